@@ -1,0 +1,110 @@
+//! Circumstances of a result.
+
+use serde::{Deserialize, Serialize};
+
+/// One thing read from a host. A fact that could not be read is kept, with the reason.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// Dotted key, e.g. `kernel.release`, `cpu.0.governor`, `sched.rt_runtime_us`.
+    pub key: String,
+    /// What was read.
+    pub value: FactValue,
+    /// Where: a file or a call.
+    pub source: String,
+}
+
+/// The value of a fact.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactValue {
+    /// Text as read, trimmed.
+    Text(String),
+    /// A whole number (unit in the key).
+    Number(i64),
+    /// Yes or no.
+    Flag(bool),
+    /// Not read, and why.
+    Unknown(String),
+}
+
+/// All facts of one host at one time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Host name.
+    pub host: String,
+    /// Boot id of the kernel.
+    pub boot_id: String,
+    /// Sorted by key.
+    pub facts: Vec<Fact>,
+}
+
+impl HostFacts {
+    /// The fact with this key.
+    pub fn get(&self, key: &str) -> Option<&FactValue> {
+        self.facts.iter().find(|f| f.key == key).map(|f| &f.value)
+    }
+}
+
+/// What was found about the path before the driver started, and its counters.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PathFacts {
+    /// `ping` or `pong` -> interface, address, MTU and so on.
+    pub ends: Vec<PathEnd>,
+    /// Largest datagram (UDP payload octets) that passed, of those tried; 0 = none.
+    pub max_datagram_ping_to_pong: u64,
+    /// As above, the other way.
+    pub max_datagram_pong_to_ping: u64,
+    /// Largest datagram sent that must have been fragmented and passed.
+    pub fragments_pass: bool,
+    /// Multicast passed from ping to pong; `None` = not tried.
+    pub multicast_passes: Option<bool>,
+    /// Smallest of the probe round trips, ns.
+    pub probe_round_trip_ns: Option<i64>,
+    /// Sentences about what does not pass.
+    pub remarks: Vec<String>,
+}
+
+/// One side of a path.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PathEnd {
+    /// `ping` or `pong`.
+    pub end: String,
+    /// Interface name.
+    pub interface: String,
+    /// Address in use.
+    pub address: String,
+    /// MTU in octets.
+    pub mtu: u32,
+    /// Operational state.
+    pub up: bool,
+    /// Link speed in Mbit/s, where the device tells it.
+    pub speed_mbit_s: Option<i64>,
+    /// Transmit queues.
+    pub tx_queues: Option<u32>,
+    /// Receive queues.
+    pub rx_queues: Option<u32>,
+    /// Offload features that are on.
+    pub offloads: Vec<String>,
+}
+
+/// One bracketed reading: REALTIME - MONOTONIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockOffset {
+    /// Monotonic time of the reading.
+    pub at_ns: i64,
+    /// realtime - monotonic.
+    pub offset_ns: i64,
+    /// Width of the bracket: the offset is known to within this.
+    pub width_ns: i64,
+}
+
+/// A span of monotonic time in which converted stamps cannot be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InvalidWindow {
+    /// Begin.
+    pub from_ns: i64,
+    /// End.
+    pub to_ns: i64,
+    /// By how much the clock was stepped, ns.
+    pub step_ns: i64,
+}

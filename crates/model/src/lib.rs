@@ -1,0 +1,31 @@
+//! The vocabulary as types: units, plans, rows, outcomes, facts, warnings, exit codes.
+//!
+//! Every other crate speaks in these types; nothing here measures, reads a file or touches the host.
+
+mod cpus;
+mod exit;
+mod facts;
+mod metric;
+mod path;
+mod place;
+mod plan;
+mod row;
+mod scheduling;
+mod thread;
+mod undo;
+mod units;
+mod warning;
+
+pub use cpus::CpuList;
+pub use exit::ExitCode;
+pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};
+pub use metric::Metric;
+pub use path::{ExistingEnd, PathSpec};
+pub use place::PlaceSpec;
+pub use plan::*;
+pub use row::*;
+pub use scheduling::{Policy, Scheduling};
+pub use thread::{ThreadRow, ThreadTable};
+pub use undo::{JournalEntry, ProcessId, Undo};
+pub use units::*;
+pub use warning::{Severity, Warning};

@@ -1,0 +1,205 @@
+//! The plan: what a study comes to, condition by condition and trial by trial.
+
+use crate::{CpuList, Nanos, Octets, PathSpec, PlaceSpec, Rate, Scheduling};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Everything that will be done, in order. Written into the record before anything is done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the study.
+    pub study: String,
+    /// Its question.
+    pub question: String,
+    /// Seed of the order of trials.
+    pub seed: u64,
+    /// Names of the factors in the order of the study, outermost first.
+    pub factors: Vec<String>,
+    /// All combinations of levels.
+    pub conditions: Vec<Condition>,
+    /// Trials in the order in which they run.
+    pub trials: Vec<Trial>,
+    /// How the report shows it.
+    pub report: ReportSpec,
+    /// The study file's text, as read (with `--set` noted in `settings`).
+    pub source: String,
+    /// `--set` arguments, as given.
+    pub settings: Vec<String>,
+}
+
+/// One combination of levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Index within the plan.
+    pub id: usize,
+    /// Factor path -> level as text, e.g. `payload` -> `64 B`; also factors with one level.
+    pub levels: BTreeMap<String, String>,
+    /// What is run; `Err`-like text when the combination is impossible.
+    pub spec: TrialSpec,
+    /// Why this combination cannot be run; such a condition has no trials.
+    pub not_possible: Option<String>,
+}
+
+/// One run of a condition.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Index within the plan, and the name of its sample directory.
+    pub id: usize,
+    /// Condition that is run.
+    pub condition: usize,
+    /// Which repetition of the condition, from 0.
+    pub repeat: usize,
+    /// Lab block: consecutive trials with the same number share their lab.
+    pub block: usize,
+}
+
+/// All that is needed to run one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// What is measured.
+    pub measure: Measure,
+    /// Octets of `Sample.payload`.
+    pub payload: Octets,
+    /// How often slots are due.
+    pub rate: Rate,
+    /// The middleware.
+    pub driver: DriverSpec,
+    /// QoS policies as the driver spells them; empty = the driver's defaults for this measure.
+    pub qos: BTreeMap<String, String>,
+    /// Domain id.
+    pub domain: u32,
+    /// Where the ping end runs and how.
+    pub ping: EndSpec,
+    /// Where the pong end runs and how.
+    pub pong: EndSpec,
+    /// What joins them.
+    pub path: PathSpec,
+    /// When samples travel to the controller.
+    pub collect: Collect,
+}
+
+/// A kind of measurement with its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// A message goes out and its answer comes back.
+    PingPong(PingPong),
+}
+
+/// Parameters of ping-pong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingPong {
+    /// When the trial is over.
+    pub length: Length,
+    /// Slots before the measured ones; marked, kept, left out of statistics.
+    pub warm_up_slots: u64,
+    /// A pong later than this after send-begin is `after_timeout`; stop-and-wait gives up on it.
+    pub timeout: Nanos,
+    /// What happens to slots that were missed because the sender was late.
+    pub on_overrun: OnOverrun,
+    /// How the ping end receives.
+    pub receive: ReceiveMode,
+    /// Whether a second thread takes over after the receive thread, and on which CPUs.
+    pub hand_off: HandOff,
+}
+
+/// When a trial is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Length {
+    /// After this many measured slots.
+    Slots(u64),
+    /// After this time (warm-up not counted).
+    Duration(Nanos),
+}
+
+/// Missed slots of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnOverrun {
+    /// Each missed slot is sent at once, with its own intended time.
+    #[default]
+    CatchUp,
+    /// Missed slots are not sent and become rows `not_sent`.
+    Skip,
+}
+
+/// How samples reach the measuring code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReceiveMode {
+    /// In a callback on the middleware's thread.
+    #[default]
+    Listener,
+    /// A thread of the end blocks until there is a sample.
+    Block,
+    /// A thread of the end asks without pause.
+    Spin,
+}
+
+/// Whether the thread that receives also processes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HandOff {
+    /// It does.
+    #[default]
+    None,
+    /// It wakes a second thread.
+    Thread {
+        /// CPUs of the second thread; `None` = those of the end.
+        cpus: Option<CpuList>,
+    },
+}
+
+/// When samples travel from the agent to the controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Collect {
+    /// After the trial.
+    #[default]
+    After,
+    /// While it runs, from a CPU that is not measured.
+    Live,
+}
+
+/// A driver and its options.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct DriverSpec {
+    /// Name, e.g. `cyclonedds`.
+    pub name: String,
+    /// Options as the driver spells them, for `open`.
+    pub options: BTreeMap<String, String>,
+    /// The user's own vendor configuration, used as it is.
+    pub config: Option<ConfigFile>,
+}
+
+/// A vendor configuration file of the user.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigFile {
+    /// Path as written in the study.
+    pub path: String,
+    /// SHA-256 of the text, hex.
+    pub sha256: String,
+    /// The text.
+    pub text: String,
+}
+
+/// One end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndSpec {
+    /// Where it runs.
+    pub place: PlaceSpec,
+    /// How its process is scheduled.
+    pub scheduling: Scheduling,
+}
+
+/// How the report shows the study.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReportSpec {
+    /// Title; the question when absent.
+    pub title: Option<String>,
+    /// Quantiles to show, as decimal text such as `0.999`; empty = 0.5 0.9 0.99 0.999 0.9999.
+    pub quantiles: Vec<String>,
+    /// Factor on the x axis of the main figure; `payload` when absent.
+    pub x: Option<String>,
+}

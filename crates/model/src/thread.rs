@@ -1,0 +1,58 @@
+//! Threads as the kernel shows them.
+
+use crate::{CpuList, Policy};
+use serde::{Deserialize, Serialize};
+
+/// One thread at one time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadRow {
+    /// Thread id in the namespace of the agent.
+    pub tid: i32,
+    /// Name (comm).
+    pub name: String,
+    /// What it is for: main receive send event discovery processing other.
+    pub role: String,
+    /// Policy and priority as the kernel reports them.
+    pub policy: Policy,
+    /// SCHED_RESET_ON_FORK is set.
+    pub reset_on_fork: bool,
+    /// CPUs it may use.
+    pub cpus: CpuList,
+    /// CPU it ran on last.
+    pub last_cpu: u32,
+    /// CPU time used.
+    pub cpu_ns: u64,
+    /// Time spent runnable but waiting for a CPU.
+    pub run_delay_ns: u64,
+    /// Voluntary context switches.
+    pub voluntary_switches: u64,
+    /// Involuntary context switches.
+    pub involuntary_switches: u64,
+    /// Moves between CPUs; `None` where the kernel does not tell.
+    pub migrations: Option<u64>,
+    /// Minor page faults.
+    pub minor_faults: u64,
+    /// Major page faults.
+    pub major_faults: u64,
+    /// Object that holds the start routine, where the birth was seen.
+    pub born_in: Option<String>,
+    /// Place in the order of births within the process, from 0; `None` = birth not seen.
+    pub birth: Option<u32>,
+    /// Thread that made it.
+    pub creator: Option<i32>,
+    /// Timer slack in ns, where readable.
+    pub timer_slack_ns: Option<u64>,
+}
+
+/// The threads of one process before the first slot and after the last.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ThreadTable {
+    /// Ends of the process, e.g. `ping`.
+    pub ends: Vec<String>,
+    /// Process id.
+    pub pid: i32,
+    /// Before the first slot.
+    pub before: Vec<ThreadRow>,
+    /// After the last.
+    pub after: Vec<ThreadRow>,
+}

@@ -1,0 +1,70 @@
+//! What must be undone, as data.
+
+use serde::{Deserialize, Serialize};
+
+/// A process that cannot be mistaken for another: id and start time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessId {
+    /// Process id.
+    pub pid: i32,
+    /// Start time in clock ticks since boot (field 22 of /proc/PID/stat).
+    pub start_ticks: u64,
+}
+
+/// One line of the journal, written before the deed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalEntry {
+    /// Number within the journal.
+    pub number: u64,
+    /// What must be done to undo it.
+    pub undo: Undo,
+}
+
+/// How one change is undone. Identity is part of it: a thing that changed hands is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Undo {
+    /// End this process: SIGTERM, then SIGKILL.
+    EndProcess {
+        /// Whom.
+        process: ProcessId,
+        /// Its role, for people.
+        what: String,
+    },
+    /// About to start a process whose id is not yet known; found by its argument `--run-token`.
+    EndProcessByToken {
+        /// Value of `--run-token`.
+        token: String,
+    },
+    /// Remove an interface.
+    DeleteInterface {
+        /// Name given.
+        name: String,
+        /// Index, once known.
+        ifindex: Option<u32>,
+        /// Inode of the network namespace it lies in.
+        netns_inode: u64,
+    },
+    /// An unnamed network namespace lives as long as its processes: nothing to do beyond ending them. Kept so that
+    /// `lab list` shows it.
+    UnnamedNetns {
+        /// Inode.
+        inode: u64,
+        /// For people.
+        what: String,
+    },
+    /// Write a host setting back.
+    RestoreSetting {
+        /// File.
+        path: String,
+        /// Value found before.
+        before: String,
+        /// Value that was set: another value there now means that somebody else changed it since.
+        set: String,
+    },
+    /// Remove a directory made by this run, if it holds no finished record.
+    RemovePartialRecord {
+        /// Path.
+        path: String,
+    },
+}

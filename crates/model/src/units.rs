@@ -1,0 +1,186 @@
+//! Quantities with their units, as they are written in studies and shown to people.
+//!
+//! Case matters; a space between number and unit is optional on input and written on output.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A text that is not a quantity of the wanted kind.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {wanted}")]
+pub struct UnitError {
+    /// The text as given.
+    pub text: String,
+    /// What would have been accepted, e.g. "a duration such as `10 ms` (units: ns us ms s min h)".
+    pub wanted: String,
+}
+
+/// Splits `1.5 kHz` into number and unit; the unit may be empty.
+fn split(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    Some((number, text[end..].trim_start()))
+}
+
+fn parse_with(text: &str, units: &[(&str, f64)], what: &str) -> Result<f64, UnitError> {
+    let list = units.iter().map(|u| u.0).collect::<Vec<_>>().join(" ");
+    let error = |hint: &str| UnitError { text: text.to_owned(), wanted: format!("{what} (units: {list}){hint}") };
+    let (number, unit) = split(text).ok_or_else(|| error(""))?;
+    match units.iter().find(|u| u.0 == unit) {
+        Some((_, factor)) => Ok(number * factor),
+        None if unit.is_empty() => Err(error("; a bare number has no unit")),
+        None => match units.iter().find(|u| u.0.eq_ignore_ascii_case(unit)) {
+            Some((near, _)) => Err(error(&format!("; did you mean `{near}`? case matters"))),
+            None => Err(error("")),
+        },
+    }
+}
+
+/// A number without a trailing `.0`, with at most three decimals.
+fn number(value: f64) -> String {
+    let text = format!("{value:.3}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// A span of time or an instant of the monotonic clock, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Nanos(pub i64);
+
+impl Nanos {
+    const UNITS: [(&'static str, f64); 6] =
+        [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9), ("min", 60e9), ("h", 3600e9)];
+    /// Seconds as nanoseconds.
+    pub const fn from_secs(s: i64) -> Self {
+        Nanos(s * 1_000_000_000)
+    }
+    /// Milliseconds as nanoseconds.
+    pub const fn from_millis(ms: i64) -> Self {
+        Nanos(ms * 1_000_000)
+    }
+    /// The value in seconds.
+    pub fn secs(self) -> f64 {
+        self.0 as f64 / 1e9
+    }
+    /// As a standard duration; a negative span is zero.
+    pub fn duration(self) -> std::time::Duration {
+        std::time::Duration::from_nanos(self.0.max(0) as u64)
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_with(text, &Self::UNITS, "a duration such as `10 ms`").map(|v| Nanos(v.round() as i64))
+    }
+}
+
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let v = self.0 as f64;
+        let (unit, factor) = match self.0.unsigned_abs() {
+            0..1_000 => ("ns", 1.0),
+            1_000..1_000_000 => ("us", 1e3),
+            1_000_000..1_000_000_000 => ("ms", 1e6),
+            _ => ("s", 1e9),
+        };
+        write!(f, "{} {unit}", number(v / factor))
+    }
+}
+
+/// A number of octets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Octets(pub u64);
+
+impl Octets {
+    const UNITS: [(&'static str, f64); 7] = [
+        ("B", 1.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("GB", 1e9),
+        ("KiB", 1024.0),
+        ("MiB", 1_048_576.0),
+        ("GiB", 1_073_741_824.0),
+    ];
+}
+
+impl FromStr for Octets {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_with(text, &Self::UNITS, "a size such as `60 kB`").map(|v| Octets(v.round() as u64))
+    }
+}
+
+impl fmt::Display for Octets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = self.0;
+        for (unit, factor) in [
+            ("GiB", 1u64 << 30),
+            ("GB", 1_000_000_000),
+            ("MiB", 1 << 20),
+            ("MB", 1_000_000),
+            ("KiB", 1 << 10),
+            ("kB", 1000),
+        ] {
+            if n >= factor && n.is_multiple_of(factor) {
+                return write!(f, "{} {unit}", n / factor);
+            }
+        }
+        write!(f, "{n} B")
+    }
+}
+
+/// How often slots are due: a period, or as fast as the answer allows (stop-and-wait).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rate {
+    /// One slot every this many nanoseconds.
+    Period(Nanos),
+    /// Stop-and-wait.
+    Max,
+}
+
+impl Rate {
+    /// The period, or `None` for stop-and-wait.
+    pub fn period(self) -> Option<Nanos> {
+        match self {
+            Rate::Period(p) => Some(p),
+            Rate::Max => None,
+        }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        if text.trim() == "max" {
+            return Ok(Rate::Max);
+        }
+        let what = "`max` or a rate such as `1 kHz`";
+        let hertz = parse_with(text, &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)], what)?;
+        if hertz > 0.0 && hertz <= 1e9 {
+            Ok(Rate::Period(Nanos((1e9 / hertz).round() as i64)))
+        } else {
+            Err(UnitError { text: text.to_owned(), wanted: format!("{what}, above 0 Hz and at most 1000 MHz") })
+        }
+    }
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Rate::Max => f.write_str("max"),
+            Rate::Period(p) => {
+                let hertz = 1e9 / p.0 as f64;
+                match hertz {
+                    h if h >= 1e6 => write!(f, "{} MHz", number(h / 1e6)),
+                    h if h >= 1e3 => write!(f, "{} kHz", number(h / 1e3)),
+                    h => write!(f, "{} Hz", number(h)),
+                }
+            }
+        }
+    }
+}
