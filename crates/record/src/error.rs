@@ -1,0 +1,67 @@
+//! What can be wrong with a record.
+
+use std::path::PathBuf;
+
+/// A record cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The directory is there already.
+    #[error("{} exists already; give another --out, or move it away", .0.display())]
+    Exists(PathBuf),
+    /// There is no record there.
+    #[error("{} is not a record: it has no manifest.json", .0.display())]
+    NotARecord(PathBuf),
+    /// Written by a later release.
+    #[error(
+        "{}: record format {found_major}.{found_minor} is newer than this tailbound reads ({ours}.x); use tailbound {readable_by} or later", path.display()
+    )]
+    Newer {
+        /// The record.
+        path: PathBuf,
+        /// Its format.
+        found_major: u32,
+        /// Its format.
+        found_minor: u32,
+        /// Highest major version that this release reads.
+        ours: u32,
+        /// Release that reads it, as the record itself says.
+        readable_by: String,
+    },
+    /// A file of the record is damaged.
+    #[error("{}: {reason}", path.display())]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// How.
+        reason: String,
+    },
+    /// The file system refused.
+    #[error("{}: cannot {what}: {source}{}", path.display(), advice(source))]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What was tried.
+        what: &'static str,
+        /// Its error.
+        source: std::io::Error,
+    },
+}
+
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::StorageFull => "; free some space, or give an --out on another disk",
+        std::io::ErrorKind::PermissionDenied => "; give an --out where you may write",
+        _ => "",
+    }
+}
+
+impl RecordError {
+    pub(crate) fn io(path: &std::path::Path, what: &'static str) -> impl FnOnce(std::io::Error) -> RecordError {
+        let path = path.to_owned();
+        move |source| RecordError::Io { path, what, source }
+    }
+    pub(crate) fn damaged(path: &std::path::Path, reason: impl std::fmt::Display) -> RecordError {
+        RecordError::Damaged { path: path.to_owned(), reason: reason.to_string() }
+    }
+}

@@ -1,0 +1,143 @@
+//! `manifest.json`: what the record is about, and how far it got.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tailbound_model::{InvalidWindow, PathFacts, Plan, Warning};
+
+/// Major version of the record format that this release writes, and the highest that it reads.
+pub const FORMAT_MAJOR: u32 = 1;
+/// Minor version of the record format that this release writes.
+pub const FORMAT_MINOR: u32 = 0;
+/// Earliest release that reads what this one writes.
+pub const READABLE_BY: &str = "0.1.0";
+
+/// Version of the format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Format {
+    /// Readers refuse a higher one.
+    pub major: u32,
+    /// Readers ignore what they do not know of a higher one.
+    pub minor: u32,
+}
+
+/// How far a record got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The run did not end by itself.
+    Incomplete,
+    /// Every trial is to be trusted.
+    Valid,
+    /// At least one trial is not.
+    Invalid,
+}
+
+/// How far a trial got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialStatus {
+    /// Not begun.
+    Pending,
+    /// Begun and not ended: after a kill it stays so.
+    Running,
+    /// Ended, to be trusted.
+    Valid,
+    /// Ended, not to be trusted; the warnings say why.
+    Invalid,
+}
+
+/// Where an end's figures come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// Rows of samples.
+    #[default]
+    Samples,
+    /// A summary that another program printed.
+    Summary,
+}
+
+/// The manifest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version.
+    pub format: Format,
+    /// Earliest release that reads this record.
+    pub readable_by: String,
+    /// Release that wrote it.
+    pub tailbound: String,
+    /// Identity of the run; part of topic names.
+    pub run_id: String,
+    /// Wall-clock time of the beginning, ns since 1970.
+    pub began_unix_ns: i64,
+    /// The command line.
+    pub command: Vec<String>,
+    /// How far it got.
+    pub status: Status,
+    /// Figures are good for function only, and why (emulation, fewer CPUs than measured threads).
+    pub functional_only: Option<String>,
+    /// What was to be done.
+    pub plan: Plan,
+    /// Facts files of the hosts by host name, relative to the record.
+    pub hosts: BTreeMap<String, String>,
+    /// Description of each driver used, as the driver gave it.
+    pub drivers: BTreeMap<String, serde_json::Value>,
+    /// One per trial of the plan, by trial id.
+    pub trials: Vec<TrialRecord>,
+    /// Everything that was raised.
+    pub warnings: Vec<Warning>,
+}
+
+/// What is known of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// Trial id of the plan.
+    pub id: usize,
+    /// How far it got.
+    pub status: TrialStatus,
+    /// Where figures come from.
+    pub source: Source,
+    /// Wall-clock time of slot 0, ns since 1970.
+    pub began_unix_ns: Option<i64>,
+    /// Monotonic time of slot 0.
+    pub t0_ns: Option<i64>,
+    /// The ends by name.
+    pub ends: BTreeMap<String, EndRecord>,
+    /// What was found on the path.
+    pub path: Option<PathFacts>,
+    /// Why nothing was answered, as far as the driver can tell.
+    pub finding: Option<String>,
+}
+
+/// What is known of one end of one trial.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EndRecord {
+    /// Host.
+    pub host: String,
+    /// Effective QoS, read back.
+    pub qos: BTreeMap<String, String>,
+    /// What the driver says of its transport.
+    pub transport: Option<serde_json::Value>,
+    /// What the driver says of its peers.
+    pub peers: Option<serde_json::Value>,
+    /// Middleware statistics after the trial.
+    pub stats: Option<serde_json::Value>,
+    /// Serialised octets of one message, where the driver tells.
+    pub serialised_octets: Option<u64>,
+    /// Time from open to matched, ns.
+    pub matched_after_ns: Option<i64>,
+    /// Rows lost because a buffer was full.
+    pub rows_dropped: u64,
+    /// Octets on the control stream between go and done.
+    pub control_octets: u64,
+    /// Reported width of the clock conversion, ns; absent when no stamp was converted.
+    pub clock_width_ns: Option<i64>,
+    /// Windows in which converted stamps cannot be trusted.
+    pub invalid_windows: Vec<InvalidWindow>,
+    /// Counters of the interface and of IP over the trial (after - before).
+    pub counters: BTreeMap<String, i64>,
+    /// Pages were locked into memory.
+    pub memory_locked: bool,
+    /// Timer slack read back, ns.
+    pub timer_slack_ns: Option<u64>,
+}

@@ -1,0 +1,126 @@
+//! Writing a record: the manifest first, then what each trial brings.
+
+use crate::*;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use tailbound_model::{HostFacts, ThreadTable, Warning};
+
+/// A record that is being written.
+#[derive(Debug)]
+pub struct RecordWriter {
+    dir: PathBuf,
+    events: File,
+    /// Kept in memory, written by [`RecordWriter::save`].
+    pub manifest: Manifest,
+}
+
+impl RecordWriter {
+    /// The name under which `dir` is made before it has a manifest.
+    pub fn partial_name(dir: &Path) -> PathBuf {
+        let mut name = dir.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".partial-{}", std::process::id()));
+        dir.with_file_name(name)
+    }
+
+    /// Makes `dir` with `manifest` in it. A directory without a manifest never exists under this name.
+    ///
+    /// # Errors
+    /// `dir` exists, or cannot be made.
+    pub fn create(dir: &Path, manifest: Manifest) -> Result<RecordWriter, RecordError> {
+        if dir.symlink_metadata().is_ok() {
+            return Err(RecordError::Exists(dir.to_owned()));
+        }
+        let partial = Self::partial_name(dir);
+        let made = (|| {
+            fs::create_dir_all(&partial).map_err(RecordError::io(&partial, "make the directory"))?;
+            for folder in ["samples", "facts", "threads", "logs"] {
+                let path = partial.join(folder);
+                fs::create_dir_all(&path).map_err(RecordError::io(&path, "make the directory"))?;
+            }
+            write_json(&partial.join("manifest.json"), &manifest)?;
+            let path = partial.join("events.jsonl");
+            let events = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&path)
+                .map_err(RecordError::io(&path, "open the events"))?;
+            fs::rename(&partial, dir).map_err(RecordError::io(dir, "make the record"))?;
+            Ok(events)
+        })();
+        match made {
+            Ok(events) => Ok(RecordWriter { dir: dir.to_owned(), events, manifest }),
+            Err(e) => {
+                // Ours by name and process id, and without a record in it.
+                let _ = fs::remove_dir_all(&partial);
+                Err(e)
+            }
+        }
+    }
+
+    /// Where it lies.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Where a segment of an end goes.
+    pub fn segment_path(dir: &Path, trial: usize, end: &str, number: usize) -> PathBuf {
+        dir.join("samples").join(trial.to_string()).join(format!("{end}-{number}.parquet"))
+    }
+
+    /// Appends an event.
+    pub fn event(&mut self, event: Event) -> Result<(), RecordError> {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let line = EventLine { at_unix_ns: now.as_nanos() as i64, event };
+        let mut text = serde_json::to_string(&line).map_err(|e| RecordError::damaged(&self.dir, e))?;
+        text.push('\n');
+        self.events.write_all(text.as_bytes()).map_err(RecordError::io(&self.dir, "write an event"))
+    }
+
+    /// Raises a warning: into the manifest and the events.
+    pub fn warn(&mut self, warning: Warning) -> Result<(), RecordError> {
+        self.manifest.warnings.push(warning.clone());
+        self.event(Event::Warned(warning))
+    }
+
+    /// Stores the facts of a host.
+    pub fn host(&mut self, facts: &HostFacts) -> Result<(), RecordError> {
+        let safe: String =
+            facts.host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        let file = format!("facts/{safe}.json");
+        write_json(&self.dir.join(&file), facts)?;
+        self.manifest.hosts.insert(facts.host.clone(), file);
+        Ok(())
+    }
+
+    /// Stores a thread table.
+    pub fn threads(&mut self, trial: usize, name: &str, table: &ThreadTable) -> Result<(), RecordError> {
+        write_json(&self.dir.join("threads").join(format!("{trial}-{name}.json")), table)
+    }
+
+    /// Stores what a middleware said.
+    pub fn log(&mut self, trial: usize, end: &str, text: &str) -> Result<(), RecordError> {
+        let path = self.dir.join("logs").join(format!("{trial}-{end}.log"));
+        fs::write(&path, text).map_err(RecordError::io(&path, "write the log"))
+    }
+
+    /// Writes the manifest anew, in one step.
+    pub fn save(&self) -> Result<(), RecordError> {
+        write_json(&self.dir.join("manifest.json"), &self.manifest)
+    }
+}
+
+fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), RecordError> {
+    let text = serde_json::to_vec_pretty(value).map_err(|e| RecordError::damaged(path, e))?;
+    let temporary = path.with_extension("json.partial");
+    let written = (|| {
+        let mut file = File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.sync_all()?;
+        fs::rename(&temporary, path)
+    })();
+    written.map_err(|e| {
+        let _ = fs::remove_file(&temporary);
+        RecordError::io(path, "write the file")(e)
+    })
+}
