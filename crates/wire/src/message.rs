@@ -1,0 +1,220 @@
+//! The messages.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tailbound_model::*;
+
+/// Lowest protocol version that this release speaks.
+pub const PROTOCOL_MIN: u32 = 1;
+/// Highest protocol version that this release speaks.
+pub const PROTOCOL_MAX: u32 = 1;
+
+/// A message in either direction.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Message {
+    /// First word of both sides.
+    Hello(Hello),
+    /// Controller: get ready for a trial.
+    Prepare(Box<Order>),
+    /// Agent: the ends are open, matched, verified.
+    Prepared(Box<Prepared>),
+    /// Controller: begin. Silence follows.
+    Go,
+    /// Agent: an end is through.
+    Done(Box<Done>),
+    /// Controller: the others are through; ends that only answer stop.
+    Stop,
+    /// Controller: send the sample memory.
+    Collect,
+    /// Agent: all of the memory has been sent.
+    Collected,
+    /// Controller: the trial is stored; drop the memory and the measuring process.
+    Finish,
+    /// Agent: ready for the next order.
+    Finished,
+    /// Both: still there.
+    Heartbeat(Heartbeat),
+    /// Agent: what was asked cannot be done.
+    Failed(Failed),
+    /// Controller: end yourself.
+    Bye,
+}
+
+/// Who speaks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Lowest version spoken.
+    pub protocol_min: u32,
+    /// Highest version spoken.
+    pub protocol_max: u32,
+    /// Release.
+    pub tailbound: String,
+    /// Identity of the session: a new stream that names it resumes at an octet offset.
+    pub session: String,
+    /// Words for abilities beyond the version.
+    #[serde(default)]
+    pub capabilities: Vec<String>,
+    /// How long an agent outlives its stream, ns; 0 = it ends with it.
+    #[serde(default)]
+    pub lease_ns: i64,
+    /// Agent: its host's boot id, so that ends on one kernel are known to share a clock.
+    #[serde(default)]
+    pub boot_id: String,
+    /// Agent: its process id.
+    #[serde(default)]
+    pub pid: i32,
+}
+
+/// Still there. At most 100 octets on the stream.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// Counts up.
+    pub n: u64,
+    /// Octets received so far.
+    pub received: u64,
+}
+
+/// One trial, for one agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Order {
+    /// Run id; part of topic names.
+    pub run_id: String,
+    /// Trial.
+    pub trial: usize,
+    /// What is run.
+    pub spec: TrialSpec,
+    /// The ends that this agent hosts, in order.
+    pub ends: Vec<EndOrder>,
+    /// Slots, warm-up included; for a duration at stop-and-wait the most that memory is kept for.
+    pub slots: u64,
+    /// Slots of the warm-up among them.
+    pub warm_up: u64,
+    /// Stop-and-wait by duration: end after this long, ns.
+    pub duration_ns: Option<i64>,
+    /// How long matching may take, ns.
+    pub match_timeout_ns: i64,
+    /// Driver libraries to look in before the usual places.
+    #[serde(default)]
+    pub driver_path: Option<String>,
+    /// Where samples are saved if the controller disappears; only where the record is reachable.
+    #[serde(default)]
+    pub rescue: Option<String>,
+    /// CPUs for everything that is not measured.
+    pub housekeeping: CpuList,
+}
+
+/// One end of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndOrder {
+    /// Role.
+    pub role: Role,
+    /// Options for the driver's `open`, path options first.
+    pub options: Vec<(String, String)>,
+    /// Scheduling.
+    pub scheduling: Scheduling,
+}
+
+/// The part of an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Role {
+    /// Sends on schedule, takes answers.
+    Ping,
+    /// Answers.
+    Pong,
+}
+
+impl Role {
+    /// The word in file names.
+    pub fn word(self) -> &'static str {
+        match self {
+            Role::Ping => "ping",
+            Role::Pong => "pong",
+        }
+    }
+}
+
+/// The ends are open.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Prepared {
+    /// One per end of the order.
+    pub ends: Vec<EndReady>,
+    /// Threads before the first slot.
+    pub threads: ThreadTable,
+    /// Warnings raised so far.
+    pub warnings: Vec<Warning>,
+    /// The driver's description.
+    pub driver: Option<serde_json::Value>,
+    /// Descriptor numbers of the sample memory in the agent's process, one per end, for a controller on the same host.
+    pub memory_fds: Vec<i32>,
+    /// The sample memory keeps a scripted clock's time, not the machine's.
+    #[serde(default)]
+    pub scripted_clock: bool,
+}
+
+/// What is known of an open end.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EndReady {
+    /// Ping or pong.
+    pub name: String,
+    /// QoS read back.
+    pub qos: BTreeMap<String, String>,
+    /// Transport as the driver tells it.
+    pub transport: Option<serde_json::Value>,
+    /// Peers as the driver tells them.
+    pub peers: Option<serde_json::Value>,
+    /// Open to matched, ns.
+    pub matched_after_ns: Option<i64>,
+    /// Why it is not matched, as far as the driver can tell. The trial is then a finding: nothing will be sent.
+    pub unmatched: Option<String>,
+    /// Pages are locked.
+    pub memory_locked: bool,
+    /// Timer slack read back.
+    pub timer_slack_ns: Option<u64>,
+}
+
+/// An end is through.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Done {
+    /// One per end of the agent.
+    pub ends: Vec<EndDone>,
+    /// Threads after the last slot.
+    pub threads: ThreadTable,
+    /// Warnings.
+    pub warnings: Vec<Warning>,
+    /// What the middleware and the process wrote.
+    pub log: String,
+}
+
+/// The result of one end, apart from its samples.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct EndDone {
+    /// Ping or pong.
+    pub name: String,
+    /// Monotonic time of slot 0.
+    pub t0_ns: i64,
+    /// Slots that were scheduled, warm-up included.
+    pub scheduled: u64,
+    /// Rows used of the sample memory.
+    pub rows: u64,
+    /// Rows that did not fit.
+    pub dropped: u64,
+    /// Middleware statistics.
+    pub stats: Option<serde_json::Value>,
+    /// REALTIME - MONOTONIC over the trial.
+    pub clock: Vec<ClockOffset>,
+}
+
+/// What went wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failed {
+    /// Stable word, e.g. `scheduling`, `driver_open`, `payload`, `measuring_process`.
+    pub code: String,
+    /// What and where.
+    pub text: String,
+    /// What to do.
+    pub mend: String,
+    /// Exit code that fits: 2 bad input, 3 machine not fit, 4 failed.
+    pub exit: u8,
+}
