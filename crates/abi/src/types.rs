@@ -31,7 +31,7 @@ pub const TB_EIO: c_int = -8;
 pub const TB_EQOS: c_int = -9;
 
 /// No deadline.
-pub const TB_FOREVER: i64 = i64::MAX;
+pub const TB_FOREVER: i64 = 0x7fff_ffff_ffff_ffff;
 
 /// Kind of end point: a data writer.
 pub const TB_WRITER: c_int = 0;
@@ -140,7 +140,8 @@ pub type tb_sink = Option<unsafe extern "C" fn(ctx: *mut c_void, bytes: *const c
 
 /// A clock that a driver brings along (only the calibration driver does), in place of the machine's.
 ///
-/// `now` and `sleep_until` stand for `CLOCK_MONOTONIC`, `realtime` for `CLOCK_REALTIME`.
+/// `now` and `sleep_until` stand for `CLOCK_MONOTONIC`, `realtime` for `CLOCK_REALTIME`. The functions and `ctx` stay
+/// valid until the process ends, so that a thread may read the clock while its session closes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tb_clock {

@@ -1,0 +1,167 @@
+//! From a name, a path or a linked table to a checked [`Driver`].
+
+use std::ffi::{CStr, CString};
+use std::path::{Path, PathBuf};
+
+use tailbound_abi::tb_driver;
+
+use crate::description::Description;
+use crate::error::LoadError;
+use crate::table;
+
+/// A driver whose table was checked. Loaded code stays until the process ends: threads of a middleware may outlive `close`.
+#[derive(Clone, Debug)]
+pub struct Driver {
+    table: &'static TableBox,
+    name: &'static str,
+    description: &'static Description,
+    path: Option<&'static Path>,
+}
+
+/// The table, opaque for `Debug`.
+struct TableBox(&'static tb_driver);
+
+impl std::fmt::Debug for TableBox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ABI {}.{}", self.0.abi_major, self.0.abi_minor)
+    }
+}
+
+impl Driver {
+    /// A driver that is linked into this binary: `Driver::linked("null", tailbound_driver_null::table())`. `table` must
+    /// come from a driver crate's `table()`, which hands out constant data.
+    ///
+    /// # Errors
+    /// A table that does not follow the ABI, or that belongs to another driver than `name`.
+    pub fn linked(name: &str, table: *const tb_driver) -> Result<Driver, LoadError> {
+        // SAFETY: null is refused; else the pointer comes from a driver's `table()` and lives as long as the process.
+        let table = unsafe { table::check(name, table)? };
+        let driver = Self::from_table(name, table, None)?;
+        if driver.name != name {
+            let text = format!("it calls itself `{}`", driver.name);
+            return Err(LoadError::Description { place: name.to_owned(), text });
+        }
+        Ok(driver)
+    }
+
+    /// Finds `libtailbound_driver_NAME.so` in [`search_directories`] and loads it.
+    ///
+    /// # Errors
+    /// [`LoadError::NotFound`], or what [`load`] says of the file found.
+    pub fn find(name: &str) -> Result<Driver, LoadError> {
+        let searched = search_directories();
+        let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+        let found = searched.iter().flat_map(|d| file_names(name).map(|f| d.join(f))).find(|p| plain && p.is_file());
+        match found {
+            Some(path) => load(&path),
+            None => Err(LoadError::NotFound { name: name.to_owned(), searched }),
+        }
+    }
+
+    fn from_table(place: &str, table: &'static tb_driver, path: Option<&Path>) -> Result<Driver, LoadError> {
+        let bad = |text: String| LoadError::Description { place: place.to_owned(), text };
+        // SAFETY: `describe` is mandatory, was checked, and returns null or a NUL-terminated string.
+        let json =
+            table.describe.map(|f| unsafe { f() }).filter(|p| !p.is_null()).ok_or_else(|| bad("it is empty".into()))?;
+        // SAFETY: as above.
+        let json = unsafe { CStr::from_ptr(json) }.to_str().map_err(|e| bad(e.to_string()))?;
+        let description: Description = serde_json::from_str(json).map_err(|e| bad(e.to_string()))?;
+        let description: &'static Description = Box::leak(Box::new(description));
+        let path = path.map(|p| &*Box::leak(p.to_owned().into_boxed_path()));
+        Ok(Driver { table: Box::leak(Box::new(TableBox(table))), name: &description.name, description, path })
+    }
+
+    /// Name by which the driver calls itself.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// What the driver says of itself.
+    pub fn description(&self) -> &'static Description {
+        self.description
+    }
+
+    /// The file, unless the driver is linked in.
+    pub fn path(&self) -> Option<&'static Path> {
+        self.path
+    }
+
+    /// ABI version (major, minor) that the driver was built for.
+    pub fn abi(&self) -> (u32, u32) {
+        (self.table.0.abi_major, self.table.0.abi_minor)
+    }
+
+    /// The checked table.
+    pub fn table(&self) -> &'static tb_driver {
+        self.table.0
+    }
+}
+
+/// The one symbol that a driver exports.
+pub fn entry_symbol() -> &'static str {
+    "tailbound_driver_v1"
+}
+
+/// File names of a driver: as installed, and as the build leaves them in its target directory.
+pub fn file_names(name: &str) -> [String; 2] {
+    [format!("libtailbound_driver_{name}.so"), format!("libtailbound_driver_{name}_so.so")]
+}
+
+/// Where drivers are looked for: beside the binary, `../lib/tailbound/drivers` from there, `TAILBOUND_DRIVER_PATH`.
+pub fn search_directories() -> Vec<PathBuf> {
+    let mut places = Vec::new();
+    if let Some(beside) = std::env::current_exe().ok().and_then(|e| e.parent().map(Path::to_owned)) {
+        places.push(beside.clone());
+        places.push(beside.join("../lib/tailbound/drivers"));
+    }
+    places.extend(
+        std::env::var_os("TAILBOUND_DRIVER_PATH")
+            .iter()
+            .flat_map(std::env::split_paths)
+            .filter(|p| !p.as_os_str().is_empty()),
+    );
+    places
+}
+
+/// Loads a driver from a shared object, which is never unloaded.
+///
+/// # Errors
+/// Says what is wrong with the file: missing, no shared object, a native library missing, no driver, another ABI.
+pub fn load(path: &Path) -> Result<Driver, LoadError> {
+    // The dynamic linker searches its own directories for a name without a slash.
+    let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if !path.exists() {
+        return Err(LoadError::FileMissing { path: path.clone() });
+    }
+    use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
+    // SAFETY: initialisers of the object run; loading a driver means to trust it.
+    let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| dlopen_error(path, &e))?;
+    let library: &'static Library = Box::leak(Box::new(library));
+    let place = path.display().to_string();
+    let symbol = CString::new(entry_symbol()).unwrap_or_default();
+    // SAFETY: the symbol has this type by the ABI.
+    let entry = unsafe { library.get::<unsafe extern "C" fn() -> *const tb_driver>(symbol.as_bytes_with_nul()) }
+        .map_err(|_| LoadError::SymbolMissing { place: place.clone() })?;
+    // SAFETY: the entry point takes nothing and returns the table, which lives as long as the object: for ever.
+    let table = unsafe { table::check(&place, entry())? };
+    Driver::from_table(&place, table, Some(path))
+}
+
+/// Tells a missing native library from a file that cannot be loaded at all.
+fn dlopen_error(path: &Path, error: &libloading::Error) -> LoadError {
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(e) = source {
+        text = e.to_string();
+        source = e.source();
+    }
+    let missing = text
+        .split_once(": cannot open shared object file")
+        .map(|(library, _)| library.rsplit(' ').next().unwrap_or(library));
+    match missing {
+        Some(library) if !path.ends_with(library) => {
+            LoadError::LibraryMissing { path: path.to_owned(), library: library.to_owned() }
+        }
+        _ => LoadError::NotLoadable { path: path.to_owned(), text },
+    }
+}
