@@ -1,0 +1,127 @@
+//! Binomial tail probabilities that stay accurate from n = 1 to beyond 10^9.
+//!
+//! One term comes from the saddle-point form, which has no cancellation between large logarithms:
+//! C. Loader, Fast and Accurate Computation of Binomial Probabilities (2000). A tail is that term
+//! times a sum of falling ratios, all positive, broken off where a term no longer changes the sum.
+
+use std::f64::consts::TAU;
+
+/// The success probability is a whole number of parts per 10^9, so that distances from the mean are exact.
+const WHOLE: u32 = 1_000_000_000;
+
+/// The number of successes among `n` trials with a success probability of `ppb` parts per 10^9,
+/// neither 0 nor 1.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Binomial {
+    pub n: u64,
+    pub ppb: u32,
+}
+
+impl Binomial {
+    /// The number of failures: the same with the probabilities exchanged.
+    pub fn mirrored(self) -> Self {
+        Binomial { n: self.n, ppb: WHOLE - self.ppb }
+    }
+
+    pub fn mean(self) -> f64 {
+        self.n as f64 * self.success()
+    }
+
+    pub fn standard_deviation(self) -> f64 {
+        (self.mean() * self.mirrored().success()).sqrt()
+    }
+
+    /// P(X <= k).
+    pub fn at_most(self, k: u64) -> f64 {
+        if k >= self.n {
+            1.0
+        } else if k as f64 <= self.mean() {
+            self.lower_tail(k)
+        } else {
+            1.0 - self.mirrored().lower_tail(self.n - k - 1)
+        }
+    }
+
+    /// P(X >= k).
+    pub fn at_least(self, k: u64) -> f64 {
+        if k > self.n { 0.0 } else { self.mirrored().at_most(self.n - k) }
+    }
+
+    /// P(X <= k) for k up to the mean, where the terms fall towards zero.
+    fn lower_tail(self, k: u64) -> f64 {
+        let odds_against = f64::from(WHOLE - self.ppb) / f64::from(self.ppb);
+        let (mut term, mut sum) = (1.0, 1.0);
+        for j in (1..=k).rev() {
+            term *= j as f64 / (self.n - j + 1) as f64 * odds_against;
+            sum += term;
+            if term < sum * 1e-18 {
+                break;
+            }
+        }
+        sum * self.probability(k)
+    }
+
+    /// P(X = k).
+    fn probability(self, k: u64) -> f64 {
+        let failures = self.mirrored();
+        let n = self.n as f64;
+        if k == 0 {
+            return (n * failures.ln_success()).exp();
+        }
+        if k == self.n {
+            return (n * self.ln_success()).exp();
+        }
+        let (x, y) = (k as f64, (self.n - k) as f64);
+        // The distance from the mean in whole billionths: at n = 10^9 a float would lose digits here.
+        let excess = i128::from(k) * i128::from(WHOLE) - i128::from(self.n) * i128::from(self.ppb);
+        let excess = excess as f64 / f64::from(WHOLE);
+        let exponent = stirling_error(self.n)
+            - stirling_error(k)
+            - stirling_error(self.n - k)
+            - deviance(x, self.mean(), excess)
+            - deviance(y, failures.mean(), -excess);
+        (n / (TAU * x * y)).sqrt() * exponent.exp()
+    }
+
+    fn success(self) -> f64 {
+        f64::from(self.ppb) / f64::from(WHOLE)
+    }
+
+    /// ln of the success probability, through its complement, which is the small one in a tail.
+    pub fn ln_success(self) -> f64 {
+        (-self.mirrored().success()).ln_1p()
+    }
+}
+
+/// ln(n!) minus Stirling's approximation: from the factorial up to 20! (exact in `f64`), then the
+/// asymptotic series DLMF 5.11.1, whose next term is below 10^-17 there.
+fn stirling_error(n: u64) -> f64 {
+    let x = n as f64;
+    if n <= 20 {
+        let factorial: f64 = (1..=n).map(|k| k as f64).product();
+        return factorial.ln() - 0.5 * (TAU * x).ln() - x * x.ln() + x;
+    }
+    let inverse_square = 1.0 / (x * x);
+    let series = [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0];
+    series.iter().rev().fold(0.0, |sum, term| sum * inverse_square + term) / x
+}
+
+/// x ln(x / mean) + mean - x, where `excess` is x - mean: Loader's deviance, by its series where the
+/// direct form would cancel.
+fn deviance(x: f64, mean: f64, excess: f64) -> f64 {
+    if excess.abs() >= 0.1 * (x + mean) {
+        return x * (x / mean).ln() - excess;
+    }
+    let v = excess / (x + mean);
+    let mut sum = excess * v;
+    let mut power = 2.0 * x * v;
+    for j in 1.. {
+        power *= v * v;
+        let next = sum + power / f64::from(2 * j + 1);
+        if next == sum {
+            break;
+        }
+        sum = next;
+    }
+    sum
+}

@@ -1,0 +1,144 @@
+//! Which quantile: a decimal fraction kept exactly, so that rank arithmetic has no rounding.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Parts of one.
+const WHOLE: u32 = 1_000_000_000;
+
+/// A quantile strictly between 0 and 1, held as a whole number of parts per 10^9.
+///
+/// Written and read as a decimal fraction (`0.999`) or as a label (`p99.9`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Quantile {
+    ppb: u32,
+}
+
+impl Quantile {
+    /// The median.
+    pub const P50: Quantile = Quantile { ppb: 500_000_000 };
+    /// 0.9.
+    pub const P90: Quantile = Quantile { ppb: 900_000_000 };
+    /// 0.99.
+    pub const P99: Quantile = Quantile { ppb: 990_000_000 };
+    /// 0.999.
+    pub const P99_9: Quantile = Quantile { ppb: 999_000_000 };
+    /// 0.9999.
+    pub const P99_99: Quantile = Quantile { ppb: 999_900_000 };
+    /// 0.99999.
+    pub const P99_999: Quantile = Quantile { ppb: 999_990_000 };
+
+    /// From parts per 10^9: 990,000,000 is 0.99.
+    ///
+    /// # Errors
+    /// [`QuantileError::OutOfRange`] for 0 and for 10^9 or more: the minimum and the maximum are
+    /// not quantiles.
+    pub fn from_ppb(ppb: u32) -> Result<Self, QuantileError> {
+        if ppb == 0 || ppb >= WHOLE {
+            return Err(QuantileError::OutOfRange);
+        }
+        Ok(Quantile { ppb })
+    }
+
+    /// From a number between 0 and 1, taken to the nearest part per 10^9: what a parser of numbers
+    /// made of `0.99` becomes exactly 0.99 again.
+    ///
+    /// # Errors
+    /// [`QuantileError::OutOfRange`] when the nearest is not strictly between 0 and 1.
+    pub fn from_f64(q: f64) -> Result<Self, QuantileError> {
+        let ppb = (q * f64::from(WHOLE)).round();
+        if !(ppb >= 1.0 && ppb < f64::from(WHOLE)) {
+            return Err(QuantileError::OutOfRange);
+        }
+        Ok(Quantile { ppb: ppb as u32 })
+    }
+
+    /// Parts per 10^9.
+    pub fn ppb(self) -> u32 {
+        self.ppb
+    }
+
+    /// The fraction, as the nearest `f64`.
+    pub fn as_f64(self) -> f64 {
+        f64::from(self.ppb) / f64::from(WHOLE)
+    }
+
+    /// The 1-based rank of this quantile among `n` scheduled slots: ceil(q n), in whole numbers.
+    /// 0 only for `n = 0`.
+    ///
+    /// This is the inverse of the empirical distribution function: definition 1 of Hyndman & Fan,
+    /// Sample Quantiles in Statistical Packages, The American Statistician 50 (1996).
+    pub fn rank(self, n: u64) -> u64 {
+        (u128::from(self.ppb) * u128::from(n)).div_ceil(u128::from(WHOLE)) as u64
+    }
+
+    /// The usual short name: `p50`, `p99.9`.
+    pub fn label(self) -> String {
+        format!("p{}", decimal(self.ppb, 7))
+    }
+}
+
+impl fmt::Display for Quantile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&decimal(self.ppb, 9))
+    }
+}
+
+impl FromStr for Quantile {
+    type Err = QuantileError;
+
+    /// Reads `0.99` or `p99`, without passing through a floating-point number.
+    fn from_str(text: &str) -> Result<Self, QuantileError> {
+        let ppb = match text.strip_prefix('p') {
+            Some(percent) => scaled(percent, 7)?,
+            None => scaled(text, 9)?,
+        };
+        Quantile::from_ppb(u32::try_from(ppb).map_err(|_| QuantileError::OutOfRange)?)
+    }
+}
+
+/// Why something is not a [`Quantile`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuantileError {
+    /// Not written as a decimal fraction such as `0.99`, nor as a label such as `p99`.
+    NotADecimal,
+    /// Not strictly between 0 and 1.
+    OutOfRange,
+    /// More than nine decimal places.
+    TooFine,
+}
+
+impl fmt::Display for QuantileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotADecimal => "a quantile is written as a decimal, 0.99, or as a label, p99",
+            Self::OutOfRange => "a quantile lies between 0 and 1, both excluded",
+            Self::TooFine => "a quantile has at most nine decimal places",
+        })
+    }
+}
+
+impl std::error::Error for QuantileError {}
+
+/// `ppb` written with its point before the last `places` digits, without trailing zeros.
+fn decimal(ppb: u32, places: usize) -> String {
+    let unit = 10u32.pow(places as u32);
+    let fraction = format!("{:0places$}", ppb % unit);
+    let fraction = fraction.trim_end_matches('0');
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{}{point}{fraction}", ppb / unit)
+}
+
+/// A decimal text times 10^`places`, exactly.
+fn scaled(text: &str, places: usize) -> Result<u64, QuantileError> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());
+    if whole.len() + fraction.len() == 0 || !digits(whole) || !digits(fraction) {
+        return Err(QuantileError::NotADecimal);
+    }
+    let fraction = fraction.trim_end_matches('0');
+    if fraction.len() > places {
+        return Err(QuantileError::TooFine);
+    }
+    format!("{whole}{fraction:0<places$}").parse().map_err(|_| QuantileError::OutOfRange)
+}
