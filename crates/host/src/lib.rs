@@ -1,1 +1,19 @@
-//! Placeholder.
+//! What one Linux host tells and lets us change: processes, threads, scheduling, clocks, facts, settings, and the journal
+//! that every change goes through.
+//!
+//! In: file contents of /proc and /sys, system calls. Out: the types of `tailbound-model`. It knows nothing of studies,
+//! drivers, labs or records, and it judges nothing: verdicts over facts are the business of `tailbound-doctor`.
+
+pub mod clock;
+
+pub mod process;
+pub mod scheduling;
+pub mod threads;
+
+mod sched_call;
+
+pub use clock::{OffsetTrack, monotonic_ns, read_offset, realtime_ns};
+
+pub use process::{boot_id, is_alive, process_id, this_process};
+pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
+pub use threads::{ThreadScan, read_threads};

@@ -1,0 +1,239 @@
+//! The host's clocks, and the conversion of wall-clock stamps to the one monotonic clock.
+//!
+//! In: clock readings (or those of a scripted clock). Out: bracketed offsets, converted stamps with their error, and the
+//! windows in which a stepped clock makes conversion impossible.
+
+use tailbound_model::{ClockOffset, InvalidWindow};
+
+/// Fastest slewing that the kernel or an NTP daemon applies, parts per million (adjtimex(2), ntp_adjtime: 500 ppm).
+pub const MAX_SLEW_PPM: i64 = 500;
+
+/// Brackets tried for one reading; the narrowest counts.
+pub const TRIES: usize = 9;
+
+/// CLOCK_MONOTONIC in ns.
+pub fn monotonic_ns() -> i64 {
+    read(libc::CLOCK_MONOTONIC)
+}
+
+/// CLOCK_REALTIME in ns since 1970.
+pub fn realtime_ns() -> i64 {
+    read(libc::CLOCK_REALTIME)
+}
+
+#[inline]
+fn read(clock: libc::clockid_t) -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is to a live timespec; both clocks exist on every Linux kernel, so it cannot fail.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// REALTIME - MONOTONIC of this host: the narrowest of [`TRIES`] brackets.
+pub fn read_offset() -> ClockOffset {
+    read_offset_with(monotonic_ns, realtime_ns)
+}
+
+/// The same over any pair of clocks: reads monotonic, wall, monotonic; the wall time belongs to the middle of the bracket,
+/// give or take half its width.
+pub fn read_offset_with(mut mono: impl FnMut() -> i64, mut real: impl FnMut() -> i64) -> ClockOffset {
+    let mut best: Option<ClockOffset> = None;
+    for _ in 0..TRIES {
+        let before = mono();
+        let wall = real();
+        let after = mono();
+        let width_ns = after - before;
+        let at_ns = before + width_ns / 2;
+        if best.is_none_or(|b| width_ns < b.width_ns) {
+            best = Some(ClockOffset { at_ns, offset_ns: wall - at_ns, width_ns });
+        }
+    }
+    best.expect("at least one try")
+}
+
+/// Offsets read over a trial, in the order of monotonic time.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OffsetTrack {
+    readings: Vec<ClockOffset>,
+    /// The wall clock never went back from one reading to the next.
+    ascending: bool,
+}
+
+impl From<Vec<ClockOffset>> for OffsetTrack {
+    fn from(mut readings: Vec<ClockOffset>) -> Self {
+        readings.sort_by_key(|r| r.at_ns);
+        let ascending = readings.windows(2).all(|p| wall(&p[0]) <= wall(&p[1]));
+        OffsetTrack { readings, ascending }
+    }
+}
+
+fn wall(reading: &ClockOffset) -> i64 {
+    reading.at_ns + reading.offset_ns
+}
+
+/// By how much the clock was stepped between two readings, where slewing and the brackets cannot explain it.
+fn step(a: &ClockOffset, b: &ClockOffset) -> Option<i64> {
+    let change = b.offset_ns - a.offset_ns;
+    let slewed = i128::from(b.at_ns - a.at_ns) * i128::from(MAX_SLEW_PPM) / 1_000_000;
+    (i128::from(change.abs()) > slewed + i128::from(a.width_ns) + i128::from(b.width_ns)).then_some(change)
+}
+
+impl OffsetTrack {
+    /// Without a reading.
+    pub fn new() -> Self {
+        Vec::new().into()
+    }
+
+    /// Adds a reading, later than those before.
+    pub fn push(&mut self, reading: ClockOffset) {
+        match self.readings.last() {
+            Some(last) if last.at_ns > reading.at_ns => {
+                let mut all = std::mem::take(&mut self.readings);
+                all.push(reading);
+                *self = all.into();
+            }
+            last => {
+                self.ascending &= last.is_none_or(|l| wall(l) <= wall(&reading));
+                self.readings.push(reading);
+            }
+        }
+    }
+
+    /// The readings, in order.
+    pub fn readings(&self) -> &[ClockOffset] {
+        &self.readings
+    }
+
+    /// Spans in which the wall clock was stepped: its offset changed by more than 500 ppm of the time between plus the
+    /// widths of both brackets.
+    pub fn steps(&self) -> Vec<InvalidWindow> {
+        self.readings
+            .windows(2)
+            .filter_map(|p| {
+                step(&p[0], &p[1]).map(|step_ns| InvalidWindow { from_ns: p[0].at_ns, to_ns: p[1].at_ns, step_ns })
+            })
+            .collect()
+    }
+
+    /// A wall-clock stamp as monotonic time, with the error it may have (either way), ns.
+    ///
+    /// The offset is interpolated between the two readings around the stamp; the error is the wider of their brackets plus
+    /// the change of the offset between them, for a slew need not run evenly. `None` where that cannot be stood behind:
+    /// outside the readings, where the clock was stepped, or where a step back made the stamp ambiguous.
+    pub fn convert(&self, realtime_ns: i64) -> Option<(i64, i64)> {
+        if self.ascending {
+            let next = self.readings.partition_point(|r| wall(r) <= realtime_ns);
+            // A stamp equal to the last reading belongs to the last span.
+            let next = if next == self.readings.len() { next.checked_sub(1)? } else { next };
+            return between(self.readings.get(next.checked_sub(1)?)?, &self.readings[next], realtime_ns);
+        }
+        let mut found = None;
+        for pair in self.readings.windows(2) {
+            let (low, high) = (wall(&pair[0]).min(wall(&pair[1])), wall(&pair[0]).max(wall(&pair[1])));
+            if step(&pair[0], &pair[1]).is_some() || !(low..=high).contains(&realtime_ns) {
+                continue;
+            }
+            match (found, between(&pair[0], &pair[1], realtime_ns)) {
+                (None, here) => found = here,
+                // A stamp on the border of two spans may be found twice, with the same result.
+                (Some(one), Some(other)) if one.0 != other.0 => return None,
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+fn between(a: &ClockOffset, b: &ClockOffset, realtime_ns: i64) -> Option<(i64, i64)> {
+    let (from, to) = (wall(a), wall(b));
+    if step(a, b).is_some() || realtime_ns < from || realtime_ns > to {
+        return None;
+    }
+    let change = b.offset_ns - a.offset_ns;
+    let part = if to == from { 0 } else { i128::from(change) * i128::from(realtime_ns - from) / i128::from(to - from) };
+    Some((realtime_ns - a.offset_ns - part as i64, a.width_ns.max(b.width_ns) + change.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+
+    fn at(at_ns: i64, offset_ns: i64) -> ClockOffset {
+        ClockOffset { at_ns, offset_ns, width_ns: 100 }
+    }
+
+    #[test]
+    fn the_real_clocks_give_a_plausible_offset() {
+        let reading = read_offset();
+        assert!(reading.width_ns >= 0);
+        assert!((realtime_ns() - monotonic_ns() - reading.offset_ns).abs() < S);
+    }
+
+    #[test]
+    fn the_narrowest_bracket_counts() {
+        let steps = [500, 40, 300];
+        let (now, calls) = (std::cell::Cell::new(1000), std::cell::Cell::new(0));
+        let mono = || {
+            let n = calls.get();
+            calls.set(n + 1);
+            now.set(now.get() + if n % 2 == 1 { steps[(n / 2) % 3] } else { 1 });
+            now.get()
+        };
+        let reading = read_offset_with(mono, || now.get() + 7 * S + 20);
+        assert_eq!(reading.width_ns, 40);
+        // The wall clock was read at the start of the bracket, 20 ns before its middle, and is 20 ns ahead.
+        assert_eq!(reading.offset_ns, 7 * S);
+    }
+
+    #[test]
+    fn a_steady_offset_converts_exactly() {
+        let track: OffsetTrack = vec![at(0, 5 * S), at(S, 5 * S), at(2 * S, 5 * S)].into();
+        assert!(track.steps().is_empty());
+        assert_eq!(track.convert(6 * S + 17), Some((S + 17, 100)));
+        assert_eq!(track.convert(5 * S), Some((0, 100)));
+        assert_eq!(track.convert(7 * S), Some((2 * S, 100)));
+        assert_eq!(track.convert(5 * S - 1), None);
+        assert_eq!(track.convert(7 * S + 1), None);
+        assert_eq!(OffsetTrack::new().convert(0), None);
+    }
+
+    #[test]
+    fn a_slew_is_interpolated_and_widens_the_error() {
+        let track: OffsetTrack = vec![at(0, 0), at(S, 400_000)].into();
+        assert!(track.steps().is_empty());
+        let (mono, error) = track.convert(S / 2 + 200_000).unwrap();
+        assert!((mono - S / 2).abs() <= 1);
+        assert_eq!(error, 400_100);
+    }
+
+    #[test]
+    fn a_step_invalidates_its_window_only() {
+        let mut track = OffsetTrack::new();
+        for reading in [at(0, 0), at(S, 0), at(2 * S, 30 * S), at(3 * S, 30 * S)] {
+            track.push(reading);
+        }
+        assert_eq!(track.steps(), vec![InvalidWindow { from_ns: S, to_ns: 2 * S, step_ns: 30 * S }]);
+        assert_eq!(track.convert(S / 2), Some((S / 2, 100)));
+        assert_eq!(track.convert(15 * S), None);
+        assert_eq!(track.convert(32 * S + 5), Some((2 * S + 5, 100)));
+    }
+
+    #[test]
+    fn a_step_back_makes_a_stamp_that_fits_twice_unusable() {
+        let track: OffsetTrack = vec![at(0, 0), at(S, 0), at(2 * S, -S - S / 2), at(3 * S, -S - S / 2)].into();
+        assert_eq!(track.steps()[0].step_ns, -S - S / 2);
+        // 0.7 s is in both the first span (mono 0.7) and the last (mono 2.2).
+        assert_eq!(track.convert(700_000_000), None);
+        assert_eq!(track.convert(200_000_000), Some((200_000_000, 100)));
+        assert_eq!(track.convert(1_400_000_000), Some((2_900_000_000, 100)));
+    }
+
+    #[test]
+    fn the_smallest_step_beyond_slewing_is_seen() {
+        let allowed = 500_000 + 200;
+        assert!(OffsetTrack::from(vec![at(0, 0), at(S, allowed)]).steps().is_empty());
+        assert_eq!(OffsetTrack::from(vec![at(0, 0), at(S, -allowed - 1)]).steps().len(), 1);
+    }
+}

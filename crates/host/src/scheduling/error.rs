@@ -1,0 +1,190 @@
+//! Why a scheduling request was refused, in the words of what a user can mend.
+
+use crate::process;
+use nix::sys::resource::Resource;
+use std::fs;
+use std::io;
+use tailbound_model::{CpuList, Policy};
+
+/// A scheduling request that the kernel refused or did not keep.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// Neither the capability nor the limit allows the policy.
+    #[error(
+        "policy {policy} was refused: CAP_SYS_NICE is {}, {limit}; run as root, or grant it with \
+         `setcap cap_sys_nice+ep` on the binary, or raise the limit in /etc/security/limits.d",
+        if *capable { "present in this user namespace only" } else { "missing" }
+    )]
+    NoPrivilege {
+        /// What was asked.
+        policy: Policy,
+        /// CAP_SYS_NICE is effective (then only over a user namespace, or another thread's owner is in the way).
+        capable: bool,
+        /// The limit that would do instead, with its value.
+        limit: String,
+    },
+    /// RT_GROUP_SCHED gives the control group no real-time runtime.
+    #[error(
+        "policy {policy} was refused although CAP_SYS_NICE is there: the control group {group} has cpu.rt_runtime_us 0 \
+         (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with rt_group_sched=0"
+    )]
+    NoRealTimeRuntime {
+        /// What was asked.
+        policy: Policy,
+        /// The control group.
+        group: String,
+    },
+    /// SCHED_DEADLINE on a thread that is confined to some CPUs, or no bandwidth left.
+    #[error(
+        "policy {policy} was refused: SCHED_DEADLINE wants a thread that may run on all CPUs of its root domain and \
+         runtime/period that still fits (sched(7)); leave out the CPUs, or use an exclusive cpuset"
+    )]
+    Deadline {
+        /// What was asked.
+        policy: Policy,
+    },
+    /// CPUs that the machine does not have.
+    #[error("CPU {missing} does not exist or is offline; this machine has {online}")]
+    NoSuchCpu {
+        /// Those that are not there.
+        missing: CpuList,
+        /// Those that are.
+        online: CpuList,
+    },
+    /// CPUs that the cpuset does not allow.
+    #[error(
+        "CPU {missing} is outside what this process may use ({allowed}); widen the cpuset of its container or control \
+         group, or choose among these"
+    )]
+    OutsideCpuset {
+        /// Those refused.
+        missing: CpuList,
+        /// Those allowed.
+        allowed: CpuList,
+    },
+    /// Priority or times out of range.
+    #[error("policy {policy} has a value out of range (priorities are 1 to 99; runtime <= deadline <= period)")]
+    OutOfRange {
+        /// What was asked.
+        policy: Policy,
+    },
+    /// The thread has ended.
+    #[error("thread {tid} does not exist any more")]
+    Gone {
+        /// Its id.
+        tid: i32,
+    },
+    /// Something else.
+    #[error("{what} was refused: {reason}")]
+    Other {
+        /// What was asked.
+        what: String,
+        /// The kernel's word.
+        reason: String,
+    },
+}
+
+impl ApplyError {
+    pub(super) fn for_policy(tid: i32, policy: &Policy, error: &io::Error) -> ApplyError {
+        let policy = *policy;
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => ApplyError::Gone { tid },
+            Some(libc::EINVAL) => ApplyError::OutOfRange { policy },
+            Some(libc::EBUSY) => ApplyError::Deadline { policy },
+            Some(libc::EPERM) => {
+                let capable = has_sys_nice();
+                match policy {
+                    Policy::Deadline { .. } if capable => ApplyError::Deadline { policy },
+                    Policy::Fifo { .. } | Policy::Rr { .. } if capable => match group_without_runtime() {
+                        Some(group) => ApplyError::NoRealTimeRuntime { policy, group },
+                        None => ApplyError::NoPrivilege { policy, capable, limit: limit_for(&policy) },
+                    },
+                    _ => ApplyError::NoPrivilege { policy, capable, limit: limit_for(&policy) },
+                }
+            }
+            _ => ApplyError::Other { what: format!("policy {policy}"), reason: error.to_string() },
+        }
+    }
+
+    pub(super) fn for_affinity(tid: i32, cpus: &CpuList, error: &io::Error) -> ApplyError {
+        match error.raw_os_error() {
+            Some(libc::ESRCH) => ApplyError::Gone { tid },
+            // None of the CPUs asked for is both present and allowed.
+            Some(libc::EINVAL) => ApplyError::dropped(cpus, &CpuList::default()),
+            _ => ApplyError::Other { what: format!("CPUs {cpus}"), reason: error.to_string() },
+        }
+    }
+
+    /// Says why the kernel kept only some of the CPUs.
+    pub(super) fn dropped(asked: &CpuList, kept: &CpuList) -> ApplyError {
+        let lost = CpuList(asked.0.difference(&kept.0).copied().collect());
+        let online = cpu_file("/sys/devices/system/cpu/online");
+        let absent = CpuList(lost.0.difference(&online.0).copied().collect());
+        if !absent.is_empty() && !online.is_empty() {
+            return ApplyError::NoSuchCpu { missing: absent, online };
+        }
+        ApplyError::OutsideCpuset { missing: lost, allowed: cpuset() }
+    }
+}
+
+fn cpu_file(path: &str) -> CpuList {
+    fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
+}
+
+/// What the control group lets this process use; its affinity where that cannot be read.
+fn cpuset() -> CpuList {
+    let effective = process::cgroup_dir("cpuset").and_then(|dir| {
+        let read = |name: &str| fs::read_to_string(dir.join(name)).ok()?.trim().parse().ok();
+        read("cpuset.cpus.effective").or_else(|| read("cpuset.effective_cpus"))
+    });
+    effective.or_else(|| crate::sched_call::get_affinity(0).ok()).unwrap_or_default()
+}
+
+fn has_sys_nice() -> bool {
+    const CAP_SYS_NICE: u32 = 23;
+    process::effective_capabilities().is_ok_and(|bits| bits & (1 << CAP_SYS_NICE) != 0)
+}
+
+fn limit_for(policy: &Policy) -> String {
+    let (name, resource) = match policy {
+        Policy::Other { .. } | Policy::Batch { .. } | Policy::Idle => ("RLIMIT_NICE", Resource::RLIMIT_NICE),
+        _ => ("RLIMIT_RTPRIO", Resource::RLIMIT_RTPRIO),
+    };
+    format!("{name} is {}", process::limit_text(resource))
+}
+
+/// The control group of this process when RT_GROUP_SCHED leaves it without runtime.
+fn group_without_runtime() -> Option<String> {
+    let dir = process::cgroup_dir("cpu")?;
+    let runtime = fs::read_to_string(dir.join("cpu.rt_runtime_us")).ok()?;
+    (runtime.trim() == "0").then(|| dir.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_texts_name_what_where_and_what_to_do() {
+        let policy = Policy::Fifo { priority: 80 };
+        let texts = [
+            ApplyError::NoPrivilege { policy, capable: false, limit: "RLIMIT_RTPRIO is 0".into() },
+            ApplyError::NoRealTimeRuntime { policy, group: "/sys/fs/cgroup/cpu/x".into() },
+            ApplyError::OutsideCpuset { missing: "3".parse().unwrap(), allowed: "0-1".parse().unwrap() },
+            ApplyError::OutOfRange { policy: Policy::Rr { priority: 0 } },
+        ]
+        .map(|e| e.to_string())
+        .join("\n");
+        assert_eq!(
+            texts,
+            "policy fifo 80 was refused: CAP_SYS_NICE is missing, RLIMIT_RTPRIO is 0; run as root, or grant it with \
+             `setcap cap_sys_nice+ep` on the binary, or raise the limit in /etc/security/limits.d\n\
+             policy fifo 80 was refused although CAP_SYS_NICE is there: the control group /sys/fs/cgroup/cpu/x has \
+             cpu.rt_runtime_us 0 (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with \
+             rt_group_sched=0\n\
+             CPU 3 is outside what this process may use (0-1); widen the cpuset of its container or control group, or \
+             choose among these\n\
+             policy rr 0 has a value out of range (priorities are 1 to 99; runtime <= deadline <= period)"
+        );
+    }
+}

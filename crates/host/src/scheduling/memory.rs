@@ -1,0 +1,90 @@
+//! Memory that is never paged out and timers that are never rounded: what a measuring process sets for itself.
+
+use crate::process;
+use nix::sys::resource::Resource;
+use std::fs;
+use std::io;
+
+/// Memory could not be locked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "memory could not be locked ({reason}): RLIMIT_MEMLOCK is {limit} and CAP_IPC_LOCK is {}; run as root, grant it \
+     with `setcap cap_ipc_lock+ep` on the binary, or raise the limit in /etc/security/limits.d",
+    if *capable { "present" } else { "missing" }
+)]
+pub struct LockError {
+    /// The kernel's word.
+    pub reason: String,
+    /// The limit with its unit.
+    pub limit: String,
+    /// CAP_IPC_LOCK is effective.
+    pub capable: bool,
+}
+
+/// Locks all memory of the process, present and future; the locked bytes as read back from /proc/self/status.
+///
+/// # Errors
+/// The limit or the capability is missing.
+pub fn lock_memory() -> Result<u64, LockError> {
+    const CAP_IPC_LOCK: u32 = 14;
+    let fail = |reason: String| LockError {
+        reason,
+        limit: process::limit_text(Resource::RLIMIT_MEMLOCK),
+        capable: process::effective_capabilities().is_ok_and(|bits| bits & (1 << CAP_IPC_LOCK) != 0),
+    };
+    // SAFETY: mlockall takes flags only.
+    if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE) } != 0 {
+        return Err(fail(io::Error::last_os_error().to_string()));
+    }
+    match locked_bytes() {
+        Some(0) => Err(fail("the kernel accepted the call but locked nothing".into())),
+        Some(bytes) => Ok(bytes),
+        None => Err(fail("VmLck could not be read back from /proc/self/status".into())),
+    }
+}
+
+fn locked_bytes() -> Option<u64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|l| l.strip_prefix("VmLck:"))?;
+    line.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// Sets the calling thread's timer slack to 1 ns and returns what the kernel then says; threads it makes inherit it.
+/// Under a real-time policy the kernel reports 0: such threads have no slack.
+///
+/// # Errors
+/// The value read back is above 1 ns.
+pub fn set_timer_slack_1ns() -> io::Result<u64> {
+    // SAFETY: prctl with integer arguments only.
+    if unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64, 0u64, 0u64, 0u64) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: as above.
+    let slack = unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_TIMERSLACK, 0u64, 0u64, 0u64, 0u64) };
+    match u64::try_from(slack) {
+        Ok(slack @ 0..=1) => Ok(slack),
+        Ok(slack) => Err(io::Error::other(format!("timer slack was set to 1 ns, the kernel says {slack} ns"))),
+        Err(_) => Err(io::Error::last_os_error()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slack_is_one_nanosecond_for_this_thread() {
+        std::thread::spawn(|| assert_eq!(set_timer_slack_1ns().unwrap(), 1)).join().unwrap();
+    }
+
+    #[test]
+    fn the_error_names_limit_and_capability() {
+        let error = LockError { reason: "Cannot allocate memory".into(), limit: "8388608".into(), capable: false };
+        assert_eq!(
+            error.to_string(),
+            "memory could not be locked (Cannot allocate memory): RLIMIT_MEMLOCK is 8388608 and CAP_IPC_LOCK is missing; \
+             run as root, grant it with `setcap cap_ipc_lock+ep` on the binary, or raise the limit in \
+             /etc/security/limits.d"
+        );
+    }
+}

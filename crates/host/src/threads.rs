@@ -1,0 +1,166 @@
+//! The thread table of a process, as the kernel shows it.
+//!
+//! In: a process id and a rule that gives a role to a thread's name. Out: one [`ThreadRow`] per thread, sorted by id, and a
+//! remark for every value that could not be read. Who was born where (`born_in`, `birth`, `creator`) is not visible here:
+//! the agent, which sees births, fills it in.
+
+use crate::process::Stat;
+use crate::sched_call;
+use std::fs;
+use std::io;
+use tailbound_model::{CpuList, Policy, ThreadRow};
+
+/// The threads of one process, and what could not be read of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ThreadScan {
+    /// Sorted by thread id.
+    pub rows: Vec<ThreadRow>,
+    /// One sentence for each value that is a stand-in (0, default policy, no CPU) because it could not be read, and for
+    /// each thread that ended while it was read.
+    pub remarks: Vec<String>,
+}
+
+/// Reads all threads of a process. `role` maps a thread's name to its role.
+///
+/// # Errors
+/// The process does not exist or its thread list is not readable.
+pub fn read_threads(pid: i32, role: &dyn Fn(&str) -> String) -> io::Result<ThreadScan> {
+    let mut tids: Vec<i32> = fs::read_dir(format!("/proc/{pid}/task"))?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .collect();
+    tids.sort_unstable();
+    let mut scan = ThreadScan::default();
+    for tid in tids {
+        let mut remarks = Vec::new();
+        match read_thread(pid, tid, role, &mut remarks) {
+            Ok(row) => {
+                scan.rows.push(row);
+                scan.remarks.append(&mut remarks);
+            }
+            Err(error) => scan.remarks.push(format!("thread {tid} ended while it was read ({error})")),
+        }
+    }
+    Ok(scan)
+}
+
+/// Reads one thread; the error means that it is gone.
+fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut Vec<String>) -> io::Result<ThreadRow> {
+    let dir = format!("/proc/{pid}/task/{tid}");
+    let stat = Stat::read(&format!("{dir}/stat"))?;
+    let name = fs::read_to_string(format!("{dir}/comm"))?.trim_end_matches('\n').to_owned();
+    let mut need = |what: &str, value: Option<u64>| {
+        value.unwrap_or_else(|| {
+            remarks.push(format!("{what} of thread {tid} ({name}) could not be read; 0 stands for it"));
+            0
+        })
+    };
+
+    let schedstat = fs::read_to_string(format!("{dir}/schedstat")).unwrap_or_default();
+    let mut schedstat = schedstat.split_ascii_whitespace().map(|n| n.parse::<u64>().ok());
+    let cpu_ns = need("CPU time", schedstat.next().flatten().or_else(|| cpu_ns_by_ticks(&stat)));
+    let run_delay_ns = need("run delay", schedstat.next().flatten());
+
+    let status = fs::read_to_string(format!("{dir}/status"))?;
+    let voluntary_switches = need("voluntary switches", field(&status, "voluntary_ctxt_switches"));
+    let involuntary_switches = need("involuntary switches", field(&status, "nonvoluntary_ctxt_switches"));
+    let minor_faults = need("minor page faults", stat.field(10));
+    let major_faults = need("major page faults", stat.field(12));
+    let last_cpu = need("last CPU", stat.field(39)) as u32;
+    let sched = fs::read_to_string(format!("{dir}/sched")).unwrap_or_default();
+    // Threads other than the first are not listed in /proc, but their directory can be opened by name.
+    let slack = fs::read_to_string(format!("/proc/{tid}/timerslack_ns")).ok();
+
+    let (policy, reset_on_fork) = sched_call::get_policy(tid).unwrap_or_else(|error| {
+        remarks.push(format!("policy of thread {tid} ({name}) could not be read: {error}"));
+        (Policy::default(), false)
+    });
+    let cpus = sched_call::get_affinity(tid).unwrap_or_else(|error| {
+        remarks.push(format!("CPUs of thread {tid} ({name}) could not be read: {error}"));
+        CpuList::default()
+    });
+    Ok(ThreadRow {
+        tid,
+        role: role(&name),
+        name,
+        policy,
+        reset_on_fork,
+        cpus,
+        last_cpu,
+        cpu_ns,
+        run_delay_ns,
+        voluntary_switches,
+        involuntary_switches,
+        migrations: field(&sched, "se.nr_migrations"),
+        minor_faults,
+        major_faults,
+        born_in: None,
+        birth: None,
+        creator: None,
+        timer_slack_ns: slack.and_then(|text| text.trim().parse().ok()),
+    })
+}
+
+/// Where the kernel keeps no schedstat: user and system time, as coarse as a clock tick.
+fn cpu_ns_by_ticks(stat: &Stat) -> Option<u64> {
+    // SAFETY: sysconf takes a constant and touches no memory of ours.
+    let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|&n| n > 0)?;
+    Some((stat.field(14)? + stat.field(15)?) * (1_000_000_000 / per_second))
+}
+
+/// The number behind `key   :` in a status or sched file.
+fn field(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim_end() == key).then(|| value.split_ascii_whitespace().next()?.parse().ok())?
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn every_thread_of_this_process_is_seen_with_its_own_settings() {
+        let (ready, is_ready) = mpsc::channel();
+        let (stop, stopped) = mpsc::channel::<()>();
+        let worker = std::thread::Builder::new()
+            .name("tb-worker".into())
+            .spawn(move || {
+                sched_call::set_policy(0, &Policy::Batch { nice: 5 }, true).unwrap();
+                let first = *sched_call::get_affinity(0).unwrap().0.first().unwrap();
+                sched_call::set_affinity(0, &CpuList::one(first)).unwrap();
+                // SAFETY: gettid has no argument and cannot fail.
+                ready.send((unsafe { libc::gettid() }, first)).unwrap();
+                let _ = stopped.recv();
+            })
+            .unwrap();
+        let (tid, cpu) = is_ready.recv().unwrap();
+        let role = |name: &str| if name == "tb-worker" { "receive".to_owned() } else { "other".to_owned() };
+        let scan = read_threads(std::process::id() as i32, &role).unwrap();
+        let row = scan.rows.iter().find(|r| r.tid == tid).expect("the worker is in the table");
+        assert_eq!((row.name.as_str(), row.role.as_str()), ("tb-worker", "receive"));
+        assert_eq!(row.policy, Policy::Batch { nice: 5 });
+        assert!(row.reset_on_fork);
+        assert_eq!(row.cpus, CpuList::one(cpu));
+        assert_eq!(row.last_cpu, cpu);
+        assert!(row.cpu_ns > 0);
+        assert!(scan.rows.windows(2).all(|p| p[0].tid < p[1].tid));
+        assert!(scan.rows.iter().any(|r| r.tid == std::process::id() as i32));
+        drop(stop);
+        worker.join().unwrap();
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error() {
+        assert!(read_threads(i32::MAX, &|_| String::new()).is_err());
+    }
+
+    #[test]
+    fn fields_are_found_by_their_whole_name() {
+        let text = "voluntary_ctxt_switches:\t55\nnonvoluntary_ctxt_switches:\t9\nse.nr_migrations      :      11\n";
+        assert_eq!(field(text, "voluntary_ctxt_switches"), Some(55));
+        assert_eq!(field(text, "se.nr_migrations"), Some(11));
+        assert_eq!(field(text, "se.nr"), None);
+    }
+}
