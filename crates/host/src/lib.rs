@@ -5,15 +5,17 @@
 //! drivers, labs or records, and it judges nothing: verdicts over facts are the business of `tailbound-doctor`.
 
 pub mod clock;
-
+pub mod journal;
 pub mod process;
 pub mod scheduling;
 pub mod threads;
+pub mod undo;
 
 mod sched_call;
 
 pub use clock::{OffsetTrack, monotonic_ns, read_offset, realtime_ns};
-
+pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
 pub use process::{boot_id, is_alive, process_id, this_process};
 pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
 pub use threads::{ThreadScan, read_threads};
+pub use undo::{UndoError, Undone, undo};

@@ -1,0 +1,123 @@
+//! Deleting an interface, in the network namespace it lies in.
+
+use super::{Undone, link};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+
+/// The calling thread's network namespace.
+const OWN: &str = "/proc/thread-self/ns/net";
+
+pub(super) fn delete(name: &str, ifindex: Option<u32>, netns_inode: u64) -> io::Result<Undone> {
+    if fs::metadata(OWN)?.ino() == netns_inode {
+        return delete_here(name, ifindex);
+    }
+    // A namespace that nobody holds is gone, and the interface with it.
+    let Some(netns) = find_netns(netns_inode) else { return Ok(Undone::AlreadyGone) };
+    let name = name.to_owned();
+    // A thread of its own: entering a namespace must not move the caller.
+    std::thread::spawn(move || {
+        let file = File::open(&netns)?;
+        if file.metadata()?.ino() != netns_inode {
+            return Ok(Undone::AlreadyGone);
+        }
+        nix::sched::setns(&file, nix::sched::CloneFlags::CLONE_NEWNET)?;
+        delete_here(&name, ifindex)
+    })
+    .join()
+    .map_err(|_| io::Error::other("the thread that entered the namespace ended unexpectedly"))?
+}
+
+fn delete_here(name: &str, ifindex: Option<u32>) -> io::Result<Undone> {
+    let Ok(found) = nix::net::if_::if_nametoindex(name) else { return Ok(Undone::AlreadyGone) };
+    if ifindex.is_some_and(|known| known != found) {
+        return Ok(Undone::LeftAlone(format!(
+            "interface {name} now has index {found}, not {}: it is another one, so it stays",
+            ifindex.unwrap_or_default()
+        )));
+    }
+    match link::delete_link(found) {
+        Ok(()) => Ok(Undone::Did(format!("deleted interface {name}"))),
+        // Gone between the look and the deed, e.g. with the other end of its pair.
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(Undone::AlreadyGone),
+        Err(error) => Err(error),
+    }
+}
+
+/// A path through which a namespace can be entered: of a process that lives in it, or a name bound to it.
+fn find_netns(inode: u64) -> Option<PathBuf> {
+    let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.ino() == inode);
+    let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| {
+        let entry = entry.ok()?;
+        entry.file_name().to_str()?.parse::<i32>().ok()?;
+        Some(entry.path().join("ns/net"))
+    });
+    let named = fs::read_dir("/run/netns").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
+    processes.chain(named).find(is_it)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sched::{CloneFlags, unshare};
+    use std::process::Command;
+
+    /// Runs in a new network namespace on a thread of its own; `false` when that is not permitted here.
+    fn in_a_new_netns(test: impl FnOnce() + Send + 'static) -> bool {
+        let may = std::thread::spawn(|| {
+            let may = unshare(CloneFlags::CLONE_NEWNET).is_ok();
+            if may {
+                test();
+            }
+            may
+        })
+        .join()
+        .unwrap();
+        if !may {
+            eprintln!("skipped: making a network namespace is not permitted here");
+        }
+        may
+    }
+
+    fn add_dummy(name: &str) -> bool {
+        Command::new("ip")
+            .args(["link", "add", name, "type", "veth", "peer", "name", "tb-peer"])
+            .status()
+            .is_ok_and(|s| s.success())
+    }
+
+    #[test]
+    fn an_interface_is_deleted_only_under_its_own_index_and_namespace() {
+        in_a_new_netns(|| {
+            let netns = fs::metadata(OWN).unwrap().ino();
+            if !add_dummy("tb-test") {
+                return eprintln!("skipped: no veth or no `ip` here");
+            }
+            let index = nix::net::if_::if_nametoindex("tb-test").unwrap();
+            assert!(matches!(delete("tb-test", Some(index + 40), netns).unwrap(), Undone::LeftAlone(_)));
+            assert_eq!(delete("tb-test", Some(index), 1).unwrap(), Undone::AlreadyGone, "no such namespace");
+            assert_eq!(nix::net::if_::if_nametoindex("tb-test"), Ok(index));
+            assert!(matches!(delete("tb-test", Some(index), netns).unwrap(), Undone::Did(_)));
+            assert_eq!(delete("tb-test", Some(index), netns).unwrap(), Undone::AlreadyGone);
+        });
+    }
+
+    #[test]
+    fn an_interface_in_another_namespace_is_found_through_a_process_that_lives_there() {
+        in_a_new_netns(|| {
+            let netns = fs::metadata(OWN).unwrap().ino();
+            let mut holder = Command::new("sleep").arg("60").spawn().unwrap();
+            if add_dummy("tb-other") {
+                let outside = std::thread::spawn(move || {
+                    unshare(CloneFlags::CLONE_NEWNET).unwrap();
+                    delete("tb-other", None, netns).unwrap()
+                });
+                assert!(matches!(outside.join().unwrap(), Undone::Did(_)));
+                assert!(nix::net::if_::if_nametoindex("tb-other").is_err());
+            }
+            holder.kill().unwrap();
+            holder.wait().unwrap();
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! The executors of [`Undo`]: how each kind of change is taken back.
+//!
+//! In: one undo with the identity of what was changed. Out: what was done about it. A run's own teardown and the cleanup
+//! after a crash use the same executors. Each is idempotent and looks at the identity first: a thing that changed hands
+//! since is left alone, and the answer says so.
+
+mod files;
+mod interface;
+mod link;
+mod process;
+
+use std::fmt;
+use std::io;
+use tailbound_model::Undo;
+
+pub use files::normalised;
+
+/// What became of one undo.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Undone {
+    /// It was there and was taken back; a sentence for people.
+    Did(String),
+    /// There was nothing (left) to do.
+    AlreadyGone,
+    /// It is not ours any more (or never became so); why, as a sentence. Nobody will try again.
+    LeftAlone(String),
+}
+
+impl fmt::Display for Undone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Undone::Did(text) | Undone::LeftAlone(text) => f.write_str(text),
+            Undone::AlreadyGone => f.write_str("nothing was left"),
+        }
+    }
+}
+
+/// An undo that failed and can be tried again.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("could not {what}: {reason}")]
+pub struct UndoError {
+    /// What was to be done, e.g. `delete interface tb1-a`.
+    pub what: String,
+    /// Why it was not.
+    pub reason: String,
+}
+
+/// Takes one change back. May block: up to 15 s for a process that will not end.
+///
+/// # Errors
+/// The system refused; the entry must stay in the journal.
+pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
+    let result = match undo {
+        Undo::EndProcess { process, what } => process::end(*process, what),
+        Undo::EndProcessByToken { token } => process::end_by_token(token),
+        Undo::DeleteInterface { name, ifindex, netns_inode } => interface::delete(name, *ifindex, *netns_inode),
+        Undo::UnnamedNetns { .. } => Ok(Undone::AlreadyGone),
+        Undo::RestoreSetting { path, before, set } => files::restore(path, before, set),
+        Undo::RemovePartialRecord { path } => files::remove_partial(path),
+    };
+    result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
+}
+
+/// What an undo does, in the imperative, for lists and messages.
+pub fn describe(undo: &Undo) -> String {
+    match undo {
+        Undo::EndProcess { process, what } => format!("end process {} ({what})", process.pid),
+        Undo::EndProcessByToken { token } => format!("end the process started with --run-token {token}"),
+        Undo::DeleteInterface { name, .. } => format!("delete interface {name}"),
+        Undo::UnnamedNetns { inode, what } => format!("let go of network namespace {inode} ({what})"),
+        Undo::RestoreSetting { path, before, .. } => format!("write `{before}` back to {path}"),
+        Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
+    }
+}

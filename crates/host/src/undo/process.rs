@@ -1,0 +1,116 @@
+//! Ending processes, by identity or by the token on their command line.
+
+use super::Undone;
+use crate::process::{self, Ended};
+use std::fs;
+use std::io;
+use std::time::Duration;
+use tailbound_model::ProcessId;
+
+/// How long a process may take to finish after SIGTERM: an agent may be rescuing samples.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// The argument before the token.
+const TOKEN_FLAG: &[u8] = b"--run-token";
+
+pub(super) fn end(process: ProcessId, what: &str) -> io::Result<Undone> {
+    let pid = process.pid;
+    Ok(match process::end(process, GRACE)? {
+        Ended::AlreadyGone => Undone::AlreadyGone,
+        Ended::Asked => Undone::Did(format!("ended process {pid} ({what})")),
+        Ended::Killed => Undone::Did(format!("killed process {pid} ({what}), which ignored SIGTERM for 10 s")),
+    })
+}
+
+pub(super) fn end_by_token(token: &str) -> io::Result<Undone> {
+    if token.is_empty() {
+        return Ok(Undone::LeftAlone("an empty run token names no process".into()));
+    }
+    let mut ended = Vec::new();
+    loop {
+        let found = find_by_token(token);
+        if found.is_empty() {
+            break;
+        }
+        for process in found {
+            end(process, "agent")?;
+            ended.push(process.pid.to_string());
+        }
+    }
+    if ended.is_empty() {
+        return Ok(Undone::AlreadyGone);
+    }
+    Ok(Undone::Did(format!("ended process {} (found by its run token)", ended.join(", "))))
+}
+
+/// Living processes of this user whose arguments hold `--run-token TOKEN`.
+fn find_by_token(token: &str) -> Vec<ProcessId> {
+    let own = std::process::id() as i32;
+    let uid = nix::unistd::getuid().as_raw();
+    let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
+    proc.filter_map(|entry| {
+        let entry = entry.ok()?;
+        let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+        // Not the owner of the directory: that is root for a program with file capabilities, whoever started it.
+        if pid == own || real_uid(&fs::read_to_string(entry.path().join("status")).ok()?) != Some(uid) {
+            return None;
+        }
+        let id = process::process_id(pid).ok()?;
+        let arguments = fs::read(entry.path().join("cmdline")).ok()?;
+        (holds_token(&arguments, token.as_bytes()) && process::is_alive(id)).then_some(id)
+    })
+    .collect()
+}
+
+fn real_uid(status: &str) -> Option<u32> {
+    status.lines().find_map(|l| l.strip_prefix("Uid:"))?.split_ascii_whitespace().next()?.parse().ok()
+}
+
+fn holds_token(cmdline: &[u8], token: &[u8]) -> bool {
+    let arguments: Vec<&[u8]> = cmdline.split(|&b| b == 0).collect();
+    arguments.windows(2).any(|pair| pair[0] == TOKEN_FLAG && pair[1] == token)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_token_must_be_the_whole_argument_behind_its_flag() {
+        assert!(holds_token(b"tailbound\0agent\0--run-token\0abc\0", b"abc"));
+        assert!(!holds_token(b"tailbound\0agent\0--run-token\0abcd\0", b"abc"));
+        assert!(!holds_token(b"grep\0abc\0--run-token\0", b"abc"));
+    }
+
+    #[test]
+    fn a_process_is_found_by_its_token_and_ended() {
+        let token = format!("test-{}", std::process::id());
+        let spawn = |token: &str| {
+            Command::new("sh")
+                .args(["-c", "read line", "sh", "--run-token", token])
+                .stdin(std::process::Stdio::piped())
+                .spawn()
+        };
+        let (mut ours, mut other) = (spawn(&token).unwrap(), spawn(&format!("{token}-other")).unwrap());
+        let done = end_by_token(&token).unwrap();
+        assert_eq!(done, Undone::Did(format!("ended process {} (found by its run token)", ours.id())));
+        ours.wait().unwrap();
+        assert!(other.try_wait().unwrap().is_none(), "a process with another token is left alone");
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(end_by_token(&token).unwrap(), Undone::AlreadyGone);
+        assert!(matches!(end_by_token("").unwrap(), Undone::LeftAlone(_)));
+    }
+
+    #[test]
+    fn a_reused_process_id_is_left_alone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let id = process::process_id(child.id() as i32).unwrap();
+        let earlier = ProcessId { start_ticks: id.start_ticks - 1, ..id };
+        assert_eq!(end(earlier, "agent").unwrap(), Undone::AlreadyGone);
+        assert!(child.try_wait().unwrap().is_none());
+        assert!(matches!(end(id, "agent").unwrap(), Undone::Did(_)));
+        child.wait().unwrap();
+    }
+}
