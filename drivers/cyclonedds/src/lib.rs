@@ -1,3 +1,47 @@
-//! Placeholder.
-/// The driver table.
-pub fn table() -> *const tailbound_abi::tb_driver { core::ptr::null() }
+//! The `cyclonedds` driver: Eclipse Cyclone DDS behind the driver ABI, linked statically.
+//!
+//! What goes in: calls of the driver table. What comes out: samples, statuses and JSON. It knows nothing of studies,
+//! pacing, clocks or records.
+//!
+//! # Wire type
+//! Module `tailbound`, `@final struct Sample { unsigned long long seq; sequence<octet> payload; }`, keyless, XCDR1.
+//! With `naming=ros2` the topic is `rt/<topic>` and the type name `tailbound_msgs::msg::dds_::Sample_`.
+//!
+//! # Copies
+//! A `send` serialises straight into Cyclone's own sample (one copy of the payload); a receive hands out a pointer into
+//! that same representation (no copy of ours: Cyclone makes one when it assembles the sample from its datagrams).
+//!
+//! # Domains
+//! By default every session is a Cyclone domain instance of its own, with its own sockets and threads, that appears
+//! on the network under the number given as `domain`. Two sessions in one process so meet over the network like
+//! two processes. With `instance=shared` sessions of equal configuration and domain share one instance; Cyclone then
+//! delivers between them directly, on the sending thread.
+//!
+//! The configuration is always given explicitly: the environment variable `CYCLONEDDS_URI` is never read. A user's
+//! own configuration is passed with the key `config` and is then used exactly as it is.
+//!
+//! # Callbacks
+//! `on_sample` runs on Cyclone's receive thread (or on the sending thread for delivery inside a shared instance), with
+//! no lock held that `send` or `take` needs.
+
+mod config;
+mod describe;
+mod domain;
+mod endpoint;
+mod error;
+mod ffi;
+mod kv;
+mod listener;
+mod log;
+mod peers;
+mod qos;
+mod query;
+mod receive;
+mod sample;
+mod send;
+mod session;
+mod table;
+mod unmatched;
+mod wait;
+
+pub use table::table;

@@ -1,0 +1,229 @@
+//! From the options of `open` to a Cyclone DDS configuration.
+//!
+//! The XML is generated, never read from the environment. A user's own configuration replaces it whole.
+
+use std::fmt::Write as _;
+
+use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
+
+use crate::error::{Fail, Outcome};
+use crate::kv::Pair;
+
+/// DDS domain used when none is given.
+pub const DEFAULT_DOMAIN: u32 = 77;
+/// Largest domain number whose ports fit below 65536.
+pub const MAX_DOMAIN: i64 = 230;
+
+/// How topics and the type are called on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Naming {
+    /// The topic as given, type `tailbound::Sample`.
+    #[default]
+    Dds,
+    /// As ROS 2 does: `rt/<topic>`, `tailbound_msgs::msg::dds_::Sample_`.
+    Ros2,
+}
+
+impl Naming {
+    /// Name of a topic on the wire.
+    pub fn topic(self, name: &str) -> String {
+        match self {
+            Naming::Dds => name.to_owned(),
+            Naming::Ros2 => format!("rt/{}", name.trim_start_matches('/')),
+        }
+    }
+}
+
+/// What `open` was asked for.
+#[derive(Debug, Default)]
+pub struct Options {
+    /// DDS domain on the network.
+    pub domain: u32,
+    /// Naming of topics and type.
+    pub naming: Naming,
+    /// One Cyclone domain instance for all sessions with this domain number.
+    pub shared: bool,
+    /// The user's own configuration (`CYCLONEDDS_URI` form), used as it is.
+    pub user: Option<String>,
+    /// Options that the user's configuration puts out of effect.
+    pub ignored: Vec<String>,
+    interface: Option<String>,
+    address: Option<String>,
+    peers: Vec<String>,
+    multicast: Option<&'static str>,
+    multicast_ttl: Option<i64>,
+    max_message_size: Option<i64>,
+    fragment_size: Option<i64>,
+    receive_buffer: Option<i64>,
+    send_buffer: Option<i64>,
+    receive_threads: Option<usize>,
+    max_participant_index: Option<i64>,
+}
+
+impl Options {
+    /// Reads the options; every fault names its key.
+    pub fn parse(pairs: &[Pair]) -> Outcome<Self> {
+        let mut o = Options { domain: DEFAULT_DOMAIN, ..Options::default() };
+        for pair in pairs {
+            o.set(pair)?;
+        }
+        if let Some(user) = &o.user {
+            if user.trim().is_empty() {
+                return Err(Fail::invalid("config: empty; give XML or a file:// address"));
+            }
+            // The instance's internal number must be the real one: the configuration may name it.
+            o.shared = true;
+            let general = ["domain", "naming", "config", "instance", "transport"];
+            o.ignored = pairs.iter().filter(|p| !general.contains(&p.key.as_str())).map(|p| p.key.clone()).collect();
+        }
+        Ok(o)
+    }
+
+    fn set(&mut self, pair: &Pair) -> Outcome<()> {
+        let size = |max: i64| pair.number(TB_EINVAL, 1..=max).map(Some);
+        match pair.key.as_str() {
+            "domain" => self.domain = pair.number(TB_EINVAL, 0..=MAX_DOMAIN)? as u32,
+            "interface" => self.interface = text(pair),
+            "address" => self.address = text(pair),
+            "peers" => {
+                self.peers = pair.value.split(',').map(str::trim).filter(|p| !p.is_empty()).map(str::to_owned).collect()
+            }
+            "multicast" => {
+                self.multicast = Some(["true", "false", "spdp"][pair.word(TB_EINVAL, &["on", "off", "spdp"])?])
+            }
+            "multicast_ttl" => self.multicast_ttl = Some(pair.number(TB_EINVAL, 0..=255)?),
+            "naming" => self.naming = [Naming::Dds, Naming::Ros2][pair.word(TB_EINVAL, &["dds", "ros2"])?],
+            "instance" => self.shared = pair.word(TB_EINVAL, &["own", "shared"])? == 1,
+            "config" => self.user = Some(pair.value.clone()),
+            "max_message_size" => self.max_message_size = size(65_507)?,
+            "fragment_size" => self.fragment_size = size(65_500)?,
+            "socket_receive_buffer_size" => self.receive_buffer = size(i64::from(i32::MAX))?,
+            "socket_send_buffer_size" => self.send_buffer = size(i64::from(i32::MAX))?,
+            "receive_threads" => self.receive_threads = Some(pair.word(TB_EINVAL, &["single", "multiple"])?),
+            "max_participant_index" => self.max_participant_index = Some(pair.number(TB_EINVAL, 0..=9999)?),
+            "transport" if pair.value == "udp" => {}
+            "transport" | "discovery_server" => {
+                return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not have it"));
+            }
+            key => return Err(Fail::invalid(format!("unknown option {key} of the cyclonedds driver"))),
+        }
+        Ok(())
+    }
+
+    /// The configuration for Cyclone: the user's, or one generated from the options.
+    ///
+    /// `external` is the number on the network where it differs from the instance's own.
+    pub fn xml(&self, external: Option<u32>) -> String {
+        if let Some(user) = &self.user {
+            return user.clone();
+        }
+        let mut x = String::from("<CycloneDDS><Domain Id=\"any\"><General>");
+        if self.interface.is_some() || self.address.is_some() {
+            x.push_str("<Interfaces><NetworkInterface");
+            attribute(&mut x, "name", self.interface.as_deref());
+            attribute(&mut x, "address", self.address.as_deref());
+            x.push_str("/></Interfaces>");
+        }
+        element(&mut x, "AllowMulticast", self.multicast);
+        element(&mut x, "MulticastTimeToLive", Some(self.multicast_ttl.unwrap_or(1)));
+        // Retransmitted messages keep Cyclone's own, smaller limit unless it no longer fits.
+        element(&mut x, "MaxMessageSize", self.max_message_size.map(|n| format!("{n} B")));
+        element(&mut x, "FragmentSize", self.fragment_size.map(|n| format!("{n} B")));
+        x.push_str("</General><Discovery>");
+        element(&mut x, "ExternalDomainId", external);
+        if !self.peers.is_empty() {
+            // A participant without an index has arbitrary ports and could not be found by its peers.
+            element(&mut x, "ParticipantIndex", Some("auto"));
+            x.push_str("<Peers>");
+            for peer in &self.peers {
+                x.push_str("<Peer");
+                attribute(&mut x, "Address", Some(peer));
+                x.push_str("/>");
+            }
+            x.push_str("</Peers>");
+        }
+        element(&mut x, "MaxAutoParticipantIndex", self.max_participant_index);
+        x.push_str("</Discovery><Internal>");
+        for (name, bytes) in
+            [("SocketReceiveBufferSize", self.receive_buffer), ("SocketSendBufferSize", self.send_buffer)]
+        {
+            if let Some(n) = bytes {
+                let _ = write!(x, "<{name} min=\"default\" max=\"{n} B\"/>");
+            }
+        }
+        element(&mut x, "MultipleReceiveThreads", self.receive_threads.map(|i| ["false", "true"][i]));
+        // The configuration that Cyclone arrives at is read from its trace while the domain is created.
+        x.push_str("</Internal><Tracing><Category>config</Category><OutputFile>/dev/null</OutputFile></Tracing>");
+        x.push_str("</Domain></CycloneDDS>");
+        x
+    }
+}
+
+fn text(pair: &Pair) -> Option<String> {
+    Some(pair.value.trim()).filter(|v| !v.is_empty()).map(str::to_owned)
+}
+
+fn attribute(x: &mut String, name: &str, value: Option<&str>) {
+    if let Some(value) = value {
+        let _ = write!(x, " {name}=\"{}\"", escape(value));
+    }
+}
+
+fn element(x: &mut String, name: &str, value: Option<impl ToString>) {
+    if let Some(value) = value {
+        let _ = write!(x, "<{name}>{}</{name}>", escape(&value.to_string()));
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(pairs: &[(&str, &str)]) -> Outcome<Options> {
+        let pairs: Vec<Pair> = pairs.iter().map(|(k, v)| Pair { key: (*k).into(), value: (*v).into() }).collect();
+        Options::parse(&pairs)
+    }
+
+    #[test]
+    fn defaults_stay_on_the_link_and_off_domain_0() {
+        let o = parse(&[]).unwrap();
+        assert_eq!(o.domain, 77);
+        assert!(o.xml(Some(77)).contains("<MulticastTimeToLive>1</MulticastTimeToLive>"));
+        assert!(o.xml(Some(77)).contains("<ExternalDomainId>77</ExternalDomainId>"));
+    }
+
+    #[test]
+    fn peers_make_the_participant_findable_and_values_are_escaped() {
+        let xml = parse(&[("interface", "a\"<&b"), ("peers", "10.0.0.1, 10.0.0.2,")]).unwrap().xml(None);
+        assert!(xml.contains("<NetworkInterface name=\"a&quot;&lt;&amp;b\"/>"), "{xml}");
+        assert!(xml.contains("<ParticipantIndex>auto</ParticipantIndex>"), "{xml}");
+        assert!(xml.contains("<Peer Address=\"10.0.0.1\"/><Peer Address=\"10.0.0.2\"/>"), "{xml}");
+    }
+
+    #[test]
+    fn a_users_configuration_is_used_as_it_is() {
+        let o = parse(&[("config", "file:///etc/cdds.xml"), ("interface", "lo"), ("domain", "3")]).unwrap();
+        assert_eq!(o.xml(Some(3)), "file:///etc/cdds.xml");
+        assert!(o.shared);
+        assert_eq!(o.ignored, ["interface"]);
+    }
+
+    #[test]
+    fn faults_name_their_key() {
+        for (key, value) in [
+            ("domain", "231"),
+            ("domain", "x"),
+            ("multicast", "maybe"),
+            ("nonsense", "1"),
+            ("transport", "tcp"),
+            ("max_message_size", "0"),
+        ] {
+            let fail = parse(&[(key, value)]).unwrap_err();
+            assert!(fail.text.contains(key), "{}", fail.text);
+        }
+    }
+}

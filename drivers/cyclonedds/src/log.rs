@@ -1,0 +1,131 @@
+//! Cyclone's messages: none of them reaches stdout or stderr. They go to the session's host, and while a domain is
+//! being created they are also captured, for the text of an error and for the effective configuration.
+
+use core::ffi::{c_int, c_void};
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::sync::{Mutex, Once};
+
+use tailbound_abi::tb_host;
+
+use crate::ffi;
+
+/// A message as Cyclone gave it.
+pub struct Message {
+    /// `DDS_LC_*` bits.
+    pub category: u32,
+    /// Text without its header and line end.
+    pub text: String,
+}
+
+thread_local! {
+    static CAPTURE: RefCell<Option<Vec<Message>>> = const { RefCell::new(None) };
+}
+
+struct Listening {
+    domain: u32,
+    host: *const tb_host,
+}
+
+// SAFETY: a host outlives its sessions and accepts `log` from any thread.
+unsafe impl Send for Listening {}
+
+static HOSTS: Mutex<Vec<Listening>> = Mutex::new(Vec::new());
+static INSTALL: Once = Once::new();
+
+unsafe extern "C" fn sink(_: *mut c_void, data: *const ffi::dds_log_data_t) {
+    // SAFETY: Cyclone passes a message of `size` bytes that lives until this returns.
+    let (category, domain, text) = unsafe {
+        let data = &*data;
+        let bytes = core::slice::from_raw_parts(data.message.cast::<u8>(), data.size);
+        (data.priority, data.domid, String::from_utf8_lossy(bytes).trim_end().to_owned())
+    };
+    let captured = CAPTURE.try_with(|c| match c.borrow_mut().as_mut() {
+        Some(messages) => {
+            messages.push(Message { category, text: text.clone() });
+            true
+        }
+        None => false,
+    });
+    if captured == Ok(true) {
+        return;
+    }
+    forward(domain, level(category), &text);
+}
+
+fn level(category: u32) -> c_int {
+    if category & (ffi::DDS_LC_FATAL | ffi::DDS_LC_ERROR) != 0 {
+        0
+    } else if category & ffi::DDS_LC_WARNING != 0 {
+        1
+    } else if category & ffi::DDS_LC_INFO != 0 {
+        2
+    } else {
+        3
+    }
+}
+
+fn forward(domain: u32, level: c_int, text: &str) {
+    let Ok(text) = CString::new(text.replace('\0', " ")) else { return };
+    let hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
+    for entry in hosts.iter().filter(|h| h.domain == domain || domain == u32::MAX) {
+        tell(entry.host, level, &text);
+    }
+}
+
+/// Passes one message to one host.
+pub fn tell(host: *const tb_host, level: c_int, text: &CString) {
+    if host.is_null() {
+        return;
+    }
+    // SAFETY: a registered host lives until its session is closed.
+    unsafe {
+        if let Some(log) = (*host).log {
+            log((*host).ctx, level, text.as_ptr());
+        }
+    }
+}
+
+/// Sends Cyclone's log to this module, for the rest of the process's life.
+pub fn install() {
+    // SAFETY: the sink is a function of static lifetime and needs no data.
+    INSTALL.call_once(|| unsafe { ffi::dds_set_log_sink(Some(sink), core::ptr::null_mut()) });
+}
+
+/// Runs `f` and returns what Cyclone said on this thread meanwhile; with `trace` also what goes to its trace file.
+///
+/// The trace sink is one per process: callers serialise themselves.
+pub fn capture<T>(trace: bool, f: impl FnOnce() -> T) -> (T, Vec<Message>) {
+    CAPTURE.with(|c| *c.borrow_mut() = Some(Vec::new()));
+    if trace {
+        // SAFETY: as in `install`.
+        unsafe { ffi::dds_set_trace_sink(Some(sink), core::ptr::null_mut()) };
+    }
+    let value = f();
+    if trace {
+        // SAFETY: null restores Cyclone's own sink, which writes to the file of each domain's configuration.
+        unsafe { ffi::dds_set_trace_sink(None, core::ptr::null_mut()) };
+    }
+    let messages = CAPTURE.with(|c| c.borrow_mut().take()).unwrap_or_default();
+    (value, messages)
+}
+
+/// The errors and warnings among `messages`, one text.
+pub fn complaints(messages: &[Message]) -> String {
+    let bad = ffi::DDS_LC_FATAL | ffi::DDS_LC_ERROR | ffi::DDS_LC_WARNING;
+    let texts: Vec<&str> = messages.iter().filter(|m| m.category & bad != 0).map(|m| m.text.as_str()).collect();
+    texts.join("; ")
+}
+
+/// From now on the messages of `domain` go to `host`.
+pub fn listen(domain: u32, host: *const tb_host) {
+    HOSTS.lock().unwrap_or_else(|e| e.into_inner()).push(Listening { domain, host });
+}
+
+/// Ends one [`listen`].
+pub fn forget(domain: u32, host: *const tb_host) {
+    let mut hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(i) = hosts.iter().position(|h| h.domain == domain && core::ptr::eq(h.host, host)) {
+        hosts.swap_remove(i);
+    }
+}

@@ -1,0 +1,115 @@
+//! The wire type, and its serialised form on the way in and out.
+//!
+//! XCDR1 of `{ unsigned long long seq; sequence<octet> payload; }`: a 4-byte encapsulation header, `seq` (8), the
+//! length (4), the octets, and up to 3 bytes of padding whose number stands in the header.
+
+use core::ffi::c_char;
+
+use tailbound_abi::{TB_EIO, tb_view};
+
+use crate::config::Naming;
+use crate::error::{Fail, Outcome};
+use crate::ffi;
+
+/// Bytes before the payload: encapsulation header, `seq`, length.
+pub const HEAD: usize = 16;
+
+const OP_ADR: u32 = 0x01 << 24;
+const TYPE_8BY: u32 = 0x04 << 16;
+const TYPE_SEQ: u32 = 0x07 << 16;
+const SUBTYPE_1BY: u32 = 0x01 << 8;
+
+/// Instructions for Cyclone's serialiser: member type and offset in [`Memory`], end.
+static OPS: [u32; 5] = [OP_ADR | TYPE_8BY, 0, OP_ADR | TYPE_SEQ | SUBTYPE_1BY, 8, 0];
+
+/// The sample as Cyclone's C binding would hold it; only its layout is used.
+#[repr(C)]
+struct Memory {
+    seq: u64,
+    maximum: u32,
+    length: u32,
+    buffer: *mut u8,
+    release: bool,
+}
+
+/// The topic descriptor of the wire type.
+pub fn descriptor(naming: Naming) -> ffi::dds_topic_descriptor {
+    let name = match naming {
+        Naming::Dds => c"tailbound::Sample",
+        Naming::Ros2 => c"tailbound_msgs::msg::dds_::Sample_",
+    };
+    ffi::dds_topic_descriptor {
+        m_size: size_of::<Memory>() as u32,
+        m_align: align_of::<Memory>() as u32,
+        m_flagset: 0,
+        m_nkeys: 0,
+        m_typename: name.as_ptr(),
+        m_keys: core::ptr::null(),
+        m_nops: 3,
+        m_ops: OPS.as_ptr(),
+        m_meta: c"".as_ptr().cast::<c_char>(),
+        type_information: ffi::dds_type_meta_ser { data: core::ptr::null(), sz: 0 },
+        type_mapping: ffi::dds_type_meta_ser { data: core::ptr::null(), sz: 0 },
+        restrict_data_representation: ffi::DDS_DATA_REPRESENTATION_FLAG_XCDR1,
+    }
+}
+
+/// Serialises one sample: the payload is copied once, into Cyclone's own representation.
+///
+/// # Safety
+/// `sertype` is alive; `data` points to `len` readable bytes.
+#[inline]
+pub unsafe fn encode(
+    sertype: *const ffi::ddsi_sertype,
+    seq: u64,
+    data: *const u8,
+    len: usize,
+) -> *mut ffi::ddsi_serdata {
+    let pad = len.wrapping_neg() & 3;
+    let mut head = [0_u8; HEAD];
+    head[1] = cfg!(target_endian = "little") as u8;
+    head[3] = pad as u8;
+    head[4..12].copy_from_slice(&seq.to_ne_bytes());
+    head[12..16].copy_from_slice(&(len as u32).to_ne_bytes());
+    let part = |base: *const u8, len: usize| ffi::ddsrt_iovec_t { iov_base: base.cast_mut().cast(), iov_len: len };
+    let zeros = [0_u8; 4];
+    let parts =
+        [part(head.as_ptr(), HEAD), part(if len == 0 { zeros.as_ptr() } else { data }, len), part(zeros.as_ptr(), pad)];
+    // SAFETY: the parts are readable for the call, which copies them; the sertype is alive by the caller's promise.
+    unsafe {
+        ffi::ddsi_serdata_from_ser_iov(sertype, ffi::ddsi_serdata_kind_SDK_DATA, 3, parts.as_ptr(), HEAD + len + pad)
+    }
+}
+
+/// Fills `view` from a taken sample, without a copy: `data` points into the sample.
+///
+/// # Safety
+/// `serdata` is a data sample of the wire type's sertype, and lives as long as the view.
+#[inline]
+pub unsafe fn decode(serdata: *mut ffi::ddsi_serdata, info: &ffi::dds_sample_info, view: &mut tb_view) -> Outcome<()> {
+    // SAFETY: alive by the caller's promise. The reference taken by to_ser_ref is given back at once: the sample's
+    // memory is held by the reference that the caller has.
+    let (base, size) = unsafe {
+        let size = ffi::ddsi_serdata_size(serdata) as usize;
+        let mut whole = ffi::ddsrt_iovec_t { iov_base: core::ptr::null_mut(), iov_len: 0 };
+        let same = ffi::ddsi_serdata_to_ser_ref(serdata, 0, size, &mut whole);
+        ffi::ddsi_serdata_to_ser_unref(same, &whole);
+        (whole.iov_base.cast::<u8>().cast_const(), size)
+    };
+    // SAFETY: Cyclone has checked the sample against the type: it holds at least the head, in native byte order.
+    let (seq, len) =
+        unsafe { (base.add(4).cast::<u64>().read_unaligned(), base.add(12).cast::<u32>().read_unaligned() as usize) };
+    if size < HEAD + len {
+        return Err(Fail::new(TB_EIO, format!("a received sample of {size} bytes claims {len} bytes of payload")));
+    }
+    *view = tb_view {
+        seq,
+        // SAFETY: within the sample, as just checked.
+        data: unsafe { base.add(HEAD) },
+        len: len as u64,
+        writer: info.publication_handle,
+        source_ns: info.source_timestamp.max(0),
+        ..tb_view::default()
+    };
+    Ok(())
+}
