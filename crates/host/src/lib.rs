@@ -5,16 +5,22 @@
 //! drivers, labs or records, and it judges nothing: verdicts over facts are the business of `tailbound-doctor`.
 
 pub mod clock;
+pub mod facts;
+pub mod interface;
 pub mod journal;
+pub mod knob;
 pub mod process;
 pub mod scheduling;
 pub mod threads;
 pub mod undo;
 
+mod netlink;
 mod sched_call;
 
 pub use clock::{OffsetTrack, monotonic_ns, read_offset, realtime_ns};
+pub use interface::{InterfaceCounters, InterfaceFacts, interface_counters, interface_facts, ip_counters};
 pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
+pub use knob::{Knob, KnobError};
 pub use process::{boot_id, is_alive, process_id, this_process};
 pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
 pub use threads::{ThreadScan, read_threads};

@@ -1,6 +1,7 @@
 //! Deleting an interface, in the network namespace it lies in.
 
-use super::{Undone, link};
+use super::Undone;
+use crate::netlink;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -37,8 +38,8 @@ fn delete_here(name: &str, ifindex: Option<u32>) -> io::Result<Undone> {
             ifindex.unwrap_or_default()
         )));
     }
-    match link::delete_link(found) {
-        Ok(()) => Ok(Undone::Did(format!("deleted interface {name}"))),
+    match netlink::request(libc::RTM_DELLINK, &netlink::IfInfo::of(found)) {
+        Ok(_) => Ok(Undone::Did(format!("deleted interface {name}"))),
         // Gone between the look and the deed, e.g. with the other end of its pair.
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(Undone::AlreadyGone),
         Err(error) => Err(error),

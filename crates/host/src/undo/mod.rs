@@ -6,7 +6,6 @@
 
 mod files;
 mod interface;
-mod link;
 mod process;
 
 use std::fmt;

@@ -1,0 +1,140 @@
+//! The ethtool requests that only read (linux/ethtool.h), by ioctl on a socket of the thread's network namespace.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+const SIOCETHTOOL: libc::c_ulong = 0x8946;
+const GSET: u32 = 0x01;
+const GDRVINFO: u32 = 0x03;
+const GCOALESCE: u32 = 0x0e;
+const GSTRINGS: u32 = 0x1b;
+const GSSET_INFO: u32 = 0x37;
+const GFEATURES: u32 = 0x3a;
+const GCHANNELS: u32 = 0x3c;
+/// String set of the feature names, and the length of each.
+const SS_FEATURES: u32 = 4;
+const NAME_LENGTH: usize = 32;
+
+/// One interface.
+pub(super) struct Ethtool {
+    socket: OwnedFd,
+    name: [libc::c_char; libc::IFNAMSIZ],
+}
+
+impl Ethtool {
+    pub fn open(interface: &str) -> Result<Ethtool, String> {
+        let mut name = [0; libc::IFNAMSIZ];
+        if interface.len() >= name.len() {
+            return Err(format!("`{interface}` is too long for an interface name"));
+        }
+        for (to, from) in name.iter_mut().zip(interface.bytes()) {
+            *to = from as libc::c_char;
+        }
+        // SAFETY: socket takes three integers and returns a new descriptor or -1.
+        let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
+        if fd < 0 {
+            return Err(io::Error::last_os_error().to_string());
+        }
+        // SAFETY: the kernel just returned this descriptor and nobody else owns it.
+        Ok(Ethtool { socket: unsafe { OwnedFd::from_raw_fd(fd) }, name })
+    }
+
+    /// One request: words in and out. The first is the command; the buffer must be as long as the command's answer.
+    fn ask(&self, words: &mut [u32]) -> Result<(), String> {
+        // SAFETY: every bit pattern, zero too, is a valid ifreq.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        request.ifr_name = self.name;
+        request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
+        // SAFETY: request points at `words`, which every caller makes at least as long as the answer of its command
+        // (fixed structs, or as many entries as the request itself says); all of them only read the device.
+        let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &mut request) };
+        if result >= 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        Err(match error.raw_os_error() {
+            Some(libc::EOPNOTSUPP) => "the driver does not tell".into(),
+            _ => error.to_string(),
+        })
+    }
+
+    pub fn driver(&self) -> Result<String, String> {
+        // cmd, driver[32], version[32], fw_version[32], bus_info[32], erom_version[32], reserved2[12], 5 words.
+        let mut words = [0u32; 49];
+        words[0] = GDRVINFO;
+        self.ask(&mut words)?;
+        Ok(text(&bytes(&words[1..9])))
+    }
+
+    /// struct ethtool_cmd: the oldest request, which the kernel answers for every driver that has a speed.
+    pub fn speed_mbit_s(&self) -> Result<i64, String> {
+        // cmd, supported, advertising, speed (low 16 bits) | duplex | port, ..., speed_hi in the eighth word.
+        let mut words = [0u32; 11];
+        words[0] = GSET;
+        self.ask(&mut words)?;
+        let bytes = bytes(&words);
+        let low = u16::from_ne_bytes([bytes[12], bytes[13]]);
+        let high = u16::from_ne_bytes([bytes[28], bytes[29]]);
+        match u32::from(high) << 16 | u32::from(low) {
+            0 | 0xffff | 0xffff_ffff => Err("the link's speed is not known".into()),
+            speed => Ok(i64::from(speed)),
+        }
+    }
+
+    /// Transmit and receive queues in use.
+    pub fn channels(&self) -> Result<(u32, u32), String> {
+        // cmd, max rx tx other combined, rx tx other combined.
+        let mut words = [0u32; 9];
+        words[0] = GCHANNELS;
+        self.ask(&mut words)?;
+        let [rx, tx, combined] = [words[5], words[6], words[8]];
+        Ok((tx + combined, rx + combined))
+    }
+
+    /// Wait before a receive interrupt in us, and whether the driver varies it.
+    pub fn coalesce(&self) -> Result<(u32, bool), String> {
+        // cmd, rx_usecs, rx_frames, rx_usecs_irq, rx_frames_irq, four of tx, stats, use_adaptive_rx, ...
+        let mut words = [0u32; 23];
+        words[0] = GCOALESCE;
+        self.ask(&mut words)?;
+        Ok((words[1], words[10] != 0))
+    }
+
+    /// Names of the features that are on.
+    pub fn offloads(&self) -> Result<Vec<String>, String> {
+        // cmd, reserved, mask (64 bits), one word per bit set in the mask.
+        let mut info = [GSSET_INFO, 0, 1 << SS_FEATURES, 0, 0];
+        self.ask(&mut info)?;
+        let count = if info[2] == 0 { 0 } else { info[4] as usize };
+        if count == 0 || count > 4096 {
+            return Err("the kernel names no features".into());
+        }
+        // cmd, string set, length, names.
+        let mut names = vec![0u32; 3 + count * NAME_LENGTH / 4];
+        (names[0], names[1], names[2]) = (GSTRINGS, SS_FEATURES, count as u32);
+        self.ask(&mut names)?;
+        // cmd, number of blocks; each block: available, requested, active, never changed.
+        let blocks = count.div_ceil(32);
+        let mut features = vec![0u32; 2 + blocks * 4];
+        (features[0], features[1]) = (GFEATURES, blocks as u32);
+        self.ask(&mut features)?;
+        let names = bytes(&names[3..]);
+        let is_on = |i: &usize| features[2 + i / 32 * 4 + 2] & (1 << (i % 32)) != 0;
+        let mut on: Vec<String> = (0..count)
+            .filter(is_on)
+            .map(|i| text(&names[i * NAME_LENGTH..][..NAME_LENGTH]))
+            .filter(|n| !n.is_empty())
+            .collect();
+        on.sort();
+        Ok(on)
+    }
+}
+
+fn bytes(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
