@@ -1,3 +1,26 @@
-//! Placeholder.
-/// The driver table.
-pub fn table() -> *const tailbound_abi::tb_driver { core::ptr::null() }
+//! The `udp` driver: plain datagrams over IPv4 or IPv6, the least that can lie under any middleware.
+//!
+//! In: the calls of the driver table. Out: one datagram per sample and reader, eight octets of sequence number (little
+//! endian) and the payload, nothing else on the wire while measuring. One system call per message and direction. It knows
+//! no host type but the ABI.
+//!
+//! - Ports follow from domain and topic ([`wire`]), so nothing is configured. Before matching, a writer asks the candidate
+//!   ports of its peers for the topic, a reader answers; after that there is no background traffic and no thread but the
+//!   receive thread of a listener.
+//! - `block`: `wait` itself blocks in `recvmsg` and `take` hands the datagram out without another system call.
+//! - `spin`: `take` is a `recvmsg` that does not block. `listener`: a thread `tb-udp-rx` per reader.
+
+mod discovery;
+mod endpoint;
+mod error;
+mod net;
+mod options;
+mod reader;
+mod receive;
+mod session;
+mod table;
+mod wait;
+mod wire;
+mod writer;
+
+pub use table::table;

@@ -1,0 +1,159 @@
+//! One writer or reader.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_host, tb_view};
+
+use crate::network::Topic;
+use crate::queue::{Bell, Queue};
+
+/// One writer or reader. It stays in memory until its session closes, so that a late call finds it closed.
+pub struct Endpoint {
+    pub kind: i32,
+    pub mode: i32,
+    pub tag: u64,
+    pub max_len: u64,
+    /// Unique in the process; what `tb_view.writer` says.
+    pub identity: u64,
+    pub topic: Arc<Topic>,
+    pub host: tb_host,
+    pub bell: Arc<Bell>,
+    /// Samples of a reader that is not a listener.
+    pub queue: Option<Queue>,
+    /// Fill in the time stamps of samples that arrive here.
+    pub timestamps: bool,
+    pub sent: AtomicU64,
+    pub received: AtomicU64,
+    /// Samples for which the queue had no place.
+    pub refused: AtomicU64,
+    /// `wake` calls that a wait of this reader has reported.
+    pub wakes_seen: AtomicU64,
+    /// Virtual time until which this listener is busy with an earlier sample.
+    pub busy_until: AtomicU64,
+    closed: AtomicBool,
+    inside: AtomicU32,
+}
+
+// SAFETY: `tb_host` is called from any thread by the rules of the ABI; everything else is Send and Sync by itself.
+unsafe impl Send for Endpoint {}
+// SAFETY: as above.
+unsafe impl Sync for Endpoint {}
+
+/// Proof that an end point was open when a call entered; `destroy` waits until it is dropped.
+pub struct Inside<'a>(&'a Endpoint);
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Endpoint {
+    #[expect(clippy::too_many_arguments, reason = "one argument per argument of `create`")]
+    pub fn new(
+        kind: i32,
+        mode: i32,
+        tag: u64,
+        max_len: u64,
+        identity: u64,
+        topic: Arc<Topic>,
+        host: tb_host,
+        bell: Arc<Bell>,
+    ) -> Endpoint {
+        let queue = (kind == TB_READER && mode != TB_LISTENER).then(|| Queue::new(max_len as usize));
+        let wakes_seen = AtomicU64::new(bell.wakes.load(Ordering::SeqCst));
+        let zero = || AtomicU64::new(0);
+        Endpoint {
+            kind,
+            mode,
+            tag,
+            max_len,
+            identity,
+            topic,
+            host,
+            bell,
+            queue,
+            timestamps: false,
+            sent: zero(),
+            received: zero(),
+            refused: zero(),
+            wakes_seen,
+            busy_until: zero(),
+            closed: AtomicBool::new(false),
+            inside: AtomicU32::new(0),
+        }
+    }
+
+    pub fn is_writer(&self) -> bool {
+        self.kind == TB_WRITER
+    }
+
+    /// `None` when the end point is destroyed.
+    #[inline]
+    pub fn enter(&self) -> Option<Inside<'_>> {
+        // SeqCst pairs with `close`: either this load sees `closed`, or `close` sees the count.
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Inside(self);
+        (!self.closed.load(Ordering::SeqCst)).then_some(inside)
+    }
+
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Marks the end point closed and waits until no call is inside; `false` when somebody else closed it.
+    pub fn close(&self) -> bool {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        self.bell.ring();
+        while self.is_used() {
+            self.bell.ring();
+            std::thread::yield_now();
+        }
+        if let Some(queue) = &self.queue {
+            queue.dismantle();
+        }
+        true
+    }
+
+    /// Whether a call is inside at this moment.
+    pub fn is_used(&self) -> bool {
+        self.inside.load(Ordering::SeqCst) > 0
+    }
+
+    /// Hands a sample to this reader: calls the listener, or queues. `false` when the queue is full.
+    #[inline]
+    pub fn deliver(&self, view: &tb_view) -> bool {
+        let Some(_inside) = self.enter() else { return true };
+        match &self.queue {
+            None => {
+                self.received.fetch_add(1, Ordering::Relaxed);
+                if let Some(f) = self.host.on_sample {
+                    // SAFETY: the host outlives the session, and `close` waits for this call to end.
+                    unsafe { f(self.host.ctx, self.tag, view) };
+                }
+                true
+            }
+            Some(queue) if queue.push(view) => {
+                self.received.fetch_add(1, Ordering::Relaxed);
+                self.bell.ring();
+                true
+            }
+            Some(_) => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Tells the host how many peers are matched.
+    pub fn report_match(&self, now: i32) {
+        if let (Some(f), Some(_inside)) = (self.host.on_match, self.enter()) {
+            // SAFETY: as in `deliver`.
+            unsafe { f(self.host.ctx, self.tag, now) };
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Answers in JSON.
+
+use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering;
+
+use serde_json::json;
+use tailbound_abi::{TB_EUNSUPPORTED, tb_clock};
+
+use crate::error::{Outcome, fail};
+use crate::session::{MAX_PAYLOAD, Session};
+
+/// What the driver says of itself.
+pub unsafe extern "C" fn describe() -> *const c_char {
+    static TEXT: OnceLock<CString> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let option = |key, kind, default, help| json!({"key": key, "type": kind, "default": default, "help": help});
+        let text = json!({
+            "name": "null",
+            "versions": {"driver": env!("CARGO_PKG_VERSION")},
+            "capabilities": ["scripted_clock", "source_timestamps", "kernel_rx_timestamps"],
+            "limits": {"max_payload_bytes": MAX_PAYLOAD},
+            "options": [
+                option("domain", "integer", json!("77"), "Sessions of one number reach each other."),
+                {"key": "clock", "type": "enum", "default": "real", "values": ["real", "scripted"],
+                 "help": "Real time, or virtual time that a script rules."},
+                {"key": "script", "type": "config",
+                 "help": "Delays, losses and stalls as JSON; needs clock=scripted."},
+                option("timestamps", "bool", json!("off"), "Fill in source and receive time stamps."),
+                {"key": "interface", "type": "string", "help": "Accepted, without effect inside one process."},
+                {"key": "address", "type": "string", "help": "Accepted, without effect inside one process."},
+                {"key": "peers", "type": "list", "help": "Accepted, without effect inside one process."},
+                {"key": "multicast", "type": "string", "help": "Accepted, without effect inside one process."},
+                {"key": "naming", "type": "string", "help": "Accepted, without effect inside one process."},
+                {"key": "transport", "type": "string", "help": "Accepted, without effect inside one process."},
+            ],
+            "qos": [],
+            "receive_modes": ["listener", "block", "spin"],
+            "packages": [],
+            "roles": [],
+        });
+        CString::new(text.to_string()).unwrap_or_default()
+    })
+    .as_ptr()
+}
+
+/// Answers one question.
+pub fn answer(s: &Session, ep: u32, what: &str, sink: impl FnOnce(&[u8])) -> Outcome {
+    if what == "clock" {
+        let Some(world) = s.domain().world else {
+            return fail(TB_EUNSUPPORTED, "clock: this session runs in real time");
+        };
+        let clock = world.clock();
+        // SAFETY: a `tb_clock` has no padding: two u32 and four pointers.
+        sink(unsafe { std::slice::from_raw_parts((&raw const clock).cast(), size_of::<tb_clock>()) });
+        return Ok(());
+    }
+    let chosen = match ep {
+        0 => s.endpoints().collect(),
+        id => vec![s.existing(id)?],
+    };
+    let peers = |e: &crate::endpoint::Endpoint| e.topic.peers(e);
+    let json = match what {
+        "qos" => json!({}),
+        "stats" => {
+            let sum = |f: fn(&crate::endpoint::Endpoint) -> u64| chosen.iter().map(|e| f(e)).sum::<u64>();
+            json!({
+                "sent": sum(|e| e.sent.load(Ordering::Relaxed)),
+                "received": sum(|e| e.received.load(Ordering::Relaxed)),
+                "queue_full": sum(|e| e.refused.load(Ordering::Relaxed)),
+                "lost_by_script": s.domain().world.map_or(0, |w| w.lost()),
+            })
+        }
+        "peers" => {
+            json!(chosen.iter().map(|e| json!({"topic": e.topic.name, "matched": peers(e)})).collect::<Vec<_>>())
+        }
+        "unmatched" => json!(
+            chosen
+                .iter()
+                .filter(|e| peers(e) == 0)
+                .map(|e| json!({
+                    "topic": e.topic.name,
+                    "reason": "nothing seen",
+                    "text": format!(
+                        "no {} of topic {} in this process and domain {}",
+                        if e.is_writer() { "reader" } else { "writer" }, e.topic.name, s.domain().number,
+                    ),
+                }))
+                .collect::<Vec<_>>()
+        ),
+        "transport" => json!({
+            "kind": "in-process",
+            "domain": s.domain().number,
+            "clock": if s.domain().world.is_some() { "scripted" } else { "real" },
+        }),
+        "threads" => json!([]),
+        _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the null driver does not know it")),
+    };
+    sink(json.to_string().as_bytes());
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! What readers and writers have in common: identity, life, matching.
+
+use std::os::fd::RawFd;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Duration;
+
+use tailbound_abi::tb_host;
+
+use crate::net;
+
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// After this long without a question, matched readers leave the port to the host's own receiving.
+pub const LINGER_NS: i64 = 100_000_000;
+
+/// The common part of a reader or writer.
+pub struct Common {
+    pub topic: String,
+    pub topic_key: u64,
+    pub identity: u64,
+    pub tag: u64,
+    pub max_len: u64,
+    pub host: tb_host,
+    pub socket: AtomicI32,
+    closed: AtomicBool,
+    inside: AtomicU32,
+    matching: Mutex<Vec<u64>>,
+    matched: AtomicU32,
+    changed: Condvar,
+    /// Time of the last question or answer, `CLOCK_MONOTONIC` ns.
+    pub heard_ns: AtomicI64,
+    /// `wait_matched` has had what it wanted.
+    pub settled: AtomicBool,
+}
+
+// SAFETY: `tb_host` is called from any thread by the rules of the ABI; everything else is Send and Sync by itself.
+unsafe impl Send for Common {}
+// SAFETY: as above.
+unsafe impl Sync for Common {}
+
+/// Proof that an end point was open when a call entered; `close` waits until it is dropped.
+pub struct Inside<'a>(&'a Common);
+
+impl Drop for Inside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.inside.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Common {
+    pub fn new(topic: &str, topic_key: u64, tag: u64, max_len: u64, host: tb_host, socket: RawFd) -> Common {
+        Common {
+            topic: topic.to_owned(),
+            topic_key,
+            identity: net::random(),
+            tag,
+            max_len,
+            host,
+            socket: AtomicI32::new(socket),
+            closed: AtomicBool::new(false),
+            inside: AtomicU32::new(0),
+            matching: Mutex::default(),
+            matched: AtomicU32::new(0),
+            changed: Condvar::new(),
+            heard_ns: AtomicI64::new(net::monotonic_ns()),
+            settled: AtomicBool::new(false),
+        }
+    }
+
+    /// `None` when the end point is destroyed.
+    #[inline]
+    pub fn enter(&self) -> Option<Inside<'_>> {
+        // SeqCst pairs with `close`: either this load sees `closed`, or `close` sees the count.
+        self.inside.fetch_add(1, Ordering::SeqCst);
+        let inside = Inside(self);
+        (!self.closed.load(Ordering::SeqCst)).then_some(inside)
+    }
+
+    #[inline]
+    pub fn fd(&self) -> RawFd {
+        self.socket.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Marks the end point closed, ends what blocks on it and waits until no call is inside; `false` when it was closed.
+    pub fn close(&self) -> bool {
+        if self.closed.swap(true, Ordering::SeqCst) {
+            return false;
+        }
+        self.changed.notify_all();
+        while self.inside.load(Ordering::SeqCst) > 0 {
+            net::shutdown(self.fd());
+            std::thread::yield_now();
+        }
+        true
+    }
+
+    /// Gives the socket back; only after [`Common::close`].
+    pub fn drop_socket(&self) {
+        let fd = self.socket.swap(-1, Ordering::SeqCst);
+        if fd >= 0 {
+            // SAFETY: the descriptor is this end point's own, and `close` saw that no call uses it.
+            unsafe { libc::close(fd) };
+        }
+    }
+
+    /// A peer was heard; a new one is reported.
+    pub fn heard(&self, peer: u64) {
+        self.heard_ns.store(net::monotonic_ns(), Ordering::Relaxed);
+        let mut peers = lock(&self.matching);
+        if peers.contains(&peer) {
+            return;
+        }
+        peers.push(peer);
+        let now = peers.len() as u32;
+        self.matched.store(now, Ordering::SeqCst);
+        self.changed.notify_all();
+        drop(peers);
+        if let Some(f) = self.host.on_match {
+            // SAFETY: the host outlives the session.
+            unsafe { f(self.host.ctx, self.tag, i32::try_from(now).unwrap_or(i32::MAX)) };
+        }
+    }
+
+    pub fn matched(&self) -> u32 {
+        self.matched.load(Ordering::SeqCst)
+    }
+
+    /// Waits for `peers` peers while others do the asking.
+    pub fn wait_matched(&self, peers: u32, remaining: impl Fn() -> Option<Duration>) -> bool {
+        let mut list = lock(&self.matching);
+        while self.matched() < peers && !self.is_closed() {
+            list = match remaining() {
+                Some(Duration::ZERO) => return false,
+                Some(left) => self.changed.wait_timeout(list, left).unwrap_or_else(|e| e.into_inner()).0,
+                None => self.changed.wait(list).unwrap_or_else(|e| e.into_inner()),
+            };
+        }
+        self.matched() >= peers
+    }
+}

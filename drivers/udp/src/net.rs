@@ -1,0 +1,276 @@
+//! Sockets: the system calls that the driver makes.
+
+use std::io::{Error, Result};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use libc::{c_int, c_void, socklen_t};
+
+/// A socket address in the form of the kernel.
+#[derive(Clone, Copy)]
+pub struct Address {
+    storage: libc::sockaddr_storage,
+    len: socklen_t,
+}
+
+impl Address {
+    pub fn empty() -> Address {
+        // SAFETY: all zero is a valid sockaddr_storage (AF_UNSPEC).
+        Address { storage: unsafe { std::mem::zeroed() }, len: size_of::<libc::sockaddr_storage>() as socklen_t }
+    }
+
+    pub fn new(address: SocketAddr) -> Address {
+        let mut out = Address::empty();
+        match address {
+            SocketAddr::V4(a) => {
+                let raw = libc::sockaddr_in {
+                    sin_family: libc::AF_INET as u16,
+                    sin_port: a.port().to_be(),
+                    sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(a.ip().octets()) },
+                    sin_zero: [0; 8],
+                };
+                // SAFETY: a sockaddr_storage has room for and the alignment of every sockaddr.
+                unsafe { (&raw mut out.storage).cast::<libc::sockaddr_in>().write(raw) };
+                out.len = size_of::<libc::sockaddr_in>() as socklen_t;
+            }
+            SocketAddr::V6(a) => {
+                let raw = libc::sockaddr_in6 {
+                    sin6_family: libc::AF_INET6 as u16,
+                    sin6_port: a.port().to_be(),
+                    sin6_flowinfo: a.flowinfo(),
+                    sin6_addr: libc::in6_addr { s6_addr: a.ip().octets() },
+                    sin6_scope_id: a.scope_id(),
+                };
+                // SAFETY: as above.
+                unsafe { (&raw mut out.storage).cast::<libc::sockaddr_in6>().write(raw) };
+                out.len = size_of::<libc::sockaddr_in6>() as socklen_t;
+            }
+        }
+        out
+    }
+
+    /// `None` for an address of another family.
+    pub fn get(&self) -> Option<SocketAddr> {
+        match i32::from(self.storage.ss_family) {
+            libc::AF_INET => {
+                // SAFETY: the family says which form it is.
+                let raw = unsafe { (&raw const self.storage).cast::<libc::sockaddr_in>().read() };
+                let ip = Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes());
+                Some(SocketAddr::V4(SocketAddrV4::new(ip, u16::from_be(raw.sin_port))))
+            }
+            libc::AF_INET6 => {
+                // SAFETY: as above.
+                let raw = unsafe { (&raw const self.storage).cast::<libc::sockaddr_in6>().read() };
+                let (ip, port) = (Ipv6Addr::from(raw.sin6_addr.s6_addr), u16::from_be(raw.sin6_port));
+                Some(SocketAddr::V6(SocketAddrV6::new(ip, port, raw.sin6_flowinfo, raw.sin6_scope_id)))
+            }
+            _ => None,
+        }
+    }
+
+    /// A number that tells senders apart.
+    #[inline]
+    pub fn identity(&self) -> u64 {
+        match self.get() {
+            Some(SocketAddr::V4(a)) => u64::from(a.ip().to_bits()) << 16 | u64::from(a.port()),
+            Some(SocketAddr::V6(a)) => {
+                let bits = a.ip().to_bits();
+                (bits as u64 ^ (bits >> 64) as u64).rotate_left(16) ^ u64::from(a.port())
+            }
+            None => 0,
+        }
+    }
+}
+
+fn check(rc: isize) -> Result<usize> {
+    if rc < 0 { Err(Error::last_os_error()) } else { Ok(rc as usize) }
+}
+
+/// A UDP socket of the family of `like`.
+pub fn socket(like: IpAddr) -> Result<OwnedFd> {
+    let family = if like.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    // SAFETY: no pointers; a descriptor that was just made is owned by nobody else.
+    unsafe {
+        let fd = check(libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) as isize)?;
+        Ok(OwnedFd::from_raw_fd(fd as RawFd))
+    }
+}
+
+pub fn bind(fd: &OwnedFd, address: SocketAddr) -> Result<()> {
+    let a = Address::new(address);
+    // SAFETY: `a` lives through the call and `len` is its length.
+    check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const a.storage).cast(), a.len) } as isize).map(drop)
+}
+
+/// Address to which a socket is bound.
+pub fn local(fd: RawFd) -> Option<SocketAddr> {
+    let mut a = Address::empty();
+    // SAFETY: `a` has room for `len` octets.
+    let rc = unsafe { libc::getsockname(fd, (&raw mut a.storage).cast(), &raw mut a.len) };
+    (rc == 0).then(|| a.get()).flatten()
+}
+
+/// Fixes the peer, so that the kernel looks up the route once; `None` lifts it.
+pub fn connect(fd: RawFd, peer: Option<&Address>) -> Result<()> {
+    let none = Address::empty();
+    let a = peer.unwrap_or(&none);
+    // SAFETY: `a` lives through the call and `len` is its length.
+    check(unsafe { libc::connect(fd, (&raw const a.storage).cast(), a.len) } as isize).map(drop)
+}
+
+/// Sets a socket option of type int.
+pub fn set_int(fd: RawFd, level: c_int, name: c_int, value: c_int) -> Result<()> {
+    set(fd, level, name, &value)
+}
+
+pub fn set<T>(fd: RawFd, level: c_int, name: c_int, value: &T) -> Result<()> {
+    let (p, len) = (std::ptr::from_ref(value).cast::<c_void>(), size_of::<T>() as socklen_t);
+    // SAFETY: `p` points to `len` readable octets.
+    check(unsafe { libc::setsockopt(fd, level, name, p, len) } as isize).map(drop)
+}
+
+pub fn set_device(fd: RawFd, interface: &str) -> Result<()> {
+    let (p, len) = (interface.as_ptr().cast::<c_void>(), interface.len() as socklen_t);
+    // SAFETY: `p` points to `len` readable octets.
+    check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, p, len) } as isize).map(drop)
+}
+
+pub fn get_int(fd: RawFd, level: c_int, name: c_int) -> Option<c_int> {
+    let mut value: c_int = 0;
+    let mut len = size_of::<c_int>() as socklen_t;
+    // SAFETY: `value` has room for `len` octets.
+    let rc = unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast(), &raw mut len) };
+    (rc == 0).then_some(value)
+}
+
+/// Datagrams that the kernel threw away for want of buffer.
+pub fn drops(fd: RawFd) -> Option<u32> {
+    const SO_MEMINFO: c_int = 55;
+    const SK_MEMINFO_DROPS: usize = 8;
+    let mut info = [0u32; 9];
+    let mut len = size_of_val(&info) as socklen_t;
+    // SAFETY: `info` has room for `len` octets.
+    let rc = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, SO_MEMINFO, (&raw mut info).cast(), &raw mut len) };
+    (rc == 0 && len as usize == size_of_val(&info)).then_some(info[SK_MEMINFO_DROPS])
+}
+
+/// Ends what blocks on a socket; also on one that is not connected (the error is that it is not).
+pub fn shutdown(fd: RawFd) {
+    // SAFETY: no pointers.
+    unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
+}
+
+/// Sends header and payload as one datagram, without blocking.
+#[inline]
+pub fn send(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>) -> Result<()> {
+    let part = |b: &[u8]| libc::iovec { iov_base: b.as_ptr().cast_mut().cast(), iov_len: b.len() };
+    let mut parts = [part(header), part(payload)];
+    // SAFETY: all zero is a valid msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = parts.len();
+    if let Some(to) = to {
+        message.msg_name = (&raw const to.storage).cast_mut().cast();
+        message.msg_namelen = to.len;
+    }
+    // SAFETY: all that `message` points to lives through the call; nothing of it is written.
+    check(unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) }).map(drop)
+}
+
+/// A datagram received.
+pub struct Datagram {
+    pub len: usize,
+    pub from: Address,
+    /// Kernel receive time stamp, `CLOCK_REALTIME` ns; 0 = none.
+    pub kernel_rx_ns: i64,
+}
+
+/// Room for the time stamp of one datagram.
+#[repr(align(8))]
+struct Ancillary([u8; 64]);
+
+/// Receives one datagram. `len` may exceed the buffer: then it was cut.
+#[inline]
+pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, timestamps: bool) -> Result<Datagram> {
+    let mut from = Address::empty();
+    let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let mut ancillary = Ancillary([0; 64]);
+    // SAFETY: all zero is a valid msghdr.
+    let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+    message.msg_name = (&raw mut from.storage).cast();
+    message.msg_namelen = from.len;
+    message.msg_iov = &raw mut part;
+    message.msg_iovlen = 1;
+    if timestamps {
+        message.msg_control = ancillary.0.as_mut_ptr().cast();
+        message.msg_controllen = ancillary.0.len();
+    }
+    // SAFETY: all that `message` points to is writable and lives through the call.
+    let len = check(unsafe { libc::recvmsg(fd, &raw mut message, flags | libc::MSG_TRUNC) })?;
+    from.len = message.msg_namelen;
+    let kernel_rx_ns = if timestamps { timestamp(&message) } else { 0 };
+    Ok(Datagram { len, from, kernel_rx_ns })
+}
+
+fn timestamp(message: &libc::msghdr) -> i64 {
+    // SAFETY: the kernel filled the control buffer, which is alive; the macros stay inside `msg_controllen`.
+    unsafe {
+        let mut c = libc::CMSG_FIRSTHDR(message);
+        while !c.is_null() {
+            if (*c).cmsg_level == libc::SOL_SOCKET && (*c).cmsg_type == libc::SCM_TIMESTAMPNS {
+                let t = libc::CMSG_DATA(c).cast::<libc::timespec>().read_unaligned();
+                return t.tv_sec * 1_000_000_000 + t.tv_nsec;
+            }
+            c = libc::CMSG_NXTHDR(message, c);
+        }
+    }
+    0
+}
+
+/// `CLOCK_MONOTONIC`, ns.
+#[inline]
+pub fn monotonic_ns() -> i64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `now` is writable.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec * 1_000_000_000 + now.tv_nsec
+}
+
+/// A number that no other process draws.
+pub fn random() -> u64 {
+    let mut bytes = [0u8; 8];
+    // SAFETY: `bytes` has room for its length. A short answer leaves zeros, which process id and time make up for.
+    unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    u64::from_le_bytes(bytes) ^ (u64::from(std::process::id()) << 32) ^ monotonic_ns() as u64
+}
+
+/// First IPv4 address of an interface.
+pub fn interface_address(name: &str) -> Option<IpAddr> {
+    let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
+    // SAFETY: `list` is writable; the list is freed below.
+    if unsafe { libc::getifaddrs(&raw mut list) } != 0 {
+        return None;
+    }
+    let (mut found, mut at) = (None, list);
+    while !at.is_null() && found.is_none() {
+        // SAFETY: the list is well formed by the contract of getifaddrs, names are NUL-terminated.
+        unsafe {
+            let entry = &*at;
+            let same = std::ffi::CStr::from_ptr(entry.ifa_name).to_bytes() == name.as_bytes();
+            if same && !entry.ifa_addr.is_null() && i32::from((*entry.ifa_addr).sa_family) == libc::AF_INET {
+                let raw = entry.ifa_addr.cast::<libc::sockaddr_in>().read_unaligned();
+                found = Some(IpAddr::V4(Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes())));
+            }
+            at = entry.ifa_next;
+        }
+    }
+    // SAFETY: made by getifaddrs.
+    unsafe { libc::freeifaddrs(list) };
+    found
+}
+
+/// Number of an interface; 0 when there is none of that name.
+pub fn interface_index(name: &str) -> u32 {
+    // SAFETY: the string lives through the call.
+    std::ffi::CString::new(name).map_or(0, |name| unsafe { libc::if_nametoindex(name.as_ptr()) })
+}

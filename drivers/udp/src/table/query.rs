@@ -1,0 +1,163 @@
+//! Answers in JSON.
+
+use std::ffi::{CString, c_char};
+use std::sync::OnceLock;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
+
+use serde_json::{Value, json};
+use tailbound_abi::TB_EUNSUPPORTED;
+
+use crate::endpoint::{Common, lock};
+use crate::error::{Outcome, fail};
+use crate::net;
+use crate::session::{Endpoint, Session};
+use crate::wire::{MAX_PAYLOAD, candidate_port};
+
+/// What the driver says of itself.
+pub unsafe extern "C" fn describe() -> *const c_char {
+    static TEXT: OnceLock<CString> = OnceLock::new();
+    TEXT.get_or_init(|| {
+        let text = json!({
+            "name": "udp",
+            "versions": {"driver": env!("CARGO_PKG_VERSION")},
+            "capabilities": ["kernel_rx_timestamps"],
+            "limits": {"max_payload_bytes": MAX_PAYLOAD},
+            "options": [
+                {"key": "domain", "type": "integer", "default": "77",
+                 "help": "Sessions of one number reach each other; part of the port."},
+                {"key": "address", "type": "string", "default": "127.0.0.1",
+                 "help": "Local IPv4 or IPv6 address; of `interface` when that alone is given."},
+                {"key": "peers", "type": "list",
+                 "help": "Addresses of the other ends; the own address when not given."},
+                {"key": "interface", "type": "string", "help": "Interface to which the sockets are bound (SO_BINDTODEVICE)."},
+                {"key": "rcvbuf", "type": "integer", "unit": "B", "help": "Receive buffer asked for (SO_RCVBUF)."},
+                {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Send buffer asked for (SO_SNDBUF)."},
+                {"key": "timestamps", "type": "bool", "default": "off",
+                 "help": "Software receive time stamps of the kernel (SO_TIMESTAMPNS)."},
+                {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255."},
+                {"key": "multicast", "type": "enum", "default": "off", "values": ["off"], "help": "Unicast only."},
+            ],
+            "qos": [],
+            "receive_modes": ["listener", "block", "spin"],
+            "packages": [],
+            "roles": [
+                {"role": "receive", "name_glob": "tb-udp-rx"},
+                {"role": "discovery", "name_glob": "tb-udp-disc"},
+            ],
+        });
+        CString::new(text.to_string()).unwrap_or_default()
+    })
+    .as_ptr()
+}
+
+/// Answers one question.
+pub fn answer(s: &Session, ep: u32, what: &str, sink: impl FnOnce(&[u8])) -> Outcome {
+    let chosen: Vec<&Endpoint> = match ep {
+        0 => s.inner.endpoints().map(|e| &**e).collect(),
+        id => vec![s.existing(id)?],
+    };
+    // An end point whose socket is gone answers with nothing.
+    let guards: Vec<_> = chosen.iter().map(|e| e.common().enter()).collect();
+    let open = || chosen.iter().zip(&guards).filter(|(_, guard)| guard.is_some()).map(|(e, _)| *e);
+    let json = match what {
+        "qos" => json!({}),
+        "stats" => stats(open()),
+        "peers" => open().map(peers).collect(),
+        "unmatched" => open().filter(|e| e.common().matched() == 0).map(|e| unmatched(s, e)).collect(),
+        "transport" => transport(s, open()),
+        "threads" => threads(s, open()),
+        _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the udp driver does not know it")),
+    };
+    sink(json.to_string().as_bytes());
+    Ok(())
+}
+
+fn stats<'a>(open: impl Iterator<Item = &'a Endpoint>) -> Value {
+    let (mut sent, mut refused, mut received, mut odd, mut drops) = (0, 0, 0, 0, Some(0u64));
+    for endpoint in open {
+        match endpoint {
+            Endpoint::Writer(w) => {
+                sent += w.sent.load(Relaxed);
+                refused += w.refused.load(Relaxed);
+            }
+            Endpoint::Reader(r) => {
+                received += r.received.load(Relaxed);
+                odd += r.odd.load(Relaxed);
+                drops = drops.zip(net::drops(r.common.fd())).map(|(sum, n)| sum + u64::from(n));
+            }
+        }
+    }
+    json!({"sent": sent, "refused_by_peer": refused, "received": received, "wrong_length": odd, "kernel_drops": drops})
+}
+
+fn peers(endpoint: &Endpoint) -> Value {
+    let readers: Vec<String> = match endpoint {
+        Endpoint::Writer(w) => {
+            let targets = lock(&w.targets);
+            targets.readers.iter().filter_map(|(_, a)| a.get()).map(|a| a.to_string()).collect()
+        }
+        Endpoint::Reader(_) => Vec::new(),
+    };
+    json!({"topic": endpoint.common().topic, "matched": endpoint.common().matched(), "readers": readers})
+}
+
+fn unmatched(s: &Session, endpoint: &Endpoint) -> Value {
+    let common: &Common = endpoint.common();
+    let text = match endpoint {
+        Endpoint::Writer(w) => {
+            let ports = |n: u32| (candidate_port(common.topic_key, 0), candidate_port(common.topic_key, n - 1));
+            let (first, last) = ports(w.candidates());
+            let peers: Vec<String> = s.inner.options.peers.iter().map(ToString::to_string).collect();
+            let trouble = lock(&w.targets).last_error.clone().map(|e| format!("; last error: {e}")).unwrap_or_default();
+            format!("nothing seen: no hello answered from {} (ports {first} to {last}){trouble}", peers.join(", "))
+        }
+        Endpoint::Reader(r) => {
+            let at = net::local(r.common.fd()).map_or_else(|| "its port".to_owned(), |a| a.to_string());
+            format!("nothing seen: no hello came to {at}")
+        }
+    };
+    json!({"topic": common.topic, "reason": "nothing seen", "text": text})
+}
+
+fn transport<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value {
+    let options = &s.inner.options;
+    let sockets: Vec<Value> = open
+        .map(|endpoint| {
+            let fd = endpoint.common().fd();
+            let buffer = |name| net::get_int(fd, libc::SOL_SOCKET, name);
+            json!({
+                "topic": endpoint.common().topic,
+                "kind": if matches!(endpoint, Endpoint::Writer(_)) { "writer" } else { "reader" },
+                "local": net::local(fd).map(|a| a.to_string()),
+                "connected": matches!(endpoint, Endpoint::Writer(w) if lock(&w.targets).connected),
+                "rcvbuf_effective_bytes": buffer(libc::SO_RCVBUF),
+                "sndbuf_effective_bytes": buffer(libc::SO_SNDBUF),
+            })
+        })
+        .collect();
+    json!({
+        "kind": "udp",
+        "address": options.address.to_string(),
+        "peers": options.peers.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "interface": options.interface,
+        "domain": options.domain,
+        "ttl": options.ttl,
+        "timestamps": if options.timestamps { "on" } else { "off" },
+        "rcvbuf_asked_bytes": options.rcvbuf_bytes,
+        "sndbuf_asked_bytes": options.sndbuf_bytes,
+        "sockets": sockets,
+    })
+}
+
+fn threads<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value {
+    let receive = open.filter_map(|e| match e {
+        Endpoint::Reader(r) => Some(("receive", "tb-udp-rx", r.thread_id.load(SeqCst))),
+        Endpoint::Writer(_) => None,
+    });
+    let discovery = [("discovery", "tb-udp-disc", s.inner.discovery.thread_id.load(SeqCst))];
+    receive
+        .chain(discovery)
+        .filter(|(_, _, tid)| *tid != 0)
+        .map(|(role, name, tid)| json!({"tid": tid, "role": role, "name": name}))
+        .collect()
+}

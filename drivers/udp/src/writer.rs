@@ -1,0 +1,176 @@
+//! One writer: whom it sends to, and the asking before.
+
+use std::io::{Error, ErrorKind};
+use std::os::fd::{AsRawFd, IntoRawFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tailbound_abi::{TB_EINVAL, TB_ETOOBIG, TB_EWOULDBLOCK, tb_host};
+
+use crate::endpoint::{Common, lock};
+use crate::error::{Outcome, fail, os};
+use crate::net::{self, Address};
+use crate::options::Options;
+use crate::reader::prepare;
+use crate::wire::{Control, FEWEST_CANDIDATES, MAGIC, MOST_CANDIDATES, candidate_port, topic_key};
+
+pub struct Writer {
+    pub common: Common,
+    pub targets: Mutex<Targets>,
+    pub sent: AtomicU64,
+    /// Datagrams that a peer's kernel refused: nobody is at the port any more.
+    pub refused: AtomicU64,
+    /// Ports that are asked per peer.
+    candidates: AtomicU32,
+}
+
+/// Where samples go.
+pub struct Targets {
+    pub readers: Vec<(u64, Address)>,
+    /// The socket is connected to the one reader.
+    pub connected: bool,
+    /// Why the last question could not be sent.
+    pub last_error: Option<String>,
+}
+
+impl Writer {
+    pub fn new(options: &Options, topic: &str, max_len: u64, tag: u64, host: tb_host) -> Outcome<Arc<Writer>> {
+        let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
+        prepare(socket.as_raw_fd(), options)?;
+        let at = options.at(options.address, 0);
+        net::bind(&socket, at).or_else(|e| os(format!("cannot bind {}", options.address), &e))?;
+        let key = topic_key(options.domain, topic);
+        Ok(Arc::new(Writer {
+            common: Common::new(topic, key, tag, max_len, host, socket.into_raw_fd()),
+            targets: Mutex::new(Targets { readers: Vec::new(), connected: false, last_error: None }),
+            sent: AtomicU64::new(0),
+            refused: AtomicU64::new(0),
+            candidates: AtomicU32::new(FEWEST_CANDIDATES),
+        }))
+    }
+
+    /// Sends one sample to every matched reader; none matched is no error, as for any best-effort writer.
+    #[inline]
+    pub fn send(&self, seq: u64, payload: &[u8]) -> Outcome {
+        let max = self.common.max_len;
+        if payload.len() as u64 > max {
+            return fail(TB_ETOOBIG, format!("{} B of payload; the end point was made for {max} B", payload.len()));
+        }
+        if seq == MAGIC {
+            return fail(TB_EINVAL, format!("sequence number {MAGIC:#x} marks the driver's own datagrams"));
+        }
+        let header = seq.to_le_bytes();
+        let fd = self.common.fd();
+        let targets = lock(&self.targets);
+        if targets.connected {
+            self.sent(net::send(fd, &header, payload, None), || net::send(fd, &header, payload, None))?;
+        } else {
+            for (_, to) in &targets.readers {
+                self.sent(net::send(fd, &header, payload, Some(to)), || net::send(fd, &header, payload, Some(to)))?;
+            }
+        }
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[inline]
+    fn sent(&self, first: Result<(), Error>, again: impl FnOnce() -> Result<(), Error>) -> Outcome {
+        match first {
+            Ok(()) => Ok(()),
+            // The report is about an earlier datagram and kept this one from being sent.
+            Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
+                self.refused.fetch_add(1, Ordering::Relaxed);
+                match again() {
+                    Err(e) if e.kind() != ErrorKind::ConnectionRefused => self.failed(&e),
+                    _ => Ok(()),
+                }
+            }
+            Err(e) => self.failed(&e),
+        }
+    }
+
+    #[cold]
+    fn failed(&self, e: &Error) -> Outcome {
+        match e.raw_os_error() {
+            Some(libc::EAGAIN | libc::ENOBUFS) => fail(TB_EWOULDBLOCK, "the socket's send buffer is full"),
+            Some(libc::EMSGSIZE) => fail(TB_ETOOBIG, "the datagram is longer than the path takes (EMSGSIZE)"),
+            _ => os(format!("sending on topic {}", self.common.topic), e),
+        }
+    }
+
+    /// Begins to ask, for `peers` readers.
+    pub fn seek(&self, peers: u32) {
+        let mut targets = lock(&self.targets);
+        self.candidates.store((peers + 3).clamp(FEWEST_CANDIDATES, MOST_CANDIDATES), Ordering::Relaxed);
+        if targets.connected {
+            targets.connected = false;
+            let _ = net::connect(self.common.fd(), None);
+        }
+        self.common.settled.store(false, Ordering::SeqCst);
+    }
+
+    /// Ends the asking. With one reader the socket is connected to it: the kernel then looks up the route once.
+    pub fn settle(&self) {
+        let mut targets = lock(&self.targets);
+        self.common.settled.store(true, Ordering::SeqCst);
+        if let [(_, only)] = targets.readers.as_slice() {
+            targets.connected = net::connect(self.common.fd(), Some(only)).is_ok();
+        }
+    }
+
+    /// Asks every candidate port of every peer, and takes in the answers.
+    pub fn ask(&self, options: &Options) {
+        if self.common.settled.load(Ordering::SeqCst) {
+            return;
+        }
+        let hello = Control::Hello { topic: self.common.topic_key, writer: self.common.identity }.encode();
+        let mut trouble = None;
+        for peer in &options.peers {
+            for i in 0..self.candidates.load(Ordering::Relaxed) {
+                let at = options.at(*peer, candidate_port(self.common.topic_key, i));
+                if let Err(e) = net::send(self.common.fd(), &hello, &[], Some(&Address::new(at))) {
+                    trouble = Some(format!("{at}: {e}"));
+                }
+            }
+        }
+        if trouble.is_some() {
+            lock(&self.targets).last_error = trouble;
+        }
+        self.hear();
+    }
+
+    /// Takes in the answers that are there.
+    pub fn hear(&self) {
+        let mut datagram = [0u8; 64];
+        while let Ok(got) = net::receive(self.common.fd(), &mut datagram, libc::MSG_DONTWAIT, false) {
+            let answer = datagram.get(..got.len).and_then(Control::decode);
+            let Some(Control::Ack { topic, reader }) = answer else { continue };
+            if topic != self.common.topic_key {
+                continue;
+            }
+            {
+                let mut targets = lock(&self.targets);
+                // Another reader at the same port means that the former is gone.
+                targets.readers.retain(|(id, at)| *id == reader || at.get() != got.from.get());
+                if !targets.readers.iter().any(|(id, _)| *id == reader) {
+                    targets.readers.push((reader, got.from));
+                }
+            }
+            self.common.heard(reader);
+        }
+    }
+
+    pub fn candidates(&self) -> u32 {
+        self.candidates.load(Ordering::Relaxed)
+    }
+
+    /// `false` when somebody else destroyed it.
+    pub fn destroy(&self) -> bool {
+        if !self.common.close() {
+            return false;
+        }
+        drop(lock(&self.targets));
+        self.common.drop_socket();
+        true
+    }
+}
