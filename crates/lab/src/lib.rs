@@ -1,1 +1,38 @@
-//! Placeholder.
+//! Labs: the places of a trial, the path that joins them, and the check that the path carries datagrams.
+//!
+//! In: a [`LabSpec`] (path and places, from the plan) and the journal. Out: for each end its interface, address and driver
+//! options ([`EndNet`]), commands that start inside the end's network namespace, [`PathFacts`] and counters. It knows
+//! nothing of drivers, agents, samples or records.
+//!
+//! Everything that is made lies in network namespaces without a name, held open only by descriptors of this process and
+//! by the processes started inside: the namespace of the controller is never touched, and the kernel removes all of it
+//! once those processes are gone, also after SIGKILL. What the user has set up (`existing`) is read and never changed.
+//!
+//! Five verbs: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`], [`Lab::down`];
+//! [`LabSpec::describe`] prints the very steps that `up` takes.
+//!
+//! [`PathFacts`]: tailbound_model::PathFacts
+
+mod apply;
+mod check;
+mod counters;
+mod end;
+mod error;
+mod ethtool;
+mod existing;
+mod interface;
+mod lab;
+mod netlink;
+pub mod netns;
+mod probe;
+mod spec;
+mod step;
+pub mod userns;
+mod verify;
+
+pub use end::EndNet;
+pub use error::{LabError, Lack};
+pub use interface::{Interface, interfaces_here};
+pub use lab::Lab;
+pub use spec::LabSpec;
+pub use userns::Privilege;

@@ -1,0 +1,149 @@
+//! What is missing for a lab, before anything is made.
+
+use crate::error::Lack;
+use crate::existing;
+use crate::spec::{ENDS, LabSpec};
+use crate::step::{Layout, MTU_RANGE};
+use crate::userns;
+use tailbound_model::{PathSpec, PlaceSpec};
+
+impl LabSpec {
+    /// What the machine or the study lacks for this lab; empty = it can be built. Reads only; blocks for some milliseconds.
+    pub fn check(&self) -> Vec<Lack> {
+        let mut lacks: Vec<Lack> = (0..2).filter_map(|end| self.place_fits(end)).collect();
+        lacks.dedup_by(|a, b| a.mend == b.mend);
+        if matches!(self.path, PathSpec::Loopback) && self.ping_and_pong_apart() {
+            lacks.push(Lack::new(
+                format!("a loopback path cannot join {} and {}: each has a loopback of its own", self.ping, self.pong),
+                "give both ends the same place, or use `path: veth`",
+            ));
+        }
+        if !lacks.is_empty() {
+            return lacks;
+        }
+        match self.layout() {
+            Layout::Made(shape) => {
+                if let Some(mtu) = shape.mtu.filter(|mtu| !MTU_RANGE.contains(mtu)) {
+                    let (least, most) = (MTU_RANGE.start(), MTU_RANGE.end());
+                    lacks.push(Lack::new(
+                        format!(
+                            "an MTU of {mtu} is not possible on a {} path",
+                            if shape.bridged { "bridge" } else { "veth" }
+                        ),
+                        format!("use {least} to {most}"),
+                    ));
+                }
+                lacks.extend(userns::lack());
+                lacks
+            }
+            Layout::Found(ends) => existing::find_both(self, &ends).err().unwrap_or_default(),
+        }
+    }
+
+    /// Whether the kind of place goes with the kind of path.
+    fn place_fits(&self, end: usize) -> Option<Lack> {
+        let (place, path, name) = (self.place(end), &self.path, ENDS[end]);
+        let made = self.makes_namespaces();
+        match place {
+            PlaceSpec::Netns if made => None,
+            PlaceSpec::Netns => Some(Lack::new(
+                format!("place `netns` ({name}): a new network namespace has nothing of the path `{path}` in it"),
+                "use `path: veth` or `path: bridge`, or another place",
+            )),
+            PlaceSpec::ExistingNetns(_) if made => Some(Lack::new(
+                format!(
+                    "place `{place}` ({name}) with the path `{path}`: a network namespace of the user's is never changed"
+                ),
+                "use `place: netns`, or set the path up yourself and use `path: existing`",
+            )),
+            _ if made => Some(Lack::new(
+                format!(
+                    "place `{place}` ({name}) with the path `{path}`: the network namespace of this machine is never changed"
+                ),
+                "use `place: netns` for both ends",
+            )),
+            _ => None,
+        }
+    }
+
+    fn ping_and_pong_apart(&self) -> bool {
+        let netns = |place: &PlaceSpec| match place {
+            PlaceSpec::ExistingNetns(name) => Some(name.clone()),
+            _ => None,
+        };
+        netns(&self.ping) != netns(&self.pong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::ExistingEnd;
+
+    fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
+        let lacks = LabSpec { path, ping, pong }.check();
+        lacks.iter().map(Lack::to_string).collect::<Vec<_>>().join("\n")
+    }
+
+    fn existing(interface: Option<&str>, address: Option<&str>) -> PathSpec {
+        let end = ExistingEnd { interface: interface.map(str::to_owned), address: address.map(str::to_owned) };
+        PathSpec::Existing { ping: end, pong: ExistingEnd { interface: Some("lo".into()), address: None } }
+    }
+
+    #[test]
+    fn places_that_do_not_go_with_the_path_are_named_with_what_to_do() {
+        use PlaceSpec::*;
+        let veth = || PathSpec::Veth { mtu: None };
+        assert_eq!(
+            lacks(veth(), Process, Process),
+            "place `process` (ping) with the path `veth`: the network namespace of this machine is never changed; use \
+             `place: netns` for both ends"
+        );
+        assert!(lacks(veth(), Netns, ExistingNetns("blue".into())).contains("`existing netns blue` (pong)"));
+        assert!(lacks(PathSpec::Loopback, Netns, Netns).contains("nothing of the path `loopback` in it"));
+        assert_eq!(
+            lacks(PathSpec::Loopback, Process, ExistingNetns("blue".into())),
+            "a loopback path cannot join process and existing netns blue: each has a loopback of its own; give both ends the \
+             same place, or use `path: veth`"
+        );
+        assert_eq!(
+            lacks(PathSpec::Bridge { mtu: Some(67) }, Netns, Netns).lines().next().unwrap(),
+            "an MTU of 67 is not possible on a bridge path; use 68 to 65535"
+        );
+    }
+
+    #[test]
+    fn what_is_missing_of_an_existing_path_is_named_with_the_nearest_that_exists() {
+        use PlaceSpec::Process;
+        let missing = lacks(existing(Some("lp"), None), Process, Process);
+        assert!(
+            missing.starts_with(
+                "there is no interface lp in this network namespace (ping); did you mean `lo`? these exist: "
+            ),
+            "{missing}"
+        );
+        let address = lacks(existing(Some("lo"), Some("192.0.2.77")), Process, Process);
+        let begin =
+            "interface lo in this network namespace does not have the address 192.0.2.77 (ping); it has 127.0.0.1";
+        assert!(address.starts_with(begin), "{address}");
+        let nowhere = lacks(existing(None, Some("192.0.2.77")), Process, Process);
+        let begin =
+            "no interface in this network namespace has the address 192.0.2.77 (ping); these exist: 127.0.0.1 (lo)";
+        assert!(nowhere.starts_with(begin), "{nowhere}");
+        assert!(
+            lacks(existing(None, None), Process, Process).starts_with("the existing path names neither interface nor")
+        );
+        assert!(lacks(existing(None, Some("10.0.0.1/24")), Process, Process).contains("without a prefix length"));
+        assert!(lacks(existing(None, Some("fe80::1")), Process, Process).contains("is an IPv6 address (ping)"));
+        let netns = PlaceSpec::ExistingNetns("tb-no-such-netns".into());
+        let missing = lacks(existing(Some("lo"), None), netns.clone(), netns);
+        let begin = "there is no network namespace tb-no-such-netns (/run/netns/tb-no-such-netns); ";
+        assert!(missing.starts_with(begin) && missing.lines().count() == 1, "{missing}");
+    }
+
+    #[test]
+    fn the_loopback_of_this_machine_needs_nothing() {
+        assert_eq!(lacks(PathSpec::Loopback, PlaceSpec::Process, PlaceSpec::Process), "");
+        assert_eq!(lacks(PathSpec::Loopback, PlaceSpec::SameProcess, PlaceSpec::SameProcess), "");
+    }
+}

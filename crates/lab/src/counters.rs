@@ -1,0 +1,72 @@
+//! Counters of an interface and of the IP layer, from /proc/thread-self/net inside the namespace (proc_pid_net(5)).
+
+use crate::netns::{NetNs, run_in};
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Groups of snmp and netstat that tell about datagrams.
+const GROUPS: [&str; 3] = ["Ip", "Udp", "IpExt"];
+/// Settings that stand among the counters.
+const SETTINGS: [&str; 2] = ["Forwarding", "DefaultTTL"];
+
+pub(crate) fn read(netns: &NetNs, interface: &str) -> BTreeMap<String, i64> {
+    let interface = interface.to_owned();
+    let task = run_in(netns, move || {
+        let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+        let mut all = interface_counters(&text("dev"), &interface);
+        all.extend(group_counters(&text("snmp")));
+        all.extend(group_counters(&text("netstat")));
+        all
+    });
+    task.and_then(|t| t.join()).unwrap_or_default()
+}
+
+/// `Inter-| Receive | Transmit`, then the names of both halves, then a line per interface.
+fn interface_counters(dev: &str, interface: &str) -> BTreeMap<String, i64> {
+    let names = dev.lines().nth(1).unwrap_or_default();
+    let halves: Vec<&str> = names.split('|').skip(1).collect();
+    let names = halves.iter().zip(["rx", "tx"]).flat_map(|(half, direction)| {
+        half.split_ascii_whitespace().map(move |name| format!("interface.{direction}_{name}"))
+    });
+    let row = dev.lines().skip(2).filter_map(|line| line.split_once(':')).find(|(name, _)| name.trim() == interface);
+    let values = row.map(|(_, values)| values).unwrap_or_default().split_ascii_whitespace();
+    names.zip(values).filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect()
+}
+
+/// Pairs of lines: `Group: names` and `Group: values`.
+fn group_counters(text: &str) -> BTreeMap<String, i64> {
+    let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(':')).collect();
+    let pairs = lines.chunks_exact(2).filter(|pair| pair[0].0 == pair[1].0 && GROUPS.contains(&pair[0].0));
+    let counters = pairs.flat_map(|pair| {
+        let names = pair[0].1.split_ascii_whitespace();
+        let values = pair[1].1.split_ascii_whitespace();
+        names.zip(values).map(|(name, value)| (pair[0].0, name, value))
+    });
+    let counters = counters.filter(|(_, name, _)| !SETTINGS.contains(name));
+    counters.filter_map(|(group, name, value)| Some((format!("{group}.{name}"), value.parse().ok()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interface_counters_carry_their_direction() {
+        let dev = "Inter-|   Receive                |  Transmit\n \
+                   face |bytes    packets errs multicast|bytes packets\n    \
+                   lo:    100       2    0 0     300 4\n  tb-p0: 5 6 7 8 9 10\n";
+        let counters = interface_counters(dev, "tb-p0");
+        assert_eq!(counters["interface.rx_bytes"], 5);
+        assert_eq!(counters["interface.rx_multicast"], 8);
+        assert_eq!(counters["interface.tx_packets"], 10);
+        assert_eq!(counters.len(), 6);
+        assert!(interface_counters(dev, "absent").is_empty());
+    }
+
+    #[test]
+    fn only_groups_about_datagrams_are_kept_and_settings_left_out() {
+        let text = "Ip: Forwarding DefaultTTL InReceives\nIp: 2 64 77\nTcp: RtoMin\nTcp: 200\nUdp: InErrors\nUdp: -1\n";
+        let counters = group_counters(text);
+        assert_eq!(counters, BTreeMap::from([("Ip.InReceives".into(), 77), ("Udp.InErrors".into(), -1)]));
+    }
+}

@@ -1,0 +1,163 @@
+//! What the user has set up: finding the interface and address that a study means, and saying what is missing.
+
+use crate::error::Lack;
+use crate::interface::{Interface, interfaces_of};
+use crate::netns::{self, NetNs};
+use crate::spec::{ENDS, LabSpec};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr};
+use tailbound_model::{ExistingEnd, PlaceSpec};
+
+/// One side of a path that exists.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub netns: NetNs,
+    pub interface: Interface,
+    pub address: Ipv4Addr,
+}
+
+/// Looks both ends up; blocks for some milliseconds.
+pub(crate) fn find_both(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Result<[Found; 2], Vec<Lack>> {
+    let found = [0, 1].map(|end| find(spec, end, &ends[end]));
+    match found {
+        [Ok(ping), Ok(pong)] => Ok([ping, pong]),
+        both => {
+            let mut lacks: Vec<Lack> = Vec::new();
+            for lack in both.into_iter().filter_map(Result::err) {
+                // One and the same namespace or loopback interface is missing once.
+                if !lacks.contains(&lack) {
+                    lacks.push(lack);
+                }
+            }
+            Err(lacks)
+        }
+    }
+}
+
+fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd) -> Result<Found, Lack> {
+    let place = spec.place(end);
+    let netns = open(place)?;
+    let here = match place {
+        PlaceSpec::ExistingNetns(name) => format!("network namespace {name}"),
+        _ => "this network namespace".to_owned(),
+    };
+    let interfaces = interfaces_of(&netns).map_err(|error| unreadable(&here, &error))?;
+    let (interface, address) = choose(ENDS[end], wanted, &here, &interfaces)?;
+    Ok(Found { netns, interface, address })
+}
+
+fn open(place: &PlaceSpec) -> Result<NetNs, Lack> {
+    let PlaceSpec::ExistingNetns(name) = place else {
+        return NetNs::own().map_err(|error| unreadable("this network namespace", &error));
+    };
+    NetNs::open(name).map_err(|error| {
+        let path = netns::path_of(name);
+        if error.kind() != io::ErrorKind::NotFound {
+            return Lack::new(
+                format!("network namespace {name} ({}) cannot be used: {error}", path.display()),
+                "run as root, or name another",
+            );
+        }
+        let names = netns::names();
+        let mend = match nearest(name, names.iter().map(String::as_str)) {
+            None => format!("make it (`ip netns add {name}`); none exists in /run/netns now"),
+            Some(near) => format!("did you mean `{near}`? these exist: {}", names.join(", ")),
+        };
+        Lack::new(format!("there is no network namespace {name} ({})", path.display()), mend)
+    })
+}
+
+fn unreadable(here: &str, error: &io::Error) -> Lack {
+    let mend = match error.raw_os_error() {
+        Some(libc::EPERM) => "run as root: entering a network namespace that somebody else made takes CAP_SYS_ADMIN",
+        _ => "look whether netlink is allowed here (a container's seccomp filter?)",
+    };
+    Lack::new(format!("the interfaces of {here} cannot be read: {error}"), mend)
+}
+
+/// The interface and the address that `wanted` means, among those of one namespace.
+fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Result<(Interface, Ipv4Addr), Lack> {
+    let address = match &wanted.address {
+        Some(text) => Some(parse(end, text)?),
+        None => None,
+    };
+    let interface = match (&wanted.interface, address) {
+        (Some(name), _) => by_name(end, name, here, all)?,
+        (None, Some(address)) => by_address(end, address, here, all)?,
+        (None, None) => {
+            let mend = format!("write `{end}: {{ interface: NAME }}` or `{end}: {{ address: ADDRESS }}`");
+            return Err(Lack::new(format!("the existing path names neither interface nor address for {end}"), mend));
+        }
+    };
+    let name = &interface.name;
+    let own: Vec<Ipv4Addr> = interface.ipv4().collect();
+    let address = match address {
+        Some(address) if own.contains(&address) => address,
+        Some(address) => {
+            let what = format!("interface {name} in {here} does not have the address {address} ({end})");
+            let mend = match by_address(end, address, here, all) {
+                Ok(other) => format!("{} has it; {name} has {}", other.name, list(own)),
+                Err(_) => format!("it has {}", list(own)),
+            };
+            return Err(Lack::new(what, mend));
+        }
+        None => *own.first().ok_or_else(|| {
+            let mend = format!("give it one, e.g. `ip address add 192.0.2.1/24 dev {name}`");
+            Lack::new(format!("interface {name} in {here} has no IPv4 address ({end})"), mend)
+        })?,
+    };
+    if !interface.enabled {
+        return Err(Lack::new(
+            format!("interface {name} in {here} is down ({end})"),
+            format!("`ip link set {name} up`"),
+        ));
+    }
+    if !interface.operational {
+        let mend = "plug the cable in, or start what holds the other side (a tap needs its program)";
+        return Err(Lack::new(format!("interface {name} in {here} is up but has no carrier ({end})"), mend));
+    }
+    Ok((interface.clone(), address))
+}
+
+fn parse(end: &str, text: &str) -> Result<Ipv4Addr, Lack> {
+    match text.parse() {
+        Ok(IpAddr::V4(v4)) => Ok(v4),
+        Ok(IpAddr::V6(_)) => Err(Lack::new(
+            format!("{text} is an IPv6 address ({end})"),
+            "paths are measured over IPv4: give an IPv4 address",
+        )),
+        Err(_) => Err(Lack::new(
+            format!("`{text}` is not an IP address ({end})"),
+            "write it like 192.0.2.1, without a prefix length",
+        )),
+    }
+}
+
+fn by_name<'a>(end: &str, name: &str, here: &str, all: &'a [Interface]) -> Result<&'a Interface, Lack> {
+    all.iter().find(|i| i.name == name).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|i| i.name.as_str()).collect();
+        let mend = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`? these exist: {}", names.join(", ")),
+            None => "none exists there".to_owned(),
+        };
+        Lack::new(format!("there is no interface {name} in {here} ({end})"), mend)
+    })
+}
+
+fn by_address<'a>(end: &str, address: Ipv4Addr, here: &str, all: &'a [Interface]) -> Result<&'a Interface, Lack> {
+    all.iter().find(|i| i.ipv4().any(|a| a == address)).ok_or_else(|| {
+        let addresses = all.iter().flat_map(|i| i.ipv4().map(move |a| format!("{a} ({})", i.name)));
+        let mend = format!("these exist: {}", list(addresses.collect()));
+        Lack::new(format!("no interface in {here} has the address {address} ({end})"), mend)
+    })
+}
+
+fn list<T: ToString>(items: Vec<T>) -> String {
+    if items.is_empty() { "none".to_owned() } else { items.iter().map(T::to_string).collect::<Vec<_>>().join(", ") }
+}
+
+/// The name most like the wanted one.
+fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    // A common beginning counts most: eth0 for eth1 rather than lo.
+    names.max_by(|a, b| strsim::jaro_winkler(wanted, a).total_cmp(&strsim::jaro_winkler(wanted, b)))
+}

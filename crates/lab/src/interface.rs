@@ -1,0 +1,137 @@
+//! Interfaces of a network namespace as netlink tells them.
+
+use crate::netlink::converse;
+use crate::netns::{NetNs, Task};
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::address::AddressAttribute;
+use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, State};
+use rtnetlink::{Error, Handle};
+use std::io;
+use std::net::IpAddr;
+
+/// One interface with its addresses.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interface {
+    /// Index within its namespace.
+    pub index: u32,
+    /// Name.
+    pub name: String,
+    /// MTU in octets.
+    pub mtu: u32,
+    /// Set up by an administrator (`ip link set up`).
+    pub enabled: bool,
+    /// Operational state is `up`, or the device does not report one.
+    pub operational: bool,
+    /// Carries multicast.
+    pub multicast: bool,
+    /// Transmit queues.
+    pub tx_queues: Option<u32>,
+    /// Receive queues.
+    pub rx_queues: Option<u32>,
+    /// Index of the bridge or bond it belongs to.
+    pub controller: Option<u32>,
+    /// Addresses with their prefix lengths, in the kernel's order.
+    pub addresses: Vec<(IpAddr, u8)>,
+}
+
+impl Interface {
+    /// Can carry datagrams now.
+    pub fn up(&self) -> bool {
+        self.enabled && self.operational
+    }
+
+    /// IPv4 addresses, in the kernel's order.
+    pub fn ipv4(&self) -> impl Iterator<Item = std::net::Ipv4Addr> + '_ {
+        self.addresses.iter().filter_map(|(address, _)| match address {
+            IpAddr::V4(v4) => Some(*v4),
+            IpAddr::V6(_) => None,
+        })
+    }
+
+    fn from_message(message: &LinkMessage) -> Interface {
+        let flags = message.header.flags;
+        let mut interface = Interface {
+            index: message.header.index,
+            name: String::new(),
+            mtu: 0,
+            enabled: flags.contains(LinkFlags::Up),
+            operational: true,
+            multicast: flags.contains(LinkFlags::Multicast),
+            tx_queues: None,
+            rx_queues: None,
+            controller: None,
+            addresses: Vec::new(),
+        };
+        for attribute in &message.attributes {
+            match attribute {
+                LinkAttribute::IfName(name) => interface.name.clone_from(name),
+                LinkAttribute::Mtu(mtu) => interface.mtu = *mtu,
+                LinkAttribute::OperState(state) => {
+                    // A device that does not report a state (loopback, tun) is usable as far as anybody knows.
+                    interface.operational = matches!(state, State::Up | State::Unknown);
+                }
+                LinkAttribute::NumTxQueues(n) => interface.tx_queues = Some(*n),
+                LinkAttribute::NumRxQueues(n) => interface.rx_queues = Some(*n),
+                LinkAttribute::Controller(index) => interface.controller = Some(*index),
+                _ => {}
+            }
+        }
+        interface
+    }
+}
+
+/// Starts reading all interfaces of a namespace.
+pub(crate) fn read_interfaces(netns: &NetNs) -> io::Result<Task<io::Result<Vec<Interface>>>> {
+    converse(netns, list)
+}
+
+/// All interfaces of the calling thread's network namespace; blocks.
+///
+/// # Errors
+/// Netlink is not available.
+pub fn interfaces_here() -> io::Result<Vec<Interface>> {
+    interfaces_of(&NetNs::own()?)
+}
+
+/// All interfaces of a namespace; blocks.
+pub(crate) fn interfaces_of(netns: &NetNs) -> io::Result<Vec<Interface>> {
+    read_interfaces(netns)?.join()?
+}
+
+async fn list(handle: Handle) -> Result<Vec<Interface>, Error> {
+    let links: Vec<LinkMessage> = handle.link().get().execute().try_collect().await?;
+    let mut interfaces: Vec<Interface> = links.iter().map(Interface::from_message).collect();
+    let mut addresses = handle.address().get().execute();
+    while let Some(message) = addresses.try_next().await? {
+        let Some(owner) = interfaces.iter_mut().find(|i| i.index == message.header.index) else { continue };
+        // On a point-to-point interface `Address` is the peer and `Local` is ours; elsewhere both are the same.
+        let local = message.attributes.iter().find_map(|a| match a {
+            AddressAttribute::Local(address) => Some(*address),
+            _ => None,
+        });
+        let plain = message.attributes.iter().find_map(|a| match a {
+            AddressAttribute::Address(address) => Some(*address),
+            _ => None,
+        });
+        if let Some(address) = local.or(plain) {
+            owner.addresses.push((address, message.header.prefix_len));
+        }
+    }
+    Ok(interfaces)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_interface_is_found_with_its_address() {
+        let all = interfaces_here().unwrap();
+        let lo = all.iter().find(|i| i.name == "lo").expect("every namespace has a loopback interface");
+        assert!(lo.mtu >= 1500);
+        if lo.enabled {
+            assert!(lo.up());
+            assert!(lo.ipv4().any(|a| a.is_loopback()));
+        }
+    }
+}

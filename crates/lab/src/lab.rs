@@ -1,0 +1,195 @@
+//! A lab while it stands.
+
+use crate::apply::{Rooms, apply, failed};
+use crate::counters;
+use crate::end::EndNet;
+use crate::error::LabError;
+use crate::existing::{self, Found};
+use crate::netns::{NetNs, processes_in};
+use crate::probe::{self, Side};
+use crate::spec::{ENDS, LabSpec};
+use crate::step::{Layout, Room, Step, prefix};
+use crate::verify::{settled, verify};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use tailbound_host::{EntryId, Journal};
+use tailbound_model::{PathFacts, Undo};
+
+/// How long ended processes may take to leave a namespace.
+const LEAVE_WITHIN: Duration = Duration::from_secs(1);
+
+/// Places and path of a trial. Dropping it lets go of its namespaces, but its journal entries stay: call
+/// [`down`](Lab::down).
+#[derive(Debug)]
+pub struct Lab {
+    ends: [Side; 2],
+    rooms: Rooms,
+    entries: Vec<EntryId>,
+}
+
+impl Lab {
+    /// Builds the lab and reads back that it is as asked. On any error everything done so far is undone.
+    ///
+    /// # Errors
+    /// What [`LabSpec::check`] finds, the step that failed, or the difference that was read back.
+    pub async fn up(spec: &LabSpec, run_id: &str, journal: &Journal) -> Result<Lab, LabError> {
+        let lacks = spec.check();
+        if !lacks.is_empty() {
+            return Err(LabError::Lacks(lacks));
+        }
+        match spec.layout() {
+            Layout::Found(ends) => {
+                let ends = existing::find_both(spec, &ends).map_err(LabError::Lacks)?;
+                let addresses = ends.each_ref().map(|e| e.address);
+                let [ping, pong] = ends;
+                let ends = [ping.into_side(addresses[1].into()), pong.into_side(addresses[0].into())];
+                Ok(Lab { ends, rooms: Rooms::default(), entries: Vec::new() })
+            }
+            Layout::Made(shape) => {
+                let (mut rooms, mut entries) = (Rooms::default(), Vec::new());
+                let steps = shape.steps(&prefix(run_id));
+                match make(&steps, run_id, journal, &mut rooms, &mut entries).await {
+                    Ok(ends) => Ok(Lab { ends, rooms, entries }),
+                    Err(error) => {
+                        rooms.take_all().for_each(drop);
+                        for entry in entries.into_iter().rev() {
+                            // The first error is the one to tell; an entry that stays is void once this process ends.
+                            let _ = journal.done(entry);
+                        }
+                        Err(error)
+                    }
+                }
+            }
+        }
+    }
+
+    /// What end 0 (ping) or 1 (pong) needs to know of the network.
+    pub fn end(&self, end: usize) -> &EndNet {
+        &self.ends[end].net
+    }
+
+    /// A command that runs `program` inside the end's network namespace.
+    pub fn command(&self, end: usize, program: &OsStr) -> Command {
+        let mut command = Command::new(program);
+        let netns = self.ends[end].netns.clone();
+        if !netns.is_own() {
+            // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and allocates
+            // nothing.
+            unsafe { command.pre_exec(move || netns.enter()) };
+        }
+        command
+    }
+
+    /// The path check: sends plain datagrams both ways and reads the facts of both interfaces. Takes some milliseconds
+    /// when everything passes, at most about three seconds when nothing does.
+    ///
+    /// # Errors
+    /// No socket could be opened, or an interface not be read. A path that passes nothing is not an error but facts.
+    pub async fn probe(&self) -> Result<PathFacts, LabError> {
+        probe::probe(&self.ends).await
+    }
+
+    /// Counters of the end's interface (`interface.*`) and of IP and UDP in its network namespace (`Ip.*`, `Udp.*`,
+    /// `IpExt.*`, named as in /proc/net/snmp and netstat); empty when they cannot be read. Blocks for a moment.
+    pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
+        counters::read(&self.ends[end].netns, &self.ends[end].net.interface)
+    }
+
+    /// Takes the lab down. The processes inside must have been ended before.
+    ///
+    /// # Errors
+    /// A process still holds a namespace (its journal entry stays), or the journal cannot be written.
+    pub async fn down(self, journal: &Journal) -> Result<(), LabError> {
+        let Lab { ends, rooms, entries } = self;
+        drop(ends);
+        let mut first_error = None;
+        for ((room, netns), entry) in rooms.take_all().zip(entries.into_iter().rev()) {
+            let inode = netns.inode();
+            drop(netns);
+            let result = left(room, inode).await.and_then(|()| Ok(journal.done(entry)?));
+            if let Err(error) = result {
+                first_error.get_or_insert(error);
+            }
+        }
+        first_error.map_or(Ok(()), Err)
+    }
+}
+
+impl Found {
+    fn into_side(self, peer: IpAddr) -> Side {
+        let Found { netns, interface, address } = self;
+        let net = EndNet::new(&interface.name, address.into(), peer, interface.mtu, interface.multicast);
+        Side { netns, net }
+    }
+}
+
+/// Takes all steps and reads the result back.
+async fn make(
+    steps: &[Step],
+    run_id: &str,
+    journal: &Journal,
+    rooms: &mut Rooms,
+    entries: &mut Vec<EntryId>,
+) -> Result<[Side; 2], LabError> {
+    for step in steps {
+        if let Step::Namespace(room) = step {
+            let undo = |inode| Undo::UnnamedNetns { inode, what: format!("{} of run {run_id}", room.name()) };
+            let entry = journal.before(undo(0))?;
+            entries.push(entry);
+            let netns = NetNs::make().map_err(|error| failed(step, error))?;
+            journal.update(entry, undo(netns.inode()))?;
+            rooms.add(*room, netns);
+        } else {
+            apply(step, rooms).await?;
+        }
+    }
+    if rooms.get(Room::Bridge).is_ok() {
+        verify(Room::Bridge, &settled(Room::Bridge, rooms, steps).await?, steps)?;
+    }
+    let mut sides = Vec::new();
+    for end in 0..2 {
+        let room = Room::of_end(end);
+        let found = settled(room, rooms, steps).await?;
+        verify(room, &found, steps)?;
+        let netns = rooms.get(room).map_err(|e| LabError::read("opening the namespace", ENDS[end], e))?.clone();
+        let addresses = [end, 1 - end].map(|end| address_of(end, steps));
+        let [Some((name, own)), Some((_, peer))] = addresses else { continue };
+        if let Some(interface) = found.iter().find(|i| i.name == name) {
+            let net = EndNet::new(name, own, peer, interface.mtu, interface.multicast);
+            sides.push(Side { netns, net });
+        }
+    }
+    let incomplete =
+        || LabError::read("reading the interfaces back", "the lab", std::io::Error::other("an end has no address"));
+    sides.try_into().map_err(|_| incomplete())
+}
+
+/// Interface and address that the steps give an end.
+fn address_of(end: usize, steps: &[Step]) -> Option<(&str, IpAddr)> {
+    steps.iter().find_map(|step| match step {
+        Step::Address { at, address, .. } if at.room == Room::of_end(end) => {
+            Some((at.name.as_str(), (*address).into()))
+        }
+        _ => None,
+    })
+}
+
+/// Waits until no process is left in a namespace.
+async fn left(room: Room, inode: u64) -> Result<(), LabError> {
+    let end = Instant::now() + LEAVE_WITHIN;
+    loop {
+        let holders = processes_in(inode);
+        if holders.is_empty() {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            let processes = holders.iter().map(|(pid, name)| format!("{pid} ({name})")).collect::<Vec<_>>().join(", ");
+            return Err(LabError::StillHeld { place: room.name().to_owned(), processes });
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

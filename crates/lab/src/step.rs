@@ -1,0 +1,208 @@
+//! The steps by which a lab is made, as data: `up` takes them, `describe` prints them, the check after `up` reads from
+//! them what must be found.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use tailbound_model::ExistingEnd;
+
+/// Made by us, or found.
+pub(crate) enum Layout {
+    Made(Shape),
+    Found([ExistingEnd; 2]),
+}
+
+/// A path that is made.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    pub bridged: bool,
+    pub mtu: Option<u32>,
+}
+
+/// A namespace of the lab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Room {
+    Ping,
+    Pong,
+    Bridge,
+}
+
+impl Room {
+    pub fn of_end(end: usize) -> Room {
+        [Room::Ping, Room::Pong][end]
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Room::Ping => "ping",
+            Room::Pong => "pong",
+            Room::Bridge => "bridge",
+        }
+    }
+}
+
+/// An interface by name, in its namespace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct At {
+    pub room: Room,
+    pub name: String,
+}
+
+/// The kernel's MTU of a new Ethernet interface.
+pub(crate) const DEFAULT_MTU: u32 = 1500;
+/// What IPv4 needs at least (RFC 791) and what a veth device takes at most.
+pub(crate) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_535;
+/// All multicast groups, the destination of a route.
+pub(crate) const MULTICAST: (Ipv4Addr, u8) = (Ipv4Addr::new(224, 0, 0, 0), 4);
+/// Addresses may be the same in every lab: each lies in namespaces of its own.
+const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 177, 0, 1), Ipv4Addr::new(10, 177, 0, 2)];
+const PREFIX: u8 = 24;
+
+/// One thing that is done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Make a network namespace without a name.
+    Namespace(Room),
+    /// No IPv6 there: its neighbour and router discovery and MLD reports would run beside the measured traffic.
+    NoIpv6(Room),
+    /// Two joined interfaces.
+    Pair {
+        near: At,
+        far: At,
+        mtu: u32,
+    },
+    /// A bridge without spanning tree, forwarding delay and snooping: it forwards at once, multicast to every port.
+    Bridge {
+        at: At,
+        mtu: u32,
+    },
+    /// Make an interface a port of the bridge.
+    Join {
+        port: At,
+        bridge: String,
+    },
+    Address {
+        at: At,
+        address: Ipv4Addr,
+        prefix: u8,
+    },
+    Up(At),
+    /// Lets programs send multicast that do not name an interface.
+    MulticastRoute(At),
+}
+
+impl Shape {
+    /// All steps in order; interface names begin with `prefix` (at most 12 characters).
+    pub fn steps(&self, prefix: &str) -> Vec<Step> {
+        let mtu = self.mtu.unwrap_or(DEFAULT_MTU);
+        let at = |room, suffix: &str| At { room, name: format!("{prefix}-{suffix}") };
+        let ends = [at(Room::Ping, "p0"), at(Room::Pong, "p1")];
+        let rooms = [Room::Ping, Room::Pong, Room::Bridge];
+        let mut steps = Vec::new();
+        for room in &rooms[..if self.bridged { 3 } else { 2 }] {
+            steps.extend([Step::Namespace(*room), Step::NoIpv6(*room)]);
+            steps.push(Step::Up(At { room: *room, name: "lo".into() }));
+        }
+        if self.bridged {
+            let bridge = at(Room::Bridge, "b");
+            steps.push(Step::Bridge { at: bridge.clone(), mtu });
+            for (end, port) in ends.iter().zip([at(Room::Bridge, "q0"), at(Room::Bridge, "q1")]) {
+                steps.push(Step::Pair { near: end.clone(), far: port.clone(), mtu });
+                steps.push(Step::Join { port: port.clone(), bridge: bridge.name.clone() });
+                steps.push(Step::Up(port));
+            }
+            steps.push(Step::Up(bridge));
+        } else {
+            steps.push(Step::Pair { near: ends[0].clone(), far: ends[1].clone(), mtu });
+        }
+        for (end, address) in ends.into_iter().zip(ADDRESSES) {
+            steps.push(Step::Address { at: end.clone(), address, prefix: PREFIX });
+            steps.push(Step::Up(end.clone()));
+            steps.push(Step::MulticastRoute(end));
+        }
+        steps
+    }
+}
+
+impl Step {
+    /// The line of a dry run.
+    pub fn with_privilege(&self) -> String {
+        let privilege = match self {
+            Step::Namespace(_) => "CAP_SYS_ADMIN, or in a user namespace none",
+            _ => "CAP_NET_ADMIN within the new namespace",
+        };
+        format!("{self}  [{privilege}]")
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Namespace(room) => write!(f, "{}: make an unnamed network namespace (unshare --net)", room.name()),
+            Step::NoIpv6(room) => write!(f, "{}: sysctl net.ipv6.conf.{{all,default}}.disable_ipv6=1", room.name()),
+            Step::Pair { near, far, mtu } => write!(
+                f,
+                "{}: ip link add {} mtu {mtu} type veth peer name {} mtu {mtu} netns {}",
+                near.room.name(),
+                near.name,
+                far.name,
+                far.room.name()
+            ),
+            Step::Bridge { at, mtu } => write!(
+                f,
+                "{}: ip link add {} mtu {mtu} type bridge stp_state 0 forward_delay 0 mcast_snooping 0",
+                at.room.name(),
+                at.name
+            ),
+            Step::Join { port, bridge } => {
+                write!(f, "{}: ip link set {} master {bridge}", port.room.name(), port.name)
+            }
+            Step::Address { at, address, prefix } => {
+                write!(f, "{}: ip address add {address}/{prefix} dev {}", at.room.name(), at.name)
+            }
+            Step::Up(at) => write!(f, "{}: ip link set {} up", at.room.name(), at.name),
+            Step::MulticastRoute(at) => {
+                write!(f, "{}: ip route add {}/{} dev {}", at.room.name(), MULTICAST.0, MULTICAST.1, at.name)
+            }
+        }
+    }
+}
+
+/// `tb` and as much of the run's id as an interface name (15 characters) has room for.
+///
+/// Names are for people: what is cleaned up is found by identity, and every lab has namespaces of its own.
+pub(crate) fn prefix(run_id: &str) -> String {
+    let usable: Vec<char> = run_id.chars().filter(char::is_ascii_alphanumeric).collect();
+    // The end of an id differs more between runs than its beginning.
+    let tail = &usable[usable.len().saturating_sub(9)..];
+    format!("tb{}", tail.iter().collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_fits_an_interface_name() {
+        for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
+            for step in (Shape { bridged: true, mtu: None }).steps(&prefix(run)) {
+                if let Step::Up(at) = step {
+                    assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
+                }
+            }
+        }
+        assert_eq!(prefix("20250131-120000-4711"), "tb200004711");
+    }
+
+    #[test]
+    fn the_dry_run_prints_each_step_as_a_command_would_say_it() {
+        let lines: Vec<String> =
+            Shape { bridged: false, mtu: Some(9000) }.steps("tbRUN").iter().map(Step::with_privilege).collect();
+        assert_eq!(
+            lines[0],
+            "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or in a user namespace none]"
+        );
+        let pair = "ping: ip link add tbRUN-p0 mtu 9000 type veth peer name tbRUN-p1 mtu 9000 netns pong";
+        assert!(lines.contains(&format!("{pair}  [CAP_NET_ADMIN within the new namespace]")), "{lines:#?}");
+        assert_eq!(lines.len(), 13);
+    }
+}

@@ -1,0 +1,143 @@
+//! Making network namespaces without root: inside a user namespace, where the kernel allows it.
+//!
+//! The whole process enters it, once, before it has threads. User and group keep their numbers (the identity map), so
+//! files, the journal's place and what agents may do stay as they were; only the capabilities over namespaces made from
+//! then on are gained. Capabilities over the machine itself (CAP_SYS_NICE from a file, say) are lost by entering, which is
+//! why it is done only when a study needs it. See user_namespaces(7).
+
+use crate::error::{LabError, Lack};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::wait::waitpid;
+use nix::unistd::{ForkResult, fork, getegid, geteuid, pipe};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::sync::OnceLock;
+
+/// By what right network namespaces can be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Privilege {
+    /// The process has the capabilities on this machine.
+    Root,
+    /// It has them inside a user namespace that it entered.
+    UserNamespace,
+    /// It has not.
+    None {
+        /// Why, with the setting that forbids it where one is known; or that nothing needs it.
+        reason: String,
+    },
+}
+
+/// CAP_NET_ADMIN and CAP_SYS_ADMIN as bits of the effective set (capability.h).
+const NEEDED: u64 = 1 << 12 | 1 << 21;
+
+/// The outcome of the one attempt.
+static ATTEMPT: OnceLock<Privilege> = OnceLock::new();
+
+/// Enters a user namespace when network namespaces must be made (see
+/// [`LabSpec::makes_namespaces`](crate::LabSpec::makes_namespaces)) and the process lacks the right. To be called before
+/// the process starts a thread. A second call answers as the first.
+///
+/// # Errors
+/// The process has threads already, or a namespace that a child process could enter was then refused. That it is not
+/// permitted is no error but [`Privilege::None`].
+pub fn enter_if_needed(spec_needs_netns: bool) -> Result<Privilege, LabError> {
+    if let Some(before) = ATTEMPT.get() {
+        return Ok(before.clone());
+    }
+    if is_capable() {
+        return Ok(Privilege::Root);
+    }
+    if !spec_needs_netns {
+        return Ok(Privilege::None { reason: "nothing asked for needs a network namespace of its own".into() });
+    }
+    let failed = |error| LabError::read("entering a user namespace", "this process", error);
+    let threads = fs::read_dir("/proc/self/task").map_err(failed)?.count();
+    if threads != 1 {
+        return Err(failed(io::Error::other(format!("the process has {threads} threads already, and must have one"))));
+    }
+    // A process that half entered one could do less than before, and not go back: a child tries first.
+    let privilege = match try_in_child().map_err(failed)? {
+        None => {
+            enter().map_err(failed)?;
+            Privilege::UserNamespace
+        }
+        Some(refusal) => Privilege::None { reason: why_refused(&refusal) },
+    };
+    Ok(ATTEMPT.get_or_init(|| privilege).clone())
+}
+
+/// What is missing for making network namespaces.
+pub(crate) fn lack() -> Option<Lack> {
+    if is_capable() {
+        return None;
+    }
+    let reason = match ATTEMPT.get() {
+        Some(Privilege::None { reason }) => reason.clone(),
+        Some(_) => return None,
+        None => forbidden_by()?,
+    };
+    Some(Lack::new(
+        format!("network namespaces cannot be made: this is not root, and {reason}"),
+        "run as root, permit user namespaces, or use `path: loopback` with `place: process`",
+    ))
+}
+
+fn is_capable() -> bool {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).unwrap_or(0);
+    bits & NEEDED == NEEDED
+}
+
+fn enter() -> io::Result<()> {
+    let (uid, gid) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER)?;
+    // The kernel takes a group map from an unprivileged process only once setgroups(2) is given up.
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// `None` = a child process could do all that a lab needs; else what it was refused.
+fn try_in_child() -> io::Result<Option<String>> {
+    let (reader, writer) = pipe()?;
+    // SAFETY: the process has one thread (checked by the caller), so the child may do anything that the parent may.
+    match unsafe { fork() }? {
+        ForkResult::Child => {
+            let result = enter().and_then(|()| unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from));
+            if let Err(error) = result {
+                let _ = File::from(writer).write_all(error.to_string().as_bytes());
+            }
+            // SAFETY: ends the child without running the parent's exit handlers.
+            unsafe { libc::_exit(0) }
+        }
+        ForkResult::Parent { child } => {
+            drop(writer);
+            let mut refusal = String::new();
+            File::from(reader).read_to_string(&mut refusal)?;
+            waitpid(child, None)?;
+            Ok((!refusal.is_empty()).then_some(refusal))
+        }
+    }
+}
+
+fn why_refused(refusal: &str) -> String {
+    forbidden_by().unwrap_or_else(|| {
+        format!("the kernel refuses user namespaces ({refusal}), though no sysctl forbids them: a container's or a security module's rule")
+    })
+}
+
+/// The setting that forbids user namespaces or network namespaces in them, where one is known to.
+fn forbidden_by() -> Option<String> {
+    let settings = [
+        ("kernel.unprivileged_userns_clone", "0", "1"),
+        ("user.max_user_namespaces", "0", "1000"),
+        ("user.max_net_namespaces", "0", "1000"),
+        ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
+    ];
+    settings.iter().find_map(|(name, forbids, permits)| {
+        let value = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).ok()?;
+        let forbidden = value.trim() == *forbids;
+        forbidden.then(|| format!("the sysctl {name} is {forbids} (`sysctl -w {name}={permits}` permits it)"))
+    })
+}

@@ -1,0 +1,128 @@
+//! After `up`: is everything as it was asked, read back through netlink?
+
+use crate::apply::Rooms;
+use crate::error::LabError;
+use crate::interface::{Interface, read_interfaces};
+use crate::step::{At, Room, Step};
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// A new link becomes operational through a work queue of the kernel, within milliseconds.
+const OPERATIONAL_WITHIN: Duration = Duration::from_secs(2);
+
+/// The interfaces of a room, once those that were set up are operational or the time for it is over.
+pub(crate) async fn settled(room: Room, rooms: &Rooms, steps: &[Step]) -> Result<Vec<Interface>, LabError> {
+    let names: Vec<&str> = steps.iter().filter_map(|s| up_in(s, room)).collect();
+    let end = Instant::now() + OPERATIONAL_WITHIN;
+    loop {
+        let read = async { read_interfaces(rooms.get(room)?)?.wait().await? };
+        let found = read.await.map_err(|e| LabError::read("reading the interfaces back", room.name(), e))?;
+        let ready = names.iter().all(|name| found.iter().any(|i| i.name == *name && i.up()));
+        if ready || Instant::now() > end {
+            return Ok(found);
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+fn up_in(step: &Step, room: Room) -> Option<&str> {
+    match step {
+        Step::Up(at) if at.room == room => Some(&at.name),
+        _ => None,
+    }
+}
+
+/// Compares what was found in one room with the steps.
+pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<(), LabError> {
+    let differs = |at: &At, what: &str, asked: String, found: String| LabError::NotAsAsked {
+        place: room.name().to_owned(),
+        interface: at.name.clone(),
+        what: what.to_owned(),
+        asked,
+        found,
+    };
+    let look_up = |at: &At| {
+        let interface = found.iter().find(|i| i.name == at.name);
+        interface.ok_or_else(|| differs(at, "the interface", "present".into(), "absent".into()))
+    };
+    let state = |up: bool| if up { "up" } else { "down" }.to_owned();
+    let here = |at: &&At| at.room == room;
+    for step in steps {
+        let (ends, mtu): (Vec<&At>, u32) = match step {
+            Step::Pair { near, far, mtu } => (vec![near, far], *mtu),
+            Step::Bridge { at, mtu } => (vec![at], *mtu),
+            _ => (Vec::new(), 0),
+        };
+        for at in ends.into_iter().filter(here) {
+            let interface = look_up(at)?;
+            if interface.mtu != mtu {
+                return Err(differs(at, "the MTU", mtu.to_string(), interface.mtu.to_string()));
+            }
+        }
+        match step {
+            Step::Up(at) if at.room == room => {
+                let interface = look_up(at)?;
+                if !interface.up() {
+                    return Err(differs(at, "the state", state(true), state(false)));
+                }
+            }
+            Step::Address { at, address, prefix } if at.room == room => {
+                let interface = look_up(at)?;
+                if !interface.addresses.contains(&(IpAddr::V4(*address), *prefix)) {
+                    let all = interface.addresses.iter().map(|(a, p)| format!("{a}/{p}")).collect::<Vec<_>>();
+                    let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
+                    return Err(differs(at, "the address", format!("{address}/{prefix}"), all));
+                }
+            }
+            Step::Join { port, bridge } if port.room == room => {
+                let interface = look_up(port)?;
+                let owner = found.iter().find(|i| i.name == *bridge).map(|i| i.index);
+                if interface.controller.is_none() || interface.controller != owner {
+                    return Err(differs(port, "the bridge", bridge.clone(), "another or none".into()));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::Shape;
+
+    fn as_asked() -> Interface {
+        Interface {
+            index: 2,
+            name: "tbx-p0".into(),
+            mtu: 9000,
+            enabled: true,
+            operational: true,
+            multicast: true,
+            tx_queues: None,
+            rx_queues: None,
+            controller: None,
+            addresses: vec![("10.177.0.1".parse().unwrap(), 24)],
+        }
+    }
+
+    fn check(change: impl Fn(&mut Interface)) -> String {
+        let lo = Interface { index: 1, name: "lo".into(), ..as_asked() };
+        let mut interface = as_asked();
+        change(&mut interface);
+        let steps = Shape { bridged: false, mtu: Some(9000) }.steps("tbx");
+        verify(Room::Ping, &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
+    }
+
+    #[test]
+    fn each_difference_is_named() {
+        assert_eq!(check(|_| {}), "as asked");
+        assert!(check(|i| i.mtu = 1500).starts_with("tbx-p0 (ping): the MTU is 1500 where 9000 was asked;"));
+        assert!(check(|i| i.operational = false).starts_with("tbx-p0 (ping): the state is down where up was asked;"));
+        assert!(
+            check(|i| i.addresses.clear()).starts_with("tbx-p0 (ping): the address is none where 10.177.0.1/24 was")
+        );
+        assert!(check(|i| i.name = "x".into()).starts_with("tbx-p0 (ping): the interface is absent where present was"));
+    }
+}

@@ -1,0 +1,73 @@
+//! Labs built for real, in network namespaces of their own: as root, else inside a user namespace.
+//!
+//! A harness of its own, because a user namespace can be entered only by a process without threads. Each case runs in
+//! turn; one that needs a missing feature says `skipped: reason` and is counted. As root everything runs once more as
+//! the user nobody, inside a user namespace.
+
+mod cases;
+mod existing;
+mod failing;
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use support::{Case, Skip};
+use tailbound_lab::{Privilege, userns};
+
+const CASES: &[(&str, Case)] = &[
+    ("veth_carries_every_size_at_mtu_9000", cases::veth_carries_every_size_at_mtu_9000),
+    ("veth_has_the_kernels_mtu_by_default", cases::veth_has_the_kernels_mtu_by_default),
+    ("bridge_carries_every_size_and_multicast", cases::bridge_carries_every_size_and_multicast),
+    ("loopback_is_used_as_it_is", cases::loopback_is_used_as_it_is),
+    ("commands_run_in_their_ends_namespace", cases::commands_run_in_their_ends_namespace),
+    ("counters_count_what_the_probe_sent", cases::counters_count_what_the_probe_sent),
+    ("two_labs_do_not_disturb_each_other", cases::two_labs_do_not_disturb_each_other),
+    ("the_hosts_namespace_is_never_touched", cases::the_hosts_namespace_is_never_touched),
+    ("existing_namespaces_by_path_are_read_and_not_changed", existing::by_path),
+    ("existing_namespaces_by_name_are_read_and_not_changed", existing::by_name),
+    ("what_an_existing_namespace_lacks_is_named", existing::lacks),
+    ("a_path_that_passes_nothing_is_told_in_facts", existing::passes_nothing),
+    ("a_failure_at_any_step_leaves_nothing", failing::at_any_step),
+    ("a_process_left_inside_keeps_the_journal_entry", failing::process_left_inside),
+    ("kill_9_leaves_nothing", failing::kill_9),
+];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|a| a == "--list") {
+        CASES.iter().for_each(|(name, _)| println!("{name}: test"));
+        return;
+    }
+    let privilege = userns::enter_if_needed(true).unwrap();
+    if let Some(at) = arguments.iter().position(|a| a == "--hold-lab") {
+        return failing::hold_lab(&arguments[at + 1]);
+    }
+    support::use_own_state_dir();
+    let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let (mut passed, mut skipped, mut failed) = (0, 0, 0);
+    for (name, case) in
+        CASES.iter().filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| name.contains(f.as_str())))
+    {
+        let outcome = match &privilege {
+            Privilege::None { reason } if *name != "loopback_is_used_as_it_is" => Ok(Err(Skip(reason.clone()))),
+            _ => catch_unwind(AssertUnwindSafe(case)),
+        };
+        match outcome {
+            Ok(Ok(())) => {
+                passed += 1;
+                println!("test {name} ({privilege:?}) ... ok");
+            }
+            Ok(Err(Skip(reason))) => {
+                skipped += 1;
+                println!("test {name} ({privilege:?}) ... skipped: {reason}");
+            }
+            Err(_) => {
+                failed += 1;
+                println!("test {name} ({privilege:?}) ... FAILED");
+            }
+        }
+    }
+    println!("test result ({privilege:?}): {passed} passed; {failed} failed; {skipped} skipped");
+    let nobody_ok = privilege != Privilege::Root || support::run_again_as_nobody(&arguments);
+    support::remove_own_state_dir();
+    std::process::exit(i32::from(failed > 0 || !nobody_ok));
+}
