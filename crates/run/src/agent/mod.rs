@@ -1,0 +1,173 @@
+//! The agent: the supervisor of one place's measuring process.
+//!
+//! It speaks with the controller on its standard input and output, holds the sample memory, reads the clocks once a second
+//! from a CPU that is not measured, and saves the samples if the controller disappears. No thread of its own, no async.
+
+mod child;
+mod signals;
+mod trial;
+
+use crate::pipe::Connection;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd};
+use tailbound_host as host;
+use tailbound_wire::*;
+use trial::Trial;
+
+pub use child::measuring_process;
+
+/// Runs the agent until the controller says goodbye, disappears, or SIGTERM comes; the exit code.
+pub fn main() -> i32 {
+    // SAFETY: standard input and output, owned by nobody else in this process.
+    let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
+    let mut agent = Agent {
+        controller: Connection::new(input, output),
+        trial: None,
+        beats: 0,
+        next_beat_ns: host::monotonic_ns() + SECOND,
+        allowed: host::allowed_cpus(),
+    };
+    let Ok(signals) = signals::termination() else { return 1 };
+    let code = match agent.serve(signals.as_raw_fd()) {
+        Ok(()) => 0,
+        Err(_) => 1,
+    };
+    if let Some(trial) = agent.trial.take() {
+        trial.rescue();
+    }
+    code
+}
+
+const SECOND: i64 = 1_000_000_000;
+
+struct Agent {
+    controller: Connection,
+    trial: Option<Trial>,
+    beats: u64,
+    next_beat_ns: i64,
+    allowed: Vec<u32>,
+}
+
+enum Ready {
+    Controller,
+    Child,
+    Log,
+    Terminated,
+}
+
+impl Agent {
+    fn serve(&mut self, signals: i32) -> io::Result<()> {
+        self.controller.send(Message::Hello(hello()))?;
+        loop {
+            for ready in self.poll(signals)? {
+                match ready {
+                    Ready::Terminated => return Ok(()),
+                    Ready::Controller => {
+                        if !self.controller.fill()? {
+                            return Ok(());
+                        }
+                        while let Some(frame) = self.controller.pending()? {
+                            let Frame::Message(message) = frame else { continue };
+                            if *message == Message::Bye {
+                                return Ok(());
+                            }
+                            self.order(*message)?;
+                        }
+                    }
+                    Ready::Log => self.trial.iter_mut().for_each(Trial::read_log),
+                    Ready::Child => {
+                        if let Some(trial) = &mut self.trial {
+                            for message in trial.hear() {
+                                self.controller.send(message)?;
+                            }
+                        }
+                    }
+                }
+            }
+            let now = host::monotonic_ns();
+            if now >= self.next_beat_ns {
+                self.next_beat_ns = now + SECOND;
+                self.beats += 1;
+                let beat = Heartbeat { n: self.beats, received: self.controller.received() };
+                self.controller.send(Message::Heartbeat(beat))?;
+                self.trial.iter_mut().for_each(Trial::read_clocks);
+            }
+        }
+    }
+
+    fn poll(&self, signals: i32) -> io::Result<Vec<Ready>> {
+        // SAFETY: the descriptor is open for the life of `main`.
+        let signals = unsafe { std::os::fd::BorrowedFd::borrow_raw(signals) };
+        let mut fds = vec![
+            PollFd::new(self.controller.input().as_fd(), PollFlags::POLLIN),
+            PollFd::new(signals, PollFlags::POLLIN),
+        ];
+        let mut ready = vec![Ready::Controller, Ready::Terminated];
+        if let Some(trial) = &self.trial {
+            for (fd, what) in [(trial.socket(), Ready::Child), (trial.log(), Ready::Log)] {
+                if let Some(fd) = fd {
+                    fds.push(PollFd::new(fd, PollFlags::POLLIN));
+                    ready.push(what);
+                }
+            }
+        }
+        let wait_ms = ((self.next_beat_ns - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;
+        match poll(&mut fds, PollTimeout::from(wait_ms)) {
+            Ok(_) => {}
+            Err(nix::errno::Errno::EINTR) => return Ok(Vec::new()),
+            Err(e) => return Err(e.into()),
+        }
+        let hot: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        Ok(ready.into_iter().zip(hot).filter_map(|(what, hot)| hot.then_some(what)).collect())
+    }
+
+    fn order(&mut self, message: Message) -> io::Result<()> {
+        match message {
+            Message::Prepare(order) => match Trial::start(*order, &self.allowed) {
+                Ok(trial) => {
+                    self.trial = Some(trial);
+                    Ok(())
+                }
+                Err(failed) => self.controller.send(Message::Failed(failed)),
+            },
+            Message::Go | Message::Stop => {
+                if let Some(trial) = &mut self.trial {
+                    if message == Message::Go {
+                        trial.read_clocks();
+                    }
+                    trial.tell(message);
+                }
+                Ok(())
+            }
+            Message::Collect => {
+                if let Some(trial) = &mut self.trial {
+                    trial.read_clocks();
+                    trial.collect(&mut self.controller)?;
+                }
+                self.controller.send(Message::Collected)
+            }
+            Message::Finish => {
+                if let Some(trial) = self.trial.take() {
+                    trial.finish();
+                }
+                self.controller.send(Message::Finished)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn hello() -> Hello {
+    Hello {
+        protocol_min: PROTOCOL_MIN,
+        protocol_max: PROTOCOL_MAX,
+        tailbound: env!("CARGO_PKG_VERSION").into(),
+        session: format!("{}-{}", std::process::id(), host::monotonic_ns()),
+        capabilities: vec!["memory-fd".into()],
+        lease_ns: 0,
+        boot_id: host::boot_id().unwrap_or_default(),
+        pid: std::process::id() as i32,
+    }
+}

@@ -1,0 +1,244 @@
+//! One trial as its supervisor sees it.
+
+use super::child::{self, Started};
+use crate::hot::{Memory, MemoryKind};
+use crate::pipe::Connection;
+use crate::store;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::Ordering::Acquire;
+use tailbound_host as host;
+use tailbound_host::OffsetTrack;
+use tailbound_model::*;
+use tailbound_record::SenderCells;
+use tailbound_wire::*;
+
+/// Octets of the measuring process's output that are kept.
+const LOG_LIMIT: usize = 64 * 1024;
+/// Octets of one memory frame.
+const PIECE: usize = 1 << 20;
+
+pub(super) struct Trial {
+    order: Order,
+    child: Child,
+    connection: Connection,
+    log: Option<File>,
+    log_text: Vec<u8>,
+    memories: Vec<(OwnedFd, Memory)>,
+    track: OffsetTrack,
+    scripted: bool,
+    open: bool,
+}
+
+impl Trial {
+    pub fn start(order: Order, allowed: &[u32]) -> Result<Trial, Failed> {
+        let fail = |code: &str, exit: ExitCode, text: String, mend: &str| Failed {
+            code: code.into(),
+            text,
+            mend: mend.into(),
+            exit: exit as u8,
+        };
+        let out_of_memory = |e: io::Error| {
+            let text = format!("sample memory for {} slots cannot be had: {e}", order.slots);
+            fail("sample_memory", ExitCode::MachineNotFit, text, "ask for fewer slots")
+        };
+        // This process keeps off the measured CPUs; failing that it shares the last one, which the plan already says.
+        let _ = host::scheduling::set_affinity(0, &order.housekeeping);
+        let mut memories = Vec::new();
+        for end in &order.ends {
+            let (kind, cells) = match end.role {
+                Role::Ping => (MemoryKind::Sender, order.slots),
+                // Room for duplicates.
+                Role::Pong => (MemoryKind::Echo, order.slots + order.slots / 8 + 1024),
+            };
+            let fd = Memory::create(kind, cells).map_err(out_of_memory)?;
+            let memory = Memory::map(&fd, kind, false).map_err(out_of_memory)?;
+            memories.push((fd, memory));
+        }
+        let given: io::Result<Vec<OwnedFd>> = memories.iter().map(|(fd, _)| fd.try_clone()).collect();
+        let started =
+            given.and_then(|given| child::start(&given, allowed, order.driver_path.as_deref())).map_err(|e| {
+                fail(
+                    "measuring_process",
+                    ExitCode::RunFailed,
+                    format!("the measuring process cannot be started: {e}"),
+                    "",
+                )
+            })?;
+        let Started { child, socket, log } = started;
+        let connect = || -> io::Result<Connection> {
+            let input = File::from(socket);
+            let output = input.try_clone()?;
+            let mut connection = Connection::new(input, output);
+            connection.send(Message::Prepare(Box::new(order.clone())))?;
+            Ok(connection)
+        };
+        let connection = connect().map_err(|e| {
+            fail("measuring_process", ExitCode::RunFailed, format!("the measuring process does not listen: {e}"), "")
+        })?;
+        Ok(Trial {
+            order,
+            child,
+            connection,
+            log: Some(File::from(log)),
+            log_text: Vec::new(),
+            memories,
+            track: OffsetTrack::new(),
+            scripted: false,
+            open: true,
+        })
+    }
+
+    pub fn socket(&self) -> Option<BorrowedFd<'_>> {
+        self.open.then(|| self.connection.input().as_fd())
+    }
+
+    pub fn log(&self) -> Option<BorrowedFd<'_>> {
+        self.log.as_ref().map(AsFd::as_fd)
+    }
+
+    pub fn read_log(&mut self) {
+        let mut buffer = [0; 4096];
+        match self.log.as_mut().map(|log| log.read(&mut buffer)) {
+            Some(Ok(n)) if n > 0 => {
+                if self.log_text.len() < LOG_LIMIT {
+                    self.log_text.extend_from_slice(&buffer[..n]);
+                }
+            }
+            _ => self.log = None,
+        }
+    }
+
+    pub fn read_clocks(&mut self) {
+        self.track.push(host::read_offset());
+    }
+
+    pub fn tell(&mut self, message: Message) {
+        // A child that is gone is noticed by `hear`.
+        let _ = self.connection.send(message);
+    }
+
+    /// What the measuring process says, made ready for the controller.
+    pub fn hear(&mut self) -> Vec<Message> {
+        let mut messages = Vec::new();
+        let alive = self.connection.fill().unwrap_or(false);
+        while let Ok(Some(Frame::Message(message))) = self.connection.pending() {
+            match *message {
+                Message::Prepared(mut prepared) => {
+                    self.scripted = prepared.scripted_clock;
+                    prepared.memory_fds = self.memories.iter().map(|(fd, _)| fd.as_raw_fd()).collect();
+                    messages.push(Message::Prepared(prepared));
+                }
+                Message::Done(mut done) => {
+                    self.read_clocks();
+                    if !self.scripted {
+                        for end in &mut done.ends {
+                            end.clock = self.track.readings().to_vec();
+                        }
+                    }
+                    done.log.push_str(&String::from_utf8_lossy(&self.log_text));
+                    messages.push(Message::Done(done));
+                }
+                // The child's own farewell; the controller hears `finished` from us.
+                Message::Finished => {}
+                Message::Failed(failed) => messages.push(Message::Failed(failed)),
+                _ => {}
+            }
+        }
+        if !alive && self.open {
+            self.open = false;
+            let how = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+            self.read_log();
+            let log = String::from_utf8_lossy(&self.log_text);
+            let last = log.lines().last().map(|l| format!("; it last wrote: {l}")).unwrap_or_default();
+            if !messages.iter().any(|m| matches!(m, Message::Failed(_))) {
+                messages.push(Message::Failed(Failed {
+                    code: "measuring_process".into(),
+                    text: format!("the measuring process ended early ({how}){last}"),
+                    mend: String::new(),
+                    exit: ExitCode::RunFailed as u8,
+                }));
+            }
+        }
+        messages
+    }
+
+    /// Rows of an end that are worth sending.
+    fn rows(&self, index: usize) -> u64 {
+        let (_, memory) = &self.memories[index];
+        let counted = memory.header().rows.load(Acquire);
+        match self.order.ends[index].role {
+            Role::Pong => counted.min(memory.echo().len() as u64),
+            Role::Ping if counted > 0 => counted.min(memory.sender().len() as u64),
+            Role::Ping => SenderCells::turned_to(memory.sender()) as u64,
+        }
+    }
+
+    /// Sends the sample memory.
+    pub fn collect(&self, controller: &mut Connection) -> io::Result<()> {
+        for (index, (_, memory)) in self.memories.iter().enumerate() {
+            let octets = memory.octets_of_rows(self.rows(index));
+            for (piece, bytes) in octets.chunks(PIECE).enumerate() {
+                let offset = (piece * PIECE) as u64;
+                controller.send_frame(&Frame::Memory { end: index as u8, offset, bytes: bytes.to_vec() })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The trial is stored.
+    pub fn finish(mut self) {
+        self.tell(Message::Finish);
+        for _ in 0..200 {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(std::time::Duration::from_millis(5)),
+                _ => break,
+            }
+        }
+        self.end();
+    }
+
+    fn end(mut self) {
+        // Both fail only if the process is gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        for (_, memory) in self.memories {
+            // SAFETY: the trial is over; nothing of it is used any more.
+            unsafe { memory.unmap() };
+        }
+    }
+
+    /// The controller is gone: what was measured goes into the record from here.
+    pub fn rescue(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        self.read_clocks();
+        if let Some(dir) = self.order.rescue.clone() {
+            for index in 0..self.memories.len() {
+                let (_, memory) = &self.memories[index];
+                let rows = self.rows(index) as usize;
+                let t0 = memory.header().t0_ns.load(Acquire);
+                let (dir, trial) = (Path::new(&dir), self.order.trial);
+                let role = self.order.ends[index].role;
+                if rows == 0 || tailbound_record::RecordWriter::segment_path(dir, trial, role.word(), 0).exists() {
+                    continue;
+                }
+                let stored = match role {
+                    Role::Ping => {
+                        let clock = store::slot_clock(&self.order.spec, self.order.warm_up, t0);
+                        store::store_sender(dir, trial, &memory.sender()[..rows], clock, &self.track)
+                    }
+                    Role::Pong => store::store_echoes(dir, trial, &memory.echo()[..rows], &self.track),
+                };
+                if let Err(e) = stored {
+                    // Standard error is all that is left.
+                    eprintln!("tailbound agent: the samples of trial {trial} cannot be saved: {e}");
+                }
+            }
+        }
+        self.end();
+    }
+}

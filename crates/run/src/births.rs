@@ -1,0 +1,141 @@
+//! Threads seen at birth: this program's own `pthread_create`, in front of the C library's.
+//!
+//! A scan of /proc finds a thread after the fact and misses short ones; this sees every thread of every library, statically
+//! linked or loaded, with its creator and its start routine. Nothing is changed: the next `pthread_create` does the work.
+
+use std::ffi::{CStr, c_void};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize};
+
+type Start = extern "C" fn(*mut c_void) -> *mut c_void;
+type Create = unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Start, *mut c_void) -> i32;
+
+/// Births that are kept; later ones are counted only.
+const KEPT: usize = 1024;
+
+struct Slot {
+    tid: AtomicI32,
+    creator: AtomicI32,
+    start: AtomicUsize,
+}
+
+static SLOTS: [Slot; KEPT] =
+    [const { Slot { tid: AtomicI32::new(0), creator: AtomicI32::new(0), start: AtomicUsize::new(0) } }; KEPT];
+static COUNT: AtomicU32 = AtomicU32::new(0);
+static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
+
+/// A thread's birth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Birth {
+    /// Thread id.
+    pub tid: i32,
+    /// Place in the order of births, from 0.
+    pub order: u32,
+    /// Thread that made it.
+    pub creator: i32,
+    /// File that holds the start routine.
+    pub library: Option<String>,
+}
+
+/// All births so far whose thread has begun to run.
+pub fn births() -> Vec<Birth> {
+    let count = (COUNT.load(Acquire) as usize).min(KEPT);
+    (0u32..)
+        .zip(&SLOTS[..count])
+        .filter_map(|(order, slot)| {
+            let tid = slot.tid.load(Acquire);
+            (tid != 0).then(|| Birth {
+                tid,
+                order,
+                creator: slot.creator.load(Relaxed),
+                library: library_of(slot.start.load(Relaxed)),
+            })
+        })
+        .collect()
+}
+
+fn library_of(address: usize) -> Option<String> {
+    let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: dladdr only looks the address up; it fills the struct when it returns non-zero.
+    unsafe {
+        if libc::dladdr(address as *const c_void, info.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let name = info.assume_init().dli_fname;
+        (!name.is_null()).then(|| CStr::from_ptr(name).to_string_lossy().into_owned())
+    }
+}
+
+struct Life {
+    start: Start,
+    argument: *mut c_void,
+    slot: u32,
+}
+
+extern "C" fn begin(life: *mut c_void) -> *mut c_void {
+    // SAFETY: made by `pthread_create` below for this thread alone.
+    let life = unsafe { Box::from_raw(life.cast::<Life>()) };
+    if let Some(slot) = SLOTS.get(life.slot as usize) {
+        // SAFETY: gettid has no preconditions.
+        slot.tid.store(unsafe { libc::gettid() }, Release);
+    }
+    let (start, argument) = (life.start, life.argument);
+    drop(life);
+    start(argument)
+}
+
+/// In front of the C library's function of this name.
+///
+/// # Safety
+/// As pthread_create(3).
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    start: Start,
+    argument: *mut c_void,
+) -> i32 {
+    let mut next = NEXT.load(Relaxed);
+    if next.is_null() {
+        // SAFETY: looks up the function behind this one; every C library has it.
+        next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) };
+        if next.is_null() {
+            return libc::ENOSYS;
+        }
+        NEXT.store(next, Relaxed);
+    }
+    // SAFETY: the symbol has this type on every Linux C library.
+    let create: Create = unsafe { std::mem::transmute(next) };
+    let slot = COUNT.fetch_add(1, Relaxed);
+    if let Some(kept) = SLOTS.get(slot as usize) {
+        // SAFETY: gettid has no preconditions.
+        kept.creator.store(unsafe { libc::gettid() }, Relaxed);
+        kept.start.store(start as usize, Relaxed);
+    }
+    let life = Box::into_raw(Box::new(Life { start, argument, slot }));
+    // SAFETY: the caller's arguments, with our start routine in front of its own.
+    let code = unsafe { create(thread, attributes, begin, life.cast()) };
+    if code != 0 {
+        // SAFETY: the thread does not exist, so the box is still ours.
+        drop(unsafe { Box::from_raw(life) });
+    }
+    code
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_thread_is_seen_with_its_creator() {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            // SAFETY: gettid has no preconditions.
+            sender.send(unsafe { libc::gettid() }).unwrap();
+        });
+        let tid = receiver.recv().unwrap();
+        let birth = super::births().into_iter().find(|b| b.tid == tid).expect("the birth was seen");
+        // SAFETY: as above.
+        assert_eq!(birth.creator, unsafe { libc::gettid() });
+        assert!(birth.library.is_some());
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,198 @@
+//! An agent as the controller sees it: a process with two pipes.
+
+use super::RunError;
+use crate::hot::{Memory, MemoryKind};
+use std::process::Stdio;
+use std::time::Duration;
+use tailbound_host::journal::{EntryId, Journal};
+use tailbound_model::{ExitCode, Undo};
+use tailbound_wire::*;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::time::Instant;
+
+/// An agent that has been silent for this long is lost: heartbeats come every second.
+const SILENCE: Duration = Duration::from_secs(10);
+
+pub(super) struct Agent {
+    /// For people and file names: `ping`, `pong`, `ping+pong`.
+    pub name: String,
+    pub pid: i32,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: ChildStdout,
+    reader: FrameReader,
+    entry: EntryId,
+    /// The sample memory, held here too: it outlives a killed agent.
+    pub held: Vec<Memory>,
+    /// Octets of frames heard between go and done.
+    pub octets_while_silent: u64,
+    pub silent: bool,
+}
+
+/// An agent does not answer any more.
+#[derive(Debug)]
+pub(super) struct Lost(pub String);
+
+impl Agent {
+    /// Starts an agent and shakes hands.
+    pub async fn start(
+        mut command: std::process::Command,
+        name: &str,
+        token: &str,
+        journal: &Journal,
+        log: std::fs::File,
+    ) -> Result<Agent, RunError> {
+        use std::os::unix::process::CommandExt;
+        let fail = |text: String| RunError::new(ExitCode::RunFailed, format!("agent {name}: {text}"), "");
+        let journal_failed = |e: tailbound_host::journal::JournalError| RunError::new(ExitCode::RunFailed, e, "");
+        let entry = journal.before(Undo::EndProcessByToken { token: token.to_owned() }).map_err(journal_failed)?;
+        command.args(["agent", "--run-token", token]);
+        // Ctrl-C is the controller's business; agents are told.
+        command.process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        let mut child =
+            tokio::process::Command::from(command).spawn().map_err(|e| fail(format!("cannot be started: {e}")))?;
+        let pid = child.id().map_or(0, |p| p as i32);
+        if let Ok(process) = tailbound_host::process_id(pid) {
+            journal
+                .update(entry, Undo::EndProcess { process, what: format!("agent {name}") })
+                .map_err(journal_failed)?;
+        }
+        let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(fail("its pipes were not made".into()));
+        };
+        let mut agent = Agent {
+            name: name.to_owned(),
+            pid,
+            child,
+            input: Some(input),
+            output,
+            reader: FrameReader::default(),
+            entry,
+            held: Vec::new(),
+            octets_while_silent: 0,
+            silent: false,
+        };
+        agent.shake_hands().await.map_err(|lost| fail(lost.0))?;
+        Ok(agent)
+    }
+
+    async fn shake_hands(&mut self) -> Result<(), Lost> {
+        let hello = Hello {
+            protocol_min: PROTOCOL_MIN,
+            protocol_max: PROTOCOL_MAX,
+            tailbound: env!("CARGO_PKG_VERSION").into(),
+            session: String::new(),
+            capabilities: Vec::new(),
+            lease_ns: 0,
+            boot_id: String::new(),
+            pid: std::process::id() as i32,
+        };
+        self.send(Message::Hello(hello)).await?;
+        match self.message(Instant::now() + SILENCE).await? {
+            Message::Hello(h) if h.protocol_max >= PROTOCOL_MIN && h.protocol_min <= PROTOCOL_MAX => Ok(()),
+            Message::Hello(h) => Err(Lost(format!(
+                "it speaks protocol {} to {}, this release {PROTOCOL_MIN} to {PROTOCOL_MAX}: use tailbound {} on both sides",
+                h.protocol_min, h.protocol_max, h.tailbound
+            ))),
+            other => Err(Lost(format!("it began with {other:?} in place of hello"))),
+        }
+    }
+
+    pub async fn send(&mut self, message: Message) -> Result<(), Lost> {
+        let bytes = encode(&Frame::Message(Box::new(message)));
+        match &mut self.input {
+            Some(input) => input.write_all(&bytes).await.map_err(|e| Lost(format!("it no longer listens ({e})"))),
+            None => Err(Lost("its stream is closed".into())),
+        }
+    }
+
+    /// The next frame that is not a heartbeat.
+    pub async fn frame(&mut self, deadline: Instant) -> Result<Frame, Lost> {
+        let mut heard = Instant::now();
+        loop {
+            while let Some(frame) = self.reader.next_frame().map_err(|e| Lost(e.to_string()))? {
+                heard = Instant::now();
+                match frame {
+                    Frame::Message(m) if matches!(*m, Message::Heartbeat(_)) => {
+                        if self.silent {
+                            self.octets_while_silent += encode(&Frame::Message(m)).len() as u64;
+                        }
+                    }
+                    frame => return Ok(frame),
+                }
+            }
+            let limit = deadline.min(heard + SILENCE);
+            let mut buffer = [0; 64 * 1024];
+            match tokio::time::timeout_at(limit, self.output.read(&mut buffer)).await {
+                Ok(Ok(0)) => return Err(Lost(self.how_it_ended().await)),
+                Ok(Ok(n)) => self.reader.push(&buffer[..n]),
+                Ok(Err(e)) => return Err(Lost(format!("its stream broke ({e})"))),
+                Err(_) if limit < deadline => {
+                    return Err(Lost(format!("nothing was heard of it for {} s", SILENCE.as_secs())));
+                }
+                Err(_) => return Err(Lost("it did not answer in time".into())),
+            }
+        }
+    }
+
+    /// The next message.
+    pub async fn message(&mut self, deadline: Instant) -> Result<Message, Lost> {
+        match self.frame(deadline).await? {
+            Frame::Message(message) => Ok(*message),
+            Frame::Memory { .. } => Err(Lost("sample memory came where a message belongs".into())),
+        }
+    }
+
+    async fn how_it_ended(&mut self) -> String {
+        match tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await {
+            Ok(Ok(status)) => format!("it ended ({status})"),
+            _ => "it closed its stream".into(),
+        }
+    }
+
+    /// Maps the sample memory of an agent on this host.
+    pub fn hold(&mut self, fds: &[i32], kinds: &[MemoryKind]) {
+        self.held.clear();
+        for (fd, kind) in fds.iter().zip(kinds) {
+            let opened = std::fs::OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{fd}", self.pid));
+            // Only a second net: without it the agent's own copy still holds the samples.
+            if let Ok(memory) = opened.and_then(|file| Memory::map(file, *kind, false)) {
+                self.held.push(memory);
+            }
+        }
+    }
+
+    /// Forgets the sample memory.
+    pub fn let_go(&mut self) {
+        for memory in self.held.drain(..) {
+            // SAFETY: rows were copied out; no reference is kept.
+            unsafe { memory.unmap() };
+        }
+    }
+
+    /// Ends it: by its stream, then by force. What it still holds is saved by itself on the way.
+    pub async fn end(mut self, journal: &Journal) {
+        let _ = self.send(Message::Bye).await;
+        drop(self.input.take());
+        if tokio::time::timeout(Duration::from_secs(10), self.child.wait()).await.is_err() {
+            // Both fail only if it is gone.
+            let _ = self.child.start_kill();
+            let _ = self.child.wait().await;
+        }
+        self.let_go();
+        // A journal that cannot be written keeps the entry; cleanup will find the process gone.
+        let _ = journal.done(self.entry);
+    }
+
+    /// Closes the stream without goodbye, as if this process had died: the agent saves its samples.
+    pub async fn abandon(mut self, journal: &Journal) {
+        drop(self.input.take());
+        if tokio::time::timeout(Duration::from_secs(20), self.child.wait()).await.is_err() {
+            let _ = self.child.start_kill();
+            let _ = self.child.wait().await;
+        }
+        let _ = journal.done(self.entry);
+    }
+}

@@ -1,0 +1,91 @@
+//! What a run would do, in words.
+
+use super::{fit, trial};
+use std::fmt::Write;
+use tailbound_lab::LabSpec;
+use tailbound_model::*;
+
+/// Conditions, order, commands, knobs, privileges and the time that it would take.
+pub fn dry_run(plan: &Plan) -> String {
+    let mut out = String::new();
+    let allowed = tailbound_host::allowed_cpus();
+    let _ = writeln!(out, "study {}: {}", plan.study, plan.question);
+    let _ = writeln!(out, "\nconditions");
+    for c in &plan.conditions {
+        let levels = levels(c);
+        match &c.not_possible {
+            Some(reason) => {
+                let _ = writeln!(out, "  {:>3}  {levels}: not possible: {reason}", c.id);
+            }
+            None => {
+                let (slots, warm_up) = trial::slots(&c.spec);
+                let _ = writeln!(out, "  {:>3}  {levels}: {} slots after {warm_up} of warm-up", c.id, slots - warm_up);
+            }
+        }
+    }
+    let _ = writeln!(out, "\norder of trials (seed {})", plan.seed);
+    for t in &plan.trials {
+        let _ = writeln!(out, "  {:>3}  condition {} repeat {} lab {}", t.id, t.condition, t.repeat, t.block);
+    }
+    let mut labs: Vec<LabSpec> = Vec::new();
+    for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
+        let spec = LabSpec::from(&c.spec);
+        if !labs.contains(&spec) {
+            labs.push(spec);
+        }
+    }
+    let _ = writeln!(out, "\nlabs");
+    for spec in &labs {
+        for step in spec.describe() {
+            let _ = writeln!(out, "  {step}");
+        }
+        for lack in spec.check() {
+            let _ = writeln!(out, "  LACKING: {} ({})", lack.what, lack.mend);
+        }
+    }
+    let _ = writeln!(
+        out,
+        "\ncommands\n  tailbound agent --run-token RUN-N   (one per place, on CPUs {})",
+        fit::housekeeping(plan, &allowed)
+    );
+    let _ = writeln!(out, "  tailbound agent --measure N         (one per agent and trial, the measured process)");
+    let _ = writeln!(out, "\nknobs and privileges");
+    let mut asked: Vec<String> = Vec::new();
+    for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
+        for (end, spec) in [("ping", &c.spec.ping), ("pong", &c.spec.pong)] {
+            let cpus = spec.scheduling.cpus.as_ref().map_or_else(|| "any CPU".into(), |c| format!("CPUs {c}"));
+            let policy = spec.scheduling.policy.map_or_else(|| "policy as inherited".into(), |p| p.to_string());
+            let need = match spec.scheduling.policy {
+                Some(Policy::Fifo { .. } | Policy::Rr { .. } | Policy::Deadline { .. }) => {
+                    " (needs CAP_SYS_NICE or RLIMIT_RTPRIO)"
+                }
+                Some(Policy::Other { nice } | Policy::Batch { nice }) if nice < 0 => {
+                    " (needs CAP_SYS_NICE or RLIMIT_NICE)"
+                }
+                _ => "",
+            };
+            asked.push(format!("  {end}: {policy}, {cpus}{need}"));
+        }
+    }
+    asked.sort();
+    asked.dedup();
+    for line in asked {
+        let _ = writeln!(out, "{line}");
+    }
+    let _ = writeln!(
+        out,
+        "  memory locked by mlockall (CAP_IPC_LOCK or RLIMIT_MEMLOCK; a warning without), timer slack 1 ns"
+    );
+    let _ = writeln!(out, "  no host setting is changed");
+    let _ = writeln!(out, "\nabout {} in all", total(plan));
+    out
+}
+
+/// Levels of a condition, for people.
+pub(super) fn levels(c: &Condition) -> String {
+    c.levels.iter().map(|(k, v)| format!("{k} {v}")).collect::<Vec<_>>().join(", ")
+}
+
+fn total(plan: &Plan) -> Nanos {
+    Nanos(plan.trials.iter().map(|t| trial::estimate(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
+}

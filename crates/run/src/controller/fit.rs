@@ -1,0 +1,139 @@
+//! Does the plan fit this machine and these drivers? Asked before anything is made.
+
+use super::RunError;
+use crate::measure::DriverSource;
+use std::collections::BTreeMap;
+use tailbound_lab::LabSpec;
+use tailbound_model::*;
+
+/// Marks conditions that a driver cannot run as not possible; an error when none is left, or a driver cannot be had.
+///
+/// # Errors
+/// A driver that is not found, or a plan of which nothing can run.
+pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunError> {
+    let mut found = BTreeMap::new();
+    for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
+        let name = &condition.spec.driver.name;
+        if !found.contains_key(name) {
+            let driver = drivers(name).map_err(|e| {
+                RunError::new(
+                    ExitCode::BadInput,
+                    format!("driver `{name}`: {e}"),
+                    "`tailbound driver list` shows what can be used",
+                )
+            })?;
+            found.insert(name.clone(), driver);
+        }
+    }
+    let mut first = None;
+    for condition in &mut plan.conditions {
+        let Some(driver) = found.get(&condition.spec.driver.name) else { continue };
+        let reason = impossible(&condition.spec, driver.description());
+        if let Some(reason) = reason.filter(|_| condition.not_possible.is_none()) {
+            first.get_or_insert_with(|| reason.clone());
+            condition.not_possible = Some(reason);
+        }
+    }
+    let possible: Vec<bool> = plan.conditions.iter().map(|c| c.not_possible.is_none()).collect();
+    plan.trials.retain(|t| possible[t.condition]);
+    for (id, trial) in plan.trials.iter_mut().enumerate() {
+        trial.id = id;
+    }
+    if plan.trials.is_empty() {
+        let reason = first.or_else(|| plan.conditions.iter().find_map(|c| c.not_possible.clone()));
+        let text = format!("no condition of the study can be run: {}", reason.unwrap_or_else(|| "it has none".into()));
+        return Err(RunError::new(ExitCode::BadInput, text, ""));
+    }
+    Ok(())
+}
+
+fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Option<String> {
+    let Measure::PingPong(p) = &spec.measure;
+    let limit = driver.limits.max_payload_bytes;
+    if spec.payload.0 > limit {
+        return Some(format!("payload {} is beyond the limit of driver {}, {limit} B", spec.payload, driver.name));
+    }
+    let mode = crate::measure::driver_mode(p.receive);
+    if !driver.receives(mode) {
+        return Some(format!("driver {} has no receive mode `{}`", driver.name, mode.name()));
+    }
+    let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
+    if scripted && (p.receive != ReceiveMode::Listener || p.hand_off != HandOff::None) {
+        return Some("a scripted clock runs on one thread: receive mode listener, no hand_off".into());
+    }
+    let known: Vec<&str> = driver.options.iter().map(|o| o.key.as_str()).collect();
+    if let Some(key) = spec.driver.options.keys().find(|k| !known.contains(&k.as_str())) {
+        return Some(format!("driver {} has no option `{key}`; it has {}", driver.name, known.join(" ")));
+    }
+    let policies: Vec<&str> = driver.qos.iter().map(|q| q.policy.as_str()).collect();
+    if let Some(key) = spec.qos.keys().find(|k| !policies.contains(&k.as_str())) {
+        let has = if policies.is_empty() { "none".into() } else { policies.join(" ") };
+        return Some(format!("driver {} has no QoS policy `{key}`; it has {has}", driver.name));
+    }
+    None
+}
+
+/// What this machine lacks for the labs and the memory of the plan.
+pub fn not_fit(plan: &Plan) -> Option<RunError> {
+    for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
+        if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
+            return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.mend));
+        }
+        let slots = super::trial::slots(&condition.spec).0;
+        let octets = slots * (48 + 45);
+        if let Some(free) = available_octets().filter(|free| octets > free / 2) {
+            return Some(RunError::new(
+                ExitCode::MachineNotFit,
+                format!(
+                    "a trial of {slots} slots needs {} MB of sample memory, and {} MB are free; half of it may be used",
+                    octets / 1_000_000,
+                    free / 1_000_000
+                ),
+                "ask for fewer slots or a shorter duration, and for more repeats",
+            ));
+        }
+    }
+    None
+}
+
+fn available_octets() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}
+
+/// CPUs for controller, agents and draining: those that no end of the plan is pinned to, or else the last.
+pub(super) fn housekeeping(plan: &Plan, allowed: &[u32]) -> CpuList {
+    let mut rest: std::collections::BTreeSet<u32> = allowed.iter().copied().collect();
+    for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
+        let Measure::PingPong(p) = &c.spec.measure;
+        let second = match &p.hand_off {
+            HandOff::Thread { cpus: Some(cpus) } => Some(cpus),
+            _ => None,
+        };
+        for cpus in
+            [c.spec.ping.scheduling.cpus.as_ref(), c.spec.pong.scheduling.cpus.as_ref(), second].into_iter().flatten()
+        {
+            rest.retain(|cpu| !cpus.0.contains(cpu));
+        }
+    }
+    if rest.is_empty() { allowed.last().map_or_else(CpuList::default, |c| CpuList::one(*c)) } else { CpuList(rest) }
+}
+
+/// More measured threads than CPUs: the figures show function only.
+pub(super) fn functional_only(plan: &Plan, allowed: &[u32]) -> Option<String> {
+    let threads = |spec: &TrialSpec| {
+        let Measure::PingPong(p) = &spec.measure;
+        let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
+        if scripted { 1 } else { 2 + 2 * usize::from(p.hand_off != HandOff::None) }
+    };
+    let most = plan.conditions.iter().filter(|c| c.not_possible.is_none()).map(|c| threads(&c.spec)).max()?;
+    let spinning = plan.conditions.iter().any(|c| {
+        let Measure::PingPong(p) = &c.spec.measure;
+        p.receive == ReceiveMode::Spin && c.spec.rate != Rate::Max && allowed.len() < 3
+    });
+    if most > allowed.len() {
+        return Some(format!("{most} measured threads share {} CPUs", allowed.len()));
+    }
+    spinning.then(|| format!("spinning receive threads and senders share {} CPUs", allowed.len()))
+}

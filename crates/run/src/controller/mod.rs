@@ -1,0 +1,19 @@
+//! The controller: builds labs, starts agents, runs trials in order, writes the record.
+//!
+//! One thread, asynchronous; pinned away from the measured CPUs where there are others.
+
+mod agent;
+mod collect;
+mod dry_run;
+mod error;
+mod fit;
+mod lab;
+mod progress;
+mod run;
+mod trial;
+
+pub use dry_run::dry_run;
+pub use error::RunError;
+pub use fit::{check_drivers, not_fit};
+pub use progress::{Progress, ProgressEvent};
+pub use run::{Finished, RunOptions, run};

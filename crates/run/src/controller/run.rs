@@ -1,0 +1,216 @@
+//! The whole run.
+
+use super::lab::Standing;
+use super::progress::{Progress, ProgressEvent};
+use super::trial::{self, TrialContext};
+use super::{RunError, dry_run, fit};
+use std::path::PathBuf;
+use tailbound_host as host;
+use tailbound_host::journal::Journal;
+use tailbound_lab::LabSpec;
+use tailbound_model::*;
+use tailbound_record::*;
+
+/// How to run a plan.
+#[derive(Debug, Clone)]
+pub struct RunOptions {
+    /// Directory of the record; must not exist.
+    pub out: PathBuf,
+    /// Command line, for the record.
+    pub command: Vec<String>,
+    /// Warnings known before the run, e.g. that a path had to be replaced.
+    pub warnings: Vec<Warning>,
+}
+
+/// A run that came to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// The record.
+    pub dir: PathBuf,
+    /// Valid or invalid; incomplete after Ctrl-C.
+    pub status: Status,
+}
+
+/// Runs a plan that was checked by [`super::check_drivers`].
+///
+/// # Errors
+/// The machine is not fit, the record cannot be made or written, a lab cannot be built. What was measured until then is in
+/// the record, which stays marked incomplete.
+pub fn run(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Result<Finished, RunError> {
+    if options.out.symlink_metadata().is_ok() {
+        return Err(RecordError::Exists(options.out).into());
+    }
+    if let Some(error) = fit::not_fit(&plan) {
+        return Err(error);
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| RunError::new(ExitCode::Unexpected, format!("cannot begin: {e}"), ""))?;
+    runtime.block_on(run_all(plan, options, progress))
+}
+
+fn run_id() -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    // Eight hex digits: part of interface and topic names, unique among runs of one machine.
+    format!("{:08x}", (now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 20)) as u32)
+}
+
+async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Result<Finished, RunError> {
+    let allowed = host::allowed_cpus();
+    let housekeeping = fit::housekeeping(&plan, &allowed);
+    // Failing this the controller shares the measured CPUs, but it sleeps while they measure.
+    let _ = host::scheduling::set_affinity(0, &housekeeping);
+    let journal_failed =
+        |e: host::JournalError| RunError::new(ExitCode::RunFailed, e, "a run is not begun without its journal");
+    let run_id = run_id();
+    let journal = Journal::create(&run_id).map_err(journal_failed)?;
+    let out = std::path::absolute(&options.out).unwrap_or(options.out);
+    let partial = RecordWriter::partial_name(&out).to_string_lossy().into_owned();
+    let partial = journal.before(Undo::RemovePartialRecord { path: partial }).map_err(journal_failed)?;
+    let created = RecordWriter::create(&out, manifest(&plan, &run_id, options.command, &allowed));
+    journal.done(partial).map_err(journal_failed)?;
+    let mut record = match created {
+        Ok(record) => record,
+        Err(e) => {
+            journal.finish().map_err(journal_failed)?;
+            return Err(e.into());
+        }
+    };
+    let ended = run_trials(&plan, &run_id, &housekeeping, &journal, &mut record, options.warnings, progress).await;
+    let tidy = journal.finish().map_err(journal_failed);
+    let complete = ended?;
+    tidy?;
+    if complete {
+        let invalid = record.manifest.trials.iter().any(|t| t.status != TrialStatus::Valid)
+            || record.manifest.warnings.iter().any(|w| w.severity == Severity::Invalid);
+        record.manifest.status = if invalid { Status::Invalid } else { Status::Valid };
+    }
+    let status = record.manifest.status;
+    record.event(Event::RunEnded { status })?;
+    record.save()?;
+    Ok(Finished { dir: record.dir().to_owned(), status })
+}
+
+fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) -> Manifest {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    let trial = |t: &Trial| TrialRecord {
+        id: t.id,
+        status: TrialStatus::Pending,
+        source: Source::Samples,
+        began_unix_ns: None,
+        t0_ns: None,
+        ends: Default::default(),
+        path: None,
+        finding: None,
+    };
+    Manifest {
+        format: Format { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
+        readable_by: READABLE_BY.into(),
+        tailbound: env!("CARGO_PKG_VERSION").into(),
+        run_id: run_id.into(),
+        began_unix_ns: now.as_nanos() as i64,
+        command,
+        status: Status::Incomplete,
+        functional_only: fit::functional_only(plan, allowed),
+        trials: plan.trials.iter().map(trial).collect(),
+        plan: plan.clone(),
+        hosts: Default::default(),
+        drivers: Default::default(),
+        warnings: Vec::new(),
+    }
+}
+
+/// All trials; false when Ctrl-C came.
+async fn run_trials(
+    plan: &Plan,
+    run_id: &str,
+    housekeeping: &CpuList,
+    journal: &Journal,
+    record: &mut RecordWriter,
+    warnings: Vec<Warning>,
+    progress: &mut dyn Progress,
+) -> Result<bool, RunError> {
+    record.host(&host::facts::collect())?;
+    for warning in warnings {
+        progress.event(ProgressEvent::Warned(&warning));
+        record.warn(warning)?;
+    }
+    record.event(Event::RunBegan { trials: plan.trials.len() })?;
+    record.save()?;
+    let estimate = Nanos(plan.trials.iter().map(|t| trial::estimate(&plan.conditions[t.condition].spec).0).sum());
+    progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
+    let mut standing: Option<Standing> = None;
+    for (number, trial) in plan.trials.iter().enumerate() {
+        let condition = &plan.conditions[trial.condition];
+        let spec = LabSpec::from(&condition.spec);
+        if standing.as_ref().is_some_and(|s| s.spec != spec) {
+            if let Some(old) = standing.take() {
+                old.down(journal).await?;
+                record.event(Event::LabDown { block: trial.block })?;
+            }
+        }
+        let mut lab = match standing.take() {
+            Some(lab) => lab,
+            None => {
+                let what = condition.spec.path.to_string();
+                progress.event(ProgressEvent::Lab { what: &what });
+                let lab = Standing::up(spec, run_id, journal, record.dir()).await?;
+                record.event(Event::LabUp { block: trial.block, what })?;
+                lab
+            }
+        };
+        let what = dry_run::levels(condition);
+        progress.event(ProgressEvent::Trial { number, what: &what, estimate: trial::estimate(&condition.spec) });
+        let context = TrialContext { plan, trial, run_id, housekeeping, journal };
+        let dir = record.dir().to_owned();
+        let warned = record.manifest.warnings.len();
+        let result = async {
+            lab.start_agents(run_id, journal, &dir).await?;
+            trial::run(&context, &mut lab, record).await
+        };
+        let result = tokio::select! {
+            result = result => Some(result),
+            _ = interrupted() => None,
+        };
+        for warning in &record.manifest.warnings[warned..] {
+            progress.event(ProgressEvent::Warned(warning));
+        }
+        match result {
+            Some(Ok(outcome)) => {
+                let (answered, scheduled) = (outcome.answered, outcome.scheduled);
+                progress.event(ProgressEvent::TrialDone { number, answered, scheduled });
+                standing = Some(lab);
+            }
+            Some(Err(error)) => {
+                lab.abandon(journal).await?;
+                return Err(error);
+            }
+            None => {
+                lab.abandon(journal).await?;
+                let text = format!("the run was interrupted in trial {} of {}", number + 1, plan.trials.len());
+                record.warn(Warning::new("interrupted", Severity::Warning, text, ""))?;
+                return Ok(false);
+            }
+        }
+    }
+    if let Some(lab) = standing {
+        lab.down(journal).await?;
+    }
+    Ok(true)
+}
+
+/// Ctrl-C, or SIGTERM.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    match signal(SignalKind::terminate()) {
+        Ok(mut terminate) => {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+        // Without a handler the signal's default ends the process; the agents then save their samples.
+        Err(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,376 @@
+//! One trial: prepare, go, collect, store.
+
+use super::agent::{Agent, Lost};
+use super::lab::Standing;
+use super::{RunError, collect};
+use crate::hot::MemoryKind;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tailbound_host::OffsetTrack;
+use tailbound_host::journal::Journal;
+use tailbound_model::*;
+use tailbound_record::*;
+use tailbound_wire::*;
+use tokio::time::Instant;
+
+/// How long matching may take.
+const MATCH_TIMEOUT: Nanos = Nanos::from_secs(10);
+/// What stop-and-wait by duration keeps memory for: no driver answers faster than this.
+const FASTEST_ROUND_TRIP_NS: i64 = 2_000;
+/// Most slots that stop-and-wait by duration keeps memory for.
+const MOST_SLOTS: u64 = 20_000_000;
+
+/// Slots that memory is needed for, and how many of them are warm-up.
+pub(super) fn slots(spec: &TrialSpec) -> (u64, u64) {
+    let Measure::PingPong(p) = &spec.measure;
+    let measured = match (p.length, spec.rate) {
+        (Length::Slots(n), _) => n,
+        (Length::Duration(d), Rate::Period(period)) => (d.0 / period.0.max(1)).max(1) as u64,
+        (Length::Duration(d), Rate::Max) => ((d.0 / FASTEST_ROUND_TRIP_NS).max(1) as u64).min(MOST_SLOTS),
+    };
+    (measured + p.warm_up_slots, p.warm_up_slots)
+}
+
+/// How long a trial's slots take.
+pub(super) fn estimate(spec: &TrialSpec) -> Nanos {
+    let Measure::PingPong(p) = &spec.measure;
+    match (p.length, spec.rate) {
+        (_, Rate::Period(period)) => Nanos(slots(spec).0 as i64 * period.0),
+        (Length::Duration(d), Rate::Max) => d,
+        (Length::Slots(n), Rate::Max) => Nanos(n as i64 * 50_000),
+    }
+}
+
+/// The longest that a trial may take: every answer of stop-and-wait lost, or a sender that falls behind.
+fn limit(spec: &TrialSpec) -> Duration {
+    let Measure::PingPong(p) = &spec.measure;
+    let slots = slots(spec).0 as i64;
+    let worst = match (p.length, spec.rate) {
+        (Length::Slots(_), Rate::Max) => slots.saturating_mul(p.timeout.0).min(24 * 3_600 * 1_000_000_000),
+        (Length::Duration(d), Rate::Max) => d.0 + p.warm_up_slots as i64 * p.timeout.0,
+        _ => estimate(spec).0.saturating_mul(2),
+    };
+    Nanos(worst.saturating_add(4 * p.timeout.0)).duration() + Duration::from_secs(30)
+}
+
+/// Everything that one trial needs to know.
+pub(super) struct TrialContext<'a> {
+    pub plan: &'a Plan,
+    pub trial: &'a Trial,
+    pub run_id: &'a str,
+    pub housekeeping: &'a CpuList,
+    pub journal: &'a Journal,
+}
+
+/// What a trial came to.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub answered: u64,
+    pub scheduled: u64,
+}
+
+/// What is known of one agent's part while the trial goes on.
+struct Part {
+    roles: Vec<Role>,
+    order: Order,
+    prepared: Prepared,
+    done: Option<Done>,
+    lost: Option<String>,
+}
+
+/// Runs one trial and writes it into the record. A trial that failed is in the record with its reasons.
+///
+/// # Errors
+/// What makes every further trial senseless: bad input, a machine that is not fit, a record that cannot be written.
+pub(super) async fn run(
+    context: &TrialContext<'_>,
+    standing: &mut Standing,
+    record: &mut RecordWriter,
+) -> Result<Outcome, RunError> {
+    let id = context.trial.id;
+    let spec = &context.plan.conditions[context.trial.condition].spec;
+    let dir = std::path::absolute(record.dir()).unwrap_or_else(|_| record.dir().to_owned());
+    let mut parts: Vec<Part> = standing
+        .agents
+        .iter()
+        .map(|(roles, _)| {
+            let order = order(context, spec, roles, standing, &dir);
+            Part { roles: roles.clone(), order, prepared: Prepared::default(), done: None, lost: None }
+        })
+        .collect();
+    let before: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
+    record.manifest.trials[id].status = TrialStatus::Running;
+    record.manifest.trials[id].path = Some(standing.path.clone());
+    record.event(Event::TrialBegan { trial: id, condition: context.trial.condition })?;
+    record.save()?;
+
+    prepare(&mut parts, standing).await?;
+    for part in &parts {
+        record_prepared(record, id, part)?;
+    }
+    let unmatched = unmatched(&parts, spec);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
+    measure(&mut parts, standing, spec, unmatched.is_some()).await;
+    let after: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
+
+    let mut outcome = Outcome::default();
+    for (part, (_, agent)) in parts.iter().zip(&mut standing.agents) {
+        store_part(record, &dir, part, agent, unmatched.is_some(), &mut outcome).await?;
+    }
+    for (end, name) in ["ping", "pong"].into_iter().enumerate() {
+        let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
+        record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change;
+    }
+    record.manifest.trials[id].finding =
+        unmatched.or_else(|| (outcome.answered == 0 && outcome.scheduled > 0).then(|| no_answer(&parts)));
+    let invalid = record.manifest.warnings.iter().any(|w| w.trial == Some(id) && w.severity == Severity::Invalid);
+    record.manifest.trials[id].status = if invalid { TrialStatus::Invalid } else { TrialStatus::Valid };
+    record.event(Event::TrialEnded { trial: id, scheduled: outcome.scheduled, answered: outcome.answered })?;
+    record.save()?;
+    finish(&parts, standing, context.journal).await;
+    Ok(outcome)
+}
+
+fn order(
+    context: &TrialContext<'_>,
+    spec: &TrialSpec,
+    roles: &[Role],
+    standing: &Standing,
+    dir: &std::path::Path,
+) -> Order {
+    let (slots, warm_up) = slots(spec);
+    let Measure::PingPong(p) = &spec.measure;
+    let ends = roles
+        .iter()
+        .map(|role| {
+            let (index, end) = if *role == Role::Ping { (0, &spec.ping) } else { (1, &spec.pong) };
+            let options = standing.lab.end(index).driver_options.clone();
+            EndOrder { role: *role, options, scheduling: end.scheduling.clone() }
+        })
+        .collect();
+    Order {
+        run_id: context.run_id.to_owned(),
+        trial: context.trial.id,
+        spec: spec.clone(),
+        ends,
+        slots,
+        warm_up,
+        duration_ns: match (p.length, spec.rate) {
+            (Length::Duration(d), Rate::Max) => Some(d.0),
+            _ => None,
+        },
+        match_timeout_ns: MATCH_TIMEOUT.0,
+        driver_path: None,
+        rescue: dir.to_str().map(str::to_owned),
+        housekeeping: context.housekeeping.clone(),
+    }
+}
+
+/// Orders go out to all before the first answer is awaited: ends match each other while they prepare.
+async fn prepare(parts: &mut [Part], standing: &mut Standing) -> Result<(), RunError> {
+    let deadline = Instant::now() + MATCH_TIMEOUT.duration() + Duration::from_secs(50);
+    for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
+        agent.octets_while_silent = 0;
+        if let Err(Lost(why)) = agent.send(Message::Prepare(Box::new(part.order.clone()))).await {
+            part.lost = Some(why);
+        }
+    }
+    let mut hopeless = None;
+    for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
+        if part.lost.is_some() {
+            continue;
+        }
+        match agent.message(deadline).await {
+            Ok(Message::Prepared(prepared)) => {
+                let kinds: Vec<MemoryKind> = part
+                    .roles
+                    .iter()
+                    .map(|r| if *r == Role::Ping { MemoryKind::Sender } else { MemoryKind::Echo })
+                    .collect();
+                agent.hold(&prepared.memory_fds, &kinds);
+                part.prepared = *prepared;
+            }
+            Ok(Message::Failed(failed)) => {
+                // Bad input and a machine that is not fit will not get better with the next trial.
+                let exit = failed.exit;
+                part.lost = Some(failed.text.clone());
+                if exit == 2 || exit == 3 {
+                    hopeless.get_or_insert(failed);
+                }
+            }
+            Ok(other) => part.lost = Some(format!("it said {other:?} in place of `prepared`")),
+            Err(Lost(why)) => part.lost = Some(why),
+        }
+    }
+    hopeless.map_or(Ok(()), |failed| Err(failed.into()))
+}
+
+fn record_prepared(record: &mut RecordWriter, id: usize, part: &Part) -> Result<(), RunError> {
+    for warning in &part.prepared.warnings {
+        record.warn(warning.clone().at_trial(id))?;
+    }
+    if let Some(driver) = &part.prepared.driver {
+        record.manifest.drivers.entry(part.order.spec.driver.name.clone()).or_insert_with(|| driver.clone());
+    }
+    let host = record.manifest.hosts.keys().next().cloned().unwrap_or_default();
+    for end in &part.prepared.ends {
+        let entry = record.manifest.trials[id].ends.entry(end.name.clone()).or_default();
+        *entry = EndRecord {
+            host: host.clone(),
+            qos: end.qos.clone(),
+            transport: end.transport.clone(),
+            peers: end.peers.clone(),
+            matched_after_ns: end.matched_after_ns,
+            memory_locked: end.memory_locked,
+            timer_slack_ns: end.timer_slack_ns,
+            ..EndRecord::default()
+        };
+    }
+    Ok(())
+}
+
+fn unmatched(parts: &[Part], spec: &TrialSpec) -> Option<String> {
+    let ends: Vec<_> = parts.iter().flat_map(|p| &p.prepared.ends).collect();
+    let why = ends.iter().find_map(|e| e.unmatched.as_ref().map(|why| (e.name.as_str(), why)))?;
+    Some(format!("{} never met its peer over {} within {MATCH_TIMEOUT}: {}", why.0, spec.path, why.1))
+}
+
+/// Go, silence, done. Agents that fail are marked lost.
+async fn measure(parts: &mut [Part], standing: &mut Standing, spec: &TrialSpec, unmatched: bool) {
+    let broken = unmatched || parts.iter().any(|p| p.lost.is_some());
+    let word = if broken { Message::Stop } else { Message::Go };
+    let deadline = Instant::now() + limit(spec);
+    // Those that only answer come first in the list: they listen before the first ping.
+    for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
+        if part.lost.is_none() {
+            agent.silent = !broken;
+            if let Err(Lost(why)) = agent.send(word.clone()).await {
+                part.lost = Some(why);
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..parts.len()).collect();
+    order.sort_by_key(|i| !parts[*i].roles.contains(&Role::Ping));
+    for index in order {
+        let (part, (_, agent)) = (&mut parts[index], &mut standing.agents[index]);
+        if part.lost.is_some() {
+            continue;
+        }
+        if !part.roles.contains(&Role::Ping) && !broken {
+            if let Err(Lost(why)) = agent.send(Message::Stop).await {
+                part.lost = Some(why);
+                continue;
+            }
+        }
+        match agent.message(deadline).await {
+            Ok(Message::Done(done)) => part.done = Some(*done),
+            Ok(Message::Failed(failed)) => part.lost = Some(failed.text),
+            Ok(other) => part.lost = Some(format!("it said {other:?} in place of `done`")),
+            Err(Lost(why)) => part.lost = Some(why),
+        }
+        agent.silent = false;
+    }
+}
+
+async fn store_part(
+    record: &mut RecordWriter,
+    dir: &std::path::Path,
+    part: &Part,
+    agent: &mut Agent,
+    unmatched: bool,
+    outcome: &mut Outcome,
+) -> Result<(), RunError> {
+    let id = part.order.trial;
+    if let Some(why) = &part.lost {
+        let text = format!("agent {} was lost in mid-trial: {why}", agent.name);
+        let warning = Warning::new("agent_lost", Severity::Invalid, text, "").at_trial(id).at_end(agent.name.clone());
+        record.warn(warning)?;
+    }
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let gone = part.lost.is_some()
+        && agent.message(Instant::now()).await.is_err_and(|l| l.0.contains("ended") || l.0.contains("closed"));
+    let memories = collect::memories(agent, &part.roles, gone, deadline).await;
+    let mut warnings = Vec::new();
+    for (index, role) in part.roles.iter().enumerate() {
+        let done = part.done.as_ref().and_then(|d| d.ends.iter().find(|e| e.name == role.word()));
+        let track: OffsetTrack = done.map(|d| d.clock.clone()).unwrap_or_default().into();
+        let t0 = done.map_or_else(|| collect::held_t0(agent), |d| d.t0_ns);
+        let bytes = memories.get(index).map_or(&[][..], Vec::as_slice);
+        let stored = if unmatched && *role == Role::Ping {
+            collect::store_not_sent(dir, &part.order)?
+        } else {
+            collect::store(dir, &part.order, *role, bytes, t0, &track)?
+        };
+        let trial = &mut record.manifest.trials[id];
+        if *role == Role::Ping {
+            trial.t0_ns = Some(t0);
+            outcome.scheduled = stored.rows;
+            outcome.answered = stored.answered;
+        }
+        let end = trial.ends.entry(role.word().into()).or_default();
+        end.clock_width_ns = stored.clock_width_ns;
+        end.control_octets = agent.octets_while_silent;
+        if let Some(done) = done {
+            end.stats.clone_from(&done.stats);
+            end.rows_dropped = done.dropped;
+        }
+        // A step matters only where stamps of the stepped clock were to be used.
+        let stamps = stored.clock_width_ns.is_some() || stored.unconverted > 0;
+        end.invalid_windows = if stamps { track.steps() } else { Vec::new() };
+        for window in &end.invalid_windows {
+            let text = format!(
+                "the wall clock was stepped by {} between {} and {} after slot 0: kernel stamps in that window cannot be used",
+                Nanos(window.step_ns),
+                Nanos(window.from_ns - t0),
+                Nanos(window.to_ns - t0)
+            );
+            let mend = "keep the clock servo from stepping while measuring";
+            warnings.push(Warning::new("clock_stepped", Severity::Invalid, text, mend).at_end(role.word()));
+        }
+    }
+    if let Some(done) = &part.done {
+        warnings.extend(done.warnings.iter().cloned());
+        let mut table = part.prepared.threads.clone();
+        table.after.clone_from(&done.threads.after);
+        record.threads(id, &agent.name, &table)?;
+        if !done.log.is_empty() {
+            record.log(id, &agent.name, &done.log)?;
+        }
+    } else if !part.prepared.threads.before.is_empty() {
+        record.threads(id, &agent.name, &part.prepared.threads)?;
+    }
+    for warning in warnings {
+        record.warn(warning.at_trial(id))?;
+    }
+    Ok(())
+}
+
+/// Nothing came back although both ends had met.
+fn no_answer(parts: &[Part]) -> String {
+    let drops = parts.iter().flat_map(|p| p.done.iter().flat_map(|d| &d.ends)).find(|e| e.name == "pong");
+    match drops {
+        Some(pong) if pong.rows == 0 => "both ends met, but no message reached the pong end".into(),
+        Some(pong) => format!("{} messages reached the pong end, no answer came back", pong.rows),
+        None => "no answer came back".into(),
+    }
+}
+
+/// The trial is stored. Agents that were lost are ended; new ones take their place in the next trial.
+async fn finish(parts: &[Part], standing: &mut Standing, journal: &Journal) {
+    let deadline = Instant::now() + Duration::from_secs(15);
+    let mut kept = Vec::new();
+    for (part, (roles, mut agent)) in parts.iter().zip(std::mem::take(&mut standing.agents)) {
+        let mut usable = part.lost.is_none() && agent.send(Message::Finish).await.is_ok();
+        while usable {
+            match agent.frame(deadline).await {
+                Ok(Frame::Message(m)) if *m == Message::Finished => break,
+                Ok(_) => {}
+                Err(_) => usable = false,
+            }
+        }
+        agent.let_go();
+        if usable { kept.push((roles, agent)) } else { agent.end(journal).await }
+    }
+    standing.agents = kept;
+}

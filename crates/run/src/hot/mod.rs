@@ -1,0 +1,21 @@
+//! The hot loops: what runs between the clock reads.
+//!
+//! What goes in: a driver's table, sample memory, a clock. What comes out: cells in the sample memory. Nothing here
+//! allocates, locks, logs or calls the system but through the driver, the clock and the sleep; `tests/hot_count.rs`
+//! counts it.
+
+mod clock;
+mod mailbox;
+mod memory;
+mod ping;
+mod pong;
+mod port;
+mod receive;
+
+pub use clock::{Clock, Machine, Scripted};
+pub use mailbox::Mailbox;
+pub use memory::{Header, Memory, MemoryKind};
+pub use ping::{Hook, NoHook, Pace, Ping};
+pub use pong::Pong;
+pub use port::Port;
+pub use receive::{Arrival, Door, Receiver, Sink};

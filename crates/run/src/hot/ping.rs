@@ -1,0 +1,276 @@
+//! The ping end: sends on schedule, takes answers.
+
+use super::{Arrival, Clock, Header, Port, Sink};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64};
+use tailbound_model::*;
+
+/// What a test may plant into the hot loop. The product plants nothing, and the calls vanish.
+pub trait Hook: Send + Sync + 'static {
+    /// Called once per slot by the sending thread.
+    #[inline]
+    fn slot(&self, _slot: u64) {}
+}
+
+/// Nothing.
+pub struct NoHook;
+impl Hook for NoHook {}
+
+/// When slots are sent.
+#[derive(Debug, Clone, Copy)]
+pub enum Pace {
+    /// Slot k is due at t0 + k x period.
+    Open {
+        /// Period, ns.
+        period_ns: i64,
+        /// What happens to missed slots.
+        on_overrun: OnOverrun,
+    },
+    /// The thread that takes the answer sends the next.
+    StopAndWait {
+        /// End this long after the warm-up, ns.
+        duration_ns: Option<i64>,
+    },
+}
+
+/// The ping end of one trial.
+pub struct Ping<C, H = NoHook> {
+    /// Its clock.
+    pub clock: C,
+    /// What a test planted.
+    pub hook: H,
+    /// The writer.
+    pub writer: Port,
+    /// One cell per slot.
+    pub cells: &'static [SenderCell],
+    /// First page of the sample memory.
+    pub header: &'static Header,
+    /// Sent with every slot.
+    pub payload: Box<[u8]>,
+    /// When slots are sent.
+    pub pace: Pace,
+    /// Slots of the warm-up.
+    pub warm_up: u64,
+    /// Stop-and-wait gives up on an answer after this; the open loop waits this long after the last slot, twice.
+    pub timeout_ns: i64,
+    progress: Progress,
+}
+
+/// What several threads of the end know of its progress.
+#[derive(Default)]
+struct Progress {
+    /// Slot in flight (stop-and-wait).
+    turn: AtomicU64,
+    /// When it was sent.
+    turn_sent_ns: AtomicI64,
+    /// Stop-and-wait by duration: no slot begins after this.
+    end_ns: AtomicI64,
+    answered: AtomicU64,
+    not_sent: AtomicU64,
+    /// Highest counter answered so far, plus one.
+    highest: AtomicU64,
+    finished: AtomicBool,
+    foreign: AtomicU64,
+    send_error: AtomicI32,
+}
+
+impl<C: Clock, H: Hook> Ping<C, H> {
+    /// A ping end; `cells` decides the number of slots.
+    #[allow(clippy::too_many_arguments)] // every argument is one field
+    pub fn new(
+        clock: C,
+        hook: H,
+        writer: Port,
+        cells: &'static [SenderCell],
+        header: &'static Header,
+        payload: Box<[u8]>,
+        pace: Pace,
+        warm_up: u64,
+        timeout_ns: i64,
+    ) -> Self {
+        Ping { clock, hook, writer, cells, header, payload, pace, warm_up, timeout_ns, progress: Progress::default() }
+    }
+
+    /// Runs the whole trial on the calling thread; answers are taken elsewhere. Returns the number of slots scheduled.
+    pub fn run(&self, t0_ns: i64, each_second: &mut dyn FnMut()) -> u64 {
+        self.header.t0_ns.store(t0_ns, Release);
+        match self.pace {
+            Pace::Open { period_ns, on_overrun } => {
+                self.open_loop(t0_ns, period_ns, on_overrun, each_second);
+                self.drain(each_second);
+                self.cells.len() as u64
+            }
+            Pace::StopAndWait { .. } => {
+                self.clock.sleep_until(t0_ns);
+                self.send_slot(0, self.clock.now());
+                self.watch(each_second);
+                self.progress.turn.load(Acquire).min(self.cells.len() as u64)
+            }
+        }
+    }
+
+    fn open_loop(&self, t0_ns: i64, period_ns: i64, on_overrun: OnOverrun, each_second: &mut dyn FnMut()) {
+        let last_slot = self.cells.len() as u64 - 1;
+        let mut now = self.clock.now();
+        let mut next_second = now;
+        for slot in 0..=last_slot {
+            let due = t0_ns + slot as i64 * period_ns;
+            if now < due {
+                self.clock.sleep_until(due);
+                now = self.clock.now();
+            }
+            if C::SCRIPTED && now >= next_second {
+                each_second();
+                next_second = now + 1_000_000_000;
+            }
+            if on_overrun == OnOverrun::Skip && now >= due + period_ns && slot < last_slot {
+                self.cells[slot as usize].flags.store(CELL_SKIPPED, Relaxed);
+                self.progress.not_sent.fetch_add(1, Relaxed);
+                continue;
+            }
+            now = self.send_slot(slot, now);
+        }
+    }
+
+    /// Sends one slot; returns send-end.
+    #[inline]
+    fn send_slot(&self, slot: u64, wake_ns: i64) -> i64 {
+        let cell = &self.cells[slot as usize];
+        self.hook.slot(slot);
+        cell.wake_ns.store(wake_ns, Relaxed);
+        let begin = self.clock.now();
+        // Before the call: the answer may be taken by another thread before `send` returns.
+        cell.send_begin_ns.store(begin, Release);
+        self.progress.turn_sent_ns.store(begin, Relaxed);
+        let sent = self.writer.send(slot, &self.payload);
+        let end = self.clock.now();
+        cell.send_end_ns.store(end, Relaxed);
+        if let Err(code) = sent {
+            cell.flags.fetch_or(CELL_SEND_FAILED, Relaxed);
+            self.progress.not_sent.fetch_add(1, Relaxed);
+            self.progress.send_error.store(code.0, Relaxed);
+        }
+        end
+    }
+
+    /// Waits for the answers that are still out: until all are in, or twice the timeout after the last slot.
+    fn drain(&self, each_second: &mut dyn FnMut()) {
+        let give_up = self.clock.now() + 2 * self.timeout_ns;
+        let all = self.cells.len() as u64;
+        let step = (self.timeout_ns / 20).clamp(100_000, 10_000_000);
+        let mut next_second = self.clock.now();
+        loop {
+            let now = self.clock.now();
+            let p = &self.progress;
+            if p.answered.load(Relaxed) + p.not_sent.load(Relaxed) >= all || now >= give_up {
+                return;
+            }
+            if C::SCRIPTED && now >= next_second {
+                each_second();
+                next_second = now + 1_000_000_000;
+            }
+            self.clock.sleep_until((now + step).min(give_up));
+        }
+    }
+
+    /// Stop-and-wait: wakes about once a timeout, and moves on where an answer never came.
+    fn watch(&self, each_second: &mut dyn FnMut()) {
+        let p = &self.progress;
+        let mut step_end = self.clock.now();
+        while !p.finished.load(Acquire) {
+            let slot = p.turn.load(Acquire);
+            let give_up = p.turn_sent_ns.load(Relaxed) + self.timeout_ns;
+            let now = self.clock.now();
+            if C::SCRIPTED && now >= step_end {
+                each_second();
+            }
+            if now >= give_up {
+                self.advance(slot, now);
+                continue;
+            }
+            // Short steps so that the end of the trial is noticed soon; they cost one wake-up per 20 ms.
+            step_end = give_up.min(now + 20_000_000);
+            self.clock.sleep_until(step_end);
+        }
+        // An answer to the very last slots may still come.
+        let linger = self.clock.now() + self.timeout_ns.min(100_000_000);
+        let sent = p.turn.load(Acquire).min(self.cells.len() as u64);
+        while p.answered.load(Relaxed) + p.not_sent.load(Relaxed) < sent && self.clock.now() < linger {
+            self.clock.sleep_until(self.clock.now() + 1_000_000);
+        }
+    }
+
+    /// The slot `answered` is through: the caller that gets here first sends the next one.
+    #[inline]
+    fn advance(&self, answered: u64, now: i64) {
+        let p = &self.progress;
+        if p.turn.compare_exchange(answered, answered + 1, AcqRel, Relaxed).is_err() {
+            return;
+        }
+        let next = answered + 1;
+        if next == self.warm_up {
+            if let Pace::StopAndWait { duration_ns: Some(d) } = self.pace {
+                p.end_ns.store(now + d, Relaxed);
+            }
+        }
+        let end = p.end_ns.load(Relaxed);
+        if next >= self.cells.len() as u64 || (end != 0 && now >= end) {
+            p.finished.store(true, Release);
+            return;
+        }
+        self.send_slot(next, now);
+    }
+
+    /// Samples that carried a sequence number outside the trial.
+    pub fn foreign(&self) -> u64 {
+        self.progress.foreign.load(Relaxed)
+    }
+
+    /// Code of the last send that failed, 0 = none; and how many were not sent.
+    pub fn send_failures(&self) -> (i32, u64) {
+        (self.progress.send_error.load(Relaxed), self.progress.not_sent.load(Relaxed))
+    }
+
+    /// Stop-and-wait by duration ended because the memory was full.
+    pub fn ran_out_of_memory(&self) -> bool {
+        matches!(self.pace, Pace::StopAndWait { duration_ns: Some(_) })
+            && self.progress.turn.load(Relaxed) >= self.cells.len() as u64
+    }
+}
+
+impl<C: Clock, H: Hook> Sink for Ping<C, H> {
+    #[inline]
+    fn now(&self) -> i64 {
+        self.clock.now()
+    }
+
+    /// An answer is here.
+    #[inline]
+    fn process(&self, arrival: &Arrival<'_>) {
+        // With a hand-off this runs on the second thread: the answer counts as received when that thread has it.
+        let now = self.clock.now();
+        let counter = counter_of(arrival.seq);
+        let Some(cell) = self.cells.get(counter as usize) else {
+            self.progress.foreign.fetch_add(1, Relaxed);
+            return;
+        };
+        // Only the processing thread writes these: plain loads and stores are enough.
+        let answers = cell.answers.load(Relaxed);
+        cell.answers.store(answers + 1, Relaxed);
+        if answers > 0 {
+            return;
+        }
+        cell.receive_ns.store(now, Relaxed);
+        cell.kernel_rx_ns.store(arrival.kernel_rx_ns, Relaxed);
+        let p = &self.progress;
+        if counter < p.highest.load(Relaxed) {
+            cell.flags.fetch_or(CELL_OUT_OF_ORDER, Relaxed);
+        } else {
+            p.highest.store(counter + 1, Relaxed);
+        }
+        p.answered.store(p.answered.load(Relaxed) + 1, Relaxed);
+        if matches!(self.pace, Pace::StopAndWait { .. }) {
+            self.advance(counter, now);
+        }
+    }
+}

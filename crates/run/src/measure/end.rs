@@ -1,0 +1,347 @@
+//! The ends of this process: opened, matched, run, stopped.
+
+use super::{SESSION, Stop, failed, prepare};
+use crate::hot::*;
+use std::collections::BTreeMap;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::thread::JoinHandle;
+use tailbound_driver::{Driver, Endpoint, Kind, Session};
+use tailbound_host as host;
+use tailbound_model::*;
+use tailbound_wire::{EndDone, EndOrder, EndReady, Failed, Order, Role};
+
+/// One end: its session, its end points, its threads.
+struct End<S: Sink> {
+    role: Role,
+    sink: Arc<S>,
+    session: &'static Session,
+    writer: Endpoint,
+    reader: Endpoint,
+    receiver: Arc<Receiver<S>>,
+    door: Arc<Door<S>>,
+    threads: Vec<JoinHandle<()>>,
+    memory: Memory,
+    opened_ns: i64,
+}
+
+/// All ends of this process.
+pub(super) struct Ends<C: Clock> {
+    ping: Option<End<Ping<C>>>,
+    pong: Option<End<Pong<C>>>,
+}
+
+fn topic(direction: &str, order: &Order) -> String {
+    format!("tailbound_{direction}_{}_{}", order.run_id, order.trial)
+}
+
+fn memory(order: &Order, memories: &[OwnedFd], index: usize) -> Result<Memory, Failed> {
+    let kind = match order.ends[index].role {
+        Role::Ping => MemoryKind::Sender,
+        Role::Pong => MemoryKind::Echo,
+    };
+    memories
+        .get(index)
+        .ok_or_else(|| std::io::Error::other("the supervisor gave no sample memory"))
+        .and_then(|fd| Memory::map(fd, kind, true))
+        .map_err(|e| {
+            failed(
+                "sample_memory",
+                ExitCode::MachineNotFit,
+                format!("sample memory cannot be mapped: {e}"),
+                "use fewer slots",
+            )
+        })
+}
+
+impl<C: Clock> Ends<C> {
+    pub fn open(order: &Order, memories: &[OwnedFd], driver: &Driver, clock: C) -> Result<Self, Stop> {
+        let mut ends = Ends { ping: None, pong: None };
+        let Measure::PingPong(p) = order.spec.measure.clone();
+        let payload = order.spec.payload.0 as usize;
+        // The pong side first: its reader is there before the first ping writer looks for it.
+        let mut indices: Vec<usize> = (0..order.ends.len()).collect();
+        indices.sort_by_key(|i| order.ends[*i].role == Role::Ping);
+        for index in indices {
+            let end = &order.ends[index];
+            let memory = memory(order, memories, index)?;
+            match end.role {
+                Role::Ping => {
+                    let pace = match order.spec.rate {
+                        Rate::Period(period) => Pace::Open { period_ns: period.0, on_overrun: p.on_overrun },
+                        Rate::Max => Pace::StopAndWait { duration_ns: order.duration_ns },
+                    };
+                    let bytes: Box<[u8]> = (0..payload).map(|i| i as u8).collect();
+                    let sink = |memory: &Memory, writer| {
+                        let (cells, header) = (memory.sender(), memory.header());
+                        Ping::new(clock, NoHook, writer, cells, header, bytes, pace, order.warm_up, p.timeout.0)
+                    };
+                    ends.ping = Some(open_end(order, end, driver, ("ping", "pong"), memory, 0, sink)?);
+                }
+                Role::Pong => {
+                    let sink =
+                        |memory: &Memory, writer| Pong { clock, writer, cells: memory.echo(), header: memory.header() };
+                    ends.pong = Some(open_end(order, end, driver, ("pong", "ping"), memory, payload, sink)?);
+                }
+            }
+        }
+        Ok(ends)
+    }
+
+    pub fn has_ping(&self) -> bool {
+        self.ping.is_some()
+    }
+
+    /// Waits until all end points of this process have their peer, in turns, for they may wait for each other.
+    pub fn wait_matched(&self, order: &Order) -> Vec<EndReady> {
+        let deadline = host::monotonic_ns() + order.match_timeout_ns;
+        let mut open: Vec<(Role, &'static Session, Endpoint)> = Vec::new();
+        if let Some(e) = &self.pong {
+            open.extend([(e.role, e.session, e.reader), (e.role, e.session, e.writer)]);
+        }
+        if let Some(e) = &self.ping {
+            open.extend([(e.role, e.session, e.writer), (e.role, e.session, e.reader)]);
+        }
+        let mut matched_at = BTreeMap::new();
+        while !open.is_empty() && host::monotonic_ns() < deadline {
+            open.retain(|(role, session, ep)| {
+                let turn = (host::monotonic_ns() + 20_000_000).min(deadline);
+                let matched = session.wait_matched(*ep, 1, turn).is_ok();
+                if matched {
+                    matched_at.insert(role.word(), host::monotonic_ns());
+                }
+                !matched
+            });
+        }
+        let why = |role: Role| {
+            let (_, session, ep) = open.iter().find(|(r, ..)| *r == role)?;
+            Some(reason(&session.query(*ep, "unmatched").unwrap_or_else(|e| e.to_string())))
+        };
+        let report = |role: Role, session: &Session, reader: Endpoint, writer: Endpoint, opened: i64| EndReady {
+            name: role.word().into(),
+            qos: qos(session, writer, reader),
+            transport: json(session, SESSION, "transport"),
+            peers: json(session, reader, "peers"),
+            matched_after_ns: matched_at.get(role.word()).map(|t| t - opened),
+            unmatched: why(role),
+            ..EndReady::default()
+        };
+        // In the order of the order's ends.
+        order
+            .ends
+            .iter()
+            .filter_map(|e| match e.role {
+                Role::Ping => self.ping.as_ref().map(|e| report(e.role, e.session, e.reader, e.writer, e.opened_ns)),
+                Role::Pong => self.pong.as_ref().map(|e| report(e.role, e.session, e.reader, e.writer, e.opened_ns)),
+            })
+            .collect()
+    }
+
+    pub fn run_ping(&self, t0_ns: i64, each_second: &mut dyn FnMut()) {
+        if let Some(end) = &self.ping {
+            let scheduled = end.sink.run(t0_ns, each_second);
+            end.sink.header.rows.store(scheduled, Release);
+        }
+    }
+
+    pub fn stop(&mut self) {
+        // Answers on their way are still echoed and taken until here; then both sides stop.
+        if let Some(end) = &mut self.ping {
+            end.stop();
+        }
+        if let Some(end) = &mut self.pong {
+            end.stop();
+        }
+    }
+
+    pub fn results(&self, warnings: &mut Vec<Warning>) -> (Vec<EndDone>, String) {
+        let mut done = Vec::new();
+        let mut log = String::new();
+        if let Some(end) = &self.ping {
+            done.push(end.result(warnings, &mut log));
+            let (code, not_sent) = end.sink.send_failures();
+            if code != 0 {
+                let text = format!(
+                    "{not_sent} slots were not sent; the driver's last refusal: {}",
+                    tailbound_driver::Code(code)
+                );
+                warnings.push(Warning::new("send_failed", Severity::Warning, text, "").at_end("ping"));
+            }
+            if end.sink.foreign() > 0 {
+                let text = format!("{} samples carried a sequence number outside the trial", end.sink.foreign());
+                warnings.push(
+                    Warning::new(
+                        "foreign_samples",
+                        Severity::Invalid,
+                        text,
+                        "another program writes to this trial's topic",
+                    )
+                    .at_end("ping"),
+                );
+            }
+            if end.sink.ran_out_of_memory() {
+                let text = "the trial ended before its time because the sample memory was full";
+                warnings.push(
+                    Warning::new("buffer_full", Severity::Invalid, text, "ask for `slots` in place of `duration`")
+                        .at_end("ping"),
+                );
+            }
+        }
+        if let Some(end) = &self.pong {
+            done.push(end.result(warnings, &mut log));
+        }
+        (done, log)
+    }
+
+    pub fn close(&self) {
+        // The process ends next: a driver that cannot destroy an end point cannot hurt anything any more.
+        if let Some(e) = &self.ping {
+            let _ = (e.session.destroy(e.reader), e.session.destroy(e.writer));
+        }
+        if let Some(e) = &self.pong {
+            let _ = (e.session.destroy(e.reader), e.session.destroy(e.writer));
+        }
+    }
+}
+
+/// Opens session, writer, end, reader and threads, in this order: a callback finds everything in place.
+fn open_end<S: Sink>(
+    order: &Order,
+    end: &EndOrder,
+    driver: &Driver,
+    (to, from): (&str, &str),
+    memory: Memory,
+    mailbox_payload: usize,
+    sink: impl FnOnce(&Memory, Port) -> S,
+) -> Result<End<S>, Stop> {
+    let Measure::PingPong(p) = &order.spec.measure;
+    let opened_ns = host::monotonic_ns();
+    let door: Arc<Door<S>> = Arc::default();
+    let session = Session::open(driver, &prepare::open_options(order, end), door.clone()).map_err(|e| {
+        let mut failed = prepare::open_failed(e);
+        let log = door.log_text();
+        if !log.is_empty() {
+            failed.text = format!("{}\n{}", failed.text, log.trim_end());
+        }
+        failed
+    })?;
+    let session: &'static Session = Box::leak(Box::new(session));
+    let qos = order.spec.qos.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let max = order.spec.payload.0;
+    let writer = session.create(Kind::Writer, &topic(to, order), max, &qos, 0).map_err(prepare::open_failed)?;
+    let sink = Arc::new(sink(&memory, Port::new(session, writer)));
+    let mailbox = match &p.hand_off {
+        HandOff::None => None,
+        HandOff::Thread { .. } => Some(Arc::new(Mailbox::new(mailbox_payload))),
+    };
+    let receiver = Arc::new(Receiver { sink: sink.clone(), mailbox, stop: AtomicBool::new(false) });
+    door.open(&receiver);
+    let mode = prepare::mode(p.receive);
+    let reader = session.create(Kind::Reader(mode), &topic(from, order), max, &qos, 1).map_err(prepare::open_failed)?;
+    let mut threads = Vec::new();
+    let port = Port::new(session, reader);
+    let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
+        std::thread::Builder::new()
+            .name(name.into())
+            .spawn(body)
+            .map_err(|e| failed("thread", ExitCode::MachineNotFit, format!("thread {name} cannot be made: {e}"), ""))
+    };
+    if p.receive != ReceiveMode::Listener {
+        let receiver = receiver.clone();
+        let spin = p.receive == ReceiveMode::Spin;
+        threads.push(spawn(
+            "tb-receive",
+            Box::new(move || if spin { receiver.spin(&port) } else { receiver.block(&port) }),
+        )?);
+    }
+    if let (Some(mailbox), HandOff::Thread { cpus }) = (receiver.mailbox.clone(), &p.hand_off) {
+        let (sink, cpus) = (sink.clone(), cpus.clone());
+        let (ready, wait) = std::sync::mpsc::channel();
+        threads.push(spawn(
+            "tb-process",
+            Box::new(move || {
+                let set = cpus.map_or(Ok(()), |cpus| host::scheduling::set_affinity(0, &cpus));
+                let _ = ready.send(set);
+                mailbox.serve(|arrival| sink.process(arrival));
+            }),
+        )?);
+        wait.recv()
+            .unwrap_or(Ok(()))
+            .map_err(|e| failed("scheduling", ExitCode::MachineNotFit, format!("hand_off: {e}"), ""))?;
+    }
+    Ok(End { role: end.role, sink, session, writer, reader, receiver, door, threads, memory, opened_ns })
+}
+
+impl<S: Sink> End<S> {
+    fn stop(&mut self) {
+        self.receiver.stop.store(true, Release);
+        let _ = self.session.wake();
+        if let Some(mailbox) = &self.receiver.mailbox {
+            mailbox.close();
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+
+    fn result(&self, warnings: &mut Vec<Warning>, log: &mut String) -> EndDone {
+        let header = self.memory.header();
+        let handed = self.receiver.mailbox.as_ref().map_or(0, |m| m.dropped.load(Relaxed));
+        let dropped = header.dropped.load(Relaxed) + handed;
+        if dropped > 0 {
+            let text = format!("{dropped} rows of {} did not fit into the sample memory", self.role.word());
+            warnings.push(Warning::new("buffer_full", Severity::Invalid, text, "").at_end(self.role.word()));
+        }
+        log.push_str(&self.door.log_text());
+        let rows = header.rows.load(Relaxed);
+        EndDone {
+            name: self.role.word().into(),
+            t0_ns: header.t0_ns.load(Relaxed),
+            scheduled: rows,
+            rows,
+            dropped,
+            stats: json(self.session, self.writer, "stats"),
+            clock: Vec::new(),
+        }
+    }
+}
+
+fn json(session: &Session, ep: Endpoint, what: &str) -> Option<serde_json::Value> {
+    serde_json::from_str(&session.query(ep, what).ok()?).ok()
+}
+
+/// Effective QoS of writer and reader; where they differ both are named.
+fn qos(session: &Session, writer: Endpoint, reader: Endpoint) -> BTreeMap<String, String> {
+    let read = |ep| -> BTreeMap<String, String> {
+        let Some(serde_json::Value::Object(map)) = json(session, ep, "qos") else { return BTreeMap::new() };
+        map.into_iter().map(|(k, v)| (k, v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
+    };
+    let (mut all, reader) = (read(writer), read(reader));
+    for (key, value) in reader {
+        match all.get(&key) {
+            Some(other) if *other != value => {
+                all.insert(key, format!("writer {other}, reader {value}"));
+            }
+            _ => {
+                all.insert(key, value);
+            }
+        }
+    }
+    all
+}
+
+/// The driver's reason in words.
+fn reason(json: &str) -> String {
+    let Ok(serde_json::Value::Object(map)) = serde_json::from_str(json) else { return json.to_owned() };
+    let text = |key: &str| map.get(key).and_then(|v| v.as_str()).filter(|s| !s.is_empty());
+    let mut out = text("reason").unwrap_or("no reason known").to_owned();
+    if let Some(policy) = text("policy") {
+        out.push_str(&format!(": {policy}"));
+    }
+    if let Some(detail) = text("detail") {
+        out.push_str(&format!(" ({detail})"));
+    }
+    out
+}

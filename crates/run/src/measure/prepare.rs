@@ -1,0 +1,115 @@
+//! Before the driver opens: scheduling, memory, limits; and the check that QoS came out as asked.
+
+use super::{ProcessReady, failed};
+use tailbound_driver::{Code, Driver, DriverError, Kv};
+use tailbound_host as host;
+use tailbound_model::*;
+use tailbound_wire::{EndOrder, EndReady, Failed, Order};
+
+/// Puts the process where the study wants it. Threads made later inherit it.
+pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
+    let mut warnings = Vec::new();
+    let wanted = &order.ends[0].scheduling;
+    let end = order.ends[0].role.word();
+    host::apply(0, wanted).map_err(|e| failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {e}"), ""))?;
+    if let Some(difference) = host::verify(0, wanted) {
+        return Err(failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {difference}"), ""));
+    }
+    let timer_slack_ns = match host::scheduling::set_timer_slack_1ns() {
+        Ok(slack) => Some(slack),
+        Err(e) => {
+            warnings.push(
+                Warning::new(
+                    "timer_slack",
+                    Severity::Warning,
+                    format!(
+                        "timer slack could not be set to 1 ns: {e}; the default 50 us is part of every send lateness"
+                    ),
+                    "",
+                )
+                .at_end(end),
+            );
+            None
+        }
+    };
+    let memory_locked = match host::scheduling::lock_memory() {
+        Ok(_) => true,
+        Err(e) => {
+            let text = e.to_string();
+            let (what, mend) = text.split_once("; ").unwrap_or((&text, ""));
+            warnings.push(Warning::new("memory_not_locked", Severity::Warning, what, mend).at_end(end));
+            false
+        }
+    };
+    Ok(ProcessReady { memory_locked, timer_slack_ns, warnings })
+}
+
+/// Refuses what the driver says that it cannot do.
+pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed> {
+    let Measure::PingPong(p) = &order.spec.measure;
+    let description = driver.description();
+    let (payload, limit) = (order.spec.payload.0, description.limits.max_payload_bytes);
+    if payload > limit {
+        return Err(failed(
+            "payload",
+            ExitCode::BadInput,
+            format!("payload {} is beyond the limit of driver {}: {limit} octets", order.spec.payload, driver.name()),
+            format!("use a payload of at most {limit} B with this driver"),
+        ));
+    }
+    let mode = mode(p.receive);
+    if !description.receives(mode) {
+        let has: Vec<_> = description.receive_modes.iter().map(|m| m.name()).collect();
+        return Err(failed(
+            "receive_mode",
+            ExitCode::BadInput,
+            format!("driver {} has no receive mode `{}`; it has {}", driver.name(), mode.name(), has.join(", ")),
+            "",
+        ));
+    }
+    Ok(())
+}
+
+pub(crate) fn mode(mode: ReceiveMode) -> tailbound_driver::ReceiveMode {
+    match mode {
+        ReceiveMode::Listener => tailbound_driver::ReceiveMode::Listener,
+        ReceiveMode::Block => tailbound_driver::ReceiveMode::Block,
+        ReceiveMode::Spin => tailbound_driver::ReceiveMode::Spin,
+    }
+}
+
+/// Options for the driver's `open`: the path's, the study's, its configuration file.
+pub(super) fn open_options(order: &Order, end: &EndOrder) -> Kv {
+    let mut kv: Kv = end.options.iter().cloned().collect();
+    for (key, value) in &order.spec.driver.options {
+        kv.set(key.as_str(), value.as_str());
+    }
+    kv.set("domain", order.spec.domain.to_string());
+    if let Some(config) = &order.spec.driver.config {
+        kv.set("config", config.text.as_str());
+    }
+    kv
+}
+
+pub(super) fn open_failed(e: DriverError) -> Failed {
+    let bad_input = matches!(e.code, Code::EINVAL | Code::EQOS | Code::ETOOBIG | Code::EUNSUPPORTED);
+    let exit = if bad_input { ExitCode::BadInput } else { ExitCode::RunFailed };
+    failed("driver_open", exit, e, "`tailbound driver list` shows each driver's options, QoS and limits")
+}
+
+/// QoS that came out other than asked makes the trial invalid.
+pub(super) fn qos_differences(order: &Order, ready: &EndReady) -> Vec<Warning> {
+    let differs = |(key, asked): (&String, &String)| {
+        let found = ready.qos.get(key).map_or("nothing", String::as_str);
+        (found != asked).then(|| {
+            Warning::new(
+                "qos_not_as_asked",
+                Severity::Invalid,
+                format!("QoS {key} was asked to be {asked}, the driver reports {found}"),
+                "",
+            )
+            .at_end(ready.name.clone())
+        })
+    };
+    if ready.qos.is_empty() { Vec::new() } else { order.spec.qos.iter().filter_map(differs).collect() }
+}
