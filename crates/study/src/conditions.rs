@@ -1,0 +1,105 @@
+//! From combinations of levels to the conditions of the plan.
+
+use crate::error::Fault;
+use crate::factors::{Combination, Study};
+use crate::format::StudyFile;
+use crate::levels;
+use crate::read::read;
+use crate::resolve::{Context, Places, trial};
+use crate::rules;
+use crate::shape;
+use crate::tree::Kind;
+use std::collections::{BTreeMap, HashMap};
+use tailbound_model::{Condition, TrialSpec};
+
+/// Keys that every condition shows as levels, varied or not.
+pub(crate) const ALWAYS: [&str; 4] = ["driver", "payload", "rate", "path"];
+
+/// All conditions, and the keys of the study that are the same in all of them.
+pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Condition>, StudyFile), Fault> {
+    let mut conditions = Vec::new();
+    let mut first_file = None;
+    let mut first_fault = None;
+    let mut seen: HashMap<String, Vec<usize>> = HashMap::new();
+    for combination in study.combinations()? {
+        let file: StudyFile = read(&combination.root)?;
+        let (spec, places) = trial(&file, &combination.root, context)?;
+        let fault = combination
+            .impossible
+            .clone()
+            .or_else(|| rules::impossible(&spec, &places))
+            .or_else(|| limit(&spec, &places, context));
+        if fault.is_none() {
+            check_effect(study, &combination, &spec, &mut seen)?;
+        }
+        if context.options.strict
+            && let Some(fault) = fault
+        {
+            return Err(fault);
+        }
+        conditions.push(Condition {
+            id: conditions.len(),
+            levels: levels_of(study, &combination, &spec),
+            spec,
+            not_possible: fault.as_ref().map(|f| f.reason.clone()),
+        });
+        first_fault = first_fault.or(fault);
+        first_file.get_or_insert(file);
+    }
+    match (first_file, first_fault) {
+        (_, Some(fault)) if conditions.iter().all(|c| c.not_possible.is_some()) => Err(fault),
+        (Some(file), _) => Ok((conditions, file)),
+        (None, _) => Err(Fault::new(study.base.at, "the study has no conditions")),
+    }
+}
+
+/// What the driver refuses, placed where the user can change it.
+fn limit(spec: &TrialSpec, places: &Places, context: &Context<'_>) -> Option<Fault> {
+    let reason = (context.options.limits?)(spec)?;
+    let at = if reason.contains("payload") { places.payload } else { places.driver };
+    Some(Fault::new(at, reason))
+}
+
+/// Two combinations that come to the same trial: a factor that something else overrides.
+fn check_effect(
+    study: &Study,
+    combination: &Combination,
+    spec: &TrialSpec,
+    seen: &mut HashMap<String, Vec<usize>>,
+) -> Result<(), Fault> {
+    let key = format!("{spec:?}");
+    let Some(other) = seen.insert(key, combination.chosen.clone()) else { return Ok(()) };
+    let differs = |i: &usize| other[*i] != combination.chosen[*i];
+    let Some(index) = (0..other.len()).find(differs) else { return Ok(()) };
+    let factor = &study.factors[index];
+    let (a, b) = (factor.level(other[index]), factor.level(combination.chosen[index]));
+    let reason = format!("the factor `{}` changes nothing: with `{a}` and `{b}` the trials are the same", factor.path);
+    Err(Fault::new(factor.at, reason).help("something else in the study overrides it; remove one of the two"))
+}
+
+fn levels_of(study: &Study, combination: &Combination, spec: &TrialSpec) -> BTreeMap<String, String> {
+    let mut levels = BTreeMap::new();
+    for (factor, &chosen) in study.factors.iter().zip(&combination.chosen) {
+        levels.insert(factor.path.clone(), factor.level(chosen));
+    }
+    for key in ALWAYS {
+        if levels.contains_key(key) {
+            continue;
+        }
+        // Options that are factors of their own must not make this level vary too.
+        let written = study.base.get(key).filter(|node| node.kind != Kind::Null).zip(shape::at(key));
+        let below = |path: &String| path.starts_with(&format!("{key}."));
+        let text = match written {
+            Some((node, shape)) => levels::text(node, shape),
+            None if key == "path" && levels.keys().any(below) => "veth".into(),
+            None => match key {
+                "driver" => spec.driver.name.clone(),
+                "payload" => spec.payload.to_string(),
+                "rate" => spec.rate.to_string(),
+                _ => spec.path.to_string(),
+            },
+        };
+        levels.insert(key.into(), text);
+    }
+    levels
+}

@@ -1,0 +1,12 @@
+//! The studies that come with the program.
+
+/// Name and text of each built-in study.
+pub fn embedded() -> &'static [(&'static str, &'static str)] {
+    &[
+        ("quick", include_str!("../../../studies/quick.yaml")),
+        ("ping-pong", include_str!("../../../studies/ping-pong.yaml")),
+        ("payload-mtu", include_str!("../../../studies/payload-mtu.yaml")),
+        ("receive-modes", include_str!("../../../studies/receive-modes.yaml")),
+        ("scheduling", include_str!("../../../studies/scheduling.yaml")),
+    ]
+}

@@ -1,0 +1,154 @@
+//! Factors: paths in the study, each with its levels, and their combinations.
+
+use crate::error::Fault;
+use crate::levels;
+use crate::path::{Miss, Mode, Setting, reserved};
+use crate::shape::{self, NOT_VARIED, RESERVED};
+use crate::source::Pos;
+use crate::tree::{Kind, Node};
+
+/// Most conditions of one study; more is a slip of the pen.
+const MAX_CONDITIONS: usize = 10_000;
+
+/// One factor.
+#[derive(Debug, Clone)]
+pub(crate) struct Factor {
+    /// Path as written.
+    pub path: String,
+    /// Where the path is written.
+    pub at: Pos,
+    /// Levels in the order of the study.
+    pub levels: Vec<Node>,
+}
+
+/// A study split into what is fixed and what is varied.
+#[derive(Debug)]
+pub(crate) struct Study {
+    /// The tree without `factors`.
+    pub base: Node,
+    /// Outermost first.
+    pub factors: Vec<Factor>,
+}
+
+/// One combination of levels, as a tree to be read.
+pub(crate) struct Combination {
+    /// The tree with the levels put in.
+    pub root: Node,
+    /// Level of each factor, by index.
+    pub chosen: Vec<usize>,
+    /// An option that another factor's level does not have.
+    pub impossible: Option<Fault>,
+}
+
+/// Takes the factors out of the tree.
+pub(crate) fn split(mut root: Node) -> Result<Study, Fault> {
+    match &root.kind {
+        Kind::Map(_) => {}
+        Kind::Null => {
+            let help = "a study needs at least `measure: ping-pong` and a `driver`";
+            return Err(Fault::new(root.at, "the study is empty").help(help));
+        }
+        _ => {
+            let reason = format!("a study is a map of keys and values, found {}", root.what());
+            return Err(Fault::new(root.at, reason).help("write `measure: ping-pong` and so on"));
+        }
+    }
+    if let Some((key, _)) = root.entries().iter().find(|(key, _)| RESERVED.contains(&key.text.as_str())) {
+        return Err(reserved(key.at, &key.text));
+    }
+    let mut factors = Vec::new();
+    if let Some((key, node)) = root.remove("factors") {
+        match node.kind {
+            Kind::Map(entries) => {
+                for (key, value) in entries {
+                    factors.push(factor(&key.text, key.at, value)?);
+                }
+            }
+            _ => {
+                let reason = format!("`factors` is a map from paths to lists of levels, found {}", node.what());
+                let at = if node.kind == Kind::Null { key.at } else { node.at };
+                return Err(Fault::new(at, reason).help("for example `factors: { payload: [64 B, 1 KiB] }`"));
+            }
+        }
+    }
+    Ok(Study { base: root, factors })
+}
+
+/// One factor with its levels checked as far as they can be alone.
+pub(crate) fn factor(path: &str, at: Pos, value: Node) -> Result<Factor, Fault> {
+    let first = path.split('.').next().unwrap_or("");
+    if NOT_VARIED.contains(&first) {
+        let help = "a factor is a path of what is measured, such as `payload`";
+        return Err(Fault::new(at, format!("`{path}` cannot be varied")).help(help));
+    }
+    let Kind::List(levels) = value.kind else {
+        let written = value.text().unwrap_or("...");
+        let place = if value.kind == Kind::Null { at } else { value.at };
+        let reason = format!("the factor `{path}` needs a list of levels, found {}", value.what());
+        return Err(Fault::new(place, reason).help(format!("write `{path}: [{written}]`")));
+    };
+    if levels.is_empty() {
+        let help = "give at least one level, or remove the factor";
+        return Err(Fault::new(value.at, format!("the factor `{path}` has no levels")).help(help));
+    }
+    let shape = shape::at(path);
+    let mut texts: Vec<String> = Vec::new();
+    for level in &levels {
+        let text = shape.map_or_else(String::new, |shape| levels::text(level, shape));
+        if shape.is_some() && texts.contains(&text) {
+            let reason = format!("the level `{text}` of `{path}` is given twice");
+            return Err(Fault::new(level.at, reason).help("remove one of the two"));
+        }
+        texts.push(text);
+    }
+    Ok(Factor { path: path.into(), at, levels })
+}
+
+impl Factor {
+    /// Text of one level.
+    pub fn level(&self, index: usize) -> String {
+        match (self.levels.get(index), shape::at(&self.path)) {
+            (Some(level), Some(shape)) => levels::text(level, shape),
+            _ => String::new(),
+        }
+    }
+}
+
+impl Study {
+    /// All combinations, the first factor outermost.
+    pub fn combinations(&self) -> Result<Vec<Combination>, Fault> {
+        let mut count = 1usize;
+        for factor in &self.factors {
+            count = count.saturating_mul(factor.levels.len());
+            if count > MAX_CONDITIONS {
+                let reason = format!("the factors come to more than {MAX_CONDITIONS} conditions");
+                return Err(Fault::new(factor.at, reason).help("take fewer factors or levels"));
+            }
+        }
+        // An option can only be set on a choice that is made: short paths first.
+        let mut order: Vec<usize> = (0..self.factors.len()).collect();
+        order.sort_by_key(|&i| self.factors[i].path.split('.').count());
+        let known = shape::factor_paths();
+        (0..count).map(|number| self.combination(number, &order, &known)).collect()
+    }
+
+    fn combination(&self, mut number: usize, order: &[usize], known: &[String]) -> Result<Combination, Fault> {
+        let mut chosen = vec![0; self.factors.len()];
+        for (i, factor) in self.factors.iter().enumerate().rev() {
+            chosen[i] = number % factor.levels.len();
+            number /= factor.levels.len();
+        }
+        let mut root = self.base.clone();
+        let mut impossible = None;
+        for &i in order {
+            let factor = &self.factors[i];
+            let setting = Setting { path: &factor.path, at: factor.at, known, mode: Mode::Vary };
+            match setting.apply(&mut root, shape::study(), factor.levels[chosen[i]].clone()) {
+                Ok(()) => {}
+                Err(Miss::OtherChoice(fault)) => impossible = impossible.or(Some(fault)),
+                Err(Miss::Fault(fault)) => return Err(fault),
+            }
+        }
+        Ok(Combination { root, chosen, impossible })
+    }
+}

@@ -1,0 +1,273 @@
+//! Choices: a bare word, or a map with the word as its only key and the options below it.
+
+use super::{Cpus, Duration, WarmUp, Word};
+use crate::read::At;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What is measured.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum MeasureChoice {
+    /// A message goes out and its answer comes back.
+    PingPong(PingPongKeys),
+}
+
+/// Options of ping-pong.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PingPongKeys {
+    /// Length of each trial as a number of measured slots. Excludes `duration`.
+    #[schemars(range(min = 1))]
+    pub slots: Option<At<u64>>,
+    /// Length of each trial as a time, warm-up not counted. Excludes `slots`. Default: `10 s`.
+    pub duration: Option<At<Duration>>,
+    /// Slots before the measured ones, as their number or as a time; kept and marked, left out of the statistics.
+    /// Default: `200 ms`, with `rate: max` 1000 slots.
+    pub warm_up: Option<At<WarmUp>>,
+    /// An answer later than this counts as `after_timeout`. Default: `1 s`.
+    pub timeout: Option<At<Duration>>,
+    /// What happens to slots that were missed because the sender was late. Default: `catch-up`.
+    pub on_overrun: Option<At<OverrunChoice>>,
+    /// How the ends receive. Default: `listener`.
+    pub receive: Option<ReceiveChoice>,
+    /// Whether a second thread takes over from the one that receives. Default: `none`.
+    pub hand_off: Option<At<HandOffChoice>>,
+}
+
+/// Missed slots.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum OverrunChoice {
+    /// Each missed slot is sent at once, with its own intended time.
+    CatchUp,
+    /// Missed slots are not sent and count as `not_sent`.
+    Skip,
+}
+
+/// How samples reach the measuring code.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ReceiveChoice {
+    /// In a callback on the thread of the middleware.
+    Listener,
+    /// A thread of the end blocks until there is a message.
+    Block,
+    /// A thread of the end asks without pause.
+    Spin,
+}
+
+/// Whether the thread that receives also processes.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum HandOffChoice {
+    /// It does.
+    None,
+    /// It wakes a second thread.
+    Thread(HandOffKeys),
+}
+
+/// Options of the second thread.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HandOffKeys {
+    /// CPUs of the second thread; those of the end when absent.
+    pub cpus: Option<At<Cpus>>,
+}
+
+/// Where an end runs.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PlaceChoice {
+    /// Together with the other end in one process.
+    SameProcess,
+    /// A process of its own, in the network namespace of the caller.
+    Process,
+    /// A process of its own, in a network namespace made for it.
+    Netns,
+    /// A process of its own, in a network namespace that exists already: its name for `ip netns`, or a path.
+    ExistingNetns(At<String>),
+}
+
+/// What joins the ends.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PathChoice {
+    /// The loopback interface of the caller.
+    Loopback,
+    /// A veth pair between two network namespaces.
+    Veth(LinkKeys),
+    /// A bridge in a namespace of its own, joined to each end by a veth pair.
+    Bridge(LinkKeys),
+    /// Interfaces that are there already: checked, never changed.
+    Existing(ExistingKeys),
+}
+
+/// Options of a path that is made.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LinkKeys {
+    /// MTU in octets, 68 to 65535. Default: 1500.
+    #[schemars(range(min = 68, max = 65535))]
+    pub mtu: Option<At<u32>>,
+}
+
+/// Both sides of an existing path.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ExistingKeys {
+    /// The side of the ping end.
+    pub ping: At<SideKeys>,
+    /// The side of the pong end.
+    pub pong: At<SideKeys>,
+}
+
+/// One side of an existing path: an interface, an address, or both.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SideKeys {
+    /// Name of the interface; found by the address when absent.
+    pub interface: Option<At<String>>,
+    /// IP address; the first of the interface when absent.
+    pub address: Option<At<String>>,
+}
+
+/// Scheduling of a process, see sched(7).
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SchedulingKeys {
+    /// The policy.
+    pub policy: PolicyChoice,
+    /// Of `fifo` and `rr`, required there: 1 to 99.
+    #[schemars(range(min = 1, max = 99))]
+    pub priority: Option<At<u32>>,
+    /// Of `other` and `batch`: -20 (favoured) to 19. Default: 0.
+    #[schemars(range(min = -20, max = 19))]
+    pub nice: Option<At<i32>>,
+    /// Of `deadline`, required there: CPU time per period.
+    pub runtime: Option<At<Duration>>,
+    /// Of `deadline`, required there: when that time must have been had, counted from the begin of the period.
+    pub deadline: Option<At<Duration>>,
+    /// Of `deadline`, required there: the period.
+    pub period: Option<At<Duration>>,
+}
+
+/// Scheduling policies of Linux.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PolicyChoice {
+    /// SCHED_OTHER, the default of Linux.
+    Other,
+    /// SCHED_BATCH.
+    Batch,
+    /// SCHED_IDLE.
+    Idle,
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_RR.
+    Rr,
+    /// SCHED_DEADLINE.
+    Deadline,
+}
+
+/// When samples travel to the controller.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CollectChoice {
+    /// After the trial.
+    After,
+    /// While it runs, from a CPU that is not measured.
+    Live,
+}
+
+/// A driver by its name, with options that the driver itself checks.
+#[derive(Debug)]
+pub(crate) struct DriverChoice {
+    pub name: String,
+    pub config: Option<At<String>>,
+    pub options: BTreeMap<String, String>,
+}
+
+/// Options of a driver; all but `config` are the driver's own words.
+struct DriverKeys {
+    config: Option<At<String>>,
+    options: BTreeMap<String, String>,
+}
+
+impl<'de> Deserialize<'de> for DriverChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Driver;
+        impl<'de> Visitor<'de> for Driver {
+            type Value = DriverChoice;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of a driver, such as `udp`")
+            }
+            fn visit_str<E: de::Error>(self, name: &str) -> Result<DriverChoice, E> {
+                if name.trim().is_empty() {
+                    return Err(E::custom("the name of the driver is empty"));
+                }
+                Ok(DriverChoice { name: name.into(), config: None, options: BTreeMap::new() })
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<DriverChoice, A::Error> {
+                let Some((name, keys)) = access.next_entry::<String, DriverKeys>()? else {
+                    return Err(de::Error::custom("the name of the driver is missing"));
+                };
+                if let Some(second) = access.next_key::<String>()? {
+                    let text = format!("`{second}` is a second driver where one is chosen");
+                    return Err(de::Error::custom(format!("{text}; to compare drivers, list them under `factors`")));
+                }
+                Ok(DriverChoice { name, config: keys.config, options: keys.options })
+            }
+        }
+        deserializer.deserialize_any(Driver)
+    }
+}
+
+impl<'de> Deserialize<'de> for DriverKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Keys;
+        impl<'de> Visitor<'de> for Keys {
+            type Value = DriverKeys;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("options of the driver, such as `{ multicast: off }`")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<DriverKeys, A::Error> {
+                let mut keys = DriverKeys { config: None, options: BTreeMap::new() };
+                while let Some(key) = access.next_key::<String>()? {
+                    if key == "config" {
+                        keys.config = Some(access.next_value()?);
+                    } else {
+                        keys.options.insert(key, access.next_value::<Word>()?.0);
+                    }
+                }
+                Ok(keys)
+            }
+        }
+        deserializer.deserialize_map(Keys)
+    }
+}
+
+impl JsonSchema for DriverChoice {
+    fn schema_name() -> Cow<'static, str> {
+        "DriverChoice".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let word = generator.subschema_for::<Word>();
+        json_schema!({
+            "description": "A driver by its name, with the options that it describes (`tailbound driver list`).",
+            "oneOf": [
+                { "type": "string", "minLength": 1 },
+                { "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": {
+                    "type": "object",
+                    "properties": { "config": { "type": "string",
+                        "description": "The user's own configuration file of the vendor, relative to the study; used as it is." } },
+                    "additionalProperties": word
+                } }
+            ]
+        })
+    }
+}

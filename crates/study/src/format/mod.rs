@@ -1,0 +1,13 @@
+//! The study file as types: one declaration for reading, for the errors and for the JSON Schema.
+//!
+//! The words of the documentation of each key are the words of the schema and of the study reference.
+
+mod choices;
+mod qos;
+mod scalars;
+mod study;
+
+pub(crate) use choices::*;
+pub(crate) use qos::*;
+pub(crate) use scalars::*;
+pub(crate) use study::*;

@@ -1,0 +1,109 @@
+//! The keys of a study.
+
+use super::{
+    CollectChoice, Cpus, DriverChoice, Frequency, MeasureChoice, PathChoice, PlaceChoice, Qos, Quantile,
+    SchedulingKeys, Size, Word,
+};
+use crate::read::At;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// A study: a question, what is measured, the factors varied, and how the report shows it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Tailbound study")]
+pub(crate) struct StudyFile {
+    /// Name of the study; the name of the file without its ending when absent.
+    pub study: Option<At<String>>,
+    /// The question that the study answers, one sentence.
+    pub question: Option<String>,
+    /// What is measured.
+    pub measure: At<MeasureChoice>,
+    /// Octets of payload in each message. Default: `64 B`.
+    pub payload: Option<At<Size>>,
+    /// How often a message is due, or `max` for stop-and-wait: the next goes out when the answer is in.
+    /// Default: `1 kHz`.
+    pub rate: Option<At<Frequency>>,
+    /// The middleware. Required, here or as a factor.
+    pub driver: Option<At<DriverChoice>>,
+    /// Quality of service, where the driver has it. What is absent is the driver's default for this measure.
+    pub qos: Option<Qos>,
+    /// Domain id, 0 to 232. Default: 77.
+    #[schemars(range(max = 232))]
+    pub domain: Option<At<u32>>,
+    /// Where each end runs and how.
+    pub ends: Option<Ends>,
+    /// Where both ends run. Default: what the path needs, `netns` for `veth`.
+    pub place: Option<At<PlaceChoice>>,
+    /// How the processes of both ends are scheduled. Default: as started.
+    pub scheduling: Option<At<SchedulingKeys>>,
+    /// What joins the ends. Default: what the place needs, else `veth`.
+    #[schemars(extend("default" = "veth"))]
+    pub path: Option<At<PathChoice>>,
+    /// When samples travel to the controller. Default: `after`.
+    pub collect: Option<CollectChoice>,
+    /// What is varied: the path of a key in this file, such as `payload` or `ends.ping.cpus`, and its levels. Every
+    /// combination is a condition; the first factor is the outermost.
+    #[allow(dead_code)] // taken out of the tree before it is read; declared for the schema
+    pub factors: Option<Factors>,
+    /// How often each condition is run. Default: 1.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub repeat: Option<At<u32>>,
+    /// Seed of the random order of trials. Default: 1.
+    pub seed: Option<u64>,
+    /// How the report shows the study.
+    pub report: Option<ReportKeys>,
+}
+
+/// The path of a key in the study, and the levels that it takes.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Factors(#[allow(dead_code)] BTreeMap<String, Vec<Word>>);
+
+impl JsonSchema for Factors {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Factors".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "object",
+            "additionalProperties": { "type": "array", "minItems": 1 },
+            "examples": [{ "driver": ["udp", "cyclonedds"], "payload": ["64 B", "1 KiB"] }]
+        })
+    }
+}
+
+/// The two ends of a ping-pong.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Ends {
+    /// The end that sends first.
+    pub ping: Option<EndKeys>,
+    /// The end that answers.
+    pub pong: Option<EndKeys>,
+}
+
+/// One end.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EndKeys {
+    /// Where it runs; `place` of the study when absent.
+    pub place: Option<At<PlaceChoice>>,
+    /// CPUs that it may use, as `taskset -c` writes them, or `any`. Default: ping on the first and pong on the second
+    /// CPU that Tailbound may use.
+    pub cpus: Option<At<Cpus>>,
+    /// How its process is scheduled; `scheduling` of the study when absent.
+    pub scheduling: Option<At<SchedulingKeys>>,
+}
+
+/// How the report shows the study.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReportKeys {
+    /// Title; the question when absent.
+    pub title: Option<String>,
+    /// Quantiles to show. Default: 0.5, 0.9, 0.99, 0.999, 0.9999.
+    pub quantiles: Option<At<Vec<Quantile>>>,
+    /// Factor on the x axis of the main figure. Default: `payload`.
+    pub x: Option<At<String>>,
+}

@@ -1,0 +1,80 @@
+//! Levels as text: one spelling for one value, so that `1024 B` and `1 KiB` are the same level.
+
+use crate::format::{Cpus, PathChoice, SchedulingKeys};
+use crate::read::read;
+use crate::resolve::{path_spec, policy};
+use crate::shape::Shape;
+use crate::tree::{Kind, Node};
+use std::fmt::Display;
+use std::str::FromStr;
+use tailbound_model::{Nanos, Octets, Rate};
+
+/// The canonical text of a level. A level that is wrong keeps its own text: its error comes when it is read.
+pub(crate) fn text(node: &Node, shape: &Shape) -> String {
+    typed(node, shape).unwrap_or_else(|| generic(node, shape))
+}
+
+/// The texts that people know from elsewhere: `veth mtu 9000`, `fifo 80`.
+fn typed(node: &Node, shape: &Shape) -> Option<String> {
+    match shape {
+        Shape::Choice { name, .. } if name == "PathChoice" => {
+            path_spec(&read::<PathChoice>(node).ok()?).ok().map(|path| path.to_string())
+        }
+        Shape::Keys { name, .. } if name == "SchedulingKeys" => {
+            policy(&read::<SchedulingKeys>(node).ok()?, node.at).ok().map(|policy| policy.to_string())
+        }
+        Shape::Leaf { format } => {
+            let written = node.text()?;
+            match format.as_str() {
+                "size" => Some(spelled::<Octets>(written)),
+                "duration" | "warm-up" => Some(spelled::<Nanos>(written)),
+                "rate" => Some(spelled::<Rate>(written)),
+                "cpus" => match read::<Cpus>(node).ok()?.0 {
+                    Some(list) => Some(list.to_string()),
+                    None => Some("any".into()),
+                },
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The unit's own spelling, unless it would lose digits.
+fn spelled<T: FromStr + Display + PartialEq>(written: &str) -> String {
+    let written = written.trim();
+    let Ok(value) = written.parse::<T>() else { return written.into() };
+    let shown = value.to_string();
+    if shown.parse().is_ok_and(|again: T| again == value) { shown } else { written.into() }
+}
+
+fn generic(node: &Node, shape: &Shape) -> String {
+    match &node.kind {
+        Kind::Null => "nothing".into(),
+        Kind::Text(text) => text.trim().into(),
+        Kind::List(items) => {
+            let any = Shape::Leaf { format: String::new() };
+            let items: Vec<String> = items.iter().map(|item| text(item, &any)).collect();
+            format!("[{}]", items.join(", "))
+        }
+        Kind::Map(entries) => {
+            let any = Shape::Leaf { format: String::new() };
+            let inner = |key: &str| match shape {
+                Shape::Keys { keys, .. } => keys.get(key).unwrap_or(&any),
+                Shape::Choice { words, .. } => words.get(key).and_then(Option::as_ref).unwrap_or(&any),
+                Shape::AnyWord(content) => content,
+                _ => &any,
+            };
+            let mut parts: Vec<String> = entries
+                .iter()
+                .map(|(key, value)| match value.kind {
+                    Kind::Null => key.text.clone(),
+                    Kind::Map(ref inner) if inner.is_empty() => key.text.clone(),
+                    _ => format!("{} {}", key.text, text(value, inner(&key.text))),
+                })
+                .collect();
+            parts.sort();
+            parts.join(", ")
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! From a file to a plan.
+
+use crate::conditions::{ALWAYS, conditions};
+use crate::error::{Fault, StudyError, advice, nearest};
+use crate::factors::{Study, split};
+use crate::format::StudyFile;
+use crate::resolve::Context;
+use crate::source::{MAX_TEXT, Pos, Source, Sources};
+use crate::{embedded, order, settings, tree};
+use std::path::Path;
+use tailbound_model::{Plan, ReportSpec, TrialSpec};
+
+/// Most repetitions of a condition.
+const MAX_REPEAT: u32 = 10_000;
+/// Most trials of a plan.
+const MAX_TRIALS: usize = 100_000;
+
+/// Why a driver cannot run a trial, or `None` when it can.
+pub type Limits<'a> = dyn Fn(&TrialSpec) -> Option<String> + 'a;
+
+/// What surrounds a study: arguments of the command line, and what is known of the machine.
+#[derive(Default, Clone, Copy)]
+pub struct Options<'a> {
+    /// `--set` arguments, each `key=value`.
+    pub settings: &'a [String],
+    /// CPUs that the process may use, ascending. Empty: not known; CPUs are then not checked, and ends that the study
+    /// does not pin are left unpinned.
+    pub allowed_cpus: &'a [u32],
+    /// Refuse a study when some of its combinations are impossible.
+    pub strict: bool,
+    /// Names of the drivers there are. Empty: not known, names are not checked.
+    pub known_drivers: &'a [&'a str],
+    /// Asked for every trial that is possible so far.
+    pub limits: Option<&'a Limits<'a>>,
+}
+
+/// Loads a study file with `--set` arguments.
+pub fn load(path: &Path, settings: &[String]) -> Result<Plan, StudyError> {
+    load_with(path, &Options { settings, ..Options::default() })
+}
+
+/// Loads a study file.
+pub fn load_with(path: &Path, options: &Options<'_>) -> Result<Plan, StudyError> {
+    let name = path.display().to_string();
+    let unreadable = |reason: String, help: Option<String>| StudyError::unreadable(&name, reason, help);
+    let metadata = std::fs::metadata(path).map_err(|e| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let built_in = embedded::embedded().iter().map(|(name, _)| *name);
+        let help = nearest(&stem, built_in).map(|n| format!("there is a built-in study `{n}`: `studies show {n}`"));
+        unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), help)
+    })?;
+    if !metadata.is_file() {
+        return Err(unreadable("is not a file".into(), None));
+    }
+    if metadata.len() > MAX_TEXT as u64 {
+        return Err(unreadable("is larger than 1 MiB: not a study".into(), None));
+    }
+    let bytes =
+        std::fs::read(path).map_err(|e| unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), None))?;
+    let text = String::from_utf8(bytes).map_err(|e| {
+        let start = e.utf8_error().valid_up_to() as u32;
+        let text = String::from_utf8_lossy(e.as_bytes()).into_owned();
+        let sources = Sources(vec![Source { name: name.clone(), text }]);
+        let at = Pos { source: 0, start, len: 1 };
+        Fault::new(at, "not text in UTF-8").help("save the file as UTF-8").in_sources(&sources)
+    })?;
+    let dir = path.parent().unwrap_or(Path::new(""));
+    load_str_with(&name, &text, dir, options)
+}
+
+/// Loads a study from its text; `name` stands for the file in errors, `dir` is where configuration files are looked up.
+pub fn load_str(name: &str, text: &str, dir: &Path, settings: &[String]) -> Result<Plan, StudyError> {
+    load_str_with(name, text, dir, &Options { settings, ..Options::default() })
+}
+
+/// Loads a study from its text, see [`load_str`].
+pub fn load_str_with(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Plan, StudyError> {
+    let mut sources = vec![Source { name: name.into(), text: text.into() }];
+    sources.extend(options.settings.iter().map(|s| Source { name: format!("`--set {s}`"), text: s.clone() }));
+    let sources = Sources(sources);
+    if sources.0.len() > 1000 || sources.0.iter().any(|s| s.text.len() > MAX_TEXT) {
+        return Err(StudyError::unreadable(name, "the study or its `--set` arguments are too large".into(), None));
+    }
+    plan(name, text, dir, options).map_err(|fault| fault.in_sources(&sources))
+}
+
+fn plan(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Plan, Fault> {
+    let mut study = split(tree::parse(text, 0)?)?;
+    for (index, argument) in options.settings.iter().enumerate() {
+        settings::apply(&mut study, argument, index as u16 + 1)?;
+    }
+    let (conditions, file) = conditions(&study, &Context { dir, options })?;
+    let seed = file.seed.unwrap_or(1);
+    let possible = conditions.iter().filter(|c| c.not_possible.is_none()).count();
+    let repeat = repeat(&file, possible)?;
+    Ok(Plan {
+        study: study_name(&file, name)?,
+        question: file.question.clone().unwrap_or_default(),
+        seed,
+        factors: study.factors.iter().map(|f| f.path.clone()).collect(),
+        trials: order::trials(&conditions, seed, repeat),
+        conditions,
+        report: report(&file, &study)?,
+        source: text.into(),
+        settings: options.settings.to_vec(),
+    })
+}
+
+fn study_name(file: &StudyFile, name: &str) -> Result<String, Fault> {
+    match &file.study {
+        Some(study) if study.value.trim().is_empty() => Err(Fault::new(study.at, "the name of the study is empty")),
+        Some(study) => Ok(study.value.trim().to_owned()),
+        None => Ok(Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned()),
+    }
+}
+
+fn repeat(file: &StudyFile, possible: usize) -> Result<usize, Fault> {
+    let Some(repeat) = &file.repeat else { return Ok(1) };
+    if repeat.value == 0 || repeat.value > MAX_REPEAT {
+        let reason = format!("a study cannot be repeated {} times", repeat.value);
+        return Err(Fault::new(repeat.at, reason).help(format!("1 to {MAX_REPEAT}; 1 runs each condition once")));
+    }
+    let repetitions = repeat.value as usize;
+    if repetitions * possible > MAX_TRIALS {
+        let reason = format!("{possible} conditions repeated {repetitions} times are more than {MAX_TRIALS} trials");
+        return Err(Fault::new(repeat.at, reason).help("take fewer levels or repetitions"));
+    }
+    Ok(repetitions)
+}
+
+fn report(file: &StudyFile, study: &Study) -> Result<ReportSpec, Fault> {
+    let Some(keys) = &file.report else { return Ok(ReportSpec::default()) };
+    let mut names: Vec<&str> = study.factors.iter().map(|f| f.path.as_str()).collect();
+    names.extend(ALWAYS.iter().filter(|key| !study.factors.iter().any(|f| f.path == **key)));
+    if let Some(x) = keys.x.as_ref().filter(|x| !names.contains(&x.value.as_str())) {
+        let reason = format!("`{}` is not a factor of this study", x.value);
+        return Err(Fault::new(x.at, reason).help(advice(&x.value, &names)));
+    }
+    let quantiles: Vec<String> =
+        keys.quantiles.iter().flat_map(|q| q.value.iter().map(|quantile| quantile.0.clone())).collect();
+    if let Some(list) = keys.quantiles.as_ref().filter(|q| q.value.is_empty()) {
+        return Err(Fault::new(list.at, "the list of quantiles is empty").help("remove it for the default list"));
+    }
+    Ok(ReportSpec { title: keys.title.clone(), quantiles, x: keys.x.as_ref().map(|x| x.value.clone()) })
+}
+
+/// Marks the conditions that `limits` refuses, removes their trials and orders the rest anew. Returns how many
+/// conditions can be run. For a plan that was loaded without [`Options::limits`].
+pub fn check_limits(plan: &mut Plan, limits: &Limits<'_>) -> usize {
+    let repeat = plan.trials.iter().map(|t| t.repeat + 1).max().unwrap_or(0);
+    for condition in plan.conditions.iter_mut().filter(|c| c.not_possible.is_none()) {
+        condition.not_possible = limits(&condition.spec);
+    }
+    plan.trials = order::trials(&plan.conditions, plan.seed, repeat);
+    plan.conditions.iter().filter(|c| c.not_possible.is_none()).count()
+}

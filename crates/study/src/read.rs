@@ -1,0 +1,348 @@
+//! From a tree to the types of the study format, with a place in every error.
+//!
+//! This is a serde deserialiser over [`Node`], so that the types, their JSON Schema and the errors come from one
+//! declaration. An error raised anywhere inside takes the place of the innermost key or value around it.
+
+use crate::error::{Fault, advice};
+use crate::source::Pos;
+use crate::tree::{Key, Kind, Node};
+use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
+use std::fmt;
+
+/// Name by which [`At`] makes itself known to the reader.
+const AT: &str = "$tailbound::At";
+
+/// A value with its place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct At<T> {
+    pub at: Pos,
+    pub value: T,
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for At<T> {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AtVisitor<T>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for AtVisitor<T> {
+            type Value = At<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a value with its place")
+            }
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut access: A) -> Result<At<T>, A::Error> {
+                let missing = || de::Error::custom("a place without its value");
+                let bits = access.next_element()?.ok_or_else(missing)?;
+                let value = access.next_element()?.ok_or_else(missing)?;
+                Ok(At { at: Pos::unpack(bits), value })
+            }
+        }
+        deserializer.deserialize_newtype_struct(AT, AtVisitor(std::marker::PhantomData))
+    }
+}
+
+impl<T: schemars::JsonSchema> schemars::JsonSchema for At<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        T::schema_name()
+    }
+    fn schema_id() -> std::borrow::Cow<'static, str> {
+        T::schema_id()
+    }
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        T::json_schema(generator)
+    }
+}
+
+/// Reads a tree as a `T`.
+pub(crate) fn read<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
+    T::deserialize(Reader(node)).map_err(|e| Fault { at: e.at.unwrap_or(node.at), reason: e.reason, help: e.help })
+}
+
+/// An error that gets its place on the way up.
+#[derive(Debug)]
+struct ReadError {
+    at: Option<Pos>,
+    reason: String,
+    help: Option<String>,
+}
+
+impl ReadError {
+    fn or_at(mut self, at: Pos) -> Self {
+        self.at.get_or_insert(at);
+        self
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl de::Error for ReadError {
+    /// A `; ` in the text separates the reason from the advice.
+    fn custom<T: fmt::Display>(text: T) -> Self {
+        let text = text.to_string();
+        match text.split_once("; ") {
+            Some((reason, help)) => ReadError { at: None, reason: reason.into(), help: Some(help.into()) },
+            None => ReadError { at: None, reason: text, help: None },
+        }
+    }
+    fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        let found = match found {
+            Unexpected::Str(text) => format!("`{text}`"),
+            Unexpected::Unit => return Self::custom(format!("a value is missing: expected {expected}")),
+            Unexpected::Seq => "a list".into(),
+            Unexpected::Map => "a map".into(),
+            other => other.to_string(),
+        };
+        Self::custom(format!("expected {expected}, found {found}"))
+    }
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let mut help = advice(field, expected);
+        if field.parse::<u32>().is_ok() {
+            help = format!("inside `{{ }}` a list of CPUs needs quotes: \"0,1\". {help}");
+        }
+        ReadError { at: None, reason: format!("`{field}` is not a key here"), help: Some(help) }
+    }
+    fn unknown_variant(word: &str, expected: &'static [&'static str]) -> Self {
+        let reason = format!("`{word}` is not one of the words allowed here");
+        ReadError { at: None, reason, help: Some(advice(word, expected)) }
+    }
+    fn missing_field(field: &'static str) -> Self {
+        ReadError { at: None, reason: format!("`{field}` is missing"), help: None }
+    }
+}
+
+struct Reader<'a>(&'a Node);
+
+impl<'a> Reader<'a> {
+    fn unexpected(&self) -> Unexpected<'a> {
+        match &self.0.kind {
+            Kind::Null => Unexpected::Unit,
+            Kind::Text(text) => Unexpected::Str(text),
+            Kind::List(_) => Unexpected::Seq,
+            Kind::Map(_) => Unexpected::Map,
+        }
+    }
+    fn wrong<'de, V: Visitor<'de>>(&self, visitor: &V) -> ReadError {
+        <ReadError as de::Error>::invalid_type(self.unexpected(), visitor)
+    }
+    fn map<'de, V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let at = self.0.at;
+        match &self.0.kind {
+            Kind::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
+            // `measure: { ping-pong: }` and a bare word both mean: no options.
+            Kind::Null => visitor.visit_map(Entries { rest: [].iter(), value: None }),
+            _ => Err(self.wrong(&visitor)),
+        }
+        .map_err(|e| e.or_at(at))
+    }
+    fn whole<T: std::str::FromStr>(&self) -> Result<T, ReadError> {
+        let wanted = "a whole number";
+        match &self.0.kind {
+            Kind::Text(text) => text.trim().parse().map_err(|_| {
+                <ReadError as de::Error>::custom(format!("`{text}` is not {wanted} in the allowed range"))
+                    .or_at(self.0.at)
+            }),
+            _ => Err(<ReadError as de::Error>::invalid_type(self.unexpected(), &wanted).or_at(self.0.at)),
+        }
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($method:ident $visit:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+            let at = self.0.at;
+            visitor.$visit(self.whole()?).map_err(|e: ReadError| e.or_at(at))
+        }
+    )*};
+}
+
+impl<'de> de::Deserializer<'de> for Reader<'_> {
+    type Error = ReadError;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let at = self.0.at;
+        match &self.0.kind {
+            Kind::Null => visitor.visit_unit(),
+            Kind::Text(text) => visitor.visit_str(text),
+            Kind::List(items) => visitor.visit_seq(Items(items.iter())),
+            Kind::Map(_) => return self.map(visitor),
+        }
+        .map_err(|e: ReadError| e.or_at(at))
+    }
+    whole_numbers! {
+        deserialize_u8 visit_u8 deserialize_u16 visit_u16 deserialize_u32 visit_u32 deserialize_u64 visit_u64
+        deserialize_i8 visit_i8 deserialize_i16 visit_i16 deserialize_i32 visit_i32 deserialize_i64 visit_i64
+    }
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let at = self.0.at;
+        match &self.0.kind {
+            Kind::Text(text) => visitor.visit_str(text).map_err(|e: ReadError| e.or_at(at)),
+            _ => Err(self.wrong(&visitor).or_at(at)),
+        }
+    }
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        visitor.visit_some(self)
+    }
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        match name {
+            AT => visitor.visit_seq(Placed { node: self.0, step: 0 }),
+            _ => visitor.visit_newtype_struct(self),
+        }
+    }
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        let at = self.0.at;
+        match &self.0.kind {
+            Kind::List(items) => visitor.visit_seq(Items(items.iter())).map_err(|e| e.or_at(at)),
+            _ => Err(self.wrong(&visitor).or_at(at)),
+        }
+    }
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.map(visitor)
+    }
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        self.map(visitor)
+    }
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _name: &'static str,
+        words: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let at = self.0.at;
+        let choice = match &self.0.kind {
+            Kind::Text(word) => Choice { at, word, content: None },
+            Kind::Map(entries) if entries.len() == 1 => {
+                Choice { at: entries[0].0.at, word: &entries[0].0.text, content: Some(&entries[0].1) }
+            }
+            Kind::Map(entries) if entries.len() > 1 => {
+                let second = &entries[1].0;
+                let reason = format!("`{}` is a second choice where one is made", second.text);
+                let help = format!("keep one of: {}", words.join(", "));
+                return Err(ReadError { at: Some(second.at), reason, help: Some(help) });
+            }
+            _ => {
+                let error = <ReadError as de::Error>::custom(format!("expected a word, found {}", self.0.what()));
+                let help = Some(format!("one of: {}", words.join(", ")));
+                return Err(ReadError { help, ..error.or_at(at) });
+            }
+        };
+        visitor.visit_enum(choice).map_err(|e| e.or_at(at))
+    }
+    fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
+        self.deserialize_str(visitor)
+    }
+
+    serde::forward_to_deserialize_any! {
+        bool i128 u128 f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct ignored_any
+    }
+}
+
+/// The two elements of an [`At`]: place, then value.
+struct Placed<'a> {
+    node: &'a Node,
+    step: u8,
+}
+
+impl<'de> de::SeqAccess<'de> for Placed<'_> {
+    type Error = ReadError;
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+        self.step += 1;
+        match self.step {
+            1 => seed.deserialize(self.node.at.pack().into_deserializer()).map(Some),
+            2 => seed.deserialize(Reader(self.node)).map(Some),
+            _ => Ok(None),
+        }
+    }
+}
+
+struct Items<'a>(std::slice::Iter<'a, Node>);
+
+impl<'de> de::SeqAccess<'de> for Items<'_> {
+    type Error = ReadError;
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+        self.0.next().map(|node| seed.deserialize(Reader(node)).map_err(|e| e.or_at(node.at))).transpose()
+    }
+}
+
+struct Entries<'a> {
+    rest: std::slice::Iter<'a, (Key, Node)>,
+    value: Option<&'a Node>,
+}
+
+impl<'de> de::MapAccess<'de> for Entries<'_> {
+    type Error = ReadError;
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, ReadError> {
+        let Some((key, value)) = self.rest.next() else { return Ok(None) };
+        self.value = Some(value);
+        let node = Node { at: key.at, kind: Kind::Text(key.text.clone()) };
+        seed.deserialize(Reader(&node)).map(Some).map_err(|e| e.or_at(key.at))
+    }
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
+        let node = self.value.take().ok_or_else(|| <ReadError as de::Error>::custom("a value without its key"))?;
+        seed.deserialize(Reader(node)).map_err(|e| e.or_at(node.at))
+    }
+}
+
+/// An externally tagged choice: a bare word, or a map with one key.
+struct Choice<'a> {
+    at: Pos,
+    word: &'a str,
+    content: Option<&'a Node>,
+}
+
+impl<'de, 'a> de::EnumAccess<'de> for Choice<'a> {
+    type Error = ReadError;
+    type Variant = Self;
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), ReadError> {
+        let node = Node { at: self.at, kind: Kind::Text(self.word.to_owned()) };
+        let value = seed.deserialize(Reader(&node)).map_err(|e| e.or_at(self.at))?;
+        Ok((value, self))
+    }
+}
+
+impl<'de> de::VariantAccess<'de> for Choice<'_> {
+    type Error = ReadError;
+    fn unit_variant(self) -> Result<(), ReadError> {
+        match self.content {
+            Some(node) if node.kind != Kind::Null && node.kind != Kind::Map(Vec::new()) => {
+                let reason = format!("`{}` has no options", self.word);
+                let help = Some(format!("write `{}` alone", self.word));
+                Err(ReadError { at: Some(node.at), reason, help })
+            }
+            _ => Ok(()),
+        }
+    }
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ReadError> {
+        let empty = Node::null(self.at);
+        seed.deserialize(Reader(self.content.unwrap_or(&empty))).map_err(|e| e.or_at(self.at))
+    }
+    fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {
+        let empty = Node::null(self.at);
+        de::Deserializer::deserialize_seq(Reader(self.content.unwrap_or(&empty)), visitor)
+    }
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        _fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ReadError> {
+        let empty = Node::null(self.at);
+        Reader(self.content.unwrap_or(&empty)).map(visitor)
+    }
+}

@@ -1,0 +1,43 @@
+//! The driver, and the user's own configuration file of its vendor.
+
+use super::Context;
+use crate::error::{Fault, advice};
+use crate::format::DriverChoice;
+use crate::read::At;
+use crate::source::MAX_TEXT;
+use sha2::{Digest, Sha256};
+use tailbound_model::{ConfigFile, DriverSpec};
+
+pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<DriverSpec, Fault> {
+    let DriverChoice { name, config, options } = &choice.value;
+    let known = context.options.known_drivers;
+    let is_file = name.contains('/') || name.ends_with(".so");
+    if !known.is_empty() && !is_file && !known.contains(&name.as_str()) {
+        let help = format!("{}. A driver in a file is named by its path", advice(name, known));
+        return Err(Fault::new(choice.at, format!("there is no driver `{name}`")).help(help));
+    }
+    let config = config.as_ref().map(|path| config_file(path, context)).transpose()?;
+    Ok(DriverSpec { name: name.clone(), options: options.clone(), config })
+}
+
+fn config_file(path: &At<String>, context: &Context<'_>) -> Result<ConfigFile, Fault> {
+    let file = context.dir.join(&path.value);
+    let unreadable = |why: String| {
+        let help = "the path is relative to the directory of the study file";
+        Fault::new(path.at, format!("cannot read `{}`: {why}", path.value)).help(help)
+    };
+    let metadata = std::fs::metadata(&file).map_err(|e| unreadable(plain(&e)))?;
+    if !metadata.is_file() || metadata.len() > MAX_TEXT as u64 {
+        return Err(unreadable("it is not a file of at most 1 MiB".into()));
+    }
+    let bytes = std::fs::read(&file).map_err(|e| unreadable(plain(&e)))?;
+    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text in UTF-8".into()))?;
+    Ok(ConfigFile { path: path.value.clone(), sha256, text })
+}
+
+/// A system error without its number.
+pub(crate) fn plain(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or(&text).to_lowercase()
+}

@@ -1,0 +1,184 @@
+//! Places, path, CPUs and scheduling of both ends.
+
+use super::scheduling::policy;
+use super::{Context, EndPlaces};
+use crate::error::Fault;
+use crate::format::{
+    Cpus, EndKeys, HandOffChoice, LinkKeys, PathChoice, PingPongKeys, PlaceChoice, SideKeys, StudyFile,
+};
+use crate::read::At;
+use crate::source::Pos;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, Scheduling};
+
+/// A resolved thing with the places of its keys.
+pub(super) struct Placed<T, P> {
+    pub value: T,
+    pub at: P,
+}
+
+type End = Placed<EndSpec, EndPlaces>;
+
+pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End, Placed<PathSpec, Pos>), Fault> {
+    let keys = |end: fn(&crate::format::Ends) -> Option<&EndKeys>| file.ends.as_ref().and_then(end);
+    let (ping, pong) = (keys(|e| e.ping.as_ref()), keys(|e| e.pong.as_ref()));
+    let place_of = |end: Option<&EndKeys>| end.and_then(|e| e.place.clone()).or_else(|| file.place.clone());
+    let (ping_place, pong_place) = (place_of(ping), place_of(pong));
+    let path = match &file.path {
+        Some(path) => Placed { value: path_spec(&path.value)?, at: path.at },
+        None => Placed {
+            value: default_path(ping_place.as_ref(), pong_place.as_ref()),
+            at: ping_place.as_ref().or(pong_place.as_ref()).map_or(Pos::default(), |p| p.at),
+        },
+    };
+    let place = |given: &Option<At<PlaceChoice>>| match given {
+        Some(place) => Ok(Placed { value: place_spec(&place.value)?, at: place.at }),
+        None => Ok(Placed { value: default_place(&path.value), at: path.at }),
+    };
+    let (ping_place, pong_place) = (place(&ping_place)?, place(&pong_place)?);
+    let shared = ping_place.value == PlaceSpec::SameProcess && pong_place.value == PlaceSpec::SameProcess;
+    let given = |end: Option<&EndKeys>| end.and_then(|e| e.cpus.clone());
+    let (mut ping_cpus, mut pong_cpus) = (given(ping), given(pong));
+    if shared {
+        // One process: CPUs given for one end are those of the other.
+        ping_cpus = ping_cpus.or_else(|| pong_cpus.clone());
+        pong_cpus = pong_cpus.or_else(|| ping_cpus.clone());
+    }
+    let ping = end(file, ping, ping_place, ping_cpus, default_cpus(0, shared, context), context)?;
+    let pong = end(file, pong, pong_place, pong_cpus, default_cpus(1, shared, context), context)?;
+    Ok((ping, pong, path))
+}
+
+fn end(
+    file: &StudyFile,
+    keys: Option<&EndKeys>,
+    place: Placed<PlaceSpec, Pos>,
+    cpus: Option<At<Cpus>>,
+    default: Option<CpuList>,
+    context: &Context<'_>,
+) -> Result<End, Fault> {
+    let scheduling = keys.and_then(|e| e.scheduling.as_ref()).or(file.scheduling.as_ref());
+    let policy = scheduling.map(|s| policy(&s.value, s.at)).transpose()?;
+    let deadline = matches!(policy, Some(Policy::Deadline { .. }));
+    let at = EndPlaces {
+        place: place.at,
+        cpus: cpus.as_ref().map_or(place.at, |c| c.at),
+        scheduling: scheduling.map_or(place.at, |s| s.at),
+    };
+    let cpus = match &cpus {
+        Some(cpus) if deadline && cpus.value.0.is_some() => return Err(deadline_pinned(cpus.at)),
+        Some(cpus) => allowed(cpus, context)?,
+        None if deadline => None,
+        None => default,
+    };
+    Ok(Placed { value: EndSpec { place: place.value, scheduling: Scheduling { policy, cpus } }, at })
+}
+
+fn deadline_pinned(at: Pos) -> Fault {
+    let reason = "a thread of the policy `deadline` cannot be pinned: the kernel refuses it with EPERM unless it may run \
+                  on every CPU of its root domain";
+    Fault::new(at, reason).help("write `cpus: any`, or make an exclusive cpuset and start Tailbound in it")
+}
+
+/// The second thread belongs to an end and has its policy.
+pub(super) fn check_hand_off(keys: &PingPongKeys, ping: &End, pong: &End) -> Result<(), Fault> {
+    let Some(HandOffChoice::Thread(thread)) = keys.hand_off.as_ref().map(|h| &h.value) else { return Ok(()) };
+    let deadline = |end: &End| matches!(end.value.scheduling.policy, Some(Policy::Deadline { .. }));
+    match &thread.cpus {
+        Some(cpus) if cpus.value.0.is_some() && (deadline(ping) || deadline(pong)) => Err(deadline_pinned(cpus.at)),
+        _ => Ok(()),
+    }
+}
+
+/// End i on CPU i of the allowed set; two ends in one process on both.
+fn default_cpus(end: usize, shared: bool, context: &Context<'_>) -> Option<CpuList> {
+    let allowed = context.options.allowed_cpus;
+    let cpu = |i: usize| (!allowed.is_empty()).then(|| allowed[i % allowed.len()]);
+    match shared {
+        true => Some(CpuList(BTreeSet::from([cpu(0)?, cpu(1)?]))),
+        false => cpu(end).map(CpuList::one),
+    }
+}
+
+/// The list that was asked for, if every CPU of it may be used.
+pub(super) fn allowed(cpus: &At<Cpus>, context: &Context<'_>) -> Result<Option<CpuList>, Fault> {
+    let allowed = context.options.allowed_cpus;
+    let Some(list) = &cpus.value.0 else { return Ok(None) };
+    if let Some(cpu) = list.0.iter().find(|cpu| !allowed.is_empty() && !allowed.contains(cpu)) {
+        let all = CpuList(allowed.iter().copied().collect());
+        let reason = format!("CPU {cpu} does not exist or is not allowed here");
+        return Err(Fault::new(cpus.at, reason).help(format!("allowed: {all}")));
+    }
+    Ok(Some(list.clone()))
+}
+
+fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) -> PathSpec {
+    let local = |p: &At<PlaceChoice>| matches!(p.value, PlaceChoice::SameProcess | PlaceChoice::Process);
+    match (ping, pong) {
+        (Some(ping), Some(pong)) if local(ping) && local(pong) => PathSpec::Loopback,
+        _ => PathSpec::Veth { mtu: None },
+    }
+}
+
+fn default_place(path: &PathSpec) -> PlaceSpec {
+    match path {
+        PathSpec::Loopback | PathSpec::Existing { .. } => PlaceSpec::Process,
+        PathSpec::Veth { .. } | PathSpec::Bridge { .. } => PlaceSpec::Netns,
+    }
+}
+
+fn place_spec(choice: &PlaceChoice) -> Result<PlaceSpec, Fault> {
+    match choice {
+        PlaceChoice::SameProcess => Ok(PlaceSpec::SameProcess),
+        PlaceChoice::Process => Ok(PlaceSpec::Process),
+        PlaceChoice::Netns => Ok(PlaceSpec::Netns),
+        PlaceChoice::ExistingNetns(name) if name.value.trim().is_empty() => {
+            Err(Fault::new(name.at, "the name of the network namespace is empty").help("see `ip netns list`"))
+        }
+        PlaceChoice::ExistingNetns(name) => Ok(PlaceSpec::ExistingNetns(name.value.clone())),
+    }
+}
+
+/// The path that is chosen, its quantities checked.
+pub(crate) fn path_spec(choice: &PathChoice) -> Result<PathSpec, Fault> {
+    Ok(match choice {
+        PathChoice::Loopback => PathSpec::Loopback,
+        PathChoice::Veth(keys) => PathSpec::Veth { mtu: mtu(keys)? },
+        PathChoice::Bridge(keys) => PathSpec::Bridge { mtu: mtu(keys)? },
+        PathChoice::Existing(keys) => PathSpec::Existing { ping: side(&keys.ping)?, pong: side(&keys.pong)? },
+    })
+}
+
+fn mtu(keys: &LinkKeys) -> Result<Option<u32>, Fault> {
+    match &keys.mtu {
+        Some(mtu) if !(68..=65535).contains(&mtu.value) => {
+            let reason = format!("an MTU of {} is not possible", mtu.value);
+            Err(Fault::new(mtu.at, reason).help("68 to 65535 octets (the limits of IPv4)"))
+        }
+        mtu => Ok(mtu.as_ref().map(|m| m.value)),
+    }
+}
+
+fn side(keys: &At<SideKeys>) -> Result<ExistingEnd, Fault> {
+    let SideKeys { interface, address } = &keys.value;
+    if interface.is_none() && address.is_none() {
+        let help = "for example `{ interface: eth0 }` or `{ address: 10.0.0.1 }`";
+        return Err(Fault::new(keys.at, "neither interface nor address is given").help(help));
+    }
+    if let Some(name) = interface {
+        let bad = |c: char| c == '/' || c == ':' || c.is_whitespace();
+        if name.value.is_empty() || name.value.len() > 15 || name.value.contains(bad) {
+            let reason = format!("`{}` cannot be the name of an interface", name.value);
+            return Err(Fault::new(name.at, reason).help("1 to 15 octets without `/`, `:` and spaces; see `ip link`"));
+        }
+    }
+    if let Some(address) = address.as_ref().filter(|a| a.value.parse::<IpAddr>().is_err()) {
+        let reason = format!("`{}` is not an IP address", address.value);
+        return Err(Fault::new(address.at, reason).help("without prefix length, for example `10.0.0.1`"));
+    }
+    Ok(ExistingEnd {
+        interface: interface.as_ref().map(|i| i.value.clone()),
+        address: address.as_ref().map(|a| a.value.clone()),
+    })
+}

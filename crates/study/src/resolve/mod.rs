@@ -1,0 +1,98 @@
+//! From the keys of one condition to what is run: defaults filled in, quantities checked.
+//!
+//! Values that are wrong wherever they stand are faults. Values that only do not go together are left to
+//! [`rules`](crate::rules): with factors, some combinations may be impossible while others are not.
+
+mod driver;
+mod ends;
+mod length;
+mod qos;
+mod scheduling;
+
+use crate::error::Fault;
+use crate::format::{CollectChoice, MeasureChoice, StudyFile};
+use crate::load::Options;
+use crate::source::Pos;
+use crate::tree::Node;
+use std::path::Path;
+use tailbound_model::{Collect, Measure, Nanos, Octets, Rate, TrialSpec};
+
+pub(crate) use driver::plain;
+pub(crate) use ends::path_spec;
+pub(crate) use scheduling::policy;
+
+/// Largest payload: a DDS sequence and a socket buffer both count in 31 bits.
+const MAX_PAYLOAD: u64 = 1 << 31;
+/// Largest DDS domain whose ports exist.
+const MAX_DOMAIN: u32 = 232;
+
+/// Where the values stand that a rule may complain about; the file's first byte for defaults.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Places {
+    pub driver: Pos,
+    pub payload: Pos,
+    pub on_overrun: Pos,
+    pub path: Pos,
+    pub ping: EndPlaces,
+    pub pong: EndPlaces,
+}
+
+/// The same of one end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct EndPlaces {
+    pub place: Pos,
+    pub cpus: Pos,
+    pub scheduling: Pos,
+}
+
+/// Surroundings of a study: where its files are, and what the machine allows.
+pub(crate) struct Context<'a> {
+    pub dir: &'a Path,
+    pub options: &'a Options<'a>,
+}
+
+/// The trial that the keys of one condition describe.
+pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Result<(TrialSpec, Places), Fault> {
+    let Some(driver) = &file.driver else {
+        let help = "write `driver: udp`, or list drivers under `factors`";
+        return Err(Fault::new(root.at, "`driver` is missing").help(help));
+    };
+    let rate = file.rate.as_ref().map_or(Rate::Period(Nanos::from_millis(1)), |r| r.value.0);
+    let payload = file.payload.as_ref().map_or(Octets(64), |p| p.value.0);
+    if let Some(at) = file.payload.as_ref().filter(|_| payload.0 > MAX_PAYLOAD) {
+        return Err(Fault::new(at.at, format!("a payload of {payload} is too large")).help("at most 2 GiB"));
+    }
+    let domain = file.domain.as_ref().map_or(77, |d| d.value);
+    if let Some(at) = file.domain.as_ref().filter(|_| domain > MAX_DOMAIN) {
+        let help = "0 to 232: the ports of higher domains lie beyond 65535";
+        return Err(Fault::new(at.at, format!("domain {domain} does not exist")).help(help));
+    }
+    let MeasureChoice::PingPong(keys) = &file.measure.value;
+    let ping_pong = length::ping_pong(keys, rate, file.measure.at, context)?;
+    let (ping, pong, path) = ends::ends(file, context)?;
+    let places = Places {
+        driver: driver.at,
+        payload: file.payload.as_ref().map_or(driver.at, |p| p.at),
+        on_overrun: keys.on_overrun.as_ref().map_or(file.measure.at, |o| o.at),
+        path: path.at,
+        ping: ping.at,
+        pong: pong.at,
+    };
+    ends::check_hand_off(keys, &ping, &pong)?;
+    let spec = TrialSpec {
+        measure: Measure::PingPong(ping_pong),
+        payload,
+        rate,
+        driver: driver::driver(driver, context)?,
+        qos: file.qos.as_ref().map(qos::qos).transpose()?.unwrap_or_default(),
+        domain,
+        ping: ping.value,
+        pong: pong.value,
+        path: path.value,
+        collect: match file.collect {
+            None | Some(CollectChoice::After) => Collect::After,
+            Some(CollectChoice::Live) => Collect::Live,
+        },
+    };
+    Ok((spec, places))
+}

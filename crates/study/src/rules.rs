@@ -1,0 +1,83 @@
+//! What does not go together. Each rule says why, so that a condition can show it instead of a figure.
+
+use crate::error::Fault;
+use crate::resolve::Places;
+use crate::source::Pos;
+use tailbound_model::{Measure, OnOverrun, PathSpec, PlaceSpec, Rate, TrialSpec};
+
+/// Why the combination cannot be run, if it cannot.
+pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    same_process(spec, at)
+        .or_else(|| null_driver(spec, at))
+        .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
+        .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
+        .or_else(|| overrun(spec, at))
+}
+
+fn same_process(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let shared = |place: &PlaceSpec| *place == PlaceSpec::SameProcess;
+    match (shared(&spec.ping.place), shared(&spec.pong.place)) {
+        (true, true) if spec.ping.scheduling.policy != spec.pong.scheduling.policy => {
+            let reason = "both ends are in one process, but have two policies";
+            Some(Fault::new(at.pong.scheduling, reason).help("give `scheduling` once, for both"))
+        }
+        (true, true) if spec.ping.scheduling.cpus != spec.pong.scheduling.cpus => {
+            let reason = "both ends are in one process, but have two lists of CPUs";
+            Some(Fault::new(at.pong.cpus, reason).help("give both ends the same `cpus`"))
+        }
+        (true, true) | (false, false) => None,
+        (ping, _) => {
+            let place = if ping { at.ping.place } else { at.pong.place };
+            let reason = "only one end has the place `same-process`: both ends are in one process, or none is";
+            Some(Fault::new(place, reason).help("write `place: same-process` for both, or `process`"))
+        }
+    }
+}
+
+fn null_driver(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    if spec.driver.name != "null" {
+        return None;
+    }
+    if spec.path != PathSpec::Loopback {
+        let reason = format!("the driver `null` sends nothing over a path, here {}", spec.path);
+        return Some(Fault::new(at.driver, reason).help("write `place: same-process` and no path"));
+    }
+    if spec.ping.place != PlaceSpec::SameProcess {
+        let reason = format!("the driver `null` joins ends of one process only, here the place is {}", spec.ping.place);
+        return Some(Fault::new(at.driver, reason).help("write `place: same-process`"));
+    }
+    None
+}
+
+fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: Pos) -> Option<Fault> {
+    let fault = |reason: String, help: &str| Some(Fault::new(path, reason).help(help));
+    match (&spec.path, place) {
+        (PathSpec::Loopback, PlaceSpec::Netns | PlaceSpec::ExistingNetns(_)) => {
+            let reason =
+                format!("loopback does not reach the {end} end: its place, {place}, has a loopback of its own");
+            fault(reason, "write `place: process`, or `path: veth`")
+        }
+        (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, PlaceSpec::SameProcess | PlaceSpec::Process) => {
+            let reason = format!(
+                "{} joins network namespaces, but the place of the {end} end is {place}: the kernel would deliver \
+                 over loopback",
+                spec.path
+            );
+            fault(reason, "write `place: netns`, or `path: loopback`")
+        }
+        (PathSpec::Existing { .. }, PlaceSpec::Netns) => {
+            let reason = format!("an existing interface is not in the new network namespace of the {end} end");
+            Some(Fault::new(at, reason).help("write `place: process` or `place: { existing-netns: NAME }`"))
+        }
+        _ => None,
+    }
+}
+
+fn overrun(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let Measure::PingPong(keys) = &spec.measure;
+    if spec.rate != Rate::Max || keys.on_overrun != OnOverrun::Skip {
+        return None;
+    }
+    let reason = "`on_overrun: skip` needs slots that can be missed: with `rate: max` there are none";
+    Some(Fault::new(at.on_overrun, reason).help("remove `on_overrun`, or give a rate such as `1 kHz`"))
+}

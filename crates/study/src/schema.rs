@@ -1,0 +1,78 @@
+//! The JSON Schema of the study file, generated from the types.
+
+use crate::format::StudyFile;
+use serde_json::{Map, Value, json};
+
+/// The JSON Schema (draft 2020-12) of the study file, as committed in `schema/study.json`.
+pub fn schema() -> Value {
+    let mut root = schemars::schema_for!(StudyFile).to_value();
+    strip_null(&mut root);
+    let definitions = root.get("$defs").cloned().unwrap_or_default();
+    allow_bare_words(&mut root, &definitions);
+    root
+}
+
+/// An absent key is absent in this format, never `null`.
+fn strip_null(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(strip_null),
+        Value::Object(map) => {
+            map.values_mut().for_each(strip_null);
+            if let Some(Value::Array(types)) = map.get_mut("type") {
+                types.retain(|t| t != "null");
+                if let [only] = types.as_slice() {
+                    let only = only.clone();
+                    map.insert("type".into(), only);
+                }
+            }
+            let Some(Value::Array(mut any)) = map.get("anyOf").cloned() else { return };
+            any.retain(|one| *one != json!({ "type": "null" }));
+            if let [Value::Object(only)] = any.as_slice() {
+                map.remove("anyOf");
+                for (key, value) in only {
+                    map.entry(key.clone()).or_insert_with(|| value.clone());
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A choice whose options may all be absent can also be written as a bare word.
+fn allow_bare_words(value: &mut Value, definitions: &Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(|item| allow_bare_words(item, definitions)),
+        Value::Object(map) => {
+            map.values_mut().for_each(|inner| allow_bare_words(inner, definitions));
+            let Some(Value::Array(variants)) = map.get_mut("oneOf") else { return };
+            let words: Vec<Value> =
+                variants.iter().filter_map(Value::as_object).filter_map(|v| bare_word(v, definitions)).collect();
+            variants.extend(words);
+        }
+        _ => {}
+    }
+}
+
+fn bare_word(variant: &Map<String, Value>, definitions: &Value) -> Option<Value> {
+    let (word, content) = tagged(variant)?;
+    let content = resolve(content, definitions);
+    let object = content.get("type").is_some_and(|t| t == "object");
+    if !object || content.get("required").is_some() {
+        return None;
+    }
+    let about = variant.get("description").and_then(Value::as_str).unwrap_or("");
+    Some(json!({ "description": format!("{about} Without options."), "const": word }))
+}
+
+/// The word and the content of a variant written as a map with one key.
+pub(crate) fn tagged(variant: &Map<String, Value>) -> Option<(&str, &Value)> {
+    let required = variant.get("required")?.as_array()?;
+    let [Value::String(word)] = required.as_slice() else { return None };
+    Some((word, variant.get("properties")?.get(word)?))
+}
+
+/// Follows a `$ref` into the definitions.
+pub(crate) fn resolve<'a>(value: &'a Value, definitions: &'a Value) -> &'a Value {
+    let name = value.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
+    name.and_then(|name| definitions.get(name)).unwrap_or(value)
+}

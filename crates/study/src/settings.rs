@@ -1,0 +1,78 @@
+//! `--set key=value`: the same paths as factors have, applied to a study that is already split.
+
+use crate::error::Fault;
+use crate::factors::{Factor, Study, factor};
+use crate::path::{Miss, Mode, Setting};
+use crate::shape::{self, NOT_VARIED};
+use crate::source::Pos;
+use crate::tree::{Kind, Node, parse};
+
+/// Applies one argument; `source` is its number among the sources.
+pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<(), Fault> {
+    let Some((path, written)) = argument.split_once('=') else {
+        let at = Pos { source, start: 0, len: argument.len() as u32 };
+        let fault = Fault::new(at, format!("`{argument}` is not of the form key=value"));
+        return Err(fault.help("for example `--set payload=1KiB` or `--set payload=[64B,1KiB]`"));
+    };
+    let at = Pos { source, start: 0, len: path.len() as u32 };
+    let path = path.trim();
+    // Spaces in place of the key: the places in the value are then those in the argument.
+    let padded = format!("{:width$}{written}", "", width = argument.len() - written.len());
+    let mut value = parse(&padded, source)?;
+    if value.kind == Kind::Null {
+        value.at = at;
+    }
+    let known = shape::setting_paths();
+    let setting = Setting { path, at, known: &known, mode: Mode::Replace };
+    if shape::at(path).is_none() || path == "factors" {
+        return Err(setting.unknown());
+    }
+    let varied = !NOT_VARIED.contains(&path.split('.').next().unwrap_or(""));
+    let levels = matches!(value.kind, Kind::List(_)) && varied;
+    let below_factor = study.factors.iter().any(|f| path.starts_with(&format!("{}.", f.path)));
+    let existing = study.factors.iter().position(|f| f.path == path);
+    if levels || existing.is_some() || below_factor {
+        let place = value.at;
+        let list = if levels { value } else { Node { at: place, kind: Kind::List(vec![value]) } };
+        let factor = factor(path, at, list)?;
+        if existing.is_none() && !below_factor {
+            release(&setting, study)?;
+        }
+        replace(&mut study.factors, existing, factor);
+        return Ok(());
+    }
+    drop_rival(&mut study.base, path);
+    match setting.apply(&mut study.base, shape::study(), value) {
+        Ok(()) => Ok(()),
+        Err(Miss::Fault(fault) | Miss::OtherChoice(fault)) => Err(fault),
+    }
+}
+
+fn replace(factors: &mut Vec<Factor>, existing: Option<usize>, factor: Factor) {
+    match existing {
+        Some(index) => factors[index] = factor,
+        None => factors.push(factor),
+    }
+}
+
+/// A fixed value gives way to the factor that takes its place.
+fn release(setting: &Setting<'_>, study: &mut Study) -> Result<(), Fault> {
+    drop_rival(&mut study.base, setting.path);
+    match setting.apply(&mut study.base, shape::study(), Node::null(setting.at)) {
+        Ok(()) | Err(Miss::OtherChoice(_)) => Ok(()),
+        Err(Miss::Fault(fault)) => Err(fault),
+    }
+}
+
+/// `slots` and `duration` exclude each other: the one that is set removes the other of the study.
+fn drop_rival(base: &mut Node, path: &str) {
+    let rival = match path.rsplit('.').next() {
+        Some("slots") => "duration",
+        Some("duration") => "slots",
+        _ => return,
+    };
+    let Some(measure) = base.get_mut("measure").filter(|_| path.starts_with("measure.")) else { return };
+    if let Kind::Map(entries) = &mut measure.kind {
+        entries.iter_mut().for_each(|(_, options)| drop(options.remove(rival)));
+    }
+}

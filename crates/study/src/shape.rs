@@ -1,0 +1,137 @@
+//! The structure of the study file as a tree of keys and choices, derived from its JSON Schema.
+//!
+//! Paths of factors and of `--set` are looked up here, so that a new key of the format can be varied at once.
+
+use crate::schema::{resolve, schema, tagged};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// What may stand at a place of the study.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Shape {
+    /// One value; the schema's `format`.
+    Leaf { format: String },
+    /// A list that is one value to factors.
+    List,
+    /// Named keys; `name` of the definition; with `open`, any other key too.
+    Keys { name: String, keys: BTreeMap<String, Shape>, open: bool },
+    /// A word, some with content.
+    Choice { name: String, default: Option<String>, words: BTreeMap<String, Option<Shape>> },
+    /// Any word, all with the same content.
+    AnyWord(Box<Shape>),
+}
+
+/// Keys that describe the study as a whole and cannot be varied.
+pub(crate) const NOT_VARIED: [&str; 6] = ["study", "question", "factors", "repeat", "seed", "report"];
+
+/// Keys kept for later releases.
+pub(crate) const RESERVED: [&str; 5] = ["load", "host", "gates", "clock", "threads"];
+
+/// The structure of a whole study.
+pub(crate) fn study() -> &'static Shape {
+    static STUDY: OnceLock<Shape> = OnceLock::new();
+    STUDY.get_or_init(|| {
+        let root = schema();
+        let definitions = root.get("$defs").cloned().unwrap_or_default();
+        from_schema("Study", &root, &definitions)
+    })
+}
+
+fn from_schema(name: &str, value: &Value, definitions: &Value) -> Shape {
+    let reference = value.get("$ref").and_then(Value::as_str);
+    let name = reference.and_then(|r| r.rsplit('/').next()).unwrap_or(name);
+    let default = value.get("default").and_then(Value::as_str).map(str::to_owned);
+    let content = resolve(value, definitions);
+    let format = || content.get("format").and_then(Value::as_str).unwrap_or("").to_owned();
+    if let Some(Value::Array(variants)) = content.get("oneOf") {
+        if let Some(inner) = variants.iter().find(|v| v.get("maxProperties").is_some()) {
+            return Shape::AnyWord(Box::new(from_schema("", &inner["additionalProperties"], definitions)));
+        }
+        let mut words = BTreeMap::new();
+        for variant in variants.iter().filter_map(Value::as_object) {
+            if let Some((word, inner)) = tagged(variant) {
+                words.insert(word.to_owned(), Some(from_schema("", inner, definitions)));
+            } else if let Some(word) = variant.get("const").and_then(Value::as_str) {
+                words.entry(word.to_owned()).or_insert(None);
+            }
+            for word in variant.get("enum").and_then(Value::as_array).into_iter().flatten() {
+                words.entry(word.as_str().unwrap_or("").to_owned()).or_insert(None);
+            }
+        }
+        return Shape::Choice { name: name.into(), default, words };
+    }
+    if let Some(keys) = content.get("properties").and_then(Value::as_object) {
+        let open = content.get("additionalProperties").is_some_and(|a| a != false);
+        let keys = keys.iter().map(|(k, v)| (k.clone(), from_schema("", v, definitions))).collect();
+        return Shape::Keys { name: name.into(), keys, open };
+    }
+    if content.get("type").is_some_and(|t| t == "array") {
+        return Shape::List;
+    }
+    Shape::Leaf { format: format() }
+}
+
+impl Shape {
+    /// All paths below, without the words of choices.
+    pub fn paths(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        self.collect("", &mut found);
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    fn collect(&self, prefix: &str, found: &mut Vec<String>) {
+        match self {
+            Shape::Leaf { .. } | Shape::List => {}
+            Shape::Keys { keys, .. } => {
+                for (key, shape) in keys {
+                    let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+                    shape.collect(&path, found);
+                    found.push(path);
+                }
+            }
+            Shape::Choice { words, .. } => words.values().flatten().for_each(|s| s.collect(prefix, found)),
+            Shape::AnyWord(inner) => inner.collect(prefix, found),
+        }
+    }
+}
+
+/// Paths that a factor may name.
+pub(crate) fn factor_paths() -> Vec<String> {
+    let varied = |path: &String| !NOT_VARIED.contains(&path.split('.').next().unwrap_or(""));
+    study().paths().into_iter().filter(varied).collect()
+}
+
+/// Paths that `--set` may name.
+pub(crate) fn setting_paths() -> Vec<String> {
+    study().paths().into_iter().filter(|path| path != "factors").collect()
+}
+
+/// The shape at a path, whatever words are chosen on the way.
+pub(crate) fn at(path: &str) -> Option<&'static Shape> {
+    let segments: Vec<&str> = path.split('.').collect();
+    study().find(&segments)
+}
+
+/// Any option of a driver.
+static WORD: Shape = Shape::Leaf { format: String::new() };
+
+impl Shape {
+    fn find(&'static self, path: &[&str]) -> Option<&'static Shape> {
+        let Some((first, rest)) = path.split_first() else { return Some(self) };
+        match self {
+            Shape::Leaf { .. } | Shape::List => None,
+            Shape::Keys { keys, open, .. } => match keys.get(*first) {
+                Some(inner) => inner.find(rest),
+                None => (*open && rest.is_empty() && !first.is_empty()).then_some(&WORD),
+            },
+            Shape::Choice { words, .. } => match words.get(*first) {
+                Some(inner) => inner.as_ref().and_then(|inner| inner.find(rest)),
+                None => words.values().flatten().find_map(|inner| inner.find(path)),
+            },
+            Shape::AnyWord(inner) => inner.find(path).or_else(|| inner.find(rest).filter(|_| !rest.is_empty())),
+        }
+    }
+}

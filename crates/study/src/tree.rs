@@ -1,0 +1,213 @@
+//! YAML as a tree in which every key and every value knows its place.
+//!
+//! Scalars keep the text as written: `0.999`, `off` and `0-1` are words until a type asks for something else, so no
+//! value ever becomes a boolean or loses digits on the way.
+
+use crate::error::Fault;
+use crate::source::Pos;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{Location, NonFiniteFloatPolicy, Spanned};
+use std::fmt;
+
+/// A value at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Node {
+    pub at: Pos,
+    pub kind: Kind,
+}
+
+/// What a value is.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Kind {
+    Null,
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(Key, Node)>),
+}
+
+/// A key at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Key {
+    pub at: Pos,
+    pub text: String,
+}
+
+impl Node {
+    pub fn null(at: Pos) -> Self {
+        Node { at, kind: Kind::Null }
+    }
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries().iter().find(|(k, _)| k.text == key).map(|(_, v)| v)
+    }
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        match &mut self.kind {
+            Kind::Map(entries) => entries.iter_mut().find(|(k, _)| k.text == key).map(|(_, v)| v),
+            _ => None,
+        }
+    }
+    /// Takes a key with its value out of a map.
+    pub fn remove(&mut self, key: &str) -> Option<(Key, Node)> {
+        match &mut self.kind {
+            Kind::Map(entries) => entries.iter().position(|(k, _)| k.text == key).map(|index| entries.remove(index)),
+            _ => None,
+        }
+    }
+    /// The entries of a map; none for everything else.
+    pub fn entries(&self) -> &[(Key, Node)] {
+        match &self.kind {
+            Kind::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+    /// The text of a scalar.
+    pub fn text(&self) -> Option<&str> {
+        match &self.kind {
+            Kind::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+    /// What a person would call it.
+    pub fn what(&self) -> &'static str {
+        match self.kind {
+            Kind::Null => "nothing",
+            Kind::Text(_) => "a single value",
+            Kind::List(_) => "a list",
+            Kind::Map(_) => "a map",
+        }
+    }
+}
+
+/// Parses one YAML document; places refer to `source`.
+pub(crate) fn parse(text: &str, source: u16) -> Result<Node, Fault> {
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        with_snippet: false,
+        non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options) {
+        Ok(raw) => Ok(convert(raw, text, source)),
+        Err(error) => Err(syntax_fault(&error, text, source)),
+    }
+}
+
+fn syntax_fault(error: &serde_saphyr::Error, text: &str, source: u16) -> Fault {
+    let at = error.location().map_or(Pos { source, ..Pos::default() }, |l| pos(l, text, source));
+    let full = error.without_snippet().render();
+    let reason = full.split(" at line ").next().unwrap_or(&full);
+    if let Some(rest) = reason.strip_prefix("duplicate mapping key: ") {
+        let key = rest.split(", set DuplicateKeyPolicy").next().unwrap_or(rest);
+        return Fault::new(at, format!("`{key}` is given twice")).help("keep one of the two");
+    }
+    if reason.starts_with("multiple YAML documents") {
+        return Fault::new(at, "a second YAML document begins").help("a study is one document: remove the `---`");
+    }
+    if reason.starts_with("expected string scalar") || reason.starts_with("cannot deserialize null into string") {
+        return Fault::new(at, "a key must be a word").help("write `key: value`");
+    }
+    Fault::new(at, format!("not valid YAML: {reason}"))
+}
+
+/// Byte range of a location; found by line and column where the parser gives no bytes.
+fn pos(location: Location, text: &str, source: u16) -> Pos {
+    let span = location.span();
+    let start = match span.byte_offset() {
+        Some(offset) => offset as usize,
+        None => {
+            let line = (location.line() as usize).max(1) - 1;
+            let begin: usize = text.split_inclusive('\n').take(line).map(str::len).sum();
+            let column = (location.column() as usize).max(1) - 1;
+            begin + text.get(begin..).unwrap_or("").chars().take(column).map(char::len_utf8).sum::<usize>()
+        }
+    };
+    let len = span.byte_len().map_or(1, |n| n as usize).max(1);
+    Pos { source, start: start.min(text.len()) as u32, len: len as u32 }
+}
+
+fn convert(raw: Spanned<Raw>, text: &str, source: u16) -> Node {
+    let at = pos(raw.referenced, text, source);
+    let kind = match raw.value {
+        Raw::Null => Kind::Null,
+        Raw::Text(value) => Kind::Text(value),
+        Raw::Number(value) => {
+            let written = pos(raw.defined, text, source);
+            let (start, end) = (written.start as usize, (written.start + written.len) as usize);
+            Kind::Text(text.get(start..end).map_or(value, |w| w.trim().to_owned()))
+        }
+        Raw::List(items) => Kind::List(items.into_iter().map(|item| convert(item, text, source)).collect()),
+        Raw::Map(entries) => {
+            let key = |k: Spanned<String>| Key { at: pos(k.referenced, text, source), text: k.value };
+            Kind::Map(entries.into_iter().map(|(k, v)| (key(k), convert(v, text, source))).collect())
+        }
+    };
+    Node { at, kind }
+}
+
+/// What the YAML crate hands over.
+enum Raw {
+    Null,
+    Text(String),
+    /// Read as a number or a boolean: the text is taken from the file.
+    Number(String),
+    List(Vec<Spanned<Raw>>),
+    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+}
+
+impl<'de> Deserialize<'de> for Raw {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RawVisitor)
+    }
+}
+
+struct RawVisitor;
+
+impl<'de> Visitor<'de> for RawVisitor {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value, a list or a map")
+    }
+    fn visit_bool<E>(self, value: bool) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_i64<E>(self, value: i64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_u64<E>(self, value: u64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_i128<E>(self, value: i128) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_u128<E>(self, value: u128) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_f64<E>(self, value: f64) -> Result<Raw, E> {
+        Ok(Raw::Number(value.to_string()))
+    }
+    fn visit_str<E>(self, value: &str) -> Result<Raw, E> {
+        Ok(Raw::Text(value.to_owned()))
+    }
+    fn visit_unit<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+    fn visit_none<E>(self) -> Result<Raw, E> {
+        Ok(Raw::Null)
+    }
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Raw, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Raw::List(items))
+    }
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Raw, A::Error> {
+        let mut entries = Vec::new();
+        while let Some(entry) = access.next_entry()? {
+            entries.push(entry);
+        }
+        Ok(Raw::Map(entries))
+    }
+}
