@@ -1,0 +1,56 @@
+//! Memory that the kernel moves, merges or swaps.
+
+use crate::condition::{Condition, Judgement, flag, number};
+use crate::finding::Rule;
+use tailbound_model::HostFacts;
+
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        key: "memory.thp",
+        title: "transparent huge pages",
+        unit: "",
+        bad: Condition::OneOf(&["always"]),
+        because: "a page fault may first clear or gather 2 MiB, and khugepaged rebuilds the memory of running programs",
+        mend: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+    },
+    Rule {
+        key: "memory.swap_total_kib",
+        title: "swap",
+        unit: " KiB",
+        bad: Condition::Above(0),
+        because: "a page that was swapped out comes back from a disk, within milliseconds",
+        mend: "swapoff -a, or lock the program's memory (mlockall)",
+    },
+    Rule {
+        key: "memory.ksm",
+        title: "merging of equal pages (KSM)",
+        unit: "",
+        bad: Condition::Is(1),
+        because: "the first write to a merged page faults and copies it, and ksmd takes CPU time",
+        mend: "echo 2 > /sys/kernel/mm/ksm/run",
+    },
+    Rule {
+        key: "memory.numa_balancing",
+        title: "automatic NUMA balancing",
+        unit: "",
+        bad: Condition::Judge(numa_balancing),
+        because: "the kernel takes pages away to see who uses them, and moves them between nodes",
+        mend: "sysctl kernel.numa_balancing=0, and bind CPUs and memory by hand (numactl)",
+    },
+    Rule {
+        key: "memory.compaction_proactiveness",
+        title: "proactive compaction",
+        unit: "",
+        bad: Condition::Above(0),
+        because: "kcompactd moves pages of running programs; who touches one meanwhile waits",
+        mend: "sysctl vm.compaction_proactiveness=0",
+    },
+];
+
+fn numa_balancing(facts: &HostFacts) -> Judgement {
+    match (flag(facts, "memory.numa_balancing"), number(facts, "numa.nodes")) {
+        (_, Ok(1)) => Judgement::Fine("one node".into()),
+        (Ok(on), _) => Judgement::bad_if(on, if on { "on" } else { "off" }),
+        (Err(why), _) => Judgement::NotKnown(why),
+    }
+}
