@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// One thing read from a host. A fact that could not be read is kept, with the reason.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Fact {
-    /// Dotted key, e.g. `kernel.release`, `cpu.0.governor`, `sched.rt_runtime_us`.
+    /// Dotted key, e.g. `kernel.release`, `cpu.governor`, `sched.rt_runtime_us`.
     pub key: String,
     /// What was read.
     pub value: FactValue,

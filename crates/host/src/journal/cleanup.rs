@@ -6,7 +6,7 @@ use crate::process;
 use crate::undo::{self, Undone};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tailbound_model::JournalEntry;
@@ -30,6 +30,22 @@ pub struct JournalState {
     pub entries: Vec<JournalEntry>,
     /// Why nothing can be done about it from here, if so: damaged, of another machine, of another container.
     pub problem: Option<String>,
+}
+
+impl JournalState {
+    /// Nothing known of it yet.
+    fn of(path: &Path) -> JournalState {
+        JournalState {
+            run: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+            path: path.to_owned(),
+            header: None,
+            owner_alive: false,
+            busy: false,
+            stale_boot: false,
+            entries: Vec::new(),
+            problem: None,
+        }
+    }
 }
 
 /// What a cleanup did. Sentences for people.
@@ -63,7 +79,13 @@ pub fn list() -> Result<Vec<JournalState>, JournalError> {
 }
 
 pub(super) fn list_in(dir: &Path) -> Result<Vec<JournalState>, JournalError> {
-    Ok(journals(dir)?.into_iter().filter_map(|path| Some(inspect(&path, File::open(&path).ok()?).0)).collect())
+    let one = |path: PathBuf| match File::open(&path) {
+        Ok(file) => Some(inspect(&path, file).0),
+        // Its run ended just now.
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(JournalState { problem: Some(error.to_string()), ..JournalState::of(&path) }),
+    };
+    Ok(journals(dir)?.into_iter().filter_map(one).collect())
 }
 
 /// Undoes what dead runs left, the last change first. `say` hears each sentence as it becomes true.
@@ -88,7 +110,7 @@ pub(super) fn cleanup_in(dir: &Path, say: &mut dyn FnMut(&str)) -> Result<Cleanu
 
 fn journals(dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
     let entries = match fs::read_dir(dir) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(JournalError::file("read", dir))?,
     };
     let mut paths: Vec<PathBuf> =
@@ -124,16 +146,7 @@ fn inspect(path: &Path, mut file: File) -> (JournalState, Option<(File, usize)>)
 }
 
 fn read(path: &Path, file: &mut File) -> (JournalState, usize) {
-    let mut state = JournalState {
-        run: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
-        path: path.to_owned(),
-        header: None,
-        owner_alive: false,
-        busy: false,
-        stale_boot: false,
-        entries: Vec::new(),
-        problem: None,
-    };
+    let mut state = JournalState::of(path);
     let mut text = String::new();
     let parsed = match file.rewind().and_then(|()| file.read_to_string(&mut text)) {
         Ok(_) => file::parse(&text),
@@ -170,7 +183,7 @@ fn clean(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
     let file = match OpenOptions::new().read(true).append(true).open(path) {
         Ok(file) => file,
         // Another cleanup was faster.
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
+        Err(error) if error.kind() == ErrorKind::NotFound => return,
         Err(error) => return note(&mut report.failed, say, format!("journal {}: {error}", path.display())),
     };
     let (state, held) = inspect(path, file);
@@ -236,7 +249,7 @@ fn undo_entries(
 
 fn remove(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
     match fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
             note(&mut report.failed, say, format!("journal {}: {error}", path.display()));
         }
         _ => {}

@@ -19,7 +19,11 @@ pub const STATE_DIR_VARIABLE: &str = "TAILBOUND_STATE_DIR";
 /// No home directory.
 pub fn journal_dir() -> Result<PathBuf, JournalError> {
     let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
-    if let Some(state) = variable(STATE_DIR_VARIABLE) {
+    if let Some(state) = env::var_os(STATE_DIR_VARIABLE).map(PathBuf::from) {
+        if !state.is_absolute() {
+            let why = format!("{STATE_DIR_VARIABLE} is `{}`, which is not an absolute path", state.display());
+            return Err(JournalError::NoPlace(why));
+        }
         return Ok(state.join("journal"));
     }
     if nix::unistd::geteuid().is_root() && in_first_user_namespace() {

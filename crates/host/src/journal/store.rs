@@ -54,14 +54,24 @@ impl Journal {
         directory::make(dir)?;
         let path = dir.join(format!("{run}.jsonl"));
         let file = create_locked(&path, run)?;
-        let header = Header::own(run).map_err(JournalError::file("describe this process in", &path))?;
         let state = State { file, length: 0, next: 1, open: Vec::new() };
         let journal = Journal { run: run.to_owned(), path, state: Mutex::new(state) };
+        match journal.begin(dir) {
+            Ok(()) => Ok(journal),
+            Err(error) => {
+                // Without its header it would only puzzle a cleanup.
+                let _ = fs::remove_file(&journal.path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Writes the header, and makes the file's name as lasting as its content.
+    fn begin(&self, dir: &Path) -> Result<(), JournalError> {
+        let header = Header::own(&self.run).map_err(JournalError::file("describe this process in", &self.path))?;
         let line = serde_json::to_string(&header).expect("a header of plain data is always JSON") + "\n";
-        journal.append(&mut journal.lock(), &line, true)?;
-        // The name must be as lasting as the content.
-        File::open(dir).and_then(|d| d.sync_all()).map_err(JournalError::file("write to", dir))?;
-        Ok(journal)
+        self.append(&mut self.lock(), &line, true)?;
+        File::open(dir).and_then(|d| d.sync_all()).map_err(JournalError::file("write to", dir))
     }
 
     /// The run's id.

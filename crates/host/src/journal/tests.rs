@@ -252,3 +252,37 @@ fn a_directory_that_others_may_write_to_is_not_obeyed() {
     fs::set_permissions(home.journals(), fs::Permissions::from_mode(0o777)).unwrap();
     assert!(cleanup_in(&home.journals(), &mut |_| {}).is_err());
 }
+
+/// Not a test: the run that [`a_killed_owner_is_cleaned_up_after`] starts and kills.
+#[test]
+fn owner_to_be_killed() {
+    let Some(dir) = std::env::var_os("TB_TEST_OWNER_DIR").map(PathBuf::from) else { return };
+    let journal = Journal::create_in(&dir.join("journal"), "killed").unwrap();
+    let path = dir.join("setting");
+    let undo = Undo::RestoreSetting { path: path.to_str().unwrap().into(), before: "1".into(), set: "2".into() };
+    journal.before(undo).unwrap();
+    fs::write(&path, "2").unwrap();
+    fs::write(dir.join("ready"), "").unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(60));
+}
+
+#[test]
+fn a_killed_owner_is_cleaned_up_after() {
+    let home = Home::new();
+    fs::write(home.dir.path().join("setting"), "1").unwrap();
+    let mut owner = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "journal::tests::owner_to_be_killed"])
+        .env("TB_TEST_OWNER_DIR", home.dir.path())
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while !home.dir.path().join("ready").exists() {
+        assert!(owner.try_wait().unwrap().is_none(), "the owner ended early");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(home.cleanup().alive.len(), 1);
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    assert_eq!(home.cleanup().undone.len(), 1);
+    assert_eq!((content(&home.dir.path().join("setting")), home.files()), ("1".into(), 0));
+}
