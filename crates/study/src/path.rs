@@ -51,6 +51,9 @@ impl Setting<'_> {
             return reserved(self.at, first);
         }
         let fault = Fault::new(self.at, format!("`{}` is not a path in the study", self.path));
+        if first == "factors" {
+            return fault.help("name the factor itself, for example `payload=[64B,1KiB]`");
+        }
         let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
         if let Some(near) = nearest(self.path, known.iter().copied()) {
             return fault.help(format!("did you mean `{near}`?"));

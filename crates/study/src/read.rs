@@ -11,6 +11,8 @@ use std::fmt;
 
 /// Name by which [`At`] makes itself known to the reader.
 const AT: &str = "$tailbound::At";
+/// How the reason begins when a key has no value.
+const MISSING: &str = "a value is missing";
 
 /// A value with its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,18 +95,21 @@ impl de::Error for ReadError {
     fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         let found = match found {
             Unexpected::Str(text) => format!("`{text}`"),
-            Unexpected::Unit => return Self::custom(format!("a value is missing: expected {expected}")),
-            Unexpected::Seq => "a list".into(),
+            Unexpected::Unit => return Self::custom(format!("{MISSING}: expected {expected}")),
+            Unexpected::Seq => {
+                let help = Some("to vary it, list the levels under `factors`".into());
+                return ReadError { help, ..Self::custom(format!("expected {expected}, found a list")) };
+            }
             Unexpected::Map => "a map".into(),
             other => other.to_string(),
         };
         Self::custom(format!("expected {expected}, found {found}"))
     }
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
-        let mut help = advice(field, expected);
-        if field.parse::<u32>().is_ok() {
-            help = format!("inside `{{ }}` a list of CPUs needs quotes: \"0,1\". {help}");
-        }
+        let help = match field.parse::<u32>() {
+            Ok(_) => "inside `{ }` a list of CPUs needs quotes: \"0,1\"".into(),
+            Err(_) => advice(field, expected),
+        };
         ReadError { at: None, reason: format!("`{field}` is not a key here"), help: Some(help) }
     }
     fn unknown_variant(word: &str, expected: &'static [&'static str]) -> Self {
@@ -112,7 +117,8 @@ impl de::Error for ReadError {
         ReadError { at: None, reason, help: Some(advice(word, expected)) }
     }
     fn missing_field(field: &'static str) -> Self {
-        ReadError { at: None, reason: format!("`{field}` is missing"), help: None }
+        let help = Some(format!("add the key `{field}`"));
+        ReadError { at: None, reason: format!("`{field}` is missing"), help }
     }
 }
 
@@ -136,19 +142,22 @@ impl<'a> Reader<'a> {
             Kind::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
             // `measure: { ping-pong: }` and a bare word both mean: no options.
             Kind::Null => visitor.visit_map(Entries { rest: [].iter(), value: None }),
-            _ => Err(self.wrong(&visitor)),
+            _ => Err(<ReadError as de::Error>::invalid_type(self.unexpected(), &"a map of keys")),
         }
         .map_err(|e| e.or_at(at))
     }
     fn whole<T: std::str::FromStr>(&self) -> Result<T, ReadError> {
-        let wanted = "a whole number";
-        match &self.0.kind {
-            Kind::Text(text) => text.trim().parse().map_err(|_| {
-                <ReadError as de::Error>::custom(format!("`{text}` is not {wanted} in the allowed range"))
-                    .or_at(self.0.at)
-            }),
-            _ => Err(<ReadError as de::Error>::invalid_type(self.unexpected(), &wanted).or_at(self.0.at)),
-        }
+        let error = match &self.0.kind {
+            Kind::Text(text) => match text.trim().parse() {
+                Ok(number) => return Ok(number),
+                Err(_) if text.trim().parse::<i128>().is_ok() => {
+                    <ReadError as de::Error>::custom(format!("`{text}` is out of range here"))
+                }
+                Err(_) => <ReadError as de::Error>::custom(format!("`{text}` is not a whole number")),
+            },
+            _ => <ReadError as de::Error>::invalid_type(self.unexpected(), &"a whole number"),
+        };
+        Err(error.or_at(self.0.at))
     }
 }
 
@@ -331,7 +340,13 @@ impl<'de> de::VariantAccess<'de> for Choice<'_> {
     }
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ReadError> {
         let empty = Node::null(self.at);
-        seed.deserialize(Reader(self.content.unwrap_or(&empty))).map_err(|e| e.or_at(self.at))
+        seed.deserialize(Reader(self.content.unwrap_or(&empty))).map_err(|mut e| {
+            if self.content.is_none_or(|node| node.kind == Kind::Null) && e.reason.starts_with(MISSING) {
+                e.reason = format!("`{}` needs a value", self.word);
+                e.help = Some(format!("write `{{ {}: ... }}`", self.word));
+            }
+            e.or_at(self.at)
+        })
     }
     fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {
         let empty = Node::null(self.at);

@@ -35,8 +35,9 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
         let place = value.at;
         let list = if levels { value } else { Node { at: place, kind: Kind::List(vec![value]) } };
         let factor = factor(path, at, list)?;
-        if existing.is_none() && !below_factor {
-            release(&setting, study)?;
+        if existing.is_none() {
+            drop_rival(&mut study.base, path);
+            release(&mut study.base, &path.split('.').collect::<Vec<_>>());
         }
         replace(&mut study.factors, existing, factor);
         return Ok(());
@@ -55,12 +56,20 @@ fn replace(factors: &mut Vec<Factor>, existing: Option<usize>, factor: Factor) {
     }
 }
 
-/// A fixed value gives way to the factor that takes its place.
-fn release(setting: &Setting<'_>, study: &mut Study) -> Result<(), Fault> {
-    drop_rival(&mut study.base, setting.path);
-    match setting.apply(&mut study.base, shape::study(), Node::null(setting.at)) {
-        Ok(()) | Err(Miss::OtherChoice(_)) => Ok(()),
-        Err(Miss::Fault(fault)) => Err(fault),
+/// Removes a fixed value, which gives way to the factor that takes its place.
+fn release(node: &mut Node, path: &[&str]) {
+    let Some((first, rest)) = path.split_first() else { return };
+    if node.get(first).is_none() {
+        // Not a key here: an option of the word that is chosen, if one is.
+        if let Kind::Map(entries) = &mut node.kind
+            && let [(_, options)] = entries.as_mut_slice()
+        {
+            release(options, path);
+        }
+    } else if rest.is_empty() {
+        node.remove(first);
+    } else if let Some(inner) = node.get_mut(first) {
+        release(inner, rest);
     }
 }
 

@@ -101,10 +101,18 @@ fn syntax_fault(error: &serde_saphyr::Error, text: &str, source: u16) -> Fault {
     if reason.starts_with("multiple YAML documents") {
         return Fault::new(at, "a second YAML document begins").help("a study is one document: remove the `---`");
     }
-    if reason.starts_with("expected string scalar") || reason.starts_with("cannot deserialize null into string") {
+    if reason.starts_with("expected string scalar") {
         return Fault::new(at, "a key must be a word").help("write `key: value`");
     }
-    Fault::new(at, format!("not valid YAML: {reason}"))
+    let fault = Fault::new(at, format!("not valid YAML: {reason}"));
+    match reason {
+        r if r.contains("mapping values") => fault.help("a text that contains `: ` needs quotes"),
+        r if r.contains("tabs") => fault.help("indent with spaces"),
+        r if r.contains("alias") || r.contains("unexpected character") => {
+            fault.help("a text that begins with one of * & ! % @ ` needs quotes")
+        }
+        _ => fault,
+    }
 }
 
 /// Byte range of a location; found by line and column where the parser gives no bytes.
@@ -125,17 +133,18 @@ fn pos(location: Location, text: &str, source: u16) -> Pos {
 
 fn convert(raw: Spanned<Raw>, text: &str, source: u16) -> Node {
     let at = pos(raw.referenced, text, source);
+    let written = pos(raw.defined, text, source);
+    let written = text.get(written.start as usize..(written.start + written.len) as usize).unwrap_or("").trim();
     let kind = match raw.value {
+        // `null` is a word like `none`: a driver has this name.
+        Raw::Null if written == "null" => Kind::Text(written.into()),
         Raw::Null => Kind::Null,
         Raw::Text(value) => Kind::Text(value),
-        Raw::Number(value) => {
-            let written = pos(raw.defined, text, source);
-            let (start, end) = (written.start as usize, (written.start + written.len) as usize);
-            Kind::Text(text.get(start..end).map_or(value, |w| w.trim().to_owned()))
-        }
+        Raw::Number(value) => Kind::Text(if written.is_empty() { value } else { written.into() }),
         Raw::List(items) => Kind::List(items.into_iter().map(|item| convert(item, text, source)).collect()),
         Raw::Map(entries) => {
-            let key = |k: Spanned<String>| Key { at: pos(k.referenced, text, source), text: k.value };
+            let null = || "null".to_owned();
+            let key = |k: RawKey| Key { at: pos(k.referenced, text, source), text: k.value.unwrap_or_else(null) };
             Kind::Map(entries.into_iter().map(|(k, v)| (key(k), convert(v, text, source))).collect())
         }
     };
@@ -149,8 +158,11 @@ enum Raw {
     /// Read as a number or a boolean: the text is taken from the file.
     Number(String),
     List(Vec<Spanned<Raw>>),
-    Map(Vec<(Spanned<String>, Spanned<Raw>)>),
+    Map(Vec<(RawKey, Spanned<Raw>)>),
 }
+
+/// A key; `None` is the word `null`.
+type RawKey = Spanned<Option<String>>;
 
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

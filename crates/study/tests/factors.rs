@@ -1,0 +1,151 @@
+//! Factors and `--set`: paths, levels, combinations that are impossible.
+
+use std::path::Path;
+use tailbound_model::{Measure, PathSpec, PingPong, Plan};
+use tailbound_study::load_str;
+
+fn with(text: &str, settings: &[&str]) -> Plan {
+    let settings: Vec<String> = settings.iter().map(|s| (*s).to_owned()).collect();
+    load_str("test.yaml", text, Path::new(""), &settings).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn factors(text: &str) -> Plan {
+    with(&format!("measure: ping-pong\nrate: 1 kHz\nfactors:\n{text}"), &[])
+}
+
+fn levels<'a>(plan: &'a Plan, factor: &str) -> Vec<&'a str> {
+    plan.conditions.iter().map(|c| c.levels[factor].as_str()).collect()
+}
+
+fn ping_pong(plan: &Plan, condition: usize) -> &PingPong {
+    let Measure::PingPong(keys) = &plan.conditions[condition].spec.measure;
+    keys
+}
+
+#[test]
+fn first_factor_is_the_outermost() {
+    let plan = factors("  driver: [udp, cyclonedds]\n  payload: [64 B, 1 KiB, 60000 B]\n");
+    assert_eq!(plan.factors, ["driver", "payload"]);
+    assert_eq!(levels(&plan, "driver"), ["udp", "udp", "udp", "cyclonedds", "cyclonedds", "cyclonedds"]);
+    assert_eq!(levels(&plan, "payload"), ["64 B", "1 KiB", "60 kB", "64 B", "1 KiB", "60 kB"]);
+    assert_eq!(levels(&plan, "path"), ["veth"; 6]);
+}
+
+#[test]
+fn options_are_found_through_the_chosen_word() {
+    let plan =
+        factors("  driver: [udp]\n  measure.slots: [100, 200]\n  measure.hand_off: [none, { thread: { cpus: 1 } }]\n");
+    assert_eq!(levels(&plan, "measure.hand_off"), ["none", "thread cpus 1", "none", "thread cpus 1"]);
+    assert_eq!(format!("{:?}", ping_pong(&plan, 2).length), "Slots(200)");
+    let named = factors("  driver: [udp]\n  measure.ping-pong.slots: [100, 200]\n");
+    assert_eq!(format!("{:?}", ping_pong(&named, 1).length), "Slots(200)");
+}
+
+#[test]
+fn option_may_stand_before_the_choice_it_belongs_to() {
+    let plan = factors("  driver.multicast: [off, spdp]\n  driver: [cyclonedds, fastdds]\n");
+    assert_eq!(plan.factors, ["driver.multicast", "driver"]);
+    assert_eq!(levels(&plan, "driver"), ["cyclonedds", "fastdds", "cyclonedds", "fastdds"]);
+    assert_eq!(plan.conditions[3].spec.driver.options["multicast"], "spdp");
+}
+
+#[test]
+fn maps_that_are_not_there_are_made() {
+    let plan =
+        factors("  driver: [udp]\n  ends.ping.cpus: ['0', '0-1', any]\n  qos.reliability: [reliable, best-effort]\n");
+    assert_eq!(levels(&plan, "ends.ping.cpus"), ["0", "0", "0-1", "0-1", "any", "any"]);
+    assert_eq!(plan.conditions[5].spec.qos["reliability"], "best-effort");
+}
+
+#[test]
+fn path_option_alone_means_the_default_path() {
+    let plan = factors("  driver: [udp]\n  path.mtu: [1500, 9000]\n");
+    assert_eq!(plan.conditions[1].spec.path, PathSpec::Veth { mtu: Some(9000) });
+    assert_eq!((levels(&plan, "path"), levels(&plan, "path.mtu")), (vec!["veth"; 2], vec!["1500", "9000"]));
+}
+
+#[test]
+fn levels_have_texts_that_people_know() {
+    let plan = factors(
+        "  driver: [udp, { cyclonedds: { multicast: off } }]\n  path: [veth, { veth: { mtu: 9000 } }]\n  \
+         scheduling: [{ policy: other }, { policy: fifo, priority: 80 }]\n  place: [netns, { existing-netns: a }]\n",
+    );
+    let last = &plan.conditions.last().unwrap().levels;
+    assert_eq!(last["driver"], "cyclonedds multicast off");
+    assert_eq!((last["path"].as_str(), last["scheduling"].as_str()), ("veth mtu 9000", "fifo 80"));
+    assert_eq!(last["place"], "existing-netns a");
+    assert_eq!(plan.conditions[0].levels["scheduling"], "other");
+}
+
+#[test]
+fn impossible_combinations_are_conditions_without_trials() {
+    let plan = factors("  driver: [udp]\n  path: [loopback, veth]\n  path.mtu: [1500, 9000]\n");
+    let possible: Vec<bool> = plan.conditions.iter().map(|c| c.not_possible.is_none()).collect();
+    assert_eq!(possible, [false, false, true, true]);
+    assert_eq!(
+        plan.conditions[0].not_possible.as_deref(),
+        Some("`path.mtu` is not possible: `path` is loopback, which has no `mtu`")
+    );
+    assert_eq!(plan.trials.len(), 2);
+    let plan = factors("  driver: [null, udp]\n  place: [same-process, netns]\n");
+    let possible: Vec<bool> = plan.conditions.iter().map(|c| c.not_possible.is_none()).collect();
+    assert_eq!(possible, [true, false, true, true]);
+}
+
+#[test]
+fn path_factor_takes_the_place_along() {
+    let plan = factors("  driver: [udp]\n  path: [loopback, veth]\n");
+    let places: Vec<String> = plan.conditions.iter().map(|c| c.spec.ping.place.to_string()).collect();
+    assert_eq!(places, ["process", "netns"]);
+}
+
+const STUDY: &str = "measure: { ping-pong: { duration: 1 s } }\nrate: 1 kHz\nrepeat: 3\nfactors:\n  driver: [udp, \
+                     cyclonedds]\n  payload: [64 B, 1 KiB]\n";
+
+#[test]
+fn set_changes_a_value() {
+    let plan = with(STUDY, &["rate=2kHz", "repeat=1", "seed=9", "study=mine", "report.quantiles=[0.5]"]);
+    assert_eq!(plan.conditions[0].levels["rate"], "2 kHz");
+    assert_eq!((plan.seed, plan.trials.len(), plan.study.as_str()), (9, 4, "mine"));
+    assert_eq!(plan.report.quantiles, ["0.5"]);
+    assert_eq!(plan.settings[0], "rate=2kHz");
+}
+
+#[test]
+fn set_replaces_levels() {
+    let plan = with(STUDY, &["payload=[8 KiB, 60 kB, 1 B]"]);
+    assert_eq!(levels(&plan, "payload")[..3], ["8 KiB", "60 kB", "1 B"]);
+    let plan = with(STUDY, &["payload=8 KiB", "driver=udp"]);
+    assert_eq!((plan.factors.len(), levels(&plan, "payload")), (2, vec!["8 KiB"]));
+}
+
+#[test]
+fn set_with_a_list_makes_a_factor() {
+    let plan = with(STUDY, &["rate=[1 kHz, max]"]);
+    assert_eq!(plan.factors, ["driver", "payload", "rate"]);
+    assert_eq!(plan.conditions.len(), 8);
+    let plan = with(STUDY, &["measure.receive=[listener,spin]"]);
+    assert_eq!(levels(&plan, "measure.receive")[..2], ["listener", "spin"]);
+}
+
+#[test]
+fn set_below_a_factor_reaches_all_its_levels() {
+    let plan = with(STUDY, &["driver.multicast=off"]);
+    assert!(plan.conditions.iter().all(|c| c.spec.driver.options["multicast"] == "off"));
+}
+
+#[test]
+fn set_of_the_length_replaces_the_other_way_to_give_it() {
+    let plan = with(STUDY, &["measure.slots=100"]);
+    assert_eq!(format!("{:?}", ping_pong(&plan, 0).length), "Slots(100)");
+    let plan = with(STUDY, &["measure.slots=[100, 200]", "measure.timeout=2 s"]);
+    assert_eq!((plan.conditions.len(), ping_pong(&plan, 7).timeout.0), (8, 2_000_000_000));
+}
+
+#[test]
+fn set_takes_maps() {
+    let plan = with(STUDY, &["scheduling={policy: fifo, priority: 80}", "ends.pong.cpus=0-1,3"]);
+    let spec = &plan.conditions[0].spec;
+    assert_eq!(spec.ping.scheduling.policy.unwrap().to_string(), "fifo 80");
+    assert_eq!(spec.pong.scheduling.cpus.as_ref().unwrap().to_string(), "0-1,3");
+}
