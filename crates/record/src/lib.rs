@@ -13,18 +13,22 @@
 //! ```
 
 mod cells;
+mod columns;
+mod echoes;
 mod error;
 mod events;
 mod manifest;
 mod metrics;
 mod reader;
 mod segment;
+mod slots;
 mod writer;
 
 pub use cells::{EchoCells, SenderCells, SlotClock};
 pub use error::RecordError;
 pub use events::{Event, EventLine};
 pub use manifest::*;
-pub use reader::{Record, SlotBatch};
+pub use reader::Record;
 pub use segment::{write_echoes, write_slots};
+pub use slots::{Columns, SlotBatch};
 pub use writer::RecordWriter;

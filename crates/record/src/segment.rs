@@ -145,6 +145,15 @@ pub fn write_slots(path: &Path, trial: usize, rows: impl Iterator<Item = SenderR
 /// # Errors
 /// As [`write_slots`].
 pub fn write_echoes(path: &Path, trial: usize, rows: &[EchoRow]) -> Result<(), RecordError> {
+    // Readers merge echoes with slots: a segment is always in the order of sequence number and arrival.
+    let mut sorted = Vec::new();
+    let rows = if rows.is_sorted_by_key(|r| (r.seq, r.in_ns)) {
+        rows
+    } else {
+        sorted.extend_from_slice(rows);
+        sorted.sort_unstable_by_key(|r| (r.seq, r.in_ns));
+        &sorted
+    };
     let mut fields = key_fields();
     fields.push(Field::new("subscriber", DataType::UInt16, false));
     fields.extend(ECHO_TIMES.map(|name| Field::new(name, DataType::Int64, true)));

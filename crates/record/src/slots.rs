@@ -1,0 +1,172 @@
+//! Slots of a trial in batches, joined with what the pong side saw.
+
+use crate::columns::{copy_counts, copy_flags, copy_outcomes, copy_times, open, sequence};
+use crate::echoes::Echoes;
+use crate::metrics::columns_of;
+use crate::segment::{ECHO_TIMES, SLOT_TIMES};
+use crate::{Record, RecordError};
+use arrow_array::RecordBatch;
+use std::collections::BTreeSet;
+use std::path::Path;
+use tailbound_model::{Metric, NO_TIME};
+
+/// Consecutive slots of one trial, joined with what the pong side saw, column by column.
+///
+/// Times are monotonic ns, [`NO_TIME`] where there is none. A column that was not asked for is empty.
+#[derive(Debug, Default)]
+#[allow(missing_docs)] // the columns are those of `SenderRow` and `EchoRow`
+pub struct SlotBatch {
+    pub seq: Vec<u64>,
+    pub intended_ns: Vec<i64>,
+    pub wake_ns: Vec<i64>,
+    pub previous_wake_ns: Vec<i64>,
+    pub send_begin_ns: Vec<i64>,
+    pub send_end_ns: Vec<i64>,
+    pub receive_ns: Vec<i64>,
+    pub kernel_rx_ns: Vec<i64>,
+    /// `Outcome as u8`.
+    pub outcome: Vec<u8>,
+    pub duplicates: Vec<u32>,
+    pub out_of_order: Vec<bool>,
+    pub warm_up: Vec<bool>,
+    pub echo_in_ns: Vec<i64>,
+    pub echo_begin_ns: Vec<i64>,
+    pub echo_end_ns: Vec<i64>,
+}
+
+impl SlotBatch {
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.outcome.len()
+    }
+    /// No rows.
+    pub fn is_empty(&self) -> bool {
+        self.outcome.is_empty()
+    }
+
+    fn time_column(&mut self, name: &str) -> &mut Vec<i64> {
+        match name {
+            "intended_ns" => &mut self.intended_ns,
+            "wake_ns" => &mut self.wake_ns,
+            "send_begin_ns" => &mut self.send_begin_ns,
+            "send_end_ns" => &mut self.send_end_ns,
+            "receive_ns" => &mut self.receive_ns,
+            _ => &mut self.kernel_rx_ns,
+        }
+    }
+}
+
+/// Which columns to read. Outcome and warm-up mark are always read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Columns {
+    times: BTreeSet<&'static str>,
+    echoes: BTreeSet<&'static str>,
+    seq: bool,
+    counts: bool,
+}
+
+impl Columns {
+    /// Every column.
+    pub fn all() -> Columns {
+        Columns {
+            times: BTreeSet::from(SLOT_TIMES),
+            echoes: BTreeSet::from([ECHO_TIMES[0], ECHO_TIMES[1], ECHO_TIMES[2]]),
+            seq: true,
+            counts: true,
+        }
+    }
+
+    /// What these metrics are made of.
+    pub fn of(metrics: &[Metric]) -> Columns {
+        let names = || metrics.iter().flat_map(|m| columns_of(*m)).copied();
+        Columns {
+            times: names().filter(|n| SLOT_TIMES.contains(n)).collect(),
+            echoes: names().filter(|n| ECHO_TIMES[..3].contains(n)).collect(),
+            ..Columns::default()
+        }
+    }
+
+    /// The same with sequence numbers.
+    pub fn with_seq(mut self) -> Columns {
+        self.seq = true;
+        self
+    }
+
+    /// The same with duplicates and overtaken answers.
+    pub fn with_counts(mut self) -> Columns {
+        self.counts = true;
+        self
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        let mut names = vec!["outcome", "warm_up"];
+        names.extend(&self.times);
+        if self.seq || !self.echoes.is_empty() {
+            names.push("seq");
+        }
+        if self.counts {
+            names.extend(["duplicates", "out_of_order"]);
+        }
+        names
+    }
+}
+
+impl Record {
+    /// Hands all slots of a trial to `each`, in slot order, in batches joined with the pong side.
+    ///
+    /// # Errors
+    /// A segment is damaged.
+    pub fn slots(&self, trial: usize, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
+        self.scan(trial, &Columns::all(), each)
+    }
+
+    /// As [`Record::slots`], reading some columns only: decoding is most of the cost of a pass.
+    ///
+    /// # Errors
+    /// A segment is damaged.
+    pub fn scan(&self, trial: usize, columns: &Columns, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
+        let wanted = [0, 1, 2].map(|i| columns.echoes.contains(ECHO_TIMES[i]));
+        let mut echoes = Echoes::open(self.segments(trial, "pong"), wanted)?;
+        let names = columns.names();
+        let mut batch = SlotBatch::default();
+        let mut last_wake = NO_TIME;
+        for path in self.segments(trial, "ping") {
+            for rows in open(&path, &names)? {
+                let rows = rows.map_err(|e| RecordError::damaged(&path, e))?;
+                fill(&mut batch, &rows, &names, &path)?;
+                let SlotBatch { seq, echo_in_ns, echo_begin_ns, echo_end_ns, .. } = &mut batch;
+                echoes.join(seq, [echo_in_ns, echo_begin_ns, echo_end_ns])?;
+                previous_wakes(&mut batch, &mut last_wake);
+                each(&batch);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fill(batch: &mut SlotBatch, rows: &RecordBatch, names: &[&str], path: &Path) -> Result<(), RecordError> {
+    for name in names {
+        match *name {
+            "seq" => {
+                batch.seq.clear();
+                batch.seq.extend_from_slice(sequence(rows, path)?);
+            }
+            "outcome" => copy_outcomes(rows, &mut batch.outcome, path)?,
+            "duplicates" => copy_counts(rows, name, &mut batch.duplicates, path)?,
+            "out_of_order" => copy_flags(rows, name, &mut batch.out_of_order, path)?,
+            "warm_up" => copy_flags(rows, name, &mut batch.warm_up, path)?,
+            time => copy_times(rows, time, batch.time_column(time), path)?,
+        }
+    }
+    Ok(())
+}
+
+fn previous_wakes(batch: &mut SlotBatch, last_wake: &mut i64) {
+    let SlotBatch { wake_ns, previous_wake_ns, .. } = batch;
+    previous_wake_ns.clear();
+    if let Some((last, before)) = wake_ns.split_last() {
+        previous_wake_ns.push(*last_wake);
+        previous_wake_ns.extend_from_slice(before);
+        *last_wake = *last;
+    }
+}
