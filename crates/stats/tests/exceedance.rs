@@ -58,6 +58,15 @@ proptest! {
     }
 
     #[test]
+    fn many_at_once_are_one_by_one(values in prop::collection::vec(0i64..4, 0..60), cut in 0usize..60) {
+        let mut together = Exceedance::new();
+        let (head, tail) = values.split_at(cut.min(values.len()));
+        together.push_all(head, 1);
+        together.push_all(tail, 1);
+        prop_assert_eq!(together, pushed(&values.iter().map(|v| *v > 1).collect::<Vec<_>>()));
+    }
+
+    #[test]
     fn trials_are_no_neighbours(
         a in prop::collection::vec(any::<bool>(), 0..50),
         b in prop::collection::vec(any::<bool>(), 0..50),
