@@ -52,10 +52,16 @@ pub unsafe fn send(
     let ret = if shared { write_shared(made, serdata) } else { write(made.entity, serdata) };
     match ret {
         ffi::DDS_RETCODE_TIMEOUT if endpoint.never_blocks => {
-            Err(Fail::new(abi::TB_EWOULDBLOCK, "the writer's history is full"))
+            return Err(Fail::new(abi::TB_EWOULDBLOCK, "the writer's history is full"));
         }
-        ret => check("dds_writecdr", ret).map(drop),
-    }?;
+        ffi::DDS_RETCODE_TIMEOUT => {
+            return Err(Fail::new(
+                abi::TB_ETIMEDOUT,
+                "the writer's history stayed full for reliability.max_blocking_time",
+            ));
+        }
+        ret => check("dds_writecdr", ret)?,
+    };
     if endpoint.batch && opt.is_none_or(|o| o.flags & abi::TB_SEND_BATCH == 0) {
         flush(made)?;
     }
