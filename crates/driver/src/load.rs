@@ -33,7 +33,10 @@ impl Driver {
     ///
     /// # Errors
     /// A table that does not follow the ABI, or that belongs to another driver than `name`.
-    #[expect(clippy::not_unsafe_ptr_arg_deref, reason = "only tables of driver crates get here; callers stay free of unsafe")]
+    #[expect(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "only tables of driver crates get here; callers stay free of unsafe"
+    )]
     pub fn linked(name: &str, table: *const tb_driver) -> Result<Driver, LoadError> {
         // SAFETY: null is refused; else the pointer comes from a driver's `table()` and lives as long as the process.
         let table = unsafe { table::check(name, table)? };

@@ -1,0 +1,180 @@
+//! Samples from here to there.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crate::callbacks::Callbacks;
+use crate::conformance::bench::{Bench, SECOND_NS, SOON_NS, now};
+use crate::conformance::end::{Inbox, Reader, same};
+use crate::conformance::{Checked, Verdict, pass};
+use crate::description::ReceiveMode;
+use crate::error::Code;
+use crate::hot::{Hot, Wait};
+use crate::kv::Kv;
+use crate::session::{Endpoint, Kind};
+use crate::view::{View, ViewBuf};
+
+/// A stream number in the upper 16 bits, as in a trial.
+const STREAM: u64 = 7 << 48;
+const SAMPLES: u64 = 10_000;
+const LEN: usize = 61;
+
+pub fn matching(bench: &Bench) -> Checked {
+    let (a, b) = (bench.end()?, bench.end()?);
+    let begin = now();
+    bench.link(&a, &b, bench.mode()?, LEN as u64)?;
+    pass(format!("matched in {} ms", (now() - begin) / 1_000_000))
+}
+
+/// Stop and wait, so that the default history of every middleware is enough.
+pub fn both_ways(bench: &Bench) -> Checked {
+    let (a, b) = (bench.end()?, bench.end()?);
+    let mode = bench.mode()?;
+    let (out, at_b) = bench.link(&a, &b, mode, LEN as u64)?;
+    let (back, at_a) = bench.link(&b, &a, mode, LEN as u64)?;
+    let begin = now();
+    for k in 0..SAMPLES {
+        let len = (k % (LEN as u64 + 1)) as usize;
+        out.send_pattern(STREAM | k, len)?;
+        at_b.expect(STREAM | k, len)?;
+        back.send_pattern(STREAM | k, len)?;
+        at_a.expect(STREAM | k, len)?;
+    }
+    at_a.expect_nothing(SECOND_NS / 10)?;
+    at_b.expect_nothing(SECOND_NS / 10)?;
+    pass(format!("{SAMPLES} round trips in {} ms, receive mode {}", (now() - begin) / 1_000_000, mode.name()))
+}
+
+fn not_declared(bench: &Bench, mode: ReceiveMode) -> Option<Verdict> {
+    let declared = bench.driver.description().receives(mode);
+    (!declared).then(|| Verdict::NotApplicable(format!("the driver does not declare receive mode {}", mode.name())))
+}
+
+fn hundred(bench: &Bench, mode: ReceiveMode) -> Checked {
+    let (a, b) = (bench.end()?, bench.end()?);
+    let (writer, reader) = bench.link(&a, &b, mode, 256)?;
+    for k in 0..100 {
+        writer.send_pattern(k, 200)?;
+        reader.expect(k, 200)?;
+    }
+    pass("100 samples")
+}
+
+pub fn listener(bench: &Bench) -> Checked {
+    match not_declared(bench, ReceiveMode::Listener) {
+        Some(verdict) => Ok(verdict),
+        None => hundred(bench, ReceiveMode::Listener),
+    }
+}
+
+pub fn block(bench: &Bench) -> Checked {
+    if let Some(verdict) = not_declared(bench, ReceiveMode::Block) {
+        return Ok(verdict);
+    }
+    hundred(bench, ReceiveMode::Block)?;
+    let (a, b) = (bench.end()?, bench.end()?);
+    let (writer, reader) = bench.link(&a, &b, ReceiveMode::Block, 256)?;
+    writer.send_pattern(1, 200)?;
+    let (mut first, mut second) = (ViewBuf::new(1), ViewBuf::new(1));
+    ready(&reader)?;
+    let take = |buf: &mut ViewBuf| reader.session.take(reader.ep, buf).map_err(|c| reader.session.error("take", c));
+    take(&mut first).map_err(|e| e.to_string())?;
+    writer.send_pattern(2, 200)?;
+    ready(&reader)?;
+    take(&mut second).map_err(|e| e.to_string())?;
+    for (seq, buf) in [(1, &first), (2, &second)] {
+        let view = buf.iter().next().ok_or("wait said that a sample is there, take gave none")?;
+        same(seq, view.payload(), 200).map_err(|e| format!("before release: {e}"))?;
+    }
+    for mut buf in [first, second] {
+        reader.session.release(reader.ep, &mut buf).map_err(|c| reader.session.error("release", c).to_string())?;
+    }
+    pass("100 samples, two held at a time")
+}
+
+/// Waits until the reader has a sample.
+fn ready(reader: &Reader) -> Result<(), String> {
+    let deadline = now() + SOON_NS;
+    loop {
+        match reader.session.wait(&[reader.ep], deadline) {
+            Ok(Wait::Ready(1)) => return Ok(()),
+            Ok(Wait::Ready(bits)) => return Err(format!("wait on one reader gave the bits {bits:#b}")),
+            Ok(Wait::Woken) => {}
+            Ok(Wait::TimedOut) => return Err("the sample did not arrive".into()),
+            Err(code) => return Err(reader.session.error("wait", code).to_string()),
+        }
+    }
+}
+
+pub fn spin(bench: &Bench) -> Checked {
+    if let Some(verdict) = not_declared(bench, ReceiveMode::Spin) {
+        return Ok(verdict);
+    }
+    hundred(bench, ReceiveMode::Spin)?;
+    let (a, b) = (bench.end()?, bench.end()?);
+    let (_writer, reader) = bench.link(&a, &b, ReceiveMode::Spin, 256)?;
+    let begin = now();
+    let mut buf = ViewBuf::new(1);
+    match reader.session.take(reader.ep, &mut buf) {
+        Ok(0) => {}
+        Ok(n) => return Err(format!("{n} samples were taken where none was sent")),
+        Err(code) => {
+            let error = reader.session.error("take", code);
+            return Err(format!("with nothing there take must give TB_OK and n = 0: {error}"));
+        }
+    }
+    let took = now() - begin;
+    if took > SECOND_NS {
+        return Err(format!("take with nothing there took {} ms", took / 1_000_000));
+    }
+    pass(format!("100 samples; take with nothing there: {took} ns"))
+}
+
+/// Sends every sample back from inside the callback.
+struct Mirror {
+    writer: OnceLock<Endpoint>,
+    error: AtomicU32,
+    last: AtomicU64,
+}
+
+impl Callbacks for Mirror {
+    fn on_sample(&self, hot: &Hot, _: u64, view: &View) {
+        self.last.store(view.seq(), Ordering::Relaxed);
+        let sent = self.writer.get().map_or(Err(Code::ECLOSED), |w| hot.send(*w, view.seq(), view.payload()));
+        if let Err(code) = sent {
+            self.error.store(code.0.unsigned_abs(), Ordering::Relaxed);
+        }
+    }
+}
+
+pub fn send_from_callback(bench: &Bench) -> Checked {
+    if let Some(verdict) = not_declared(bench, ReceiveMode::Listener) {
+        return Ok(verdict);
+    }
+    let a = bench.end()?;
+    let mirror = Arc::new(Mirror { writer: OnceLock::new(), error: AtomicU32::new(0), last: AtomicU64::new(0) });
+    let b = bench.session(mirror.clone())?;
+    let (ping, pong) = (bench.topic("ping"), bench.topic("pong"));
+    let create = |kind, topic: &str| b.create(kind, topic, 256, &Kv::new(), 1).map_err(|e| e.to_string());
+    let (echo_in, echo_out) = (create(Kind::Reader(ReceiveMode::Listener), &ping)?, create(Kind::Writer, &pong)?);
+    let _ = mirror.writer.set(echo_out);
+    let mode = bench.mode()?;
+    let writer = a.create(Kind::Writer, &ping, 256, 1)?;
+    let tag = Inbox::new_tag(&a.inbox);
+    let reader = Reader::new(&a, a.create(Kind::Reader(mode), &pong, 256, tag)?, mode, tag);
+    let deadline = now() + SOON_NS;
+    for (session, ep) in [(&*a.session, writer), (&b, echo_in), (&b, echo_out), (&a.session, reader.ep)] {
+        session.wait_matched(ep, 1, deadline).map_err(|e| e.to_string())?;
+    }
+    let writer = crate::conformance::end::Writer { session: a.session.clone(), ep: writer };
+    for k in 0..1000 {
+        writer.send_pattern(k, 100)?;
+        let back = reader.expect(k, 100);
+        match mirror.error.load(Ordering::Relaxed) {
+            0 => back
+                .map_err(|e| format!("{e}; the callback saw sample {:#x} last", mirror.last.load(Ordering::Relaxed)))?,
+            code => return Err(format!("send from the callback failed: {}", Code(-(code as i32)))),
+        }
+    }
+    pass("1,000 samples sent back from the callback")
+}

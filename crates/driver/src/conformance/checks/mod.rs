@@ -1,0 +1,80 @@
+//! The checks, in the order in which they run.
+
+mod answers;
+mod exchange;
+mod lifetime;
+mod limits;
+mod table;
+mod waiting;
+
+use std::time::Duration;
+
+use super::{Check, MATCH};
+
+const SHORT: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(120);
+
+const fn check(
+    name: &'static str,
+    proves: &'static str,
+    needs: &'static [&'static str],
+    limit: Duration,
+    run: fn(&super::Bench) -> super::Checked,
+) -> Check {
+    Check { name, proves, needs, limit, run }
+}
+
+/// All of them but `silent`, which is about the others.
+pub static ALL: &[Check] = &[
+    check("table", "a table of wrong version, size or content is refused", &[], SHORT, table::table),
+    check("description", "the description is complete and consistent", &[], SHORT, table::description),
+    check("unknown-option", "open refuses an unknown option and names it", &[], SHORT, answers::unknown_option),
+    check(MATCH, "two sessions in one process find each other", &[], SHORT, exchange::matching),
+    check(
+        "both-ways",
+        "10,000 samples each way arrive once, in order, as they were sent",
+        &[MATCH],
+        LONG,
+        exchange::both_ways,
+    ),
+    check("mode-listener", "listeners are called with their tag", &[MATCH], SHORT, exchange::listener),
+    check("mode-block", "wait and take deliver; a view stays as it is until release", &[MATCH], SHORT, exchange::block),
+    check(
+        "mode-spin",
+        "take alone delivers, and returns at once when nothing is there",
+        &[MATCH],
+        SHORT,
+        exchange::spin,
+    ),
+    check(
+        "send-from-callback",
+        "a listener may send from its callback",
+        &[MATCH, "mode-listener"],
+        SHORT,
+        exchange::send_from_callback,
+    ),
+    check("wait-deadline", "a wait without samples ends at its deadline", &[MATCH], SHORT, waiting::deadline),
+    check("several-readers", "a wait over several readers says which has a sample", &[MATCH], SHORT, waiting::several),
+    check("wake", "wake ends a wait from another thread", &[MATCH], SHORT, waiting::wake),
+    check("destroy-ends-wait", "destroy ends a wait on the end point", &[MATCH], SHORT, waiting::destroy),
+    check("send-after-destroy", "a destroyed end point answers TB_ECLOSED", &[MATCH], SHORT, lifetime::after_destroy),
+    check(
+        "largest-payload",
+        "the largest payload arrives, one octet more is TB_ETOOBIG",
+        &[MATCH],
+        LONG,
+        limits::largest_payload,
+    ),
+    check("qos-read-back", "every declared QoS value reads back as it was set", &[], LONG, limits::qos_read_back),
+    check("two-sessions", "sessions of one process do not disturb each other", &[MATCH], SHORT, lifetime::two_sessions),
+    check("queries", "stats, peers, transport and threads answer in JSON", &[MATCH], SHORT, answers::queries),
+    check("unmatched", "an end point without a peer says why, in JSON", &[], SHORT, answers::unmatched),
+    check("unknown-question", "query refuses what it does not know", &[], SHORT, answers::unknown_question),
+    check(
+        "open-close",
+        "100 times open and close leave no descriptor, thread or memory behind",
+        &[],
+        LONG,
+        lifetime::open_close,
+    ),
+];

@@ -1,0 +1,122 @@
+//! How waits end.
+
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use crate::conformance::bench::{Bench, SECOND_NS, SOON_NS, now};
+use crate::conformance::end::Reader;
+use crate::conformance::{Checked, Verdict, pass};
+use crate::description::ReceiveMode;
+use crate::error::Code;
+use crate::hot::Wait;
+
+fn no_block(bench: &Bench) -> Option<Verdict> {
+    let declared = bench.driver.description().receives(ReceiveMode::Block);
+    (!declared).then(|| Verdict::NotApplicable("the driver does not declare receive mode block".into()))
+}
+
+/// Long enough to be blocked for sure, short enough for a suite.
+const SETTLE: Duration = Duration::from_millis(200);
+
+pub fn deadline(bench: &Bench) -> Checked {
+    if let Some(verdict) = no_block(bench) {
+        return Ok(verdict);
+    }
+    let (a, b) = (bench.end()?, bench.end()?);
+    let (_writer, reader) = bench.link(&a, &b, ReceiveMode::Block, 64)?;
+    let mut latest = 0;
+    for wait_ns in [0, SECOND_NS / 100, SECOND_NS / 5] {
+        let until = now() + wait_ns;
+        match reader.session.wait(&[reader.ep], until) {
+            Ok(Wait::TimedOut) => {}
+            Ok(other) => return Err(format!("a wait without samples ended with {other:?}")),
+            Err(code) => return Err(reader.session.error("wait", code).to_string()),
+        }
+        let late = now() - until;
+        if late < 0 {
+            return Err(format!("a wait of {} ms ended {} us early", wait_ns / 1_000_000, -late / 1000));
+        }
+        latest = latest.max(late);
+    }
+    if latest > SECOND_NS {
+        return Err(format!("a wait ended {} ms after its deadline", latest / 1_000_000));
+    }
+    pass(format!("at most {} us after the deadline", latest / 1000))
+}
+
+pub fn several(bench: &Bench) -> Checked {
+    if let Some(verdict) = no_block(bench) {
+        return Ok(verdict);
+    }
+    let (a, b) = (bench.end()?, bench.end()?);
+    let links = (0..3).map(|_| bench.link(&a, &b, ReceiveMode::Block, 64)).collect::<Result<Vec<_>, _>>()?;
+    let eps: Vec<_> = links.iter().map(|(_, reader)| reader.ep).collect();
+    for (i, (writer, reader)) in links.iter().enumerate().rev() {
+        writer.send_pattern(i as u64, 40)?;
+        match b.session.wait(&eps, now() + SOON_NS) {
+            Ok(Wait::Ready(bits)) if bits == 1 << i => {}
+            Ok(other) => return Err(format!("reader {i} of 3 has a sample, the wait ended with {other:?}")),
+            Err(code) => return Err(b.session.error("wait", code).to_string()),
+        }
+        reader.expect(i as u64, 40)?;
+    }
+    pass("3 readers")
+}
+
+/// Blocks on a reader in another thread, lets `end` happen, and gives how the wait ended and how long that took.
+fn blocked(
+    reader: &Reader,
+    what: &str,
+    end: impl FnOnce() -> Result<(), String>,
+) -> Result<(Result<Wait, Code>, i64), String> {
+    let (session, ep) = (reader.session.clone(), reader.ep);
+    let (tell, told) = channel();
+    // Not joined: in a driver that breaks the rule it ends with its own deadline.
+    std::thread::spawn(move || {
+        let _ = tell.send((session.wait(&[ep], now() + SOON_NS), now()));
+    });
+    if let Ok((ended, _)) = told.recv_timeout(SETTLE) {
+        return Err(format!("a wait without samples ended at once with {ended:?}"));
+    }
+    let begin = now();
+    end()?;
+    match told.recv_timeout(Duration::from_secs(2)) {
+        Ok((ended, at)) => Ok((ended, at - begin)),
+        Err(_) => Err(format!("the wait was still blocked 2 s after {what}")),
+    }
+}
+
+pub fn wake(bench: &Bench) -> Checked {
+    if let Some(verdict) = no_block(bench) {
+        return Ok(verdict);
+    }
+    let (a, b) = (bench.end()?, bench.end()?);
+    let (writer, reader) = bench.link(&a, &b, ReceiveMode::Block, 64)?;
+    let mut longest = 0;
+    for _ in 0..3 {
+        match blocked(&reader, "wake", || b.session.wake().map_err(|e| e.to_string()))? {
+            (Ok(Wait::Woken), took) => longest = longest.max(took),
+            (other, _) => return Err(format!("after wake the wait ended with {other:?}, not TB_WOKEN")),
+        }
+    }
+    writer.send_pattern(1, 10)?;
+    reader.expect(1, 10).map_err(|e| format!("after three wakes: {e}"))?;
+    let longest = longest as f64 / 1e6;
+    match longest > 1000.0 {
+        true => Err(format!("wake took {longest:.0} ms; the rule is 100 ms")),
+        false => pass(format!("at most {longest:.1} ms")),
+    }
+}
+
+pub fn destroy(bench: &Bench) -> Checked {
+    if let Some(verdict) = no_block(bench) {
+        return Ok(verdict);
+    }
+    let (a, b) = (bench.end()?, bench.end()?);
+    let (_writer, reader) = bench.link(&a, &b, ReceiveMode::Block, 64)?;
+    match blocked(&reader, "destroy", || b.session.destroy(reader.ep).map_err(|e| e.to_string()))? {
+        (Ok(Wait::Ready(_)), _) => Err("the wait reported a sample, but none was sent".into()),
+        (Ok(Wait::TimedOut), _) => Err("the wait reported its deadline, which was not over".into()),
+        (Ok(Wait::Woken) | Err(_), took) => pass(format!("ended after {:.1} ms", took as f64 / 1e6)),
+    }
+}

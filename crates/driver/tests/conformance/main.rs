@@ -1,0 +1,152 @@
+//! The conformance suite over every driver of the tree, linked and loaded; and over broken drivers, each of which must
+//! fail the check that is meant for it and no other.
+#![allow(missing_docs)]
+
+mod build;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use tailbound_driver::{Driver, LoadError, conformance, load};
+
+/// Runs one driver in this process; the parent reads the report.
+fn child(source: &str) -> ExitCode {
+    let driver = match source {
+        "linked:null" => Driver::linked("null", tailbound_driver_null::table()),
+        "linked:udp" => Driver::linked("udp", tailbound_driver_udp::table()),
+        path => load(Path::new(path)),
+    };
+    let report = conformance::run(&driver.expect(source), &mut |_| {});
+    for c in &report.checks {
+        println!("{}\t{:?}\t{}\t{} ms", c.name, c.outcome, c.detail, c.took_ms);
+    }
+    // A check that hangs has left a thread behind.
+    std::process::exit(0)
+}
+
+/// Name, outcome, detail of every check.
+type Lines = Vec<(String, String, String)>;
+
+fn suite(source: &str) -> Result<Lines, String> {
+    let me = std::env::current_exe().map_err(|e| e.to_string())?;
+    let out = Command::new(me).args(["--one", source]).output().map_err(|e| e.to_string())?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    if !out.status.success() {
+        return Err(format!("{}: {text}{}", out.status, String::from_utf8_lossy(&out.stderr)));
+    }
+    let field = |l: &str, i: usize| l.split('\t').nth(i).unwrap_or_default().to_owned();
+    Ok(text.lines().map(|l| (field(l, 0), field(l, 1), format!("{} ({})", field(l, 2), field(l, 3)))).collect())
+}
+
+/// Everything passes, or does not apply.
+fn conforms(source: &str, show: bool) -> Result<(), String> {
+    let lines = suite(source)?;
+    if show {
+        for (name, outcome, detail) in &lines {
+            println!("    {name:20} {outcome:14} {detail}");
+        }
+    }
+    let bad: Vec<_> = lines.iter().filter(|(_, o, _)| o == "Failed").map(|(n, _, d)| format!("{n}: {d}")).collect();
+    let expected = conformance::catalogue().count();
+    match (bad.is_empty(), lines.len() == expected) {
+        (true, true) => Ok(()),
+        (true, false) => Err(format!("{} of {expected} checks reported", lines.len())),
+        (false, _) => Err(bad.join("; ")),
+    }
+}
+
+fn fails_only(path: &Path, check: &str) -> Result<(), String> {
+    let lines = suite(&path.display().to_string())?;
+    let bad: Vec<_> = lines.iter().filter(|(_, o, _)| o == "Failed").map(|(n, _, d)| format!("{n}: {d}")).collect();
+    match bad.as_slice() {
+        [one] if one.starts_with(&format!("{check}: ")) => {
+            println!("    {one}");
+            Ok(())
+        }
+        _ => Err(format!("only {check} should fail; failed: {bad:?}")),
+    }
+}
+
+fn refused(path: &Path, expected: fn(&LoadError) -> bool) -> Result<(), String> {
+    match load(path) {
+        Err(e) if expected(&e) => {
+            println!("    {e}");
+            Ok(())
+        }
+        Err(e) => Err(format!("another error was expected: {e}")),
+        Ok(_) => Err("it was loaded".into()),
+    }
+}
+
+struct Tally {
+    filter: Option<String>,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Tally {
+    fn test(&mut self, name: &str, run: impl FnOnce() -> Result<(), String>) {
+        if self.filter.as_ref().is_some_and(|f| !name.contains(f.as_str())) {
+            return;
+        }
+        println!("test {name}");
+        match run() {
+            Ok(()) => println!("test {name} ... ok"),
+            Err(e) => {
+                println!("test {name} ... FAILED: {e}");
+                self.failed += 1;
+            }
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, source] = args.as_slice()
+        && flag == "--one"
+    {
+        return child(source);
+    }
+    if args.iter().any(|a| a == "--list") {
+        return ExitCode::SUCCESS;
+    }
+    let mut tally = Tally { filter: args.into_iter().find(|a| !a.starts_with('-')), failed: 0, skipped: 0 };
+    let dir = tempfile::tempdir().expect("temporary directory");
+    let so = |name: &str| build::cdylib(name).map(|p| p.display().to_string());
+    tally.test("linked_null", || conforms("linked:null", true));
+    tally.test("linked_udp", || conforms("linked:udp", true));
+    tally.test("loaded_null", || conforms(&so("null")?, false));
+    tally.test("loaded_udp", || conforms(&so("udp")?, false));
+    match build::compiler() {
+        Some(cc) => c_drivers(&mut tally, &cc, dir.path()),
+        None => {
+            println!("skipped: drivers in C: no C compiler (cc, or $CC)");
+            tally.skipped += 1;
+        }
+    }
+    println!("conformance: {} failed, {} skipped", tally.failed, tally.skipped);
+    if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn c_drivers(tally: &mut Tally, cc: &str, dir: &Path) {
+    let broken = |fault: &str| -> Result<PathBuf, String> {
+        let define = format!("-DBREAK_{}", fault.to_uppercase().replace('-', "_"));
+        build::c_driver(cc, "drivers/broken/broken.c", &[&define], &dir.join(format!("broken-{fault}.so")))
+    };
+    tally.test("skeleton", || {
+        let path = build::c_driver(cc, "drivers/skeleton/skeleton.c", &[], &dir.join("skeleton.so"))?;
+        conforms(&path.display().to_string(), true)
+    });
+    for (check, _) in conformance::catalogue() {
+        tally.test(&format!("broken_{check}"), || fails_only(&broken(check)?, check));
+    }
+    let loader: [(&str, fn(&LoadError) -> bool); 4] = [
+        ("abi-major", |e| matches!(e, LoadError::WrongAbi { found: 2, .. })),
+        ("size", |e| matches!(e, LoadError::TableTooShort { .. })),
+        ("pointer", |e| matches!(e, LoadError::FunctionMissing { function: "wake", .. })),
+        ("describe", |e| matches!(e, LoadError::Description { .. })),
+    ];
+    for (fault, expected) in loader {
+        tally.test(&format!("refused_{fault}"), || refused(&broken(fault)?, expected));
+    }
+}

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A Tailbound driver to start from: a network inside one process, in plain C.
+ *
+ *   cc -std=c11 -Wall -Wextra -O2 -shared -fPIC -pthread -I include -o libtailbound_driver_skeleton.so skeleton.c
+ *   tailbound driver check ./libtailbound_driver_skeleton.so
+ *
+ * Replace what is inside the functions by calls of your middleware. Each function says whether it is Required, or what to
+ * return when the middleware has no such thing. The rules of the seam are at the top of tailbound_driver.h; the ones that
+ * are broken most often:
+ *   - on_sample is called without any lock held: the callback may call send.
+ *   - destroy ends waits on the end point first, and no callback of it runs afterwards.
+ *   - Nothing prints. Text goes to tb_host.log or into last_error.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tailbound_driver.h"
+
+enum { MAX_PAYLOAD = 1 << 20, MAX_ENDPOINTS = 256, QUEUE = 16 };
+
+/* One queued sample. A place is in use from its arrival until release. */
+struct place {
+    int used;    /* holds a sample */
+    int taken;   /* the host has a view of it */
+    uint64_t order;
+    tb_view view;
+    uint8_t *data;
+};
+
+struct endpoint {
+    struct endpoint *next; /* in the network */
+    struct session *session;
+    int kind, mode, closed;
+    int busy;            /* calls and callbacks that are inside */
+    char *topic;
+    const char *reliability;
+    uint64_t max_len, tag, arrived, sent, received;
+    struct place place[QUEUE]; /* readers in mode block and spin */
+};
+
+struct session {
+    tb_host host;
+    long domain;
+    uint64_t wakes;                      /* how often wake was called ... */
+    uint64_t wakes_seen[MAX_ENDPOINTS];  /* ... and how often a wait on the reader said so */
+    uint32_t created;
+    struct endpoint *endpoint[MAX_ENDPOINTS]; /* by number - 1; kept until close, so that late calls find them closed */
+};
+
+/* One lock and one condition for everything: a skeleton is not fast. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct endpoint *network;
+static _Thread_local char error_text[256];
+
+static void init(void)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* deadlines of the ABI are on this clock */
+    pthread_cond_init(&changed, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+static int fail(int code, const char *text, const char *about)
+{
+    snprintf(error_text, sizeof error_text, "%s: %s", about, text);
+    return code;
+}
+
+/* Waits for a change; nonzero when the deadline is over. */
+static int wait_change(int64_t deadline_ns)
+{
+    if (deadline_ns == TB_FOREVER)
+        return pthread_cond_wait(&changed, &lock);
+    if (deadline_ns < 0)
+        deadline_ns = 0;
+    struct timespec at = { .tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000 };
+    return pthread_cond_timedwait(&changed, &lock, &at) == ETIMEDOUT;
+}
+
+/* The end point of a number, or NULL. */
+static struct endpoint *find(struct session *s, uint32_t ep)
+{
+    struct endpoint *e = ep >= 1 && ep <= MAX_ENDPOINTS ? s->endpoint[ep - 1] : NULL;
+    return e && !e->closed ? e : NULL;
+}
+
+static int same_topic(const struct endpoint *a, const struct endpoint *b)
+{
+    return !a->closed && !b->closed && a->kind != b->kind && a->session->domain == b->session->domain &&
+           strcmp(a->topic, b->topic) == 0;
+}
+
+static uint32_t peers_of(const struct endpoint *e)
+{
+    uint32_t n = 0;
+    for (const struct endpoint *other = network; other; other = other->next)
+        n += same_topic(e, other);
+    return n;
+}
+
+/* Required. JSON that says what the driver is and can do. Tailbound checks options and QoS by it before anything runs. */
+static const char *describe(void)
+{
+    return "{\"name\":\"skeleton\",\"versions\":{\"driver\":\"0.1.0\"},\"capabilities\":[],"
+           "\"limits\":{\"max_payload_bytes\":1048576},"
+           "\"options\":[{\"key\":\"domain\",\"type\":\"integer\",\"default\":\"77\","
+           "\"help\":\"Sessions of one number reach each other.\"}],"
+           "\"qos\":[{\"policy\":\"reliability\",\"values\":[\"reliable\",\"best-effort\"]}],"
+           "\"receive_modes\":[\"listener\",\"block\",\"spin\"],\"packages\":[],\"roles\":[]}";
+}
+
+/* Required. Opens one participant. Refuse every key that describe() does not list, and name it. */
+static int open_session(const tb_kv *kv, size_t n, const tb_host *host, void **session)
+{
+    pthread_once(&once, init);
+    if (!host || !session || host->size < sizeof(tb_host))
+        return fail(TB_EINVAL, "null, or too short for this ABI", "host");
+    long domain = 77;
+    for (size_t i = 0; i < n; i++) {
+        char *end = NULL;
+        if (strcmp(kv[i].key, "domain") != 0)
+            return fail(TB_EINVAL, "the skeleton has no such option", kv[i].key);
+        domain = strtol(kv[i].value, &end, 10);
+        if (end == kv[i].value || *end)
+            return fail(TB_EINVAL, "not a number", kv[i].key);
+    }
+    struct session *s = calloc(1, sizeof *s);
+    if (!s)
+        return fail(TB_ENOMEM, "out of memory", "open");
+    s->host = *host;
+    s->domain = domain;
+    *session = s;
+    return TB_OK;
+}
+
+static void forget(struct endpoint *e)
+{
+    for (int i = 0; i < QUEUE; i++)
+        free(e->place[i].data);
+    free(e->topic);
+    free(e);
+}
+
+/* Required. Creates a writer or reader. Allocate here what the hot path needs. */
+static int create(void *session, int kind, int mode, const char *topic, uint64_t max_len, const tb_kv *qos, size_t n,
+                  uint64_t tag, uint32_t *ep)
+{
+    struct session *s = session;
+    const char *reliability = "reliable";
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(qos[i].key, "reliability") != 0)
+            return fail(TB_EQOS, "the skeleton has no such policy", qos[i].key);
+        if (strcmp(qos[i].value, "reliable") != 0 && strcmp(qos[i].value, "best-effort") != 0)
+            return fail(TB_EQOS, "neither reliable nor best-effort", qos[i].key);
+        reliability = strcmp(qos[i].value, "reliable") == 0 ? "reliable" : "best-effort";
+    }
+    if (max_len > MAX_PAYLOAD)
+        return fail(TB_ETOOBIG, "above the limit of the driver", "max_len");
+    struct endpoint *e = calloc(1, sizeof *e);
+    if (!e || !(e->topic = strdup(topic))) {
+        free(e);
+        return fail(TB_ENOMEM, "out of memory", "create");
+    }
+    *e = (struct endpoint){ .session = s, .kind = kind, .mode = mode, .topic = e->topic, .reliability = reliability,
+                            .max_len = max_len, .tag = tag };
+    for (int i = 0; kind == TB_READER && mode != TB_LISTENER && i < QUEUE; i++)
+        if (!(e->place[i].data = calloc(1, max_len + 1))) {
+            forget(e);
+            return fail(TB_ENOMEM, "out of memory", "create");
+        }
+    pthread_mutex_lock(&lock);
+    if (s->created == MAX_ENDPOINTS) {
+        pthread_mutex_unlock(&lock);
+        forget(e);
+        return fail(TB_ENOMEM, "too many end points", "create");
+    }
+    s->wakes_seen[s->created] = s->wakes;
+    s->endpoint[s->created] = e;
+    *ep = ++s->created; /* never used again, not even after destroy */
+    e->next = network;
+    network = e;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return TB_OK;
+}
+
+/* Required. Blocks until the end point has enough matched peers. A driver that can tell also calls tb_host.on_match. */
+static int wait_matched(void *session, uint32_t ep, uint32_t peers, int64_t deadline_ns)
+{
+    int code = TB_OK, over = 0;
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        struct endpoint *e = find(session, ep);
+        if (!e)
+            code = fail(TB_ECLOSED, "no such end point", "wait_matched");
+        else if (peers_of(e) < peers && over)
+            code = fail(TB_ETIMEDOUT, "too few peers in this process", e->topic);
+        else if (peers_of(e) < peers) {
+            over = wait_change(deadline_ns);
+            continue;
+        }
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* Puts a sample into a reader's queue; zero when it is full. */
+static int enqueue(struct endpoint *r, const tb_view *view)
+{
+    for (int i = 0; i < QUEUE; i++) {
+        struct place *p = &r->place[i];
+        if (p->used)
+            continue;
+        p->used = 1;
+        p->taken = 0;
+        p->order = r->arrived++;
+        p->view = *view;
+        p->view.data = p->data;
+        p->view.loan = (uint64_t)i + 1;
+        if (view->len)
+            memcpy(p->data, view->data, view->len);
+        r->received++;
+        return 1;
+    }
+    return 0;
+}
+
+/* Required. Hot: no allocation, no log. Never blocks for ever: TB_EWOULDBLOCK is an answer. */
+static int send_sample(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
+{
+    struct endpoint *listener[MAX_ENDPOINTS];
+    int listeners = 0, code = TB_OK;
+    if (opt && opt->txtime_ns)
+        return fail(TB_EUNSUPPORTED, "no launch time", "send");
+    pthread_mutex_lock(&lock);
+    struct endpoint *w = find(session, ep);
+    if (!w || len > w->max_len) {
+        pthread_mutex_unlock(&lock);
+        return w ? fail(TB_ETOOBIG, "payload above max_len", w->topic) : fail(TB_ECLOSED, "no such end point", "send");
+    }
+    tb_view view = { .size = sizeof view, .seq = seq, .data = data, .len = len, .writer = w->tag };
+    for (struct endpoint *r = network; r; r = r->next) {
+        if (r->kind != TB_READER || !same_topic(w, r) || len > r->max_len)
+            continue;
+        if (r->mode != TB_LISTENER && !enqueue(r, &view))
+            code = fail(TB_EWOULDBLOCK, "the queue of a reader is full", r->topic);
+        if (r->mode == TB_LISTENER && listeners < MAX_ENDPOINTS) {
+            r->busy++; /* destroy waits for the callback */
+            listener[listeners++] = r;
+        }
+    }
+    w->sent++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    for (int i = 0; i < listeners; i++)
+        listener[i]->session->host.on_sample(listener[i]->session->host.ctx, listener[i]->tag, &view);
+    if (listeners) {
+        pthread_mutex_lock(&lock);
+        for (int i = 0; i < listeners; i++) {
+            listener[i]->received++;
+            listener[i]->busy--;
+        }
+        pthread_cond_broadcast(&changed);
+        pthread_mutex_unlock(&lock);
+    }
+    return code;
+}
+
+/* The oldest sample that is not taken yet, or NULL. */
+static struct place *oldest(struct endpoint *r)
+{
+    struct place *found = NULL;
+    for (int i = 0; i < QUEUE; i++) {
+        struct place *p = &r->place[i];
+        if (p->used && !p->taken && (!found || p->order < found->order))
+            found = p;
+    }
+    return found;
+}
+
+/* Required for mode block (else TB_EUNSUPPORTED). A reader that is destroyed ends the wait with TB_ECLOSED. */
+static int wait_samples(void *session, const uint32_t *ep, size_t n, int64_t deadline_ns, uint64_t *ready)
+{
+    struct session *s = session;
+    int over = 0, code = TB_OK;
+    *ready = 0;
+    if (n == 0 || n > 64)
+        return fail(TB_EINVAL, "takes 1 to 64 readers", "wait");
+    pthread_mutex_lock(&lock);
+    for (;;) {
+        int woken = 0;
+        for (size_t i = 0; i < n && code == TB_OK; i++) {
+            struct endpoint *r = find(s, ep[i]);
+            if (!r)
+                code = fail(TB_ECLOSED, "no such end point", "wait");
+            else if (r->kind != TB_READER || r->mode == TB_LISTENER)
+                code = fail(TB_EINVAL, "not a reader that can be waited for", r->topic);
+            else {
+                *ready |= (uint64_t)(oldest(r) != NULL) << i;
+                woken |= s->wakes_seen[ep[i] - 1] != s->wakes;
+                s->wakes_seen[ep[i] - 1] = s->wakes;
+            }
+        }
+        if (code == TB_OK && !*ready && woken)
+            code = TB_WOKEN;
+        else if (code == TB_OK && !*ready && over)
+            code = TB_ETIMEDOUT;
+        else if (code == TB_OK && !*ready) {
+            over = wait_change(deadline_ns);
+            continue;
+        }
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    return code;
+}
+
+/* Required for modes block and spin (else TB_EUNSUPPORTED). Never blocks; nothing there is TB_OK with n = 0. */
+static int take(void *session, uint32_t ep, tb_view *out, uint32_t cap, uint32_t *n)
+{
+    struct place *p;
+    *n = 0;
+    pthread_mutex_lock(&lock);
+    struct endpoint *r = find(session, ep);
+    while (r && *n < cap && (p = oldest(r))) {
+        p->taken = 1;
+        out[(*n)++] = p->view;
+    }
+    pthread_mutex_unlock(&lock);
+    return r ? TB_OK : fail(TB_ECLOSED, "no such end point", "take");
+}
+
+/* Required with take. Until then what a view points to stays as it is. */
+static int release(void *session, uint32_t ep, tb_view *views, uint32_t n)
+{
+    pthread_mutex_lock(&lock);
+    struct endpoint *r = find(session, ep);
+    for (uint32_t i = 0; r && i < n; i++)
+        if (views[i].loan >= 1 && views[i].loan <= QUEUE)
+            r->place[views[i].loan - 1].used = 0;
+    pthread_mutex_unlock(&lock);
+    return r ? TB_OK : fail(TB_ECLOSED, "no such end point", "release");
+}
+
+/* Required. From any thread; a wait that begins after it must return as well, or the host may sleep for ever. */
+static int wake(void *session)
+{
+    pthread_mutex_lock(&lock);
+    ((struct session *)session)->wakes++;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    return TB_OK;
+}
+
+/* Optional, with the capability batch; else TB_OK: nothing waits. */
+static int flush(void *session, uint32_t ep, int64_t deadline_ns)
+{
+    (void)session, (void)ep, (void)deadline_ns;
+    return TB_OK;
+}
+
+/* Optional, for reliable writers; else TB_OK: there is nothing to wait for. */
+static int wait_acked(void *session, uint32_t ep, int64_t deadline_ns)
+{
+    (void)session, (void)ep, (void)deadline_ns;
+    return TB_OK;
+}
+
+/* Required: qos (what is in effect, not what was asked), unmatched. The rest may be {} or []. Unknown: TB_EUNSUPPORTED. */
+static int query(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx)
+{
+    char json[512];
+    pthread_mutex_lock(&lock);
+    struct endpoint *e = find(session, ep);
+    int matched = e ? (int)peers_of(e) : 0, code = TB_OK;
+    if (ep != 0 && !e)
+        code = fail(TB_ECLOSED, "no such end point", "query");
+    else if (strcmp(what, "qos") == 0)
+        snprintf(json, sizeof json, "{\"reliability\":\"%s\"}", e ? e->reliability : "reliable");
+    else if (strcmp(what, "stats") == 0)
+        snprintf(json, sizeof json, "{\"sent\":%llu,\"received\":%llu}", e ? (unsigned long long)e->sent : 0,
+                 e ? (unsigned long long)e->received : 0);
+    else if (strcmp(what, "peers") == 0)
+        snprintf(json, sizeof json, "{\"matched\":%d}", matched);
+    else if (strcmp(what, "unmatched") == 0)
+        snprintf(json, sizeof json, matched ? "[]" : "[{\"reason\":\"nothing seen\"}]");
+    else if (strcmp(what, "transport") == 0)
+        snprintf(json, sizeof json, "{\"kind\":\"in-process\"}");
+    else if (strcmp(what, "threads") == 0)
+        snprintf(json, sizeof json, "[]");
+    else
+        code = fail(TB_EUNSUPPORTED, "the skeleton does not know it", what);
+    pthread_mutex_unlock(&lock);
+    if (code == TB_OK)
+        sink(ctx, json, strlen(json));
+    return code;
+}
+
+/* Closes an end point and waits until no callback is inside. The lock is held. */
+static void shut(struct endpoint *e)
+{
+    e->closed = 1;
+    pthread_cond_broadcast(&changed);
+    while (e->busy)
+        wait_change(TB_FOREVER);
+    for (struct endpoint **at = &network; *at; at = &(*at)->next)
+        if (*at == e) {
+            *at = e->next;
+            break;
+        }
+}
+
+/* Required. A number that was destroyed stays unknown: TB_ECLOSED. */
+static int destroy(void *session, uint32_t ep)
+{
+    pthread_mutex_lock(&lock);
+    struct endpoint *e = find(session, ep);
+    if (e)
+        shut(e);
+    pthread_mutex_unlock(&lock);
+    return e ? TB_OK : fail(TB_ECLOSED, "no such end point", "destroy");
+}
+
+/* Required. Called once, when no other call is inside; ends all that is left. */
+static void close_session(void *session)
+{
+    struct session *s = session;
+    pthread_mutex_lock(&lock);
+    for (uint32_t i = 0; i < s->created; i++)
+        if (!s->endpoint[i]->closed)
+            shut(s->endpoint[i]);
+    pthread_mutex_unlock(&lock);
+    for (uint32_t i = 0; i < s->created; i++)
+        forget(s->endpoint[i]);
+    free(s);
+}
+
+/* Required. Text of the last error of the calling thread. */
+static const char *last_error(void)
+{
+    return error_text;
+}
+
+static const tb_driver table = {
+    .abi_major = TB_ABI_MAJOR,
+    .abi_minor = TB_ABI_MINOR,
+    .size = sizeof(tb_driver),
+    .describe = describe,
+    .open = open_session,
+    .create = create,
+    .wait_matched = wait_matched,
+    .send = send_sample,
+    .wait = wait_samples,
+    .take = take,
+    .release = release,
+    .wake = wake,
+    .flush = flush,
+    .wait_acked = wait_acked,
+    .query = query,
+    .destroy = destroy,
+    .close = close_session,
+    .last_error = last_error,
+    /* Optional, with the capability loan: .loan and .commit. */
+};
+
+#ifndef SKELETON_WITHOUT_ENTRY
+const tb_driver *tailbound_driver_v1(void)
+{
+    return &table;
+}
+#endif
