@@ -17,4 +17,4 @@ pub mod measure;
 mod pipe;
 mod store;
 
-pub use controller::{Progress, RunError, RunOptions, dry_run, run};
+pub use controller::{Progress, ProgressEvent, RunError, RunOptions, dry_run, run};

@@ -47,6 +47,11 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
     Ok(())
 }
 
+/// Why a driver cannot run a trial; `None` = it can, or the driver cannot be had, which is another error.
+pub fn driver_limit(spec: &TrialSpec, drivers: DriverSource) -> Option<String> {
+    drivers(&spec.driver.name).ok().and_then(|driver| impossible(spec, driver.description()))
+}
+
 fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Option<String> {
     let Measure::PingPong(p) = &spec.measure;
     let limit = driver.limits.max_payload_bytes;

@@ -14,6 +14,6 @@ mod trial;
 
 pub use dry_run::dry_run;
 pub use error::RunError;
-pub use fit::{check_drivers, not_fit};
+pub use fit::{check_drivers, driver_limit, not_fit};
 pub use progress::{Progress, ProgressEvent};
 pub use run::{Finished, RunOptions, run};

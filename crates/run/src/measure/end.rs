@@ -219,7 +219,7 @@ fn open_end<S: Sink>(
     let Measure::PingPong(p) = &order.spec.measure;
     let opened_ns = host::monotonic_ns();
     let door: Arc<Door<S>> = Arc::default();
-    let session = Session::open(driver, &prepare::open_options(order, end), door.clone()).map_err(|e| {
+    let session = Session::open(driver, &prepare::open_options(order, end, driver), door.clone()).map_err(|e| {
         let mut failed = prepare::open_failed(e);
         let log = door.log_text();
         if !log.is_empty() {

@@ -82,7 +82,7 @@ fn serve(
         return trial(connection, order, &memories, &driver, Machine, ready);
     }
     // The clock's type decides the loops' type, so it is asked for before the sessions that use it are opened.
-    let kv: Kv = prepare::open_options(order, &order.ends[0]);
+    let kv: Kv = prepare::open_options(order, &order.ends[0], &driver);
     let session = Session::open(&driver, &kv, Arc::new(Silent)).map_err(prepare::open_failed)?;
     let session: &'static Session = Box::leak(Box::new(session));
     let clock =

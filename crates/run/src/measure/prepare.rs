@@ -79,12 +79,20 @@ pub(crate) fn mode(mode: ReceiveMode) -> tailbound_driver::ReceiveMode {
 }
 
 /// Options for the driver's `open`: the path's, the study's, its configuration file.
-pub(super) fn open_options(order: &Order, end: &EndOrder) -> Kv {
-    let mut kv: Kv = end.options.iter().cloned().collect();
+///
+/// The lab offers interface, address, peers and multicast to every driver; each is given those that it knows.
+pub(super) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv {
+    let knows = |key: &str| driver.description().option(key).is_some();
+    let takes = |(key, value): &&(String, String)| {
+        driver.description().option(key).is_some_and(|o| o.values.is_empty() || o.values.contains(value))
+    };
+    let mut kv: Kv = end.options.iter().filter(takes).cloned().collect();
     for (key, value) in &order.spec.driver.options {
         kv.set(key.as_str(), value.as_str());
     }
-    kv.set("domain", order.spec.domain.to_string());
+    if knows("domain") {
+        kv.set("domain", order.spec.domain.to_string());
+    }
     if let Some(config) = &order.spec.driver.config {
         kv.set("config", config.text.as_str());
     }
