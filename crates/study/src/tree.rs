@@ -77,12 +77,21 @@ impl Node {
     }
 }
 
+/// Deepest nesting; the format itself needs six levels. The reader recurses, so this bounds the stack.
+const MAX_DEPTH: usize = 24;
+/// Most values, keys and lists, those that come from aliases included.
+const MAX_NODES: usize = 50_000;
+
 /// Parses one YAML document; places refer to `source`.
 pub(crate) fn parse(text: &str, source: u16) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
         non_finite_float_policy: NonFiniteFloatPolicy::AsString,
+        budget: serde_saphyr::budget! {
+            max_depth: MAX_DEPTH,
+            max_nodes: MAX_NODES,
+        },
     };
     match serde_saphyr::from_str_with_options::<Spanned<Raw>>(text, options) {
         Ok(raw) => Ok(convert(raw, text, source)),
@@ -103,6 +112,9 @@ fn syntax_fault(error: &serde_saphyr::Error, text: &str, source: u16) -> Fault {
     }
     if reason.starts_with("expected string scalar") {
         return Fault::new(at, "a key must be a word").help("write `key: value`");
+    }
+    if reason.contains("budget breached") || reason.contains("recursion limit") {
+        return Fault::new(at, "nested too deeply, or too many values, for a study");
     }
     let fault = Fault::new(at, format!("not valid YAML: {reason}"));
     match reason {

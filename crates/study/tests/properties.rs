@@ -164,3 +164,18 @@ fn order_for_a_seed_is_pinned() {
     let shown: Vec<String> = plan.trials.iter().map(|t| format!("{}/{}/{}", t.block, t.repeat, t.condition)).collect();
     insta::assert_snapshot!(shown.join(" "));
 }
+
+#[test]
+fn hostile_texts_end_in_an_error() {
+    let bomb: String = ('b'..'n').fold("a: &a [1, 1]\n".into(), |text, c| {
+        let before = char::from(c as u8 - 1);
+        format!("{text}{c}: &{c} [*{before}, *{before}, *{before}, *{before}, *{before}, *{before}, *{before}]\n")
+    });
+    for text in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000), "a:\n ".repeat(50), bomb] {
+        let error = load(&text, &[]).unwrap_err();
+        assert!(error.line >= 1 && error.column >= 1, "{error}");
+    }
+    let many: Vec<String> = (0..10_001).map(|n| format!("{n} B")).collect();
+    let text = format!("measure: ping-pong\ndriver: udp\nfactors: {{ payload: [{}] }}\n", many.join(", "));
+    assert!(load(&text, &[]).unwrap_err().reason.contains("more than 10000 conditions"));
+}
