@@ -8,7 +8,8 @@ use crate::userns;
 use tailbound_model::{PathSpec, PlaceSpec};
 
 impl LabSpec {
-    /// What the machine or the study lacks for this lab; empty = it can be built. Reads only; blocks for some milliseconds.
+    /// What the machine or the study lacks for this lab; empty = it can be built. Reads only; blocks for some
+    /// milliseconds.
     pub fn check(&self) -> Vec<Lack> {
         let mut lacks: Vec<Lack> = (0..2).filter_map(|end| self.place_fits(end)).collect();
         lacks.dedup_by(|a, b| a.mend == b.mend);

@@ -112,7 +112,7 @@ fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Res
             format!("`ip link set {name} up`"),
         ));
     }
-    if !interface.operational {
+    if !interface.has_link() {
         let mend = "plug the cable in, or start what holds the other side (a tap needs its program)";
         return Err(Lack::new(format!("interface {name} in {here} is up but has no carrier ({end})"), mend));
     }

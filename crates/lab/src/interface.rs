@@ -4,7 +4,9 @@ use crate::netlink::converse;
 use crate::netns::{NetNs, Task};
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::address::AddressAttribute;
-use rtnetlink::packet_route::link::{LinkAttribute, LinkFlags, LinkMessage, State};
+use rtnetlink::packet_route::link::{
+    BridgeStpState, InfoBridge, InfoData, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State,
+};
 use rtnetlink::{Error, Handle};
 use std::io;
 use std::net::IpAddr;
@@ -20,8 +22,12 @@ pub struct Interface {
     pub mtu: u32,
     /// Set up by an administrator (`ip link set up`).
     pub enabled: bool,
-    /// Operational state is `up`, or the device does not report one.
+    /// Operational state is `up`. Loopback, tun and dummy devices never report one; others report it with a delay.
     pub operational: bool,
+    /// The device reports no operational state, or not yet.
+    pub unreported: bool,
+    /// The lower layer is there (IFF_LOWER_UP); true at once, while `operational` may follow up to a second later.
+    pub carrier: bool,
     /// Carries multicast.
     pub multicast: bool,
     /// Transmit queues.
@@ -30,14 +36,47 @@ pub struct Interface {
     pub rx_queues: Option<u32>,
     /// Index of the bridge or bond it belongs to.
     pub controller: Option<u32>,
+    /// For a bridge: how it forwards.
+    pub bridge: Option<BridgeState>,
     /// Addresses with their prefix lengths, in the kernel's order.
     pub addresses: Vec<(IpAddr, u8)>,
 }
 
+/// Settings of a bridge that decide when and where it forwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BridgeState {
+    /// Spanning tree protocol is on.
+    pub spanning_tree: bool,
+    /// Multicast goes only where somebody asked for it.
+    pub multicast_snooping: bool,
+    /// Time before a new port forwards, in hundredths of a second.
+    pub forward_delay: u32,
+}
+
+impl BridgeState {
+    fn from_data(data: &[InfoBridge]) -> BridgeState {
+        let mut state = BridgeState::default();
+        for item in data {
+            match item {
+                InfoBridge::StpState(stp) => state.spanning_tree = *stp != BridgeStpState::Disabled,
+                InfoBridge::MulticastSnooping(on) => state.multicast_snooping = *on,
+                InfoBridge::ForwardDelay(delay) => state.forward_delay = *delay,
+                _ => {}
+            }
+        }
+        state
+    }
+}
+
 impl Interface {
-    /// Can carry datagrams now.
+    /// Can carry datagrams, as far as the device tells.
     pub fn up(&self) -> bool {
-        self.enabled && self.operational
+        self.enabled && self.has_link()
+    }
+
+    /// Something is on the other side, as far as the device tells.
+    pub fn has_link(&self) -> bool {
+        self.operational || (self.unreported && self.carrier)
     }
 
     /// IPv4 addresses, in the kernel's order.
@@ -55,11 +94,14 @@ impl Interface {
             name: String::new(),
             mtu: 0,
             enabled: flags.contains(LinkFlags::Up),
-            operational: true,
+            operational: false,
+            unreported: true,
+            carrier: flags.contains(LinkFlags::LowerUp),
             multicast: flags.contains(LinkFlags::Multicast),
             tx_queues: None,
             rx_queues: None,
             controller: None,
+            bridge: None,
             addresses: Vec::new(),
         };
         for attribute in &message.attributes {
@@ -67,12 +109,18 @@ impl Interface {
                 LinkAttribute::IfName(name) => interface.name.clone_from(name),
                 LinkAttribute::Mtu(mtu) => interface.mtu = *mtu,
                 LinkAttribute::OperState(state) => {
-                    // A device that does not report a state (loopback, tun) is usable as far as anybody knows.
-                    interface.operational = matches!(state, State::Up | State::Unknown);
+                    interface.operational = *state == State::Up;
+                    interface.unreported = *state == State::Unknown;
                 }
                 LinkAttribute::NumTxQueues(n) => interface.tx_queues = Some(*n),
                 LinkAttribute::NumRxQueues(n) => interface.rx_queues = Some(*n),
                 LinkAttribute::Controller(index) => interface.controller = Some(*index),
+                LinkAttribute::LinkInfo(infos) => {
+                    interface.bridge = infos.iter().find_map(|info| match info {
+                        LinkInfo::Data(InfoData::Bridge(data)) => Some(BridgeState::from_data(data)),
+                        _ => None,
+                    });
+                }
                 _ => {}
             }
         }
@@ -87,7 +135,6 @@ pub(crate) fn read_interfaces(netns: &NetNs) -> io::Result<Task<io::Result<Vec<I
 
 /// All interfaces of the calling thread's network namespace; blocks.
 ///
-/// # Errors
 /// Netlink is not available.
 pub fn interfaces_here() -> io::Result<Vec<Interface>> {
     interfaces_of(&NetNs::own()?)

@@ -12,6 +12,7 @@ use crate::step::{Layout, Room, Step, prefix};
 use crate::verify::{settled, verify};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
+use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -34,7 +35,6 @@ pub struct Lab {
 impl Lab {
     /// Builds the lab and reads back that it is as asked. On any error everything done so far is undone.
     ///
-    /// # Errors
     /// What [`LabSpec::check`] finds, the step that failed, or the difference that was read back.
     pub async fn up(spec: &LabSpec, run_id: &str, journal: &Journal) -> Result<Lab, LabError> {
         let lacks = spec.check();
@@ -77,17 +77,16 @@ impl Lab {
         let mut command = Command::new(program);
         let netns = self.ends[end].netns.clone();
         if !netns.is_own() {
-            // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and allocates
-            // nothing.
+            // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and
+            // allocates nothing.
             unsafe { command.pre_exec(move || netns.enter()) };
         }
         command
     }
 
     /// The path check: sends plain datagrams both ways and reads the facts of both interfaces. Takes some milliseconds
-    /// when everything passes, at most about three seconds when nothing does.
+    /// when everything passes, at most about five seconds when nothing does.
     ///
-    /// # Errors
     /// No socket could be opened, or an interface not be read. A path that passes nothing is not an error but facts.
     pub async fn probe(&self) -> Result<PathFacts, LabError> {
         probe::probe(&self.ends).await
@@ -101,7 +100,6 @@ impl Lab {
 
     /// Takes the lab down. The processes inside must have been ended before.
     ///
-    /// # Errors
     /// A process still holds a namespace (its journal entry stays), or the journal cannot be written.
     pub async fn down(self, journal: &Journal) -> Result<(), LabError> {
         let Lab { ends, rooms, entries } = self;
@@ -150,22 +148,20 @@ async fn make(
     if rooms.get(Room::Bridge).is_ok() {
         verify(Room::Bridge, &settled(Room::Bridge, rooms, steps).await?, steps)?;
     }
-    let mut sides = Vec::new();
-    for end in 0..2 {
-        let room = Room::of_end(end);
-        let found = settled(room, rooms, steps).await?;
-        verify(room, &found, steps)?;
-        let netns = rooms.get(room).map_err(|e| LabError::read("opening the namespace", ENDS[end], e))?.clone();
-        let addresses = [end, 1 - end].map(|end| address_of(end, steps));
-        let [Some((name, own)), Some((_, peer))] = addresses else { continue };
-        if let Some(interface) = found.iter().find(|i| i.name == name) {
-            let net = EndNet::new(name, own, peer, interface.mtu, interface.multicast);
-            sides.push(Side { netns, net });
-        }
-    }
-    let incomplete =
-        || LabError::read("reading the interfaces back", "the lab", std::io::Error::other("an end has no address"));
-    sides.try_into().map_err(|_| incomplete())
+    Ok([side(0, steps, rooms).await?, side(1, steps, rooms).await?])
+}
+
+/// Verifies one end and says what it needs to know.
+async fn side(end: usize, steps: &[Step], rooms: &Rooms) -> Result<Side, LabError> {
+    let room = Room::of_end(end);
+    let found = settled(room, rooms, steps).await?;
+    verify(room, &found, steps)?;
+    let incomplete = || LabError::read("reading the interfaces back", ENDS[end], io::Error::other("it has no address"));
+    let (name, own) = address_of(end, steps).ok_or_else(incomplete)?;
+    let (_, peer) = address_of(1 - end, steps).ok_or_else(incomplete)?;
+    let interface = found.iter().find(|i| i.name == name).ok_or_else(incomplete)?;
+    let netns = rooms.get(room).map_err(|e| LabError::read("entering the namespace", ENDS[end], e))?.clone();
+    Ok(Side { netns, net: EndNet::new(name, own, peer, interface.mtu, interface.multicast) })
 }
 
 /// Interface and address that the steps give an end.

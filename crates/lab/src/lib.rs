@@ -1,15 +1,15 @@
 //! Labs: the places of a trial, the path that joins them, and the check that the path carries datagrams.
 //!
-//! In: a [`LabSpec`] (path and places, from the plan) and the journal. Out: for each end its interface, address and driver
-//! options ([`EndNet`]), commands that start inside the end's network namespace, [`PathFacts`] and counters. It knows
-//! nothing of drivers, agents, samples or records.
+//! In: a [`LabSpec`] (path and places, from the plan) and the journal. Out: for each end its interface, address and
+//! driver options ([`EndNet`]), commands that start inside the end's network namespace, [`PathFacts`] and counters. It
+//! knows nothing of drivers, agents, samples or records.
 //!
 //! Everything that is made lies in network namespaces without a name, held open only by descriptors of this process and
 //! by the processes started inside: the namespace of the controller is never touched, and the kernel removes all of it
 //! once those processes are gone, also after SIGKILL. What the user has set up (`existing`) is read and never changed.
 //!
-//! Five verbs: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`], [`Lab::down`];
-//! [`LabSpec::describe`] prints the very steps that `up` takes.
+//! Five verbs: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`],
+//! [`Lab::down`]; [`LabSpec::describe`] prints the very steps that `up` takes.
 //!
 //! [`PathFacts`]: tailbound_model::PathFacts
 
@@ -32,7 +32,7 @@ mod verify;
 
 pub use end::EndNet;
 pub use error::{LabError, Lack};
-pub use interface::{Interface, interfaces_here};
+pub use interface::{BridgeState, Interface, interfaces_here};
 pub use lab::Lab;
 pub use spec::LabSpec;
 pub use userns::Privilege;

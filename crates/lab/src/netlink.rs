@@ -1,7 +1,7 @@
 //! One netlink conversation inside a network namespace.
 //!
-//! A netlink socket belongs to the namespace in which it was created, so each conversation opens its own, on a thread that
-//! has entered the namespace.
+//! A netlink socket belongs to the namespace in which it was created, so each conversation opens its own, on a thread
+//! that has entered the namespace.
 
 use crate::netns::{NetNs, Task, run_in};
 use rtnetlink::{Error, Handle, new_connection};

@@ -1,7 +1,7 @@
 //! Network namespaces: making one, opening one, running a closure inside one.
 //!
-//! A namespace is entered by a thread of its own that ends with its job: setns(2) and unshare(2) move the calling thread,
-//! and the controller's threads must stay where they are.
+//! A namespace is entered by a thread of its own that ends with its job: setns(2) and unshare(2) move the calling
+//! thread, and the controller's threads must stay where they are.
 
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
@@ -35,7 +35,6 @@ impl NetNs {
 
     /// Makes a namespace without a name; it lives as long as a descriptor or a process holds it.
     ///
-    /// # Errors
     /// EPERM without CAP_SYS_ADMIN, ENOSPC when the limit `user.max_net_namespaces` is reached.
     pub fn make() -> io::Result<NetNs> {
         let job = || {
@@ -49,7 +48,6 @@ impl NetNs {
 
     /// Opens a namespace that exists: a name of `ip netns`, or a path when it holds a slash.
     ///
-    /// # Errors
     /// Not found, not readable, or not a network namespace.
     pub fn open(name: &str) -> io::Result<NetNs> {
         let file = File::open(path_of(name))?;
@@ -100,7 +98,8 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Processes whose main thread lies in the namespace with this inode: id and name. Those that may not be read are left out.
+/// Processes whose main thread lies in the namespace with this inode: id and name. Those that may not be read are left
+/// out.
 pub fn processes_in(inode: u64) -> Vec<(i32, String)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let found = entries.filter_map(|entry| {
@@ -131,7 +130,6 @@ pub struct Task<T> {
 impl<T> Task<T> {
     /// Blocks until the job has ended. A panic of the job continues here.
     ///
-    /// # Errors
     /// The namespace could not be entered; the job did not run.
     pub fn join(self) -> io::Result<T> {
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
@@ -147,7 +145,6 @@ impl<T> Task<T> {
 
 /// Runs `job` inside the namespace.
 ///
-/// # Errors
 /// No thread could be started.
 pub fn run_in<T, F>(netns: &NetNs, job: F) -> io::Result<Task<T>>
 where

@@ -1,6 +1,6 @@
 //! What a lab is asked to be.
 
-use crate::step::{Layout, Step};
+use crate::step::{Layout, Shape, Step};
 use tailbound_model::{ExistingEnd, PathSpec, PlaceSpec, TrialSpec};
 
 /// The path and the places of a trial. Trials with an equal spec share one lab.
@@ -29,8 +29,19 @@ impl LabSpec {
         matches!(self.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. })
     }
 
-    /// What `up` would do, one line each: the step as a command would say it, and the privilege it takes.
+    /// What `up` and the path check would do, one line each: the step as a command would say it, and the privilege it
+    /// takes.
     pub fn describe(&self) -> Vec<String> {
+        let mut lines = self.describe_up();
+        lines.push(
+            "path check: UDP datagrams of at most 65507 B both ways, and to a group of 239.255/16 (TTL 1) where the \
+             interfaces carry multicast  [no privilege]"
+                .into(),
+        );
+        lines
+    }
+
+    fn describe_up(&self) -> Vec<String> {
         match self.layout() {
             Layout::Made(shape) => shape.steps("tbRUN").iter().map(Step::with_privilege).collect(),
             Layout::Found(ends) => {
@@ -63,8 +74,34 @@ impl LabSpec {
                 Layout::Found([lo.clone(), lo])
             }
             PathSpec::Existing { ping, pong } => Layout::Found([ping.clone(), pong.clone()]),
-            PathSpec::Veth { mtu } => Layout::Made(crate::step::Shape { bridged: false, mtu: *mtu }),
-            PathSpec::Bridge { mtu } => Layout::Made(crate::step::Shape { bridged: true, mtu: *mtu }),
+            PathSpec::Veth { mtu } => Layout::Made(Shape { bridged: false, mtu: *mtu }),
+            PathSpec::Bridge { mtu } => Layout::Made(Shape { bridged: true, mtu: *mtu }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dry_run_says_what_is_read_where_and_with_which_right() {
+        let end = |interface: &str| ExistingEnd { interface: Some(interface.into()), address: None };
+        let path = PathSpec::Existing { ping: end("eth1"), pong: end("tap0") };
+        let spec = LabSpec { path, ping: PlaceSpec::Process, pong: PlaceSpec::ExistingNetns("blue".into()) };
+        assert!(!spec.makes_namespaces());
+        let lines = spec.describe();
+        assert_eq!(
+            lines[0],
+            "read interface eth1 and its first IPv4 address in this network namespace for ping; nothing is changed  [no \
+             privilege]"
+        );
+        assert_eq!(
+            lines[1],
+            "read interface tap0 and its first IPv4 address in network namespace blue for pong; nothing is changed  \
+             [CAP_SYS_ADMIN]"
+        );
+        assert!(lines[2].starts_with("path check: "));
+        assert_eq!(lines.len(), 3);
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! The whole process enters it, once, before it has threads. User and group keep their numbers (the identity map), so
 //! files, the journal's place and what agents may do stay as they were; only the capabilities over namespaces made from
-//! then on are gained. Capabilities over the machine itself (CAP_SYS_NICE from a file, say) are lost by entering, which is
-//! why it is done only when a study needs it. See user_namespaces(7).
+//! then on are gained. Capabilities over the machine itself (CAP_SYS_NICE from a file, say) are lost by entering, which
+//! is why it is done only when a study needs it. See user_namespaces(7).
 
 use crate::error::{LabError, Lack};
 use nix::sched::{CloneFlags, unshare};
@@ -11,6 +11,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, fork, getegid, geteuid, pipe};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// By what right network namespaces can be made.
@@ -30,14 +31,15 @@ pub enum Privilege {
 /// CAP_NET_ADMIN and CAP_SYS_ADMIN as bits of the effective set (capability.h).
 const NEEDED: u64 = 1 << 12 | 1 << 21;
 
+const SYSCTLS: &str = "/proc/sys";
+
 /// The outcome of the one attempt.
 static ATTEMPT: OnceLock<Privilege> = OnceLock::new();
 
 /// Enters a user namespace when network namespaces must be made (see
-/// [`LabSpec::makes_namespaces`](crate::LabSpec::makes_namespaces)) and the process lacks the right. To be called before
-/// the process starts a thread. A second call answers as the first.
+/// [`LabSpec::makes_namespaces`](crate::LabSpec::makes_namespaces)) and the process lacks the right. To be called
+/// before the process starts a thread. A second call answers as the first.
 ///
-/// # Errors
 /// The process has threads already, or a namespace that a child process could enter was then refused. That it is not
 /// permitted is no error but [`Privilege::None`].
 pub fn enter_if_needed(spec_needs_netns: bool) -> Result<Privilege, LabError> {
@@ -74,7 +76,7 @@ pub(crate) fn lack() -> Option<Lack> {
     let reason = match ATTEMPT.get() {
         Some(Privilege::None { reason }) => reason.clone(),
         Some(_) => return None,
-        None => forbidden_by()?,
+        None => forbidden_by(Path::new(SYSCTLS))?,
     };
     Some(Lack::new(
         format!("network namespaces cannot be made: this is not root, and {reason}"),
@@ -122,13 +124,13 @@ fn try_in_child() -> io::Result<Option<String>> {
 }
 
 fn why_refused(refusal: &str) -> String {
-    forbidden_by().unwrap_or_else(|| {
+    forbidden_by(Path::new(SYSCTLS)).unwrap_or_else(|| {
         format!("the kernel refuses user namespaces ({refusal}), though no sysctl forbids them: a container's or a security module's rule")
     })
 }
 
 /// The setting that forbids user namespaces or network namespaces in them, where one is known to.
-fn forbidden_by() -> Option<String> {
+fn forbidden_by(sysctls: &Path) -> Option<String> {
     let settings = [
         ("kernel.unprivileged_userns_clone", "0", "1"),
         ("user.max_user_namespaces", "0", "1000"),
@@ -136,8 +138,44 @@ fn forbidden_by() -> Option<String> {
         ("kernel.apparmor_restrict_unprivileged_userns", "1", "0"),
     ];
     settings.iter().find_map(|(name, forbids, permits)| {
-        let value = fs::read_to_string(format!("/proc/sys/{}", name.replace('.', "/"))).ok()?;
+        let value = fs::read_to_string(sysctls.join(name.replace('.', "/"))).ok()?;
         let forbidden = value.trim() == *forbids;
         forbidden.then(|| format!("the sysctl {name} is {forbids} (`sysctl -w {name}={permits}` permits it)"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forbidden_with(name: &str, value: &str) -> Option<String> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join(name.replace('.', "/"));
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, format!("{value}\n")).unwrap();
+        forbidden_by(dir.path())
+    }
+
+    #[test]
+    fn the_setting_that_forbids_is_named_with_the_command_that_permits() {
+        assert_eq!(
+            forbidden_with("kernel.unprivileged_userns_clone", "0").unwrap(),
+            "the sysctl kernel.unprivileged_userns_clone is 0 (`sysctl -w kernel.unprivileged_userns_clone=1` permits it)"
+        );
+        let apparmor = "kernel.apparmor_restrict_unprivileged_userns";
+        assert!(forbidden_with(apparmor, "1").unwrap().contains(&format!("{apparmor} is 1 (`sysctl -w {apparmor}=0`")));
+        assert!(forbidden_with("user.max_user_namespaces", "0").is_some());
+        assert_eq!(forbidden_with(apparmor, "0"), None);
+        assert_eq!(forbidden_with("user.max_user_namespaces", "96365"), None);
+    }
+
+    #[test]
+    fn a_process_with_threads_is_told_so_unless_it_needs_nothing() {
+        // The test harness runs this on a second thread.
+        match enter_if_needed(true) {
+            Ok(privilege) => assert_eq!(privilege, Privilege::Root),
+            Err(error) => assert!(error.to_string().contains("threads already, and must have one"), "{error}"),
+        }
+        assert!(enter_if_needed(false).is_ok());
+    }
 }

@@ -2,13 +2,14 @@
 
 use crate::apply::Rooms;
 use crate::error::LabError;
-use crate::interface::{Interface, read_interfaces};
+use crate::interface::{BridgeState, Interface, read_interfaces};
 use crate::step::{At, Room, Step};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// A new link becomes operational through a work queue of the kernel, within milliseconds.
-const OPERATIONAL_WITHIN: Duration = Duration::from_secs(2);
+/// A new link becomes operational through a work queue of the kernel (net/core/link_watch.c): within milliseconds, or
+/// within a second when it is not thought urgent.
+const OPERATIONAL_WITHIN: Duration = Duration::from_secs(5);
 
 /// The interfaces of a room, once those that were set up are operational or the time for it is over.
 pub(crate) async fn settled(room: Room, rooms: &Rooms, steps: &[Step]) -> Result<Vec<Interface>, LabError> {
@@ -17,12 +18,19 @@ pub(crate) async fn settled(room: Room, rooms: &Rooms, steps: &[Step]) -> Result
     loop {
         let read = async { read_interfaces(rooms.get(room)?)?.wait().await? };
         let found = read.await.map_err(|e| LabError::read("reading the interfaces back", room.name(), e))?;
-        let ready = names.iter().all(|name| found.iter().any(|i| i.name == *name && i.up()));
+        let ready = names.iter().all(|name| found.iter().any(|i| i.name == *name && carries(i)));
         if ready || Instant::now() > end {
             return Ok(found);
         }
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
+}
+
+/// A veth drops what is sent before it reports `up`. Loopback reports nothing. A bridge forwards as soon as its ports
+/// do; its own state matters to traffic of its own only, and comes a second later.
+fn carries(interface: &Interface) -> bool {
+    let reports_late = interface.bridge.is_some() || interface.name == "lo";
+    interface.enabled && (interface.operational || (reports_late && interface.carrier))
 }
 
 fn up_in(step: &Step, room: Room) -> Option<&str> {
@@ -62,7 +70,7 @@ pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<
         match step {
             Step::Up(at) if at.room == room => {
                 let interface = look_up(at)?;
-                if !interface.up() {
+                if !carries(interface) {
                     return Err(differs(at, "the state", state(true), state(false)));
                 }
             }
@@ -72,6 +80,20 @@ pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<
                     let all = interface.addresses.iter().map(|(a, p)| format!("{a}/{p}")).collect::<Vec<_>>();
                     let all = if all.is_empty() { "none".to_owned() } else { all.join(", ") };
                     return Err(differs(at, "the address", format!("{address}/{prefix}"), all));
+                }
+            }
+            Step::Bridge { at, .. } if at.room == room => {
+                let state = look_up(at)?.bridge;
+                if state != Some(BridgeState::default()) {
+                    let asked = "no spanning tree, snooping or delay".to_owned();
+                    return Err(differs(at, "its way to forward", asked, format!("{state:?}")));
+                }
+            }
+            Step::NoIpv6(room_of_step) if *room_of_step == room => {
+                let has_v6 = |i: &&Interface| i.addresses.iter().any(|(address, _)| address.is_ipv6());
+                if let Some(interface) = found.iter().find(has_v6) {
+                    let at = At { room, name: interface.name.clone() };
+                    return Err(differs(&at, "IPv6", "off".into(), "on".into()));
                 }
             }
             Step::Join { port, bridge } if port.room == room => {
@@ -99,10 +121,13 @@ mod tests {
             mtu: 9000,
             enabled: true,
             operational: true,
+            unreported: false,
+            carrier: true,
             multicast: true,
             tx_queues: None,
             rx_queues: None,
             controller: None,
+            bridge: None,
             addresses: vec![("10.177.0.1".parse().unwrap(), 24)],
         }
     }
@@ -119,10 +144,15 @@ mod tests {
     fn each_difference_is_named() {
         assert_eq!(check(|_| {}), "as asked");
         assert!(check(|i| i.mtu = 1500).starts_with("tbx-p0 (ping): the MTU is 1500 where 9000 was asked;"));
-        assert!(check(|i| i.operational = false).starts_with("tbx-p0 (ping): the state is down where up was asked;"));
+        let down = "tbx-p0 (ping): the state is down where up was asked;";
+        assert!(check(|i| i.operational = false).starts_with(down));
+        let unreported = |i: &mut Interface| (i.operational, i.unreported) = (false, true);
+        assert!(check(unreported).starts_with(down), "carrier alone is not enough");
         assert!(
             check(|i| i.addresses.clear()).starts_with("tbx-p0 (ping): the address is none where 10.177.0.1/24 was")
         );
+        let v6 = check(|i| i.addresses.push(("fe80::1".parse().unwrap(), 64)));
+        assert!(v6.starts_with("tbx-p0 (ping): IPv6 is on where off was asked;"), "{v6}");
         assert!(check(|i| i.name = "x".into()).starts_with("tbx-p0 (ping): the interface is absent where present was"));
     }
 }

@@ -14,9 +14,9 @@ const MAX_DATAGRAM: u64 = 65_507;
 /// Tried besides the sizes around the MTU.
 const SIZES: [u64; 3] = [8192, 60_000, MAX_DATAGRAM];
 const SMALL: u64 = 64;
-/// The first datagram waits for the neighbour to be resolved; ARP asks three times, a second apart.
-const FIRST: (u32, Duration) = (5, Duration::from_millis(200));
-const LATER: (u32, Duration) = (2, Duration::from_millis(100));
+/// The first datagram waits for the neighbour to be resolved: ARP asks three times, a second apart.
+const FIRST: (u32, Duration) = (11, Duration::from_millis(200));
+const LATER: (u32, Duration) = (3, Duration::from_millis(70));
 const ROUND_TRIPS: usize = 20;
 
 /// A number that no other probe uses.
@@ -99,22 +99,33 @@ impl Exchange {
         sizes.retain(|size| (SMALL + 1..=MAX_DATAGRAM).contains(size));
         sizes.sort_unstable();
         sizes.dedup();
-        let (mut max, mut all) = (SMALL.min(unfragmented), true);
+        let mut max = SMALL.min(unfragmented);
+        let (mut whole_lost, mut fragments_lost) = (Vec::new(), Vec::new());
+        let mut why = String::new();
         for size in sizes {
             let whole = size <= unfragmented;
             match self.passes(from, to, size, whole, LATER) {
                 Ok(()) => max = max.max(size),
                 Err(reason) => {
-                    all = all && whole;
-                    let how = if whole { "in one frame" } else { "in fragments" };
-                    remarks.push(format!(
-                        "a datagram of {size} B, {how} at MTU {}, does not pass from {} to {}: {reason}",
-                        self.parties[from].mtu, self.parties[from].name, self.parties[to].name
-                    ));
+                    why = reason;
+                    let lost = if whole { &mut whole_lost } else { &mut fragments_lost };
+                    lost.push(format!("{size} B"));
                 }
             }
         }
-        (max, all)
+        let [a, b] = [from, to].map(|i| &self.parties[i]);
+        for (lost, how) in [(&whole_lost, "in one frame"), (&fragments_lost, "in fragments")] {
+            if !lost.is_empty() {
+                remarks.push(format!(
+                    "datagrams of {} do not pass from {} to {} ({how} at MTU {}): {why}",
+                    lost.join(", "),
+                    a.name,
+                    b.name,
+                    a.mtu
+                ));
+            }
+        }
+        (max, fragments_lost.is_empty())
     }
 
     fn passes(&mut self, from: usize, to: usize, size: u64, whole: bool, tries: (u32, Duration)) -> Result<(), String> {
@@ -133,7 +144,7 @@ impl Exchange {
 
     fn multicast(&mut self, group: &UdpSocket) -> bool {
         let Ok(target) = group.local_addr() else { return false };
-        let (tries, limit) = (LATER.0 + 1, LATER.1);
+        let (tries, limit) = LATER;
         (0..tries).any(|_| {
             let message = self.message(SMALL);
             let sent = self.parties[0].socket.send_to(&message, target);

@@ -1,8 +1,8 @@
 //! The path check: plain UDP datagrams over the path before a driver starts.
 //!
-//! One socket per end, opened inside its namespace, then all of it from one thread: a socket keeps the namespace in which
-//! it was made. So a round trip of the probe holds the path's own time and no wake-up of a second process: it is a floor
-//! for what a driver can reach, not a forecast. Every wait has a limit.
+//! One socket per end, opened inside its namespace, then all of it from one thread: a socket keeps the namespace in
+//! which it was made. So a round trip of the probe holds the path's own time and no wake-up of a second process: it is
+//! a floor for what a driver can reach, not a forecast. Every wait has a limit.
 
 mod exchange;
 mod socket;
@@ -54,6 +54,14 @@ pub(crate) async fn probe(sides: &[Side; 2]) -> Result<PathFacts, LabError> {
             "both ends lie in one network namespace: the kernel hands datagrams between its own addresses over lo, so {} and \
              {} carry none of them; move one of the interfaces into another network namespace to measure what joins them",
             ping.interface, pong.interface
+        ));
+    }
+    if let [a, b] = &facts.ends[..]
+        && a.mtu != b.mtu
+    {
+        facts.remarks.push(format!(
+            "the MTUs differ: {} at ping ({}), {} at pong ({}); larger frames are lost on the way to the smaller",
+            a.mtu, a.interface, b.mtu, b.interface
         ));
     }
     let exchange = Exchange::new(sockets, sides, multicast);

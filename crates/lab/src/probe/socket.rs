@@ -20,7 +20,8 @@ pub(super) fn open(net: &EndNet) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-/// Opens a socket that receives one group of 239.255/16 (administratively scoped, RFC 2365) on the end's interface alone.
+/// Opens a socket that receives one group of 239.255/16 (administratively scoped, RFC 2365) on the end's interface
+/// alone.
 pub(super) fn join_group(net: &EndNet) -> io::Result<UdpSocket> {
     let IpAddr::V4(address) = net.address else { return Err(io::ErrorKind::Unsupported.into()) };
     let random = super::exchange::random().to_ne_bytes();

@@ -91,7 +91,7 @@ pub fn counters_count_what_the_probe_sent() -> Result<(), Skip> {
         let after = lab.counters(0);
         let grown = |key: &str| after[key] - before[key];
         assert!(grown("interface.tx_packets") > 100, "{after:?}");
-        assert!(grown("Ip.FragCreates") > 100);
+        assert!(grown("Ip.FragCreates") >= 45, "{after:?}");
         assert!(grown("Ip.ReasmOKs") >= 4);
         assert!(grown("Udp.OutDatagrams") > 25);
         assert!(grown("IpExt.OutMcastPkts") >= 1);

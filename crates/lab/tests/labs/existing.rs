@@ -52,13 +52,13 @@ pub fn by_path() -> Result<(), Skip> {
 
 pub fn by_name() -> Result<(), Skip> {
     let [ping, pong] = [NamedNetns::add("a")?, NamedNetns::add("b")?];
-    ping.ip(&format!("link add here mtu 2000 type veth peer name there netns {}", pong.0))?;
+    ping.ip(&format!("link add here mtu 2000 type veth peer name there mtu 2000 netns {}", pong.0))?;
     for (netns, interface, address) in [(&ping, "here", "192.0.2.1/30"), (&pong, "there", "192.0.2.2/30")] {
         netns.ip(&format!("address add {address} dev {interface}"))?;
         netns.ip(&format!("link set {interface} up"))?;
     }
     let listed = || [&ping, &pong].map(|n| interfaces_of(&NetNs::open(&n.0).unwrap()));
-    crate::support::wait_until("the user's path is up", || listed().iter().all(|all| all[1].up()));
+    crate::support::wait_until("the user's path is up", || listed().iter().all(|all| all[1].operational));
     let before = listed();
     let facts = probe_once(&spec((&ping.place(), end("here")), (&pong.place(), end("there"))));
     assert_eq!(facts.remarks, Vec::<String>::new());
@@ -71,6 +71,34 @@ pub fn by_name() -> Result<(), Skip> {
         })
     };
     assert_eq!(without_v6(listed()), without_v6(before));
+
+    pong.ip("link set there mtu 1400")?;
+    let remarks = probe_once(&spec((&ping.place(), end("here")), (&pong.place(), end("there")))).remarks;
+    assert_eq!(
+        remarks,
+        [
+            "the MTUs differ: 2000 at ping (here), 1400 at pong (there); larger frames are lost on the way to the smaller",
+            "datagrams of 1972 B do not pass from ping to pong (in one frame at MTU 2000): 3 sent, none arrived within 70 ms",
+            "datagrams of 1973 B, 8192 B, 60000 B, 65507 B do not pass from ping to pong (in fragments at MTU 2000): 3 sent, \
+             none arrived within 70 ms",
+        ]
+    );
+
+    pong.ip("link set there down")?;
+    crate::support::wait_until("the other side has lost its carrier", || !listed()[0][1].up());
+    let lacks = spec((&ping.place(), end("here")), (&pong.place(), end("there"))).check();
+    let lacks: Vec<String> = lacks.iter().map(ToString::to_string).collect();
+    let (a, b) = (&ping.0, &pong.0);
+    assert_eq!(
+        lacks,
+        [
+            format!(
+                "interface here in network namespace {a} is up but has no carrier (ping); plug the cable in, or start what \
+                 holds the other side (a tap needs its program)"
+            ),
+            format!("interface there in network namespace {b} is down (pong); `ip link set there up`"),
+        ]
+    );
 
     let typo = PlaceSpec::ExistingNetns(ping.0.replace("tbtest", "tbtset"));
     let lacks = spec((&typo, end("here")), (&pong.place(), end("there"))).check();
@@ -130,14 +158,14 @@ pub fn passes_nothing() -> Result<(), Skip> {
         let apart = Lab::up(&spec((&places[0], ping), (&places[1], pong)), "apart", &journal).await.unwrap();
         let begin = std::time::Instant::now();
         let facts = apart.probe().await.unwrap();
-        assert!(begin.elapsed().as_secs() < 4, "every wait has a limit");
+        assert!(begin.elapsed().as_secs() < 6, "every wait has a limit");
         assert_eq!((facts.max_datagram_ping_to_pong, facts.max_datagram_pong_to_ping), (0, 0));
         assert_eq!((facts.fragments_pass, facts.multicast_passes, facts.probe_round_trip_ns), (false, None, None));
         let [ping, pong] = [0, 1].map(|i| apart.end(i).interface.clone());
         assert_eq!(
             facts.remarks[0],
             format!(
-                "nothing passes from ping (10.177.0.1 on {ping}) to pong (10.177.0.2 on {pong}): 5 sent, none arrived within \
+                "nothing passes from ping (10.177.0.1 on {ping}) to pong (10.177.0.2 on {pong}): 11 sent, none arrived within \
                  200 ms; look at routes, firewall rules and the other side"
             )
         );

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tailbound_host::{Journal, journal as journals};
 use tailbound_lab::netns::{NetNs, processes_in};
-use tailbound_lab::{Lab, LabError};
+use tailbound_lab::{Lab, LabError, Privilege, userns};
 use tailbound_model::{PathSpec, Undo};
 
 /// Namespaces that descriptors of a process hold: path of the descriptor and inode.
@@ -121,6 +121,27 @@ pub fn kill_9() -> Result<(), Skip> {
     let report = journals::cleanup(&mut |_| ()).unwrap();
     assert_eq!(report.failed, Vec::<String>::new());
     assert!(!Path::new(&state.path).exists(), "the journal is removed");
+    Ok(())
+}
+
+/// The limit is one of the user namespace that this process entered: nothing of the machine is changed.
+pub fn forbidden() -> Result<(), Skip> {
+    if userns::enter_if_needed(true).unwrap() != Privilege::UserNamespace {
+        return Err(Skip(
+            "run inside a user namespace only, where the limit can be set without changing the machine".into(),
+        ));
+    }
+    let limit = "/proc/sys/user/max_user_namespaces";
+    let before = fs::read_to_string(limit).unwrap();
+    fs::write(limit, "0").map_err(|e| Skip(format!("{limit}: {e}")))?;
+    let output = Command::new(this_program()).arg("--show-privilege").output();
+    fs::write(limit, before.trim()).unwrap();
+    let text = String::from_utf8(output.unwrap().stdout).unwrap();
+    let reason = "the sysctl user.max_user_namespaces is 0 (`sysctl -w user.max_user_namespaces=1000` permits it)";
+    let (privilege, lacks) = text.split_once('\n').unwrap();
+    assert_eq!(privilege, format!("None {{ reason: \"{reason}\" }}"));
+    let lack = format!("what: \"network namespaces cannot be made: this is not root, and {reason}\"");
+    assert!(lacks.contains(&lack), "{lacks}");
     Ok(())
 }
 

@@ -28,6 +28,7 @@ const CASES: &[(&str, Case)] = &[
     ("a_path_that_passes_nothing_is_told_in_facts", existing::passes_nothing),
     ("a_failure_at_any_step_leaves_nothing", failing::at_any_step),
     ("a_process_left_inside_keeps_the_journal_entry", failing::process_left_inside),
+    ("a_machine_that_forbids_user_namespaces_is_told_so", failing::forbidden),
     ("kill_9_leaves_nothing", failing::kill_9),
 ];
 
@@ -40,6 +41,9 @@ fn main() {
     let privilege = userns::enter_if_needed(true).unwrap();
     if let Some(at) = arguments.iter().position(|a| a == "--hold-lab") {
         return failing::hold_lab(&arguments[at + 1]);
+    }
+    if arguments.iter().any(|a| a == "--show-privilege") {
+        return println!("{privilege:?}\n{:?}", support::veth(None).check());
     }
     support::use_own_state_dir();
     let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
