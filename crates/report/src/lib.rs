@@ -1,1 +1,38 @@
-//! Placeholder.
+//! Reports: from a record to figures, sentences, tables and pages.
+//!
+//! What goes in: a [`Record`](tailbound_record::Record) on disk. [`analyse`] turns it into a [`Report`], which is
+//! exactly the JSON document of `schema/report.json`; every other form is made from the document alone. Nothing here
+//! measures, and nothing here knows a host, a lab or a driver: a record is enough.
+
+mod analyse;
+mod circumstances;
+mod condition;
+mod csv;
+mod document;
+mod findings;
+mod gather;
+mod html;
+mod json;
+mod limits;
+mod markdown;
+mod metrics;
+mod names;
+mod number;
+mod passes;
+mod series;
+mod spark;
+mod summary;
+mod tail;
+mod tasks;
+mod terminal;
+mod worst;
+
+pub use analyse::analyse;
+pub use circumstances::*;
+pub use condition::*;
+pub use csv::render_csv;
+pub use document::*;
+pub use html::render_html;
+pub use json::{render_json, schema};
+pub use markdown::render_markdown;
+pub use terminal::render_terminal;

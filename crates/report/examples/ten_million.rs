@@ -1,0 +1,77 @@
+//! Times `analyse` on one trial of ten million slots, and tells its peak memory.
+//!
+//! `cargo run --release -p tailbound-report --example ten_million -- DIR [SLOTS]`: DIR is written first when it does
+//! not exist.
+
+#[path = "../tests/support/mod.rs"]
+#[allow(dead_code)]
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Instant;
+use support::{Given, T0};
+use tailbound_model::*;
+use tailbound_record::*;
+
+const PERIOD: i64 = 20_000;
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let dir = args.next().expect("a directory");
+    let slots: u64 = args.next().map_or(10_000_000, |n| n.parse().expect("a number of slots"));
+    let dir = Path::new(&dir);
+    if std::env::var_os("WRITE_ONLY").is_some() {
+        return write(dir, slots);
+    }
+    if !dir.exists() {
+        // In a process of its own: its memory is not that of the report.
+        let me = std::env::current_exe().expect("the path of this program");
+        let mut writer = Command::new(me);
+        writer.arg(dir).arg(slots.to_string()).env("WRITE_ONLY", "1");
+        assert!(writer.status().expect("this program runs").success());
+    }
+    let record = Record::open(dir).expect("the record opens");
+    let begin = Instant::now();
+    let report = tailbound_report::analyse(&record).expect("the record is analysed");
+    let analysed = begin.elapsed();
+    let json = serde_json::to_string(&report).expect("the report is written");
+    println!("analyse {analysed:.2?}, with JSON {:.2?}, {} octets of JSON", begin.elapsed(), json.len());
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    println!("{}", status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("VmHWM unknown"));
+    for finding in &report.findings {
+        println!("{}", finding.text);
+    }
+}
+
+/// Latencies with a log-normal body and bursts of stalls; one message in 100,000 is lost.
+fn write(dir: &Path, slots: u64) {
+    let given = Given { driver: "null", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials: vec![trial()] };
+    drop(support::write(dir, &[given], |_| ()));
+    let mut random = support::Random(7);
+    let mut stall = 0;
+    let mut echoes = Vec::with_capacity(slots as usize);
+    let rows = (0..slots).map(|seq| {
+        let leg = |random: &mut support::Random| (4_000.0 * (random.unit() + random.unit()).exp2().powi(2)) as i64;
+        if random.next().is_multiple_of(50_000) {
+            stall = 1_000_000;
+        }
+        stall = (stall - PERIOD).max(0);
+        let legs = [leg(&mut random), leg(&mut random), leg(&mut random) + stall];
+        let (mut row, echo) = support::slot(seq, PERIOD, 300 + leg(&mut random) / 8, legs);
+        if random.next().is_multiple_of(100_000) {
+            support::lose(&mut row);
+        } else {
+            echoes.push(echo);
+        }
+        row.warm_up = seq < 1_000;
+        row
+    });
+    assert!(slots > 0 && T0 > 0);
+    write_slots(&RecordWriter::segment_path(dir, 0, "ping", 0), 0, rows).expect("slots are written");
+    write_echoes(&RecordWriter::segment_path(dir, 0, "pong", 0), 0, &echoes).expect("echoes are written");
+}
+
+fn trial() -> support::GivenTrial {
+    support::GivenTrial { status: TrialStatus::Valid, slots: Vec::new(), echoes: Vec::new(), finding: None }
+}

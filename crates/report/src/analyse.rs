@@ -1,0 +1,217 @@
+//! From a record to the document.
+
+use crate::circumstances::TrialState;
+use crate::condition::*;
+use crate::document::*;
+use crate::passes::{self, Figures, FirstPass, Tally};
+use crate::series::Group;
+use crate::worst::MessageKey;
+use crate::{findings, gather, metrics, names, tasks};
+use std::collections::BTreeMap;
+use tailbound_model::{Condition, Metric, Octets, Plan, Rate, Severity, Warning};
+use tailbound_record::{Record, RecordError, Status, TrialStatus};
+use tailbound_stats::Quantile;
+
+/// Quantiles of a study that names none.
+const USUAL: [Quantile; 5] = [Quantile::P50, Quantile::P90, Quantile::P99, Quantile::P99_9, Quantile::P99_99];
+
+/// Trials of a condition, and which of them the figures are made of.
+struct Chosen {
+    all: Vec<usize>,
+    used: Vec<usize>,
+    status: ConditionStatus,
+}
+
+/// Computes everything that a report says.
+///
+/// The samples are read three times, on as many threads as there are CPUs; memory does not grow with their number.
+///
+/// # Errors
+/// A file of the record cannot be read or is damaged.
+pub fn analyse(record: &Record) -> Result<Report, RecordError> {
+    let manifest = &record.manifest;
+    let plan = &manifest.plan;
+    let quantiles = quantiles(plan);
+    let chosen: Vec<Chosen> = plan.conditions.iter().map(|c| choose(record, c)).collect();
+
+    let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::BOTH.map(|group| (c, group))).collect();
+    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, &chosen[c].used, group))?;
+    let wanted: Vec<Vec<MessageKey>> = firsts.chunks(2).map(worst_of).collect();
+    let numbered: Vec<usize> = (0..tasks.len()).collect();
+    let figures = tasks::all(&numbered, |&task| {
+        let (c, group) = tasks[task];
+        passes::figures(record, &chosen[c].used, group, &firsts[task], &quantiles, &wanted[c])
+    })?;
+
+    let names = names::names(plan);
+    let mut warnings: Vec<ReportWarning> = manifest.warnings.iter().map(gather::warning).collect();
+    let mut conditions = Vec::new();
+    for (id, condition) in plan.conditions.iter().enumerate() {
+        let pair = 2 * id..2 * id + 2;
+        let report =
+            report(record, condition, &names[id], &chosen[id], &firsts[pair.clone()], &figures[pair], &wanted[id]);
+        let without = metrics::without_pong_row(&firsts[2 * id]);
+        if without > 0 && report.out.is_some() {
+            warnings.push(gather::warning(&missing_rows(&report.name, without)));
+        }
+        conditions.push(report);
+    }
+    let mut report = Report {
+        format: FormatVersion { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
+        tailbound: env!("CARGO_PKG_VERSION").into(),
+        study: plan.study.clone(),
+        question: plan.question.clone(),
+        status: match manifest.status {
+            Status::Incomplete => ReportStatus::Incomplete,
+            Status::Valid => ReportStatus::Valid,
+            Status::Invalid => ReportStatus::Invalid,
+        },
+        functional_only: manifest.functional_only.clone(),
+        findings: Vec::new(),
+        warnings,
+        view: View {
+            title: plan.report.title.clone().unwrap_or_else(|| plan.question.clone()),
+            x: plan.report.x.clone().unwrap_or_else(|| "payload".into()),
+            quantiles: quantiles.iter().map(|q| q.as_f64()).collect(),
+        },
+        conditions,
+        trials: gather::trials(manifest),
+        run: gather::run(manifest),
+        facts: record.hosts()?.into_iter().map(gather::host).collect(),
+        threads: gather::threads(record)?,
+        path: gather::paths(manifest),
+        clocks: gather::clocks(manifest),
+        drivers: manifest.drivers.clone(),
+    };
+    report.findings = findings::findings(&report);
+    Ok(report)
+}
+
+fn quantiles(plan: &Plan) -> Vec<Quantile> {
+    let mut quantiles: Vec<Quantile> = plan.report.quantiles.iter().filter_map(|q| q.parse().ok()).collect();
+    if quantiles.is_empty() {
+        quantiles = USUAL.to_vec();
+    }
+    // Half a round trip is given for the median only, and sentences begin with it.
+    quantiles.push(Quantile::P50);
+    quantiles.sort_unstable();
+    quantiles.dedup();
+    quantiles
+}
+
+fn choose(record: &Record, condition: &Condition) -> Chosen {
+    let manifest = &record.manifest;
+    let mut all: Vec<usize> =
+        manifest.plan.trials.iter().filter(|t| t.condition == condition.id).map(|t| t.id).collect();
+    all.sort_unstable();
+    let with = |wanted: &[TrialStatus]| -> Vec<usize> {
+        let is = |id: &&usize| manifest.trials.iter().any(|t| t.id == **id && wanted.contains(&t.status));
+        all.iter().filter(is).copied().collect()
+    };
+    let mut used = with(&[TrialStatus::Valid, TrialStatus::Running]);
+    let invalid = with(&[TrialStatus::Invalid]);
+    let ended = used.len() + invalid.len() == all.len() && with(&[TrialStatus::Running]).is_empty();
+    let status = if condition.not_possible.is_some() {
+        ConditionStatus::NotPossible
+    } else if used.is_empty() && !invalid.is_empty() {
+        used = invalid;
+        ConditionStatus::Invalid
+    } else if ended {
+        ConditionStatus::Valid
+    } else {
+        ConditionStatus::Incomplete
+    };
+    Chosen { all, used, status }
+}
+
+/// The worst by from-intended, which stop-and-wait does not have.
+fn worst_of(pair: &[FirstPass]) -> Vec<MessageKey> {
+    let from_intended = pair[1].worst.keys();
+    if from_intended.is_empty() { pair[0].worst.keys() } else { from_intended }
+}
+
+fn report(
+    record: &Record,
+    condition: &Condition,
+    name: &str,
+    chosen: &Chosen,
+    firsts: &[FirstPass],
+    figures: &[Figures],
+    worst: &[MessageKey],
+) -> ConditionReport {
+    let tally = firsts[0].tally;
+    let trials = &record.manifest.trials;
+    let finding = |id: &usize| trials.iter().find(|t| t.id == *id).and_then(|t| t.finding.clone());
+    let mut given: BTreeMap<Metric, MetricReport> = metrics::metrics(condition, firsts, figures);
+    let median = figures[0].median.as_ref().map(|part| part.key);
+    let mut parts: Vec<_> = figures.iter().flat_map(|f| &f.messages).collect();
+    parts.extend(figures[0].median.as_ref());
+    let message = |key: &MessageKey| metrics::message(*key, &parts);
+    let mtu = |id: &usize| {
+        let path = trials.iter().find(|t| t.id == *id)?.path.as_ref()?;
+        path.ends.iter().map(|e| e.mtu).filter(|m| *m > 0).min()
+    };
+    let Octets(payload_bytes) = condition.spec.payload;
+    let period_ns = match condition.spec.rate {
+        Rate::Period(period) => Some(period.0),
+        Rate::Max => None,
+    };
+    ConditionReport {
+        id: condition.id,
+        name: name.to_owned(),
+        levels: condition.levels.clone(),
+        status: chosen.status,
+        not_possible: condition.not_possible.clone(),
+        payload_bytes,
+        period_ns,
+        mtu_bytes: chosen.all.iter().filter_map(mtu).min(),
+        trials: chosen.all.len(),
+        trial_ids: chosen.all.clone(),
+        used_trial_ids: chosen.used.clone(),
+        finding: chosen.all.iter().find_map(finding),
+        counts: counts(&tally),
+        round_trip: given.remove(&Metric::RoundTrip),
+        half_round_trip: given.remove(&Metric::HalfRoundTrip),
+        out: given.remove(&Metric::Out),
+        turnaround: given.remove(&Metric::Turnaround),
+        back: given.remove(&Metric::Back),
+        from_intended: given.remove(&Metric::FromIntended),
+        send_lateness: given.remove(&Metric::SendLateness),
+        send_duration: given.remove(&Metric::SendDuration),
+        wake_period: given.remove(&Metric::WakePeriod),
+        median_message: median.as_ref().and_then(message),
+        worst: worst.iter().filter_map(message).collect(),
+    }
+}
+
+fn counts(tally: &Tally) -> Counts {
+    let [answered, after_timeout, lost, not_sent] = tally.outcomes;
+    Counts {
+        scheduled: tally.outcomes.iter().sum(),
+        answered,
+        after_timeout,
+        lost,
+        not_sent,
+        duplicate: tally.duplicates,
+        out_of_order: tally.out_of_order,
+        warm_up: tally.warm_up,
+    }
+}
+
+fn missing_rows(name: &str, without: u64) -> Warning {
+    let count = crate::number::count(without);
+    let text = format!("{name}: {count} answered messages have no row of the pong; the legs are told without them");
+    Warning::new("pong_rows_missing", Severity::Warning, text, "Run the condition again.")
+}
+
+impl Report {
+    /// The trial with this id.
+    pub fn trial(&self, id: usize) -> Option<&crate::circumstances::TrialReport> {
+        self.trials.iter().find(|t| t.id == id)
+    }
+
+    /// Trials that ended and are not to be trusted.
+    pub fn invalid_trials(&self) -> impl Iterator<Item = usize> + '_ {
+        self.trials.iter().filter(|t| t.status == TrialState::Invalid).map(|t| t.id)
+    }
+}

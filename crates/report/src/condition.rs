@@ -1,0 +1,261 @@
+//! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use tailbound_model::Metric;
+
+/// How far a condition got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ConditionStatus {
+    /// All of its trials ended, at least one of them valid; the figures are of the valid ones.
+    Valid,
+    /// Every trial that ended is invalid; the figures, if any, are of these.
+    Invalid,
+    /// A trial began and did not end, or never began; the figures are of what there is.
+    Incomplete,
+    /// The combination cannot be run.
+    NotPossible,
+}
+
+/// One combination of levels with its figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ConditionReport {
+    /// Index within the plan.
+    pub id: usize,
+    /// In words.
+    pub name: String,
+    /// Factor to level, also factors with one level.
+    pub levels: BTreeMap<String, String>,
+    /// How far it got.
+    pub status: ConditionStatus,
+    /// Why it cannot be run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_possible: Option<String>,
+    /// Octets of `Sample.payload`.
+    pub payload_bytes: u64,
+    /// One slot every so many ns; absent for stop-and-wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<i64>,
+    /// Smallest MTU on the path, in octets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu_bytes: Option<u32>,
+    /// How many trials the plan has of it.
+    pub trials: usize,
+    /// Their ids.
+    pub trial_ids: Vec<usize>,
+    /// Trials whose slots the figures are made of.
+    pub used_trial_ids: Vec<usize>,
+    /// Why nothing was answered, as far as the driver can tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<String>,
+    /// Measured slots by how they ended; warm-up apart.
+    pub counts: Counts,
+    /// receive - send-begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip: Option<MetricReport>,
+    /// Half of the round trip: a figure of location only, given for the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_round_trip: Option<MetricReport>,
+    /// echo-in - send-begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out: Option<MetricReport>,
+    /// echo-end - echo-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turnaround: Option<MetricReport>,
+    /// receive - echo-end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back: Option<MetricReport>,
+    /// receive - intended; absent for stop-and-wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_intended: Option<MetricReport>,
+    /// send-begin - intended; absent for stop-and-wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_lateness: Option<MetricReport>,
+    /// send-end - send-begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_duration: Option<MetricReport>,
+    /// wake - wake of the slot before; absent for stop-and-wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_period: Option<MetricReport>,
+    /// The first message whose round trip is the median.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub median_message: Option<Message>,
+    /// The worst messages by from-intended (stop-and-wait: by round trip), the worst first.
+    pub worst: Vec<Message>,
+}
+
+impl ConditionReport {
+    /// The figures of a metric.
+    pub fn metric(&self, metric: Metric) -> Option<&MetricReport> {
+        match metric {
+            Metric::RoundTrip => self.round_trip.as_ref(),
+            Metric::HalfRoundTrip => self.half_round_trip.as_ref(),
+            Metric::Out => self.out.as_ref(),
+            Metric::Turnaround => self.turnaround.as_ref(),
+            Metric::Back => self.back.as_ref(),
+            Metric::FromIntended => self.from_intended.as_ref(),
+            Metric::SendLateness => self.send_lateness.as_ref(),
+            Metric::SendDuration => self.send_duration.as_ref(),
+            Metric::WakePeriod => self.wake_period.as_ref(),
+        }
+    }
+}
+
+/// Measured slots by how they ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// All: the sum of the next four.
+    pub scheduled: u64,
+    /// Answered within the timeout.
+    pub answered: u64,
+    /// Answered later than the timeout; they keep their time.
+    pub after_timeout: u64,
+    /// Never answered.
+    pub lost: u64,
+    /// Never sent.
+    pub not_sent: u64,
+    /// Answers beyond the first.
+    pub duplicate: u64,
+    /// Answers that a later slot's answer overtook.
+    pub out_of_order: u64,
+    /// Slots of the warm-up, counted nowhere else.
+    pub warm_up: u64,
+}
+
+/// Figures of one metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricReport {
+    /// Slots with a value: what mean, standard deviation, minimum and maximum are over.
+    pub n: u64,
+    /// Slots that quantiles are over: those with a value, and those that are later than all.
+    pub scheduled: u64,
+    /// Mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mean_ns: Option<f64>,
+    /// Standard deviation (n - 1); absent below two values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stddev_ns: Option<f64>,
+    /// Minimum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_ns: Option<i64>,
+    /// Maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ns: Option<i64>,
+    /// At most this share of messages is later than the maximum (95 %); absent when slots went unanswered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_of_three: Option<f64>,
+    /// Quantiles over scheduled slots.
+    pub quantiles: Vec<QuantileReport>,
+    /// `[low_ns, high_ns, count]` of the buckets that hold something, rising; bounds are inclusive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<(i64, i64, u64)>,
+}
+
+impl MetricReport {
+    /// The quantile `q`, where it was asked for.
+    pub fn quantile(&self, q: f64) -> Option<&QuantileReport> {
+        self.quantiles.iter().find(|e| (e.q() - q).abs() < 5e-10)
+    }
+}
+
+/// What can be said about one quantile.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum QuantileReport {
+    /// The value with its interval.
+    Value {
+        /// Fraction of the scheduled slots.
+        q: f64,
+        /// The value of rank ceil(q n), exactly.
+        value_ns: i64,
+        /// Lower end of the 95 % interval, rounded down to its histogram bucket.
+        low_ns: i64,
+        /// Upper end, rounded up to its bucket; null = among the slots without an answer.
+        high_ns: Option<i64>,
+        /// Present when `high_ns` is null.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        high_beyond: Option<Beyond>,
+        /// Lag-1 autocorrelation of exceeding the value, within trials; null = not defined.
+        autocorrelation: Option<f64>,
+        /// Messages depend on each other so much that the interval is narrower than it ought to be.
+        too_narrow: bool,
+    },
+    /// Too few messages: no number.
+    Needs {
+        /// Fraction.
+        q: f64,
+        /// How many messages it takes.
+        needs: u64,
+    },
+    /// The quantile falls among the slots without an answer.
+    Beyond {
+        /// Fraction.
+        q: f64,
+        /// Always null.
+        value_ns: (),
+        /// What these slots are.
+        beyond: Beyond,
+    },
+}
+
+impl QuantileReport {
+    /// Fraction.
+    pub fn q(&self) -> f64 {
+        match self {
+            QuantileReport::Value { q, .. } | QuantileReport::Needs { q, .. } | QuantileReport::Beyond { q, .. } => *q,
+        }
+    }
+
+    /// The value, where there is one.
+    pub fn value_ns(&self) -> Option<i64> {
+        match self {
+            QuantileReport::Value { value_ns, .. } => Some(*value_ns),
+            _ => None,
+        }
+    }
+}
+
+/// Slots that are later than every value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Beyond {
+    /// Never answered, or never sent.
+    Lost,
+    /// Never sent.
+    NotSent,
+}
+
+/// One message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    /// Trial.
+    pub trial: usize,
+    /// Slot within the trial, warm-up counted.
+    pub slot: u64,
+    /// When it was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub intended_ns: Option<i64>,
+    /// receive - intended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_intended_ns: Option<i64>,
+    /// receive - send-begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_trip_ns: Option<i64>,
+    /// send-begin - intended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_lateness_ns: Option<i64>,
+    /// send-end - send-begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_duration_ns: Option<i64>,
+    /// echo-in - send-begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_ns: Option<i64>,
+    /// echo-end - echo-in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turnaround_ns: Option<i64>,
+    /// receive - echo-end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_ns: Option<i64>,
+}

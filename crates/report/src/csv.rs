@@ -1,0 +1,102 @@
+//! The report as CSV (RFC 4180): one row per condition, metric and quantile, in nanoseconds.
+
+use crate::condition::{Beyond, ConditionReport, MetricReport, QuantileReport};
+use crate::document::Report;
+use tailbound_model::Metric;
+
+const FIXED: [&str; 20] = [
+    "metric",
+    "n",
+    "scheduled",
+    "mean_ns",
+    "stddev_ns",
+    "min_ns",
+    "max_ns",
+    "q",
+    "value_ns",
+    "low_ns",
+    "high_ns",
+    "autocorrelation",
+    "too_narrow",
+    "needs",
+    "beyond",
+    "answered",
+    "after_timeout",
+    "lost",
+    "not_sent",
+    "trials",
+];
+
+/// The table; a cell that does not apply is empty.
+pub fn render_csv(report: &Report) -> String {
+    let mut factors: Vec<&String> = report.conditions.iter().flat_map(|c| c.levels.keys()).collect();
+    factors.sort();
+    factors.dedup();
+    let mut heads = vec!["condition".to_owned(), "status".to_owned()];
+    heads.extend(factors.iter().map(|f| f.to_string()));
+    heads.extend(FIXED.map(str::to_owned));
+    let mut text = line(&heads);
+    for condition in &report.conditions {
+        for metric in Metric::ALL {
+            let Some(figures) = condition.metric(metric) else { continue };
+            for quantile in &figures.quantiles {
+                let mut cells = vec![condition.id.to_string(), word(&condition.status)];
+                cells.extend(factors.iter().map(|f| condition.levels.get(*f).cloned().unwrap_or_default()));
+                cells.push(metric.key().into());
+                cells.extend(numbers(figures, quantile, condition));
+                text.push_str(&line(&cells));
+            }
+        }
+    }
+    text
+}
+
+fn word<T: serde::Serialize>(value: &T) -> String {
+    serde_json::to_value(value).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn text<T: ToString>(value: Option<T>) -> String {
+    value.map_or(String::new(), |v| v.to_string())
+}
+
+fn numbers(figures: &MetricReport, quantile: &QuantileReport, condition: &ConditionReport) -> Vec<String> {
+    let mut cells = vec![
+        figures.n.to_string(),
+        figures.scheduled.to_string(),
+        text(figures.mean_ns),
+        text(figures.stddev_ns),
+        text(figures.min_ns),
+        text(figures.max_ns),
+        quantile.q().to_string(),
+    ];
+    let empty = String::new;
+    let beyond = |b: &Beyond| word(b);
+    cells.extend(match quantile {
+        QuantileReport::Value { value_ns, low_ns, high_ns, high_beyond, autocorrelation, too_narrow, .. } => [
+            value_ns.to_string(),
+            low_ns.to_string(),
+            high_ns.map_or_else(|| high_beyond.as_ref().map_or(String::new(), beyond), |h| h.to_string()),
+            text(*autocorrelation),
+            too_narrow.to_string(),
+            empty(),
+            empty(),
+        ],
+        QuantileReport::Needs { needs, .. } => {
+            [empty(), empty(), empty(), empty(), empty(), needs.to_string(), empty()]
+        }
+        QuantileReport::Beyond { beyond: b, .. } => [empty(), empty(), empty(), empty(), empty(), empty(), beyond(b)],
+    });
+    let counts = &condition.counts;
+    cells.extend([counts.answered, counts.after_timeout, counts.lost, counts.not_sent].map(|n| n.to_string()));
+    cells.push(condition.used_trial_ids.len().to_string());
+    cells
+}
+
+fn line(cells: &[String]) -> String {
+    let quoted = |cell: &String| {
+        // A cell that begins like a formula is one to a spreadsheet.
+        let cell = if cell.starts_with(['=', '+', '@']) { format!("'{cell}") } else { cell.clone() };
+        if cell.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell }
+    };
+    cells.iter().map(quoted).collect::<Vec<_>>().join(",") + "\r\n"
+}

@@ -1,0 +1,212 @@
+//! Circumstances out of the record, in the shape of the document.
+
+use crate::circumstances::*;
+use crate::document::{ReportWarning, WarningSeverity};
+use std::collections::BTreeMap;
+use tailbound_model::{FactValue, HostFacts, Policy, Scheduling, Severity, ThreadRow, Warning};
+use tailbound_record::{EndRecord, Manifest, Record, RecordError, TrialStatus};
+
+/// How the record came about.
+pub(crate) fn run(manifest: &Manifest) -> RunReport {
+    RunReport {
+        id: manifest.run_id.clone(),
+        began_unix_ns: manifest.began_unix_ns,
+        command: manifest.command.clone(),
+        recorded_by: manifest.tailbound.clone(),
+        factors: manifest.plan.factors.clone(),
+        seed: manifest.plan.seed,
+        order: manifest.plan.trials.iter().map(|t| t.id).collect(),
+        settings: manifest.plan.settings.clone(),
+        study_source: manifest.plan.source.clone(),
+    }
+}
+
+/// A warning of the record.
+pub(crate) fn warning(w: &Warning) -> ReportWarning {
+    ReportWarning {
+        code: w.code.clone(),
+        severity: match w.severity {
+            Severity::Note => WarningSeverity::Note,
+            Severity::Warning => WarningSeverity::Warning,
+            Severity::Invalid => WarningSeverity::Invalid,
+        },
+        text: w.text.clone(),
+        mend: w.mend.clone(),
+        trial: w.trial,
+        end: w.end.clone(),
+    }
+}
+
+/// All trials of the plan, by id.
+pub(crate) fn trials(manifest: &Manifest) -> Vec<TrialReport> {
+    let mut trials: Vec<TrialReport> = manifest
+        .plan
+        .trials
+        .iter()
+        .map(|planned| {
+            let record = manifest.trials.iter().find(|t| t.id == planned.id);
+            TrialReport {
+                id: planned.id,
+                condition: planned.condition,
+                repeat: planned.repeat,
+                block: planned.block,
+                status: record.map_or(TrialState::Pending, |t| state(t.status)),
+                began_unix_ns: record.and_then(|t| t.began_unix_ns),
+                t0_ns: record.and_then(|t| t.t0_ns),
+                finding: record.and_then(|t| t.finding.clone()),
+                ends: record.iter().flat_map(|t| &t.ends).map(|(name, e)| (name.clone(), end(e))).collect(),
+            }
+        })
+        .collect();
+    trials.sort_by_key(|t| t.id);
+    trials
+}
+
+fn state(status: TrialStatus) -> TrialState {
+    match status {
+        TrialStatus::Pending => TrialState::Pending,
+        TrialStatus::Running => TrialState::Running,
+        TrialStatus::Valid => TrialState::Valid,
+        TrialStatus::Invalid => TrialState::Invalid,
+    }
+}
+
+fn end(end: &EndRecord) -> EndReport {
+    EndReport {
+        host: end.host.clone(),
+        qos: end.qos.clone(),
+        serialised_octets: end.serialised_octets,
+        matched_after_ns: end.matched_after_ns,
+        rows_dropped: end.rows_dropped,
+        control_octets: end.control_octets,
+        memory_locked: end.memory_locked,
+        timer_slack_ns: end.timer_slack_ns,
+        counters: end.counters.clone(),
+        transport: end.transport.clone(),
+        peers: end.peers.clone(),
+        stats: end.stats.clone(),
+    }
+}
+
+/// Facts of a host.
+pub(crate) fn host(facts: HostFacts) -> Host {
+    let fact = |f: tailbound_model::Fact| {
+        let (value, unknown) = match f.value {
+            FactValue::Text(text) => (text.into(), None),
+            FactValue::Number(number) => (number.into(), None),
+            FactValue::Flag(flag) => (flag.into(), None),
+            FactValue::Unknown(why) => (serde_json::Value::Null, Some(why)),
+        };
+        HostFact { key: f.key, value, unknown, source: f.source }
+    };
+    Host { host: facts.host, boot_id: facts.boot_id, facts: facts.facts.into_iter().map(fact).collect() }
+}
+
+/// Thread tables of all trials.
+pub(crate) fn threads(record: &Record) -> Result<Vec<ThreadReport>, RecordError> {
+    let plan = &record.manifest.plan;
+    let mut reports = Vec::new();
+    let mut trials: Vec<_> = plan.trials.iter().collect();
+    trials.sort_by_key(|t| t.id);
+    for trial in trials {
+        let spec = &plan.conditions[trial.condition].spec;
+        for table in record.threads(trial.id)? {
+            let pong_only = !table.ends.is_empty() && table.ends.iter().all(|e| e == "pong");
+            let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
+            reports.push(ThreadReport {
+                trial: trial.id,
+                asked_policy: asked.policy.map(|p| p.to_string()),
+                asked_cpus: asked.cpus.as_ref().map(|c| c.to_string()),
+                before: table.before.iter().map(thread).collect(),
+                after: table.after.iter().map(thread).collect(),
+                ends: table.ends,
+                pid: table.pid,
+            });
+        }
+    }
+    Ok(reports)
+}
+
+fn thread(row: &ThreadRow) -> Thread {
+    Thread {
+        tid: row.tid,
+        name: row.name.clone(),
+        role: row.role.clone(),
+        policy: row.policy.to_string(),
+        priority: match row.policy {
+            Policy::Fifo { priority } | Policy::Rr { priority } => Some(priority),
+            _ => None,
+        },
+        cpus: row.cpus.to_string(),
+        last_cpu: row.last_cpu,
+        cpu_ns: row.cpu_ns,
+        run_delay_ns: row.run_delay_ns,
+        voluntary_switches: row.voluntary_switches,
+        involuntary_switches: row.involuntary_switches,
+        migrations: row.migrations,
+        minor_faults: row.minor_faults,
+        major_faults: row.major_faults,
+        born_in: row.born_in.clone(),
+        timer_slack_ns: row.timer_slack_ns,
+    }
+}
+
+/// Path facts; trials that found the same share an entry.
+pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
+    let mut reports: Vec<PathReport> = Vec::new();
+    for trial in &manifest.trials {
+        let Some(found) = &trial.path else { continue };
+        let Some(planned) = manifest.plan.trials.iter().find(|t| t.id == trial.id) else { continue };
+        let side = |e: &tailbound_model::PathEnd| PathSide {
+            end: e.end.clone(),
+            interface: e.interface.clone(),
+            address: e.address.clone(),
+            mtu: e.mtu,
+            up: e.up,
+            speed_mbit_s: e.speed_mbit_s,
+            tx_queues: e.tx_queues,
+            rx_queues: e.rx_queues,
+            offloads: e.offloads.clone(),
+        };
+        let report = PathReport {
+            trials: Vec::new(),
+            path: manifest.plan.conditions[planned.condition].spec.path.to_string(),
+            ends: found.ends.iter().map(side).collect(),
+            max_datagram_ping_to_pong: found.max_datagram_ping_to_pong,
+            max_datagram_pong_to_ping: found.max_datagram_pong_to_ping,
+            fragments_pass: found.fragments_pass,
+            multicast_passes: found.multicast_passes,
+            probe_round_trip_ns: found.probe_round_trip_ns,
+            remarks: found.remarks.clone(),
+        };
+        let same = |r: &&mut PathReport| PathReport { trials: Vec::new(), ..(**r).clone() } == report;
+        match reports.iter_mut().find(same) {
+            Some(shared) => shared.trials.push(trial.id),
+            None => reports.push(PathReport { trials: vec![trial.id], ..report }),
+        }
+    }
+    reports
+}
+
+/// One clock per host.
+pub(crate) fn clocks(manifest: &Manifest) -> Vec<Clock> {
+    let mut clocks: BTreeMap<&str, Clock> = BTreeMap::new();
+    for trial in &manifest.trials {
+        for end in trial.ends.values() {
+            let clock = clocks.entry(&end.host).or_insert_with(|| Clock {
+                host: end.host.clone(),
+                clock: "CLOCK_MONOTONIC".into(),
+                conversion_width_ns: None,
+                invalid_windows: Vec::new(),
+            });
+            clock.conversion_width_ns = clock.conversion_width_ns.max(end.clock_width_ns);
+            clock.invalid_windows.extend(end.invalid_windows.iter().map(|w| ClockWindow {
+                trial: trial.id,
+                from_ns: w.from_ns,
+                to_ns: w.to_ns,
+                step_ns: w.step_ns,
+            }));
+        }
+    }
+    clocks.into_values().collect()
+}

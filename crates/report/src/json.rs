@@ -1,0 +1,46 @@
+//! The JSON document as text, and its schema.
+
+use crate::document::Report;
+use serde_json::Value;
+
+/// The document, indented; a list without objects in it, such as a histogram, stays on one line.
+pub fn render_json(report: &Report) -> String {
+    let value = serde_json::to_value(report).expect("a report holds nothing that JSON cannot");
+    let mut text = String::new();
+    indented(&value, 0, &mut text);
+    text.push('\n');
+    text
+}
+
+fn indented(value: &Value, depth: usize, text: &mut String) {
+    let (open, close, members): (_, _, Vec<(Option<&String>, &Value)>) = match value {
+        Value::Object(members) if !members.is_empty() => {
+            ('{', '}', members.iter().map(|(k, v)| (Some(k), v)).collect())
+        }
+        Value::Array(members) if members.iter().any(Value::is_object) => {
+            ('[', ']', members.iter().map(|v| (None, v)).collect())
+        }
+        flat => return text.push_str(&flat.to_string()),
+    };
+    text.push(open);
+    for (i, (key, member)) in members.into_iter().enumerate() {
+        text.push_str(if i > 0 { ",\n" } else { "\n" });
+        text.push_str(&"  ".repeat(depth + 1));
+        if let Some(key) = key {
+            text.push_str(&Value::from(key.as_str()).to_string());
+            text.push_str(": ");
+        }
+        indented(member, depth + 1, text);
+    }
+    text.push('\n');
+    text.push_str(&"  ".repeat(depth));
+    text.push(close);
+}
+
+/// The JSON Schema of the document, as committed in `schema/report.json`.
+pub fn schema() -> String {
+    let schema = serde_json::to_value(schemars::schema_for!(Report)).expect("a schema is JSON");
+    let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
+    text.push('\n');
+    text
+}

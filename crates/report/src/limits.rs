@@ -1,0 +1,145 @@
+//! Sentences about what the figures do not say, and what would make them say it.
+
+use crate::condition::{ConditionReport, MetricReport, QuantileReport};
+use crate::document::{Finding, FindingLevel, Report};
+use crate::findings::{finding, label_with_share, tail_quantile};
+use crate::number::{THIN, count, label, three_digits, time};
+
+/// From-intended is told apart from the round trip when its tail is this much longer.
+const SENDER_LATE: f64 = 1.5;
+
+/// Limits of what was measured.
+pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
+    let mut all: Vec<Finding> = report.conditions.iter().filter_map(sender_late).collect();
+    all.extend(too_narrow(report));
+    all.extend(not_possible(report));
+    all
+}
+
+fn sender_late(condition: &ConditionReport) -> Option<Finding> {
+    let (intended, round_trip) = (condition.from_intended.as_ref()?, condition.round_trip.as_ref()?);
+    let tail = tail_quantile(intended)?;
+    let (q, late) = (tail.q(), tail.value_ns()?);
+    let sent = round_trip.quantile(q)?.value_ns()?;
+    if (late as f64) < SENDER_LATE * sent as f64 {
+        return None;
+    }
+    let text = format!(
+        "{}: the sender itself ran late. Counted from when a message was due, {} is {}, not {}.",
+        condition.name,
+        label_with_share(q),
+        time(late as f64),
+        time(sent as f64),
+    );
+    Some(finding(FindingLevel::Caution, "sender_late", text, &[condition.id]))
+}
+
+fn too_narrow(report: &Report) -> Option<Finding> {
+    let worst_mark = |m: &MetricReport| {
+        let mark = |q: &QuantileReport| match q {
+            QuantileReport::Value { q, too_narrow: true, autocorrelation: Some(r), .. } => Some((*r, *q)),
+            _ => None,
+        };
+        m.quantiles.iter().filter_map(mark).max_by(|a, b| a.0.total_cmp(&b.0))
+    };
+    let marked: Vec<(usize, (f64, f64))> =
+        report.conditions.iter().filter_map(|c| Some((c.id, c.round_trip.as_ref().and_then(worst_mark)?))).collect();
+    let (worst, (r, q)) = *marked.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let ids: Vec<usize> = marked.iter().map(|m| m.0).collect();
+    let place = match ids.len() {
+        1 => format!("of {}", report.conditions[worst].name),
+        n => format!("of {n} conditions"),
+    };
+    let text = format!(
+        "Late messages come in clusters, so intervals {place} are narrower than they ought to be (marked ~): \
+         the autocorrelation of exceeding {} reaches {}{}.",
+        label(q),
+        three_digits(r),
+        if ids.len() > 1 { format!(" with {}", report.conditions[worst].name) } else { String::new() },
+    );
+    Some(finding(FindingLevel::Caution, "too_narrow", text, &ids))
+}
+
+fn not_possible(report: &Report) -> Option<Finding> {
+    let lacking: Vec<&ConditionReport> = report.conditions.iter().filter(|c| c.not_possible.is_some()).collect();
+    let first = lacking.first()?;
+    let reason = first.not_possible.as_deref().unwrap_or_default().trim_end_matches('.');
+    let more = match lacking.len() - 1 {
+        0 => String::new(),
+        n => format!(" (and {n} more)"),
+    };
+    let ids: Vec<usize> = lacking.iter().map(|c| c.id).collect();
+    Some(finding(FindingLevel::Caution, "not_possible", format!("Not possible: {}: {reason}{more}.", first.name), &ids))
+}
+
+/// What would give more: one sentence per quantile that lacks messages.
+pub(crate) fn hints(report: &Report) -> Vec<Finding> {
+    report.view.quantiles.iter().filter_map(|q| needs_more(report, *q)).collect()
+}
+
+fn needs_more(report: &Report, q: f64) -> Option<Finding> {
+    let lacking: Vec<(&ConditionReport, u64)> = report
+        .conditions
+        .iter()
+        .filter_map(|c| match c.round_trip.as_ref()?.quantile(q)? {
+            QuantileReport::Needs { needs, .. } => Some((c, *needs)),
+            _ => None,
+        })
+        .collect();
+    let needs = lacking.first()?.1;
+    let slots = |c: &ConditionReport| round_up(needs.div_ceil(c.used_trial_ids.len().max(1) as u64));
+    let enough = lacking.iter().map(|(c, _)| slots(c)).max()?;
+    let (least, most) =
+        lacking.iter().map(|(c, _)| c.counts.scheduled).fold((u64::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
+    let has = match (lacking.len(), least == most) {
+        (1, _) => format!("{} has {}", lacking[0].0.name, count(most)),
+        (n, true) => format!("{} have {} each", conditions(n, report), count(most)),
+        (n, false) => format!("{} have {} to {}", conditions(n, report), count(least), count(most)),
+    };
+    let duration = lacking.iter().filter_map(|(c, _)| per_slot_ns(c)).fold(0.0, f64::max) * enough as f64;
+    let text = format!(
+        "{} needs {} messages; {has}. `--set measure.slots={enough}` would give it ({} a trial).",
+        label(q),
+        count(needs),
+        rough(duration)
+    );
+    let ids: Vec<usize> = lacking.iter().map(|(c, _)| c.id).collect();
+    Some(Finding { evidence: "ladder".into(), ..finding(FindingLevel::Hint, "needs_more", text, &ids) })
+}
+
+fn conditions(n: usize, report: &Report) -> String {
+    if n == report.conditions.len() { format!("the {n} conditions") } else { format!("{n} conditions") }
+}
+
+/// The period; for stop-and-wait the mean round trip.
+fn per_slot_ns(condition: &ConditionReport) -> Option<f64> {
+    condition.period_ns.map(|p| p as f64).or_else(|| condition.round_trip.as_ref()?.mean_ns)
+}
+
+/// Up to the next number with one digit that is not zero, or two where one would be a waste.
+fn round_up(n: u64) -> u64 {
+    let digits = n.checked_ilog10().unwrap_or(0);
+    let to = |kept: u32| n.next_multiple_of(10u64.pow(digits.saturating_sub(kept - 1)));
+    if to(1) <= n + n / 8 { to(1) } else { to(2) }
+}
+
+fn rough(ns: f64) -> String {
+    match ns / 1e9 {
+        s if s < 1.0 => "under a second".into(),
+        s if s < 120.0 => format!("{}{THIN}s", s.round()),
+        s if s < 7200.0 => format!("{}{THIN}min", (s / 60.0).round()),
+        s => format!("{}{THIN}h", (s / 3600.0).round()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::round_up;
+
+    #[test]
+    fn advice_is_a_round_number() {
+        for (n, up) in [(368, 400), (3_688, 4_000), (36_887, 40_000), (12_296, 13_000), (1, 1), (99, 100)] {
+            assert_eq!(round_up(n), up, "{n}");
+        }
+    }
+}

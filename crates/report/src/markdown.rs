@@ -1,0 +1,66 @@
+//! The report as Markdown: for an issue, a wiki, a merge request.
+
+use crate::document::Report;
+use crate::summary::summary;
+use crate::terminal::warning_text;
+
+/// Findings, one table, warnings.
+pub fn render_markdown(report: &Report) -> String {
+    let mut text = format!("# {}\n\n", escape(&report.view.title));
+    for finding in &report.findings {
+        text.push_str(&format!("- {}\n", escape(&finding.text)));
+    }
+    let table = summary(report);
+    let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", escape(&table.shared)) };
+    let unit = table.unit.name();
+    text.push_str(&format!("\nRound trip in {unit}, with 95 % intervals{over}:\n\n"));
+    let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
+    heads.extend(table.quantiles.iter().cloned());
+    heads.extend(["max".to_owned(), "lost".to_owned()]);
+    let noted = table.rows.iter().any(|r| !r.mark.is_empty());
+    if noted {
+        heads.push(String::new());
+    }
+    let left = table.factors.len();
+    let rule: Vec<&str> = (0..heads.len()).map(|i| if i < left { "---" } else { "---:" }).collect();
+    text.push_str(&format!("| {} |\n| {} |\n", heads.join(" | "), rule.join(" | ")));
+    for row in &table.rows {
+        let mut cells: Vec<String> = row.levels.iter().map(|l| escape(l)).collect();
+        let quantile = |c: &crate::summary::Cell| match c.interval.as_str() {
+            "" => c.value.clone(),
+            interval => format!("{} ({interval})", c.value),
+        };
+        cells.extend(row.cells.iter().map(quantile));
+        cells.extend([row.max.clone(), row.lost.clone()]);
+        if noted {
+            cells.push(row.mark.into());
+        }
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    if !report.warnings.is_empty() {
+        text.push_str("\n## Warnings\n\n");
+    }
+    for warning in &report.warnings {
+        text.push_str(&format!("- {}\n", escape(&warning_text(warning))));
+    }
+    text.push_str(&format!("\nTailbound {}, study `{}`, run {}.\n", report.tailbound, report.study, report.run.id));
+    text
+}
+
+/// Characters that Markdown or HTML within it would take as their own.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut code = false;
+    for c in text.chars() {
+        code ^= c == '`';
+        match c {
+            '|' => escaped.push_str("\\|"),
+            '<' if !code => escaped.push_str("&lt;"),
+            '&' if !code => escaped.push_str("&amp;"),
+            '\n' | '\r' => escaped.push(' '),
+            '*' | '_' | '[' | ']' | '#' | '~' if !code => escaped.extend(['\\', c]),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,177 @@
+//! Figures of the metrics in the shape of the document.
+
+use crate::condition::{Beyond, Message, MetricReport, QuantileReport};
+use crate::passes::{Figures, First, FirstPass, place};
+use crate::worst::{MessageKey, MessagePart};
+use std::collections::BTreeMap;
+use tailbound_model::{Condition, Metric, Rate};
+use tailbound_stats::{Bound, Bucket, Distribution, Estimate, Quantile, rule_of_three};
+
+/// Buckets to an octave in the document: coarser than what quantiles are taken from, finer than an eye can see.
+const BUCKETS_PER_OCTAVE_BITS: u32 = 4;
+
+/// All metrics that the measure has.
+pub(crate) fn metrics(
+    condition: &Condition,
+    firsts: &[FirstPass],
+    figures: &[Figures],
+) -> BTreeMap<Metric, MetricReport> {
+    let open_loop = condition.spec.rate != Rate::Max;
+    let mut all = BTreeMap::new();
+    for metric in Metric::ALL {
+        let Some((group, at)) = place(metric) else { continue };
+        let group = group as usize;
+        let scheduled_only = matches!(metric, Metric::FromIntended | Metric::SendLateness | Metric::WakePeriod);
+        if scheduled_only && !open_loop {
+            continue;
+        }
+        let first = &firsts[group].metrics[at];
+        // A leg without a single value is one that nobody could see; a round trip without one is news.
+        let always = matches!(metric, Metric::RoundTrip | Metric::FromIntended);
+        let seen = if always { first.distribution.scheduled() } else { first.distribution.answered() };
+        if seen > 0 {
+            all.insert(metric, metric_report(metric, first, &figures[group].estimates[at]));
+        }
+    }
+    if let Some(round_trip) = all.get(&Metric::RoundTrip) {
+        all.insert(Metric::HalfRoundTrip, half(round_trip));
+    }
+    all
+}
+
+/// Answered messages that the pong side has no row of.
+pub(crate) fn without_pong_row(answer: &FirstPass) -> u64 {
+    answer.metrics[1..].iter().map(|m| m.without).max().unwrap_or(0)
+}
+
+fn metric_report(metric: Metric, first: &First, estimates: &[(Estimate, Option<f64>, bool)]) -> MetricReport {
+    let distribution = &first.distribution;
+    let moments = distribution.moments();
+    let beyond = match metric {
+        Metric::SendLateness | Metric::SendDuration | Metric::WakePeriod => Beyond::NotSent,
+        _ => Beyond::Lost,
+    };
+    let complete = distribution.beyond_count() == 0 && distribution.answered() > 0;
+    MetricReport {
+        n: distribution.answered(),
+        scheduled: distribution.scheduled(),
+        mean_ns: moments.mean().map(|v| rounded(v, 1e3)),
+        stddev_ns: moments.standard_deviation().map(|v| rounded(v, 1e3)),
+        min_ns: moments.min(),
+        max_ns: moments.max(),
+        rule_of_three: complete.then(|| rule_of_three(distribution.answered())),
+        quantiles: estimates.iter().map(|e| quantile(e, beyond)).collect(),
+        histogram: histogram(distribution),
+    }
+}
+
+/// Digits beyond what any clock tells are noise in a document.
+fn rounded(value: f64, parts: f64) -> f64 {
+    (value * parts).round() / parts
+}
+
+fn quantile(
+    &(estimate, autocorrelation, too_narrow): &(Estimate, Option<f64>, bool),
+    beyond: Beyond,
+) -> QuantileReport {
+    match estimate {
+        Estimate::Value { q, value_ns, low_ns, high } => QuantileReport::Value {
+            q: q.as_f64(),
+            value_ns,
+            low_ns,
+            high_ns: match high {
+                Bound::Ns(ns) => Some(ns),
+                Bound::Beyond => None,
+            },
+            high_beyond: (high == Bound::Beyond).then_some(beyond),
+            autocorrelation: autocorrelation.map(|r| rounded(r, 1e6)),
+            too_narrow,
+        },
+        Estimate::Needs { q, needs } => QuantileReport::Needs { q: q.as_f64(), needs },
+        Estimate::Beyond { q } => QuantileReport::Beyond { q: q.as_f64(), value_ns: (), beyond },
+    }
+}
+
+/// The median of half the round trip: order statistics and bucket bounds halve with the values.
+fn half(round_trip: &MetricReport) -> MetricReport {
+    let mut median: Vec<QuantileReport> = round_trip.quantile(Quantile::P50.as_f64()).into_iter().cloned().collect();
+    for quantile in &mut median {
+        if let QuantileReport::Value { value_ns, low_ns, high_ns, .. } = quantile {
+            *value_ns /= 2;
+            *low_ns /= 2;
+            *high_ns = high_ns.map(|h| h / 2);
+        }
+    }
+    MetricReport {
+        n: round_trip.n,
+        scheduled: round_trip.scheduled,
+        mean_ns: None,
+        stddev_ns: None,
+        min_ns: None,
+        max_ns: None,
+        rule_of_three: None,
+        quantiles: median,
+        histogram: Vec::new(),
+    }
+}
+
+/// Counts of the coarse buckets that hold something.
+fn histogram(distribution: &Distribution) -> Vec<(i64, i64, u64)> {
+    let mut coarse: Vec<(i64, i64, u64)> = Vec::new();
+    for Bucket { low, high, count } in distribution.histogram().buckets() {
+        let (wide_low, wide_high) = coarse_bounds(low, high);
+        match coarse.last_mut() {
+            Some(last) if last.0 == wide_low => last.2 += count,
+            _ => coarse.push((wide_low, wide_high, count)),
+        }
+    }
+    coarse
+}
+
+/// The coarse bucket around a fine one, which lies on one side of zero.
+fn coarse_bounds(low: i64, high: i64) -> (i64, i64) {
+    if low < 0 {
+        let (mirrored_low, mirrored_high) = coarse_bounds(!high, !low);
+        return (!mirrored_high, !mirrored_low);
+    }
+    let shift = (low.max(1).ilog2()).saturating_sub(BUCKETS_PER_OCTAVE_BITS);
+    let wide = (low >> shift) << shift;
+    (wide, wide + ((1i64 << shift) - 1))
+}
+
+/// One message from what each group's columns tell of it.
+pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message> {
+    let parts: Vec<&&MessagePart> = parts.iter().filter(|p| p.key == key).collect();
+    let slot = parts.iter().find_map(|p| p.slot)?;
+    let value = |metric: Metric| {
+        let at = Metric::ALL.iter().position(|m| *m == metric)?;
+        parts.iter().find_map(|p| p.values[at])
+    };
+    Some(Message {
+        trial: key.trial,
+        slot,
+        intended_ns: parts.iter().find_map(|p| p.intended_ns),
+        from_intended_ns: value(Metric::FromIntended),
+        round_trip_ns: value(Metric::RoundTrip),
+        send_lateness_ns: value(Metric::SendLateness),
+        send_duration_ns: value(Metric::SendDuration),
+        out_ns: value(Metric::Out),
+        turnaround_ns: value(Metric::Turnaround),
+        back_ns: value(Metric::Back),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coarse_buckets_hold_fine_ones_on_both_sides_of_zero() {
+        for value in [0, 1, 15, 16, 31, 32, 255, 256, 1_000, 65_535, 1 << 40, -1, -2, -300, -70_000, i64::MIN + 1] {
+            let bounds =
+                (tailbound_stats::Histogram::bucket_low(value), tailbound_stats::Histogram::bucket_high(value));
+            let (low, high) = coarse_bounds(bounds.0, bounds.1);
+            assert!(low <= bounds.0 && bounds.1 <= high, "{value}: {bounds:?} in {low}..{high}");
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Three streaming passes over the samples of one condition: histograms and counts, exact quantiles, autocorrelation.
+//!
+//! Metrics fall into two groups that need different columns; each group of each condition is a task of its own, so
+//! that two CPUs share even a single long trial. Nothing grows with the number of slots.
+
+use crate::series::{Group, Series};
+use crate::worst::{MessageKey, MessagePart, Worst};
+use tailbound_model::{Metric, Outcome};
+use tailbound_record::{Columns, Record, RecordError, SlotBatch};
+use tailbound_stats::{Distribution, Estimate, Exceedance, Quantile, SecondPass};
+
+/// How many of the worst messages are kept.
+pub(crate) const WORST: usize = 10;
+
+/// Slots of a condition by how they ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub outcomes: [u64; 4],
+    pub duplicates: u64,
+    pub out_of_order: u64,
+    pub warm_up: u64,
+}
+
+/// What the first pass found for one metric.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct First {
+    pub distribution: Distribution,
+    /// Slots that ended well but have no value: no row of the pong, no wake before.
+    pub without: u64,
+}
+
+/// The first pass of one group.
+#[derive(Debug, Clone)]
+pub(crate) struct FirstPass {
+    pub metrics: Vec<First>,
+    pub tally: Tally,
+    pub worst: Worst,
+}
+
+/// The second and third pass of one group.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Figures {
+    /// For each metric of the group one estimate per quantile, with its autocorrelation.
+    pub estimates: Vec<Vec<(Estimate, Option<f64>, bool)>>,
+    pub messages: Vec<MessagePart>,
+    pub median: Option<MessagePart>,
+}
+
+fn rows_of(
+    record: &Record,
+    trials: &[usize],
+    columns: &Columns,
+    each: &mut dyn FnMut(usize, u64, &SlotBatch),
+) -> Result<(), RecordError> {
+    for &trial in trials {
+        let mut row = 0;
+        record.scan(trial, columns, &mut |batch| {
+            each(trial, row, batch);
+            row += batch.len() as u64;
+        })?;
+    }
+    Ok(())
+}
+
+/// Counts everything of `trials`.
+pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<FirstPass, RecordError> {
+    let metrics = group.metrics();
+    let mut firsts = vec![First::default(); metrics.len()];
+    let mut tally = Tally::default();
+    let mut worst = Worst::new(WORST);
+    let mut series = Series::default();
+    let counts = group == Group::Answer;
+    let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
+    rows_of(record, trials, &columns, &mut |trial, row, batch| {
+        series.classify(batch);
+        if counts {
+            count(batch, &mut tally);
+        }
+        for (i, (metric, first)) in metrics.iter().zip(&mut firsts).enumerate() {
+            series.load(batch, *metric);
+            if i == 0 {
+                worst.offer(trial, row, &series);
+            }
+            first.without += series.without;
+            for &value in series.values() {
+                if value == Series::BEYOND {
+                    first.distribution.beyond();
+                } else {
+                    first.distribution.value(value);
+                }
+            }
+        }
+    })?;
+    Ok(FirstPass { metrics: firsts, tally, worst })
+}
+
+fn count(batch: &SlotBatch, tally: &mut Tally) {
+    for i in 0..batch.len() {
+        if batch.warm_up[i] {
+            tally.warm_up += 1;
+            continue;
+        }
+        tally.outcomes[batch.outcome[i] as usize & 3] += 1;
+        tally.duplicates += u64::from(batch.duplicates[i]);
+        tally.out_of_order += u64::from(batch.out_of_order[i]);
+    }
+}
+
+/// Exact quantiles and their autocorrelation, and the messages of `wanted` (sorted).
+pub(crate) fn figures(
+    record: &Record,
+    trials: &[usize],
+    group: Group,
+    first: &FirstPass,
+    quantiles: &[Quantile],
+    wanted: &[MessageKey],
+) -> Result<Figures, RecordError> {
+    let metrics = group.metrics();
+    let mut plans: Vec<SecondPass> = first.metrics.iter().map(|f| f.distribution.plan(quantiles)).collect();
+    let mut series = Series::default();
+    let mut messages = Vec::new();
+    rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
+        let of_batch = |key: &&MessageKey| key.trial == trial && (row..row + batch.len() as u64).contains(&key.row);
+        messages.extend(wanted.iter().filter(of_batch).map(|key| MessagePart::read(batch, *key, row)));
+        series.classify(batch);
+        for (metric, plan) in metrics.iter().zip(&mut plans) {
+            if plan.needs_values() {
+                series.load(batch, *metric);
+                series.values().iter().for_each(|v| plan.offer(*v));
+            }
+        }
+    })?;
+    let changed =
+        |e| RecordError::Damaged { path: record.dir().to_owned(), reason: format!("it changes while read: {e}") };
+    let estimates: Vec<Vec<Estimate>> =
+        plans.into_iter().map(|p| p.finish().map_err(changed)).collect::<Result<_, _>>()?;
+    let (marks, median) = dependence(record, trials, group, &estimates)?;
+    let with_mark = |(estimates, marks): (Vec<Estimate>, Vec<Exceedance>)| {
+        let mark = |(e, m): (Estimate, Exceedance)| (e, m.lag1(), m.is_too_narrow());
+        estimates.into_iter().zip(marks).map(mark).collect()
+    };
+    let estimates = estimates.into_iter().zip(marks).map(with_mark).collect();
+    Ok(Figures { estimates, messages, median })
+}
+
+/// The third pass: lag-1 autocorrelation of exceeding each quantile, and the first message that took the median.
+fn dependence(
+    record: &Record,
+    trials: &[usize],
+    group: Group,
+    estimates: &[Vec<Estimate>],
+) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), RecordError> {
+    let metrics = group.metrics();
+    let mut marks: Vec<Vec<Exceedance>> = estimates.iter().map(|e| vec![Exceedance::new(); e.len()]).collect();
+    let half = |e: &&Estimate| e.q() == Quantile::P50;
+    let median_ns = estimates[0].iter().find(half).and_then(Estimate::value_ns).filter(|_| group == Group::Answer);
+    let mut median = None;
+    let mut series = Series::default();
+    let mut before = None;
+    rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
+        if before.replace(trial).is_some_and(|t| t != trial) {
+            marks.iter_mut().flatten().for_each(Exceedance::end_sequence);
+        }
+        series.classify(batch);
+        for (i, (metric, (estimates, marks))) in metrics.iter().zip(estimates.iter().zip(&mut marks)).enumerate() {
+            if estimates.iter().all(|e| e.value_ns().is_none()) {
+                continue;
+            }
+            series.load(batch, *metric);
+            if i == 0 && median.is_none() {
+                let found = median_ns.and_then(|m| series.position(m));
+                median = found.map(|at| MessagePart::read(batch, MessageKey { trial, row: row + at as u64 }, row));
+            }
+            for (estimate, mark) in estimates.iter().zip(marks) {
+                if let Some(q) = estimate.value_ns() {
+                    mark.push_all(series.values(), q);
+                }
+            }
+        }
+    })?;
+    Ok((marks, median))
+}
+
+/// Answered within or after the timeout.
+pub(crate) fn answered(outcome: u8) -> bool {
+    outcome <= Outcome::AfterTimeout as u8
+}
+
+/// Metrics of a group, as they stand in [`FirstPass::metrics`].
+pub(crate) fn place(metric: Metric) -> Option<(Group, usize)> {
+    [Group::Answer, Group::Send]
+        .into_iter()
+        .find_map(|g| g.metrics().iter().position(|m| *m == metric).map(|at| (g, at)))
+}

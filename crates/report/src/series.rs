@@ -1,0 +1,96 @@
+//! One metric of one batch as the statistics take it: measured slots only, a slot without an answer as later than all.
+
+use crate::passes::answered;
+use tailbound_model::{Metric, NO_TIME, Outcome};
+use tailbound_record::SlotBatch;
+
+/// Metrics that are read together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// The round trip and its legs: beyond when there was no answer.
+    Answer,
+    /// The sender's own times, and from-intended, which shares their columns.
+    Send,
+}
+
+impl Group {
+    pub const BOTH: [Group; 2] = [Group::Answer, Group::Send];
+
+    /// The first metric chooses the worst messages.
+    pub fn metrics(self) -> &'static [Metric] {
+        match self {
+            Group::Answer => &[Metric::RoundTrip, Metric::Out, Metric::Turnaround, Metric::Back],
+            Group::Send => &[Metric::FromIntended, Metric::SendLateness, Metric::SendDuration, Metric::WakePeriod],
+        }
+    }
+}
+
+/// Whether a slot without an answer is later than all for this metric; otherwise only one that was not sent is.
+fn waits_for_answer(metric: Metric) -> bool {
+    !matches!(metric, Metric::SendLateness | Metric::SendDuration | Metric::WakePeriod)
+}
+
+/// The loaded metric. One is reused for all batches.
+#[derive(Debug, Default)]
+pub(crate) struct Series {
+    /// Value of every row of the batch; [`NO_TIME`] = left out, [`Series::BEYOND`] = later than all.
+    rows: Vec<i64>,
+    /// The same without what is left out.
+    values: Vec<i64>,
+    /// Rows of the batch that are neither warm-up nor unanswered.
+    all_answered: bool,
+    /// Measured slots that ended well and have no value.
+    pub without: u64,
+}
+
+impl Series {
+    /// Stands for a slot without an answer.
+    pub const BEYOND: i64 = i64::MAX;
+
+    /// Looks at the outcomes of a batch.
+    pub fn classify(&mut self, batch: &SlotBatch) {
+        self.all_answered = batch.outcome.iter().all(|o| answered(*o)) && !batch.warm_up.contains(&true);
+    }
+
+    /// Takes the values of `metric`; the batch has been classified.
+    pub fn load(&mut self, batch: &SlotBatch, metric: Metric) {
+        batch.metric_column(metric, &mut self.rows);
+        self.rows.resize(batch.len(), NO_TIME);
+        self.without = 0;
+        if !self.all_answered {
+            let last_good = if waits_for_answer(metric) { Outcome::AfterTimeout } else { Outcome::Lost } as u8;
+            for (i, value) in self.rows.iter_mut().enumerate() {
+                if batch.outcome[i] > last_good {
+                    *value = Self::BEYOND;
+                }
+                self.without += u64::from(*value == NO_TIME && !batch.warm_up[i]);
+                if batch.warm_up[i] {
+                    *value = NO_TIME;
+                }
+            }
+        } else {
+            self.without = self.rows.iter().filter(|v| **v == NO_TIME).count() as u64;
+        }
+        self.values.clear();
+        if self.all_answered && self.without == 0 {
+            self.values.extend_from_slice(&self.rows);
+        } else {
+            self.values.extend(self.rows.iter().filter(|v| **v != NO_TIME));
+        }
+    }
+
+    /// Values of the measured slots, in slot order.
+    pub fn values(&self) -> &[i64] {
+        &self.values
+    }
+
+    /// Value of every row of the batch, [`NO_TIME`] where it is left out.
+    pub fn rows(&self) -> &[i64] {
+        &self.rows
+    }
+
+    /// The first row with this value.
+    pub fn position(&self, value: i64) -> Option<usize> {
+        self.rows.iter().position(|v| *v == value)
+    }
+}

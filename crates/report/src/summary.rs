@@ -1,0 +1,138 @@
+//! The table of all conditions, ready to be set: one unit, levels that differ as columns, those that do not in a line.
+
+use crate::condition::{ConditionReport, ConditionStatus, QuantileReport};
+use crate::document::Report;
+use crate::number::{Unit, count, label};
+
+/// Quantiles of the table, where the study shows them.
+const SHOWN: [f64; 3] = [0.5, 0.99, 0.999];
+
+/// The table.
+pub(crate) struct Summary {
+    /// Unit of every time in it.
+    pub unit: Unit,
+    /// Levels that all conditions share, e.g. `path veth, rate 1 kHz`.
+    pub shared: String,
+    /// Factors that differ.
+    pub factors: Vec<String>,
+    /// Heads of the quantile columns.
+    pub quantiles: Vec<String>,
+    /// One per condition, in the order of the plan.
+    pub rows: Vec<Row>,
+}
+
+/// One condition.
+pub(crate) struct Row {
+    /// Levels of [`Summary::factors`].
+    pub levels: Vec<String>,
+    /// Value and interval of each quantile.
+    pub cells: Vec<Cell>,
+    /// The maximum.
+    pub max: String,
+    /// How many were lost or never sent.
+    pub lost: String,
+    /// What must be known of it, e.g. `invalid`; usually empty.
+    pub mark: &'static str,
+}
+
+/// A quantile as text.
+#[derive(Clone, Default)]
+pub(crate) struct Cell {
+    pub value: String,
+    /// `2.90-4.10`, with `~` when it is too narrow; empty where there is no value.
+    pub interval: String,
+}
+
+/// Sets the table of round trips.
+pub(crate) fn summary(report: &Report) -> Summary {
+    let shown: Vec<f64> = match SHOWN.iter().filter(|q| asked(report, **q)).copied().collect::<Vec<_>>() {
+        few if few.len() < 2 => report.view.quantiles.iter().copied().take(3).collect(),
+        usual => usual,
+    };
+    let unit = unit(report);
+    let factors = differing(report);
+    let rows = report.conditions.iter().map(|c| row(c, &factors, &shown, unit)).collect();
+    Summary {
+        unit,
+        shared: shared(report, &factors),
+        factors,
+        quantiles: shown.iter().map(|q| label(*q)).collect(),
+        rows,
+    }
+}
+
+fn asked(report: &Report, q: f64) -> bool {
+    report.view.quantiles.iter().any(|other| (other - q).abs() < 5e-10)
+}
+
+/// The unit of a table of round trips.
+pub(crate) fn unit(report: &Report) -> Unit {
+    let values = report.conditions.iter().filter_map(|c| c.round_trip.as_ref());
+    Unit::of_all(values.flat_map(|m| m.quantiles.iter().filter_map(QuantileReport::value_ns)))
+}
+
+/// Factors with more than one level, in the order of the study; with a single condition its payload.
+fn differing(report: &Report) -> Vec<String> {
+    let levels = |factor: &str| {
+        let mut all: Vec<_> = report.conditions.iter().map(|c| c.levels.get(factor)).collect();
+        all.sort();
+        all.dedup();
+        all.len()
+    };
+    let mut names: Vec<String> = report.run.factors.clone();
+    for name in report.conditions.iter().flat_map(|c| c.levels.keys()) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    let mut differing: Vec<String> = names.iter().filter(|f| levels(f) > 1).cloned().collect();
+    if differing.is_empty() {
+        differing = names.into_iter().filter(|f| f == "driver" || f == "payload").collect();
+    }
+    differing
+}
+
+fn shared(report: &Report, differing: &[String]) -> String {
+    let Some(first) = report.conditions.first() else { return String::new() };
+    let same = first.levels.iter().filter(|(factor, _)| !differing.contains(factor));
+    same.map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>().join(", ")
+}
+
+fn row(condition: &ConditionReport, factors: &[String], quantiles: &[f64], unit: Unit) -> Row {
+    let level = |factor: &String| condition.levels.get(factor).cloned().unwrap_or_default();
+    let figures = condition.round_trip.as_ref();
+    let lost = condition.counts.lost + condition.counts.not_sent;
+    Row {
+        levels: factors.iter().map(level).collect(),
+        cells: quantiles
+            .iter()
+            .map(|q| figures.and_then(|m| m.quantile(*q)).map_or(Cell::default(), |e| cell(e, unit)))
+            .collect(),
+        max: figures.and_then(|m| m.max_ns).map_or(String::new(), |ns| unit.number(ns as f64)),
+        lost: if condition.counts.scheduled > 0 { count(lost) } else { String::new() },
+        mark: match condition.status {
+            ConditionStatus::Valid => "",
+            ConditionStatus::Invalid => "invalid",
+            ConditionStatus::Incomplete => "incomplete",
+            ConditionStatus::NotPossible => "not possible",
+        },
+    }
+}
+
+/// A quantile in `unit`.
+pub(crate) fn cell(quantile: &QuantileReport, unit: Unit) -> Cell {
+    match quantile {
+        QuantileReport::Value { value_ns, low_ns, high_ns, too_narrow, .. } => {
+            let high = high_ns.map_or("lost".into(), |h| unit.number(h as f64));
+            let mark = if *too_narrow { "~" } else { "" };
+            Cell {
+                value: unit.number(*value_ns as f64),
+                interval: format!("{}-{high}{mark}", unit.number(*low_ns as f64)),
+            }
+        }
+        QuantileReport::Needs { needs, .. } => {
+            Cell { value: format!("needs {}", count(*needs)), interval: String::new() }
+        }
+        QuantileReport::Beyond { .. } => Cell { value: "lost".into(), interval: String::new() },
+    }
+}

@@ -1,0 +1,38 @@
+//! Where the time of the worst messages went.
+
+use crate::condition::{ConditionReport, Message};
+
+/// A worst message counts as one of the tail from this multiple of the median message on.
+const FAR: i64 = 2;
+
+/// Reads one part of a message.
+type Part = fn(&Message) -> Option<i64>;
+
+/// The parts of a message from its due time to its answer, in order, with how they are called.
+const PARTS: [(&str, Part); 4] = [
+    ("before sending: the sender itself was late", |m| m.send_lateness_ns),
+    ("on the way out", |m| m.out_ns),
+    ("at the pong", |m| m.turnaround_ns),
+    ("on the way back", |m| m.back_ns),
+];
+
+/// "In 9 of the 10 worst messages the time went by on the way back.", when one part is to blame for most of them.
+pub(crate) fn leg_words(condition: &ConditionReport) -> Option<String> {
+    let median = condition.median_message.as_ref()?;
+    let total = |m: &Message| m.from_intended_ns.or(m.round_trip_ns);
+    let limit = total(median)?.saturating_mul(FAR);
+    let far: Vec<&Message> = condition.worst.iter().filter(|m| total(m).is_some_and(|t| t > limit)).collect();
+    if far.len() < 5 {
+        return None;
+    }
+    let mut blamed = [0; PARTS.len()];
+    for message in &far {
+        let excess = |part: Part| Some(part(message)? - part(median).unwrap_or(0));
+        let most = (0..PARTS.len()).filter_map(|p| Some((excess(PARTS[p].1)?, p))).max()?;
+        blamed[most.1] += 1;
+    }
+    let (most, part) = blamed.iter().zip(PARTS).map(|(n, (words, _))| (*n, words)).max_by_key(|(n, _)| *n)?;
+    let all = far.len();
+    let which = if most == all { format!("all of the {all}") } else { format!("{most} of the {all}") };
+    (most * 10 >= all * 7).then(|| format!("In {which} worst messages most of the time went by {part}."))
+}

@@ -1,0 +1,185 @@
+//! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
+
+use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
+use crate::spark::Axis;
+use crate::summary::{Summary, summary};
+
+/// Columns of a spark line: as many as fit, within these.
+const SPARK: std::ops::RangeInclusive<usize> = 8..=24;
+
+/// Sets words in bold, dim or the colour of warnings, or leaves them alone.
+struct Paint(bool);
+
+impl Paint {
+    fn with(&self, code: &str, text: &str) -> String {
+        if self.0 && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+    fn bold(&self, text: &str) -> String {
+        self.with("1", text)
+    }
+    fn dim(&self, text: &str) -> String {
+        self.with("2", text)
+    }
+    fn alarm(&self, text: &str) -> String {
+        self.with("33", text)
+    }
+}
+
+/// The report as text for a terminal of `width` columns. Colour repeats what words say.
+pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
+    let paint = Paint(colour);
+    let width = width.max(40);
+    let mut text = String::new();
+    let mut line = |l: String| {
+        text.push_str(l.trim_end());
+        text.push('\n');
+    };
+    line(paint.bold(&format!("{}: {}", report.study, report.question)));
+    let worse = |f: &&Finding| f.level < FindingLevel::Result;
+    for finding in report.findings.iter().filter(worse) {
+        wrap(&format!("! {}", finding.text), width, 2).into_iter().for_each(|l| line(paint.alarm(&l)));
+    }
+    if let Some(finding) = report.findings.iter().find(|f| f.level == FindingLevel::Result) {
+        wrap(&finding.text, width, 0).into_iter().for_each(&mut line);
+    }
+    line(String::new());
+    let table = summary(report);
+    for l in table_lines(report, &table, width, &paint) {
+        line(l);
+    }
+    let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
+    if !rest.is_empty() {
+        line(String::new());
+    }
+    for finding in rest {
+        wrap(&format!("- {}", finding.text), width, 2).into_iter().for_each(&mut line);
+    }
+    // What a finding says already, mend included, is not said twice.
+    let told = |w: &&ReportWarning| report.findings.iter().any(|f| f.text.contains(w.text.trim_end_matches('.')));
+    let warnings: Vec<_> = report.warnings.iter().filter(|w| !told(w)).collect();
+    if !warnings.is_empty() {
+        line(String::new());
+    }
+    for warning in warnings {
+        for (i, l) in wrap(&warning_text(warning), width, 2).into_iter().enumerate() {
+            line(if i == 0 && warning.severity != WarningSeverity::Note { paint.alarm(&l) } else { l });
+        }
+    }
+    text
+}
+
+/// `warning: text Mend.` with whom it is about.
+pub(crate) fn warning_text(warning: &ReportWarning) -> String {
+    let word = match warning.severity {
+        WarningSeverity::Note => "note",
+        WarningSeverity::Warning => "warning",
+        WarningSeverity::Invalid => "invalid",
+    };
+    let whom = match (warning.trial, &warning.end) {
+        (Some(trial), Some(end)) => format!(" (trial {trial}, {end})"),
+        (Some(trial), None) => format!(" (trial {trial})"),
+        (None, Some(end)) => format!(" ({end})"),
+        (None, None) => String::new(),
+    };
+    let text = warning.text.trim_end_matches('.');
+    let mend = if warning.mend.is_empty() { String::new() } else { format!(" {}", warning.mend) };
+    format!("{word}{whom}: {text}.{mend}")
+}
+
+/// A column: head, first and second line of every row, flush right or left.
+struct Column {
+    head: String,
+    cells: Vec<(String, String)>,
+    right: bool,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        let of = |s: &String| s.chars().count();
+        let cells = self.cells.iter().map(|(a, b)| of(a).max(of(b))).max();
+        cells.unwrap_or(0).max(of(&self.head))
+    }
+
+    fn set(&self, text: &str) -> String {
+        let width = self.width();
+        if self.right { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    }
+}
+
+fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+    let mut columns: Vec<Column> = table
+        .factors
+        .iter()
+        .enumerate()
+        .map(|(i, head)| Column {
+            head: head.rsplit('.').next().unwrap_or(head).to_owned(),
+            cells: table.rows.iter().map(|r| (r.levels[i].clone(), String::new())).collect(),
+            right: false,
+        })
+        .collect();
+    for (i, head) in table.quantiles.iter().enumerate() {
+        let cells = table.rows.iter().map(|r| (r.cells[i].value.clone(), r.cells[i].interval.clone())).collect();
+        columns.push(Column { head: head.clone(), cells, right: true });
+    }
+    let plain = |head: &str, text: fn(&crate::summary::Row) -> String| Column {
+        head: head.into(),
+        cells: table.rows.iter().map(|r| (text(r), String::new())).collect(),
+        right: true,
+    };
+    columns.push(plain("max", |r| r.max.clone()));
+    columns.push(plain("lost", |r| r.lost.clone()));
+    if table.rows.iter().any(|r| !r.mark.is_empty()) {
+        columns.push(plain("", |r| r.mark.to_owned()));
+    }
+    let used: usize = columns.iter().map(|c| c.width() + 2).sum();
+    let left = width.saturating_sub(used).min(*SPARK.end());
+    let axis = SPARK.contains(&left).then(|| Axis::over(&report.conditions, left)).flatten();
+
+    let mut lines = Vec::new();
+    let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", table.shared) };
+    let title = format!("round trip in {}, with 95 % intervals{over}", table.unit.name());
+    lines.extend(wrap(&title, width, 0).iter().map(|l| paint.dim(l)));
+    let join = |cells: Vec<String>| cells.join("  ");
+    lines.push(paint.bold(&join(columns.iter().map(|c| c.set(&c.head)).collect())));
+    for (i, condition) in report.conditions.iter().enumerate() {
+        let mut first = join(columns.iter().map(|c| c.set(&c.cells[i].0)).collect());
+        if let (Some(axis), Some(figures)) = (&axis, &condition.round_trip) {
+            first.push_str("  ");
+            first.push_str(&axis.line(figures));
+        }
+        lines.push(first);
+        let second = join(columns.iter().map(|c| c.set(&c.cells[i].1)).collect());
+        if !second.trim().is_empty() {
+            lines.push(paint.dim(&second));
+        }
+        if let Some(reason) = condition.not_possible.as_ref().or(condition.finding.as_ref()) {
+            lines.extend(wrap(&format!("  {reason}"), width, 2));
+        }
+    }
+    if let Some(axis) = axis {
+        lines.extend(
+            wrap(&format!("The line shows each distribution {}.", axis.words()), width, 0).iter().map(|l| paint.dim(l)),
+        );
+    }
+    lines
+}
+
+/// Breaks a text at spaces; lines after the first are indented.
+fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    for word in text.split(' ') {
+        let fits = current.chars().count() + 1 + word.chars().count() <= width;
+        if !current.is_empty() && !fits {
+            lines.push(std::mem::replace(&mut current, " ".repeat(indent)));
+            current.push_str(word);
+        } else {
+            if !current.is_empty() {
+                current.push(' ');
+            }
+            current.push_str(word);
+        }
+    }
+    lines.push(current);
+    lines
+}

@@ -1,0 +1,71 @@
+//! Single messages: the worst ones, and the one that took the median.
+
+use crate::series::Series;
+use tailbound_model::{Metric, NO_TIME, counter_of};
+use tailbound_record::SlotBatch;
+
+/// A row of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MessageKey {
+    pub trial: usize,
+    pub row: u64,
+}
+
+/// The highest values seen, with their rows; the earliest wins among equals.
+#[derive(Debug, Clone)]
+pub(crate) struct Worst {
+    keep: usize,
+    /// Falling.
+    found: Vec<(i64, MessageKey)>,
+}
+
+impl Worst {
+    pub fn new(keep: usize) -> Self {
+        Worst { keep, found: Vec::with_capacity(keep + 1) }
+    }
+
+    /// Rows of the batch that begins at `row`.
+    pub fn offer(&mut self, trial: usize, row: u64, series: &Series) {
+        let mut floor = self.floor();
+        for (i, &value) in series.rows().iter().enumerate() {
+            if value > floor && value != Series::BEYOND {
+                let at = self.found.partition_point(|(v, _)| *v >= value);
+                self.found.insert(at, (value, MessageKey { trial, row: row + i as u64 }));
+                self.found.truncate(self.keep);
+                floor = self.floor();
+            }
+        }
+    }
+
+    fn floor(&self) -> i64 {
+        if self.found.len() < self.keep { NO_TIME } else { self.found[self.keep - 1].0 }
+    }
+
+    /// From the worst on.
+    pub fn keys(&self) -> Vec<MessageKey> {
+        self.found.iter().map(|(_, key)| *key).collect()
+    }
+}
+
+/// What one group's columns tell of a message.
+#[derive(Debug, Clone)]
+pub(crate) struct MessagePart {
+    pub key: MessageKey,
+    pub slot: Option<u64>,
+    pub intended_ns: Option<i64>,
+    /// By [`Metric::ALL`].
+    pub values: [Option<i64>; 9],
+}
+
+impl MessagePart {
+    /// Reads the row of `key` from the batch that begins at `row`.
+    pub fn read(batch: &SlotBatch, key: MessageKey, row: u64) -> Self {
+        let at = (key.row - row) as usize;
+        MessagePart {
+            key,
+            slot: batch.seq.get(at).map(|s| counter_of(*s)),
+            intended_ns: batch.intended_ns.get(at).copied().filter(|t| *t != NO_TIME),
+            values: Metric::ALL.map(|m| batch.metric(m, at)),
+        }
+    }
+}

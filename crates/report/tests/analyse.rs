@@ -1,0 +1,231 @@
+//! From known rows to known figures.
+
+mod support;
+
+use proptest::prelude::*;
+use support::{Given, GivenTrial, lose, skip, slot};
+use tailbound_model::*;
+use tailbound_record::*;
+use tailbound_report::*;
+
+const PERIOD: i64 = 1_000_000;
+
+fn given(rate: Rate, trials: Vec<GivenTrial>) -> Given {
+    Given { driver: "udp", payload: 64, rate, trials }
+}
+
+fn open_loop(trials: Vec<GivenTrial>) -> Given {
+    given(Rate::Period(Nanos(PERIOD)), trials)
+}
+
+/// A valid trial with these ways out and back, `None` = lost.
+fn trial(status: TrialStatus, legs: &[Option<[i64; 3]>]) -> GivenTrial {
+    let (mut slots, mut echoes) = (Vec::new(), Vec::new());
+    for (seq, legs) in legs.iter().enumerate() {
+        let (mut row, echo) = slot(seq as u64, PERIOD, 1_000, legs.unwrap_or([1, 1, 1]));
+        if legs.is_none() {
+            lose(&mut row);
+        } else {
+            echoes.push(echo);
+        }
+        slots.push(row);
+    }
+    GivenTrial { status, slots, echoes, finding: None }
+}
+
+fn analysed(conditions: &[Given]) -> Report {
+    analysed_with(conditions, |_| ())
+}
+
+fn analysed_with(conditions: &[Given], change: impl FnOnce(&mut Manifest)) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    let record = support::write(&folder.path().join("record"), conditions, change);
+    analyse(&record).unwrap()
+}
+
+/// Round trips of 30, 31, 32 ... us.
+fn rising(n: i64) -> Vec<Option<[i64; 3]>> {
+    (0..n).map(|k| Some([10_000, 5_000, 15_000 + 1_000 * k])).collect()
+}
+
+#[test]
+fn known_rows_become_known_figures() {
+    let mut first = trial(TrialStatus::Valid, &rising(500));
+    first.slots[0].warm_up = true;
+    first.slots[7].duplicates = 2;
+    first.slots[8].out_of_order = true;
+    first.slots[9].outcome = Outcome::AfterTimeout;
+    lose(&mut first.slots[10]);
+    skip(&mut first.slots[11]);
+    let report = analysed(&[open_loop(vec![first])]);
+    let condition = &report.conditions[0];
+    assert_eq!(
+        condition.counts,
+        Counts {
+            scheduled: 499,
+            answered: 496,
+            after_timeout: 1,
+            lost: 1,
+            not_sent: 1,
+            duplicate: 2,
+            out_of_order: 1,
+            warm_up: 1
+        }
+    );
+    let round_trip = condition.round_trip.as_ref().unwrap();
+    assert_eq!((round_trip.n, round_trip.scheduled), (497, 499));
+    assert_eq!((round_trip.min_ns, round_trip.max_ns), (Some(31_000), Some(529_000)));
+    // Rank 250 of 499: two are missing below it, so it is the 252nd of the row 31, 32, 33 ...
+    assert_eq!(round_trip.quantile(0.5).unwrap().value_ns(), Some(282_000));
+    assert_eq!(condition.half_round_trip.as_ref().unwrap().quantiles[0].value_ns(), Some(141_000));
+    assert_eq!(round_trip.quantile(0.999), Some(&QuantileReport::Needs { q: 0.999, needs: 3_688 }));
+    let out = condition.out.as_ref().unwrap();
+    assert_eq!(
+        (out.min_ns, out.max_ns, out.mean_ns, out.stddev_ns),
+        (Some(10_000), Some(10_000), Some(10_000.0), Some(0.0))
+    );
+    let lateness = condition.send_lateness.as_ref().unwrap();
+    assert_eq!((lateness.n, lateness.scheduled), (498, 499), "only what was not sent is beyond");
+    let period = condition.wake_period.as_ref().unwrap();
+    assert_eq!((period.n, period.scheduled), (497, 498), "the slot after the skipped one has no wake before");
+    assert_eq!(period.quantile(0.5).unwrap().value_ns(), Some(PERIOD));
+    let intended = condition.from_intended.as_ref().unwrap();
+    assert_eq!(intended.max_ns, Some(530_000));
+    assert_eq!(condition.worst.len(), 10);
+    let worst = &condition.worst[0];
+    assert_eq!(
+        (worst.trial, worst.slot, worst.from_intended_ns, worst.back_ns),
+        (0, 499, Some(530_000), Some(514_000))
+    );
+    assert_eq!(condition.median_message.as_ref().unwrap().round_trip_ns, Some(282_000));
+    assert_eq!(condition.mtu_bytes, Some(1500));
+}
+
+#[test]
+fn a_quantile_among_the_lost_says_so() {
+    let mut legs = rising(1_000);
+    legs.iter_mut().step_by(10).for_each(|l| *l = None);
+    let report = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &legs)])]);
+    let figures = serde_json::to_value(&report.conditions[0].round_trip).unwrap();
+    assert_eq!(figures["quantiles"][2], serde_json::json!({"q": 0.99, "value_ns": null, "beyond": "lost"}));
+    assert!(figures.get("rule_of_three").is_none());
+    let p90 = &figures["quantiles"][1];
+    assert_eq!((&p90["high_ns"], &p90["high_beyond"]), (&serde_json::Value::Null, &"lost".into()));
+    let lost: Vec<_> = report.findings.iter().filter(|f| f.level == FindingLevel::Failed).collect();
+    assert!(lost[0].text.contains("100 of 1,000 messages were never answered"), "{}", lost[0].text);
+}
+
+#[test]
+fn nothing_answered_is_a_finding_with_its_reason() {
+    let mut nothing = trial(TrialStatus::Valid, &vec![None; 400]);
+    nothing.finding = Some("the pong was seen, but its policy `reliability` is incompatible.".into());
+    let report = analysed(&[open_loop(vec![nothing])]);
+    let condition = &report.conditions[0];
+    assert_eq!((condition.status, condition.counts.lost), (ConditionStatus::Valid, 400));
+    assert_eq!(condition.round_trip.as_ref().unwrap().n, 0);
+    assert_eq!(condition.out, None);
+    let text = &report.findings[0].text;
+    assert!(text.contains("none of 400 messages was answered (the pong was seen, but its policy"), "{text}");
+}
+
+#[test]
+fn stop_and_wait_has_no_intended_time() {
+    let mut rows = trial(TrialStatus::Valid, &rising(400));
+    rows.slots.iter_mut().for_each(|s| s.intended_ns = NO_TIME);
+    let report = analysed(&[given(Rate::Max, vec![rows])]);
+    let condition = serde_json::to_value(&report.conditions[0]).unwrap();
+    for absent in ["from_intended", "send_lateness", "wake_period", "period_ns"] {
+        assert!(condition.get(absent).is_none(), "{absent}");
+    }
+    assert_eq!(condition["worst"][0]["round_trip_ns"], 429_000);
+    assert!(report.conditions[0].name.ends_with("stop-and-wait"));
+}
+
+#[test]
+fn an_invalid_trial_is_named_and_left_out() {
+    let slow: Vec<_> = (0..400).map(|_| Some([1, 1, 900_000_000])).collect();
+    let trials = vec![trial(TrialStatus::Valid, &rising(400)), trial(TrialStatus::Invalid, &slow)];
+    let warn = |m: &mut Manifest| {
+        m.warnings.push(Warning::new("agent_lost", Severity::Invalid, "the agent was lost", "").at_trial(1));
+    };
+    let report = analysed_with(&[open_loop(trials)], warn);
+    let condition = &report.conditions[0];
+    assert_eq!((condition.status, condition.trials), (ConditionStatus::Valid, 2));
+    assert_eq!((&condition.trial_ids, &condition.used_trial_ids), (&vec![0, 1], &vec![0]));
+    assert_eq!(condition.counts.scheduled, 400);
+    let text = &report.findings[0].text;
+    assert!(text.starts_with("Not to be trusted: trial 1 ") && text.contains("the agent was lost"), "{text}");
+
+    let alone = analysed(&[open_loop(vec![trial(TrialStatus::Invalid, &slow)])]);
+    assert_eq!(alone.conditions[0].status, ConditionStatus::Invalid);
+    assert_eq!(alone.conditions[0].counts.answered, 400, "figures are shown, marked");
+}
+
+#[test]
+fn a_trial_that_was_cut_off_counts() {
+    let trials = vec![trial(TrialStatus::Running, &rising(400)), trial(TrialStatus::Pending, &[])];
+    let report = analysed(&[open_loop(trials)]);
+    assert_eq!((report.status, report.conditions[0].status), (ReportStatus::Incomplete, ConditionStatus::Incomplete));
+    assert_eq!(report.conditions[0].used_trial_ids, vec![0]);
+    assert_eq!(report.conditions[0].counts.answered, 400);
+}
+
+#[test]
+fn trials_are_no_neighbours() {
+    // Within each trial the late ones never follow each other; across the border they would.
+    let legs: Vec<_> = (0..200).map(|k| Some([10_000, 5_000, if k % 2 == 0 { 90_000 } else { 15_000 }])).collect();
+    let trials = vec![trial(TrialStatus::Valid, &legs), trial(TrialStatus::Valid, &legs)];
+    let report = analysed(&[open_loop(trials)]);
+    let round_trip = report.conditions[0].round_trip.as_ref().unwrap();
+    let Some(QuantileReport::Value { autocorrelation: Some(r), too_narrow, .. }) = round_trip.quantile(0.5) else {
+        panic!("{round_trip:?}")
+    };
+    assert!(*r < -0.99 && !too_narrow, "{r}");
+}
+
+#[test]
+fn advice_names_slots_and_time() {
+    let report = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &rising(1_000))])]);
+    let hint = report.findings.iter().find(|f| f.code == "needs_more").unwrap();
+    assert_eq!(
+        hint.text,
+        "p99.9 needs 3,688 messages; udp over veth, 64 B, 1 kHz has 1,000. \
+         `--set measure.slots=4000` would give it (4\u{202f}s a trial)."
+    );
+}
+
+#[test]
+fn the_document_comes_back_from_its_text() {
+    let mut legs = rising(400);
+    legs[3] = None;
+    let report = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &legs)])]);
+    let text = render_json(&report);
+    assert!(serde_json::from_str::<Report>(&text).unwrap() == report);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+    #[test]
+    fn quantiles_are_those_of_a_sort(
+        trials in prop::collection::vec(prop::collection::vec(prop::option::weighted(0.97, 1i64..5_000_000), 150..400), 1..4),
+    ) {
+        let legs = |v: &Option<i64>| v.map(|back| [10_000, 5_000, back]);
+        let made = trials.iter().map(|t| trial(TrialStatus::Valid, &t.iter().map(legs).collect::<Vec<_>>()));
+        let report = analysed(&[open_loop(made.collect())]);
+        let mut sorted: Vec<i64> = trials.iter().flatten().map(|v| v.map_or(i64::MAX, |b| b + 15_000)).collect();
+        sorted.sort_unstable();
+        let round_trip = report.conditions[0].round_trip.as_ref().unwrap();
+        prop_assert_eq!(round_trip.scheduled, sorted.len() as u64);
+        for (q, per_mille) in [(0.5, 500u64), (0.9, 900), (0.99, 990)] {
+            let exact = sorted[(per_mille * sorted.len() as u64).div_ceil(1_000) as usize - 1];
+            match round_trip.quantile(q).unwrap() {
+                QuantileReport::Value { value_ns, low_ns, high_ns, .. } => {
+                    prop_assert_eq!(*value_ns, exact);
+                    prop_assert!(low_ns <= value_ns && high_ns.is_none_or(|h| h >= *value_ns));
+                }
+                QuantileReport::Beyond { .. } => prop_assert_eq!(exact, i64::MAX),
+                QuantileReport::Needs { needs, .. } => prop_assert!(*needs > sorted.len() as u64),
+            }
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The committed schema is the one of the types; `TAILBOUND_REGENERATE=1` writes it anew.
+
+#[test]
+fn schema_is_current() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/report.json");
+    let made = tailbound_report::schema();
+    if std::env::var_os("TAILBOUND_REGENERATE").is_some_and(|v| v == "1") {
+        std::fs::write(path, &made).unwrap();
+    }
+    let committed = std::fs::read_to_string(path).unwrap_or_default();
+    assert!(committed == made, "schema/report.json is not current; run this test with TAILBOUND_REGENERATE=1");
+}
