@@ -1,1 +1,21 @@
-fn main() {}
+//! The command line. One file per command; what they share is the flag table (`cli`) and the drivers that are linked in.
+
+mod cli;
+mod commands;
+mod drivers;
+mod exit;
+mod progress;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A reader that goes away (`| head`) ends the program quietly, as it does other tools.
+    // SAFETY: before any thread; restores the default that the Rust runtime replaced.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    let cli = cli::Cli::parse();
+    match commands::dispatch(cli) {
+        Ok(code) => ExitCode::from(code as u8),
+        Err(failure) => failure.tell(),
+    }
+}

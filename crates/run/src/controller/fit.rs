@@ -81,6 +81,13 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
 /// What this machine lacks for the labs and the memory of the plan.
 pub fn not_fit(plan: &Plan) -> Option<RunError> {
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
+        if condition.spec.collect == Collect::Live {
+            return Some(RunError::new(
+                ExitCode::BadInput,
+                "`collect: live` is not in this release: samples travel after each trial",
+                "leave `collect` out; a trial may have as many slots as half the free memory holds",
+            ));
+        }
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
             return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.mend));
         }

@@ -1,0 +1,168 @@
+//! The flag table: help, man pages and completions all come from here.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// How late can a message be on exactly this deployment, why was it that late, and what to change.
+///
+/// Exit codes: 0 done and valid; 1 unexpected; 2 bad arguments or study file; 3 machine not fit; 4 agent, driver or lab
+/// failed; 6 finished but the record is invalid or incomplete.
+#[derive(Debug, Parser)]
+#[command(name = "tailbound", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure this machine in about 20 seconds: UDP and Cyclone DDS between two network namespaces
+    Quick(Quick),
+    /// Run a study and write its record
+    Run(Run),
+    /// Show a record
+    Report(Report),
+    /// The studies that are built in
+    Studies(Studies),
+    /// The drivers: what they can do, and whether a shared object keeps the rules
+    Driver(DriverCommand),
+    /// What runs have changed on this host and not yet taken back
+    Lab(Lab),
+    /// Check whether this machine is set up for short tails; changes nothing
+    Doctor(Doctor),
+    /// Print the completions of a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages
+    Man {
+        /// Directory to write them to
+        directory: PathBuf,
+    },
+    /// The measuring side; started by `run`, speaks on standard input and output
+    #[command(hide = true)]
+    Agent(Agent),
+}
+
+#[derive(Debug, Args)]
+pub struct Quick {
+    /// Directory of the record; an older tailbound-quick that `quick` made is renamed
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Study file, or the name of a built-in study
+    pub study: PathBuf,
+    /// Directory of the record; must not exist [default: tailbound-STUDY]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Print conditions, order, commands, knobs, privileges and duration; run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Refuse a study of which some conditions are impossible
+    #[arg(long)]
+    pub strict: bool,
+    /// No progress and no table; errors and warnings only
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A table for the terminal
+    Terminal,
+    /// One page that works offline
+    Html,
+    /// The document of schema/report.json
+    Json,
+    /// One line per condition, metric and quantile
+    Csv,
+    /// Markdown
+    Md,
+}
+
+#[derive(Debug, Args)]
+pub struct Report {
+    /// The record
+    pub record: PathBuf,
+    /// Form of the report
+    #[arg(long, value_enum, default_value = "terminal")]
+    pub format: Format,
+    /// File to write to in place of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Studies {
+    #[command(subcommand)]
+    pub command: Option<StudiesCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StudiesCommand {
+    /// Names and questions
+    List,
+    /// The text of one
+    Show {
+        /// Its name
+        name: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct DriverCommand {
+    #[command(subcommand)]
+    pub command: Option<DriverSub>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum DriverSub {
+    /// Drivers with versions, receive modes, options and limits
+    List,
+    /// Run the conformance suite over a shared object or a linked driver
+    Check {
+        /// Path of a shared object, or the name of a driver
+        driver: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub struct Lab {
+    #[command(subcommand)]
+    pub command: Option<LabSub>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum LabSub {
+    /// Runs that go on, and what dead ones left
+    List,
+    /// Take back what dead runs left; live ones are not touched
+    Cleanup,
+}
+
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Print facts and verdicts as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Agent {
+    /// Name by which a clean-up finds this process
+    #[arg(long)]
+    pub run_token: Option<String>,
+    /// Be the measuring process, with this many sample memories
+    #[arg(long)]
+    pub measure: Option<usize>,
+}

@@ -1,0 +1,14 @@
+//! `tailbound agent`: the measuring side.
+
+use crate::cli::Agent;
+use crate::drivers;
+use crate::exit::Outcome;
+
+pub fn agent(args: &Agent) -> Outcome {
+    let code = match args.measure {
+        Some(memories) => tailbound_run::agent::measuring_process(memories, drivers::find),
+        None => tailbound_run::agent::main(),
+    };
+    // No destructor of a middleware runs: what matters has been sent and the process is going.
+    std::process::exit(code)
+}

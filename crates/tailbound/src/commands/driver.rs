@@ -1,0 +1,65 @@
+//! `tailbound driver`.
+
+use crate::cli::DriverSub;
+use crate::drivers;
+use crate::exit::{Failure, Outcome};
+use tailbound_driver::{Driver, conformance};
+use tailbound_model::ExitCode;
+
+pub fn driver(command: Option<&DriverSub>) -> Outcome {
+    match command {
+        None | Some(DriverSub::List) => {
+            for name in drivers::known() {
+                match drivers::find(&name) {
+                    Ok(driver) => describe(&driver),
+                    Err(e) => println!("{name}\n  cannot be used: {e}\n"),
+                }
+            }
+            Ok(ExitCode::Done)
+        }
+        Some(DriverSub::Check { driver }) => check(driver),
+    }
+}
+
+fn describe(driver: &Driver) {
+    let d = driver.description();
+    let versions: Vec<String> = d.versions.iter().map(|(k, v)| format!("{k} {v}")).collect();
+    let from = driver.path().map_or("linked in".to_owned(), |p| p.display().to_string());
+    println!("{}  ({}; {from})", d.name, versions.join(", "));
+    println!("  receive modes  {}", d.receive_modes.iter().map(|m| m.name()).collect::<Vec<_>>().join(" "));
+    println!("  payload        up to {} B", d.limits.max_payload_bytes);
+    if !d.capabilities.is_empty() {
+        println!("  capabilities   {}", d.capabilities.join(" "));
+    }
+    for q in &d.qos {
+        println!("  qos            {}: {}", q.policy, q.values.join(" "));
+    }
+    for o in &d.options {
+        let default = o.default.as_ref().map_or(String::new(), |d| format!(" [default: {d}]"));
+        println!("  option         {}: {}{default}", o.key, o.help);
+    }
+    println!();
+}
+
+/// Runs the suite; a driver that crashes takes this process along, and the shell says so.
+fn check(name: &str) -> Outcome {
+    let driver = drivers::find(name).map_err(|e| Failure::new(ExitCode::RunFailed, e))?;
+    let report = conformance::run(&driver, &mut |check| {
+        let word = match check.outcome {
+            conformance::Outcome::Passed => "pass",
+            conformance::Outcome::Failed => "FAIL",
+            conformance::Outcome::NotApplicable => "n/a ",
+        };
+        println!("{word}  {:<28} {} ({} ms)", check.name, check.detail, check.took_ms);
+        if check.outcome == conformance::Outcome::Failed {
+            println!("      rule: {}", check.proves);
+        }
+    });
+    let failed = report.failed().count();
+    println!(
+        "{}: {}",
+        report.driver,
+        if failed == 0 { "keeps the rules".to_owned() } else { format!("breaks {failed} rules") }
+    );
+    Ok(if report.passed() { ExitCode::Done } else { ExitCode::RunFailed })
+}

@@ -1,0 +1,30 @@
+//! The commands.
+
+mod agent;
+mod doctor;
+mod driver;
+mod generate;
+mod lab;
+mod quick;
+mod report;
+mod run;
+mod studies;
+
+use crate::cli::{Cli, Command};
+use crate::exit::Outcome;
+
+/// Runs the command.
+pub fn dispatch(cli: Cli) -> Outcome {
+    match cli.command {
+        Command::Quick(args) => quick::quick(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Report(args) => report::report(&args),
+        Command::Studies(args) => studies::studies(args.command.as_ref()),
+        Command::Driver(args) => driver::driver(args.command.as_ref()),
+        Command::Lab(args) => lab::lab(args.command.as_ref()),
+        Command::Doctor(args) => doctor::doctor(&args),
+        Command::Completions { shell } => generate::completions(shell),
+        Command::Man { directory } => generate::man(&directory),
+        Command::Agent(args) => agent::agent(&args),
+    }
+}

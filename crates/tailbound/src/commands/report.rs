@@ -1,0 +1,59 @@
+//! `tailbound report`.
+
+use crate::cli::{Format, Report};
+use crate::exit::{Failure, Outcome};
+use std::io::{IsTerminal, Write};
+use std::path::Path;
+use tailbound_model::ExitCode;
+use tailbound_record::{Record, RecordError, Status};
+
+pub fn report(args: &Report) -> Outcome {
+    let unreadable = |e: RecordError| Failure::new(ExitCode::BadInput, e);
+    let record = Record::open(&args.record).map_err(unreadable)?;
+    let report = tailbound_report::analyse(&record).map_err(unreadable)?;
+    let text = match args.format {
+        Format::Terminal => tailbound_report::render_terminal(&report, width(), colour()),
+        Format::Html => tailbound_report::render_html(&report),
+        Format::Json => tailbound_report::render_json(&report),
+        Format::Csv => tailbound_report::render_csv(&report),
+        Format::Md => tailbound_report::render_markdown(&report),
+    };
+    match &args.out {
+        Some(file) => write(file, &text)?,
+        None => {
+            let mut out = std::io::stdout().lock();
+            let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            written.map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot write the report: {e}")))?;
+        }
+    }
+    Ok(code(record.status()))
+}
+
+/// Writes a report file.
+pub fn write(file: &Path, text: &str) -> Result<(), Failure> {
+    std::fs::write(file, text)
+        .map_err(|e| Failure::new(ExitCode::RunFailed, format!("{}: cannot write the report: {e}", file.display())))
+}
+
+/// The exit code that fits a record.
+pub fn code(status: Status) -> ExitCode {
+    if status == Status::Valid { ExitCode::Done } else { ExitCode::RecordInvalid }
+}
+
+/// Columns of the terminal; 80 where there is none.
+pub fn width() -> usize {
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
+    // SAFETY: TIOCGWINSZ fills a winsize, or fails.
+    let known = unsafe { libc::ioctl(1, libc::TIOCGWINSZ, &mut size) } == 0 && size.ws_col > 0;
+    if known { usize::from(size.ws_col) } else { 80 }
+}
+
+/// Colour only on a terminal, and not with NO_COLOR.
+pub fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}
+
+/// As [`colour`], for standard error.
+pub fn colour_of_errors() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+}

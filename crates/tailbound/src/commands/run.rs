@@ -1,0 +1,80 @@
+//! `tailbound run`.
+
+use super::report;
+use crate::cli;
+use crate::drivers;
+use crate::exit::{Failure, Outcome};
+use crate::progress::Display;
+use std::path::{Path, PathBuf};
+use tailbound_model::{ExitCode, Plan, TrialSpec, Warning};
+use tailbound_record::Record;
+use tailbound_run::{RunOptions, controller};
+
+pub fn run(args: &cli::Run) -> Outcome {
+    let plan = load(&args.study, &args.settings, args.strict)?;
+    if args.dry_run {
+        print!("{}", controller::dry_run(&plan));
+        return Ok(ExitCode::Done);
+    }
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{}", plan.study)));
+    execute(plan, out, Vec::new(), args.quiet)
+}
+
+/// Loads a study file, or a built-in study by name.
+pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Failure> {
+    let allowed = tailbound_host::allowed_cpus();
+    let names = drivers::known();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let limits = |spec: &TrialSpec| controller::driver_limit(spec, drivers::find);
+    let options = tailbound_study::Options {
+        settings,
+        allowed_cpus: &allowed,
+        strict,
+        known_drivers: &names,
+        limits: Some(&limits),
+    };
+    let built_in = study
+        .to_str()
+        .filter(|_| !study.exists())
+        .and_then(|name| tailbound_study::embedded().iter().find(|(n, _)| *n == name));
+    let loaded = match built_in {
+        Some((name, text)) => tailbound_study::load_str_with(name, text, Path::new(""), &options),
+        None => tailbound_study::load_with(study, &options),
+    };
+    let mut plan =
+        loaded.map_err(|e| Failure::new(ExitCode::BadInput, e.render(report::colour_of_errors(), report::width())))?;
+    controller::check_drivers(&mut plan, drivers::find)?;
+    Ok(plan)
+}
+
+/// Runs a plan, writes the page, prints the table.
+pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) -> Outcome {
+    clean_up_after_the_dead();
+    let makes_namespaces = plan
+        .conditions
+        .iter()
+        .filter(|c| c.not_possible.is_none())
+        .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
+    tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(|e| Failure::new(ExitCode::MachineNotFit, e))?;
+    let options = RunOptions { out, command: std::env::args().collect(), warnings };
+    let mut display = Display::new(quiet);
+    let finished = controller::run(plan, options, &mut display);
+    display.end();
+    let finished = finished?;
+    let unreadable = |e| Failure::new(ExitCode::RunFailed, e);
+    let record = Record::open(&finished.dir).map_err(unreadable)?;
+    let analysed = tailbound_report::analyse(&record).map_err(unreadable)?;
+    let page = finished.dir.join("report.html");
+    report::write(&page, &tailbound_report::render_html(&analysed))?;
+    if !quiet {
+        print!("{}", tailbound_report::render_terminal(&analysed, report::width(), report::colour()));
+    }
+    println!("\n{}", page.display());
+    Ok(report::code(finished.status))
+}
+
+/// What killed runs left is taken back before a new one begins.
+fn clean_up_after_the_dead() {
+    // A journal that cannot be read is no reason not to measure; `lab cleanup` says what is wrong with it.
+    let _ = tailbound_host::journal::cleanup(&mut |line| eprintln!("tailbound: {line}"));
+}

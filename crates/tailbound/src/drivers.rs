@@ -1,0 +1,35 @@
+//! The drivers: those that are linked in, then files.
+
+use tailbound_driver::{Driver, LoadError, load};
+
+/// Names of the drivers that are linked in.
+pub const LINKED: [&str; 3] = ["cyclonedds", "null", "udp"];
+
+/// Finds a driver by name, or by the path of a shared object.
+pub fn find(name: &str) -> Result<Driver, LoadError> {
+    match name {
+        "cyclonedds" => Driver::linked(name, tailbound_driver_cyclonedds::table()),
+        "null" => Driver::linked(name, tailbound_driver_null::table()),
+        "udp" => Driver::linked(name, tailbound_driver_udp::table()),
+        path if path.contains('/') => load(std::path::Path::new(path)),
+        _ => Driver::find(name),
+    }
+}
+
+/// All drivers that can be used: linked ones, then those found in the search directories.
+pub fn known() -> Vec<String> {
+    let mut names: Vec<String> = LINKED.iter().map(|n| (*n).to_owned()).collect();
+    for directory in tailbound_driver::search_directories() {
+        let Ok(entries) = std::fs::read_dir(directory) else { continue };
+        for entry in entries.flatten() {
+            let file = entry.file_name();
+            let name = file.to_str().and_then(|f| f.strip_prefix("libtailbound_driver_")?.strip_suffix(".so"));
+            if let Some(name) = name.map(|n| n.strip_suffix("_so").unwrap_or(n)) {
+                if !names.iter().any(|n| n == name) {
+                    names.push(name.to_owned());
+                }
+            }
+        }
+    }
+    names
+}

@@ -1,0 +1,79 @@
+//! Running the binary as a user does.
+#![allow(dead_code)] // each test program uses a part
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A directory of its own for one test, with a state directory inside, gone at the end.
+pub struct Bench {
+    pub dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench { dir: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The binary, with its journal in this bench.
+    pub fn tailbound(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+        command.current_dir(self.dir.path()).env("TAILBOUND_STATE_DIR", self.path("state")).env("NO_COLOR", "1");
+        command
+    }
+
+    pub fn study(&self, text: &str) -> PathBuf {
+        let path = self.path("study.yaml");
+        std::fs::write(&path, text).expect("the study is written");
+        path
+    }
+
+    /// Runs a study into `record`; the output.
+    pub fn run(&self, study: &str, settings: &[&str]) -> Output {
+        let study = self.study(study);
+        let mut command = self.tailbound();
+        command.arg("run").arg(study).arg("--out").arg(self.path("record"));
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.output().expect("the binary runs")
+    }
+
+    /// The record's report as JSON.
+    pub fn report(&self) -> Value {
+        report(&self.tailbound(), &self.path("record"))
+    }
+}
+
+fn report(like: &Command, record: &Path) -> Value {
+    let mut command = Command::new(like.get_program());
+    for (key, value) in like.get_envs() {
+        if let Some(value) = value {
+            command.env(key, value);
+        }
+    }
+    let output = command.arg("report").arg(record).args(["--format", "json"]).output().expect("the binary runs");
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("no JSON ({e}): {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Exit code and standard error.
+pub fn told(output: &Output) -> (i32, String) {
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Fails with everything that was said unless the exit code is 0.
+pub fn succeeded(output: &Output) {
+    let (code, text) = told(output);
+    assert_eq!(code, 0, "{text}\n{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// The quantile `q` of a metric of condition 0.
+pub fn quantile<'a>(report: &'a Value, metric: &str, q: f64) -> &'a Value {
+    let quantiles = report["conditions"][0][metric]["quantiles"].as_array().expect("quantiles");
+    quantiles.iter().find(|x| (x["q"].as_f64().unwrap() - q).abs() < 1e-12).expect("this quantile")
+}

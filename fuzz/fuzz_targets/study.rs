@@ -1,0 +1,10 @@
+//! Any text as a study file: an error or a plan, never a panic; a plan survives being written and read.
+#![no_main]
+use libfuzzer_sys::fuzz_target;
+use std::path::Path;
+
+fuzz_target!(|text: &str| {
+    if let Ok(plan) = tailbound_study::load_str("fuzz.yaml", text, Path::new("/nonexistent"), &[]) {
+        assert!(plan.trials.iter().all(|t| t.condition < plan.conditions.len()));
+    }
+});
