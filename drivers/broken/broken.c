@@ -3,6 +3,7 @@
  * Drivers with one fault each, to prove that the conformance suite finds it: the skeleton, with one function replaced.
  * Compile with -DBREAK_<CHECK>; the test of crate tailbound-driver does so for every check. Faults that must already
  * stop the loader: BREAK_ABI_MAJOR, BREAK_SIZE, BREAK_POINTER, BREAK_DESCRIBE.
+ * And one that never comes back from a call: BREAK_HANG.
  */
 #define SKELETON_WITHOUT_ENTRY
 #include "../skeleton/skeleton.c"
@@ -223,6 +224,15 @@ static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink si
 }
 #endif
 
+#ifdef BREAK_HANG
+static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx)
+{
+    while (strcmp(what, "stats") == 0)
+        pause();
+    return query(session, ep, what, sink, ctx);
+}
+#endif
+
 #ifdef BREAK_OPEN_CLOSE
 static int faulty_open(const tb_kv *kv, size_t n, const tb_host *host, void **session)
 {
@@ -274,7 +284,8 @@ const tb_driver *tailbound_driver_v1(void)
     broken.open = faulty_open;
     broken.close = faulty_close;
     broken.send = faulty_send;
-#elif defined BREAK_QOS_READ_BACK || defined BREAK_QUERIES || defined BREAK_UNMATCHED || defined BREAK_UNKNOWN_QUESTION
+#elif defined BREAK_QOS_READ_BACK || defined BREAK_QUERIES || defined BREAK_UNMATCHED || defined BREAK_UNKNOWN_QUESTION || \
+    defined BREAK_HANG
     broken.query = faulty_query;
 #else
 #error "say what to break: -DBREAK_<CHECK>"

@@ -28,6 +28,6 @@ fn header_is_up_to_date() {
         generated == committed,
         "{} differs from crates/abi, first in line {}; run the test with TAILBOUND_REGENERATE=1",
         header.display(),
-        differs.map_or_else(|| generated.lines().count().min(committed.lines().count()), |n| n) + 1,
+        differs.unwrap_or_else(|| generated.lines().count().min(committed.lines().count())) + 1,
     );
 }

@@ -1,7 +1,7 @@
 //! One writer or reader.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_host, tb_view};
 
@@ -23,8 +23,6 @@ pub struct Endpoint {
     pub queue: Option<Queue>,
     /// Fill in the time stamps of samples that arrive here.
     pub timestamps: bool,
-    pub sent: AtomicU64,
-    pub received: AtomicU64,
     /// Samples for which the queue had no place.
     pub refused: AtomicU64,
     /// `wake` calls that a wait of this reader has reported.
@@ -32,13 +30,17 @@ pub struct Endpoint {
     /// Virtual time until which this listener is busy with an earlier sample.
     pub busy_until: AtomicU64,
     closed: AtomicBool,
-    inside: AtomicU32,
+    /// Calls inside in the lower bits, all that were ever counted above: one atomic step serves both.
+    inside: AtomicU64,
 }
 
 // SAFETY: `tb_host` is called from any thread by the rules of the ABI; everything else is Send and Sync by itself.
 unsafe impl Send for Endpoint {}
 // SAFETY: as above.
 unsafe impl Sync for Endpoint {}
+
+/// Step of the count of samples: leaves room for 65,535 calls at a time.
+const COUNTED: u64 = 1 << 16;
 
 /// Proof that an end point was open when a call entered; `destroy` waits until it is dropped.
 pub struct Inside<'a>(&'a Endpoint);
@@ -76,13 +78,11 @@ impl Endpoint {
             bell,
             queue,
             timestamps: false,
-            sent: zero(),
-            received: zero(),
             refused: zero(),
             wakes_seen,
             busy_until: zero(),
             closed: AtomicBool::new(false),
-            inside: AtomicU32::new(0),
+            inside: AtomicU64::new(0),
         }
     }
 
@@ -93,10 +93,32 @@ impl Endpoint {
     /// `None` when the end point is destroyed.
     #[inline]
     pub fn enter(&self) -> Option<Inside<'_>> {
+        self.enter_by(1)
+    }
+
+    /// As [`Endpoint::enter`], and counts the sample that is sent or received.
+    #[inline]
+    pub fn enter_counted(&self) -> Option<Inside<'_>> {
+        self.enter_by(COUNTED | 1)
+    }
+
+    #[inline]
+    fn enter_by(&self, step: u64) -> Option<Inside<'_>> {
         // SeqCst pairs with `close`: either this load sees `closed`, or `close` sees the count.
-        self.inside.fetch_add(1, Ordering::SeqCst);
+        self.inside.fetch_add(step, Ordering::SeqCst);
         let inside = Inside(self);
         (!self.closed.load(Ordering::SeqCst)).then_some(inside)
+    }
+
+    /// The sample counted on entering was not sent or received after all.
+    #[cold]
+    pub fn uncount(&self) {
+        self.inside.fetch_sub(COUNTED, Ordering::Relaxed);
+    }
+
+    /// Samples sent or received.
+    pub fn samples(&self) -> u64 {
+        self.inside.load(Ordering::Relaxed) / COUNTED
     }
 
     pub fn is_closed(&self) -> bool {
@@ -121,16 +143,15 @@ impl Endpoint {
 
     /// Whether a call is inside at this moment.
     pub fn is_used(&self) -> bool {
-        self.inside.load(Ordering::SeqCst) > 0
+        !self.inside.load(Ordering::SeqCst).is_multiple_of(COUNTED)
     }
 
     /// Hands a sample to this reader: calls the listener, or queues. `false` when the queue is full.
     #[inline]
     pub fn deliver(&self, view: &tb_view) -> bool {
-        let Some(_inside) = self.enter() else { return true };
+        let Some(_inside) = self.enter_counted() else { return true };
         match &self.queue {
             None => {
-                self.received.fetch_add(1, Ordering::Relaxed);
                 if let Some(f) = self.host.on_sample {
                     // SAFETY: the host outlives the session, and `close` waits for this call to end.
                     unsafe { f(self.host.ctx, self.tag, view) };
@@ -138,11 +159,11 @@ impl Endpoint {
                 true
             }
             Some(queue) if queue.push(view) => {
-                self.received.fetch_add(1, Ordering::Relaxed);
                 self.bell.ring();
                 true
             }
             Some(_) => {
+                self.uncount();
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 false
             }

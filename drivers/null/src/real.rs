@@ -38,6 +38,7 @@ pub fn send(writer: &Arc<Endpoint>, seq: u64, data: *const u8, len: u64) -> bool
     let ok = deliver(writer, seq, data, len);
     if depth == 0 {
         while let Some(later) = LATER.with_borrow_mut(VecDeque::pop_front) {
+            // It was counted when it was put off.
             if let Some(_inside) = later.writer.enter() {
                 deliver(&later.writer, later.seq, later.payload.as_ptr(), later.payload.len() as u64);
             }
@@ -54,7 +55,7 @@ fn deliver(writer: &Endpoint, seq: u64, data: *const u8, len: u64) -> bool {
     let mut ok = true;
     for reader in writer.topic.readers() {
         if reader.timestamps {
-            (view.source_ns, view.kernel_rx_ns) = (realtime_ns(), 0);
+            view.source_ns = realtime_ns();
             view.kernel_rx_ns = view.source_ns;
         }
         ok &= reader.deliver(&view);

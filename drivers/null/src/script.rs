@@ -22,7 +22,7 @@
 //!   plus the delay, seen from echo-end the way back takes the delay.
 //! - `at_ns` counts from the first send-begin of the domain. A stall of `out`, `back` or `any` holds what would arrive in
 //!   the window [at, at + for) and delivers it at its end, in order of departure. One of `send` blocks a send call that
-//!   begins in the window until its end. One of `turnaround` acts on a listener of an `out` topic to which a message
+//!   begins in the window until its end, at either end. One of `turnaround` acts on a listener of an `out` topic to which a message
 //!   arrives in the window: the first reading of the clock gives the arrival, the second the window's end.
 //!
 //! Every draw depends on seed, direction, sequence number and purpose, never on the order of events: the functions here are

@@ -122,12 +122,16 @@ impl Session {
         if !writer.is_writer() {
             return fail(TB_EINVAL, format!("end point {id} is a reader"));
         }
-        let Some(_inside) = writer.enter() else { return fail(TB_ECLOSED, format!("end point {id} is destroyed")) };
+        let Some(_inside) = writer.enter_counted() else {
+            return fail(TB_ECLOSED, format!("end point {id} is destroyed"));
+        };
         if len > writer.max_len {
+            writer.uncount();
             return fail(TB_ETOOBIG, format!("{len} B of payload; end point {id} was made for {} B", writer.max_len));
         }
         match self.domain.world {
             None if !real::send(writer, seq, data, len) => {
+                writer.uncount();
                 return fail(TB_EWOULDBLOCK, format!("the queue of a reader of topic {} is full", writer.topic.name));
             }
             None => {}
@@ -135,7 +139,6 @@ impl Session {
             // SAFETY: the caller's promise.
             Some(_) => world_send(self, writer, seq, unsafe { std::slice::from_raw_parts(data, len as usize) }),
         }
-        writer.sent.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }
 

@@ -67,7 +67,24 @@ fn fails_only(path: &Path, check: &str) -> Result<(), String> {
     }
 }
 
-fn refused(path: &Path, expected: fn(&LoadError) -> bool) -> Result<(), String> {
+/// A driver that hangs fails one check, and the rest is not run.
+fn hangs(path: &Path) -> Result<(), String> {
+    let lines = suite(&path.display().to_string())?;
+    let at = lines.iter().position(|(_, outcome, _)| outcome == "Failed").ok_or("nothing failed")?;
+    let (before, after) = lines.split_at(at);
+    let ran = |l: &(String, String, String)| !l.2.starts_with("not run");
+    let rest_not_run = after.iter().skip(1).filter(|l| l.0 != "silent").all(|l| !ran(l));
+    match after.first() {
+        Some((name, _, why)) if name == "queries" && why.contains("did not end within") => {}
+        other => return Err(format!("{other:?}")),
+    }
+    if before.iter().all(ran) && rest_not_run { Ok(()) } else { Err(format!("{lines:?}")) }
+}
+
+/// Whether it is the error that was expected.
+type Expected = fn(&LoadError) -> bool;
+
+fn refused(path: &Path, expected: Expected) -> Result<(), String> {
     match load(path) {
         Err(e) if expected(&e) => {
             println!("    {e}");
@@ -117,6 +134,16 @@ fn main() -> ExitCode {
     tally.test("linked_udp", || conforms("linked:udp", true));
     tally.test("loaded_null", || conforms(&so("null")?, false));
     tally.test("loaded_udp", || conforms(&so("udp")?, false));
+    tally.test("found_in_path", || {
+        let directory = build::cdylib("null")?.parent().map(Path::to_owned).ok_or("no directory")?;
+        // SAFETY: no other thread runs.
+        unsafe { std::env::set_var("TAILBOUND_DRIVER_PATH", format!("/nonexistent:{}", directory.display())) };
+        let driver = Driver::find("null").map_err(|e| e.to_string())?;
+        match driver.path() {
+            Some(path) if path.ends_with("libtailbound_driver_null_so.so") => Ok(()),
+            other => Err(format!("found {other:?}")),
+        }
+    });
     match build::compiler() {
         Some(cc) => c_drivers(&mut tally, &cc, dir.path()),
         None => {
@@ -140,7 +167,8 @@ fn c_drivers(tally: &mut Tally, cc: &str, dir: &Path) {
     for (check, _) in conformance::catalogue() {
         tally.test(&format!("broken_{check}"), || fails_only(&broken(check)?, check));
     }
-    let loader: [(&str, fn(&LoadError) -> bool); 4] = [
+    tally.test("hangs", || hangs(&broken("hang")?));
+    let loader: [(&str, Expected); 4] = [
         ("abi-major", |e| matches!(e, LoadError::WrongAbi { found: 2, .. })),
         ("size", |e| matches!(e, LoadError::TableTooShort { .. })),
         ("pointer", |e| matches!(e, LoadError::FunctionMissing { function: "wake", .. })),

@@ -65,8 +65,8 @@ pub fn answer(s: &Session, ep: u32, what: &str, sink: impl FnOnce(&[u8])) -> Out
         "stats" => {
             let sum = |f: fn(&crate::endpoint::Endpoint) -> u64| chosen.iter().map(|e| f(e)).sum::<u64>();
             json!({
-                "sent": sum(|e| e.sent.load(Ordering::Relaxed)),
-                "received": sum(|e| e.received.load(Ordering::Relaxed)),
+                "sent": sum(|e| if e.is_writer() { e.samples() } else { 0 }),
+                "received": sum(|e| if e.is_writer() { 0 } else { e.samples() }),
                 "queue_full": sum(|e| e.refused.load(Ordering::Relaxed)),
                 "lost_by_script": s.domain().world.map_or(0, |w| w.lost()),
             })

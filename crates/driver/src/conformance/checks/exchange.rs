@@ -170,11 +170,11 @@ pub fn send_from_callback(bench: &Bench) -> Checked {
     for k in 0..1000 {
         writer.send_pattern(k, 100)?;
         let back = reader.expect(k, 100);
-        match mirror.error.load(Ordering::Relaxed) {
-            0 => back
-                .map_err(|e| format!("{e}; the callback saw sample {:#x} last", mirror.last.load(Ordering::Relaxed)))?,
-            code => return Err(format!("send from the callback failed: {}", Code(-(code as i32)))),
+        let code = mirror.error.load(Ordering::Relaxed);
+        if code != 0 {
+            return Err(format!("send from the callback failed: {}", Code(-(code as i32))));
         }
+        back.map_err(|e| format!("{e}; the callback saw sample {:#x} last", mirror.last.load(Ordering::Relaxed)))?;
     }
     pass("1,000 samples sent back from the callback")
 }
