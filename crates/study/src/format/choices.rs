@@ -132,7 +132,7 @@ pub(crate) struct ExistingKeys {
 pub(crate) struct SideKeys {
     /// Name of the interface; found by the address when absent.
     pub interface: Option<At<String>>,
-    /// IP address; the first of the interface when absent.
+    /// IPv4 address; the first of the interface when absent.
     pub address: Option<At<String>>,
 }
 
@@ -180,7 +180,7 @@ pub(crate) enum PolicyChoice {
 pub(crate) enum CollectChoice {
     /// After the trial.
     After,
-    /// While it runs, from a CPU that is not measured.
+    /// While it runs, from a CPU that is not measured. This release does not do so yet and collects after the trial.
     Live,
 }
 

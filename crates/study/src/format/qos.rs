@@ -31,7 +31,7 @@ pub(crate) struct Qos {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReliabilityChoice {
-    /// They are.
+    /// They are, until they are acknowledged.
     Reliable(ReliableKeys),
     /// They are not.
     BestEffort,
@@ -49,7 +49,7 @@ pub(crate) struct ReliableKeys {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HistoryChoice {
-    /// All.
+    /// All, as far as resources go.
     KeepAll,
     /// The last so many of an instance.
     #[schemars(example = 1)]
