@@ -45,6 +45,13 @@ pub enum Command {
     Agent(Agent),
 }
 
+impl Command {
+    /// The command starts no other process and changes nothing.
+    pub fn only_prints(&self) -> bool {
+        !matches!(self, Command::Quick(_) | Command::Run(_) | Command::Agent(_))
+    }
+}
+
 #[derive(Debug, Args)]
 pub struct Quick {
     /// Directory of the record; an older tailbound-quick that `quick` made is renamed

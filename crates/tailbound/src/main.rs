@@ -10,10 +10,13 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A reader that goes away (`| head`) ends the program quietly, as it does other tools.
-    // SAFETY: before any thread; restores the default that the Rust runtime replaced.
-    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     let cli = cli::Cli::parse();
+    if cli.command.only_prints() {
+        // A reader that goes away (`| head`) ends the program quietly, as it does other tools. A run must outlive the pipe
+        // of an agent that was killed.
+        // SAFETY: before any thread; restores the default that the Rust runtime replaced.
+        unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    }
     match commands::dispatch(cli) {
         Ok(code) => ExitCode::from(code as u8),
         Err(failure) => failure.tell(),

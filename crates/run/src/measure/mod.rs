@@ -10,6 +10,7 @@ mod threads;
 use crate::hot::{Clock, Machine, Scripted};
 use crate::pipe::Connection;
 use end::Ends;
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -130,6 +131,9 @@ fn trial<C: Clock>(
     let mut track = Vec::new();
     // `stop` in place of `go`: another end never met its peer.
     let go = matches!(connection.receive()?, Some(Message::Go));
+    // What `top` and the thread table show from here on.
+    let name = CString::new(format!("tb-{}", order.ends[0].role.word())).unwrap_or_default();
+    let _ = nix::sys::prctl::set_name(&name);
     if go && !unmatched {
         let mut reading = || {
             if C::SCRIPTED {

@@ -1,0 +1,169 @@
+//! What a user is told when something is wrong: what, where, what to do; the exit code; nothing left behind.
+
+mod support;
+
+use std::fs;
+use support::{Bench, told};
+
+const GOOD: &str = "study: s\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 0, timeout: 100 ms } }\n\
+    rate: 1 kHz\ndriver: udp\npath: loopback\nplace: process\n";
+
+/// Runs a study that must fail; exit code and message with the bench's path taken out. No record may be left unless
+/// the run had begun.
+fn fails(study: &str, settings: &[&str]) -> (i32, String) {
+    let bench = Bench::new();
+    let output = bench.run(study, settings);
+    let (code, text) = told(&output);
+    assert_ne!(code, 0, "{text}");
+    let journals = fs::read_dir(bench.path("state/journal")).map(|d| d.count()).unwrap_or(0);
+    assert_eq!(journals, 0, "a journal is left: {text}");
+    (code, text.replace(bench.dir.path().to_str().unwrap(), "BENCH"))
+}
+
+#[test]
+fn payload_beyond_the_driver() {
+    let (code, text) = fails(GOOD, &["payload=100kB"]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn unknown_driver() {
+    let (code, text) = fails(&GOOD.replace("udp", "udq"), &[]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn unknown_driver_option() {
+    let (code, text) = fails(&GOOD.replace("driver: udp", "driver: { udp: { rcvbuff: 100000 } }"), &[]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn qos_that_the_driver_does_not_have() {
+    let (code, text) = fails(&format!("{GOOD}qos: {{ reliability: reliable }}\n"), &[]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn cpu_that_does_not_exist() {
+    let (code, text) = fails(&format!("{GOOD}ends: {{ ping: {{ cpus: \"999\" }} }}\n"), &[]);
+    // The allowed CPUs are the machine's.
+    let text = text.lines().map(|l| l.split("allowed here:").next().unwrap()).collect::<Vec<_>>().join("\n");
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("CPU 999"), "{text}");
+}
+
+#[test]
+fn interface_that_does_not_exist() {
+    let study =
+        GOOD.replace("path: loopback", "path: { existing: { ping: { interface: nosuch0 }, pong: { interface: lo } } }");
+    let (code, text) = fails(&study, &[]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("nosuch0"), "{text}");
+}
+
+#[test]
+fn live_collection() {
+    let (code, text) = fails(GOOD, &["collect=live"]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn a_trial_too_long_for_the_memory() {
+    let (code, text) = fails(GOOD, &["measure.slots=2000000000"]);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("sample memory") && text.contains("fewer slots"), "{text}");
+}
+
+#[test]
+fn the_record_exists() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("record")).unwrap();
+    fs::write(bench.path("record/mine"), "precious").unwrap();
+    let (code, text) = told(&bench.run(GOOD, &[]));
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("exists already; give another --out"), "{text}");
+    assert_eq!(fs::read_to_string(bench.path("record/mine")).unwrap(), "precious");
+}
+
+#[test]
+fn quick_never_moves_what_it_did_not_make() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("tailbound-quick")).unwrap();
+    let (code, text) = told(&bench.tailbound().arg("quick").output().unwrap());
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("`quick` did not make it"), "{text}");
+}
+
+#[test]
+fn a_report_of_nothing() {
+    let bench = Bench::new();
+    let output = bench.tailbound().args(["report", "nowhere"]).output().unwrap();
+    insta::assert_snapshot!(format!("exit {}\n{}", told(&output).0, told(&output).1));
+}
+
+#[test]
+fn a_record_of_a_later_release() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("r")).unwrap();
+    let manifest = r#"{"format":{"major":9,"minor":2},"readable_by":"4.5.0","something":"else"}"#;
+    fs::write(bench.path("r/manifest.json"), manifest).unwrap();
+    let output = bench.tailbound().args(["report", "r"]).output().unwrap();
+    insta::assert_snapshot!(format!("exit {}\n{}", told(&output).0, told(&output).1));
+}
+
+#[test]
+fn a_damaged_segment_is_named() {
+    let bench = Bench::new();
+    support::succeeded(&bench.run(GOOD, &[]));
+    let segment = bench.path("record/samples/0/ping-0.parquet");
+    let bytes = fs::read(&segment).unwrap();
+    fs::write(&segment, &bytes[..bytes.len() / 2]).unwrap();
+    let output = bench.tailbound().args(["report", "record"]).output().unwrap();
+    let (code, text) = told(&output);
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("samples/0/ping-0.parquet"), "{text}");
+}
+
+#[test]
+fn a_driver_that_is_not_one() {
+    let bench = Bench::new();
+    fs::write(bench.path("x.so"), "not a library").unwrap();
+    let output = bench.tailbound().args(["driver", "check", "./x.so"]).output().unwrap();
+    let (code, text) = told(&output);
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("x.so"), "{text}");
+}
+
+#[test]
+fn real_time_without_the_right() {
+    // SAFETY: no preconditions.
+    if unsafe { libc::geteuid() } != 0 {
+        let (code, text) = fails(&format!("{GOOD}scheduling: {{ policy: fifo, priority: 80 }}\n"), &[]);
+        assert_eq!(code, 3, "{text}");
+        assert!(text.contains("CAP_SYS_NICE"), "{text}");
+        return;
+    }
+    // As nobody, with a copy of the binary where nobody can read it.
+    let bench = Bench::new();
+    let dir = bench.dir.path().to_owned();
+    let open = |path: &std::path::Path| {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    };
+    open(&dir);
+    fs::copy(env!("CARGO_BIN_EXE_tailbound"), bench.path("tailbound")).unwrap();
+    open(&bench.path("tailbound"));
+    fs::write(bench.path("s.yaml"), format!("{GOOD}scheduling: {{ policy: fifo, priority: 80 }}\n")).unwrap();
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
+        .arg(bench.path("tailbound"))
+        .args(["run", "s.yaml", "--out", "record"])
+        .current_dir(&dir)
+        .env("TAILBOUND_STATE_DIR", dir.join("state"))
+        .output()
+        .expect("setpriv of util-linux");
+    let (code, text) = told(&output);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("CAP_SYS_NICE"), "{text}");
+}
