@@ -19,8 +19,8 @@ fn ask_duckdb(record: &Path) -> (u64, Option<i64>) {
     let script = "import duckdb, sys, math\n\
         rows = f\"(SELECT CASE WHEN outcome IN ('lost','not_sent') THEN NULL ELSE receive_ns - send_begin_ns END AS x \
         FROM read_parquet('{sys.argv[1]}/samples/*/ping-*.parquet') WHERE NOT warm_up)\"\n\
-        n = duckdb.sql(f'SELECT count(*) FROM {rows}').fetchone()[0]\n\
-        x = duckdb.sql(f'SELECT x FROM {rows} ORDER BY x ASC NULLS LAST LIMIT 1 OFFSET {(999 * n + 999) // 1000 - 1}').fetchone()[0]\n\
+        n = duckdb.connect().execute(f'SELECT count(*) FROM {rows}').fetchall()[0][0]\n\
+        x = duckdb.connect().execute(f'SELECT x FROM {rows} ORDER BY x ASC NULLS LAST LIMIT 1 OFFSET {(999 * n + 999) // 1000 - 1}').fetchall()[0][0]\n\
         print(n, x)\n";
     let output = Command::new(python())
         .arg("-c")
