@@ -97,7 +97,11 @@ impl Discovery {
 /// Whether the reader still needs this thread.
 fn read(reader: &Reader, now: i64) -> bool {
     let silence = now - reader.common.heard_ns.load(Ordering::Relaxed);
-    let limit = if reader.common.settled.load(Ordering::SeqCst) { LINGER_NS } else { GIVE_UP_NS };
+    let limit = match reader.common.settled.load(Ordering::SeqCst) {
+        true => LINGER_NS,
+        false if reader.common.waiting.load(Ordering::SeqCst) > 0 => i64::MAX,
+        false => GIVE_UP_NS,
+    };
     let own_thread = reader.mode == tailbound_abi::TB_LISTENER;
     if own_thread || reader.in_use.load(Ordering::Relaxed) || silence > limit {
         return false;
@@ -112,7 +116,8 @@ fn read(reader: &Reader, now: i64) -> bool {
 /// Whether the writer still needs this thread.
 fn write(writer: &Writer, now: i64, inner: &Inner) -> bool {
     let silence = now - writer.common.heard_ns.load(Ordering::Relaxed);
-    if writer.common.settled.load(Ordering::SeqCst) || silence > GIVE_UP_NS {
+    let given_up = silence > GIVE_UP_NS && writer.common.waiting.load(Ordering::SeqCst) == 0;
+    if writer.common.settled.load(Ordering::SeqCst) || given_up {
         return false;
     }
     match writer.common.enter() {

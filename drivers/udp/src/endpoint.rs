@@ -32,6 +32,8 @@ pub struct Common {
     changed: Condvar,
     /// Time of the last question or answer, `CLOCK_MONOTONIC` ns.
     pub heard_ns: AtomicI64,
+    /// Calls of `wait_matched` that are inside.
+    pub waiting: AtomicU32,
     /// `wait_matched` has had what it wanted.
     pub settled: AtomicBool,
 }
@@ -42,6 +44,8 @@ unsafe impl Send for Common {}
 unsafe impl Sync for Common {}
 
 /// Proof that an end point was open when a call entered; `close` waits until it is dropped.
+///
+/// The hot calls do without: they look at `closed` under the lock that `destroy` takes before it closes the socket.
 pub struct Inside<'a>(&'a Common);
 
 impl Drop for Inside<'_> {
@@ -67,6 +71,7 @@ impl Common {
             matched: AtomicU32::new(0),
             changed: Condvar::new(),
             heard_ns: AtomicI64::new(net::monotonic_ns()),
+            waiting: AtomicU32::new(0),
             settled: AtomicBool::new(false),
         }
     }
@@ -96,14 +101,14 @@ impl Common {
             return false;
         }
         self.changed.notify_all();
+        net::shutdown(self.fd());
         while self.inside.load(Ordering::SeqCst) > 0 {
-            net::shutdown(self.fd());
             std::thread::yield_now();
         }
         true
     }
 
-    /// Gives the socket back; only after [`Common::close`].
+    /// Gives the socket back; only after [`Common::close`], and after taking the lock under which it was used.
     pub fn drop_socket(&self) {
         let fd = self.socket.swap(-1, Ordering::SeqCst);
         if fd >= 0 {
@@ -136,6 +141,13 @@ impl Common {
 
     /// Waits for `peers` peers while others do the asking.
     pub fn wait_matched(&self, peers: u32, remaining: impl Fn() -> Option<Duration>) -> bool {
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        let matched = self.wait_peers(peers, remaining);
+        self.waiting.fetch_sub(1, Ordering::SeqCst);
+        matched
+    }
+
+    fn wait_peers(&self, peers: u32, remaining: impl Fn() -> Option<Duration>) -> bool {
         let mut list = lock(&self.matching);
         while self.matched() < peers && !self.is_closed() {
             list = match remaining() {

@@ -6,17 +6,17 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::{c_int, c_void, socklen_t};
 
-/// A socket address in the form of the kernel.
+/// A socket address in the form of the kernel; the longest that a UDP socket has is that of IPv6.
 #[derive(Clone, Copy)]
 pub struct Address {
-    storage: libc::sockaddr_storage,
+    storage: libc::sockaddr_in6,
     len: socklen_t,
 }
 
 impl Address {
     pub fn empty() -> Address {
-        // SAFETY: all zero is a valid sockaddr_storage (AF_UNSPEC).
-        Address { storage: unsafe { std::mem::zeroed() }, len: size_of::<libc::sockaddr_storage>() as socklen_t }
+        // SAFETY: all zero is a valid sockaddr (AF_UNSPEC).
+        Address { storage: unsafe { std::mem::zeroed() }, len: size_of::<libc::sockaddr_in6>() as socklen_t }
     }
 
     pub fn new(address: SocketAddr) -> Address {
@@ -29,7 +29,7 @@ impl Address {
                     sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(a.ip().octets()) },
                     sin_zero: [0; 8],
                 };
-                // SAFETY: a sockaddr_storage has room for and the alignment of every sockaddr.
+                // SAFETY: a sockaddr_in6 has room for and the alignment of a sockaddr_in.
                 unsafe { (&raw mut out.storage).cast::<libc::sockaddr_in>().write(raw) };
                 out.len = size_of::<libc::sockaddr_in>() as socklen_t;
             }
@@ -41,8 +41,7 @@ impl Address {
                     sin6_addr: libc::in6_addr { s6_addr: a.ip().octets() },
                     sin6_scope_id: a.scope_id(),
                 };
-                // SAFETY: as above.
-                unsafe { (&raw mut out.storage).cast::<libc::sockaddr_in6>().write(raw) };
+                out.storage = raw;
                 out.len = size_of::<libc::sockaddr_in6>() as socklen_t;
             }
         }
@@ -51,7 +50,7 @@ impl Address {
 
     /// `None` for an address of another family.
     pub fn get(&self) -> Option<SocketAddr> {
-        match i32::from(self.storage.ss_family) {
+        match i32::from(self.storage.sin6_family) {
             libc::AF_INET => {
                 // SAFETY: the family says which form it is.
                 let raw = unsafe { (&raw const self.storage).cast::<libc::sockaddr_in>().read() };
@@ -59,8 +58,7 @@ impl Address {
                 Some(SocketAddr::V4(SocketAddrV4::new(ip, u16::from_be(raw.sin_port))))
             }
             libc::AF_INET6 => {
-                // SAFETY: as above.
-                let raw = unsafe { (&raw const self.storage).cast::<libc::sockaddr_in6>().read() };
+                let raw = self.storage;
                 let (ip, port) = (Ipv6Addr::from(raw.sin6_addr.s6_addr), u16::from_be(raw.sin6_port));
                 Some(SocketAddr::V6(SocketAddrV6::new(ip, port, raw.sin6_flowinfo, raw.sin6_scope_id)))
             }
@@ -177,6 +175,15 @@ pub fn send(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>) -> R
     check(unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) }).map(drop)
 }
 
+/// Sends octets that lie together, without blocking: less for the kernel to read than [`send`].
+#[inline]
+pub fn send_whole(fd: RawFd, datagram: &[u8], to: Option<&Address>) -> Result<()> {
+    let (name, len) = to.map_or((std::ptr::null(), 0), |to| ((&raw const to.storage).cast(), to.len));
+    let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+    // SAFETY: datagram and address live through the call.
+    check(unsafe { libc::sendto(fd, datagram.as_ptr().cast(), datagram.len(), flags, name, len) }).map(drop)
+}
+
 /// A datagram received.
 pub struct Datagram {
     pub len: usize,
@@ -192,6 +199,17 @@ struct Ancillary([u8; 64]);
 /// Receives one datagram. `len` may exceed the buffer: then it was cut.
 #[inline]
 pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, timestamps: bool) -> Result<Datagram> {
+    if timestamps {
+        return receive_stamped(fd, into, flags);
+    }
+    let mut from = Address::empty();
+    let (name, flags) = ((&raw mut from.storage).cast(), flags | libc::MSG_TRUNC);
+    // SAFETY: buffer and address are writable and live through the call.
+    let len = unsafe { libc::recvfrom(fd, into.as_mut_ptr().cast(), into.len(), flags, name, &raw mut from.len) };
+    Ok(Datagram { len: check(len)?, from, kernel_rx_ns: 0 })
+}
+
+fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int) -> Result<Datagram> {
     let mut from = Address::empty();
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut ancillary = Ancillary([0; 64]);
@@ -201,15 +219,12 @@ pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, timestamps: bool) -> Re
     message.msg_namelen = from.len;
     message.msg_iov = &raw mut part;
     message.msg_iovlen = 1;
-    if timestamps {
-        message.msg_control = ancillary.0.as_mut_ptr().cast();
-        message.msg_controllen = ancillary.0.len();
-    }
+    message.msg_control = ancillary.0.as_mut_ptr().cast();
+    message.msg_controllen = ancillary.0.len();
     // SAFETY: all that `message` points to is writable and lives through the call.
     let len = check(unsafe { libc::recvmsg(fd, &raw mut message, flags | libc::MSG_TRUNC) })?;
     from.len = message.msg_namelen;
-    let kernel_rx_ns = if timestamps { timestamp(&message) } else { 0 };
-    Ok(Datagram { len, from, kernel_rx_ns })
+    Ok(Datagram { len, from, kernel_rx_ns: timestamp(&message) })
 }
 
 fn timestamp(message: &libc::msghdr) -> i64 {

@@ -163,10 +163,7 @@ impl Session {
     #[inline]
     pub fn send(&self, id: u32, seq: u64, payload: &[u8]) -> Outcome {
         match self.existing(id)? {
-            Endpoint::Writer(writer) => match writer.common.enter() {
-                Some(_inside) => writer.send(seq, payload),
-                None => destroyed(id),
-            },
+            Endpoint::Writer(writer) => writer.send(seq, payload),
             Endpoint::Reader(_) => fail(TB_EINVAL, format!("end point {id} is a reader")),
         }
     }
@@ -175,7 +172,6 @@ impl Session {
     pub fn wait(&self, ids: &[u32], deadline: i64) -> Outcome<Waited> {
         if let [id] = *ids {
             let reader = self.polled(id)?;
-            let Some(_inside) = reader.common.enter() else { return destroyed(id) };
             reader.in_use.store(true, Ordering::Relaxed);
             return wait::one(reader, &self.wakes, deadline);
         }
@@ -198,11 +194,13 @@ impl Session {
     #[inline]
     pub fn take(&self, id: u32, out: &mut [tb_view]) -> Outcome<usize> {
         let reader = self.polled(id)?;
-        let Some(_inside) = reader.common.enter() else { return destroyed(id) };
         if reader.mode == TB_SPIN {
             reader.in_use.store(true, Ordering::Relaxed);
         }
         let mut places = lock(&reader.places);
+        if reader.common.is_closed() {
+            return destroyed(id);
+        }
         let mut n = 0;
         while n < out.len() {
             if let Some(view) = places.next() {
@@ -223,8 +221,10 @@ impl Session {
     #[inline]
     pub fn release(&self, id: u32, views: &[tb_view]) -> Outcome {
         let reader = self.polled(id)?;
-        let Some(_inside) = reader.common.enter() else { return destroyed(id) };
         let mut places = lock(&reader.places);
+        if reader.common.is_closed() {
+            return destroyed(id);
+        }
         match views.iter().all(|v| places.give_back(v)) {
             true => Ok(()),
             false => fail(TB_EINVAL, "a view was not taken from this reader"),

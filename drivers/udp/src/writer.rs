@@ -5,14 +5,17 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tailbound_abi::{TB_EINVAL, TB_ETOOBIG, TB_EWOULDBLOCK, tb_host};
+use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_ETOOBIG, TB_EWOULDBLOCK, tb_host};
 
 use crate::endpoint::{Common, lock};
 use crate::error::{Outcome, fail, os};
 use crate::net::{self, Address};
 use crate::options::Options;
 use crate::reader::prepare;
-use crate::wire::{Control, FEWEST_CANDIDATES, MAGIC, MOST_CANDIDATES, candidate_port, topic_key};
+use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, candidate_port, topic_key};
+
+/// Up to this length a datagram is copied together.
+const SMALL: usize = 1024;
 
 pub struct Writer {
     pub common: Common,
@@ -27,6 +30,8 @@ pub struct Writer {
 /// Where samples go.
 pub struct Targets {
     pub readers: Vec<(u64, Address)>,
+    /// Where short datagrams are put together.
+    small: Box<[u8; SMALL]>,
     /// The socket is connected to the one reader.
     pub connected: bool,
     /// Why the last question could not be sent.
@@ -42,7 +47,12 @@ impl Writer {
         let key = topic_key(options.domain, topic);
         Ok(Arc::new(Writer {
             common: Common::new(topic, key, tag, max_len, host, socket.into_raw_fd()),
-            targets: Mutex::new(Targets { readers: Vec::new(), connected: false, last_error: None }),
+            targets: Mutex::new(Targets {
+                readers: Vec::new(),
+                small: Box::new([1; SMALL]),
+                connected: false,
+                last_error: None,
+            }),
             sent: AtomicU64::new(0),
             refused: AtomicU64::new(0),
             candidates: AtomicU32::new(FEWEST_CANDIDATES),
@@ -59,14 +69,29 @@ impl Writer {
         if seq == MAGIC {
             return fail(TB_EINVAL, format!("sequence number {MAGIC:#x} marks the driver's own datagrams"));
         }
-        let header = seq.to_le_bytes();
+        let mut targets = lock(&self.targets);
+        if self.common.is_closed() {
+            return fail(TB_ECLOSED, format!("the writer of topic {} is destroyed", self.common.topic));
+        }
         let fd = self.common.fd();
-        let targets = lock(&self.targets);
-        if targets.connected {
-            self.sent(net::send(fd, &header, payload, None), || net::send(fd, &header, payload, None))?;
+        let Targets { readers, connected, small, .. } = &mut *targets;
+        let header = seq.to_le_bytes();
+        let len = HEADER + payload.len();
+        // Copying a little is cheaper than a list of parts, which the kernel has to read and check.
+        let whole = small.get_mut(..len).map(|datagram| {
+            datagram[..HEADER].copy_from_slice(&header);
+            datagram[HEADER..].copy_from_slice(payload);
+            &*datagram
+        });
+        let send = |to: Option<&Address>| match whole {
+            Some(datagram) => net::send_whole(fd, datagram, to),
+            None => net::send(fd, &header, payload, to),
+        };
+        if *connected {
+            self.sent(send(None), || send(None))?;
         } else {
-            for (_, to) in &targets.readers {
-                self.sent(net::send(fd, &header, payload, Some(to)), || net::send(fd, &header, payload, Some(to)))?;
+            for (_, to) in &*readers {
+                self.sent(send(Some(to)), || send(Some(to)))?;
             }
         }
         self.sent.fetch_add(1, Ordering::Relaxed);
