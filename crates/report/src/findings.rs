@@ -12,7 +12,8 @@ const MANY_LOST: f64 = 0.1;
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let mut all = untrusted(report);
     all.extend(report.conditions.iter().filter_map(failed));
-    let mut results: Vec<(Badness, Finding)> = report.conditions.iter().filter_map(result).collect();
+    let common = common_quantile(report);
+    let mut results: Vec<(Badness, Finding)> = report.conditions.iter().filter_map(|c| result(c, common)).collect();
     results.sort_by_key(|(badness, _)| std::cmp::Reverse(*badness));
     all.extend(results.into_iter().map(|(_, finding)| finding));
     all.extend(limits::cautions(report));
@@ -107,10 +108,17 @@ fn failed(condition: &ConditionReport) -> Option<Finding> {
     Some(finding(FindingLevel::Failed, "never_answered", text, &[condition.id]))
 }
 
-/// Orders results: what is lost first, then the higher tail.
+/// Orders results: with losses first, then by a quantile that all of them have, then by the maximum.
 type Badness = (bool, i64, i64);
 
-fn result(condition: &ConditionReport) -> Option<(Badness, Finding)> {
+/// The highest quantile that every condition can tell.
+fn common_quantile(report: &Report) -> Option<f64> {
+    let figures = || report.conditions.iter().filter_map(|c| c.round_trip.as_ref()).filter(|m| m.n > 0);
+    let lacks = |q: f64| figures().any(|m| matches!(m.quantile(q), None | Some(QuantileReport::Needs { .. })));
+    report.view.quantiles.iter().rev().copied().find(|q| !lacks(*q))
+}
+
+fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, Finding)> {
     let figures = condition.round_trip.as_ref().filter(|m| m.n > 0)?;
     let mut text = format!("{}: ", condition.name);
     if condition.status == ConditionStatus::Invalid {
@@ -135,9 +143,12 @@ fn result(condition: &ConditionReport) -> Option<(Badness, Finding)> {
     if let Some(leg) = tail::leg_words(condition) {
         text.push_str(&format!(" {leg}"));
     }
-    let beyond = matches!(tail, Some(QuantileReport::Beyond { .. }));
-    let value = tail.and_then(QuantileReport::value_ns).unwrap_or(0);
-    let badness = (beyond, value, figures.max_ns.unwrap_or(0));
+    let compared = match common.and_then(|q| figures.quantile(q)) {
+        Some(QuantileReport::Beyond { .. }) => i64::MAX,
+        other => other.and_then(QuantileReport::value_ns).unwrap_or(0),
+    };
+    let lossy = condition.counts.lost + condition.counts.not_sent > 0;
+    let badness = (lossy, compared, figures.max_ns.unwrap_or(0));
     Some((badness, finding(FindingLevel::Result, "latency", text, &[condition.id])))
 }
 

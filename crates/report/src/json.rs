@@ -12,6 +12,11 @@ pub fn render_json(report: &Report) -> String {
     text
 }
 
+/// The document on one line.
+pub(crate) fn compact(report: &Report) -> String {
+    serde_json::to_string(report).expect("a report holds nothing that JSON cannot")
+}
+
 fn indented(value: &Value, depth: usize, text: &mut String) {
     let (open, close, members): (_, _, Vec<(Option<&String>, &Value)>) = match value {
         Value::Object(members) if !members.is_empty() => {

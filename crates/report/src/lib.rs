@@ -5,6 +5,7 @@
 //! measures, and nothing here knows a host, a lab or a driver: a record is enough.
 
 mod analyse;
+mod calendar;
 mod circumstances;
 mod condition;
 mod csv;

@@ -153,7 +153,7 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
             lines.push(paint.dim(&second));
         }
         if let Some(reason) = condition.not_possible.as_ref().or(condition.finding.as_ref()) {
-            lines.extend(wrap(&format!("  {reason}"), width, 2));
+            lines.extend(wrap(reason, width - 2, 0).iter().map(|l| format!("  {l}")));
         }
     }
     if let Some(axis) = axis {

@@ -1,5 +1,6 @@
 //! From known rows to known figures.
 
+#[allow(dead_code)]
 mod support;
 
 use proptest::prelude::*;

@@ -265,8 +265,7 @@ pub fn write(dir: &Path, conditions: &[Given], change: impl FnOnce(&mut Manifest
     change(&mut made);
     let mut writer = RecordWriter::create(dir, made).unwrap();
     writer.host(&host_facts()).unwrap();
-    let mut number = 0;
-    for trial in conditions.iter().flat_map(|c| &c.trials) {
+    for (number, trial) in conditions.iter().flat_map(|c| &c.trials).enumerate() {
         if trial.status != TrialStatus::Pending {
             let path = |end| RecordWriter::segment_path(dir, number, end, 0);
             write_slots(&path("ping"), number, trial.slots.iter().copied()).unwrap();
@@ -274,7 +273,6 @@ pub fn write(dir: &Path, conditions: &[Given], change: impl FnOnce(&mut Manifest
             writer.threads(number, "ping", &thread_table("ping", 0)).unwrap();
             writer.threads(number, "pong", &thread_table("pong", 1)).unwrap();
         }
-        number += 1;
     }
     writer.save().unwrap();
     Record::open(dir).unwrap()

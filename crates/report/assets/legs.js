@@ -1,0 +1,40 @@
+// Legs: the message that took the median beside the worst ones, each bar split into its parts.
+
+const PARTS = [
+  ["send_lateness_ns", "sent late", "late"], ["out_ns", "out", "out"],
+  ["turnaround_ns", "turnaround", "turn"], ["back_ns", "back", "back"],
+];
+
+function drawLegs(figure, condition) {
+  const messages = [condition.median_message, ...condition.worst].filter(Boolean);
+  if (!messages.length) return figure.replaceChildren("No message was answered.");
+  const total = (m) => m.from_intended_ns ?? m.round_trip_ns;
+  const width = Math.max(640, figure.clientWidth), step = 24, top = 30;
+  const height = top + messages.length * step + 14;
+  const plot = { left: 118, right: width - 84 };
+  const most = Math.max(...messages.map(total)), unit = unitOf(most);
+  const x = linearScale(0, most, plot.left, plot.right);
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Legs of the median message and of the worst" });
+  for (const tick of linearTicks(most, 7)) {
+    picture.append(svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: top - 6, y2: height - 12 }));
+    picture.append(text(x(tick), top - 13, `${+(tick / unit[1]).toFixed(6)}${THIN}${unit[0]}`, { class: "tick", "text-anchor": "middle" }));
+  }
+  messages.forEach((message, i) => {
+    const isMedian = message === condition.median_message;
+    const y = top + i * step + (isMedian ? 0 : 6);
+    const name = isMedian ? "median" : `slot ${count(message.slot)}`;
+    picture.append(text(plot.left - 10, y + 12, name, { class: isMedian ? "row strong" : "row", "text-anchor": "end" }));
+    let from = 0;
+    for (const [key, words, kind] of PARTS) {
+      const ns = message[key];
+      if (!(ns > 0)) continue;
+      const bar = svg("rect", { class: `bar ${kind}`, x: x(from), y, width: Math.max(0.6, x(from + ns) - x(from)), height: 15 });
+      const lines = [`${isMedian ? "Median message, slot " + count(message.slot) : name}, trial ${message.trial}`, `${words}: ${time(ns)} of ${time(total(message))}`, `exactly ${count(ns)}${THIN}ns`];
+      picture.append(readable(bar, lines, { condition: condition.id, slot: message.slot, trial: message.trial, part: key, valueNs: ns }));
+      from += ns;
+    }
+    picture.append(text(x(from) + 7, y + 12, time(total(message), unit), { class: "value" }));
+  });
+  figure.replaceChildren(picture);
+  byKeyboard(picture);
+}

@@ -1,0 +1,213 @@
+//! Path, trials, hosts, and the study itself.
+
+use super::escape::{escape, left, number, prose, right, table, words};
+use crate::circumstances::{PathReport, TrialState};
+use crate::document::Report;
+use crate::number::{Unit, count, time};
+
+pub(super) fn path(report: &Report) -> String {
+    let mut html = String::from("<section id=\"path\"><h2>Path</h2>\n");
+    if report.path.is_empty() {
+        html.push_str("<p class=\"lead\">The path was not checked.</p>\n");
+    } else {
+        html.push_str("<p class=\"lead\">What plain datagrams found before the driver started.</p>\n");
+    }
+    for path in &report.path {
+        html.push_str(&one_path(path));
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+fn one_path(path: &PathReport) -> String {
+    let ids: Vec<String> = path.trials.iter().map(usize::to_string).collect();
+    let trials = if ids.len() == 1 { "trial" } else { "trials" };
+    let largest = |n: u64| if n == 0 { "nothing".to_owned() } else { format!("{}\u{202f}B", count(n)) };
+    let mut facts = vec![
+        format!(
+            "datagrams up to {} passed out, {} back",
+            largest(path.max_datagram_ping_to_pong),
+            largest(path.max_datagram_pong_to_ping)
+        ),
+        format!("fragments {}", if path.fragments_pass { "pass" } else { "do not pass" }),
+        match path.multicast_passes {
+            Some(true) => "multicast passes".into(),
+            Some(false) => "multicast does not pass".into(),
+            None => "multicast was not tried".into(),
+        },
+    ];
+    if let Some(ns) = path.probe_round_trip_ns {
+        facts.push(format!("the fastest probe took {}", time(ns as f64)));
+    }
+    let heads = [
+        left("end"),
+        left("interface"),
+        left("address"),
+        right("MTU", "B"),
+        left("state"),
+        right("speed", "Mbit/s"),
+        right("queues", "tx"),
+        right("queues", "rx"),
+        left("offloads on"),
+    ];
+    let optional = |n: Option<u64>| number(&n.map_or("not told".into(), count));
+    let rows: Vec<String> = path
+        .ends
+        .iter()
+        .map(|e| {
+            let cells = [
+                words(&e.end),
+                words(&e.interface),
+                words(&e.address),
+                number(&count(e.mtu.into())),
+                words(if e.up { "up" } else { "down" }),
+                optional(e.speed_mbit_s.and_then(|s| u64::try_from(s).ok())),
+                optional(e.tx_queues.map(u64::from)),
+                optional(e.rx_queues.map(u64::from)),
+                format!("<td class=\"l wrap\">{}</td>", escape(&e.offloads.join(", "))),
+            ];
+            format!("<tr>{}</tr>\n", cells.concat())
+        })
+        .collect();
+    let remarks: String = path.remarks.iter().map(|r| format!("<p class=\"bad\">{}</p>\n", prose(r))).collect();
+    format!(
+        "<h3>{} <span class=\"note\">({trials} {})</span></h3>\n<p>{}.</p>\n{remarks}{}",
+        escape(&path.path),
+        ids.join(", "),
+        escape(&facts.join("; ")),
+        table(&heads, &rows)
+    )
+}
+
+/// Trials with what was in effect, folded.
+pub(super) fn trials(report: &Report) -> String {
+    let heads = [
+        left("trial"),
+        left("condition"),
+        left("status"),
+        left("end"),
+        left("QoS in effect"),
+        right("message", "B"),
+        right("matched after", "ms"),
+        left("memory locked"),
+        right("timer slack", "ns"),
+        right("rows dropped", ""),
+        right("control stream", "B"),
+    ];
+    let mut rows = Vec::new();
+    for id in &report.run.order {
+        let Some(trial) = report.trial(*id) else { continue };
+        let (status, bad) = match trial.status {
+            TrialState::Pending => ("not begun", false),
+            TrialState::Running => ("cut off", true),
+            TrialState::Valid => ("valid", false),
+            TrialState::Invalid => ("invalid", true),
+        };
+        let status =
+            if bad { format!("<td class=\"l\"><span class=\"bad\">{status}</span></td>") } else { words(status) };
+        let name = report.conditions.get(trial.condition).map_or("", |c| &c.name);
+        let head = [words(&id.to_string()), words(name), status].concat();
+        if trial.ends.is_empty() {
+            rows.push(format!("<tr>{head}{}</tr>\n", "<td></td>".repeat(heads.len() - 3)));
+        }
+        for (end, found) in &trial.ends {
+            let qos: Vec<String> = found.qos.iter().map(|(k, v)| format!("{k} {v}")).collect();
+            let optional = |n: Option<u64>| number(&n.map_or("not told".into(), count));
+            let cells = [
+                words(end),
+                format!("<td class=\"l wrap\">{}</td>", escape(&qos.join(", "))),
+                optional(found.serialised_octets),
+                number(&found.matched_after_ns.map_or("not told".into(), |ns| Unit::Ms.number(ns as f64))),
+                words(if found.memory_locked { "yes" } else { "no" }),
+                optional(found.timer_slack_ns),
+                number(&count(found.rows_dropped)),
+                number(&count(found.control_octets)),
+            ];
+            rows.push(format!("<tr>{head}{}</tr>\n", cells.concat()));
+        }
+    }
+    format!(
+        "<details id=\"trials\"><summary>Trials, in the order in which they ran</summary>\n{}</details>\n",
+        table(&heads, &rows)
+    )
+}
+
+/// Facts of every host, folded and searchable.
+pub(super) fn facts(report: &Report) -> String {
+    let mut html = String::from(
+        "<section id=\"facts\"><h2>Facts</h2>\n<p class=\"lead\">What the hosts were like while measuring.</p>\n",
+    );
+    html.push_str("<p><input type=\"search\" placeholder=\"Search facts\" aria-label=\"Search facts\"></p>\n");
+    let heads = [left("fact"), left("value"), left("read from")];
+    for host in &report.facts {
+        let rows: Vec<String> = host
+            .facts
+            .iter()
+            .map(|f| {
+                let value = match (&f.unknown, &f.value) {
+                    (Some(why), _) => format!("<span class=\"quiet\">not read: {}</span>", escape(why)),
+                    (None, serde_json::Value::String(text)) => escape(text),
+                    (None, serde_json::Value::Bool(flag)) => if *flag { "yes" } else { "no" }.into(),
+                    (None, other) => escape(&other.to_string()),
+                };
+                let value = format!("<td class=\"l wrap\">{value}</td>");
+                format!(
+                    "<tr>{}{value}<td class=\"l\"><span class=\"quiet\">{}</span></td></tr>\n",
+                    words(&f.key),
+                    escape(&f.source)
+                )
+            })
+            .collect();
+        html.push_str(&format!(
+            "<details><summary>{}: {} facts</summary>\n{}</details>\n",
+            escape(&host.host),
+            host.facts.len(),
+            table(&heads, &rows)
+        ));
+    }
+    let heads = [left("host"), left("clock"), right("widest conversion", "ns"), left("spans not to be trusted")];
+    let rows: Vec<String> = report
+        .clocks
+        .iter()
+        .map(|c| {
+            let width = c.conversion_width_ns.map_or("nothing converted".into(), |w| count(w.unsigned_abs()));
+            let span = |w: &crate::circumstances::ClockWindow| {
+                format!(
+                    "trial {}: {} long, stepped by {}",
+                    w.trial,
+                    time((w.to_ns - w.from_ns) as f64),
+                    time(w.step_ns as f64)
+                )
+            };
+            let spans: Vec<String> = c.invalid_windows.iter().map(span).collect();
+            let spans = if spans.is_empty() {
+                words("none")
+            } else {
+                format!("<td class=\"l bad wrap\">{}</td>", escape(&spans.join("; ")))
+            };
+            format!("<tr>{}{}{}{spans}</tr>\n", words(&c.host), words(&c.clock), number(&width))
+        })
+        .collect();
+    html.push_str(&format!("<h3>Clocks</h3>\n{}", table(&heads, &rows)));
+    for (name, driver) in &report.drivers {
+        let text = serde_json::to_string_pretty(driver).unwrap_or_default();
+        html.push_str(&format!(
+            "<details><summary>Driver {}</summary><pre>{}</pre></details>\n",
+            escape(name),
+            escape(&text)
+        ));
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// The study file, so that the page alone says how to do it again.
+pub(super) fn study(report: &Report) -> String {
+    let settings: String = report.run.settings.iter().map(|s| format!(" <code>--set {}</code>", escape(s))).collect();
+    format!(
+        "<details id=\"study\"><summary>The study file (seed {})</summary>{}<pre>{}</pre></details>\n",
+        report.run.seed,
+        if settings.is_empty() { String::new() } else { format!("<p>With{settings}.</p>") },
+        escape(&report.run.study_source)
+    )
+}

@@ -1,0 +1,154 @@
+//! Tables of figures.
+
+use super::escape::{Head, escape, left, number, right, table as set, words};
+use crate::condition::{ConditionReport, Counts, MetricReport, QuantileReport};
+use crate::document::Report;
+use crate::number::{Unit, count, label};
+use crate::summary::{Row, cell, summary};
+use tailbound_model::Metric;
+
+/// How slots may end, and what else may happen to an answer; all but the first are shown where they occurred.
+type Ending = (&'static str, fn(&Counts) -> u64);
+const ENDINGS: [Ending; 5] = [
+    ("lost", |c| c.lost),
+    ("not sent", |c| c.not_sent),
+    ("after timeout", |c| c.after_timeout),
+    ("duplicate", |c| c.duplicate),
+    ("out of order", |c| c.out_of_order),
+];
+
+/// One row per condition: round trips and how slots ended.
+pub(super) fn table(report: &Report) -> String {
+    let summary = summary(report);
+    let unit = crate::summary::unit(report);
+    let mut heads: Vec<Head> = summary.factors.iter().map(left).collect();
+    heads.extend(report.view.quantiles.iter().map(|q| right(label(*q), unit.name())));
+    heads.push(right("max", unit.name()));
+    heads.push(right("scheduled", ""));
+    let occurred = |of: &fn(&Counts) -> u64| report.conditions.iter().any(|c| of(&c.counts) > 0);
+    let endings: Vec<&Ending> = ENDINGS.iter().filter(|(name, of)| *name == "lost" || occurred(of)).collect();
+    heads.extend(endings.iter().map(|(name, _)| right(*name, "")));
+    heads.push(left("trials"));
+    let set_row = |(c, r): (&ConditionReport, &Row)| row(c, r, report, unit, &endings);
+    let rows: Vec<String> = report.conditions.iter().zip(&summary.rows).map(set_row).collect();
+    let shared = if summary.shared.is_empty() { String::new() } else { format!(" All: {}.", summary.shared) };
+    format!(
+        "<section id=\"conditions\"><h2>All conditions</h2>\n<p class=\"lead\">Round trips in {}, below each quantile its \
+         95 % interval (~: too narrow).{}</p>\n{}</section>\n",
+        unit.name(),
+        escape(&shared),
+        set(&heads, &rows)
+    )
+}
+
+fn row(condition: &ConditionReport, row: &Row, report: &Report, unit: Unit, endings: &[&Ending]) -> String {
+    let mut cells: String = row.levels.iter().map(|l| words(l)).collect();
+    match &condition.round_trip {
+        Some(figures) => {
+            cells.extend(report.view.quantiles.iter().map(|q| quantile(figures.quantile(*q), unit)));
+            cells.push_str(&number(&figures.max_ns.map_or(String::new(), |ns| unit.number(ns as f64))));
+        }
+        None => cells.push_str(&"<td></td>".repeat(report.view.quantiles.len() + 1)),
+    }
+    let counts = &condition.counts;
+    let quiet = |n: u64| match n {
+        0 => "<td><span class=\"quiet\">0</span></td>".to_owned(),
+        n => number(&count(n)),
+    };
+    cells.push_str(&number(&count(counts.scheduled)));
+    cells.extend(endings.iter().map(|(_, of)| quiet(of(counts))));
+    cells.push_str(&format!("<td class=\"l\">{}</td>", trials(condition, row.mark)));
+    format!("<tr id=\"condition-{}\">{cells}</tr>\n", condition.id)
+}
+
+fn trials(condition: &ConditionReport, mark: &str) -> String {
+    let mark = if mark.is_empty() { String::new() } else { format!("<span class=\"bad\">{mark}</span> ") };
+    if let Some(reason) = &condition.not_possible {
+        return format!("{mark}<span class=\"interval\">{}</span>", escape(reason));
+    }
+    let used = condition.used_trial_ids.len();
+    let of = if used == condition.trials { used.to_string() } else { format!("{used} of {}", condition.trials) };
+    let why =
+        condition.finding.as_ref().map_or(String::new(), |f| format!("<span class=\"interval\">{}</span>", escape(f)));
+    format!("{mark}{of}{why}")
+}
+
+fn quantile(quantile: Option<&QuantileReport>, unit: Unit) -> String {
+    let Some(quantile) = quantile else { return "<td></td>".into() };
+    let cell = cell(quantile, unit);
+    match quantile {
+        QuantileReport::Needs { .. } => format!("<td><span class=\"quiet\">{}</span></td>", escape(&cell.value)),
+        QuantileReport::Beyond { .. } => format!("<td><strong>{}</strong></td>", escape(&cell.value)),
+        QuantileReport::Value { value_ns, .. } => format!(
+            "<td data-value-ns=\"{value_ns}\">{}<span class=\"interval\">{}</span></td>",
+            escape(&cell.value),
+            escape(&cell.interval).replace('-', "\u{2013}")
+        ),
+    }
+}
+
+/// One folded table per metric.
+pub(super) fn metrics(report: &Report) -> String {
+    let tables: String = Metric::ALL.iter().filter_map(|m| metric(report, *m)).collect();
+    format!("<details id=\"metrics\"><summary>Every metric of every condition</summary>\n{tables}</details>\n")
+}
+
+fn metric(report: &Report, metric: Metric) -> Option<String> {
+    let with: Vec<(&ConditionReport, &MetricReport)> =
+        report.conditions.iter().filter_map(|c| Some((c, c.metric(metric)?))).collect();
+    let first = with.first()?.1;
+    let unit = Unit::of_all(with.iter().flat_map(|(_, m)| m.quantiles.iter().filter_map(QuantileReport::value_ns)));
+    let half = metric == Metric::HalfRoundTrip;
+    let mut heads = vec![left("condition"), right("n", "")];
+    if !half {
+        heads.extend(["mean", "st. dev.", "min"].map(|name| right(name, unit.name())));
+    }
+    heads.extend(first.quantiles.iter().map(|q| right(label(q.q()), unit.name())));
+    if !half {
+        heads.push(right("max", unit.name()));
+    }
+    let ns = |v: Option<f64>| number(&v.map_or(String::new(), |v| unit.number(v)));
+    let rows: Vec<String> = with
+        .iter()
+        .map(|(c, m)| {
+            let mut cells = words(&c.name) + &number(&count(m.n));
+            if !half {
+                cells.push_str(&[m.mean_ns, m.stddev_ns, m.min_ns.map(|v| v as f64)].map(ns).concat());
+            }
+            cells.extend(first.quantiles.iter().map(|q| quantile(m.quantile(q.q()), unit)));
+            if !half {
+                cells.push_str(&ns(m.max_ns.map(|v| v as f64)));
+            }
+            format!("<tr>{cells}</tr>\n")
+        })
+        .collect();
+    Some(format!("<h3>{}</h3>\n<p class=\"note\">{}</p>\n{}", title(metric), definition(metric), set(&heads, &rows)))
+}
+
+fn title(metric: Metric) -> &'static str {
+    match metric {
+        Metric::RoundTrip => "Round trip",
+        Metric::HalfRoundTrip => "Half of a round trip",
+        Metric::Out => "Out",
+        Metric::Turnaround => "Turnaround",
+        Metric::Back => "Back",
+        Metric::FromIntended => "From intended",
+        Metric::SendLateness => "Send lateness",
+        Metric::SendDuration => "Send duration",
+        Metric::WakePeriod => "Wake period",
+    }
+}
+
+fn definition(metric: Metric) -> &'static str {
+    match metric {
+        Metric::RoundTrip => "Answer received minus just before the send call.",
+        Metric::HalfRoundTrip => "A figure of location only: the median.",
+        Metric::Out => "Received by the pong minus just before the send call.",
+        Metric::Turnaround => "The pong's answer sent minus received by the pong.",
+        Metric::Back => "Answer received minus the pong's answer sent.",
+        Metric::FromIntended => "Answer received minus when the message was due.",
+        Metric::SendLateness => "Just before the send call minus when the message was due.",
+        Metric::SendDuration => "How long the send call took.",
+        Metric::WakePeriod => "From one wake-up of the sender to the next.",
+    }
+}

@@ -1,0 +1,178 @@
+//! The page: one file that works offline, in light and dark, on a phone and on paper.
+//!
+//! Words and tables are set here, so that they are there without a script; figures are drawn by the script from the
+//! same JSON document, which the page carries. Whatever a user named is escaped.
+
+mod circumstances;
+mod conditions;
+mod escape;
+mod threads;
+mod words;
+
+use crate::document::{Report, ReportStatus};
+use crate::json::compact;
+use escape::escape;
+
+const STYLE: [&str; 4] = [
+    include_str!("../../assets/tokens.css"),
+    include_str!("../../assets/page.css"),
+    include_str!("../../assets/figures.css"),
+    include_str!("../../assets/print.css"),
+];
+const SCRIPT: [&str; 7] = [
+    include_str!("../../assets/scale.js"),
+    include_str!("../../assets/marks.js"),
+    include_str!("../../assets/data.js"),
+    include_str!("../../assets/latency.js"),
+    include_str!("../../assets/ladder.js"),
+    include_str!("../../assets/legs.js"),
+    include_str!("../../assets/page.js"),
+];
+
+/// Nothing is fetched, whatever the page holds.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+/// The whole page.
+pub fn render_html(report: &Report) -> String {
+    // In a script element only `<` can end it or begin a comment.
+    let data = compact(report).replace('<', "\\u003c");
+    let title = escape(&report.view.title);
+    let main = [
+        words::findings(report),
+        words::warnings(report),
+        figures(report),
+        conditions::table(report),
+        conditions::metrics(report),
+        threads::section(report),
+        circumstances::path(report),
+        circumstances::trials(report),
+        circumstances::facts(report),
+        words::definitions(),
+        circumstances::study(report),
+    ];
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
+         <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n\
+         {}\n<main>\n{}\n</main>\n{}\n\
+         <script type=\"application/json\" id=\"report\">{data}</script>\n\
+         <script>\n(() => {{\n\"use strict\";\n{}}})();\n</script>\n</body>\n</html>\n",
+        STYLE.concat(),
+        header(report),
+        main.concat(),
+        footer(report),
+        SCRIPT.concat(),
+    )
+}
+
+fn header(report: &Report) -> String {
+    let (status, class) = match report.status {
+        ReportStatus::Valid => ("valid", ""),
+        ReportStatus::Invalid => ("invalid", " bad"),
+        ReportStatus::Incomplete => ("incomplete", " bad"),
+    };
+    let hosts: Vec<String> = report.facts.iter().map(host_words).collect();
+    let sections = [
+        ("findings", "Findings"),
+        ("latency", "Latency"),
+        ("ladder", "Percentiles"),
+        ("legs", "Legs"),
+        ("conditions", "Conditions"),
+        ("threads", "Threads"),
+        ("path", "Path"),
+        ("facts", "Facts"),
+        ("definitions", "Definitions"),
+    ];
+    let links: String = sections.map(|(id, name)| format!("<a href=\"#{id}\">{name}</a> ")).concat();
+    let banner = report.functional_only.as_ref().map_or(String::new(), |why| {
+        format!("<p class=\"banner\"><strong>Functional only.</strong> {}</p>\n", escape(why))
+    });
+    format!(
+        "<header>\n<p class=\"product\"><strong>Tailbound</strong> \u{b7} study {} \u{b7} {} \u{b7} {} \
+         <span class=\"status{class}\">{status}</span></p>\n<h1>{}</h1>\n{}{banner}<nav>{links}</nav>\n</header>",
+        escape(&report.study),
+        crate::calendar::utc(report.run.began_unix_ns),
+        escape(&hosts.join(", ")),
+        escape(&report.view.title),
+        if report.view.title == report.question {
+            String::new()
+        } else {
+            format!("<p class=\"lead\">{}</p>\n", escape(&report.question))
+        },
+    )
+}
+
+/// `bench-1, Linux 6.1`.
+fn host_words(host: &crate::circumstances::Host) -> String {
+    let release = host.facts.iter().find(|f| f.key == "kernel.release").and_then(|f| f.value.as_str());
+    release.map_or(host.host.clone(), |r| format!("{}, Linux {r}", host.host))
+}
+
+fn figures(report: &Report) -> String {
+    if report.conditions.iter().all(|c| c.round_trip.as_ref().is_none_or(|m| m.n == 0)) {
+        return String::new();
+    }
+    let x = escape(&report.view.x);
+    let figure = |id: &str, title: String, note: String, choice: &str| {
+        format!(
+            "<section id=\"{id}\"><h2>{title}</h2>\n<p class=\"lead\">{note}</p>\n{choice}<figure>\
+             <div class=\"picture\"><noscript>The figure needs JavaScript; the table below holds its numbers.</noscript>\
+             </div></figure></section>\n"
+        )
+    };
+    let metric = "<span data-shows=\"metric\">round trip</span>";
+    let mut first = x.chars();
+    let capital: String = first.next().map_or(String::new(), |c| c.to_uppercase().collect()) + first.as_str();
+    let keys = "<span class=\"key late\"></span>sent late<span class=\"key out\"></span>out\
+                <span class=\"key turn\"></span>turnaround<span class=\"key back\"></span>back";
+    [
+        figure(
+            "latency",
+            format!("{capital} against latency"),
+            format!(
+                "{metric}: the median as a line with its 95 % interval, p99 thin, the maximum as a hollow triangle."
+            ),
+            "<p class=\"note narrow-keys\"></p><div class=\"choose choose-metric\" role=\"radiogroup\" aria-label=\"Metric\"></div>\n",
+        ),
+        figure(
+            "ladder",
+            "Percentile ladder".into(),
+            format!(
+                "{metric}: every quantile with its 95 % interval (dashed: too narrow, messages depend on each other). \
+                     An open dot has no number, and says why."
+            ),
+            "",
+        ),
+        figure(
+            "legs",
+            "Where the time went".into(),
+            format!("The message that took the median, beside the worst ones, from due to answered.<span class=\"keys\">{keys}</span>"),
+            "<div class=\"choose choose-legs\"></div>\n",
+        ),
+    ]
+    .concat()
+}
+
+fn footer(report: &Report) -> String {
+    let command = report.run.command.join(" ");
+    format!(
+        "<footer>Measured by tailbound {} with <code>{}</code>, run {}; reported by tailbound {}. \
+         The page carries its data: the element <code>#report</code> is what \
+         <code>tailbound report --format json</code> prints.</footer>",
+        escape(&report.run.recorded_by),
+        escape(&command),
+        escape(&report.run.id),
+        escape(&report.tailbound),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn scripts_and_styles_end_no_element_early() {
+        for part in super::SCRIPT.iter().chain(&super::STYLE) {
+            assert!(!part.contains("</"), "{part}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The thread table: asked against found.
+
+use super::escape::{escape, left, number, right, table, words};
+use crate::circumstances::{Thread, ThreadReport};
+use crate::document::Report;
+use crate::number::{Unit, count};
+
+/// Processes shown unfolded: those of the first trial.
+pub(super) fn section(report: &Report) -> String {
+    let mut html = String::from("<section id=\"threads\"><h2>Threads</h2>\n");
+    if report.threads.is_empty() {
+        html.push_str("<p class=\"lead\">The record holds no thread tables.</p></section>\n");
+        return html;
+    }
+    let differing =
+        report.threads.iter().flat_map(|t| t.after.iter().map(move |row| differs(t, row))).filter(|d| *d).count();
+    let lead = match differing {
+        0 => "Every thread of the measuring processes ran as asked.".to_owned(),
+        1 => "One thread ran otherwise than asked.".to_owned(),
+        n => format!("{} threads ran otherwise than asked.", count(n as u64)),
+    };
+    html.push_str(&format!(
+        "<p class=\"lead\">{lead} Times and counts are those between the first slot and the last.</p>\n"
+    ));
+    let mut trials: Vec<usize> = report.threads.iter().map(|t| t.trial).collect();
+    trials.dedup();
+    for (i, trial) in trials.iter().enumerate() {
+        let name = report.trial(*trial).map_or("", |t| &report.conditions[t.condition].name);
+        let processes: Vec<&ThreadReport> = report.threads.iter().filter(|t| t.trial == *trial).collect();
+        let otherwise = processes.iter().any(|p| p.after.iter().any(|row| differs(p, row)));
+        let mark = if otherwise { " (otherwise than asked)" } else { "" };
+        let open = if i == 0 { " open" } else { "" };
+        html.push_str(&format!(
+            "<details{open}><summary>Trial {trial}: {}{mark}</summary>\n{}</details>\n",
+            escape(name),
+            threads(&processes)
+        ));
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+fn differs(process: &ThreadReport, row: &Thread) -> bool {
+    let other = |asked: &Option<String>, found: &str| asked.as_ref().is_some_and(|a| a != found);
+    other(&process.asked_policy, &row.policy) || other(&process.asked_cpus, &row.cpus)
+}
+
+fn threads(processes: &[&ThreadReport]) -> String {
+    let used =
+        |f: fn(&Thread) -> u64| processes.iter().flat_map(|p| &p.after).map(move |t| f(t) as i64).collect::<Vec<_>>();
+    // Long times set the unit: a thread that did nothing reads as 0.
+    let unit = |values: Vec<i64>| Unit::of(values.into_iter().max().unwrap_or(0) as f64 / 10.0);
+    let (cpu, delay) = (unit(used(|t| t.cpu_ns)), unit(used(|t| t.run_delay_ns)));
+    let heads = [
+        left("end"),
+        left("thread"),
+        left("role"),
+        left("policy"),
+        left("CPUs"),
+        right("CPU time", cpu.name()),
+        right("run delay", delay.name()),
+        right("switches", "own"),
+        right("switches", "forced"),
+        right("migrations", ""),
+    ];
+    let mut rows = Vec::new();
+    for process in processes {
+        for row in &process.after {
+            let before = process.before.iter().find(|b| b.tid == row.tid);
+            let since = |f: fn(&Thread) -> u64| f(row).saturating_sub(before.map_or(0, f));
+            let mut cells = words(&process.ends.join(" and ")) + &words(&row.name) + &words(&row.role);
+            cells.push_str(&asked_found(process.asked_policy.as_deref(), &row.policy));
+            cells.push_str(&asked_found(process.asked_cpus.as_deref(), &row.cpus));
+            cells.push_str(&number(&cpu.number(since(|t| t.cpu_ns) as f64)));
+            cells.push_str(&number(&delay.number(since(|t| t.run_delay_ns) as f64)));
+            cells.push_str(&number(&count(since(|t| t.voluntary_switches))));
+            cells.push_str(&number(&count(since(|t| t.involuntary_switches))));
+            let moves = row.migrations.map(|m| m.saturating_sub(before.and_then(|b| b.migrations).unwrap_or(0)));
+            cells.push_str(&number(&moves.map_or("not told".into(), count)));
+            rows.push(format!("<tr>{cells}</tr>\n"));
+        }
+    }
+    table(&heads, &rows)
+}
+
+fn asked_found(asked: Option<&str>, found: &str) -> String {
+    match asked {
+        Some(asked) if asked != found => {
+            format!(
+                "<td class=\"l\"><span class=\"bad\">{}</span><span class=\"interval\">asked: {}</span></td>",
+                escape(found),
+                escape(asked)
+            )
+        }
+        _ => words(found),
+    }
+}

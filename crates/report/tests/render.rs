@@ -1,0 +1,139 @@
+//! Every form of a report, as people and programs read it.
+
+#[allow(dead_code)]
+mod support;
+
+use support::{Given, GivenTrial, lose, slot};
+use tailbound_model::*;
+use tailbound_record::*;
+use tailbound_report::*;
+
+/// Two payloads, two trials each, one of them invalid; the larger payload loses messages; a third is not possible.
+fn report() -> Report {
+    let trial = |payload: i64, status, slots: u64| {
+        let (mut rows, mut echoes) = (Vec::new(), Vec::new());
+        for seq in 0..slots {
+            let late = if seq % 300 == 299 { 2_000_000 } else { 0 };
+            let wave = (seq as i64 * 7_919) % 1_000;
+            let (mut row, echo) = slot(seq, 1_000_000, 900, [8_000 + payload + wave, 4_000, 9_000 + payload + late]);
+            if payload > 1_000 && seq % 250 == 3 {
+                lose(&mut row);
+            } else {
+                echoes.push(echo);
+            }
+            row.warm_up = seq < 100;
+            rows.push(row);
+        }
+        GivenTrial { status, slots: rows, echoes, finding: None }
+    };
+    let rate = Rate::Period(Nanos(1_000_000));
+    let given = |payload, trials| Given { driver: "udp", payload, rate, trials };
+    let conditions = [
+        given(64, vec![trial(64, TrialStatus::Valid, 2_100), trial(64, TrialStatus::Valid, 2_100)]),
+        given(8_192, vec![trial(8_192, TrialStatus::Valid, 1_100), trial(8_192, TrialStatus::Invalid, 1_100)]),
+        given(1 << 20, Vec::new()),
+    ];
+    let change = |manifest: &mut Manifest| {
+        manifest.plan.conditions[2].not_possible = Some("udp carries at most 65,507 B".into());
+        let text = "the agent of pong was lost (signal 9)";
+        let lost = Warning::new("agent_lost", Severity::Invalid, text, "See the log of trial 3.");
+        manifest.warnings.push(lost.at_trial(3).at_end("pong"));
+        let text = "the clock source is hpet, not tsc: <each> reading costs about 1 us";
+        manifest.warnings.push(Warning::new("clock_source", Severity::Warning, text, "Boot with `tsc=reliable`."));
+        manifest.plan.question = "What does a <larger> payload & \"path\" cost?".into();
+    };
+    let folder = tempfile::tempdir().unwrap();
+    analyse(&support::write(&folder.path().join("record"), &conditions, change)).unwrap()
+}
+
+#[test]
+fn terminal() {
+    let text = render_terminal(&report(), 80, false);
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!("terminal", text);
+}
+
+#[test]
+fn colour_says_nothing_that_words_do_not() {
+    let report = report();
+    let mut plain = String::new();
+    let coloured = render_terminal(&report, 80, true);
+    assert!(coloured.contains("\x1b["));
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once("\x1b[") {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    let trimmed = |text: &str| text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n");
+    assert_eq!(trimmed(&plain), trimmed(&render_terminal(&report, 80, false)));
+}
+
+#[test]
+fn markdown() {
+    insta::assert_snapshot!("markdown", render_markdown(&report()));
+}
+
+#[test]
+fn csv() {
+    let csv = render_csv(&report());
+    let columns = csv.lines().next().unwrap().split(',').count();
+    assert!(csv.lines().all(|l| l.split(',').count() == columns), "no cell here holds a comma");
+    let round_trips: String =
+        csv.lines().filter(|l| l.starts_with("cond") || l.contains("round_trip")).map(|l| format!("{l}\n")).collect();
+    insta::assert_snapshot!("csv", round_trips);
+}
+
+#[test]
+fn page_holds_words_tables_and_data() {
+    let report = report();
+    let page = render_html(&report);
+    for finding in &report.findings {
+        assert!(page.contains(&format!("href=\"#{}\"", finding.evidence)), "{}", finding.evidence);
+        assert!(page.contains(&format!("id=\"{}\"", finding.evidence)), "{} is there", finding.evidence);
+    }
+    let p50 = report.conditions[0].round_trip.as_ref().unwrap().quantile(0.5).unwrap().value_ns().unwrap();
+    assert!(page.contains(&format!("data-value-ns=\"{p50}\"")), "the table tells {p50}");
+    assert!(page.contains("udp carries at most 65,507 B"));
+    assert!(page.contains("What does a &lt;larger&gt; payload &amp; &quot;path&quot; cost?"));
+    assert!(page.contains("&lt;each&gt;") && !page.contains("<each>") && !page.contains("<larger>"));
+    assert!(page.contains("6.18.0 &lt;b&gt;&amp;") && !page.contains("6.18.0 <b>"));
+
+    let begin = "<script type=\"application/json\" id=\"report\">";
+    let data = page.split_once(begin).unwrap().1.split_once("</script>").unwrap().0;
+    assert!(serde_json::from_str::<Report>(data).unwrap() == report, "the page carries the document");
+}
+
+#[test]
+fn page_fetches_nothing() {
+    let page = render_html(&report());
+    for outside in ["http://", "https://", "@import", "url(", " src="] {
+        let allowed = page.matches("http://www.w3.org/2000/svg").count();
+        let found = page.matches(outside).count();
+        assert!(found <= if outside == "http://" { allowed } else { 0 }, "{outside}");
+    }
+    assert!(page.contains("default-src 'none'"));
+}
+
+#[test]
+fn a_record_without_a_single_answer_still_reads() {
+    let trial = GivenTrial {
+        status: TrialStatus::Valid,
+        slots: (0..10)
+            .map(|seq| {
+                let mut row = slot(seq, 1_000_000, 0, [1, 1, 1]).0;
+                lose(&mut row);
+                row
+            })
+            .collect(),
+        echoes: Vec::new(),
+        finding: Some("nothing was seen".into()),
+    };
+    let given = Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(1_000_000)), trials: vec![trial] };
+    let folder = tempfile::tempdir().unwrap();
+    let report = analyse(&support::write(&folder.path().join("record"), &[given], |_| ())).unwrap();
+    let words = render_terminal(&report, 80, false).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("none of 10 messages was answered (nothing was seen)"), "{words}");
+    assert!(render_html(&report).contains("nothing was seen"));
+    assert!(!render_markdown(&report).is_empty() && !render_csv(&report).is_empty());
+}
