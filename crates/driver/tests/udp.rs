@@ -126,7 +126,7 @@ fn an_unmatched_writer_says_whom_it_asked() {
     assert_eq!((error.code, error.text.as_str()), (Code::ETIMEDOUT, "0 of 1 peers answered for topic alone"));
     let unmatched = json(&s, writer, "unmatched");
     let text = unmatched[0]["text"].as_str().unwrap();
-    assert!(text.starts_with("nothing seen: no hello answered from 127.0.0.1 (ports 2"), "{text}");
+    assert!(text.starts_with("nothing seen: no hello answered from 127.0.0.1 (ports "), "{text}");
 }
 
 #[test]
