@@ -180,7 +180,7 @@ pub(crate) enum PolicyChoice {
 pub(crate) enum CollectChoice {
     /// After the trial.
     After,
-    /// While it runs, from a CPU that is not measured. This release does not do so yet and collects after the trial.
+    /// While it runs, from a CPU that is not measured; not in this release, which refuses it.
     Live,
 }
 
