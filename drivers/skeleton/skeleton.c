@@ -1,111 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A Tailbound driver to start from: a network inside one process, in plain C.
+ * A Tailbound driver to start from, in plain C. Its middleware is loopback.h, a network inside one process.
  *
  *   cc -std=c11 -Wall -Wextra -O2 -shared -fPIC -pthread -I include -o libtailbound_driver_skeleton.so skeleton.c
  *   tailbound driver check ./libtailbound_driver_skeleton.so
  *
- * Replace what is inside the functions by calls of your middleware. Each function says whether it is Required, or what to
- * return when the middleware has no such thing. The rules of the seam are at the top of tailbound_driver.h; the ones that
- * are broken most often:
+ * Replace what is inside the functions by calls of your middleware, and loopback.h by its header. Each function says
+ * whether it is Required, or what to return when the middleware has no such thing. The rules of the seam are at the top
+ * of tailbound_driver.h; the ones that are broken most often:
  *   - on_sample is called without any lock held: the callback may call send.
  *   - destroy ends waits on the end point first, and no callback of it runs afterwards.
  *   - Nothing prints. Text goes to tb_host.log or into last_error.
  */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "tailbound_driver.h"
-
-enum { MAX_PAYLOAD = 1 << 20, MAX_ENDPOINTS = 256, QUEUE = 16 };
-
-/* One queued sample. A place is in use from its arrival until release. */
-struct place {
-    int used;    /* holds a sample */
-    int taken;   /* the host has a view of it */
-    uint64_t order;
-    tb_view view;
-    uint8_t *data;
-};
-
-struct endpoint {
-    struct endpoint *next; /* in the network */
-    struct session *session;
-    int kind, mode, closed;
-    int busy;            /* calls and callbacks that are inside */
-    char *topic;
-    const char *reliability;
-    uint64_t max_len, tag, arrived, sent, received;
-    struct place place[QUEUE]; /* readers in mode block and spin */
-};
-
-struct session {
-    tb_host host;
-    long domain;
-    uint64_t wakes;                      /* how often wake was called ... */
-    uint64_t wakes_seen[MAX_ENDPOINTS];  /* ... and how often a wait on the reader said so */
-    uint32_t created;
-    struct endpoint *endpoint[MAX_ENDPOINTS]; /* by number - 1; kept until close, so that late calls find them closed */
-};
-
-/* One lock and one condition for everything: a skeleton is not fast. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct endpoint *network;
-static _Thread_local char error_text[256];
-
-static void init(void)
-{
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* deadlines of the ABI are on this clock */
-    pthread_cond_init(&changed, &attr);
-    pthread_condattr_destroy(&attr);
-}
-
-static int fail(int code, const char *text, const char *about)
-{
-    snprintf(error_text, sizeof error_text, "%s: %s", about, text);
-    return code;
-}
-
-/* Waits for a change; nonzero when the deadline is over. */
-static int wait_change(int64_t deadline_ns)
-{
-    if (deadline_ns == TB_FOREVER)
-        return pthread_cond_wait(&changed, &lock);
-    if (deadline_ns < 0)
-        deadline_ns = 0;
-    struct timespec at = { .tv_sec = deadline_ns / 1000000000, .tv_nsec = deadline_ns % 1000000000 };
-    return pthread_cond_timedwait(&changed, &lock, &at) == ETIMEDOUT;
-}
-
-/* The end point of a number, or NULL. */
-static struct endpoint *find(struct session *s, uint32_t ep)
-{
-    struct endpoint *e = ep >= 1 && ep <= MAX_ENDPOINTS ? s->endpoint[ep - 1] : NULL;
-    return e && !e->closed ? e : NULL;
-}
-
-static int same_topic(const struct endpoint *a, const struct endpoint *b)
-{
-    return !a->closed && !b->closed && a->kind != b->kind && a->session->domain == b->session->domain &&
-           strcmp(a->topic, b->topic) == 0;
-}
-
-static uint32_t peers_of(const struct endpoint *e)
-{
-    uint32_t n = 0;
-    for (const struct endpoint *other = network; other; other = other->next)
-        n += same_topic(e, other);
-    return n;
-}
+#include "loopback.h"
 
 /* Required. JSON that says what the driver is and can do. Tailbound checks options and QoS by it before anything runs. */
 static const char *describe(void)
@@ -140,14 +47,6 @@ static int open_session(const tb_kv *kv, size_t n, const tb_host *host, void **s
     s->domain = domain;
     *session = s;
     return TB_OK;
-}
-
-static void forget(struct endpoint *e)
-{
-    for (int i = 0; i < QUEUE; i++)
-        free(e->place[i].data);
-    free(e->topic);
-    free(e);
 }
 
 /* Required. Creates a writer or reader. Allocate here what the hot path needs. */
@@ -214,27 +113,6 @@ static int wait_matched(void *session, uint32_t ep, uint32_t peers, int64_t dead
     return code;
 }
 
-/* Puts a sample into a reader's queue; zero when it is full. */
-static int enqueue(struct endpoint *r, const tb_view *view)
-{
-    for (int i = 0; i < QUEUE; i++) {
-        struct place *p = &r->place[i];
-        if (p->used)
-            continue;
-        p->used = 1;
-        p->taken = 0;
-        p->order = r->arrived++;
-        p->view = *view;
-        p->view.data = p->data;
-        p->view.loan = (uint64_t)i + 1;
-        if (view->len)
-            memcpy(p->data, view->data, view->len);
-        r->received++;
-        return 1;
-    }
-    return 0;
-}
-
 /* Required. Hot: no allocation, no log. Never blocks for ever: TB_EWOULDBLOCK is an answer. */
 static int send_sample(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
 {
@@ -274,18 +152,6 @@ static int send_sample(void *session, uint32_t ep, uint64_t seq, const uint8_t *
         pthread_mutex_unlock(&lock);
     }
     return code;
-}
-
-/* The oldest sample that is not taken yet, or NULL. */
-static struct place *oldest(struct endpoint *r)
-{
-    struct place *found = NULL;
-    for (int i = 0; i < QUEUE; i++) {
-        struct place *p = &r->place[i];
-        if (p->used && !p->taken && (!found || p->order < found->order))
-            found = p;
-    }
-    return found;
 }
 
 /* Required for mode block (else TB_EUNSUPPORTED). A reader that is destroyed ends the wait with TB_ECLOSED. */
@@ -404,20 +270,6 @@ static int query(void *session, uint32_t ep, const char *what, tb_sink sink, voi
     if (code == TB_OK)
         sink(ctx, json, strlen(json));
     return code;
-}
-
-/* Closes an end point and waits until no callback is inside. The lock is held. */
-static void shut(struct endpoint *e)
-{
-    e->closed = 1;
-    pthread_cond_broadcast(&changed);
-    while (e->busy)
-        wait_change(TB_FOREVER);
-    for (struct endpoint **at = &network; *at; at = &(*at)->next)
-        if (*at == e) {
-            *at = e->next;
-            break;
-        }
 }
 
 /* Required. A number that was destroyed stays unknown: TB_ECLOSED. */
