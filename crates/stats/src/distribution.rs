@@ -31,6 +31,12 @@ impl Distribution {
         self.moments.record(value);
     }
 
+    /// Slots with an answer, many at once.
+    pub fn values(&mut self, values: &[i64]) {
+        values.iter().for_each(|&value| self.histogram.record(value));
+        self.moments.record_all(values);
+    }
+
     /// A slot that never got an answer (lost, or not sent): later than every value.
     #[inline]
     pub fn beyond(&mut self) {

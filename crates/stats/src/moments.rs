@@ -39,6 +39,25 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
+    /// Takes in many values, in nanoseconds. Faster than one by one: two passes over a run that is in the cache.
+    pub fn record_all(&mut self, values: &[i64]) {
+        for run in values.chunks(4_096) {
+            let n = run.len() as u64;
+            let (min, max) = run.iter().fold((i64::MAX, i64::MIN), |(low, high), &v| (low.min(v), high.max(v)));
+            if max.checked_sub(min).is_none() {
+                run.iter().for_each(|&v| self.record(v));
+                continue;
+            }
+            let sum: i128 = run.iter().map(|&v| i128::from(v)).sum();
+            // Distances from a whole number beside the mean are exact; what is left of the mean is below one.
+            let pivot = sum.div_euclid(i128::from(n));
+            let rest = (sum - pivot * i128::from(n)) as f64 / n as f64;
+            let pivot = pivot as i64;
+            let squares = run.iter().map(|&v| (v - pivot) as f64).map(|d| d * d).sum::<f64>() - n as f64 * rest * rest;
+            self.merge(&Moments { n, sum, squares, min, max });
+        }
+    }
+
     /// Takes in all values of another.
     pub fn merge(&mut self, other: &Moments) {
         if let (Some(mine), Some(theirs)) = (self.mean(), other.mean()) {

@@ -50,6 +50,16 @@ fn a_small_spread_far_from_zero_keeps_its_digits() {
 }
 
 #[test]
+fn values_from_end_to_end_of_their_type() {
+    let values = [i64::MIN, i64::MAX, 0, i64::MIN, i64::MAX];
+    let mut together = Moments::new();
+    together.record_all(&values);
+    assert_eq!(together, recorded(&values));
+    together.record_all(&[]);
+    assert_eq!(together.count(), 5);
+}
+
+#[test]
 fn equal_values_have_no_spread() {
     assert_eq!(recorded(&[123_456_789; 1_000]).standard_deviation(), Some(0.0));
 }
@@ -72,6 +82,20 @@ proptest! {
         assert_close(moments.standard_deviation(), deviation);
         prop_assert_eq!(moments.min(), values.iter().min().copied());
         prop_assert_eq!(moments.max(), values.iter().max().copied());
+    }
+
+    #[test]
+    fn many_at_once_are_one_by_one(
+        values in prop::collection::vec(-1_000_000_000_000i64..1_000_000_000_000, 2..300),
+        offset in -1_000_000_000_000_000_000i64..1_000_000_000_000_000_000,
+    ) {
+        let values: Vec<i64> = values.into_iter().map(|v| v / 1_000 + offset).collect();
+        let one_by_one = recorded(&values);
+        let mut together = Moments::new();
+        together.record_all(&values);
+        prop_assert_eq!((together.count(), together.mean()), (one_by_one.count(), one_by_one.mean()));
+        prop_assert_eq!((together.min(), together.max()), (one_by_one.min(), one_by_one.max()));
+        assert_close(together.standard_deviation(), one_by_one.standard_deviation().unwrap());
     }
 
     #[test]
