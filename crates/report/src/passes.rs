@@ -82,13 +82,11 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
                 worst.offer(trial, row, &series);
             }
             first.without += series.without;
-            for &value in series.values() {
-                if value == Series::BEYOND {
-                    first.distribution.beyond();
-                } else {
-                    first.distribution.value(value);
-                }
+            // Answers in long runs, with a slot beyond all here and there between them.
+            for run in series.values().split(|v| *v == Series::BEYOND) {
+                first.distribution.values(run);
             }
+            (0..series.beyond).for_each(|_| first.distribution.beyond());
         }
     })?;
     Ok(FirstPass { metrics: firsts, tally, worst })

@@ -39,6 +39,8 @@ pub(crate) struct Series {
     values: Vec<i64>,
     /// Rows of the batch that are neither warm-up nor unanswered.
     all_answered: bool,
+    /// How many of `values` are [`Series::BEYOND`].
+    pub beyond: u64,
     /// Measured slots that ended well and have no value.
     pub without: u64,
 }
@@ -56,7 +58,7 @@ impl Series {
     pub fn load(&mut self, batch: &SlotBatch, metric: Metric) {
         batch.metric_column(metric, &mut self.rows);
         self.rows.resize(batch.len(), NO_TIME);
-        self.without = 0;
+        (self.without, self.beyond) = (0, 0);
         if !self.all_answered {
             let last_good = if waits_for_answer(metric) { Outcome::AfterTimeout } else { Outcome::Lost } as u8;
             for (i, value) in self.rows.iter_mut().enumerate() {
@@ -67,6 +69,7 @@ impl Series {
                 if batch.warm_up[i] {
                     *value = NO_TIME;
                 }
+                self.beyond += u64::from(*value == Self::BEYOND);
             }
         } else {
             self.without = self.rows.iter().filter(|v| **v == NO_TIME).count() as u64;

@@ -85,7 +85,7 @@ fn validate(value: &Value, schema: &Value, root: &Value) -> Result<(), String> {
         "array" => value.is_array(),
         _ => value.is_object(),
     };
-    if !types.is_empty() && !types.iter().any(|t| is(t)) {
+    if !types.is_empty() && !types.iter().any(is) {
         return Err(format!("{value} is not of {types:?}"));
     }
     for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
