@@ -176,7 +176,14 @@ unsafe extern "C" fn log(_: *mut c_void, level: c_int, text: *const c_char) {
     eprintln!("log {level}: {}", unsafe { CStr::from_ptr(text) }.to_string_lossy());
 }
 
-/// One series of round trips, first size bytes.
+/// Minimum, p50, p90, p99 and maximum in microseconds.
+fn quantiles(times: &[i64]) -> [f64; 5] {
+    let mut times = times.to_vec();
+    times.sort_unstable();
+    [0.0, 0.5, 0.9, 0.99, 1.0].map(|q| times[((times.len() as f64 * q) as usize).min(times.len() - 1)] as f64 / 1e3)
+}
+
+/// One series of round trips of `size` octets.
 fn series(end: &'static End, asked: &Asked, size: usize) {
     let payload = vec![0x5a_u8; size];
     end.count.store(0, Relaxed);
@@ -186,25 +193,32 @@ fn series(end: &'static End, asked: &Asked, size: usize) {
     while end.count.load(Acquire) < asked.n
         && (asked.seconds == 0 || start.elapsed() < Duration::from_secs(asked.seconds))
     {
-        std::thread::sleep(Duration::from_millis(20));
+        std::thread::sleep(Duration::from_millis(200));
     }
     let n = end.count.swap(usize::MAX, AcqRel).min(asked.n);
-    let mut times: Vec<i64> = end.times.get().unwrap()[n / 20..n].iter().map(|t| t.load(Relaxed)).collect();
-    times.sort_unstable();
+    let times: Vec<i64> = end.times.get().unwrap()[n / 20..n].iter().map(|t| t.load(Relaxed)).collect();
     if times.is_empty() {
         println!("size {size} nothing came back");
         return;
     }
-    let q = |q: f64| times[((times.len() as f64 * q) as usize).min(times.len() - 1)] as f64 / 1e3;
-    println!(
-        "size {size} n {} min {:.3} p50 {:.3} p90 {:.3} p99 {:.3} max {:.3}",
-        times.len(),
-        q(0.0),
-        q(0.5),
-        q(0.9),
-        q(0.99),
-        q(1.0)
-    );
+    let [min, p50, p90, p99, max] = quantiles(&times);
+    println!("size {size} n {} min {min:.3} p50 {p50:.3} p90 {p90:.3} p99 {p99:.3} max {max:.3}", times.len());
+    // As ddsperf reports: per second; of the whole run's seconds, the median.
+    let mut seconds: Vec<[f64; 5]> = Vec::new();
+    let (mut first, mut passed) = (0, 0);
+    for (i, t) in times.iter().enumerate() {
+        passed += t;
+        if passed > 1_000_000_000 || (seconds.is_empty() && i + 1 == times.len()) {
+            seconds.push(quantiles(&times[first..=i]));
+            (first, passed) = (i + 1, 0);
+        }
+    }
+    let median = |i: usize| {
+        seconds.sort_by(|a, b| a[i].total_cmp(&b[i]));
+        seconds[seconds.len() / 2][i]
+    };
+    let [min, p50, p90, p99, max] = [0, 1, 2, 3, 4].map(median);
+    println!("  median second: min {min:.3} p50 {p50:.3} p90 {p90:.3} p99 {p99:.3} max {max:.3}");
     std::thread::sleep(Duration::from_millis(100));
 }
 
