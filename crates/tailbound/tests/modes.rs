@@ -5,10 +5,22 @@ mod support;
 use serde_json::Value;
 use support::{Bench, succeeded};
 
-fn study(driver: &str, receive: &str, hand_off: &str, rate: &str) -> String {
+/// Spinning threads want their CPUs, so these tests go one after the other.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Nothing may be lost on a machine that is late: keep-all and large buffers.
+const CYCLONEDDS: (&str, &str) = ("cyclonedds", "qos: { reliability: reliable, history: keep-all }\n");
+const UDP: (&str, &str) = ("{ udp: { rcvbuf: 4000000 } }", "");
+const NULL: (&str, &str) = ("\"null\"", "");
+
+fn study((driver, qos): (&str, &str), receive: &str, hand_off: &str, rate: &str) -> String {
     format!(
-        "study: modes\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 1 s, receive: {receive}, \
-         hand_off: {hand_off} }} }}\nrate: {rate}\ndriver: {driver}\npath: loopback\nplace: process\npayload: 1 KiB\n"
+        "study: modes\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 2 s, receive: {receive}, \
+         hand_off: {hand_off} }} }}\nrate: {rate}\ndriver: {driver}\npath: loopback\nplace: process\npayload: 1 KiB\n{qos}"
     )
 }
 
@@ -34,11 +46,12 @@ fn measured(text: &str, what: &str) -> Value {
     report
 }
 
-fn all_modes(driver: &str) {
+fn all_modes(driver: (&str, &str)) {
+    let _alone = alone();
     for receive in ["listener", "block", "spin"] {
         for hand_off in ["none", "thread"] {
-            for rate in ["500 Hz", "max"] {
-                let what = format!("{driver} {receive} hand_off {hand_off} {rate}");
+            for rate in ["1 kHz", "max"] {
+                let what = format!("{driver:?} {receive} hand_off {hand_off} {rate}");
                 let report = measured(&study(driver, receive, hand_off, rate), &what);
                 let tables = report["threads"].to_string();
                 assert_eq!(tables.contains("tb-process"), hand_off == "thread", "{what}: the processing thread");
@@ -50,27 +63,31 @@ fn all_modes(driver: &str) {
 
 #[test]
 fn udp() {
-    all_modes("udp");
+    all_modes(UDP);
 }
 
 #[test]
 fn cyclonedds() {
-    all_modes("cyclonedds");
+    all_modes(CYCLONEDDS);
 }
 
 #[test]
 fn one_process_hosts_both_ends() {
-    for driver in ["udp", "cyclonedds", "\"null\""] {
+    let _alone = alone();
+    for driver in [UDP, CYCLONEDDS, NULL] {
         let text = study(driver, "listener", "none", "1 kHz").replace("place: process", "place: same-process");
-        measured(&text, driver);
+        measured(&text, driver.0);
     }
 }
 
 /// Kernel receive stamps lie between the send call and the receiving thread, on the one clock.
 #[test]
 fn kernel_stamps_are_converted() {
+    let _alone = alone();
     let bench = Bench::new();
-    succeeded(&bench.run(&study("{ udp: { timestamps: \"on\" } }", "block", "none", "1 kHz"), &[]));
+    succeeded(
+        &bench.run(&study(("{ udp: { timestamps: \"on\", rcvbuf: 4000000 } }", ""), "block", "none", "1 kHz"), &[]),
+    );
     let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
     let width = record.manifest.trials[0].ends["ping"].clock_width_ns.expect("stamps were converted");
     let (mut stamped, mut outside) = (0, 0);
@@ -93,7 +110,8 @@ fn kernel_stamps_are_converted() {
 /// The settings of a thread as the kernel shows them are in the record, and each thread's birth was seen.
 #[test]
 fn the_thread_table_shows_births() {
-    let report = measured(&study("cyclonedds", "listener", "none", "1 kHz"), "cyclonedds");
+    let _alone = alone();
+    let report = measured(&study(CYCLONEDDS, "listener", "none", "1 kHz"), "cyclonedds");
     let text = report["threads"].to_string();
     for name in ["recv", "tev", "gc"] {
         assert!(text.contains(&format!("\"name\":\"{name}\"")), "thread {name} of Cyclone DDS is in {text}");

@@ -8,17 +8,29 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use support::{Bench, succeeded, told};
 
+/// One after the other: the ends are pinned to the same CPUs.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// Nothing may be lost on a machine that is late: keep-all and large buffers.
+const DRIVERS: [&str; 2] =
+    ["{ udp: { rcvbuf: 4000000 } }", "cyclonedds\nqos: { reliability: reliable, history: keep-all }"];
+
 fn study(place: &str, path: &str, driver: &str) -> String {
     format!(
-        "study: places\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 10, timeout: 200 ms }} }}\n\
+        "study: places\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 10, timeout: 1 s }} }}\n\
          rate: 1 kHz\ndriver: {driver}\nplace: {place}\npath: {path}\npayload: 8 KiB\n"
     )
 }
 
 #[test]
 fn veth_and_bridge_with_their_mtu() {
+    let _alone = alone();
     for (path, mtu) in [("veth", 1500), ("{ veth: { mtu: 9000 } }", 9000), ("{ bridge: { mtu: 2000 } }", 2000)] {
-        for driver in ["udp", "cyclonedds"] {
+        for driver in DRIVERS {
             let bench = Bench::new();
             succeeded(&bench.run(&study("netns", path, driver), &[]));
             let report = bench.report();
@@ -33,6 +45,7 @@ fn veth_and_bridge_with_their_mtu() {
 /// As nobody, inside a user namespace: the whole of `quick` over a veth pair.
 #[test]
 fn quick_without_root() {
+    let _alone = alone();
     let bench = Bench::new();
     let binary = bench.path("tailbound");
     fs::copy(env!("CARGO_BIN_EXE_tailbound"), &binary).unwrap();
@@ -84,6 +97,16 @@ impl Named {
             ip(&format!("-n {name} link set x0 up"));
             ip(&format!("-n {name} link set lo up"));
         }
+        // The kernel takes up to a second to report the carrier of a fresh pair.
+        for name in &names {
+            for _ in 0..100 {
+                let output = Command::new("ip").args(["-n", name, "link", "show", "x0"]).output().unwrap();
+                if String::from_utf8_lossy(&output.stdout).contains("state UP") {
+                    break;
+                }
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+        }
         Named(names)
     }
 
@@ -108,6 +131,7 @@ impl Drop for Named {
 
 #[test]
 fn existing_namespaces_are_used_and_never_changed() {
+    let _alone = alone();
     let named = Named::make(true);
     let show = || {
         let text = |name: &String| {
@@ -122,7 +146,7 @@ fn existing_namespaces_are_used_and_never_changed() {
         named.0.iter().map(text).collect::<Vec<_>>()
     };
     let before = show();
-    for driver in ["udp", "cyclonedds"] {
+    for driver in DRIVERS {
         let bench = Bench::new();
         succeeded(&bench.run(&named.study(driver), &[]));
         assert!(bench.report()["conditions"][0]["counts"]["answered"].as_u64().unwrap() >= 290, "{driver}");
@@ -134,8 +158,9 @@ fn existing_namespaces_are_used_and_never_changed() {
 /// counted, and the reason is named.
 #[test]
 fn ends_that_never_meet_are_a_finding() {
+    let _alone = alone();
     let named = Named::make(false);
-    for driver in ["udp", "cyclonedds"] {
+    for driver in DRIVERS {
         let bench = Bench::new();
         let output = bench.run(&named.study(driver), &[]);
         let (code, text) = told(&output);
