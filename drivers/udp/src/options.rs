@@ -9,6 +9,10 @@ use tailbound_abi::{TB_EINVAL, TB_EIO, TB_EQOS, TB_EUNSUPPORTED, tb_kv};
 use crate::error::{Outcome, fail};
 use crate::net;
 
+/// Receive buffer asked for when the study says nothing: the kernel's own default holds three datagrams of 60 kB. The
+/// kernel gives at most net.core.rmem_max; what it gave is in the answer to `transport`.
+pub const DEFAULT_RCVBUF_BYTES: i32 = 4 << 20;
+
 /// What `open` was asked for.
 #[derive(Clone, Debug)]
 pub struct Options {

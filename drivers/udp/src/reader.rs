@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use tailbound_abi::{TB_EIO, TB_LISTENER, tb_host};
+use tailbound_abi::{TB_EINVAL, TB_EIO, TB_LISTENER, tb_host};
 
 use crate::endpoint::{Common, lock};
 use crate::error::{Outcome, fail, os};
 use crate::net::{self, Address};
-use crate::options::Options;
+use crate::options::{DEFAULT_RCVBUF_BYTES, Options};
 use crate::receive::{Places, Received};
 use crate::wire::{Control, MOST_CANDIDATES, candidate_port, topic_key};
 
@@ -162,7 +162,19 @@ pub fn prepare(fd: i32, options: &Options) -> Outcome {
     for (key, name, size) in sizes {
         if let Some(size) = size {
             net::set_int(fd, libc::SOL_SOCKET, name, size).or_else(|e| os(key, &e))?;
+            // The kernel doubles what it grants (socket(7)), and grants less than asked without a word.
+            let given = net::get_int(fd, libc::SOL_SOCKET, name).unwrap_or(0) / 2;
+            if given < size {
+                let limit = if key == "rcvbuf" { "rmem_max" } else { "wmem_max" };
+                return fail(
+                    TB_EINVAL,
+                    format!("{key}: asked were {size} B, the kernel gives {given} B; raise net.core.{limit}"),
+                );
+            }
         }
+    }
+    if options.rcvbuf_bytes.is_none() {
+        net::set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, DEFAULT_RCVBUF_BYTES).or_else(|e| os("rcvbuf", &e))?;
     }
     if let Some(ttl) = options.ttl {
         let (level, name) = match options.address.is_ipv4() {

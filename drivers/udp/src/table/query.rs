@@ -30,7 +30,7 @@ pub unsafe extern "C" fn describe() -> *const c_char {
                 {"key": "peers", "type": "list",
                  "help": "Addresses of the other ends; the own address when not given."},
                 {"key": "interface", "type": "string", "help": "Interface to which the sockets are bound (SO_BINDTODEVICE)."},
-                {"key": "rcvbuf", "type": "integer", "unit": "B", "help": "Receive buffer asked for (SO_RCVBUF)."},
+                {"key": "rcvbuf", "type": "integer", "unit": "B", "default": "4194304", "help": "Receive buffer (SO_RCVBUF). Refused when the kernel gives less; the default takes what net.core.rmem_max allows."},
                 {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Send buffer asked for (SO_SNDBUF)."},
                 {"key": "timestamps", "type": "bool", "default": "off",
                  "help": "Software receive time stamps of the kernel (SO_TIMESTAMPNS)."},
