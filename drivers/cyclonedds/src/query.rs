@@ -102,7 +102,7 @@ fn transport(session: &Session) -> Value {
     })
 }
 
-/// The threads of this process that carry a name of Cyclone's.
+/// The threads of this process that carry a name of Cyclone's; a thread takes its name when it first runs.
 fn threads() -> Value {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return json!([]) };
     let mut all: Vec<(u32, String, &str)> = tasks

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{ask, driver, on_lo, open};
+use common::{ask, driver, on_lo, open, until};
 use tailbound_driver::{Code, DriverError, Endpoint, Kind, Kv, LogLevel, ReceiveMode, Session, Silent};
 
 fn refused(options: &Kv) -> DriverError {
@@ -75,19 +75,16 @@ fn a_users_configuration_is_used_and_the_rest_is_named() {
 
 #[test]
 fn threads_are_told_with_their_roles() {
-    let (_session, _) = open(&on_lo(106));
-    let threads = ask(&_session, Endpoint::SESSION, "threads");
-    let has = |name: &str, role: &str| {
-        threads
-            .as_array()
-            .unwrap()
-            .iter()
-            .any(|t| t["name"] == name && t["role"] == role && t["tid"].as_u64() > Some(0))
-    };
-    assert!(
-        has("recv", "receive") && has("tev", "event") && has("dq.builtins", "discovery") && has("gc", "other"),
-        "{threads}"
-    );
+    let (session, _) = open(&on_lo(106));
+    // A thread takes its name when it first runs.
+    until("all are named", || {
+        let threads = ask(&session, Endpoint::SESSION, "threads");
+        let has = |name: &str, role: &str| {
+            let all = threads.as_array().unwrap();
+            all.iter().any(|t| t["name"] == name && t["role"] == role && t["tid"].as_u64() > Some(0))
+        };
+        has("recv", "receive") && has("tev", "event") && has("dq.builtins", "discovery") && has("gc", "other")
+    });
 }
 
 #[test]
