@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::thread::JoinHandle;
-use tailbound_driver::{Driver, Endpoint, Kind, Session};
+use tailbound_driver::{Driver, Endpoint, Kind, Kv, Session};
 use tailbound_host as host;
 use tailbound_model::*;
 use tailbound_wire::{EndDone, EndOrder, EndReady, Failed, Order, Role};
@@ -32,6 +32,9 @@ pub(super) struct Ends<C: Clock> {
     ping: Option<End<Ping<C>>>,
     pong: Option<End<Pong<C>>>,
 }
+
+/// Policies that DDS knows for writers only (OMG DDS 1.4, table of QoS policies), and batching.
+const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
 
 fn topic(direction: &str, order: &Order) -> String {
     format!("tailbound_{direction}_{}_{}", order.run_id, order.trial)
@@ -228,9 +231,13 @@ fn open_end<S: Sink>(
         failed
     })?;
     let session: &'static Session = Box::leak(Box::new(session));
-    let qos = order.spec.qos.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let policies = |writer: bool| -> Kv {
+        let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
+        order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect()
+    };
     let max = order.spec.payload.0;
-    let writer = session.create(Kind::Writer, &topic(to, order), max, &qos, 0).map_err(prepare::open_failed)?;
+    let writer =
+        session.create(Kind::Writer, &topic(to, order), max, &policies(true), 0).map_err(prepare::open_failed)?;
     let sink = Arc::new(sink(&memory, Port::new(session, writer)));
     let mailbox = match &p.hand_off {
         HandOff::None => None,
@@ -239,7 +246,9 @@ fn open_end<S: Sink>(
     let receiver = Arc::new(Receiver { sink: sink.clone(), mailbox, stop: AtomicBool::new(false) });
     door.open(&receiver);
     let mode = prepare::mode(p.receive);
-    let reader = session.create(Kind::Reader(mode), &topic(from, order), max, &qos, 1).map_err(prepare::open_failed)?;
+    let reader = session
+        .create(Kind::Reader(mode), &topic(from, order), max, &policies(false), 1)
+        .map_err(prepare::open_failed)?;
     let mut threads = Vec::new();
     let port = Port::new(session, reader);
     let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
