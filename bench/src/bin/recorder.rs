@@ -27,8 +27,7 @@ struct Wires {
 fn wires<P: Sink, Q: Sink>(driver: &Driver, name: &str, ping: Arc<Door<P>>, pong: Arc<Door<Q>>) -> Wires {
     let open = |door| Session::open(driver, &Kv::new(), door);
     let ping: &'static Session = Box::leak(Box::new(open(ping).expect("a session")));
-    let pong: &'static Session =
-        Box::leak(Box::new(Session::open(driver, &Kv::new(), pong).expect("a session")));
+    let pong: &'static Session = Box::leak(Box::new(Session::open(driver, &Kv::new(), pong).expect("a session")));
     let writer = |session: &'static Session, topic: &str| {
         let ep = session.create(Kind::Writer, &format!("{topic}_{name}"), PAYLOAD as u64, &Kv::new(), 0);
         Port::new(session, ep.expect("a writer"))
@@ -84,7 +83,8 @@ fn cells<T: Default>(n: usize) -> &'static [T] {
 }
 
 fn product(driver: &Driver, slots: usize, round: usize) -> f64 {
-    let (ping_door, pong_door): (Arc<Door<Ping<Machine>>>, Arc<Door<Pong<Machine>>>) = Default::default();
+    let ping_door: Arc<Door<Ping<Machine>>> = Arc::default();
+    let pong_door: Arc<Door<Pong<Machine>>> = Arc::default();
     let wires = wires(driver, &format!("p{round}"), ping_door.clone(), pong_door.clone());
     let pong = Pong {
         clock: Machine,

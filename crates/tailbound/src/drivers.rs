@@ -24,10 +24,10 @@ pub fn known() -> Vec<String> {
         for entry in entries.flatten() {
             let file = entry.file_name();
             let name = file.to_str().and_then(|f| f.strip_prefix("libtailbound_driver_")?.strip_suffix(".so"));
-            if let Some(name) = name.map(|n| n.strip_suffix("_so").unwrap_or(n)) {
-                if !names.iter().any(|n| n == name) {
-                    names.push(name.to_owned());
-                }
+            if let Some(name) = name.map(|n| n.strip_suffix("_so").unwrap_or(n))
+                && !names.iter().any(|n| n == name)
+            {
+                names.push(name.to_owned());
             }
         }
     }

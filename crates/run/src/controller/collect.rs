@@ -30,10 +30,8 @@ fn cells<T: Cell>(bytes: &[u8]) -> Vec<T> {
 
 /// The memory of each end of an agent, as it sends it; of a lost agent, what is held here.
 pub(super) async fn memories(agent: &mut Agent, ends: &[Role], lost: bool, deadline: Instant) -> Vec<Vec<u8>> {
-    if !lost {
-        if let Ok(memories) = ask(agent, ends.len(), deadline).await {
-            return memories;
-        }
+    if !lost && let Ok(memories) = ask(agent, ends.len(), deadline).await {
+        return memories;
     }
     agent.held.iter().zip(ends).map(|(memory, role)| memory.octets_of_rows(rows(memory, *role)).to_vec()).collect()
 }

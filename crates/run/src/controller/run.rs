@@ -144,11 +144,11 @@ async fn run_trials(
     for (number, trial) in plan.trials.iter().enumerate() {
         let condition = &plan.conditions[trial.condition];
         let spec = LabSpec::from(&condition.spec);
-        if standing.as_ref().is_some_and(|s| s.spec != spec) {
-            if let Some(old) = standing.take() {
-                old.down(journal).await?;
-                record.event(Event::LabDown { block: trial.block })?;
-            }
+        if standing.as_ref().is_some_and(|s| s.spec != spec)
+            && let Some(old) = standing.take()
+        {
+            old.down(journal).await?;
+            record.event(Event::LabDown { block: trial.block })?;
         }
         let mut lab = match standing.take() {
             Some(lab) => lab,

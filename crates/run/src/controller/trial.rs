@@ -257,11 +257,12 @@ async fn measure(parts: &mut [Part], standing: &mut Standing, spec: &TrialSpec, 
         if part.lost.is_some() {
             continue;
         }
-        if !part.roles.contains(&Role::Ping) && !broken {
-            if let Err(Lost(why)) = agent.send(Message::Stop).await {
-                part.lost = Some(why);
-                continue;
-            }
+        if !part.roles.contains(&Role::Ping)
+            && !broken
+            && let Err(Lost(why)) = agent.send(Message::Stop).await
+        {
+            part.lost = Some(why);
+            continue;
         }
         match agent.message(deadline).await {
             Ok(Message::Done(done)) => part.done = Some(*done),

@@ -100,7 +100,10 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 self.drain(each_second);
                 self.cells.len() as u64
             }
-            Pace::StopAndWait { .. } => {
+            Pace::StopAndWait { duration_ns } => {
+                if let (Some(duration_ns), 0) = (duration_ns, self.warm_up) {
+                    self.progress.end_ns.store(t0_ns + duration_ns, Relaxed);
+                }
                 self.clock.sleep_until(t0_ns);
                 self.send_slot(0, self.clock.now());
                 self.watch(each_second);
@@ -208,10 +211,10 @@ impl<C: Clock, H: Hook> Ping<C, H> {
             return;
         }
         let next = answered + 1;
-        if next == self.warm_up {
-            if let Pace::StopAndWait { duration_ns: Some(d) } = self.pace {
-                p.end_ns.store(now + d, Relaxed);
-            }
+        if next == self.warm_up
+            && let Pace::StopAndWait { duration_ns: Some(d) } = self.pace
+        {
+            p.end_ns.store(now + d, Relaxed);
         }
         let end = p.end_ns.load(Relaxed);
         if next >= self.cells.len() as u64 || (end != 0 && now >= end) {

@@ -120,10 +120,10 @@ impl<S: Sink> Callbacks for Door<S> {
     }
 
     fn log(&self, level: LogLevel, text: &str) {
-        if let Ok(mut log) = self.log.lock() {
-            if log.len() < LOG_LIMIT {
-                log.push_str(&format!("{level:?}: {}\n", text.trim_end()));
-            }
+        if let Ok(mut log) = self.log.lock()
+            && log.len() < LOG_LIMIT
+        {
+            log.push_str(&format!("{level:?}: {}\n", text.trim_end()));
         }
     }
 }
