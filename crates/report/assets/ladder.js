@@ -8,10 +8,11 @@ function drawLadder(figure, metric) {
   const height = top + rows.length * step + 12;
   const names = rows.map((c) => shortName(c));
   const left = Math.min(240, 16 + 7 * Math.max(...names.map((n) => n.length)));
-  const gutter = Math.max(24, ...rows.map((c) => openWords(c[metric])).filter(Boolean).map((words) => 62 + 5.9 * words.length));
+  const gutter = Math.max(24, ...rows.map((c) => openWidth(c[metric])));
   const plot = { left: left + 8, right: width - gutter, top, bottom: height - 12 };
   const x = logScale(...domain, plot.left, plot.right);
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `Percentiles of ${METRICS[metric]}` });
+  const title = `Percentiles of ${METRICS[metric]}`;
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title });
   for (const tick of logTicks(...domain, Math.floor((plot.right - plot.left) / 62))) {
     const strong = Math.abs(Math.log10(tick) % 1) < 1e-9;
     picture.append(svg("line", { class: strong ? "grid strong" : "grid", x1: x(tick), x2: x(tick), y1: plot.top - 8, y2: plot.bottom }));
@@ -33,11 +34,13 @@ function drawRung(picture, condition, metric, x, y, plot, hue) {
   for (const q of known) {
     const high = q.high_ns === null ? plot.right : x(q.high_ns);
     const low = x(q.low_ns);
-    picture.append(svg("path", { class: `interval s${hue} ${q.too_narrow ? "narrow" : ""}`, d: `M${low},${y - 4}v8M${high},${y - 4}v8M${low},${y}H${high}` }));
+    const d = `M${low},${y - 4}v8M${high},${y - 4}v8M${low},${y}H${high}`;
+    picture.append(svg("path", { class: `interval s${hue} ${q.too_narrow ? "narrow" : ""}`, d }));
   }
   known.forEach((q, i) => {
     const mark = dot(x(q.value_ns), y, Math.max(2.4, 4.4 - 0.5 * i), `s${hue}`);
-    picture.append(readable(mark, quantileLines(condition.name, METRICS[metric], q, figures), quantileData(condition, metric, q)));
+    const lines = quantileLines(condition.name, METRICS[metric], q, figures);
+    picture.append(readable(mark, lines, quantileData(condition, metric, q)));
   });
   const names = known.map((q) => [x(q.value_ns), label(q.q).slice(1)]);
   if (figures.max_ns != null) {
@@ -50,10 +53,17 @@ function drawRung(picture, condition, metric, x, y, plot, hue) {
   let at = plot.right + 26;
   for (const q of open) {
     const kind = q.needs ? "needs" : "lost";
-    picture.append(readable(dot(at, y, 3.6, kind), quantileLines(condition.name, METRICS[metric], q, figures), quantileData(condition, metric, q)));
+    const lines = quantileLines(condition.name, METRICS[metric], q, figures);
+    picture.append(readable(dot(at, y, 3.6, kind), lines, quantileData(condition, metric, q)));
     at += 11;
   }
   if (open.length) picture.append(text(at, y + 4, openWords(figures), { class: "open" }));
+}
+
+/** Room for the quantiles without a number, beside the axis. */
+function openWidth(figures) {
+  const open = figures.quantiles.filter((q) => q.value_ns == null).length;
+  return open ? 36 + 11 * open + 6.1 * openWords(figures).length : 0;
 }
 
 /** Names above marks, where there is room: the median first, then from the tail down. */

@@ -1,5 +1,11 @@
 // Payload (or another factor) against latency: median with its interval, p99 thin, maximum as hollow triangles.
 
+const FIGURE_QUANTILES = [0.5, 0.99];
+
+function shownAsLost(condition, metric) {
+  return condition[metric]?.quantiles.find((q) => q.beyond && FIGURE_QUANTILES.includes(q.q));
+}
+
 function drawLatency(figure, metric) {
   const factor = report.view.x;
   const domain = extent(measured, metric);
@@ -10,8 +16,11 @@ function drawLatency(figure, metric) {
 function drawPanel({ title, series }, factor, metric, domain, space) {
   const width = Math.max(640, space), height = title ? 330 : 400;
   const longest = Math.max(...series.map((s) => s.name.length)) + 4;
-  const plot = { left: 64, right: width - Math.min(230, 30 + 7 * longest), top: title ? 34 : 14, bottom: height - 44 };
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${METRICS[metric]} against ${factor} ${title}` });
+  const lossy = series.some((s) => s.conditions.some((c) => shownAsLost(c, metric)));
+  const top = (title ? 34 : 14) + (lossy ? 26 : 0);
+  const plot = { left: 64, right: width - Math.min(230, 30 + 7 * longest), top, bottom: height - 44 };
+  const name = `${METRICS[metric]} against ${factor} ${title}`;
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": name });
   const y = logScale(...domain, plot.bottom, plot.top);
   const x = xAxis(picture, factor, plot, series);
   if (title) picture.append(text(plot.left, 16, title, { class: "strong" }));
@@ -20,16 +29,26 @@ function drawPanel({ title, series }, factor, metric, domain, space) {
     picture.append(svg("line", { class: strong ? "grid strong" : "grid", x1: plot.left, x2: plot.right, y1: y(tick), y2: y(tick) }));
     picture.append(text(plot.left - 8, y(tick) + 4, time(tick), { class: "tick", "text-anchor": "end" }));
   }
-  mtuLine(picture, factor, x, plot);
   const labels = [], bands = [], lines = [], points = [];
   for (const one of series) drawSeries(one, metric, x, y, { labels, bands, lines, points });
   picture.append(...bands, ...lines, ...points);
-  for (const l of spread(labels, 14, plot.top + 4, plot.bottom)) {
-    picture.append(svg("path", { class: `leader s${l.hue}`, d: `M${l.x + 8},${l.y}L${plot.right + 10},${l.at}h4` }));
-    picture.append(text(plot.right + 17, l.at + 4, l.words, { class: `end s${l.hue} ${l.strong ? "strong" : ""}` }));
-  }
+  mtuLine(picture, factor, x, plot);
+  if (lossy) drawLost(picture, series, metric, x, plot);
+  nameEnds(picture, labels, x, plot);
   byKeyboard(picture);
   return picture;
+}
+
+/** Names lines where they end: beside the plot, or within it where a leader would look like more of the line. */
+function nameEnds(picture, labels, x, plot) {
+  const last = Math.max(...labels.map((l) => l.x));
+  const early = x.joins ? labels.filter((l) => l.x < last - 20) : [];
+  for (const l of early) picture.append(text(l.x + 9, l.y + 4, l.words, { class: `end halo s${l.hue}` }));
+  const from = x.joins ? plot.right + 10 : last + 26;
+  for (const l of spread(labels.filter((l) => !early.includes(l)), 14, plot.top + 4, plot.bottom)) {
+    picture.append(svg("path", { class: `leader s${l.hue}`, d: `M${l.x + 8},${l.y}L${from},${l.at}h4` }));
+    picture.append(text(from + 7, l.at + 4, l.words, { class: `end s${l.hue} ${l.strong ? "strong" : ""}` }));
+  }
 }
 
 function drawSeries({ name, conditions, hue }, metric, x, y, into) {
@@ -65,6 +84,24 @@ function drawSeries({ name, conditions, hue }, metric, x, y, into) {
   if (m) end(m[0], m[1].value_ns, `${short} p50`, true);
   if (t) end(t[0], t[1].value_ns, `${short} p99`);
   if (w) end(w, w[metric].max_ns, `${short} max`);
+}
+
+/** Quantiles that are later than every answer: above the axis, where no time is. */
+function drawLost(picture, series, metric, x, plot) {
+  const y = plot.top - 18;
+  picture.append(text(plot.left - 8, y + 4, "lost", { class: "tick", "text-anchor": "end" }));
+  const names = new Map();
+  series.forEach(({ conditions, hue }, i) => {
+    const shift = (i - (series.length - 1) / 2) * 9;
+    for (const c of conditions.filter((c) => c[metric])) {
+      const lost = shownAsLost(c, metric);
+      if (!lost) continue;
+      const lines = quantileLines(c.name, METRICS[metric], lost, c[metric]);
+      picture.append(readable(dot(x(c) + shift, y, 3.5, `gone s${hue}`), lines, quantileData(c, metric, lost)));
+      names.set(x(c), [x(c) + shift + 8, label(lost.q)]);
+    }
+  });
+  for (const [at, words] of names.values()) picture.append(text(at, y + 4, words, { class: "quantile" }));
 }
 
 /** Draws the axis; gives a function from a condition to its place. Levels that are no numbers stand side by side. */
@@ -104,6 +141,6 @@ function mtuLine(picture, factor, x, plot) {
     const at = x.scale(mtu);
     if (at <= plot.left || at >= plot.right) continue;
     picture.append(svg("line", { class: "mtu", x1: at, x2: at, y1: plot.top, y2: plot.bottom }));
-    picture.append(text(at + 5, plot.bottom - 7, `MTU ${count(mtu)}${THIN}B`, { class: "tick" }));
+    picture.append(text(at + 5, plot.bottom - 7, `MTU ${count(mtu)}${THIN}B`, { class: "tick halo" }));
   }
 }

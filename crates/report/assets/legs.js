@@ -14,7 +14,8 @@ function drawLegs(figure, condition) {
   const plot = { left: 118, right: width - 84 };
   const most = Math.max(...messages.map(total)), unit = unitOf(most);
   const x = linearScale(0, most, plot.left, plot.right);
-  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Legs of the median message and of the worst" });
+  const title = "Legs of the median message and of the worst";
+  const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": title });
   for (const tick of linearTicks(most, 7)) {
     picture.append(svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: top - 6, y2: height - 12 }));
     picture.append(text(x(tick), top - 13, `${+(tick / unit[1]).toFixed(6)}${THIN}${unit[0]}`, { class: "tick", "text-anchor": "middle" }));
@@ -29,11 +30,16 @@ function drawLegs(figure, condition) {
       const ns = message[key];
       if (!(ns > 0)) continue;
       const bar = svg("rect", { class: `bar ${kind}`, x: x(from), y, width: Math.max(0.6, x(from + ns) - x(from)), height: 15 });
-      const lines = [`${isMedian ? "Median message, slot " + count(message.slot) : name}, trial ${message.trial}`, `${words}: ${time(ns)} of ${time(total(message))}`, `exactly ${count(ns)}${THIN}ns`];
-      picture.append(readable(bar, lines, { condition: condition.id, slot: message.slot, trial: message.trial, part: key, valueNs: ns }));
+      const lines = [
+        `${isMedian ? "Median message, slot " + count(message.slot) : name}, trial ${message.trial}`,
+        `${words}: ${time(ns)} of ${time(total(message))}`,
+        `exactly ${count(ns)}${THIN}ns`,
+      ];
+      const data = { condition: condition.id, slot: message.slot, trial: message.trial, part: key, valueNs: ns };
+      picture.append(readable(bar, lines, data));
       from += ns;
     }
-    picture.append(text(x(from) + 7, y + 12, time(total(message), unit), { class: "value" }));
+    picture.append(text(x(from) + 7, y + 12, time(total(message)), { class: "value" }));
   });
   figure.replaceChildren(picture);
   byKeyboard(picture);

@@ -1,6 +1,6 @@
 //! Writes a made-up record and its report in every form: to look at, and for the test in a browser.
 //!
-//! `cargo run -p tailbound-report --example demo -- DIR`
+//! `cargo run -p tailbound-report --example demo -- DIR [RECORD]`: with RECORD, the report of that one.
 
 #[path = "../tests/support/mod.rs"]
 #[allow(dead_code)]
@@ -18,11 +18,10 @@ fn main() {
     let dir = std::env::args().nth(1).expect("a directory");
     let dir = Path::new(&dir);
     std::fs::create_dir_all(dir).expect("the directory is made");
-    let record = dir.join("record");
-    if record.exists() {
-        std::fs::remove_dir_all(&record).expect("the old record is removed");
-    }
-    let record = support::write(&record, &conditions(), raise);
+    let record = match std::env::args().nth(2) {
+        Some(given) => Record::open(Path::new(&given)).expect("the record opens"),
+        None => made_up(&dir.join("record")),
+    };
     let report = tailbound_report::analyse(&record).expect("the record is analysed");
     let write = |name: &str, text: String| std::fs::write(dir.join(name), text).expect("the file is written");
     write("report.json", tailbound_report::render_json(&report));
@@ -30,6 +29,13 @@ fn main() {
     write("report.md", tailbound_report::render_markdown(&report));
     write("report.html", tailbound_report::render_html(&report));
     print!("{}", tailbound_report::render_terminal(&report, 80, false));
+}
+
+fn made_up(record: &Path) -> Record {
+    if record.exists() {
+        std::fs::remove_dir_all(record).expect("the old record is removed");
+    }
+    support::write(record, &conditions(), raise)
 }
 
 fn conditions() -> Vec<Given> {

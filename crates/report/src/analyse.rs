@@ -17,6 +17,7 @@ const USUAL: [Quantile; 5] = [Quantile::P50, Quantile::P90, Quantile::P99, Quant
 
 /// Trials of a condition, and which of them the figures are made of.
 struct Chosen {
+    id: usize,
     all: Vec<usize>,
     used: Vec<usize>,
     status: ConditionStatus,
@@ -32,7 +33,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
     let manifest = &record.manifest;
     let plan = &manifest.plan;
     let quantiles = quantiles(plan);
-    let chosen: Vec<Chosen> = plan.conditions.iter().map(|c| choose(record, c)).collect();
+    let chosen: Vec<Chosen> = plan.conditions.iter().enumerate().map(|(id, c)| choose(record, id, c)).collect();
 
     let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::BOTH.map(|group| (c, group))).collect();
     let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, &chosen[c].used, group))?;
@@ -99,10 +100,9 @@ fn quantiles(plan: &Plan) -> Vec<Quantile> {
     quantiles
 }
 
-fn choose(record: &Record, condition: &Condition) -> Chosen {
+fn choose(record: &Record, id: usize, condition: &Condition) -> Chosen {
     let manifest = &record.manifest;
-    let mut all: Vec<usize> =
-        manifest.plan.trials.iter().filter(|t| t.condition == condition.id).map(|t| t.id).collect();
+    let mut all: Vec<usize> = manifest.plan.trials.iter().filter(|t| t.condition == id).map(|t| t.id).collect();
     all.sort_unstable();
     let with = |wanted: &[TrialStatus]| -> Vec<usize> {
         let is = |id: &&usize| manifest.trials.iter().any(|t| t.id == **id && wanted.contains(&t.status));
@@ -121,7 +121,7 @@ fn choose(record: &Record, condition: &Condition) -> Chosen {
     } else {
         ConditionStatus::Incomplete
     };
-    Chosen { all, used, status }
+    Chosen { id, all, used, status }
 }
 
 /// The worst by from-intended, which stop-and-wait does not have.
@@ -157,7 +157,7 @@ fn report(
         Rate::Max => None,
     };
     ConditionReport {
-        id: condition.id,
+        id: chosen.id,
         name: name.to_owned(),
         levels: condition.levels.clone(),
         status: chosen.status,

@@ -10,28 +10,35 @@ const SENDER_LATE: f64 = 1.5;
 
 /// Limits of what was measured.
 pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
-    let mut all: Vec<Finding> = report.conditions.iter().filter_map(sender_late).collect();
-    all.extend(too_narrow(report));
-    all.extend(not_possible(report));
-    all
+    [sender_late(report), too_narrow(report), not_possible(report)].into_iter().flatten().collect()
 }
 
-fn sender_late(condition: &ConditionReport) -> Option<Finding> {
-    let (intended, round_trip) = (condition.from_intended.as_ref()?, condition.round_trip.as_ref()?);
-    let tail = tail_quantile(intended)?;
-    let (q, late) = (tail.q(), tail.value_ns()?);
-    let sent = round_trip.quantile(q)?.value_ns()?;
-    if (late as f64) < SENDER_LATE * sent as f64 {
-        return None;
-    }
+/// Where the sender's own lateness makes the tail, told for the worst of such conditions.
+fn sender_late(report: &Report) -> Option<Finding> {
+    let mut late: Vec<(&ConditionReport, f64, i64, i64)> = report.conditions.iter().filter_map(lateness).collect();
+    late.sort_by_key(|(_, _, counted, _)| std::cmp::Reverse(*counted));
+    let (condition, q, counted, sent) = late.first()?;
+    let several = match late.len() {
+        1 => String::new(),
+        n => format!(" in {n} conditions, here in the worst"),
+    };
     let text = format!(
-        "{}: the sender itself ran late. Counted from when a message was due, {} is {}, not {}.",
+        "{}: the sender itself ran late{several}. Counted from when a message was due, {} is {}, not {}.",
         condition.name,
-        label_with_share(q),
-        time(late as f64),
-        time(sent as f64),
+        label_with_share(*q),
+        time(*counted as f64),
+        time(*sent as f64),
     );
-    Some(finding(FindingLevel::Caution, "sender_late", text, &[condition.id]))
+    let ids: Vec<usize> = late.iter().map(|(c, ..)| c.id).collect();
+    Some(finding(FindingLevel::Caution, "sender_late", text, &ids))
+}
+
+/// The tail counted from when messages were due, and from when they were sent, where the two differ.
+fn lateness(condition: &ConditionReport) -> Option<(&ConditionReport, f64, i64, i64)> {
+    let tail = tail_quantile(condition.from_intended.as_ref()?)?;
+    let (q, counted) = (tail.q(), tail.value_ns()?);
+    let sent = condition.round_trip.as_ref()?.quantile(q)?.value_ns()?;
+    (counted as f64 >= SENDER_LATE * sent as f64).then_some((condition, q, counted, sent))
 }
 
 fn too_narrow(report: &Report) -> Option<Finding> {

@@ -12,11 +12,10 @@ pub fn render_markdown(report: &Report) -> String {
     }
     let table = summary(report);
     let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", escape(&table.shared)) };
-    let unit = table.unit.name();
-    text.push_str(&format!("\nRound trip in {unit}, with 95 % intervals{over}:\n\n"));
+    text.push_str(&format!("\nRound trip, with 95 % intervals{over}:\n\n"));
     let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
-    heads.extend(table.quantiles.iter().cloned());
-    heads.extend(["max".to_owned(), "lost".to_owned()]);
+    heads.extend(table.heads.iter().cloned());
+    heads.push("lost".into());
     let noted = table.rows.iter().any(|r| !r.mark.is_empty());
     if noted {
         heads.push(String::new());

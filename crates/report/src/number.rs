@@ -23,11 +23,11 @@ impl Unit {
         }
     }
 
-    /// One unit for a whole column: that of its median.
-    pub fn of_all(values: impl IntoIterator<Item = i64>) -> Unit {
+    /// One unit for a whole column: that of its median; a column without a time has none.
+    pub fn of_all(values: impl IntoIterator<Item = i64>) -> Option<Unit> {
         let mut values: Vec<i64> = values.into_iter().map(i64::abs).collect();
         values.sort_unstable();
-        values.get(values.len() / 2).map_or(Unit::Us, |v| Unit::of(*v as f64))
+        values.get(values.len() / 2).map(|v| Unit::of(*v as f64))
     }
 
     pub fn name(self) -> &'static str {
@@ -105,10 +105,10 @@ pub(crate) fn label(q: f64) -> String {
     format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// `1 in 400`, of a count among others.
+/// `1 in 400`, of a count among others; one decimal where that tells more.
 pub(crate) fn share(part: u64, whole: u64) -> String {
     let n = whole as f64 / part.max(1) as f64;
-    if n < 10.0 { format!("{} of {}", count(part), count(whole)) } else { format!("1 in {}", three_digits(n.round())) }
+    if n < 10.0 { format!("1 in {:.1}", n) } else { format!("1 in {}", three_digits(n.round())) }
 }
 
 #[cfg(test)]
@@ -150,6 +150,6 @@ mod tests {
     #[test]
     fn shares() {
         assert_eq!(share(150, 60_000), "1 in 400");
-        assert_eq!(share(30, 100), "30 of 100");
+        assert_eq!(share(651, 4_000), "1 in 6.1");
     }
 }

@@ -1,6 +1,6 @@
-//! The table of all conditions, ready to be set: one unit, levels that differ as columns, those that do not in a line.
+//! The table of all conditions, ready to be set: one unit per column, levels that differ as columns, those that do not in a line.
 
-use crate::condition::{ConditionReport, ConditionStatus, QuantileReport};
+use crate::condition::{ConditionReport, ConditionStatus, MetricReport, QuantileReport};
 use crate::document::Report;
 use crate::number::{Unit, count, label};
 
@@ -9,14 +9,12 @@ const SHOWN: [f64; 3] = [0.5, 0.99, 0.999];
 
 /// The table.
 pub(crate) struct Summary {
-    /// Unit of every time in it.
-    pub unit: Unit,
     /// Levels that all conditions share, e.g. `path veth, rate 1 kHz`.
     pub shared: String,
     /// Factors that differ.
     pub factors: Vec<String>,
-    /// Heads of the quantile columns.
-    pub quantiles: Vec<String>,
+    /// Heads of the quantile columns and of the maximum, each with its unit.
+    pub heads: Vec<String>,
     /// One per condition, in the order of the plan.
     pub rows: Vec<Row>,
 }
@@ -49,15 +47,41 @@ pub(crate) fn summary(report: &Report) -> Summary {
         few if few.len() < 2 => report.view.quantiles.iter().copied().take(3).collect(),
         usual => usual,
     };
-    let unit = unit(report);
+    let columns: Vec<Column> = shown.iter().map(|q| Column::of(report, *q)).collect();
+    let max = Column::max(report);
     let factors = differing(report);
-    let rows = report.conditions.iter().map(|c| row(c, &factors, &shown, unit)).collect();
-    Summary {
-        unit,
-        shared: shared(report, &factors),
-        factors,
-        quantiles: shown.iter().map(|q| label(*q)).collect(),
-        rows,
+    let rows = report.conditions.iter().map(|c| row(c, &factors, &columns, &max)).collect();
+    let heads = columns.iter().chain([&max]).map(|c| format!("{} {}", c.name, c.unit_name()).trim_end().to_owned());
+    Summary { shared: shared(report, &factors), heads: heads.collect(), factors, rows }
+}
+
+/// A column of round trips: the interval's ends share the unit.
+pub(crate) struct Column {
+    pub q: f64,
+    pub name: String,
+    unit: Option<Unit>,
+}
+
+impl Column {
+    /// The quantile `q`.
+    pub fn of(report: &Report, q: f64) -> Column {
+        let values = round_trips(report).filter_map(|m| m.quantile(q)?.value_ns());
+        Column { q, name: label(q), unit: Unit::of_all(values) }
+    }
+
+    /// The maximum.
+    pub fn max(report: &Report) -> Column {
+        Column { q: 1.0, name: "max".into(), unit: Unit::of_all(round_trips(report).filter_map(|m| m.max_ns)) }
+    }
+
+    /// The unit; empty for a column without a time.
+    pub fn unit_name(&self) -> &'static str {
+        self.unit.map_or("", Unit::name)
+    }
+
+    /// The unit for whatever there may be.
+    pub fn unit(&self) -> Unit {
+        self.unit.unwrap_or(Unit::Us)
     }
 }
 
@@ -65,10 +89,8 @@ fn asked(report: &Report, q: f64) -> bool {
     report.view.quantiles.iter().any(|other| (other - q).abs() < 5e-10)
 }
 
-/// The unit of a table of round trips.
-pub(crate) fn unit(report: &Report) -> Unit {
-    let values = report.conditions.iter().filter_map(|c| c.round_trip.as_ref());
-    Unit::of_all(values.flat_map(|m| m.quantiles.iter().filter_map(QuantileReport::value_ns)))
+fn round_trips(report: &Report) -> impl Iterator<Item = &MetricReport> {
+    report.conditions.iter().filter_map(|c| c.round_trip.as_ref())
 }
 
 /// Factors with more than one level, in the order of the study; with a single condition its payload.
@@ -98,17 +120,15 @@ fn shared(report: &Report, differing: &[String]) -> String {
     same.map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>().join(", ")
 }
 
-fn row(condition: &ConditionReport, factors: &[String], quantiles: &[f64], unit: Unit) -> Row {
+fn row(condition: &ConditionReport, factors: &[String], columns: &[Column], max: &Column) -> Row {
     let level = |factor: &String| condition.levels.get(factor).cloned().unwrap_or_default();
     let figures = condition.round_trip.as_ref();
     let lost = condition.counts.lost + condition.counts.not_sent;
+    let set = |c: &Column| figures.and_then(|m| m.quantile(c.q)).map_or(Cell::default(), |e| cell(e, c.unit()));
     Row {
         levels: factors.iter().map(level).collect(),
-        cells: quantiles
-            .iter()
-            .map(|q| figures.and_then(|m| m.quantile(*q)).map_or(Cell::default(), |e| cell(e, unit)))
-            .collect(),
-        max: figures.and_then(|m| m.max_ns).map_or(String::new(), |ns| unit.number(ns as f64)),
+        cells: columns.iter().map(set).collect(),
+        max: figures.and_then(|m| m.max_ns).map_or(String::new(), |ns| max.unit().number(ns as f64)),
         lost: if condition.counts.scheduled > 0 { count(lost) } else { String::new() },
         mark: match condition.status {
             ConditionStatus::Valid => "",

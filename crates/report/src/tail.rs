@@ -27,7 +27,7 @@ pub(crate) fn leg_words(condition: &ConditionReport) -> Option<String> {
     }
     let mut blamed = [0; PARTS.len()];
     for message in &far {
-        let excess = |part: Part| Some(part(message)? - part(median).unwrap_or(0));
+        let excess = |part: Part| Some(part(message)?.saturating_sub(part(median).unwrap_or(0)));
         let most = (0..PARTS.len()).filter_map(|p| Some((excess(PARTS[p].1)?, p))).max()?;
         blamed[most.1] += 1;
     }

@@ -2,10 +2,10 @@
 
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
 use crate::spark::Axis;
-use crate::summary::{Summary, summary};
+use crate::summary::{Row, Summary, summary};
 
 /// Columns of a spark line: as many as fit, within these.
-const SPARK: std::ops::RangeInclusive<usize> = 8..=24;
+const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
 /// Sets words in bold, dim or the colour of warnings, or leaves them alone.
 struct Paint(bool);
@@ -117,31 +117,38 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
             right: false,
         })
         .collect();
-    for (i, head) in table.quantiles.iter().enumerate() {
-        let cells = table.rows.iter().map(|r| (r.cells[i].value.clone(), r.cells[i].interval.clone())).collect();
-        columns.push(Column { head: head.clone(), cells, right: true });
+    for (i, head) in table.heads.iter().enumerate() {
+        let cell =
+            |r: &Row| r.cells.get(i).map_or((r.max.clone(), String::new()), |c| (c.value.clone(), c.interval.clone()));
+        columns.push(Column { head: head.clone(), cells: table.rows.iter().map(cell).collect(), right: true });
     }
-    let plain = |head: &str, text: fn(&crate::summary::Row) -> String| Column {
+    let plain = |head: &str, text: fn(&Row) -> String| Column {
         head: head.into(),
         cells: table.rows.iter().map(|r| (text(r), String::new())).collect(),
         right: true,
     };
-    columns.push(plain("max", |r| r.max.clone()));
     columns.push(plain("lost", |r| r.lost.clone()));
     if table.rows.iter().any(|r| !r.mark.is_empty()) {
         columns.push(plain("", |r| r.mark.to_owned()));
     }
-    let used: usize = columns.iter().map(|c| c.width() + 2).sum();
+    let room = |columns: &[Column]| columns.iter().map(|c| c.width() + 2).sum::<usize>();
+    // Where the table is too wide for a spark line, the outermost factor stands over its rows instead of beside them.
+    let grouped = table.factors.len() > 1 && room(&columns) + SPARK.start() > width;
+    let groups = if grouped { Some(columns.remove(0)) } else { None };
+    let used = room(&columns);
     let left = width.saturating_sub(used).min(*SPARK.end());
     let axis = SPARK.contains(&left).then(|| Axis::over(&report.conditions, left)).flatten();
 
     let mut lines = Vec::new();
     let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", table.shared) };
-    let title = format!("round trip in {}, with 95 % intervals{over}", table.unit.name());
+    let title = format!("round trip, with 95 % intervals{over}");
     lines.extend(wrap(&title, width, 0).iter().map(|l| paint.dim(l)));
     let join = |cells: Vec<String>| cells.join("  ");
     lines.push(paint.bold(&join(columns.iter().map(|c| c.set(&c.head)).collect())));
     for (i, condition) in report.conditions.iter().enumerate() {
+        if let Some(group) = groups.as_ref().filter(|g| i == 0 || g.cells[i] != g.cells[i - 1]) {
+            lines.push(format!("{} {}", group.head, paint.bold(&group.cells[i].0)));
+        }
         let mut first = join(columns.iter().map(|c| c.set(&c.cells[i].0)).collect());
         if let (Some(axis), Some(figures)) = (&axis, &condition.round_trip) {
             first.push_str("  ");

@@ -175,7 +175,7 @@ pub(super) fn facts(report: &Report) -> String {
                 format!(
                     "trial {}: {} long, stepped by {}",
                     w.trial,
-                    time((w.to_ns - w.from_ns) as f64),
+                    time(w.to_ns.saturating_sub(w.from_ns) as f64),
                     time(w.step_ns as f64)
                 )
             };

@@ -4,7 +4,7 @@ use super::escape::{Head, escape, left, number, right, table as set, words};
 use crate::condition::{ConditionReport, Counts, MetricReport, QuantileReport};
 use crate::document::Report;
 use crate::number::{Unit, count, label};
-use crate::summary::{Row, cell, summary};
+use crate::summary::{Column, Row, cell, summary};
 use tailbound_model::Metric;
 
 /// How slots may end, and what else may happen to an answer; all but the first are shown where they occurred.
@@ -20,35 +20,33 @@ const ENDINGS: [Ending; 5] = [
 /// One row per condition: round trips and how slots ended.
 pub(super) fn table(report: &Report) -> String {
     let summary = summary(report);
-    let unit = crate::summary::unit(report);
+    let columns: Vec<Column> = report.view.quantiles.iter().map(|q| Column::of(report, *q)).collect();
     let mut heads: Vec<Head> = summary.factors.iter().map(left).collect();
-    heads.extend(report.view.quantiles.iter().map(|q| right(label(*q), unit.name())));
-    heads.push(right("max", unit.name()));
+    heads.extend(columns.iter().chain([&Column::max(report)]).map(|c| right(c.name.as_str(), c.unit_name())));
     heads.push(right("scheduled", ""));
     let occurred = |of: &fn(&Counts) -> u64| report.conditions.iter().any(|c| of(&c.counts) > 0);
     let endings: Vec<&Ending> = ENDINGS.iter().filter(|(name, of)| *name == "lost" || occurred(of)).collect();
     heads.extend(endings.iter().map(|(name, _)| right(*name, "")));
     heads.push(left("trials"));
-    let set_row = |(c, r): (&ConditionReport, &Row)| row(c, r, report, unit, &endings);
+    let set_row = |(c, r): (&ConditionReport, &Row)| row(c, r, &columns, &endings);
     let rows: Vec<String> = report.conditions.iter().zip(&summary.rows).map(set_row).collect();
     let shared = if summary.shared.is_empty() { String::new() } else { format!(" All: {}.", summary.shared) };
     format!(
-        "<section id=\"conditions\"><h2>All conditions</h2>\n<p class=\"lead\">Round trips in {}, below each quantile its \
+        "<section id=\"conditions\"><h2>All conditions</h2>\n<p class=\"lead\">Round trips, below each quantile its \
          95 % interval (~: too narrow).{}</p>\n{}</section>\n",
-        unit.name(),
         escape(&shared),
         set(&heads, &rows)
     )
 }
 
-fn row(condition: &ConditionReport, row: &Row, report: &Report, unit: Unit, endings: &[&Ending]) -> String {
+fn row(condition: &ConditionReport, row: &Row, columns: &[Column], endings: &[&Ending]) -> String {
     let mut cells: String = row.levels.iter().map(|l| words(l)).collect();
     match &condition.round_trip {
         Some(figures) => {
-            cells.extend(report.view.quantiles.iter().map(|q| quantile(figures.quantile(*q), unit)));
-            cells.push_str(&number(&figures.max_ns.map_or(String::new(), |ns| unit.number(ns as f64))));
+            cells.extend(columns.iter().map(|c| quantile(figures.quantile(c.q), c.unit())));
+            cells.push_str(&number(&row.max));
         }
-        None => cells.push_str(&"<td></td>".repeat(report.view.quantiles.len() + 1)),
+        None => cells.push_str(&"<td></td>".repeat(columns.len() + 1)),
     }
     let counts = &condition.counts;
     let quiet = |n: u64| match n {
@@ -97,28 +95,34 @@ fn metric(report: &Report, metric: Metric) -> Option<String> {
     let with: Vec<(&ConditionReport, &MetricReport)> =
         report.conditions.iter().filter_map(|c| Some((c, c.metric(metric)?))).collect();
     let first = with.first()?.1;
-    let unit = Unit::of_all(with.iter().flat_map(|(_, m)| m.quantiles.iter().filter_map(QuantileReport::value_ns)));
     let half = metric == Metric::HalfRoundTrip;
+    // Reads a figure that is no quantile.
+    type Moment = fn(&MetricReport) -> Option<f64>;
+    let unit_of = |value: &dyn Fn(&MetricReport) -> Option<i64>| {
+        Unit::of_all(with.iter().filter_map(|(_, m)| value(m))).unwrap_or(Unit::Us)
+    };
+    let moments: [(&str, Moment); 4] = [
+        ("mean", |m| m.mean_ns),
+        ("st. dev.", |m| m.stddev_ns),
+        ("min", |m| m.min_ns.map(|v| v as f64)),
+        ("max", |m| m.max_ns.map(|v| v as f64)),
+    ];
+    let moments: Vec<_> = moments
+        .into_iter()
+        .filter(|_| !half)
+        .map(|(name, of)| (name, of, unit_of(&|m| of(m).map(|v| v as i64))))
+        .collect();
+    let columns: Vec<(f64, Unit)> =
+        first.quantiles.iter().map(|e| (e.q(), unit_of(&|m| m.quantile(e.q())?.value_ns()))).collect();
     let mut heads = vec![left("condition"), right("n", "")];
-    if !half {
-        heads.extend(["mean", "st. dev.", "min"].map(|name| right(name, unit.name())));
-    }
-    heads.extend(first.quantiles.iter().map(|q| right(label(q.q()), unit.name())));
-    if !half {
-        heads.push(right("max", unit.name()));
-    }
-    let ns = |v: Option<f64>| number(&v.map_or(String::new(), |v| unit.number(v)));
+    heads.extend(moments.iter().map(|(name, _, unit)| right(*name, unit.name())));
+    heads.extend(columns.iter().map(|(q, unit)| right(label(*q), unit.name())));
     let rows: Vec<String> = with
         .iter()
         .map(|(c, m)| {
             let mut cells = words(&c.name) + &number(&count(m.n));
-            if !half {
-                cells.push_str(&[m.mean_ns, m.stddev_ns, m.min_ns.map(|v| v as f64)].map(ns).concat());
-            }
-            cells.extend(first.quantiles.iter().map(|q| quantile(m.quantile(q.q()), unit)));
-            if !half {
-                cells.push_str(&ns(m.max_ns.map(|v| v as f64)));
-            }
+            cells.extend(moments.iter().map(|(_, of, unit)| number(&of(m).map_or(String::new(), |v| unit.number(v)))));
+            cells.extend(columns.iter().map(|(q, unit)| quantile(m.quantile(*q), *unit)));
             format!("<tr>{cells}</tr>\n")
         })
         .collect();

@@ -1,11 +1,10 @@
 //! The thread table: asked against found.
 
-use super::escape::{escape, left, number, right, table, words};
+use super::escape::{escape, left, number, right, table, thin, words};
 use crate::circumstances::{Thread, ThreadReport};
 use crate::document::Report;
 use crate::number::{Unit, count};
 
-/// Processes shown unfolded: those of the first trial.
 pub(super) fn section(report: &Report) -> String {
     let mut html = String::from("<section id=\"threads\"><h2>Threads</h2>\n");
     if report.threads.is_empty() {
@@ -24,20 +23,37 @@ pub(super) fn section(report: &Report) -> String {
     ));
     let mut trials: Vec<usize> = report.threads.iter().map(|t| t.trial).collect();
     trials.dedup();
-    for (i, trial) in trials.iter().enumerate() {
-        let name = report.trial(*trial).map_or("", |t| &report.conditions[t.condition].name);
-        let processes: Vec<&ThreadReport> = report.threads.iter().filter(|t| t.trial == *trial).collect();
-        let otherwise = processes.iter().any(|p| p.after.iter().any(|row| differs(p, row)));
-        let mark = if otherwise { " (otherwise than asked)" } else { "" };
-        let open = if i == 0 { " open" } else { "" };
-        html.push_str(&format!(
-            "<details{open}><summary>Trial {trial}: {}{mark}</summary>\n{}</details>\n",
-            escape(name),
-            threads(&processes)
-        ));
+    let one = |trial: usize, open: bool| {
+        let name = report.trial(trial).map_or("", |t| &report.conditions[t.condition].name);
+        let mark = if otherwise(report, trial) { " (otherwise than asked)" } else { "" };
+        format!(
+            "<details{}><summary>Trial {trial}: {}{mark}</summary>\n{}</details>\n",
+            if open { " open" } else { "" },
+            escape(&thin(name)),
+            threads(&processes(report, trial).collect::<Vec<_>>())
+        )
+    };
+    // The first shows how it was; of the others those that differ are at hand, the rest is folded.
+    let (first, others) = trials.split_first().unwrap_or((&0, &[]));
+    html.push_str(&one(*first, true));
+    let (differing, same): (Vec<usize>, Vec<usize>) = others.iter().partition(|t| otherwise(report, **t));
+    html.extend(differing.into_iter().map(|t| one(t, false)));
+    let rest: String = same.iter().map(|t| one(*t, false)).collect();
+    match same.len() {
+        0 => {}
+        1 => html.push_str(&rest),
+        n => html.push_str(&format!("<details><summary>{n} more trials</summary>\n{rest}</details>\n")),
     }
     html.push_str("</section>\n");
     html
+}
+
+fn processes(report: &Report, trial: usize) -> impl Iterator<Item = &ThreadReport> {
+    report.threads.iter().filter(move |t| t.trial == trial)
+}
+
+fn otherwise(report: &Report, trial: usize) -> bool {
+    processes(report, trial).any(|p| p.after.iter().any(|row| differs(p, row)))
 }
 
 fn differs(process: &ThreadReport, row: &Thread) -> bool {
