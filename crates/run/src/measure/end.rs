@@ -343,8 +343,19 @@ fn qos(session: &Session, writer: Endpoint, reader: Endpoint) -> BTreeMap<String
 
 /// The driver's reason in words.
 fn reason(json: &str) -> String {
-    let Ok(serde_json::Value::Object(map)) = serde_json::from_str(json) else { return json.to_owned() };
+    // One object, or one for each peer address: the first says it.
+    let map = match serde_json::from_str(json) {
+        Ok(serde_json::Value::Object(map)) => map,
+        Ok(serde_json::Value::Array(list)) => match list.into_iter().next() {
+            Some(serde_json::Value::Object(map)) => map,
+            _ => return json.to_owned(),
+        },
+        _ => return json.to_owned(),
+    };
     let text = |key: &str| map.get(key).and_then(|v| v.as_str()).filter(|s| !s.is_empty());
+    if let Some(whole) = text("text") {
+        return whole.to_owned();
+    }
     let mut out = text("reason").unwrap_or("no reason known").to_owned();
     if let Some(policy) = text("policy") {
         out.push_str(&format!(": {policy}"));
