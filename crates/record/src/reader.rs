@@ -71,7 +71,7 @@ impl Record {
         let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
         let prefix = format!("{trial}-");
         let mut files: Vec<PathBuf> = entries
-            .filter_map(|e| Some(e.ok()?.path()))
+            .filter_map(|e| Some(Path::new("threads").join(e.ok()?.file_name())))
             .filter(|p| {
                 p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with(&prefix) && n.ends_with(".json"))
             })

@@ -34,7 +34,7 @@ pub struct Birth {
     /// Thread that made it.
     pub creator: i32,
     /// File that holds the start routine.
-    pub library: Option<String>,
+    pub object: Option<String>,
 }
 
 /// All births so far whose thread has begun to run.
@@ -48,13 +48,13 @@ pub fn births() -> Vec<Birth> {
                 tid,
                 order,
                 creator: slot.creator.load(Relaxed),
-                library: library_of(slot.start.load(Relaxed)),
+                object: object_of(slot.start.load(Relaxed)),
             })
         })
         .collect()
 }
 
-fn library_of(address: usize) -> Option<String> {
+fn object_of(address: usize) -> Option<String> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr only looks the address up; it fills the struct when it returns non-zero.
     unsafe {
@@ -135,7 +135,7 @@ mod tests {
         let birth = super::births().into_iter().find(|b| b.tid == tid).expect("the birth was seen");
         // SAFETY: as above.
         assert_eq!(birth.creator, unsafe { libc::gettid() });
-        assert!(birth.library.is_some());
+        assert!(birth.object.is_some());
         thread.join().unwrap();
     }
 }

@@ -112,6 +112,25 @@ fn a_record_of_a_later_release() {
     insta::assert_snapshot!(format!("exit {}\n{}", told(&output).0, told(&output).1));
 }
 
+/// Not an error: every form of the report, of a record named by a relative path.
+#[test]
+fn every_form_of_a_report() {
+    let bench = Bench::new();
+    support::succeeded(&bench.run(GOOD, &[]));
+    for (format, holds) in [
+        ("terminal", "round trip in"),
+        ("json", "\"conditions\""),
+        ("csv", "round_trip"),
+        ("md", "udp"),
+        ("html", "</html>"),
+    ] {
+        let output = bench.tailbound().args(["report", "record", "--format", format]).output().unwrap();
+        support::succeeded(&output);
+        assert!(String::from_utf8_lossy(&output.stdout).contains(holds), "{format}");
+    }
+    assert!(fs::read_to_string(bench.path("record/report.html")).unwrap().contains("</html>"));
+}
+
 #[test]
 fn a_damaged_segment_is_named() {
     let bench = Bench::new();

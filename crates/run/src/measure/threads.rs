@@ -50,7 +50,7 @@ pub(super) fn table(order: &Order, roles: &Roles) -> Result<ThreadTable, Failed>
         if let Some(birth) = births.iter().find(|b| b.tid == row.tid) {
             row.birth = Some(birth.order);
             row.creator = Some(birth.creator);
-            row.born_in.clone_from(&birth.library);
+            row.born_in.clone_from(&birth.object);
         }
     }
     let ends = order.ends.iter().map(|e| e.role.word().to_owned()).collect();
