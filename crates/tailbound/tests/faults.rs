@@ -333,3 +333,39 @@ fn a_full_disk_is_named_and_leaves_a_readable_record() {
     assert!(text.contains("free some space"), "{text}");
     assert_eq!(opened.unwrap(), Status::Incomplete);
 }
+
+/// Agents and measuring processes killed at drawn moments, in every phase: the controller ends by itself with a fitting exit
+/// code, the record is readable, nothing is left.
+#[test]
+fn an_agent_killed_at_any_moment_ends_the_run_in_order() {
+    let _alone = alone();
+    let (before_interfaces, before_namespaces) = (interfaces(), named_namespaces());
+    let before = (&before_interfaces, &before_namespaces);
+    let mut state = seed();
+    println!("TAILBOUND_TEST_SEED={state}");
+    let mut codes = Vec::new();
+    for number in 0..12 {
+        let at = Duration::from_millis(50 + draw(&mut state) % 2000);
+        let bench = Bench::new();
+        let mut child = start(&bench);
+        std::thread::sleep(at);
+        let victims = descendants(child.id() as i32);
+        if let Some(victim) = victims.get((draw(&mut state) % victims.len().max(1) as u64) as usize) {
+            kill(*victim);
+        }
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            match child.try_wait().unwrap() {
+                Some(status) => break status,
+                None if Instant::now() > deadline => panic!("kill {number} after {at:?}: the controller hangs"),
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        };
+        let code = status.code().expect("the controller is not killed along");
+        assert!([0, 4, 6].contains(&code), "kill {number} after {at:?}: exit {code}");
+        codes.push(code);
+        nothing_left(&bench, false, before, &format!("kill {number} of an agent after {at:?}"));
+    }
+    println!("exit codes {codes:?}");
+    assert!(codes.iter().any(|c| *c != 0), "no kill hit a running trial: {codes:?}");
+}

@@ -1,0 +1,68 @@
+//! Drivers as files: the C skeleton, compiled as its chapter says, is checked and measured through the command line.
+
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use support::{Bench, succeeded, told};
+
+/// Compiles the skeleton against the committed header.
+fn skeleton(bench: &Bench) -> std::path::PathBuf {
+    let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let library = bench.path("libtailbound_driver_skeleton.so");
+    let output = Command::new("cc")
+        .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-pthread", "-I"])
+        .arg(top.join("include"))
+        .arg(top.join("drivers/skeleton/skeleton.c"))
+        .arg("-o")
+        .arg(&library)
+        .output()
+        .expect("a C compiler");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    library
+}
+
+#[test]
+fn the_skeleton_passes_the_check() {
+    let bench = Bench::new();
+    let output = bench.tailbound().args(["driver", "check"]).arg(skeleton(&bench)).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(told(&output).0, 0, "{out}{}", told(&output).1);
+    assert!(out.contains("keeps the rules") && !out.contains("FAIL"), "{out}");
+    assert!(out.matches("pass").count() > 10, "{out}");
+}
+
+#[test]
+fn linked_drivers_pass_the_check() {
+    for name in ["null", "udp", "cyclonedds"] {
+        let bench = Bench::new();
+        let output = bench.tailbound().args(["driver", "check", name]).output().unwrap();
+        let out = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(told(&output).0, 0, "{name}: {out}{}", told(&output).1);
+    }
+}
+
+/// A driver that is no part of the binary is measured through the same hot loop.
+#[test]
+fn a_study_runs_over_a_driver_file() {
+    let bench = Bench::new();
+    let library = skeleton(&bench);
+    let study = format!(
+        "study: file\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 0, timeout: 500 ms }} }}\nrate: 1 kHz\n\
+         driver: {}\nplace: same-process\npath: loopback\n",
+        library.display()
+    );
+    succeeded(&bench.run(&study, &[]));
+    let report = bench.report();
+    assert_eq!(report["conditions"][0]["counts"]["answered"].as_u64(), Some(300));
+}
+
+#[test]
+fn the_list_names_what_can_be_used() {
+    let bench = Bench::new();
+    let output = bench.tailbound().args(["driver", "list"]).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    for word in ["cyclonedds", "null", "udp", "receive modes", "up to 65499 B", "11.0.1"] {
+        assert!(out.contains(word), "{word} in {out}");
+    }
+}
