@@ -86,7 +86,8 @@ fn transport(session: &Session) -> Value {
     unsafe { ffi::dds_get_guid(session.participant, &mut guid) };
     json!({
         "transport": config.get("General/Transport").cloned().unwrap_or(Value::Null),
-        "library": note("Version: "),
+        // A third word would be the commit of whatever repository the library was built inside: ours, not Cyclone's.
+        "library": note("Version: ").map(|v| v.split_whitespace().take(2).collect::<Vec<_>>().join(" ")),
         "domain": session.network_domain,
         "instance": if session.domain.shared { "shared" } else { "own" },
         "participant": peers::guid(&guid),
