@@ -118,7 +118,7 @@ fn every_form_of_a_report() {
     let bench = Bench::new();
     support::succeeded(&bench.run(GOOD, &[]));
     for (format, holds) in [
-        ("terminal", "round trip in"),
+        ("terminal", "round trip"),
         ("json", "\"conditions\""),
         ("csv", "round_trip"),
         ("md", "udp"),
