@@ -17,6 +17,10 @@ pub struct Header {
     pub rows: AtomicU64,
     /// Rows that did not fit.
     pub dropped: AtomicU64,
+    /// Answers that the driver refused to send (pong side).
+    pub refused: AtomicU64,
+    /// Its last refusal, a `TB_E*` code.
+    pub refusal: AtomicI64,
 }
 
 /// Octets before the first cell.

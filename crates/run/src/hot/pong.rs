@@ -28,6 +28,10 @@ impl<C: Clock> Sink for Pong<C> {
         let begin = self.clock.now();
         let sent = self.writer.send(arrival.seq, arrival.payload);
         let end = self.clock.now();
+        if let Err(code) = sent {
+            self.header.refused.store(self.header.refused.load(Relaxed) + 1, Relaxed);
+            self.header.refusal.store(i64::from(code.0), Relaxed);
+        }
         // Only the processing thread counts rows.
         let row = self.header.rows.load(Relaxed);
         let Some(cell) = self.cells.get(row as usize) else {

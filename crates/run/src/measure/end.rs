@@ -303,6 +303,12 @@ impl<S: Sink> End<S> {
             let text = format!("{dropped} rows of {} did not fit into the sample memory", self.role.word());
             warnings.push(Warning::new("buffer_full", Severity::Invalid, text, "").at_end(self.role.word()));
         }
+        let refused = header.refused.load(Relaxed);
+        if refused > 0 {
+            let code = tailbound_driver::Code(header.refusal.load(Relaxed) as i32);
+            let text = format!("{refused} answers were not sent; the driver's last refusal: {code}");
+            warnings.push(Warning::new("send_failed", Severity::Warning, text, "").at_end(self.role.word()));
+        }
         log.push_str(&self.door.log_text());
         let rows = header.rows.load(Relaxed);
         EndDone {
