@@ -134,8 +134,9 @@ fn existing_namespaces_are_used_and_never_changed() {
     let show = || {
         let text = |name: &String| {
             let output = Command::new("ip").args(["-n", name, "addr", "show"]).output().unwrap();
-            // The remaining lifetime of an address may count down.
+            // The lifetime of an address counts down, and a fresh IPv6 address is tentative for a second.
             String::from_utf8_lossy(&output.stdout)
+                .replace(" tentative", "")
                 .lines()
                 .filter(|l| !l.contains("valid_lft"))
                 .collect::<Vec<_>>()
