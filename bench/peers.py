@@ -33,6 +33,7 @@ class Path_:
         for name, address in zip(self.names, self.addresses):
             for c in [f"addr add {address}/24 dev x0", "link set x0 up", "link set lo up"]:
                 subprocess.run(["ip", "-n", name, *c.split()], check=True)
+        time.sleep(2)  # the kernel takes up to a second to report the carrier
 
     def enter(self, end, cpu):
         pin = ["taskset", "-c", str(cpu)]
