@@ -89,19 +89,20 @@ fn product(driver: &Driver, slots: usize, round: usize) -> f64 {
     let pong = Pong {
         clock: Machine,
         writer: wires.pong_writer,
-        cells: cells::<EchoCell>(slots),
+        cells: Ring::whole(self::cells::<EchoCell>(slots)),
         header: Box::leak(Box::default()),
     };
+    let cells = cells::<SenderCell>(slots);
     let ping = Arc::new(Ping::new(
         Machine,
         NoHook,
         wires.ping_writer,
-        cells::<SenderCell>(slots),
+        Ring::whole(cells),
         Box::leak(Box::default()),
         vec![0; PAYLOAD].into(),
         // Always due: no sleep.
         Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp },
-        0,
+        (slots as u64, 0),
         1_000_000,
     ));
     pong_door.open(&receiver(Arc::new(pong)));
@@ -110,7 +111,7 @@ fn product(driver: &Driver, slots: usize, round: usize) -> f64 {
     let begin = Machine.now();
     ping.run(begin - slots as i64, &mut || {});
     let took = (Machine.now() - begin) as f64 / slots as f64;
-    let answered = ping.cells.iter().filter(|c| c.receive_ns.load(Relaxed) != 0).count();
+    let answered = cells.iter().filter(|c| c.receive_ns.load(Relaxed) != 0).count();
     assert_eq!(answered, slots, "a sample is missing");
     took
 }

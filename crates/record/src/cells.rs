@@ -36,11 +36,6 @@ impl<'a> SenderCells<'a> {
         SenderCells { cells, first, clock, convert }
     }
 
-    /// How many slots of an unfinished trial the sender turned to: all up to the last that it touched.
-    pub fn turned_to(cells: &[SenderCell]) -> usize {
-        cells.iter().rposition(|c| c.wake_ns.load(Relaxed) != 0 || c.flags.load(Relaxed) != 0).map_or(0, |i| i + 1)
-    }
-
     /// The rows.
     pub fn rows(&self) -> impl Iterator<Item = SenderRow> {
         let c = self.clock;

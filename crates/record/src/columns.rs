@@ -32,6 +32,11 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<ParquetRecordBatchRe
     reader.map_err(|e| RecordError::damaged(path, e))
 }
 
+/// Rows of a segment, as its end tells.
+pub(crate) fn count_rows(path: &Path) -> Result<u64, RecordError> {
+    Ok(builder(path)?.metadata().file_metadata().num_rows() as u64)
+}
+
 /// Lowest and highest `seq` of each row group; `None` when the file does not tell.
 pub(crate) fn seq_ranges(path: &Path) -> Result<Option<Vec<(u64, u64)>>, RecordError> {
     let builder = builder(path)?;

@@ -28,7 +28,7 @@ pub use cells::{EchoCells, SenderCells, SlotClock};
 pub use error::RecordError;
 pub use events::{Event, EventLine};
 pub use manifest::*;
-pub use reader::Record;
+pub use reader::{Record, stored_rows};
 pub use segment::{write_echoes, write_slots};
 pub use slots::{Columns, SlotBatch};
 pub use writer::RecordWriter;

@@ -88,17 +88,31 @@ impl Record {
 
     /// Closed segments of one end of one trial, in order.
     pub(crate) fn segments(&self, trial: usize, end: &str) -> Vec<PathBuf> {
-        let folder = self.dir.join("samples").join(trial.to_string());
-        let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-        let mut numbered: Vec<(u64, PathBuf)> = entries
-            .filter_map(|e| {
-                let path = e.ok()?.path();
-                let name = path.file_name()?.to_str()?;
-                let number = name.strip_prefix(end)?.strip_prefix('-')?.strip_suffix(".parquet")?.parse().ok()?;
-                Some((number, path))
-            })
-            .collect();
-        numbered.sort();
-        numbered.into_iter().map(|(_, path)| path).collect()
+        numbered_segments(&self.dir, trial, end).into_iter().map(|(_, path)| path).collect()
     }
+}
+
+fn numbered_segments(dir: &Path, trial: usize, end: &str) -> Vec<(usize, PathBuf)> {
+    let Ok(entries) = fs::read_dir(dir.join("samples").join(trial.to_string())) else { return Vec::new() };
+    let mut numbered: Vec<(usize, PathBuf)> = entries
+        .filter_map(|e| {
+            let path = e.ok()?.path();
+            let name = path.file_name()?.to_str()?;
+            let number = name.strip_prefix(end)?.strip_prefix('-')?.strip_suffix(".parquet")?.parse().ok()?;
+            Some((number, path))
+        })
+        .collect();
+    numbered.sort();
+    numbered
+}
+
+/// The number of the next segment of an end, and how many rows lie in those before.
+///
+/// # Errors
+/// A segment is damaged.
+pub fn stored_rows(dir: &Path, trial: usize, end: &str) -> Result<(usize, u64), RecordError> {
+    let segments = numbered_segments(dir, trial, end);
+    let next = segments.last().map_or(0, |(number, _)| number + 1);
+    let rows = segments.iter().map(|(_, path)| crate::columns::count_rows(path)).sum::<Result<u64, _>>()?;
+    Ok((next, rows))
 }

@@ -13,6 +13,7 @@ pub mod agent;
 pub mod births;
 pub mod controller;
 pub mod hot;
+mod live;
 pub mod measure;
 mod pipe;
 mod store;

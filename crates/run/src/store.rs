@@ -1,11 +1,24 @@
 //! From sample memory to the record: used by the controller, and by an agent whose controller disappeared.
 
+use crate::hot::MemoryKind;
 use std::path::Path;
 use std::sync::atomic::AtomicI64;
 use std::sync::atomic::Ordering::Relaxed;
 use tailbound_host::OffsetTrack;
 use tailbound_model::*;
-use tailbound_record::{EchoCells, RecordError, RecordWriter, SenderCells, SlotClock, write_echoes, write_slots};
+use tailbound_record::{
+    EchoCells, RecordError, RecordWriter, SenderCells, SlotClock, stored_rows, write_echoes, write_slots,
+};
+use tailbound_wire::{Order, Role};
+
+/// Neighbouring rows of one end, as they lie in the sample memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub role: Role,
+    /// Number of the first.
+    pub first: u64,
+    pub octets: &'a [u8],
+}
 
 /// What was stored of one end.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,8 +31,71 @@ pub(crate) struct Stored {
     pub unconverted: u64,
 }
 
+impl Stored {
+    /// Adds another segment of the same end.
+    pub fn add(&mut self, other: Stored) {
+        self.rows += other.rows;
+        self.answered += other.answered;
+        self.clock_width_ns = self.clock_width_ns.max(other.clock_width_ns);
+        self.unconverted += other.unconverted;
+    }
+}
+
+/// A type whose all-zero and any-bits forms are valid: the cells.
+trait Cell: Sized {}
+impl Cell for SenderCell {}
+impl Cell for EchoCell {}
+
+/// Octets as cells; a last torn cell is dropped.
+fn cells<T: Cell>(octets: &[u8]) -> Vec<T> {
+    let n = octets.len() / size_of::<T>();
+    let mut out: Vec<T> = Vec::with_capacity(n);
+    // SAFETY: room for `n` cells; cells are atomics of whole numbers, for which all bits are valid.
+    unsafe {
+        std::ptr::copy_nonoverlapping(octets.as_ptr(), out.as_mut_ptr().cast::<u8>(), n * size_of::<T>());
+        out.set_len(n);
+    }
+    out
+}
+
+/// Writes rows as segment `number`.
+pub(crate) fn store(
+    dir: &Path,
+    order: &Order,
+    number: usize,
+    rows: Rows<'_>,
+    t0_ns: i64,
+    track: &OffsetTrack,
+) -> Result<Stored, RecordError> {
+    let path = RecordWriter::segment_path(dir, order.trial, rows.role.word(), number);
+    match rows.role {
+        Role::Ping => {
+            let clock = slot_clock(&order.spec, order.warm_up, t0_ns);
+            store_sender(&path, order.trial, &cells(rows.octets), rows.first, clock, track)
+        }
+        Role::Pong => store_echoes(&path, order.trial, &cells(rows.octets), track),
+    }
+}
+
+/// Writes what is not in the record yet as its next segment.
+pub(crate) fn rescue(
+    dir: &Path,
+    order: &Order,
+    rows: Rows<'_>,
+    t0_ns: i64,
+    track: &OffsetTrack,
+) -> Result<(), RecordError> {
+    let (number, stored) = stored_rows(dir, order.trial, rows.role.word())?;
+    let skip = stored.saturating_sub(rows.first) as usize * MemoryKind::from(rows.role).cell_octets();
+    let octets = rows.octets.get(skip..).unwrap_or_default();
+    if !octets.is_empty() {
+        store(dir, order, number, Rows { first: rows.first.max(stored), octets, ..rows }, t0_ns, track)?;
+    }
+    Ok(())
+}
+
 /// The slot clock of an order.
-pub(crate) fn slot_clock(spec: &TrialSpec, warm_up: u64, t0_ns: i64) -> SlotClock {
+fn slot_clock(spec: &TrialSpec, warm_up: u64, t0_ns: i64) -> SlotClock {
     let Measure::PingPong(p) = &spec.measure;
     SlotClock { stream: 0, t0_ns, period_ns: spec.rate.period().map(|n| n.0), warm_up, timeout_ns: p.timeout.0 }
 }
@@ -56,38 +132,45 @@ fn converter(track: &OffsetTrack) -> Converter<'_> {
     Converter { track, width: AtomicI64::new(-1), unconverted: AtomicI64::new(0) }
 }
 
-/// Writes the ping side's cells as segment 0.
-pub(crate) fn store_sender(
-    dir: &Path,
+/// Writes the ping side's cells; `cells[0]` is slot `first`.
+fn store_sender(
+    path: &Path,
     trial: usize,
     cells: &[SenderCell],
+    first: u64,
     clock: SlotClock,
     track: &OffsetTrack,
 ) -> Result<Stored, RecordError> {
     let converter = converter(track);
     let convert = |t| converter.convert(t);
     let mut stored = Stored::default();
-    let rows = SenderCells::new(cells, 0, clock, &convert);
+    let rows = SenderCells::new(cells, first, clock, &convert);
     let counted = rows.rows().inspect(|r| {
         stored.rows += 1;
         stored.answered += u64::from(r.receive_ns != NO_TIME);
     });
-    write_slots(&RecordWriter::segment_path(dir, trial, "ping", 0), trial, counted)?;
+    write_slots(path, trial, counted)?;
     converter.account(&mut stored);
     Ok(stored)
 }
 
-/// Writes the pong side's cells as segment 0.
-pub(crate) fn store_echoes(
-    dir: &Path,
-    trial: usize,
-    cells: &[EchoCell],
-    track: &OffsetTrack,
-) -> Result<Stored, RecordError> {
+/// Writes the pong side's cells.
+fn store_echoes(path: &Path, trial: usize, cells: &[EchoCell], track: &OffsetTrack) -> Result<Stored, RecordError> {
     let converter = converter(track);
     let rows = EchoCells::rows(cells, &|t| converter.convert(t));
-    write_echoes(&RecordWriter::segment_path(dir, trial, "pong", 0), trial, &rows)?;
+    write_echoes(path, trial, &rows)?;
     let mut stored = Stored { rows: rows.len() as u64, ..Stored::default() };
     converter.account(&mut stored);
     Ok(stored)
+}
+
+/// All slots of a trial whose ends never met: scheduled, not sent. Stop-and-wait by time never got beyond its first.
+pub(crate) fn store_not_sent(dir: &Path, order: &Order) -> Result<Stored, RecordError> {
+    let mut clock = slot_clock(&order.spec, order.warm_up, 0);
+    clock.period_ns = None;
+    let slots = if order.duration_ns.is_some() { order.warm_up + 1 } else { order.slots };
+    let nothing = [SenderCell::default()];
+    let rows = (0..slots).flat_map(|slot| SenderCells::new(&nothing, slot, clock, &|t| t).rows().last());
+    write_slots(&RecordWriter::segment_path(dir, order.trial, Role::Ping.word(), 0), order.trial, rows)?;
+    Ok(Stored { rows: slots, ..Stored::default() })
 }

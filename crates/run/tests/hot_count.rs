@@ -84,7 +84,7 @@ fn child(plant: Plant) {
     let pong = Arc::new(Pong {
         clock: Machine,
         writer: Port::new(pong_session, writer),
-        cells: echo,
+        cells: Ring::whole(echo),
         header: Box::leak(Box::default()),
     });
     let receiver = Arc::new(Receiver { sink: pong, mailbox: None, stop: AtomicBool::new(false) });
@@ -99,11 +99,11 @@ fn child(plant: Plant) {
         Machine,
         Planted(plant.into()),
         Port::new(session, writer),
-        cells,
+        Ring::whole(cells),
         Box::leak(Box::default()),
         vec![0; 64].into(),
         Pace::Open { period_ns: 1_000_000, on_overrun: OnOverrun::CatchUp },
-        0,
+        (SLOTS as u64, 0),
         100_000_000,
     ));
     let receiver = Arc::new(Receiver { sink: ping.clone(), mailbox: None, stop: AtomicBool::new(false) });

@@ -63,8 +63,9 @@ fn interface_that_does_not_exist() {
 }
 
 #[test]
-fn live_collection() {
-    let (code, text) = fails(GOOD, &["collect=live"]);
+fn live_collection_without_a_free_cpu() {
+    let study = format!("{GOOD}ends: {{ ping: {{ cpus: any }}, pong: {{ cpus: any }} }}\n");
+    let (code, text) = fails(&study, &["collect=live"]);
     insta::assert_snapshot!(format!("exit {code}\n{text}"));
 }
 

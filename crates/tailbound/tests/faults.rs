@@ -9,6 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
+use support::processes::{descendants, kill, wait_for_measuring};
 use support::{Bench, told};
 use tailbound_record::{Record, Status};
 
@@ -44,22 +45,6 @@ fn processes() -> Vec<(i32, String)> {
         .collect()
 }
 
-/// Children of `pid`, and their children.
-fn descendants(pid: i32) -> Vec<i32> {
-    let mut found = Vec::new();
-    let mut open = vec![pid];
-    while let Some(parent) = open.pop() {
-        for task in fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten().flatten() {
-            let children = fs::read_to_string(task.path().join("children")).unwrap_or_default();
-            for child in children.split_whitespace().filter_map(|c| c.parse().ok()) {
-                found.push(child);
-                open.push(child);
-            }
-        }
-    }
-    found
-}
-
 fn interfaces() -> BTreeSet<String> {
     let text = fs::read_to_string("/proc/net/dev").unwrap();
     text.lines().skip(2).filter_map(|l| Some(l.split_once(':')?.0.trim().to_owned())).collect()
@@ -81,11 +66,6 @@ fn start(bench: &Bench) -> Child {
     command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn().expect("the binary starts")
-}
-
-fn kill(pid: i32) {
-    // SAFETY: a process of this test.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
 }
 
 /// After the kill: clean-up succeeds, nothing is left, the record (if it came to one) opens and says incomplete.
@@ -243,24 +223,6 @@ fn an_agent_killed_in_mid_run_loses_no_sample() {
             }
         }
     }
-}
-
-/// The supervisor of `end`, once its measuring process runs its loop.
-fn wait_for_measuring(controller: i32, end: &str) -> i32 {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while Instant::now() < deadline {
-        for supervisor in descendants(controller) {
-            let names: Vec<String> = descendants(supervisor)
-                .into_iter()
-                .filter_map(|pid| fs::read_to_string(format!("/proc/{pid}/comm")).ok())
-                .collect();
-            if names.iter().any(|n| n.trim() == format!("tb-{end}")) {
-                return supervisor;
-            }
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    panic!("the measuring process of {end} never began");
 }
 
 #[test]

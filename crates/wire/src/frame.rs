@@ -77,6 +77,11 @@ impl FrameReader {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// Octets that were given out as frames.
+    pub fn consumed(&self) -> u64 {
+        self.received - (self.buffer.len() - self.begin) as u64
+    }
+
     /// The next whole frame, or `None` when more octets are needed.
     ///
     /// # Errors

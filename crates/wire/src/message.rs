@@ -29,6 +29,10 @@ pub enum Message {
     Collect,
     /// Agent: all of the memory has been sent.
     Collected,
+    /// Agent: rows of an end follow while it measures (`collect: live`).
+    Draining(Draining),
+    /// Controller: rows are on disk, the agent need not keep them any more.
+    Stored(Stored),
     /// Controller: the trial is stored; drop the memory and the measuring process.
     Finish,
     /// Agent: ready for the next order.
@@ -92,6 +96,9 @@ pub struct Order {
     pub warm_up: u64,
     /// Stop-and-wait by duration: end after this long, ns.
     pub duration_ns: Option<i64>,
+    /// `collect: live`: cells of each end's ring. Without it the sample memory holds the whole trial.
+    #[serde(default)]
+    pub ring: Option<u64>,
     /// How long matching may take, ns.
     pub match_timeout_ns: i64,
     /// Driver libraries to look in before the usual places.
@@ -204,6 +211,26 @@ pub struct EndDone {
     pub stats: Option<serde_json::Value>,
     /// REALTIME - MONOTONIC over the trial.
     pub clock: Vec<ClockOffset>,
+}
+
+/// What the rows that follow need to be understood.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Draining {
+    /// Index of the end within the agent's order.
+    pub end: u8,
+    /// Monotonic time of slot 0.
+    pub t0_ns: i64,
+    /// REALTIME - MONOTONIC, read since the last such message.
+    pub clock: Vec<ClockOffset>,
+}
+
+/// Rows that are on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stored {
+    /// Index of the end within the agent's order.
+    pub end: u8,
+    /// All rows below this one.
+    pub rows: u64,
 }
 
 /// What went wrong.

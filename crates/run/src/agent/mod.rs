@@ -4,6 +4,7 @@
 //! from a CPU that is not measured, and saves the samples if the controller disappears. No thread of its own, no async.
 
 mod child;
+mod drain;
 mod signals;
 mod trial;
 
@@ -87,6 +88,11 @@ impl Agent {
                 }
             }
             let now = host::monotonic_ns();
+            if let Some(trial) = &mut self.trial
+                && trial.next_drain_ns().is_some_and(|due| now >= due)
+            {
+                trial.drain(&mut self.controller)?;
+            }
             if now >= self.next_beat_ns {
                 self.next_beat_ns = now + SECOND;
                 self.beats += 1;
@@ -113,7 +119,8 @@ impl Agent {
                 }
             }
         }
-        let wait_ms = ((self.next_beat_ns - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;
+        let drain = self.trial.as_ref().and_then(Trial::next_drain_ns).unwrap_or(i64::MAX);
+        let wait_ms = ((self.next_beat_ns.min(drain) - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;
         match poll(&mut fds, PollTimeout::from(wait_ms)) {
             Ok(_) => {}
             Err(nix::errno::Errno::EINTR) => return Ok(Vec::new()),
@@ -139,6 +146,10 @@ impl Agent {
                     }
                     trial.tell(message);
                 }
+                Ok(())
+            }
+            Message::Stored(stored) => {
+                self.trial.iter_mut().for_each(|trial| trial.stored(stored));
                 Ok(())
             }
             Message::Collect => {

@@ -1,9 +1,10 @@
 //! One trial as its supervisor sees it.
 
 use super::child::{self, Started};
+use super::drain::Drain;
 use crate::hot::{Memory, MemoryKind};
 use crate::pipe::Connection;
-use crate::store;
+use crate::store::{self, Rows};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -13,13 +14,10 @@ use std::sync::atomic::Ordering::Acquire;
 use tailbound_host as host;
 use tailbound_host::OffsetTrack;
 use tailbound_model::*;
-use tailbound_record::SenderCells;
 use tailbound_wire::*;
 
 /// Octets of the measuring process's output that are kept.
 const LOG_LIMIT: usize = 64 * 1024;
-/// Octets of one memory frame.
-const PIECE: usize = 1 << 20;
 
 pub(super) struct Trial {
     order: Order,
@@ -28,6 +26,9 @@ pub(super) struct Trial {
     log: Option<File>,
     log_text: Vec<u8>,
     memories: Vec<(OwnedFd, Memory)>,
+    drain: Drain,
+    /// Rows are drained: between go and done, if the order asks for it.
+    draining: bool,
     track: OffsetTrack,
     scripted: bool,
     open: bool,
@@ -49,13 +50,14 @@ impl Trial {
         let _ = host::scheduling::set_affinity(0, &order.housekeeping);
         let mut memories = Vec::new();
         for end in &order.ends {
-            let (kind, cells) = match end.role {
-                Role::Ping => (MemoryKind::Sender, order.slots),
+            let kind = end.role.into();
+            let cells = match kind {
+                MemoryKind::Sender => order.slots,
                 // Room for duplicates.
-                Role::Pong => (MemoryKind::Echo, order.slots + order.slots / 8 + 1024),
+                MemoryKind::Echo => order.slots + order.slots / 8 + 1024,
             };
-            let fd = Memory::create(kind, cells).map_err(out_of_memory)?;
-            let memory = Memory::map(&fd, kind, false).map_err(out_of_memory)?;
+            let fd = Memory::create(kind, order.ring.unwrap_or(cells)).map_err(out_of_memory)?;
+            let memory = Memory::map(&fd, kind, order.ring.is_some(), false).map_err(out_of_memory)?;
             memories.push((fd, memory));
         }
         let given: io::Result<Vec<OwnedFd>> = memories.iter().map(|(fd, _)| fd.try_clone()).collect();
@@ -80,6 +82,8 @@ impl Trial {
             fail("measuring_process", ExitCode::RunFailed, format!("the measuring process does not listen: {e}"), "")
         })?;
         Ok(Trial {
+            drain: Drain::new(&order.spec, order.ends.len()),
+            draining: false,
             order,
             child,
             connection,
@@ -117,6 +121,7 @@ impl Trial {
     }
 
     pub fn tell(&mut self, message: Message) {
+        self.draining |= message == Message::Go && self.order.ring.is_some();
         // A child that is gone is noticed by `hear`.
         let _ = self.connection.send(message);
     }
@@ -133,6 +138,7 @@ impl Trial {
                     messages.push(Message::Prepared(prepared));
                 }
                 Message::Done(mut done) => {
+                    self.draining = false;
                     self.read_clocks();
                     if !self.scripted {
                         for end in &mut done.ends {
@@ -149,7 +155,7 @@ impl Trial {
             }
         }
         if !alive && self.open {
-            self.open = false;
+            (self.open, self.draining) = (false, false);
             let how = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
             self.read_log();
             let log = String::from_utf8_lossy(&self.log_text);
@@ -166,27 +172,25 @@ impl Trial {
         messages
     }
 
-    /// Rows of an end that are worth sending.
-    fn rows(&self, index: usize) -> u64 {
-        let (_, memory) = &self.memories[index];
-        let counted = memory.header().rows.load(Acquire);
-        match self.order.ends[index].role {
-            Role::Pong => counted.min(memory.echo().len() as u64),
-            Role::Ping if counted > 0 => counted.min(memory.sender().len() as u64),
-            Role::Ping => SenderCells::turned_to(memory.sender()) as u64,
-        }
+    /// When the rings are to be drained next; `None` = not now, or not at all.
+    pub fn next_drain_ns(&self) -> Option<i64> {
+        self.draining.then_some(self.drain.next_ns)
     }
 
-    /// Sends the sample memory.
-    pub fn collect(&self, controller: &mut Connection) -> io::Result<()> {
-        for (index, (_, memory)) in self.memories.iter().enumerate() {
-            let octets = memory.octets_of_rows(self.rows(index));
-            for (piece, bytes) in octets.chunks(PIECE).enumerate() {
-                let offset = (piece * PIECE) as u64;
-                controller.send_frame(&Frame::Memory { end: index as u8, offset, bytes: bytes.to_vec() })?;
-            }
-        }
-        Ok(())
+    /// Drains the rings.
+    pub fn drain(&mut self, controller: &mut Connection) -> io::Result<()> {
+        self.drain.turn(&self.memories, &self.track, controller)
+    }
+
+    /// The controller has rows on disk.
+    pub fn stored(&mut self, stored: Stored) {
+        self.drain.stored(stored, &self.memories);
+    }
+
+    /// Sends the sample memory, or what is left of it.
+    pub fn collect(&mut self, controller: &mut Connection) -> io::Result<()> {
+        self.draining = false;
+        self.drain.rest(&self.memories, controller)
     }
 
     /// The trial is stored.
@@ -217,25 +221,15 @@ impl Trial {
         let _ = self.child.wait();
         self.read_clocks();
         if let Some(dir) = self.order.rescue.clone() {
-            for index in 0..self.memories.len() {
+            for (index, end) in self.order.ends.iter().enumerate() {
                 let (_, memory) = &self.memories[index];
-                let rows = self.rows(index) as usize;
+                let (first, octets) = self.drain.unsaved(index, memory);
                 let t0 = memory.header().t0_ns.load(Acquire);
-                let (dir, trial) = (Path::new(&dir), self.order.trial);
-                let role = self.order.ends[index].role;
-                if rows == 0 || tailbound_record::RecordWriter::segment_path(dir, trial, role.word(), 0).exists() {
-                    continue;
-                }
-                let stored = match role {
-                    Role::Ping => {
-                        let clock = store::slot_clock(&self.order.spec, self.order.warm_up, t0);
-                        store::store_sender(dir, trial, &memory.sender()[..rows], clock, &self.track)
-                    }
-                    Role::Pong => store::store_echoes(dir, trial, &memory.echo()[..rows], &self.track),
-                };
+                let rows = Rows { role: end.role, first, octets: &octets };
+                let stored = store::rescue(Path::new(&dir), &self.order, rows, t0, &self.track);
                 if let Err(e) = stored {
                     // Standard error is all that is left.
-                    eprintln!("tailbound agent: the samples of trial {trial} cannot be saved: {e}");
+                    eprintln!("tailbound agent: the samples of trial {} cannot be saved: {e}", self.order.trial);
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! An agent as the controller sees it: a process with two pipes.
 
 use super::RunError;
-use crate::hot::{Memory, MemoryKind};
+use crate::hot::Memory;
 use std::process::Stdio;
 use std::time::Duration;
 use tailbound_host::journal::{EntryId, Journal};
@@ -25,6 +25,8 @@ pub(super) struct Agent {
     entry: EntryId,
     /// The sample memory, held here too: it outlives a killed agent.
     pub held: Vec<Memory>,
+    /// When something was heard of it last.
+    heard: Instant,
     /// Octets of frames heard between go and done.
     pub octets_while_silent: u64,
     pub silent: bool,
@@ -71,6 +73,7 @@ impl Agent {
             reader: FrameReader::default(),
             entry,
             held: Vec::new(),
+            heard: Instant::now(),
             octets_while_silent: 0,
             silent: false,
         };
@@ -108,26 +111,28 @@ impl Agent {
         }
     }
 
-    /// The next frame that is not a heartbeat.
+    /// The next frame that is not a heartbeat. Nothing is lost when the call is given up in between.
     pub async fn frame(&mut self, deadline: Instant) -> Result<Frame, Lost> {
-        let mut heard = Instant::now();
         loop {
+            let mut consumed = self.reader.consumed();
             while let Some(frame) = self.reader.next_frame().map_err(|e| Lost(e.to_string()))? {
-                heard = Instant::now();
-                match frame {
-                    Frame::Message(m) if matches!(*m, Message::Heartbeat(_)) => {
-                        if self.silent {
-                            self.octets_while_silent += encode(&Frame::Message(m)).len() as u64;
-                        }
-                    }
-                    frame => return Ok(frame),
+                let octets = self.reader.consumed() - std::mem::replace(&mut consumed, self.reader.consumed());
+                let is = |what: fn(&Message) -> bool| matches!(&frame, Frame::Message(m) if what(m));
+                if self.silent && !is(|m| matches!(m, Message::Done(_))) {
+                    self.octets_while_silent += octets;
+                }
+                if !is(|m| matches!(m, Message::Heartbeat(_))) {
+                    return Ok(frame);
                 }
             }
-            let limit = deadline.min(heard + SILENCE);
+            let limit = deadline.min(self.heard + SILENCE);
             let mut buffer = [0; 64 * 1024];
             match tokio::time::timeout_at(limit, self.output.read(&mut buffer)).await {
                 Ok(Ok(0)) => return Err(Lost(self.how_it_ended().await)),
-                Ok(Ok(n)) => self.reader.push(&buffer[..n]),
+                Ok(Ok(n)) => {
+                    self.heard = Instant::now();
+                    self.reader.push(&buffer[..n]);
+                }
                 Ok(Err(e)) => return Err(Lost(format!("its stream broke ({e})"))),
                 Err(_) if limit < deadline => {
                     return Err(Lost(format!("nothing was heard of it for {} s", SILENCE.as_secs())));
@@ -153,12 +158,12 @@ impl Agent {
     }
 
     /// Maps the sample memory of an agent on this host.
-    pub fn hold(&mut self, fds: &[i32], kinds: &[MemoryKind]) {
+    pub fn hold(&mut self, fds: &[i32], roles: &[Role], ring: bool) {
         self.held.clear();
-        for (fd, kind) in fds.iter().zip(kinds) {
+        for (fd, role) in fds.iter().zip(roles) {
             let opened = std::fs::OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{fd}", self.pid));
             // Only a second net: without it the agent's own copy still holds the samples.
-            if let Ok(memory) = opened.and_then(|file| Memory::map(file, *kind, false)) {
+            if let Ok(memory) = opened.and_then(|file| Memory::map(file, (*role).into(), ring, false)) {
                 self.held.push(memory);
             }
         }

@@ -1,94 +1,134 @@
 //! Sample memory comes in, segments go out.
 
 use super::agent::{Agent, Lost};
-use crate::hot::Memory;
-use crate::store::{self, Stored};
+use crate::hot::{Memory, MemoryKind};
+use crate::store::{self, Rows, Stored};
 use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
 use tailbound_host::OffsetTrack;
-use tailbound_model::*;
-use tailbound_record::{RecordError, SenderCells};
+use tailbound_record::RecordError;
 use tailbound_wire::*;
 use tokio::time::Instant;
 
-/// A type whose all-zero and any-bits forms are valid: the cells.
-pub(super) trait Cell: Sized {}
-impl Cell for SenderCell {}
-impl Cell for EchoCell {}
+/// Rows of a segment that is closed while the trial still runs.
+const SEGMENT_ROWS: u64 = 1 << 18;
 
-/// Octets as cells; a last torn cell is dropped.
-fn cells<T: Cell>(bytes: &[u8]) -> Vec<T> {
-    let n = bytes.len() / size_of::<T>();
-    let mut out: Vec<T> = Vec::with_capacity(n);
-    // SAFETY: room for `n` cells; cells are atomics of whole numbers, for which all bits are valid.
-    unsafe {
-        std::ptr::copy_nonoverlapping(bytes.as_ptr(), out.as_mut_ptr().cast::<u8>(), n * size_of::<T>());
-        out.set_len(n);
+/// What came of one end: rows that are stored, and the octets of those behind them.
+pub(super) struct Incoming {
+    role: Role,
+    octets: Vec<u8>,
+    segments: usize,
+    /// Monotonic time of slot 0, once it is known.
+    pub t0_ns: i64,
+    stored: Stored,
+}
+
+impl Incoming {
+    pub fn new(role: Role) -> Incoming {
+        Incoming { role, octets: Vec::new(), segments: 0, t0_ns: 0, stored: Stored::default() }
     }
-    out
-}
 
-/// The memory of each end of an agent, as it sends it; of a lost agent, what is held here.
-pub(super) async fn memories(agent: &mut Agent, ends: &[Role], lost: bool, deadline: Instant) -> Vec<Vec<u8>> {
-    if !lost && let Ok(memories) = ask(agent, ends.len(), deadline).await {
-        return memories;
+    fn cell(&self) -> usize {
+        MemoryKind::from(self.role).cell_octets()
     }
-    agent.held.iter().zip(ends).map(|(memory, role)| memory.octets_of_rows(rows(memory, *role)).to_vec()).collect()
-}
 
-fn rows(memory: &Memory, role: Role) -> u64 {
-    let counted = memory.header().rows.load(Acquire);
-    match role {
-        Role::Ping if counted == 0 => SenderCells::turned_to(memory.sender()) as u64,
-        _ => counted,
+    fn push(&mut self, offset: u64, octets: &[u8]) -> Result<(), Lost> {
+        if self.taken() * self.cell() as u64 + (self.octets.len() % self.cell()) as u64 != offset {
+            return Err(Lost("a piece of sample memory is missing".into()));
+        }
+        self.octets.extend_from_slice(octets);
+        Ok(())
+    }
+
+    /// Whole rows that came so far.
+    fn taken(&self) -> u64 {
+        self.stored.rows + (self.octets.len() / self.cell()) as u64
+    }
+
+    /// Takes what the lost agent did not send from the memory that is held here.
+    fn take_held(&mut self, memory: &Memory) {
+        self.octets.truncate(self.octets.len() / self.cell() * self.cell());
+        self.octets.extend(memory.octets(self.taken(), memory.rows().max(self.taken())));
+        self.t0_ns = memory.header().t0_ns.load(Acquire);
+    }
+
+    /// Closes a segment if there are rows enough for one; the number of rows on disk then.
+    fn close_full(&mut self, dir: &Path, order: &Order, track: &OffsetTrack) -> Result<Option<u64>, RecordError> {
+        let octets = SEGMENT_ROWS as usize * self.cell();
+        if self.octets.len() < octets {
+            return Ok(None);
+        }
+        self.close(octets, dir, order, track)?;
+        Ok(Some(self.stored.rows))
+    }
+
+    fn close(&mut self, octets: usize, dir: &Path, order: &Order, track: &OffsetTrack) -> Result<(), RecordError> {
+        let rows = Rows { role: self.role, first: self.stored.rows, octets: &self.octets[..octets] };
+        let stored = store::store(dir, order, self.segments, rows, self.t0_ns, track)?;
+        // Rows of the memory: one that was cut off by a kill is in no segment.
+        self.stored.add(Stored { rows: (octets / self.cell()) as u64, ..stored });
+        self.segments += 1;
+        self.octets.drain(..octets);
+        Ok(())
+    }
+
+    /// Closes the last segment.
+    pub fn finish(
+        mut self,
+        dir: &Path,
+        order: &Order,
+        t0_ns: Option<i64>,
+        track: &OffsetTrack,
+    ) -> Result<(Stored, i64), RecordError> {
+        self.t0_ns = t0_ns.unwrap_or(self.t0_ns);
+        if self.segments == 0 || !self.octets.is_empty() {
+            self.close(self.octets.len(), dir, order, track)?;
+        }
+        Ok((self.stored, self.t0_ns))
     }
 }
 
-/// Monotonic time of slot 0, of an agent that can no longer tell.
-pub(super) fn held_t0(agent: &Agent) -> i64 {
-    agent.held.iter().map(|m| m.header().t0_ns.load(Acquire)).max().unwrap_or(0)
+/// Takes a frame of sample memory.
+pub(super) fn take(incoming: &mut [Incoming], end: u8, offset: u64, octets: &[u8]) -> Result<(), Lost> {
+    let incoming = incoming.get_mut(end as usize).ok_or_else(|| Lost("memory of an unknown end".into()))?;
+    incoming.push(offset, octets)
 }
 
-async fn ask(agent: &mut Agent, ends: usize, deadline: Instant) -> Result<Vec<Vec<u8>>, Lost> {
+/// Closes the segments that are full, and tells the agent.
+pub(super) async fn close_full(
+    agent: &mut Agent,
+    incoming: &mut [Incoming],
+    dir: &Path,
+    order: &Order,
+    track: &OffsetTrack,
+) -> Result<(), RecordError> {
+    for (index, incoming) in incoming.iter_mut().enumerate() {
+        while let Some(rows) = incoming.close_full(dir, order, track)? {
+            // An agent that no longer listens is noticed where it is waited for.
+            let _ = agent.send(Message::Stored(tailbound_wire::Stored { end: index as u8, rows })).await;
+        }
+    }
+    Ok(())
+}
+
+/// The rest of each end's memory, as the agent sends it; of a lost agent, what is held here.
+pub(super) async fn rest(agent: &mut Agent, incoming: &mut [Incoming], lost: bool, deadline: Instant) {
+    if !lost && ask(agent, incoming, deadline).await.is_ok() {
+        return;
+    }
+    for (memory, incoming) in agent.held.iter().zip(incoming) {
+        incoming.take_held(memory);
+    }
+}
+
+async fn ask(agent: &mut Agent, incoming: &mut [Incoming], deadline: Instant) -> Result<(), Lost> {
     agent.send(Message::Collect).await?;
-    let mut memories = vec![Vec::new(); ends];
     loop {
         match agent.frame(deadline).await? {
-            Frame::Memory { end, offset, bytes } => {
-                let memory = memories.get_mut(end as usize).ok_or_else(|| Lost("memory of an unknown end".into()))?;
-                if memory.len() as u64 != offset {
-                    return Err(Lost("a piece of sample memory is missing".into()));
-                }
-                memory.extend_from_slice(&bytes);
-            }
-            Frame::Message(m) if *m == Message::Collected => return Ok(memories),
+            Frame::Memory { end, offset, bytes } => take(incoming, end, offset, &bytes)?,
+            Frame::Message(m) if *m == Message::Collected => return Ok(()),
+            // Rows that were under way when the end was through: their readings are in `done` too.
             Frame::Message(_) => {}
         }
     }
-}
-
-/// Writes one end's segment.
-pub(super) fn store(
-    dir: &Path,
-    order: &Order,
-    role: Role,
-    bytes: &[u8],
-    t0_ns: i64,
-    track: &OffsetTrack,
-) -> Result<Stored, RecordError> {
-    match role {
-        Role::Ping => {
-            let clock = store::slot_clock(&order.spec, order.warm_up, t0_ns);
-            store::store_sender(dir, order.trial, &cells(bytes), clock, track)
-        }
-        Role::Pong => store::store_echoes(dir, order.trial, &cells(bytes), track),
-    }
-}
-
-/// All slots of a trial whose ends never met: scheduled, not sent.
-pub(super) fn store_not_sent(dir: &Path, order: &Order) -> Result<Stored, RecordError> {
-    let cells: Vec<SenderCell> = (0..order.slots).map(|_| SenderCell::default()).collect();
-    let mut clock = store::slot_clock(&order.spec, order.warm_up, 0);
-    clock.period_ns = None;
-    store::store_sender(dir, order.trial, &cells, clock, &OffsetTrack::new())
 }

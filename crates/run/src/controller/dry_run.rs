@@ -1,6 +1,7 @@
 //! What a run would do, in words.
 
 use super::{fit, trial};
+use crate::live::ring_cells;
 use std::fmt::Write;
 use tailbound_lab::LabSpec;
 use tailbound_model::*;
@@ -76,6 +77,9 @@ pub fn dry_run(plan: &Plan) -> String {
         out,
         "  memory locked by mlockall (CAP_IPC_LOCK or RLIMIT_MEMLOCK; a warning without), timer slack 1 ns"
     );
+    if let Some(c) = plan.conditions.iter().find(|c| c.spec.collect == Collect::Live) {
+        let _ = writeln!(out, "  rows are stored while it measures, from rings of {} cells", ring_cells(&c.spec));
+    }
     let _ = writeln!(out, "  no host setting is changed");
     let _ = writeln!(out, "\nabout {} in all", total(plan));
     out

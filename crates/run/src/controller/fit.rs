@@ -1,8 +1,10 @@
 //! Does the plan fit this machine and these drivers? Asked before anything is made.
 
 use super::RunError;
+use crate::hot::{Memory, MemoryKind};
+use crate::live::ring_cells;
 use crate::measure::DriverSource;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tailbound_lab::LabSpec;
 use tailbound_model::*;
 
@@ -66,6 +68,9 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if scripted && (p.receive != ReceiveMode::Listener || p.hand_off != HandOff::None) {
         return Some("a scripted clock runs on one thread: receive mode listener, no hand_off".into());
     }
+    if scripted && spec.collect == Collect::Live {
+        return Some("a scripted clock outruns `collect: live`, which drains by the machine's clock".into());
+    }
     let known: Vec<&str> = driver.options.iter().map(|o| o.key.as_str()).collect();
     if let Some(key) = spec.driver.options.keys().find(|k| !known.contains(&k.as_str())) {
         return Some(format!("driver {} has no option `{key}`; it has {}", driver.name, known.join(" ")));
@@ -81,31 +86,58 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
 /// What this machine lacks for the labs and the memory of the plan.
 pub fn not_fit(plan: &Plan) -> Option<RunError> {
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
-        if condition.spec.collect == Collect::Live {
-            return Some(RunError::new(
-                ExitCode::BadInput,
-                "`collect: live` is not in this release: samples travel after each trial",
-                "leave `collect` out; a trial may have as many slots as half the free memory holds",
-            ));
-        }
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
             return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.mend));
         }
-        let slots = super::trial::slots(&condition.spec).0;
-        let octets = slots * (48 + 45);
-        if let Some(free) = available_octets().filter(|free| octets > free / 2) {
-            return Some(RunError::new(
-                ExitCode::MachineNotFit,
-                format!(
-                    "a trial of {slots} slots needs {} MB of sample memory, and {} MB are free; half of it may be used",
-                    octets / 1_000_000,
-                    free / 1_000_000
-                ),
-                "ask for fewer slots or a shorter duration, and for more repeats",
-            ));
+        if let Some(error) = memory_lack(&condition.spec).or_else(|| drain_lack(plan, &condition.spec)) {
+            return Some(error);
         }
     }
     None
+}
+
+/// Sample memory takes at most half of what is free.
+fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
+    let (slots, live) = (super::trial::slots(spec).0, spec.collect == Collect::Live);
+    let octets = if live {
+        2 * Memory::octets_for(MemoryKind::Sender, ring_cells(spec))
+    } else {
+        // As in `agent/trial.rs`: an eighth more echoes than slots.
+        Memory::octets_for(MemoryKind::Sender, slots) + Memory::octets_for(MemoryKind::Echo, slots + slots / 8)
+    };
+    let free = available_octets().filter(|free| octets > free / 2)?;
+    let (needed, free) = (octets / 1_000_000, free / 1_000_000);
+    let what = if live { "rate".into() } else { format!("trial of {slots} slots") };
+    let mend = if live {
+        "ask for a lower rate or a shorter timeout"
+    } else {
+        "ask for fewer slots or a shorter duration, and for more repeats; or for `collect: live`, which stores samples \
+         while it measures and needs a CPU for that"
+    };
+    let text =
+        format!("this {what} needs {needed} MB of sample memory, and {free} MB are free; half of it may be used");
+    Some(RunError::new(ExitCode::MachineNotFit, text, mend))
+}
+
+/// Draining a ring needs a CPU that is not measured.
+fn drain_lack(plan: &Plan, spec: &TrialSpec) -> Option<RunError> {
+    if spec.collect != Collect::Live {
+        return None;
+    }
+    let allowed = tailbound_host::allowed_cpus();
+    let unpinned = spec.ping.scheduling.cpus.is_none() || spec.pong.scheduling.cpus.is_none();
+    let why = if unpinned {
+        "the ends are not pinned and may run on any CPU".to_owned()
+    } else if spare(plan, &allowed).is_empty() {
+        format!("the ends are pinned to all of the CPUs that may be used, {}", CpuList(allowed.into_iter().collect()))
+    } else {
+        return None;
+    };
+    Some(RunError::new(
+        ExitCode::MachineNotFit,
+        format!("`collect: live` needs a CPU that is not measured: {why}"),
+        "leave a CPU free with `cpus`, or leave `collect` out: samples then stay in memory until the end of the trial",
+    ))
 }
 
 fn available_octets() -> Option<u64> {
@@ -116,7 +148,13 @@ fn available_octets() -> Option<u64> {
 
 /// CPUs for controller, agents and draining: those that no end of the plan is pinned to, or else the last.
 pub(super) fn housekeeping(plan: &Plan, allowed: &[u32]) -> CpuList {
-    let mut rest: std::collections::BTreeSet<u32> = allowed.iter().copied().collect();
+    let spare = spare(plan, allowed);
+    if spare.is_empty() { allowed.last().map_or_else(CpuList::default, |c| CpuList::one(*c)) } else { CpuList(spare) }
+}
+
+/// CPUs that no end of the plan is pinned to.
+fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
+    let mut rest: BTreeSet<u32> = allowed.iter().copied().collect();
     for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         let Measure::PingPong(p) = &c.spec.measure;
         let second = match &p.hand_off {
@@ -129,7 +167,7 @@ pub(super) fn housekeeping(plan: &Plan, allowed: &[u32]) -> CpuList {
             rest.retain(|cpu| !cpus.0.contains(cpu));
         }
     }
-    if rest.is_empty() { allowed.last().map_or_else(CpuList::default, |c| CpuList::one(*c)) } else { CpuList(rest) }
+    rest
 }
 
 /// More measured threads than CPUs: the figures show function only.

@@ -8,9 +8,15 @@ mod dry_run;
 mod error;
 mod fit;
 mod lab;
+mod measure;
 mod progress;
 mod run;
 mod trial;
+
+use crate::store::store_not_sent;
+
+/// Stop-and-wait by duration is ready for as many slots as this allows: no driver answers faster.
+pub(crate) const FASTEST_ROUND_TRIP_NS: i64 = 2_000;
 
 pub use dry_run::dry_run;
 pub use error::RunError;

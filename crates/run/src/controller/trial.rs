@@ -1,9 +1,11 @@
 //! One trial: prepare, go, collect, store.
 
 use super::agent::{Agent, Lost};
+use super::collect::Incoming;
 use super::lab::Standing;
-use super::{RunError, collect};
-use crate::hot::MemoryKind;
+use super::measure::measure;
+use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, store_not_sent};
+use crate::live;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tailbound_host::OffsetTrack;
@@ -15,9 +17,7 @@ use tokio::time::Instant;
 
 /// How long matching may take.
 const MATCH_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// What stop-and-wait by duration keeps memory for: no driver answers faster than this.
-const FASTEST_ROUND_TRIP_NS: i64 = 2_000;
-/// Most slots that stop-and-wait by duration keeps memory for.
+/// Most slots that stop-and-wait by duration keeps memory for, where it is not drained.
 const MOST_SLOTS: u64 = 20_000_000;
 
 /// Slots that memory is needed for, and how many of them are warm-up.
@@ -26,7 +26,10 @@ pub(super) fn slots(spec: &TrialSpec) -> (u64, u64) {
     let measured = match (p.length, spec.rate) {
         (Length::Slots(n), _) => n,
         (Length::Duration(d), Rate::Period(period)) => (d.0 / period.0.max(1)).max(1) as u64,
-        (Length::Duration(d), Rate::Max) => ((d.0 / FASTEST_ROUND_TRIP_NS).max(1) as u64).min(MOST_SLOTS),
+        (Length::Duration(d), Rate::Max) => {
+            let most = if spec.collect == Collect::Live { u64::MAX >> 16 } else { MOST_SLOTS };
+            ((d.0 / FASTEST_ROUND_TRIP_NS).max(1) as u64).min(most)
+        }
     };
     (measured + p.warm_up_slots, p.warm_up_slots)
 }
@@ -70,12 +73,15 @@ pub(super) struct Outcome {
 }
 
 /// What is known of one agent's part while the trial goes on.
-struct Part {
-    roles: Vec<Role>,
-    order: Order,
+pub(super) struct Part {
+    pub roles: Vec<Role>,
+    pub order: Order,
     prepared: Prepared,
-    done: Option<Done>,
-    lost: Option<String>,
+    pub incoming: Vec<Incoming>,
+    /// Clock readings that came with drained rows.
+    pub track: OffsetTrack,
+    pub done: Option<Done>,
+    pub lost: Option<String>,
 }
 
 /// Runs one trial and writes it into the record. A trial that failed is in the record with its reasons.
@@ -95,7 +101,9 @@ pub(super) async fn run(
         .iter()
         .map(|(roles, _)| {
             let order = order(context, spec, roles, standing, &dir);
-            Part { roles: roles.clone(), order, prepared: Prepared::default(), done: None, lost: None }
+            let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
+            let (prepared, track) = (Prepared::default(), OffsetTrack::new());
+            Part { roles: roles.clone(), order, prepared, incoming, track, done: None, lost: None }
         })
         .collect();
     let before: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
@@ -111,11 +119,12 @@ pub(super) async fn run(
     let unmatched = unmatched(&parts, spec);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
-    measure(&mut parts, standing, spec, unmatched.is_some()).await;
+    let deadline = Instant::now() + limit(spec);
+    measure(&mut parts, &mut standing.agents, &dir, unmatched.is_some(), deadline).await?;
     let after: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
 
     let mut outcome = Outcome::default();
-    for (part, (_, agent)) in parts.iter().zip(&mut standing.agents) {
+    for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
         store_part(record, &dir, part, agent, unmatched.is_some(), &mut outcome).await?;
     }
     for (end, name) in ["ping", "pong"].into_iter().enumerate() {
@@ -141,6 +150,7 @@ fn order(
 ) -> Order {
     let (slots, warm_up) = slots(spec);
     let Measure::PingPong(p) = &spec.measure;
+    let ring = (spec.collect == Collect::Live).then(|| live::ring_cells(spec));
     let ends = roles
         .iter()
         .map(|role| {
@@ -160,6 +170,7 @@ fn order(
             (Length::Duration(d), Rate::Max) => Some(d.0),
             _ => None,
         },
+        ring,
         match_timeout_ns: MATCH_TIMEOUT.0,
         driver_path: None,
         rescue: dir.to_str().map(str::to_owned),
@@ -183,12 +194,7 @@ async fn prepare(parts: &mut [Part], standing: &mut Standing) -> Result<(), RunE
         }
         match agent.message(deadline).await {
             Ok(Message::Prepared(prepared)) => {
-                let kinds: Vec<MemoryKind> = part
-                    .roles
-                    .iter()
-                    .map(|r| if *r == Role::Ping { MemoryKind::Sender } else { MemoryKind::Echo })
-                    .collect();
-                agent.hold(&prepared.memory_fds, &kinds);
+                agent.hold(&prepared.memory_fds, &part.roles, part.order.ring.is_some());
                 part.prepared = *prepared;
             }
             Ok(Message::Failed(failed)) => {
@@ -236,48 +242,10 @@ fn unmatched(parts: &[Part], spec: &TrialSpec) -> Option<String> {
     Some(format!("{} never met its peer over {} within {MATCH_TIMEOUT}: {}", why.0, spec.path, why.1))
 }
 
-/// Go, silence, done. Agents that fail are marked lost.
-async fn measure(parts: &mut [Part], standing: &mut Standing, spec: &TrialSpec, unmatched: bool) {
-    let broken = unmatched || parts.iter().any(|p| p.lost.is_some());
-    let word = if broken { Message::Stop } else { Message::Go };
-    let deadline = Instant::now() + limit(spec);
-    // Those that only answer come first in the list: they listen before the first ping.
-    for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
-        if part.lost.is_none() {
-            agent.silent = !broken;
-            if let Err(Lost(why)) = agent.send(word.clone()).await {
-                part.lost = Some(why);
-            }
-        }
-    }
-    let mut order: Vec<usize> = (0..parts.len()).collect();
-    order.sort_by_key(|i| !parts[*i].roles.contains(&Role::Ping));
-    for index in order {
-        let (part, (_, agent)) = (&mut parts[index], &mut standing.agents[index]);
-        if part.lost.is_some() {
-            continue;
-        }
-        if !part.roles.contains(&Role::Ping)
-            && !broken
-            && let Err(Lost(why)) = agent.send(Message::Stop).await
-        {
-            part.lost = Some(why);
-            continue;
-        }
-        match agent.message(deadline).await {
-            Ok(Message::Done(done)) => part.done = Some(*done),
-            Ok(Message::Failed(failed)) => part.lost = Some(failed.text),
-            Ok(other) => part.lost = Some(format!("it said {other:?} in place of `done`")),
-            Err(Lost(why)) => part.lost = Some(why),
-        }
-        agent.silent = false;
-    }
-}
-
 async fn store_part(
     record: &mut RecordWriter,
     dir: &std::path::Path,
-    part: &Part,
+    part: &mut Part,
     agent: &mut Agent,
     unmatched: bool,
     outcome: &mut Outcome,
@@ -291,17 +259,16 @@ async fn store_part(
     let deadline = Instant::now() + Duration::from_secs(120);
     let gone = part.lost.is_some()
         && agent.message(Instant::now()).await.is_err_and(|l| l.0.contains("ended") || l.0.contains("closed"));
-    let memories = collect::memories(agent, &part.roles, gone, deadline).await;
+    let mut incoming = std::mem::take(&mut part.incoming);
+    collect::rest(agent, &mut incoming, gone, deadline).await;
     let mut warnings = Vec::new();
-    for (index, role) in part.roles.iter().enumerate() {
+    for (role, incoming) in part.roles.iter().zip(incoming) {
         let done = part.done.as_ref().and_then(|d| d.ends.iter().find(|e| e.name == role.word()));
-        let track: OffsetTrack = done.map(|d| d.clock.clone()).unwrap_or_default().into();
-        let t0 = done.map_or_else(|| collect::held_t0(agent), |d| d.t0_ns);
-        let bytes = memories.get(index).map_or(&[][..], Vec::as_slice);
-        let stored = if unmatched && *role == Role::Ping {
-            collect::store_not_sent(dir, &part.order)?
+        let track: OffsetTrack = done.map_or_else(|| part.track.clone(), |d| d.clock.clone().into());
+        let (stored, t0) = if unmatched && *role == Role::Ping {
+            (store_not_sent(dir, &part.order)?, 0)
         } else {
-            collect::store(dir, &part.order, *role, bytes, t0, &track)?
+            incoming.finish(dir, &part.order, done.map(|d| d.t0_ns), &track)?
         };
         let trial = &mut record.manifest.trials[id];
         if *role == Role::Ping {

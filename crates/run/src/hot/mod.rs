@@ -14,7 +14,7 @@ mod receive;
 
 pub use clock::{Clock, Machine, Scripted};
 pub use mailbox::Mailbox;
-pub use memory::{Header, Memory, MemoryKind};
+pub use memory::{Drained, Header, Memory, MemoryKind, Ring};
 pub use ping::{Hook, NoHook, Pace, Ping};
 pub use pong::Pong;
 pub use port::Port;

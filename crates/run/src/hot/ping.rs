@@ -1,6 +1,6 @@
 //! The ping end: sends on schedule, takes answers.
 
-use super::{Arrival, Clock, Header, Port, Sink};
+use super::{Arrival, Clock, Header, Port, Ring, Sink};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64};
 use tailbound_model::*;
@@ -41,15 +41,17 @@ pub struct Ping<C, H = NoHook> {
     pub hook: H,
     /// The writer.
     pub writer: Port,
-    /// One cell per slot.
-    pub cells: &'static [SenderCell],
+    /// One cell per slot, or a ring of them.
+    pub cells: Ring<SenderCell>,
     /// First page of the sample memory.
     pub header: &'static Header,
     /// Sent with every slot.
     pub payload: Box<[u8]>,
     /// When slots are sent.
     pub pace: Pace,
-    /// Slots of the warm-up.
+    /// Slots of the trial; where it ends by time, the most that there may be.
+    pub slots: u64,
+    /// Slots of the warm-up among them.
     pub warm_up: u64,
     /// Stop-and-wait gives up on an answer after this; the open loop waits this long after the last slot, twice.
     pub timeout_ns: i64,
@@ -75,20 +77,21 @@ struct Progress {
 }
 
 impl<C: Clock, H: Hook> Ping<C, H> {
-    /// A ping end; `cells` decides the number of slots.
+    /// A ping end.
     #[allow(clippy::too_many_arguments)] // every argument is one field
     pub fn new(
         clock: C,
         hook: H,
         writer: Port,
-        cells: &'static [SenderCell],
+        cells: Ring<SenderCell>,
         header: &'static Header,
         payload: Box<[u8]>,
         pace: Pace,
-        warm_up: u64,
+        (slots, warm_up): (u64, u64),
         timeout_ns: i64,
     ) -> Self {
-        Ping { clock, hook, writer, cells, header, payload, pace, warm_up, timeout_ns, progress: Progress::default() }
+        let progress = Progress::default();
+        Ping { clock, hook, writer, cells, header, payload, pace, slots, warm_up, timeout_ns, progress }
     }
 
     /// Runs the whole trial on the calling thread; answers are taken elsewhere. Returns the number of slots scheduled.
@@ -96,24 +99,33 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         self.header.t0_ns.store(t0_ns, Release);
         match self.pace {
             Pace::Open { period_ns, on_overrun } => {
-                self.open_loop(t0_ns, period_ns, on_overrun, each_second);
-                self.drain(each_second);
-                self.cells.len() as u64
+                let sent = self.open_loop(t0_ns, period_ns, on_overrun, each_second);
+                self.await_answers(sent, each_second);
+                sent
             }
             Pace::StopAndWait { duration_ns } => {
                 if let (Some(duration_ns), 0) = (duration_ns, self.warm_up) {
                     self.progress.end_ns.store(t0_ns + duration_ns, Relaxed);
                 }
                 self.clock.sleep_until(t0_ns);
-                self.send_slot(0, self.clock.now());
+                if let Some(cell) = self.cells.get(0) {
+                    self.send_slot(0, cell, self.clock.now());
+                }
                 self.watch(each_second);
-                self.progress.turn.load(Acquire).min(self.cells.len() as u64)
+                self.progress.turn.load(Acquire).min(self.slots)
             }
         }
     }
 
-    fn open_loop(&self, t0_ns: i64, period_ns: i64, on_overrun: OnOverrun, each_second: &mut dyn FnMut()) {
-        let last_slot = self.cells.len() as u64 - 1;
+    /// There is a cell for this slot: always, unless a ring is not drained in time.
+    #[inline]
+    fn has_room(&self, slot: u64) -> bool {
+        slot < self.header.drained.stored.load(Acquire) + self.cells.len()
+    }
+
+    /// Returns the number of slots turned to: fewer than all only if the ring was full.
+    fn open_loop(&self, t0_ns: i64, period_ns: i64, on_overrun: OnOverrun, each_second: &mut dyn FnMut()) -> u64 {
+        let last_slot = self.slots - 1;
         let mut now = self.clock.now();
         let mut next_second = now;
         for slot in 0..=last_slot {
@@ -126,19 +138,24 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 each_second();
                 next_second = now + 1_000_000_000;
             }
+            // The trial ends here rather than write over a row that nobody has stored.
+            let Some(cell) = self.cells.get(slot).filter(|_| self.has_room(slot)) else {
+                self.header.dropped.store(self.slots - slot, Relaxed);
+                return slot;
+            };
             if on_overrun == OnOverrun::Skip && now >= due + period_ns && slot < last_slot {
-                self.cells[slot as usize].flags.store(CELL_SKIPPED, Relaxed);
+                cell.flags.store(CELL_SKIPPED, Relaxed);
                 self.progress.not_sent.fetch_add(1, Relaxed);
                 continue;
             }
-            now = self.send_slot(slot, now);
+            now = self.send_slot(slot, cell, now);
         }
+        self.slots
     }
 
     /// Sends one slot; returns send-end.
     #[inline]
-    fn send_slot(&self, slot: u64, wake_ns: i64) -> i64 {
-        let cell = &self.cells[slot as usize];
+    fn send_slot(&self, slot: u64, cell: &SenderCell, wake_ns: i64) -> i64 {
         self.hook.slot(slot);
         cell.wake_ns.store(wake_ns, Relaxed);
         let begin = self.clock.now();
@@ -157,9 +174,8 @@ impl<C: Clock, H: Hook> Ping<C, H> {
     }
 
     /// Waits for the answers that are still out: until all are in, or twice the timeout after the last slot.
-    fn drain(&self, each_second: &mut dyn FnMut()) {
+    fn await_answers(&self, all: u64, each_second: &mut dyn FnMut()) {
         let give_up = self.clock.now() + 2 * self.timeout_ns;
-        let all = self.cells.len() as u64;
         let step = (self.timeout_ns / 20).clamp(100_000, 10_000_000);
         let mut next_second = self.clock.now();
         loop {
@@ -197,7 +213,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         }
         // An answer to the very last slots may still come.
         let linger = self.clock.now() + self.timeout_ns.min(100_000_000);
-        let sent = p.turn.load(Acquire).min(self.cells.len() as u64);
+        let sent = p.turn.load(Acquire).min(self.slots);
         while p.answered.load(Relaxed) + p.not_sent.load(Relaxed) < sent && self.clock.now() < linger {
             self.clock.sleep_until(self.clock.now() + 1_000_000);
         }
@@ -217,11 +233,17 @@ impl<C: Clock, H: Hook> Ping<C, H> {
             p.end_ns.store(now + d, Relaxed);
         }
         let end = p.end_ns.load(Relaxed);
-        if next >= self.cells.len() as u64 || (end != 0 && now >= end) {
+        if next >= self.slots || (end != 0 && now >= end) {
             p.finished.store(true, Release);
             return;
         }
-        self.send_slot(next, now);
+        match self.cells.get(next).filter(|_| self.has_room(next)) {
+            Some(cell) => drop(self.send_slot(next, cell, now)),
+            None => {
+                self.header.dropped.store(1, Relaxed);
+                p.finished.store(true, Release);
+            }
+        }
     }
 
     /// Samples that carried a sequence number outside the trial.
@@ -237,7 +259,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
     /// Stop-and-wait by duration ended because the memory was full.
     pub fn ran_out_of_memory(&self) -> bool {
         matches!(self.pace, Pace::StopAndWait { duration_ns: Some(_) })
-            && self.progress.turn.load(Relaxed) >= self.cells.len() as u64
+            && self.progress.turn.load(Relaxed) >= self.slots
     }
 }
 
@@ -253,7 +275,12 @@ impl<C: Clock, H: Hook> Sink for Ping<C, H> {
         // With a hand-off this runs on the second thread: the answer counts as received when that thread has it.
         let now = self.clock.now();
         let counter = counter_of(arrival.seq);
-        let Some(cell) = self.cells.get(counter as usize) else {
+        let claimed = &self.header.drained.claimed;
+        if counter < claimed.load(Acquire) {
+            self.header.late.store(self.header.late.load(Relaxed) + 1, Relaxed);
+            return;
+        }
+        let Some(cell) = self.cells.get(counter).filter(|_| counter < self.slots && self.has_room(counter)) else {
             self.progress.foreign.fetch_add(1, Relaxed);
             return;
         };
@@ -272,6 +299,10 @@ impl<C: Clock, H: Hook> Sink for Ping<C, H> {
             p.highest.store(counter + 1, Relaxed);
         }
         p.answered.store(p.answered.load(Relaxed) + 1, Relaxed);
+        // Claimed between the check and here: what was written may be lost, or lie in the cell of another lap.
+        if counter < claimed.load(Acquire) {
+            self.header.raced.store(self.header.raced.load(Relaxed) + 1, Relaxed);
+        }
         if matches!(self.pace, Pace::StopAndWait { .. }) {
             self.advance(counter, now);
         }

@@ -1,7 +1,7 @@
 //! The pong end: sends back what arrives.
 
-use super::{Arrival, Clock, Header, Port, Sink};
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use super::{Arrival, Clock, Header, Port, Ring, Sink};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use tailbound_model::EchoCell;
 
 /// The pong end of one trial.
@@ -10,8 +10,8 @@ pub struct Pong<C> {
     pub clock: C,
     /// The writer of answers.
     pub writer: Port,
-    /// One cell per message received.
-    pub cells: &'static [EchoCell],
+    /// One cell per message received, or a ring of them.
+    pub cells: Ring<EchoCell>,
     /// First page of the sample memory.
     pub header: &'static Header,
 }
@@ -34,7 +34,8 @@ impl<C: Clock> Sink for Pong<C> {
         }
         // Only the processing thread counts rows.
         let row = self.header.rows.load(Relaxed);
-        let Some(cell) = self.cells.get(row as usize) else {
+        let room = self.header.drained.stored.load(Acquire) + self.cells.len();
+        let Some(cell) = self.cells.get(row).filter(|_| row < room) else {
             self.header.dropped.fetch_add(1, Relaxed);
             return;
         };

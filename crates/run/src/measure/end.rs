@@ -41,14 +41,11 @@ fn topic(direction: &str, order: &Order) -> String {
 }
 
 fn memory(order: &Order, memories: &[OwnedFd], index: usize) -> Result<Memory, Failed> {
-    let kind = match order.ends[index].role {
-        Role::Ping => MemoryKind::Sender,
-        Role::Pong => MemoryKind::Echo,
-    };
+    let kind = order.ends[index].role.into();
     memories
         .get(index)
         .ok_or_else(|| std::io::Error::other("the supervisor gave no sample memory"))
-        .and_then(|fd| Memory::map(fd, kind, true))
+        .and_then(|fd| Memory::map(fd, kind, order.ring.is_some(), true))
         .map_err(|e| {
             failed(
                 "sample_memory",
@@ -79,7 +76,8 @@ impl<C: Clock> Ends<C> {
                     let bytes: Box<[u8]> = (0..payload).map(|i| i as u8).collect();
                     let sink = |memory: &Memory, writer| {
                         let (cells, header) = (memory.sender(), memory.header());
-                        Ping::new(clock, NoHook, writer, cells, header, bytes, pace, order.warm_up, p.timeout.0)
+                        let slots = (order.slots, order.warm_up);
+                        Ping::new(clock, NoHook, writer, cells, header, bytes, pace, slots, p.timeout.0)
                     };
                     ends.ping = Some(open_end(order, end, driver, ("ping", "pong"), memory, 0, sink)?);
                 }
@@ -159,11 +157,11 @@ impl<C: Clock> Ends<C> {
         }
     }
 
-    pub fn results(&self, warnings: &mut Vec<Warning>) -> (Vec<EndDone>, String) {
+    pub fn results(&self, order: &Order, warnings: &mut Vec<Warning>) -> (Vec<EndDone>, String) {
         let mut done = Vec::new();
         let mut log = String::new();
         if let Some(end) = &self.ping {
-            done.push(end.result(warnings, &mut log));
+            done.push(end.result(order, warnings, &mut log));
             let (code, not_sent) = end.sink.send_failures();
             if code != 0 {
                 let text = format!(
@@ -193,7 +191,7 @@ impl<C: Clock> Ends<C> {
             }
         }
         if let Some(end) = &self.pong {
-            done.push(end.result(warnings, &mut log));
+            done.push(end.result(order, warnings, &mut log));
         }
         (done, log)
     }
@@ -295,13 +293,38 @@ impl<S: Sink> End<S> {
         }
     }
 
-    fn result(&self, warnings: &mut Vec<Warning>, log: &mut String) -> EndDone {
+    fn result(&self, order: &Order, warnings: &mut Vec<Warning>, log: &mut String) -> EndDone {
         let header = self.memory.header();
         let handed = self.receiver.mailbox.as_ref().map_or(0, |m| m.dropped.load(Relaxed));
         let dropped = header.dropped.load(Relaxed) + handed;
-        if dropped > 0 {
-            let text = format!("{dropped} rows of {} did not fit into the sample memory", self.role.word());
-            warnings.push(Warning::new("buffer_full", Severity::Invalid, text, "").at_end(self.role.word()));
+        let mut warn = |code, severity, text, mend| {
+            warnings.push(Warning::new(code, severity, text, mend).at_end(self.role.word()));
+        };
+        match (dropped, order.ring.is_some()) {
+            (0, _) => {}
+            (_, false) => {
+                let text = format!("{dropped} rows did not fit into the sample memory");
+                warn("buffer_full", Severity::Invalid, text, "");
+            }
+            (_, true) => {
+                let what = if self.role == Role::Ping { "slots were not sent" } else { "rows were not kept" };
+                let text = format!("{dropped} {what}: the samples in memory were not stored in time");
+                let mend = "something kept the agent or the controller from its CPU, or the record lies on a slow disk";
+                warn("buffer_full", Severity::Invalid, text, mend);
+            }
+        }
+        let late = header.late.load(Relaxed);
+        if late > 0 {
+            let after = Nanos(crate::live::settle_ns(&order.spec));
+            let text = format!(
+                "{late} answers came more than {after} after their slot was sent, which had been stored by then"
+            );
+            warn("late_answers", Severity::Warning, text, "use a longer timeout, or `collect: after`");
+        }
+        let raced = header.raced.load(Relaxed);
+        if raced > 0 {
+            let text = format!("{raced} answers came at the very moment at which their slot was stored");
+            warn("late_answers", Severity::Invalid, text, "use a longer timeout, or `collect: after`");
         }
         let refused = header.refused.load(Relaxed);
         if refused > 0 {

@@ -153,7 +153,7 @@ fn trial<C: Clock>(
     ends.stop();
     table.after = threads::table(order, &roles)?.before;
     let mut warnings = threads::differences(order, driver.name(), &table.after);
-    let (mut done, log) = ends.results(&mut warnings);
+    let (mut done, log) = ends.results(order, &mut warnings);
     for end in &mut done {
         end.clock.clone_from(&track);
     }

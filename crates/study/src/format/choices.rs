@@ -180,7 +180,7 @@ pub(crate) enum PolicyChoice {
 pub(crate) enum CollectChoice {
     /// After the trial.
     After,
-    /// While it runs, from a CPU that is not measured; not in this release, which refuses it.
+    /// While it runs, from a CPU that is not measured: a trial may then be longer than the memory.
     Live,
 }
 

@@ -1,6 +1,8 @@
 //! Running the binary as a user does.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod processes;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

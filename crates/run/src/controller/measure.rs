@@ -1,0 +1,105 @@
+//! Go, silence, done: the measured part of a trial, all agents at once.
+
+use super::agent::{Agent, Lost};
+use super::collect;
+use super::trial::Part;
+use std::path::Path;
+use tailbound_record::RecordError;
+use tailbound_wire::*;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+/// Runs the trial; agents that fail are marked lost. Those that only answer are stopped once the pings are through.
+///
+/// # Errors
+/// Rows that are drained cannot be written.
+pub(super) async fn measure(
+    parts: &mut [Part],
+    agents: &mut [(Vec<Role>, Agent)],
+    dir: &Path,
+    unmatched: bool,
+    deadline: Instant,
+) -> Result<(), RecordError> {
+    let broken = unmatched || parts.iter().any(|p| p.lost.is_some());
+    let word = if broken { Message::Stop } else { Message::Go };
+    // Those that only answer come first in the list: they listen before the first ping.
+    for (part, (_, agent)) in parts.iter_mut().zip(agents.iter_mut()) {
+        if part.lost.is_none() {
+            agent.silent = !broken;
+            if let Err(Lost(why)) = agent.send(word.clone()).await {
+                part.lost = Some(why);
+            }
+        }
+    }
+    let pings = parts.iter().filter(|p| p.roles.contains(&Role::Ping) && p.lost.is_none()).count();
+    let (through, _) = watch::channel(pings);
+    let hearing =
+        parts.iter_mut().zip(agents.iter_mut()).filter(|(part, _)| part.lost.is_none()).map(|(part, (_, agent))| {
+            let (through, is_ping) = (&through, part.roles.contains(&Role::Ping));
+            async move {
+                let stop = (!is_ping && !broken).then(|| through.subscribe());
+                let heard = hear(part, agent, dir, stop, deadline).await;
+                agent.silent = false;
+                if is_ping {
+                    through.send_modify(|n| *n -= 1);
+                }
+                heard
+            }
+        });
+    futures_util::future::try_join_all(hearing).await.map(drop)
+}
+
+/// Listens to one agent until its ends are through; with `stop`, tells it when the pings are.
+async fn hear(
+    part: &mut Part,
+    agent: &mut Agent,
+    dir: &Path,
+    mut stop: Option<watch::Receiver<usize>>,
+    deadline: Instant,
+) -> Result<(), RecordError> {
+    loop {
+        let pings_through = async {
+            match &mut stop {
+                // The sender lives as long as all who listen.
+                Some(stop) => drop(stop.wait_for(|left| *left == 0).await),
+                None => std::future::pending().await,
+            }
+        };
+        let frame = tokio::select! {
+            frame = agent.frame(deadline) => frame,
+            () = pings_through => {
+                stop = None;
+                match agent.send(Message::Stop).await {
+                    Ok(()) => continue,
+                    Err(lost) => Err(lost),
+                }
+            }
+        };
+        let taken = match frame {
+            Ok(Frame::Message(message)) => match *message {
+                Message::Done(done) => {
+                    part.done = Some(*done);
+                    return Ok(());
+                }
+                Message::Failed(failed) => Err(Lost(failed.text)),
+                Message::Draining(draining) => {
+                    draining.clock.into_iter().for_each(|reading| part.track.push(reading));
+                    if let Some(incoming) = part.incoming.get_mut(draining.end as usize) {
+                        incoming.t0_ns = draining.t0_ns;
+                    }
+                    Ok(())
+                }
+                other => Err(Lost(format!("it said {other:?} in place of `done`"))),
+            },
+            Ok(Frame::Memory { end, offset, bytes }) => collect::take(&mut part.incoming, end, offset, &bytes),
+            Err(lost) => Err(lost),
+        };
+        match taken {
+            Ok(()) => collect::close_full(agent, &mut part.incoming, dir, &part.order, &part.track).await?,
+            Err(Lost(why)) => {
+                part.lost = Some(why);
+                return Ok(());
+            }
+        }
+    }
+}
