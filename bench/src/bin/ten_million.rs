@@ -1,9 +1,9 @@
 //! Times `analyse` on one trial of ten million slots, and tells its peak memory.
 //!
-//! `cargo run --release -p tailbound-report --example ten_million -- DIR [SLOTS]`: DIR is written first when it does
+//! `cargo run --release -p tailbound-bench --bin ten_million -- DIR [SLOTS]`: DIR is written first when it does
 //! not exist.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../../../crates/report/tests/support/mod.rs"]
 #[allow(dead_code)]
 mod support;
 
