@@ -3,11 +3,12 @@
  * Drivers with one fault each, to prove that the conformance suite finds it: the skeleton, with one function replaced.
  * Compile with -DBREAK_<CHECK>; the test of crate tailbound-driver does so for every check. Faults that must already
  * stop the loader: BREAK_ABI_MAJOR, BREAK_SIZE, BREAK_POINTER, BREAK_DESCRIBE.
- * And one that never comes back from a call: BREAK_HANG.
+ * One that never comes back from a call: BREAK_HANG. And one that crashes in a call: BREAK_CRASH.
  */
 #define SKELETON_WITHOUT_ENTRY
 #include "../skeleton/skeleton.c"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 static tb_driver broken;
@@ -224,6 +225,15 @@ static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink si
 }
 #endif
 
+#ifdef BREAK_CRASH
+static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx)
+{
+    if (strcmp(what, "stats") == 0)
+        abort();
+    return query(session, ep, what, sink, ctx);
+}
+#endif
+
 #ifdef BREAK_HANG
 static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx)
 {
@@ -285,7 +295,7 @@ const tb_driver *tailbound_driver_v1(void)
     broken.close = faulty_close;
     broken.send = faulty_send;
 #elif defined BREAK_QOS_READ_BACK || defined BREAK_QUERIES || defined BREAK_UNMATCHED || defined BREAK_UNKNOWN_QUESTION || \
-    defined BREAK_HANG
+    defined BREAK_HANG || defined BREAK_CRASH
     broken.query = faulty_query;
 #else
 #error "say what to break: -DBREAK_<CHECK>"

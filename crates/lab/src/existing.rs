@@ -6,7 +6,11 @@ use crate::netns::{self, NetNs};
 use crate::spec::{ENDS, LabSpec};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::time::{Duration, Instant};
 use tailbound_model::{ExistingEnd, PlaceSpec};
+
+/// The kernel may tell of a carrier up to a second after an interface was set up.
+const FRESH: Duration = Duration::from_secs(2);
 
 /// One side of a path that exists.
 #[derive(Debug, Clone)]
@@ -16,7 +20,7 @@ pub(crate) struct Found {
     pub address: Ipv4Addr,
 }
 
-/// Looks both ends up; blocks for some milliseconds.
+/// Looks both ends up; blocks for some milliseconds, for two seconds where a carrier is missing.
 pub(crate) fn find_both(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Result<[Found; 2], Vec<Lack>> {
     let found = [0, 1].map(|end| find(spec, end, &ends[end]));
     match found {
@@ -41,9 +45,20 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd) -> Result<Found, Lack>
         PlaceSpec::ExistingNetns(name) => format!("network namespace {name}"),
         _ => "this network namespace".to_owned(),
     };
-    let interfaces = interfaces_of(&netns).map_err(|error| unreadable(&here, &error))?;
-    let (interface, address) = choose(ENDS[end], wanted, &here, &interfaces)?;
-    Ok(Found { netns, interface, address })
+    let until = Instant::now() + FRESH;
+    loop {
+        let interfaces = interfaces_of(&netns).map_err(|error| unreadable(&here, &error))?;
+        let (interface, address) = choose(ENDS[end], wanted, &here, &interfaces)?;
+        if interface.has_link() {
+            return Ok(Found { netns, interface, address });
+        }
+        if Instant::now() >= until {
+            let what = format!("interface {} in {here} is up but has no carrier ({})", interface.name, ENDS[end]);
+            let mend = "plug the cable in, or start what holds the other side (a tap needs its program)";
+            return Err(Lack::new(what, mend));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
 }
 
 fn open(place: &PlaceSpec) -> Result<NetNs, Lack> {
@@ -111,10 +126,6 @@ fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Res
             format!("interface {name} in {here} is down ({end})"),
             format!("`ip link set {name} up`"),
         ));
-    }
-    if !interface.has_link() {
-        let mend = "plug the cable in, or start what holds the other side (a tap needs its program)";
-        return Err(Lack::new(format!("interface {name} in {here} is up but has no carrier ({end})"), mend));
     }
     Ok((interface.clone(), address))
 }

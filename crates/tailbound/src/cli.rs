@@ -140,6 +140,9 @@ pub enum DriverSub {
     Check {
         /// Path of a shared object, or the name of a driver
         driver: String,
+        /// In this process, which a driver that crashes takes along
+        #[arg(long, hide = true)]
+        here: bool,
     },
 }
 

@@ -6,14 +6,19 @@ use std::path::Path;
 use std::process::Command;
 use support::{Bench, succeeded, told};
 
-/// Compiles the skeleton against the committed header.
 fn skeleton(bench: &Bench) -> std::path::PathBuf {
+    compiled(bench, "drivers/skeleton/skeleton.c", &[])
+}
+
+/// Compiles a driver in C against the committed header.
+fn compiled(bench: &Bench, source: &str, flags: &[&str]) -> std::path::PathBuf {
     let top = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let library = bench.path("libtailbound_driver_skeleton.so");
     let output = Command::new("cc")
         .args(["-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-pthread", "-I"])
         .arg(top.join("include"))
-        .arg(top.join("drivers/skeleton/skeleton.c"))
+        .args(flags)
+        .arg(top.join(source))
         .arg("-o")
         .arg(&library)
         .output()
@@ -30,6 +35,17 @@ fn the_skeleton_passes_the_check() {
     assert_eq!(told(&output).0, 0, "{out}{}", told(&output).1);
     assert!(out.contains("keeps the rules") && !out.contains("FAIL"), "{out}");
     assert!(out.matches("pass").count() > 10, "{out}");
+}
+
+/// A driver that crashes does not take the tool along.
+#[test]
+fn a_driver_that_crashes_fails_the_check() {
+    let bench = Bench::new();
+    let driver = compiled(&bench, "drivers/broken/broken.c", &["-DBREAK_CRASH", "-Wno-unused-function"]);
+    let output = bench.tailbound().args(["driver", "check"]).arg(driver).output().unwrap();
+    let (code, text) = told(&output);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("pass"), "{output:?}");
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
 }
 
 #[test]

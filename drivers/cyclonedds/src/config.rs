@@ -71,6 +71,7 @@ impl Options {
             if user.trim().is_empty() {
                 return Err(Fail::invalid("config: empty; give XML or a file:// address"));
             }
+            applies_to(user, o.domain)?;
             // The instance's internal number must be the real one: the configuration may name it.
             o.shared = true;
             let general = ["domain", "naming", "config", "instance", "transport"];
@@ -159,6 +160,26 @@ impl Options {
     }
 }
 
+/// Cyclone passes over a `Domain` element with another number without a word. What is no XML it refuses by itself.
+fn applies_to(user: &str, domain: u32) -> Outcome<()> {
+    let Ok(document) = roxmltree::Document::parse(user) else { return Ok(()) };
+    let named = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
+    let ids: Vec<&str> = document
+        .root_element()
+        .children()
+        .filter(|n| named(n.tag_name().name(), "domain"))
+        .map(|n| n.attributes().find(|a| named(a.name(), "id")).map_or("any", |a| a.value().trim()))
+        .collect();
+    let fits = |id: &&str| id.eq_ignore_ascii_case("any") || id.parse() == Ok(domain);
+    if ids.is_empty() || ids.iter().any(fits) {
+        return Ok(());
+    }
+    Err(Fail::invalid(format!(
+        "config: it is for domain {}, but the session is in domain {domain}: give that domain, or write Id=\"any\"",
+        ids.join(", ")
+    )))
+}
+
 fn text(pair: &Pair) -> Option<String> {
     Some(pair.value.trim()).filter(|v| !v.is_empty()).map(str::to_owned)
 }
@@ -210,6 +231,19 @@ mod tests {
         assert_eq!(o.xml(Some(3)), "file:///etc/cdds.xml");
         assert!(o.shared);
         assert_eq!(o.ignored, ["interface"]);
+    }
+
+    #[test]
+    fn a_configuration_for_another_domain_is_refused() {
+        let open = |id: &str| {
+            let xml = format!("<CycloneDDS><Domain {id}><General/></Domain></CycloneDDS>");
+            parse(&[("config", &xml), ("domain", "7")])
+        };
+        for id in ["", "Id=\"any\"", "id=\"7\"", "Id=\" 7 \""] {
+            assert!(open(id).is_ok(), "{id}");
+        }
+        let fail = open("Id=\"3\"").unwrap_err();
+        assert!(fail.text.contains("domain 3") && fail.text.contains("domain 7"), "{}", fail.text);
     }
 
     #[test]

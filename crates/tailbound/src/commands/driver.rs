@@ -3,6 +3,7 @@
 use crate::cli::DriverSub;
 use crate::drivers;
 use crate::exit::{Failure, Outcome};
+use std::os::unix::process::ExitStatusExt;
 use tailbound_driver::{Driver, conformance};
 use tailbound_model::ExitCode;
 
@@ -17,7 +18,8 @@ pub fn driver(command: Option<&DriverSub>) -> Outcome {
             }
             Ok(ExitCode::Done)
         }
-        Some(DriverSub::Check { driver }) => check(driver),
+        Some(DriverSub::Check { driver, here: true }) => check(driver),
+        Some(DriverSub::Check { driver, here: false }) => watch(driver),
     }
 }
 
@@ -41,7 +43,27 @@ fn describe(driver: &Driver) {
     println!();
 }
 
-/// Runs the suite; a driver that crashes takes this process along, and the shell says so.
+/// Runs the suite in a process of its own, so that a driver that crashes fails its check and not the tool.
+fn watch(name: &str) -> Outcome {
+    let unexpected =
+        |e: std::io::Error| Failure::new(ExitCode::Unexpected, format!("the check cannot be started: {e}"));
+    let me = std::env::current_exe().map_err(unexpected)?;
+    let status =
+        std::process::Command::new(me).args(["driver", "check", "--here", name]).status().map_err(unexpected)?;
+    match status.signal() {
+        Some(signal) => {
+            let name = nix::sys::signal::Signal::try_from(signal).map_or("a signal", |s| s.as_str());
+            let text = format!(
+                "the driver crashed ({name}) in the check after the last one listed\n  what to do: run \
+                 `tailbound driver check --here` under a debugger"
+            );
+            Err(Failure::new(ExitCode::RunFailed, text))
+        }
+        None if status.success() => Ok(ExitCode::Done),
+        None => Ok(ExitCode::RunFailed),
+    }
+}
+
 fn check(name: &str) -> Outcome {
     let driver = drivers::find(name).map_err(|e| Failure::new(ExitCode::RunFailed, e))?;
     let report = conformance::run(&driver, &mut |check| {
