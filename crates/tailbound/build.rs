@@ -1,6 +1,9 @@
-//! Exports `pthread_create`, so that threads of drivers that are loaded later are seen at birth too.
+//! Exports `pthread_create` and `pthread_setname_np`, so that threads of drivers that are loaded later are seen at birth
+//! and by their names too.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol=pthread_create");
+    for symbol in ["pthread_create", "pthread_setname_np"] {
+        println!("cargo:rustc-link-arg-bins=-Wl,--export-dynamic-symbol={symbol}");
+    }
 }

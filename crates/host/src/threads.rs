@@ -8,7 +8,7 @@ use crate::process::Stat;
 use crate::sched_call;
 use std::fs;
 use std::io;
-use tailbound_model::{CpuList, Policy, ThreadRow};
+use tailbound_model::{CpuList, Policy, RoleScheduling, ThreadRow};
 
 /// The threads of one process, and what could not be read of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,15 +70,23 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
     // Threads other than the first are not listed in /proc, but their directory can be opened by name.
     let slack = fs::read_to_string(format!("/proc/{tid}/timerslack_ns")).ok();
 
-    let (policy, reset_on_fork) = sched_call::get_policy(tid).unwrap_or_else(|error| {
-        remarks.push(format!("policy of thread {tid} ({name}) could not be read: {error}"));
-        (Policy::default(), false)
-    });
-    let cpus = sched_call::get_affinity(tid).unwrap_or_else(|error| {
-        remarks.push(format!("CPUs of thread {tid} ({name}) could not be read: {error}"));
-        CpuList::default()
-    });
+    let gone = |error: &io::Error| error.raw_os_error() == Some(libc::ESRCH);
+    let (policy, reset_on_fork) = match sched_call::get_policy(tid) {
+        Err(error) if gone(&error) => return Err(error),
+        found => found.unwrap_or_else(|error| {
+            remarks.push(format!("policy of thread {tid} ({name}) could not be read: {error}"));
+            (Policy::default(), false)
+        }),
+    };
+    let cpus = match sched_call::get_affinity(tid) {
+        Err(error) if gone(&error) => return Err(error),
+        found => found.unwrap_or_else(|error| {
+            remarks.push(format!("CPUs of thread {tid} ({name}) could not be read: {error}"));
+            CpuList::default()
+        }),
+    };
     Ok(ThreadRow {
+        asked: RoleScheduling::default(),
         tid,
         role: role(&name),
         name,

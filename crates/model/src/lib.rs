@@ -24,7 +24,7 @@ pub use path::{ExistingEnd, PathSpec};
 pub use place::PlaceSpec;
 pub use plan::*;
 pub use row::*;
-pub use scheduling::{Policy, Scheduling};
+pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 pub use thread::{ThreadRow, ThreadTable};
 pub use undo::{JournalEntry, ProcessId, Undo};
 pub use units::*;

@@ -1,6 +1,6 @@
 //! Threads as the kernel shows them.
 
-use crate::{CpuList, Policy};
+use crate::{CpuList, Policy, RoleScheduling};
 use serde::{Deserialize, Serialize};
 
 /// One thread at one time.
@@ -12,6 +12,9 @@ pub struct ThreadRow {
     pub name: String,
     /// What it is for: main receive send event discovery processing other.
     pub role: String,
+    /// What was asked for it; absent in old records.
+    #[serde(default)]
+    pub asked: RoleScheduling,
     /// Policy and priority as the kernel reports them.
     pub policy: Policy,
     /// SCHED_RESET_ON_FORK is set.

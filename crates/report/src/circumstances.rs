@@ -136,10 +136,10 @@ pub struct ThreadReport {
     pub ends: Vec<String>,
     /// Process id.
     pub pid: i32,
-    /// Policy asked for; absent = whatever was inherited.
+    /// Policies asked for, of all threads and of single roles; absent = whatever was inherited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_policy: Option<String>,
-    /// CPUs asked for; absent = unpinned.
+    /// CPUs asked for, of all threads and of single roles; absent = unpinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_cpus: Option<String>,
     /// Before the first slot.
@@ -157,6 +157,12 @@ pub struct Thread {
     pub name: String,
     /// What it is for.
     pub role: String,
+    /// Policy asked for; absent = whatever was inherited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_policy: Option<String>,
+    /// CPUs asked for; absent = unpinned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_cpus: Option<String>,
     /// Policy with its parameters, e.g. `fifo 80`.
     pub policy: String,
     /// Real-time priority, for fifo and rr.

@@ -3,7 +3,7 @@
 use crate::circumstances::*;
 use crate::document::{ReportWarning, WarningSeverity};
 use std::collections::BTreeMap;
-use tailbound_model::{FactValue, HostFacts, Policy, Scheduling, Severity, ThreadRow, Warning};
+use tailbound_model::{FactValue, HostFacts, Policy, RoleScheduling, Scheduling, Severity, ThreadRow, Warning};
 use tailbound_record::{EndRecord, Manifest, Record, RecordError, TrialStatus};
 
 /// How the record came about.
@@ -115,10 +115,10 @@ pub(crate) fn threads(record: &Record) -> Result<Vec<ThreadReport>, RecordError>
             let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
             reports.push(ThreadReport {
                 trial: trial.id,
-                asked_policy: asked.policy.map(|p| p.to_string()),
-                asked_cpus: asked.cpus.as_ref().map(|c| c.to_string()),
-                before: table.before.iter().map(thread).collect(),
-                after: table.after.iter().map(thread).collect(),
+                asked_policy: asked.policy_text(),
+                asked_cpus: asked.cpu_text(),
+                before: table.before.iter().map(|row| thread(row, asked)).collect(),
+                after: table.after.iter().map(|row| thread(row, asked)).collect(),
                 ends: table.ends,
                 pid: table.pid,
             });
@@ -127,8 +127,13 @@ pub(crate) fn threads(record: &Record) -> Result<Vec<ThreadReport>, RecordError>
     Ok(reports)
 }
 
-fn thread(row: &ThreadRow) -> Thread {
+fn thread(row: &ThreadRow, asked: &Scheduling) -> Thread {
+    // A record that does not tell it for each thread tells it for the process.
+    let of_process = RoleScheduling { policy: asked.policy, cpus: asked.cpus.clone() };
+    let asked = if row.asked == RoleScheduling::default() { &of_process } else { &row.asked };
     Thread {
+        asked_policy: asked.policy.map(|p| p.to_string()),
+        asked_cpus: asked.cpus.as_ref().map(|c| c.to_string()),
         tid: row.tid,
         name: row.name.clone(),
         role: row.role.clone(),

@@ -1,11 +1,13 @@
 //! Threads seen at birth: this program's own `pthread_create`, in front of the C library's.
 //!
 //! A scan of /proc finds a thread after the fact and misses short ones; this sees every thread of every library, statically
-//! linked or loaded, with its creator and its start routine. Nothing is changed: the next `pthread_create` does the work.
+//! linked or loaded, with its creator and its start routine. The next `pthread_create` does the work.
 
 use std::ffi::{CStr, c_void};
+use std::ptr::NonNull;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize};
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Start, *mut c_void) -> i32;
@@ -22,7 +24,6 @@ struct Slot {
 static SLOTS: [Slot; KEPT] =
     [const { Slot { tid: AtomicI32::new(0), creator: AtomicI32::new(0), start: AtomicUsize::new(0) } }; KEPT];
 static COUNT: AtomicU32 = AtomicU32::new(0);
-static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// A thread's birth.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +82,23 @@ extern "C" fn begin(life: *mut c_void) -> *mut c_void {
     }
     let (start, argument) = (life.start, life.argument);
     drop(life);
+    if let Some(told) = AT_BIRTH.get() {
+        told();
+    }
     start(argument)
+}
+
+static AT_BIRTH: OnceLock<fn()> = OnceLock::new();
+
+/// What each thread does from now on before its start routine. Set once.
+pub(crate) fn at_birth(told: fn()) {
+    let _ = AT_BIRTH.set(told);
+}
+
+/// The function of this name behind our own.
+pub(crate) fn next(name: &CStr) -> Option<NonNull<c_void>> {
+    // SAFETY: looks a name up and nothing else.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) })
 }
 
 /// In front of the C library's function of this name.
@@ -95,17 +112,9 @@ pub unsafe extern "C" fn pthread_create(
     start: Start,
     argument: *mut c_void,
 ) -> i32 {
-    let mut next = NEXT.load(Relaxed);
-    if next.is_null() {
-        // SAFETY: looks up the function behind this one; every C library has it.
-        next = unsafe { libc::dlsym(libc::RTLD_NEXT, c"pthread_create".as_ptr()) };
-        if next.is_null() {
-            return libc::ENOSYS;
-        }
-        NEXT.store(next, Relaxed);
-    }
+    let Some(next) = next(c"pthread_create") else { return libc::ENOSYS };
     // SAFETY: the symbol has this type on every Linux C library.
-    let create: Create = unsafe { std::mem::transmute(next) };
+    let create: Create = unsafe { std::mem::transmute(next.as_ptr()) };
     let slot = COUNT.fetch_add(1, Relaxed);
     if let Some(kept) = SLOTS.get(slot as usize) {
         // SAFETY: gettid has no preconditions.

@@ -12,6 +12,7 @@
 pub mod agent;
 pub mod births;
 pub mod controller;
+pub mod govern;
 pub mod hot;
 mod live;
 pub mod measure;

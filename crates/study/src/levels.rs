@@ -2,7 +2,7 @@
 
 use crate::format::{Cpus, PathChoice, SchedulingKeys};
 use crate::read::read;
-use crate::resolve::{path_spec, policy};
+use crate::resolve::{path_spec, scheduling};
 use crate::shape::Shape;
 use crate::tree::{Kind, Node};
 use std::fmt::Display;
@@ -21,7 +21,8 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
             path_spec(&read::<PathChoice>(node).ok()?).ok().map(|path| path.to_string())
         }
         Shape::Keys { name, .. } if name == "SchedulingKeys" => {
-            policy(&read::<SchedulingKeys>(node).ok()?, node.at).ok().map(|policy| policy.to_string())
+            let scheduling = scheduling(&read::<SchedulingKeys>(node).ok()?, node.at).ok()?;
+            scheduling.roles.is_empty().then(|| scheduling.policy.map(|policy| policy.to_string())).flatten()
         }
         Shape::Leaf { format } => {
             let written = node.text()?;

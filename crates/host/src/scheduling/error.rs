@@ -34,12 +34,22 @@ pub enum ApplyError {
         /// The control group.
         group: String,
     },
-    /// SCHED_DEADLINE on a thread that is confined to some CPUs, or no bandwidth left.
+    /// SCHED_DEADLINE on a thread that is confined to some CPUs.
     #[error(
-        "policy {policy} was refused: SCHED_DEADLINE wants a thread that may run on all CPUs of its root domain and \
-         runtime/period that still fits (sched(7)); leave out the CPUs, or use an exclusive cpuset"
+        "policy {policy} was refused: SCHED_DEADLINE wants a thread that may run on all CPUs of its root domain \
+         (sched(7)); leave out the CPUs, or use an exclusive cpuset"
     )]
-    Deadline {
+    DeadlineConfined {
+        /// What was asked.
+        policy: Policy,
+    },
+    /// SCHED_DEADLINE beyond the bandwidth that the kernel admits.
+    #[error(
+        "policy {policy} was refused: runtime/period of all deadline threads together would go beyond what the kernel \
+         admits, sched_rt_runtime_us/sched_rt_period_us of each CPU (sched(7)); ask for a shorter runtime, or for \
+         deadlines of fewer threads (each thread of a role takes its own)"
+    )]
+    DeadlineBandwidth {
         /// What was asked.
         policy: Policy,
     },
@@ -90,11 +100,11 @@ impl ApplyError {
         match error.raw_os_error() {
             Some(libc::ESRCH) => ApplyError::Gone { tid },
             Some(libc::EINVAL) => ApplyError::OutOfRange { policy },
-            Some(libc::EBUSY) => ApplyError::Deadline { policy },
+            Some(libc::EBUSY) => ApplyError::DeadlineBandwidth { policy },
             Some(libc::EPERM) => {
                 let capable = has_sys_nice();
                 match policy {
-                    Policy::Deadline { .. } if capable => ApplyError::Deadline { policy },
+                    Policy::Deadline { .. } if capable => ApplyError::DeadlineConfined { policy },
                     Policy::Fifo { .. } | Policy::Rr { .. } if capable => match group_without_runtime() {
                         Some(group) => ApplyError::NoRealTimeRuntime { policy, group },
                         None => ApplyError::NoPrivilege { policy, capable, limit: limit_for(&policy) },

@@ -1,6 +1,6 @@
 //! Scheduling of threads and memory of the process: applied, read back, compared with what was asked.
 //!
-//! In: [`Scheduling`] of a study. Out: the thread set up, or an error that names the cause a user can mend. Nothing is
+//! In: [`RoleScheduling`] of a study. Out: the thread set up, or an error that names the cause a user can mend. Nothing is
 //! ever taken to have worked because the call returned 0: the kernel drops CPUs silently and lends policies.
 
 mod error;
@@ -11,7 +11,7 @@ pub use memory::{LockError, lock_memory, set_timer_slack_1ns};
 
 use crate::sched_call;
 use std::io;
-use tailbound_model::{CpuList, Policy, Scheduling};
+use tailbound_model::{CpuList, Policy, RoleScheduling};
 
 /// CPUs that the calling thread may run on, ascending.
 pub fn allowed_cpus() -> Vec<u32> {
@@ -24,7 +24,7 @@ pub fn allowed_cpus() -> Vec<u32> {
 ///
 /// # Errors
 /// See [`ApplyError`]; what was set before the error stays set.
-pub fn apply(tid: i32, wanted: &Scheduling) -> Result<(), ApplyError> {
+pub fn apply(tid: i32, wanted: &RoleScheduling) -> Result<(), ApplyError> {
     if let Some(cpus) = &wanted.cpus {
         set_affinity(tid, cpus)?;
     }
@@ -61,7 +61,7 @@ pub fn read_back(tid: i32) -> io::Result<(Policy, CpuList)> {
 }
 
 /// Compares what a thread has with what was asked; `Some` is the sentence that makes a trial invalid.
-pub fn verify(tid: i32, wanted: &Scheduling) -> Option<String> {
+pub fn verify(tid: i32, wanted: &RoleScheduling) -> Option<String> {
     let (policy, cpus) = match read_back(tid) {
         Ok(found) => found,
         Err(error) => return Some(format!("scheduling of thread {tid} could not be read back: {error}")),
@@ -90,11 +90,11 @@ mod tests {
     fn what_was_applied_is_read_back() {
         on_a_thread(|| {
             let cpus = CpuList::one(allowed_cpus()[0]);
-            let wanted = Scheduling { policy: Some(Policy::Batch { nice: 3 }), cpus: Some(cpus.clone()) };
+            let wanted = RoleScheduling { policy: Some(Policy::Batch { nice: 3 }), cpus: Some(cpus.clone()) };
             apply(0, &wanted).unwrap();
             assert_eq!(read_back(0).unwrap(), (Policy::Batch { nice: 3 }, cpus));
             assert_eq!(verify(0, &wanted), None);
-            let other = Scheduling { policy: Some(Policy::Idle), cpus: None };
+            let other = RoleScheduling { policy: Some(Policy::Idle), cpus: None };
             assert_eq!(
                 verify(0, &other).unwrap(),
                 "thread 0 was to run with policy idle, the kernel says batch nice 3"
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_real_time_policy_works_or_says_what_is_missing() {
-        on_a_thread(|| match apply(0, &Scheduling { policy: Some(Policy::Fifo { priority: 5 }), cpus: None }) {
+        on_a_thread(|| match apply(0, &RoleScheduling { policy: Some(Policy::Fifo { priority: 5 }), cpus: None }) {
             Ok(()) => assert_eq!(read_back(0).unwrap().0, Policy::Fifo { priority: 5 }),
             Err(error) => assert!(error.to_string().contains("RLIMIT_RTPRIO"), "{error}"),
         });

@@ -11,8 +11,7 @@ pub(super) fn section(report: &Report) -> String {
         html.push_str("<p class=\"lead\">The record holds no thread tables.</p></section>\n");
         return html;
     }
-    let differing =
-        report.threads.iter().flat_map(|t| t.after.iter().map(move |row| differs(t, row))).filter(|d| *d).count();
+    let differing = report.threads.iter().flat_map(|t| &t.after).filter(|row| differs(row)).count();
     let lead = match differing {
         0 => "Every thread of the measuring processes ran as asked.".to_owned(),
         1 => "One thread ran otherwise than asked.".to_owned(),
@@ -53,12 +52,12 @@ fn processes(report: &Report, trial: usize) -> impl Iterator<Item = &ThreadRepor
 }
 
 fn otherwise(report: &Report, trial: usize) -> bool {
-    processes(report, trial).any(|p| p.after.iter().any(|row| differs(p, row)))
+    processes(report, trial).any(|p| p.after.iter().any(differs))
 }
 
-fn differs(process: &ThreadReport, row: &Thread) -> bool {
+fn differs(row: &Thread) -> bool {
     let other = |asked: &Option<String>, found: &str| asked.as_ref().is_some_and(|a| a != found);
-    other(&process.asked_policy, &row.policy) || other(&process.asked_cpus, &row.cpus)
+    other(&row.asked_policy, &row.policy) || other(&row.asked_cpus, &row.cpus)
 }
 
 fn threads(processes: &[&ThreadReport]) -> String {
@@ -85,8 +84,8 @@ fn threads(processes: &[&ThreadReport]) -> String {
             let before = process.before.iter().find(|b| b.tid == row.tid);
             let since = |f: fn(&Thread) -> u64| f(row).saturating_sub(before.map_or(0, f));
             let mut cells = words(&process.ends.join(" and ")) + &words(&row.name) + &words(&row.role);
-            cells.push_str(&asked_found(process.asked_policy.as_deref(), &row.policy));
-            cells.push_str(&asked_found(process.asked_cpus.as_deref(), &row.cpus));
+            cells.push_str(&asked_found(row.asked_policy.as_deref(), &row.policy));
+            cells.push_str(&asked_found(row.asked_cpus.as_deref(), &row.cpus));
             cells.push_str(&number(&cpu.number(since(|t| t.cpu_ns) as f64)));
             cells.push_str(&number(&delay.number(since(|t| t.run_delay_ns) as f64)));
             cells.push_str(&number(&count(since(|t| t.voluntary_switches))));

@@ -78,7 +78,7 @@ pub fn skip(row: &mut SenderRow) {
 }
 
 pub fn end(cpu: u32) -> EndSpec {
-    let scheduling = Scheduling { policy: Some(Policy::Fifo { priority: 80 }), cpus: Some(CpuList::one(cpu)) };
+    let scheduling = Scheduling::of_all(Some(Policy::Fifo { priority: 80 }), Some(CpuList::one(cpu)));
     EndSpec { place: PlaceSpec::Netns, scheduling }
 }
 
@@ -141,6 +141,7 @@ pub fn path_facts() -> PathFacts {
 
 fn thread(tid: i32, name: &str, role: &str, policy: Policy, cpu: u32) -> ThreadRow {
     ThreadRow {
+        asked: RoleScheduling::default(),
         tid,
         name: name.into(),
         role: role.into(),

@@ -54,17 +54,9 @@ pub fn dry_run(plan: &Plan) -> String {
     let mut asked: Vec<String> = Vec::new();
     for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         for (end, spec) in [("ping", &c.spec.ping), ("pong", &c.spec.pong)] {
-            let cpus = spec.scheduling.cpus.as_ref().map_or_else(|| "any CPU".into(), |c| format!("CPUs {c}"));
-            let policy = spec.scheduling.policy.map_or_else(|| "policy as inherited".into(), |p| p.to_string());
-            let need = match spec.scheduling.policy {
-                Some(Policy::Fifo { .. } | Policy::Rr { .. } | Policy::Deadline { .. }) => {
-                    " (needs CAP_SYS_NICE or RLIMIT_RTPRIO)"
-                }
-                Some(Policy::Other { nice } | Policy::Batch { nice }) if nice < 0 => {
-                    " (needs CAP_SYS_NICE or RLIMIT_NICE)"
-                }
-                _ => "",
-            };
+            let cpus = spec.scheduling.cpu_text().map_or_else(|| "any CPU".into(), |c| format!("CPUs {c}"));
+            let policy = spec.scheduling.policy_text().unwrap_or_else(|| "policy as inherited".into());
+            let need = spec.scheduling.policies().map(need).max().unwrap_or_default();
             asked.push(format!("  {end}: {policy}, {cpus}{need}"));
         }
     }
@@ -83,6 +75,15 @@ pub fn dry_run(plan: &Plan) -> String {
     let _ = writeln!(out, "  no host setting is changed");
     let _ = writeln!(out, "\nabout {} in all", total(plan));
     out
+}
+
+/// The privilege that a policy takes.
+fn need(policy: Policy) -> &'static str {
+    match policy {
+        Policy::Fifo { .. } | Policy::Rr { .. } | Policy::Deadline { .. } => " (needs CAP_SYS_NICE or RLIMIT_RTPRIO)",
+        Policy::Other { nice } | Policy::Batch { nice } if nice < 0 => " (needs CAP_SYS_NICE or RLIMIT_NICE)",
+        _ => "",
+    }
 }
 
 /// Levels of a condition, for people.

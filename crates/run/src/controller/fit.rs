@@ -71,6 +71,9 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if scripted && spec.collect == Collect::Live {
         return Some("a scripted clock outruns `collect: live`, which drains by the machine's clock".into());
     }
+    if let Some(reason) = [&spec.ping, &spec.pong].into_iter().find_map(|end| roles_lack(&end.scheduling, p, driver)) {
+        return Some(reason);
+    }
     let known: Vec<&str> = driver.options.iter().map(|o| o.key.as_str()).collect();
     if let Some(key) = spec.driver.options.keys().find(|k| !known.contains(&k.as_str())) {
         return Some(format!("driver {} has no option `{key}`; it has {}", driver.name, known.join(" ")));
@@ -81,6 +84,22 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
         return Some(format!("driver {} has no QoS policy `{key}`; it has {has}", driver.name));
     }
     None
+}
+
+/// A role that no thread of this driver and this measure has.
+fn roles_lack(asked: &Scheduling, p: &PingPong, driver: &tailbound_driver::Description) -> Option<String> {
+    let mut has = vec!["main", MIDDLEWARE, "other"];
+    has.extend(driver.roles.iter().map(|r| r.role.as_str()));
+    if p.receive != ReceiveMode::Listener {
+        has.push("receive");
+    }
+    if p.hand_off != HandOff::None {
+        has.push("processing");
+    }
+    let role = asked.roles.keys().find(|role| !has.contains(&role.as_str()))?;
+    has.sort_unstable();
+    has.dedup();
+    Some(format!("no thread of driver {} has the role `{role}` here; there are {}", driver.name, has.join(", ")))
 }
 
 /// What this machine lacks for the labs and the memory of the plan.
@@ -161,10 +180,10 @@ fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
             HandOff::Thread { cpus: Some(cpus) } => Some(cpus),
             _ => None,
         };
-        for cpus in
-            [c.spec.ping.scheduling.cpus.as_ref(), c.spec.pong.scheduling.cpus.as_ref(), second].into_iter().flatten()
-        {
-            rest.retain(|cpu| !cpus.0.contains(cpu));
+        let ends = [&c.spec.ping, &c.spec.pong].map(|end| end.scheduling.named_cpus());
+        let second = second.into_iter().flat_map(|c| &c.0).copied();
+        for cpu in ends.into_iter().flatten().chain(second) {
+            rest.remove(&cpu);
         }
     }
     rest

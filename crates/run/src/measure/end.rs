@@ -1,6 +1,7 @@
 //! The ends of this process: opened, matched, run, stopped.
 
 use super::{SESSION, Stop, failed, prepare};
+use crate::govern;
 use crate::hot::*;
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -220,6 +221,7 @@ fn open_end<S: Sink>(
     let Measure::PingPong(p) = &order.spec.measure;
     let opened_ns = host::monotonic_ns();
     let door: Arc<Door<S>> = Arc::default();
+    let opening = govern::during(c"open");
     let session = Session::open(driver, &prepare::open_options(order, end, driver), door.clone()).map_err(|e| {
         let mut failed = prepare::open_failed(e);
         let log = door.log_text();
@@ -229,6 +231,8 @@ fn open_end<S: Sink>(
         failed
     })?;
     let session: &'static Session = Box::leak(Box::new(session));
+    drop(opening);
+    let _creating = govern::during(c"create");
     let policies = |writer: bool| -> Kv {
         let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
         order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect()

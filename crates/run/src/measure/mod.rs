@@ -7,6 +7,7 @@ mod end;
 mod prepare;
 mod threads;
 
+use crate::govern;
 use crate::hot::{Clock, Machine, Scripted};
 use crate::pipe::Connection;
 use end::Ends;
@@ -76,6 +77,7 @@ fn serve(
     let ready = prepare::process(order)?;
     let driver = drivers(&order.spec.driver.name)
         .map_err(|e| failed("driver_load", ExitCode::RunFailed, e, "`tailbound driver list` shows what can be used"))?;
+    prepare::roles(order, &driver)?;
     prepare::check_limits(order, &driver)?;
     let scripted = driver.description().has("scripted_clock")
         && order.spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
@@ -116,8 +118,14 @@ fn trial<C: Clock>(
         ready.warnings.extend(prepare::qos_differences(order, report));
     }
     let unmatched = reports.iter().any(|r| r.unmatched.is_some());
-    let roles = threads::roles(driver.description());
-    let mut table = threads::table(order, &roles)?;
+    let mut table = threads::table(order, driver.description())?;
+    let tids: Vec<_> = table.before.iter().map(|r| (r.tid, r.role.clone(), threads::is_middleware(r))).collect();
+    if let Some(refused) = govern::settle(&tids).first() {
+        let end = order.ends[0].role.word();
+        return Err(failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {refused}"), "").into());
+    }
+    // Read back: deadlines were set last.
+    table = threads::table(order, driver.description())?;
     ready.warnings.extend(threads::differences(order, driver.name(), &table.before));
     connection.send(Message::Prepared(Box::new(Prepared {
         ends: reports,
@@ -151,7 +159,7 @@ fn trial<C: Clock>(
         reading();
     }
     ends.stop();
-    table.after = threads::table(order, &roles)?.before;
+    table.after = threads::table(order, driver.description())?.before;
     let mut warnings = threads::differences(order, driver.name(), &table.after);
     let (mut done, log) = ends.results(order, &mut warnings);
     for end in &mut done {

@@ -1,6 +1,7 @@
 //! Before the driver opens: scheduling, memory, limits; and the check that QoS came out as asked.
 
 use super::{ProcessReady, failed};
+use crate::govern;
 use tailbound_driver::{Code, Driver, DriverError, Kv};
 use tailbound_host as host;
 use tailbound_model::*;
@@ -11,9 +12,12 @@ pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
     let mut warnings = Vec::new();
     let wanted = &order.ends[0].scheduling;
     let end = order.ends[0].role.word();
-    host::apply(0, wanted).map_err(|e| failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {e}"), ""))?;
-    if let Some(difference) = host::verify(0, wanted) {
-        return Err(failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {difference}"), ""));
+    let refused = |e: String| failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {e}"), "");
+    // A deadline is given when the driver is open: a thread that has one cannot make others.
+    let all = RoleScheduling { policy: wanted.policy.filter(|p| !is_deadline(p)), cpus: wanted.cpus.clone() };
+    host::apply(0, &all).map_err(|e| refused(e.to_string()))?;
+    if let Some(difference) = host::verify(0, &all) {
+        return Err(refused(difference));
     }
     let timer_slack_ns = match host::scheduling::set_timer_slack_1ns() {
         Ok(slack) => Some(slack),
@@ -42,6 +46,23 @@ pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
         }
     };
     Ok(ProcessReady { memory_locked, timer_slack_ns, warnings })
+}
+
+fn is_deadline(policy: &Policy) -> bool {
+    matches!(policy, Policy::Deadline { .. })
+}
+
+/// From here on threads get what their roles are to have, this one first.
+pub(super) fn roles(order: &Order, driver: &Driver) -> Result<(), Failed> {
+    let asked = &order.ends[0].scheduling;
+    let refused =
+        |e: String| failed("scheduling", ExitCode::MachineNotFit, format!("{}: {e}", order.ends[0].role.word()), "");
+    govern::begin(asked, &driver.description().roles).map_err(refused)?;
+    let main = asked.of_role("main", false);
+    if asked.roles.contains_key("main") && !main.policy.as_ref().is_some_and(is_deadline) {
+        host::apply(0, &main).map_err(|e| refused(format!("role main: {e}")))?;
+    }
+    Ok(())
 }
 
 /// Refuses what the driver says that it cannot do.

@@ -2,42 +2,20 @@
 
 use super::failed;
 use crate::births::births;
-use tailbound_driver::Description;
+use crate::govern::{fits, own_role};
+use tailbound_driver::{Description, ThreadRole};
 use tailbound_host::read_threads;
 use tailbound_model::*;
 use tailbound_wire::{Failed, Order};
 
-/// Thread-name patterns and their roles; the first that fits wins.
-pub(super) type Roles = Vec<(String, String)>;
-
-/// Our own threads, then the driver's.
-pub(super) fn roles(description: &Description) -> Roles {
-    let own = [
-        ("tailbound", "main"),
-        ("tb-ping", "main"),
-        ("tb-pong", "main"),
-        ("tb-receive", "receive"),
-        ("tb-process", "processing"),
-    ];
-    let driver = description.roles.iter().filter_map(|r| Some((r.name_glob.clone()?, r.role.clone())));
-    own.iter().map(|(n, r)| ((*n).to_owned(), (*r).to_owned())).chain(driver).collect()
-}
-
-/// `*` stands for any text.
-fn fits(pattern: &str, name: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == name,
-        Some((before, after)) => name.strip_prefix(before).is_some_and(|rest| {
-            (0..=rest.len()).filter(|i| rest.is_char_boundary(*i)).any(|i| fits(after, &rest[i..]))
-        }),
-    }
-}
-
 /// The threads now, in the `before` half.
-pub(super) fn table(order: &Order, roles: &Roles) -> Result<ThreadTable, Failed> {
+pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, Failed> {
     let role = |name: &str| {
-        roles.iter().find(|(pattern, _)| fits(pattern, name)).map_or_else(|| "other".to_owned(), |(_, r)| r.clone())
+        let named = |r: &&ThreadRole| r.name_glob.as_deref().is_some_and(|glob| fits(glob, name));
+        let of_driver = || driver.roles.iter().find(named).map(|r| r.role.as_str());
+        own_role(name).or_else(of_driver).unwrap_or("other").to_owned()
     };
+    let Measure::PingPong(p) = &order.spec.measure;
     let pid = std::process::id() as i32;
     let mut rows = read_threads(pid, &role)
         .map_err(|e| failed("threads", ExitCode::RunFailed, format!("the thread table cannot be read: {e}"), ""))?
@@ -46,6 +24,10 @@ pub(super) fn table(order: &Order, roles: &Roles) -> Result<ThreadTable, Failed>
     for row in &mut rows {
         if row.tid == pid {
             row.role = "main".into();
+        }
+        row.asked = order.ends[0].scheduling.of_role(&row.role, is_middleware(row));
+        if let (HandOff::Thread { cpus: Some(cpus) }, "processing") = (&p.hand_off, row.role.as_str()) {
+            row.asked.cpus = Some(cpus.clone());
         }
         if let Some(birth) = births.iter().find(|b| b.tid == row.tid) {
             row.birth = Some(birth.order);
@@ -57,50 +39,29 @@ pub(super) fn table(order: &Order, roles: &Roles) -> Result<ThreadTable, Failed>
     Ok(ThreadTable { ends, pid, before: rows, after: Vec::new() })
 }
 
+/// The driver made it.
+pub(super) fn is_middleware(row: &ThreadRow) -> bool {
+    row.role != "main" && own_role(&row.name).is_none()
+}
+
 /// Threads that run otherwise than asked make the trial invalid; with the user's own vendor configuration, which may set
 /// threads itself, it is only said.
 pub(super) fn differences(order: &Order, driver: &str, rows: &[ThreadRow]) -> Vec<Warning> {
-    let Measure::PingPong(p) = &order.spec.measure;
-    let wanted = &order.ends[0].scheduling;
-    let second = match &p.hand_off {
-        HandOff::Thread { cpus } => cpus.as_ref(),
-        HandOff::None => None,
-    };
     let own_config = order.spec.driver.config.is_some();
     let severity = if own_config { Severity::Note } else { Severity::Invalid };
     let mut warnings = Vec::new();
     for row in rows {
-        let cpus = if row.role == "processing" { second.or(wanted.cpus.as_ref()) } else { wanted.cpus.as_ref() };
         let mut say = |what: &str, asked: String, found: String| {
             let text =
                 format!("thread {} ({}, role {}) has {what} {found}, asked was {asked}", row.name, driver, row.role);
             warnings.push(Warning::new("thread_not_as_asked", severity, text, "").at_end(order.ends[0].role.word()));
         };
-        if let Some(policy) = wanted.policy.filter(|p| *p != row.policy) {
+        if let Some(policy) = row.asked.policy.filter(|p| *p != row.policy) {
             say("policy", policy.to_string(), row.policy.to_string());
         }
-        if let Some(cpus) = cpus.filter(|c| **c != row.cpus) {
+        if let Some(cpus) = row.asked.cpus.as_ref().filter(|c| **c != row.cpus) {
             say("CPUs", cpus.to_string(), row.cpus.to_string());
         }
     }
     warnings
-}
-
-#[cfg(test)]
-mod tests {
-    use super::fits;
-
-    #[test]
-    fn patterns() {
-        for (pattern, name, expected) in [
-            ("recv*", "recvUC", true),
-            ("recv*", "dq.user", false),
-            ("tev", "tev", true),
-            ("*", "", true),
-            ("a*c", "abc", true),
-            ("a*c", "abd", false),
-        ] {
-            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
-        }
-    }
 }

@@ -136,12 +136,13 @@ pub(crate) struct SideKeys {
     pub address: Option<At<String>>,
 }
 
-/// Scheduling of a process, see sched(7).
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+/// Scheduling of a process, see sched(7): of all its threads, or of threads by what they are for. A role has what is
+/// given for it, else what is given for the middleware (if the driver made the thread), else what is given for all.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SchedulingKeys {
-    /// The policy.
-    pub policy: PolicyChoice,
+    /// Policy of all threads.
+    pub policy: Option<At<PolicyChoice>>,
     /// Of `fifo` and `rr`, required there: 1 to 99.
     #[schemars(range(min = 1, max = 99))]
     pub priority: Option<At<u32>>,
@@ -154,6 +155,75 @@ pub(crate) struct SchedulingKeys {
     pub deadline: Option<At<Duration>>,
     /// Of `deadline`, required there: the period.
     pub period: Option<At<Duration>>,
+    /// The thread that sends on schedule, or that waits while another answers.
+    pub main: Option<At<RoleKeys>>,
+    /// All threads that the driver makes.
+    pub middleware: Option<At<RoleKeys>>,
+    /// Threads that take messages from the network, the middleware's or our own (`receive: block`, `spin`).
+    pub receive: Option<At<RoleKeys>>,
+    /// Threads that send for others.
+    pub send: Option<At<RoleKeys>>,
+    /// Threads for timers, acknowledgements, retransmissions.
+    pub event: Option<At<RoleKeys>>,
+    /// Threads that find peers.
+    pub discovery: Option<At<RoleKeys>>,
+    /// The second thread of `hand_off`.
+    pub processing: Option<At<RoleKeys>>,
+    /// Threads of the driver without a role of these.
+    pub other: Option<At<RoleKeys>>,
+}
+
+/// Scheduling of threads of one role.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RoleKeys {
+    /// The policy; that of all threads when absent.
+    pub policy: Option<At<PolicyChoice>>,
+    /// Of `fifo` and `rr`, required there: 1 to 99.
+    #[schemars(range(min = 1, max = 99))]
+    pub priority: Option<At<u32>>,
+    /// Of `other` and `batch`: -20 (favoured) to 19. Default: 0.
+    #[schemars(range(min = -20, max = 19))]
+    pub nice: Option<At<i32>>,
+    /// Of `deadline`, required there: CPU time per period.
+    pub runtime: Option<At<Duration>>,
+    /// Of `deadline`, required there: when that time must have been had, counted from the begin of the period.
+    pub deadline: Option<At<Duration>>,
+    /// Of `deadline`, required there: the period.
+    pub period: Option<At<Duration>>,
+    /// CPUs, as `taskset -c` writes them; those of the end when absent.
+    pub cpus: Option<At<Cpus>>,
+}
+
+impl SchedulingKeys {
+    /// What is given for all threads.
+    pub fn all(&self) -> RoleKeys {
+        RoleKeys {
+            policy: self.policy.clone(),
+            priority: self.priority.clone(),
+            nice: self.nice.clone(),
+            runtime: self.runtime.clone(),
+            deadline: self.deadline.clone(),
+            period: self.period.clone(),
+            cpus: None,
+        }
+    }
+
+    /// What is given for single roles, by their words.
+    pub fn roles(&self) -> impl Iterator<Item = (&'static str, &At<RoleKeys>)> {
+        [
+            ("main", &self.main),
+            (tailbound_model::MIDDLEWARE, &self.middleware),
+            ("receive", &self.receive),
+            ("send", &self.send),
+            ("event", &self.event),
+            ("discovery", &self.discovery),
+            ("processing", &self.processing),
+            ("other", &self.other),
+        ]
+        .into_iter()
+        .filter_map(|(word, keys)| Some((word, keys.as_ref()?)))
+    }
 }
 
 /// Scheduling policies of Linux.

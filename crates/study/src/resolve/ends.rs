@@ -1,6 +1,6 @@
 //! Places, path, CPUs and scheduling of both ends.
 
-use super::scheduling::policy;
+use super::scheduling::{deadline_pinned, scheduling};
 use super::{Context, EndPlaces};
 use crate::error::Fault;
 use crate::format::{
@@ -10,7 +10,7 @@ use crate::read::At;
 use crate::source::Pos;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, Scheduling};
+use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy};
 
 /// A resolved thing with the places of its keys.
 pub(super) struct Placed<T, P> {
@@ -58,13 +58,14 @@ fn end(
     default: Option<CpuList>,
     context: &Context<'_>,
 ) -> Result<End, Fault> {
-    let scheduling = keys.and_then(|e| e.scheduling.as_ref()).or(file.scheduling.as_ref());
-    let policy = scheduling.map(|s| policy(&s.value, s.at)).transpose()?;
-    let deadline = matches!(policy, Some(Policy::Deadline { .. }));
+    let given = keys.and_then(|e| e.scheduling.as_ref()).or(file.scheduling.as_ref());
+    let mut scheduling = given.map(|s| scheduling(&s.value, s.at)).transpose()?.unwrap_or_default();
+    // CPUs are those of threads without a role of their own; a pinned role and a deadline for the rest go together.
+    let deadline = scheduling.policies().any(|p| matches!(p, Policy::Deadline { .. }));
     let at = EndPlaces {
         place: place.at,
         cpus: cpus.as_ref().map_or(place.at, |c| c.at),
-        scheduling: scheduling.map_or(place.at, |s| s.at),
+        scheduling: given.map_or(place.at, |s| s.at),
     };
     let cpus = match &cpus {
         Some(cpus) if deadline && cpus.value.0.is_some() => return Err(deadline_pinned(cpus.at)),
@@ -72,13 +73,11 @@ fn end(
         None if deadline => None,
         None => default,
     };
-    Ok(Placed { value: EndSpec { place: place.value, scheduling: Scheduling { policy, cpus } }, at })
-}
-
-fn deadline_pinned(at: Pos) -> Fault {
-    let reason = "a thread of the policy `deadline` cannot be pinned: the kernel refuses it with EPERM unless it may run \
-                  on every CPU of its root domain";
-    Fault::new(at, reason).help("write `cpus: any`, or make an exclusive cpuset and start Tailbound in it")
+    scheduling.cpus = cpus;
+    for role in given.iter().flat_map(|s| s.value.roles()).filter_map(|(_, keys)| keys.value.cpus.as_ref()) {
+        allowed(role, context)?;
+    }
+    Ok(Placed { value: EndSpec { place: place.value, scheduling }, at })
 }
 
 /// The second thread belongs to an end and has its policy.

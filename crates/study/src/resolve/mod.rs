@@ -19,7 +19,7 @@ use tailbound_model::{Collect, Measure, Nanos, Octets, Rate, TrialSpec};
 
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
-pub(crate) use scheduling::policy;
+pub(crate) use scheduling::scheduling;
 
 /// Largest payload: a DDS sequence and a socket buffer both count in 31 bits.
 const MAX_PAYLOAD: u64 = 1 << 31;

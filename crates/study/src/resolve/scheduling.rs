@@ -2,16 +2,69 @@
 
 use super::length::positive;
 use crate::error::Fault;
-use crate::format::{PolicyChoice, SchedulingKeys};
+use crate::format::{PolicyChoice, RoleKeys, SchedulingKeys};
 use crate::source::Pos;
-use tailbound_model::Policy;
+use tailbound_model::{Policy, RoleScheduling, Scheduling};
 
 /// Shortest run time that sched_setattr(2) takes, ns.
 const SHORTEST_RUNTIME: i64 = 1024;
 
-/// The policy that the keys ask for; `at` is the place of the whole map.
-pub(crate) fn policy(keys: &SchedulingKeys, at: Pos) -> Result<Policy, Fault> {
-    let word = match keys.policy {
+/// What the keys ask for, all threads first; `at` is the place of the whole map. CPUs of all threads are given elsewhere.
+pub(crate) fn scheduling(keys: &SchedulingKeys, at: Pos) -> Result<Scheduling, Fault> {
+    let mut scheduling = Scheduling::of_all(policy(&keys.all(), at)?, None);
+    for (word, role) in keys.roles() {
+        let policy = policy(&role.value, role.at)?;
+        let cpus = role.value.cpus.as_ref().map(|c| (c.at, c.value.0.clone()));
+        if let (Some((at, Some(_))), Some(Policy::Deadline { .. })) = (&cpus, policy) {
+            return Err(deadline_pinned(*at));
+        }
+        let cpus = match cpus {
+            Some((at, None)) => {
+                let reason = format!("`any` is not possible for the threads of role {word}");
+                return Err(Fault::new(at, reason).help("leave `cpus` out: they then have the CPUs of their end"));
+            }
+            cpus => cpus.and_then(|(_, list)| list),
+        };
+        if policy.is_none() && cpus.is_none() {
+            return Err(Fault::new(role.at, format!("nothing is given for the role {word}")).help("`policy` or `cpus`"));
+        }
+        scheduling.roles.insert(word.into(), RoleScheduling { policy, cpus });
+    }
+    if scheduling.policy.is_none() && scheduling.roles.is_empty() {
+        return Err(Fault::new(at, "no policy is given").help("for example `policy: fifo, priority: 80`"));
+    }
+    Ok(scheduling)
+}
+
+pub(super) fn deadline_pinned(at: Pos) -> Fault {
+    let reason = "a thread of the policy `deadline` cannot be pinned: the kernel refuses it with EPERM unless it may run \
+                  on every CPU of its root domain";
+    Fault::new(at, reason).help("write `cpus: any`, or make an exclusive cpuset and start Tailbound in it")
+}
+
+/// The policy that the keys ask for, if any; `at` is the place of the whole map.
+fn policy(keys: &RoleKeys, at: Pos) -> Result<Option<Policy>, Fault> {
+    let Some(choice) = keys.policy.as_ref().map(|p| p.value) else {
+        let stray = [
+            ("priority", keys.priority.as_ref().map(|v| v.at)),
+            ("nice", keys.nice.as_ref().map(|v| v.at)),
+            ("runtime", keys.runtime.as_ref().map(|v| v.at)),
+            ("deadline", keys.deadline.as_ref().map(|v| v.at)),
+            ("period", keys.period.as_ref().map(|v| v.at)),
+        ];
+        return match stray.into_iter().find_map(|(key, at)| Some((key, at?))) {
+            None => Ok(None),
+            Some((key, at)) => {
+                let help = "add `policy:`, one of other batch idle fifo rr deadline";
+                Err(Fault::new(at, format!("`{key}` is given without a policy")).help(help))
+            }
+        };
+    };
+    given(keys, choice, at).map(Some)
+}
+
+fn given(keys: &RoleKeys, choice: PolicyChoice, at: Pos) -> Result<Policy, Fault> {
+    let word = match choice {
         PolicyChoice::Other => "other",
         PolicyChoice::Batch => "batch",
         PolicyChoice::Idle => "idle",
@@ -21,11 +74,11 @@ pub(crate) fn policy(keys: &SchedulingKeys, at: Pos) -> Result<Policy, Fault> {
     };
     use PolicyChoice::{Batch, Deadline, Fifo, Idle, Other, Rr};
     let given = [
-        ("priority", keys.priority.as_ref().map(|v| v.at), matches!(keys.policy, Fifo | Rr), "`fifo` and `rr`"),
-        ("nice", keys.nice.as_ref().map(|v| v.at), matches!(keys.policy, Other | Batch), "`other` and `batch`"),
-        ("runtime", keys.runtime.as_ref().map(|v| v.at), keys.policy == Deadline, "`deadline`"),
-        ("deadline", keys.deadline.as_ref().map(|v| v.at), keys.policy == Deadline, "`deadline`"),
-        ("period", keys.period.as_ref().map(|v| v.at), keys.policy == Deadline, "`deadline`"),
+        ("priority", keys.priority.as_ref().map(|v| v.at), matches!(choice, Fifo | Rr), "`fifo` and `rr`"),
+        ("nice", keys.nice.as_ref().map(|v| v.at), matches!(choice, Other | Batch), "`other` and `batch`"),
+        ("runtime", keys.runtime.as_ref().map(|v| v.at), choice == Deadline, "`deadline`"),
+        ("deadline", keys.deadline.as_ref().map(|v| v.at), choice == Deadline, "`deadline`"),
+        ("period", keys.period.as_ref().map(|v| v.at), choice == Deadline, "`deadline`"),
     ];
     for (key, given_at, belongs, owners) in given {
         if let (Some(given_at), false) = (given_at, belongs) {
@@ -47,7 +100,7 @@ pub(crate) fn policy(keys: &SchedulingKeys, at: Pos) -> Result<Policy, Fault> {
         }
         Some(p) => Ok(p.value),
     };
-    match keys.policy {
+    match choice {
         Other => Ok(Policy::Other { nice: nice()? }),
         Batch => Ok(Policy::Batch { nice: nice()? }),
         Idle => Ok(Policy::Idle),
@@ -61,7 +114,7 @@ fn have(owners: &str) -> &'static str {
     if owners.contains(" and ") { "have" } else { "has" }
 }
 
-fn deadline(keys: &SchedulingKeys, at: Pos) -> Result<Policy, Fault> {
+fn deadline(keys: &RoleKeys, at: Pos) -> Result<Policy, Fault> {
     let missing = |key: &str| {
         let help = "for example `runtime: 100 us, deadline: 500 us, period: 1 ms`";
         Fault::new(at, format!("the policy `deadline` needs a {key}")).help(help)

@@ -33,6 +33,11 @@ fn describe(driver: &Driver) {
     if !d.capabilities.is_empty() {
         println!("  capabilities   {}", d.capabilities.join(" "));
     }
+    let mut roles: Vec<&str> = d.roles.iter().map(|r| r.role.as_str()).collect();
+    roles.dedup();
+    if !roles.is_empty() {
+        println!("  thread roles   {}", roles.join(" "));
+    }
     for q in &d.qos {
         println!("  qos            {}: {}", q.policy, q.values.join(" "));
     }

@@ -1,0 +1,145 @@
+//! Scheduling by thread role, read by other means than Tailbound's own: `chrt`, `taskset`, procfs.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use support::processes::{descendants, wait_for_measuring};
+use support::{Bench, told};
+
+/// One after the other: real-time threads on few CPUs.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn study(driver: &str, receive: &str, scheduling: &str) -> String {
+    format!(
+        "study: roles\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 500, warm_up: 0, timeout: 200 ms, receive: {receive} }} }}\n\
+         rate: 200 Hz\ndriver: {driver}\npath: loopback\nplace: process\nscheduling: {scheduling}\n"
+    )
+}
+
+fn said(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).env("LC_ALL", "C").output().expect("util-linux");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Name -> policy, priority or nice value, and CPUs of each thread of the ping end in mid-run, as util-linux and procfs tell it.
+fn seen_from_outside(bench: &Bench, study: &str) -> BTreeMap<String, String> {
+    let study = bench.study(study);
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let measuring = descendants(wait_for_measuring(child.id() as i32, "ping"))[0];
+    std::thread::sleep(Duration::from_millis(300));
+    let mut seen = BTreeMap::new();
+    for task in fs::read_dir(format!("/proc/{measuring}/task")).unwrap().flatten() {
+        let tid = task.file_name().to_string_lossy().into_owned();
+        let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default().trim().to_owned();
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let nice = stat.rsplit(')').next().and_then(|s| s.split_whitespace().nth(16)).unwrap_or("?").to_owned();
+        let last = |text: &str, what: &str| {
+            let line = text.lines().find(|l| l.contains(what)).unwrap_or_default();
+            line.rsplit(": ").next().unwrap_or_default().replace("|SCHED_RESET_ON_FORK", "")
+        };
+        let chrt = said("chrt", &["-p", &tid]);
+        let cpus = said("taskset", &["-pc", &tid]);
+        let (policy, priority) = (last(&chrt, "scheduling policy"), last(&chrt, "scheduling priority"));
+        // A nice value says something of time-sharing threads only; the kernel keeps an old one beside other policies.
+        let value = if matches!(policy.as_str(), "SCHED_OTHER" | "SCHED_BATCH") { nice } else { priority };
+        seen.insert(name, format!("{policy} {value} {}", last(&cpus, "affinity list")));
+    }
+    let output = child.wait_with_output().unwrap();
+    let (code, text) = told(&output);
+    assert!(code == 0 || code == 6, "{text}");
+    let report = bench.report();
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    seen
+}
+
+fn may_be_real_time() -> bool {
+    let may = Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|s| s.success());
+    if !may {
+        println!("skipped: real-time policies are not allowed here");
+    }
+    may
+}
+
+#[test]
+fn cyclonedds_by_role() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let scheduling = "{ main: { policy: rr, priority: 41 }, middleware: { policy: batch, nice: 4 }, \
+                      receive: { policy: fifo, priority: 42, cpus: \"1\" }, event: { policy: idle } }";
+    let seen = seen_from_outside(&Bench::new(), &study("cyclonedds", "listener", scheduling));
+    println!("{seen:?}");
+    let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+    assert_eq!(of("tb-ping"), "SCHED_RR 41 0");
+    assert_eq!(of("recv"), "SCHED_FIFO 42 1");
+    assert_eq!(of("tev"), "SCHED_IDLE 0 0");
+    assert_eq!(of("gc"), "SCHED_BATCH 4 0");
+    assert_eq!(of("dq.builtins"), "SCHED_BATCH 4 0");
+}
+
+#[test]
+fn udp_by_role() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let scheduling = "{ policy: other, nice: 2, middleware: { policy: rr, priority: 43 }, receive: { cpus: \"1\" } }";
+    let seen = seen_from_outside(&Bench::new(), &study("udp", "listener", scheduling));
+    println!("{seen:?}");
+    assert_eq!(seen.get("tb-ping").unwrap(), "SCHED_OTHER 2 0");
+    assert_eq!(seen.get("tb-udp-rx").unwrap(), "SCHED_RR 43 1");
+    // The thread that receives is ours here, and no middleware.
+    let seen = seen_from_outside(&Bench::new(), &study("udp", "block", scheduling));
+    assert_eq!(seen.get("tb-receive").unwrap(), "SCHED_OTHER 2 1");
+}
+
+#[test]
+fn a_deadline_for_the_main_thread() {
+    let _alone = alone();
+    let scheduling = "{ main: { policy: deadline, runtime: 300 us, deadline: 2 ms, period: 2 ms } }";
+    let bench = Bench::new();
+    let output = bench.run(&study("cyclonedds", "listener", scheduling), &[]);
+    let (code, text) = told(&output);
+    if code == 3 && text.contains("deadline") {
+        println!("skipped: {text}");
+        return;
+    }
+    assert_eq!(code, 0, "{text}");
+    let report = bench.report();
+    let main = report["threads"][0]["after"].as_array().unwrap().iter().find(|t| t["role"] == "main").unwrap().clone();
+    assert_eq!(main["policy"], "deadline 300000/2000000/2000000 ns");
+}
+
+/// Each thread of a role takes its own share; the kernel admits 95 % of the CPUs.
+#[test]
+fn deadlines_beyond_the_bandwidth_are_refused_with_a_reason() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let scheduling = "{ policy: deadline, runtime: 1 ms, deadline: 1 ms, period: 1 ms }";
+    let output = bench.run(&study("cyclonedds", "listener", scheduling), &[]);
+    let (code, text) = told(&output);
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("beyond what the kernel admits"), "{text}");
+}
+
+#[test]
+fn a_role_that_the_driver_does_not_have() {
+    let bench = Bench::new();
+    let output = bench.run(&study("udp", "listener", "{ event: { policy: idle } }"), &[]);
+    let (code, text) = told(&output);
+    insta::assert_snapshot!(format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH")));
+}
