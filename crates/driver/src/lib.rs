@@ -13,6 +13,7 @@ mod callbacks;
 mod clock;
 pub mod conformance;
 mod description;
+mod elf;
 mod error;
 mod hot;
 mod kv;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use tailbound_abi::tb_driver;
 
 use crate::description::Description;
+use crate::elf;
 use crate::error::LoadError;
 use crate::table;
 
@@ -136,6 +137,9 @@ pub fn load(path: &Path) -> Result<Driver, LoadError> {
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if !path.exists() {
         return Err(LoadError::FileMissing { path: path.clone() });
+    }
+    if let Some(text) = elf::damage(path) {
+        return Err(LoadError::NotLoadable { path: path.clone(), text });
     }
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
     // SAFETY: initialisers of the object run; loading a driver means to trust it.

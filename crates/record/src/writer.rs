@@ -2,7 +2,7 @@
 
 use crate::*;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tailbound_model::{HostFacts, ThreadTable, Warning};
 
@@ -45,7 +45,11 @@ impl RecordWriter {
                 .append(true)
                 .open(&path)
                 .map_err(RecordError::io(&path, "open the events"))?;
-            fs::rename(&partial, dir).map_err(RecordError::io(dir, "make the record"))?;
+            fs::rename(&partial, dir).map_err(|e| match e.kind() {
+                // Another run took the name in between.
+                io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => RecordError::Exists(dir.to_owned()),
+                _ => RecordError::io(dir, "make the record")(e),
+            })?;
             Ok(events)
         })();
         match made {

@@ -18,6 +18,8 @@ pub(crate) struct Rows<'a> {
     /// Number of the first.
     pub first: u64,
     pub octets: &'a [u8],
+    /// They end where the trial was cut off, not where it ended.
+    pub cut: bool,
 }
 
 /// What was stored of one end.
@@ -58,6 +60,18 @@ fn cells<T: Cell>(octets: &[u8]) -> Vec<T> {
     out
 }
 
+/// The slots of a trial that was cut off, without the last ones: those whose answers could still have come when it was.
+/// They are neither lost nor answered, and nobody will ever know.
+fn without_unsettled(cells: &[SenderCell], timeout_ns: i64) -> &[SenderCell] {
+    let end = cells.iter().map(|c| c.wake_ns.load(Relaxed)).max().unwrap_or(0);
+    let unsettled = |c: &SenderCell| {
+        let begin = c.send_begin_ns.load(Relaxed);
+        c.receive_ns.load(Relaxed) == 0 && begin != 0 && begin > end - timeout_ns
+    };
+    let last = cells.iter().rposition(|c| !unsettled(c)).map_or(0, |i| i + 1);
+    &cells[..last]
+}
+
 /// Writes rows as segment `number`.
 pub(crate) fn store(
     dir: &Path,
@@ -71,7 +85,9 @@ pub(crate) fn store(
     match rows.role {
         Role::Ping => {
             let clock = slot_clock(&order.spec, order.warm_up, t0_ns);
-            store_sender(&path, order.trial, &cells(rows.octets), rows.first, clock, track)
+            let cells = cells(rows.octets);
+            let cells = if rows.cut { without_unsettled(&cells, clock.timeout_ns) } else { &cells };
+            store_sender(&path, order.trial, cells, rows.first, clock, track)
         }
         Role::Pong => store_echoes(&path, order.trial, &cells(rows.octets), track),
     }

@@ -63,6 +63,7 @@ fn room_comes_back_with_what_is_stored() {
 #[test]
 fn answers_to_stored_slots_are_counted_and_change_nothing() {
     let ping = ping(Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp }, 3 * CELLS);
+    (0..CELLS).for_each(|slot| ping.cells.get(slot).unwrap().send_begin_ns.store(1, Relaxed));
     ping.header.drained.claimed.store(10, Relaxed);
     ping.header.drained.stored.store(8, Relaxed);
     let receive = |slot| ping.cells.get(slot).unwrap().receive_ns.load(Relaxed);
@@ -75,4 +76,19 @@ fn answers_to_stored_slots_are_counted_and_change_nothing() {
     answer(&ping, 3 * CELLS);
     assert_eq!(ping.foreign(), 2);
     assert_eq!(ping.header.raced.load(Relaxed), 0);
+}
+
+/// Whoever writes to the port cannot answer what was not asked yet.
+#[test]
+fn a_stranger_is_no_answer() {
+    let ping = ping(Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp }, CELLS);
+    ping.cells.get(3).unwrap().send_begin_ns.store(1, Relaxed);
+    for seq in [4, CELLS, 1 << 48, (1 << 48) + 3, u64::MAX] {
+        answer(&ping, seq);
+    }
+    assert_eq!(ping.foreign(), 5);
+    assert!((0..CELLS).all(|slot| ping.cells.get(slot).unwrap().receive_ns.load(Relaxed) == 0));
+    answer(&ping, 3);
+    assert_eq!(ping.foreign(), 5);
+    assert_ne!(ping.cells.get(3).unwrap().receive_ns.load(Relaxed), 0);
 }

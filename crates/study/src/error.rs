@@ -128,7 +128,7 @@ pub struct StudyReport {
 }
 
 /// The candidate that was probably meant, if one is near enough.
-pub(crate) fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).clamp(1, 4);
     candidates
         .into_iter()

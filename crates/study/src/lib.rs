@@ -32,7 +32,7 @@ mod source;
 mod tree;
 
 pub use embedded::embedded;
-pub use error::{StudyError, StudyReport};
+pub use error::{StudyError, StudyReport, nearest};
 pub use estimate::{estimate, trial_length};
 pub use load::{Limits, Options, check_limits, load, load_str, load_str_with, load_with};
 pub use schema::schema;

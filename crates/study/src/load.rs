@@ -109,6 +109,11 @@ fn plan(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Pla
 fn study_name(file: &StudyFile, name: &str) -> Result<String, Fault> {
     match &file.study {
         Some(study) if study.value.trim().is_empty() => Err(Fault::new(study.at, "the name of the study is empty")),
+        // It becomes part of a directory's name and of titles.
+        Some(study) if study.value.contains(|c: char| c == '/' || c.is_control()) || study.value.len() > 100 => {
+            let reason = "the name of the study cannot be part of a directory's name";
+            Err(Fault::new(study.at, reason).help("at most 100 octets, without `/` and control characters"))
+        }
         Some(study) => Ok(study.value.trim().to_owned()),
         None => Ok(Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned()),
     }

@@ -1,5 +1,6 @@
 //! How a command ends badly.
 
+use crate::say::errln;
 use std::process;
 use tailbound_model::ExitCode;
 
@@ -17,7 +18,7 @@ impl Failure {
 
     /// Writes the text to standard error.
     pub fn tell(&self) -> process::ExitCode {
-        eprintln!("tailbound: {}", self.text.trim_end());
+        errln!("tailbound: {}", self.text.trim_end());
         process::ExitCode::from(self.exit as u8)
     }
 }

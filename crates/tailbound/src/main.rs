@@ -5,6 +5,7 @@ mod commands;
 mod drivers;
 mod exit;
 mod progress;
+mod say;
 
 use clap::Parser;
 use std::process::ExitCode;

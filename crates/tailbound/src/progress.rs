@@ -1,5 +1,6 @@
 //! Progress on standard error: a bar on a terminal, plain lines elsewhere.
 
+use crate::say::errln;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use tailbound_model::Nanos;
@@ -31,8 +32,8 @@ impl Display {
 
     fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{text}")),
-            None => eprintln!("{text}"),
+            Some(bar) => bar.suspend(|| errln!("{text}")),
+            None => errln!("{text}"),
         }
     }
 }

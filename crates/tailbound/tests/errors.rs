@@ -39,6 +39,70 @@ fn unknown_driver_option() {
 }
 
 #[test]
+fn a_driver_option_with_a_value_that_it_does_not_have() {
+    let (code, text) = fails(&GOOD.replace("driver: udp", "driver: { udp: { timestamps: maybe } }"), &[]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn a_qos_value_that_the_driver_does_not_have() {
+    let study = format!("{}qos: {{ durability: persistent }}\n", GOOD.replace("udp", "cyclonedds"));
+    let (code, text) = fails(&study, &[]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn an_address_that_the_driver_cannot_bind() {
+    let (code, text) = fails(&GOOD.replace("driver: udp", "driver: { udp: { address: 192.0.2.1 } }"), &[]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+/// A plan that would be refused is refused by the dry run too.
+#[test]
+fn a_dry_run_says_what_the_machine_lacks() {
+    let bench = Bench::new();
+    let study = bench.study(GOOD);
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).args(["--dry-run", "--set", "measure.slots=2000000000"]);
+    let (code, text) = told(&command.output().unwrap());
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("sample memory"), "{text}");
+}
+
+/// A full disk behind standard output, and a reader that went away, end no run with a panic.
+#[test]
+fn output_that_nobody_takes() {
+    let bench = Bench::new();
+    for arguments in [&["driver", "list"][..], &["studies"], &["doctor"], &["lab", "list"], &["completions", "bash"]] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = bench.tailbound().args(arguments).stdout(full).output().unwrap();
+        let (code, text) = told(&output);
+        assert_eq!(code, 1, "{arguments:?}: {text}");
+        assert!(text.contains("cannot write") && !text.contains("panicked"), "{arguments:?}: {text}");
+    }
+    let study = bench.study(GOOD);
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = command.stdout(writer.try_clone().unwrap()).stderr(writer).status().unwrap();
+    assert_eq!(status.code(), Some(0));
+    assert_eq!(bench.report()["status"], "valid");
+}
+
+/// A shared object that is cut off would end the process by SIGBUS.
+#[test]
+fn a_driver_file_that_is_cut_off() {
+    let bench = Bench::new();
+    let whole = fs::read(env!("CARGO_BIN_EXE_tailbound")).unwrap();
+    fs::write(bench.path("cut.so"), &whole[..3000]).unwrap();
+    let output = bench.tailbound().args(["driver", "check", "./cut.so"]).output().unwrap();
+    let (code, text) = told(&output);
+    assert_eq!(code, 4, "{text}");
+    assert!(text.contains("not a loadable shared object: it is cut off"), "{text}");
+}
+
+#[test]
 fn qos_that_the_driver_does_not_have() {
     let (code, text) = fails(&format!("{GOOD}qos: {{ reliability: reliable }}\n"), &[]);
     insta::assert_snapshot!(format!("exit {code}\n{text}"));

@@ -265,6 +265,44 @@ fn ctrl_c_keeps_what_was_measured_and_says_so() {
     assert_eq!(record.status(), Status::Incomplete);
     assert!(segments(&bench.path("record")) > 0);
     assert!(record.manifest.warnings.iter().any(|w| w.code == "interrupted"));
+    // The stop itself loses nothing: what was under way when it came is in no row.
+    let counts = bench.report()["conditions"][0]["counts"].clone();
+    assert_eq!(counts["lost"].as_u64(), Some(0), "{counts}");
+    assert!(counts["answered"].as_u64().unwrap() > 300, "{counts}");
+}
+
+/// Short trials, so that most signals fall between two of them or into the building of a lab.
+#[test]
+fn a_signal_at_any_moment_ends_the_run_in_order() {
+    let _alone = alone();
+    let mut state = seed();
+    println!("TAILBOUND_TEST_SEED={state}");
+    let mtus: Vec<String> = (1500..1520).map(|mtu| mtu.to_string()).collect();
+    let study = format!(
+        "study: signal\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 1, warm_up: 0, timeout: 1 ms }} }}\nrate: 10 kHz\n\
+         driver: udp\npath: veth\nplace: netns\nfactors: {{ path.mtu: [{}] }}\n",
+        mtus.join(", ")
+    );
+    for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP].into_iter().cycle().take(12) {
+        let bench = Bench::new();
+        let study = bench.study(&study);
+        let mut command = bench.tailbound();
+        command.arg("run").arg(study).arg("--out").arg(bench.path("record")).process_group(0);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let journal = bench.path("state/journal");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while fs::read_dir(&journal).map_or(0, |d| d.count()) == 0 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_micros(draw(&mut state) % 1_000_000));
+        // SAFETY: a process of this test.
+        unsafe { libc::kill(child.id() as i32, signal) };
+        let output = child.wait_with_output().unwrap();
+        let (code, text) = told(&output);
+        assert_eq!(code, 6, "signal {signal}: {text}");
+        assert!(text.contains("the run was interrupted"), "signal {signal}: {text}");
+        assert_eq!(fs::read_dir(&journal).unwrap().count(), 0, "signal {signal}: a journal is left: {text}");
+    }
 }
 
 #[test]

@@ -52,6 +52,10 @@ impl Journal {
             return Err(JournalError::BadRunId(run.to_owned()));
         }
         directory::make(dir)?;
+        // A cleanup would refuse what lies here.
+        if let Some(why) = directory::distrust(dir) {
+            return Err(JournalError::NoPlace(why));
+        }
         let path = dir.join(format!("{run}.jsonl"));
         let file = create_locked(&path, run)?;
         let state = State { file, length: 0, next: 1, open: Vec::new() };

@@ -6,7 +6,7 @@ use crate::hot::{Memory, MemoryKind};
 use crate::pipe::Connection;
 use crate::store::{self, Rows};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::Child;
@@ -225,11 +225,13 @@ impl Trial {
                 let (_, memory) = &self.memories[index];
                 let (first, octets) = self.drain.unsaved(index, memory);
                 let t0 = memory.header().t0_ns.load(Acquire);
-                let rows = Rows { role: end.role, first, octets: &octets };
+                let rows = Rows { role: end.role, first, octets: &octets, cut: true };
                 let stored = store::rescue(Path::new(&dir), &self.order, rows, t0, &self.track);
                 if let Err(e) = stored {
                     // Standard error is all that is left.
-                    eprintln!("tailbound agent: the samples of trial {} cannot be saved: {e}", self.order.trial);
+                    let trial = self.order.trial;
+                    let _ =
+                        writeln!(io::stderr(), "tailbound agent: the samples of trial {trial} cannot be saved: {e}");
                 }
             }
         }

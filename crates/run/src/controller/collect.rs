@@ -5,6 +5,7 @@ use crate::hot::{Memory, MemoryKind};
 use crate::store::{self, Rows, Stored};
 use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
+use std::time::Duration;
 use tailbound_host::OffsetTrack;
 use tailbound_record::RecordError;
 use tailbound_wire::*;
@@ -12,6 +13,8 @@ use tokio::time::Instant;
 
 /// Rows of a segment that is closed while the trial still runs.
 const SEGMENT_ROWS: u64 = 1 << 18;
+/// A segment with fewer rows is closed after this long.
+const SEGMENT_TIME: Duration = Duration::from_secs(60);
 
 /// What came of one end: rows that are stored, and the octets of those behind them.
 pub(super) struct Incoming {
@@ -21,11 +24,15 @@ pub(super) struct Incoming {
     /// Monotonic time of slot 0, once it is known.
     pub t0_ns: i64,
     stored: Stored,
+    closed: Instant,
+    /// The agent was lost: rows end where it was cut off.
+    cut: bool,
 }
 
 impl Incoming {
     pub fn new(role: Role) -> Incoming {
-        Incoming { role, octets: Vec::new(), segments: 0, t0_ns: 0, stored: Stored::default() }
+        let (stored, closed) = (Stored::default(), Instant::now());
+        Incoming { role, octets: Vec::new(), segments: 0, t0_ns: 0, stored, closed, cut: false }
     }
 
     fn cell(&self) -> usize {
@@ -50,12 +57,14 @@ impl Incoming {
         self.octets.truncate(self.octets.len() / self.cell() * self.cell());
         self.octets.extend(memory.octets(self.taken(), memory.rows().max(self.taken())));
         self.t0_ns = memory.header().t0_ns.load(Acquire);
+        self.cut = true;
     }
 
     /// Closes a segment if there are rows enough for one; the number of rows on disk then.
     fn close_full(&mut self, dir: &Path, order: &Order, track: &OffsetTrack) -> Result<Option<u64>, RecordError> {
-        let octets = SEGMENT_ROWS as usize * self.cell();
-        if self.octets.len() < octets {
+        let whole = self.octets.len() / self.cell() * self.cell();
+        let octets = whole.min(SEGMENT_ROWS as usize * self.cell());
+        if octets == 0 || (octets < SEGMENT_ROWS as usize * self.cell() && self.closed.elapsed() < SEGMENT_TIME) {
             return Ok(None);
         }
         self.close(octets, dir, order, track)?;
@@ -63,11 +72,12 @@ impl Incoming {
     }
 
     fn close(&mut self, octets: usize, dir: &Path, order: &Order, track: &OffsetTrack) -> Result<(), RecordError> {
-        let rows = Rows { role: self.role, first: self.stored.rows, octets: &self.octets[..octets] };
+        let rows = Rows { role: self.role, first: self.stored.rows, octets: &self.octets[..octets], cut: self.cut };
         let stored = store::store(dir, order, self.segments, rows, self.t0_ns, track)?;
         // Rows of the memory: one that was cut off by a kill is in no segment.
         self.stored.add(Stored { rows: (octets / self.cell()) as u64, ..stored });
         self.segments += 1;
+        self.closed = Instant::now();
         self.octets.drain(..octets);
         Ok(())
     }

@@ -7,6 +7,7 @@ use crate::measure::DriverSource;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_lab::LabSpec;
 use tailbound_model::*;
+use tailbound_study::nearest;
 
 /// Marks conditions that a driver cannot run as not possible; an error when none is left, or a driver cannot be had.
 ///
@@ -76,14 +77,41 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     }
     let known: Vec<&str> = driver.options.iter().map(|o| o.key.as_str()).collect();
     if let Some(key) = spec.driver.options.keys().find(|k| !known.contains(&k.as_str())) {
-        return Some(format!("driver {} has no option `{key}`; it has {}", driver.name, known.join(" ")));
+        let near = nearest(key, known.iter().copied()).map_or_else(String::new, |n| format!("did you mean `{n}`? "));
+        return Some(format!("driver {} has no option `{key}`; {near}it has {}", driver.name, known.join(" ")));
+    }
+    if let Some(reason) = driver.options.iter().find_map(|o| wrong_value(o, spec.driver.options.get(&o.key)?)) {
+        return Some(format!("driver {}: {reason}", driver.name));
     }
     let policies: Vec<&str> = driver.qos.iter().map(|q| q.policy.as_str()).collect();
     if let Some(key) = spec.qos.keys().find(|k| !policies.contains(&k.as_str())) {
         let has = if policies.is_empty() { "none".into() } else { policies.join(" ") };
-        return Some(format!("driver {} has no QoS policy `{key}`; it has {has}", driver.name));
+        let near = nearest(key, policies.iter().copied()).map_or_else(String::new, |n| format!("did you mean `{n}`? "));
+        return Some(format!("driver {} has no QoS policy `{key}`; {near}it has {has}", driver.name));
+    }
+    let refused = |q: &&tailbound_driver::QosPolicy| {
+        !q.open_ended && spec.qos.get(&q.policy).is_some_and(|value| !q.values.contains(value))
+    };
+    if let Some(q) = driver.qos.iter().find(refused) {
+        let (value, has) = (&spec.qos[&q.policy], q.values.join(", "));
+        return Some(format!("driver {} does not have {} `{value}`; it has {has}", driver.name, q.policy));
     }
     None
+}
+
+/// What is wrong with the value of an option, as far as its type tells; the driver itself may refuse more.
+fn wrong_value(option: &tailbound_driver::DriverOption, value: &str) -> Option<String> {
+    use tailbound_driver::OptionType;
+    let wanted = match option.kind {
+        OptionType::Integer if value.trim().parse::<i64>().is_err() => "a whole number".to_owned(),
+        OptionType::Number if value.trim().parse::<f64>().is_err() => "a number".to_owned(),
+        OptionType::Bool if !matches!(value, "on" | "off") => "`on` or `off`".to_owned(),
+        OptionType::Enum if !option.values.iter().any(|v| v == value) => {
+            format!("one of {}", option.values.join(", "))
+        }
+        _ => return None,
+    };
+    Some(format!("option `{}` is `{value}`; it wants {wanted}", option.key))
 }
 
 /// A role that no thread of this driver and this measure has.
@@ -189,20 +217,27 @@ fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
     rest
 }
 
-/// More measured threads than CPUs: the figures show function only.
+/// More measured threads than CPUs that they may use: the figures show function only.
 pub(super) fn functional_only(plan: &Plan, allowed: &[u32]) -> Option<String> {
-    let threads = |spec: &TrialSpec| {
-        let Measure::PingPong(p) = &spec.measure;
-        let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
-        if scripted { 1 } else { 2 + 2 * usize::from(p.hand_off != HandOff::None) }
-    };
-    let most = plan.conditions.iter().filter(|c| c.not_possible.is_none()).map(|c| threads(&c.spec)).max()?;
-    let spinning = plan.conditions.iter().any(|c| {
-        let Measure::PingPong(p) = &c.spec.measure;
-        p.receive == ReceiveMode::Spin && c.spec.rate != Rate::Max && allowed.len() < 3
-    });
-    if most > allowed.len() {
-        return Some(format!("{most} measured threads share {} CPUs", allowed.len()));
+    plan.conditions.iter().filter(|c| c.not_possible.is_none()).find_map(|c| crowded(&c.spec, allowed))
+}
+
+fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
+    let Measure::PingPong(p) = &spec.measure;
+    let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
+    let threads = if scripted { 1 } else { 2 + 2 * usize::from(p.hand_off != HandOff::None) };
+    let ends = [&spec.ping.scheduling, &spec.pong.scheduling];
+    let mut cpus: BTreeSet<u32> = ends.iter().flat_map(|s| s.named_cpus()).collect();
+    if let HandOff::Thread { cpus: Some(second) } = &p.hand_off {
+        cpus.extend(&second.0);
     }
-    spinning.then(|| format!("spinning receive threads and senders share {} CPUs", allowed.len()))
+    if ends.iter().any(|s| s.cpus.is_none()) {
+        cpus.extend(allowed);
+    }
+    if threads > cpus.len() {
+        let plural = if cpus.len() == 1 { "" } else { "s" };
+        return Some(format!("{threads} measured threads share {} CPU{plural}", cpus.len()));
+    }
+    (p.receive == ReceiveMode::Spin && spec.rate != Rate::Max && cpus.len() < 3)
+        .then(|| format!("spinning receive threads and senders share {} CPUs", cpus.len()))
 }

@@ -77,8 +77,9 @@ impl Standing {
         self.lab.down(journal).await.map_err(|e| lab_failed(&e))
     }
 
-    /// The run is broken off: agents save what they hold.
-    pub async fn abandon(self, journal: &Journal) -> Result<(), RunError> {
+    /// The run is broken off: agents save what they hold. The ping end stops first: what it sent is still answered.
+    pub async fn abandon(mut self, journal: &Journal) -> Result<(), RunError> {
+        self.agents.sort_by_key(|(roles, _)| !roles.contains(&Role::Ping));
         for (_, agent) in self.agents {
             agent.abandon(journal).await;
         }

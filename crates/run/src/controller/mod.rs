@@ -11,6 +11,7 @@ mod lab;
 mod measure;
 mod progress;
 mod run;
+mod stop;
 mod trial;
 
 use crate::store::store_not_sent;

@@ -2,6 +2,7 @@
 
 use super::lab::Standing;
 use super::progress::{Progress, ProgressEvent};
+use super::stop::{self, Stop};
 use super::trial::{self, TrialContext};
 use super::{RunError, dry_run, fit};
 use std::path::PathBuf;
@@ -57,6 +58,8 @@ fn run_id() -> String {
 }
 
 async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Result<Finished, RunError> {
+    // Before anything is made: from here on a signal ends the run in order.
+    let stop = stop::heard();
     let allowed = host::allowed_cpus();
     let housekeeping = fit::housekeeping(&plan, &allowed);
     // Failing this the controller shares the measured CPUs, but it sleeps while they measure.
@@ -77,7 +80,8 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
             return Err(e.into());
         }
     };
-    let ended = run_trials(&plan, &run_id, &housekeeping, &journal, &mut record, options.warnings, progress).await;
+    let doing = Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop };
+    let ended = run_trials(&doing, &mut record, options.warnings, progress).await;
     let tidy = journal.finish().map_err(journal_failed);
     let complete = ended?;
     tidy?;
@@ -121,16 +125,23 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
     }
 }
 
+/// What every trial of a run needs.
+struct Doing<'a> {
+    plan: &'a Plan,
+    run_id: &'a str,
+    housekeeping: &'a CpuList,
+    journal: &'a Journal,
+    stop: Stop,
+}
+
 /// All trials; false when Ctrl-C came.
 async fn run_trials(
-    plan: &Plan,
-    run_id: &str,
-    housekeeping: &CpuList,
-    journal: &Journal,
+    doing: &Doing<'_>,
     record: &mut RecordWriter,
     warnings: Vec<Warning>,
     progress: &mut dyn Progress,
 ) -> Result<bool, RunError> {
+    let (plan, journal) = (doing.plan, doing.journal);
     record.host(&host::facts::collect())?;
     for warning in warnings {
         progress.event(ProgressEvent::Warned(&warning));
@@ -155,41 +166,32 @@ async fn run_trials(
             None => {
                 let what = condition.spec.path.to_string();
                 progress.event(ProgressEvent::Lab { what: &what });
-                let lab = Standing::up(spec, run_id, journal, record.dir()).await?;
+                let lab = Standing::up(spec, doing.run_id, journal, record.dir()).await?;
                 record.event(Event::LabUp { block: trial.block, what })?;
                 lab
             }
         };
-        let what = dry_run::levels(condition);
-        progress.event(ProgressEvent::Trial { number, what: &what, estimate: trial::estimate(&condition.spec) });
-        let context = TrialContext { plan, trial, run_id, housekeeping, journal };
-        let dir = record.dir().to_owned();
         let warned = record.manifest.warnings.len();
-        let result = async {
-            lab.start_agents(run_id, journal, &dir).await?;
-            trial::run(&context, &mut lab, record).await
-        };
-        let result = tokio::select! {
-            result = result => Some(result),
-            _ = interrupted() => None,
-        };
+        let result = one(doing, trial, number, &mut lab, record, progress).await;
         for warning in &record.manifest.warnings[warned..] {
             progress.event(ProgressEvent::Warned(warning));
         }
         match result {
-            Some(Ok(outcome)) => {
+            Ok(Some(outcome)) => {
                 let (answered, scheduled) = (outcome.answered, outcome.scheduled);
                 progress.event(ProgressEvent::TrialDone { number, answered, scheduled });
                 standing = Some(lab);
             }
-            Some(Err(error)) => {
+            Err(error) => {
                 lab.abandon(journal).await?;
                 return Err(error);
             }
-            None => {
+            Ok(None) => {
                 lab.abandon(journal).await?;
                 let text = format!("the run was interrupted in trial {} of {}", number + 1, plan.trials.len());
-                record.warn(Warning::new("interrupted", Severity::Warning, text, ""))?;
+                let warning = Warning::new("interrupted", Severity::Warning, text, "");
+                progress.event(ProgressEvent::Warned(&warning));
+                record.warn(warning)?;
                 return Ok(false);
             }
         }
@@ -200,17 +202,30 @@ async fn run_trials(
     Ok(true)
 }
 
-/// Ctrl-C, or SIGTERM.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-        }
-        // Without a handler the signal's default ends the process; the agents then save their samples.
-        Err(_) => std::future::pending().await,
+/// One trial in its lab; `None` when a signal came before or while it was measured.
+async fn one(
+    doing: &Doing<'_>,
+    trial: &Trial,
+    number: usize,
+    lab: &mut Standing,
+    record: &mut RecordWriter,
+    progress: &mut dyn Progress,
+) -> Result<Option<trial::Outcome>, RunError> {
+    let condition = &doing.plan.conditions[trial.condition];
+    let what = dry_run::levels(condition);
+    progress.event(ProgressEvent::Trial { number, what: &what, estimate: trial::estimate(&condition.spec) });
+    let dir = record.dir().to_owned();
+    lab.start_agents(doing.run_id, doing.journal, &dir).await?;
+    if doing.stop.came() {
+        return Ok(None);
     }
+    let context = TrialContext {
+        plan: doing.plan,
+        trial,
+        run_id: doing.run_id,
+        housekeeping: doing.housekeeping,
+        journal: doing.journal,
+        stop: &doing.stop,
+    };
+    trial::run(&context, lab, record).await
 }

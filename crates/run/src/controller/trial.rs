@@ -4,6 +4,7 @@ use super::agent::{Agent, Lost};
 use super::collect::Incoming;
 use super::lab::Standing;
 use super::measure::measure;
+use super::stop::Stop;
 use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, store_not_sent};
 use crate::live;
 use std::collections::BTreeMap;
@@ -63,6 +64,7 @@ pub(super) struct TrialContext<'a> {
     pub run_id: &'a str,
     pub housekeeping: &'a CpuList,
     pub journal: &'a Journal,
+    pub stop: &'a Stop,
 }
 
 /// What a trial came to.
@@ -82,9 +84,12 @@ pub(super) struct Part {
     pub track: OffsetTrack,
     pub done: Option<Done>,
     pub lost: Option<String>,
+    /// It could not even open: why.
+    failed: Option<Failed>,
 }
 
-/// Runs one trial and writes it into the record. A trial that failed is in the record with its reasons.
+/// Runs one trial and writes it into the record. A trial that failed is in the record with its reasons. `None` when a
+/// signal came while it was prepared or measured: the agents still hold its samples.
 ///
 /// # Errors
 /// What makes every further trial senseless: bad input, a machine that is not fit, a record that cannot be written.
@@ -92,7 +97,7 @@ pub(super) async fn run(
     context: &TrialContext<'_>,
     standing: &mut Standing,
     record: &mut RecordWriter,
-) -> Result<Outcome, RunError> {
+) -> Result<Option<Outcome>, RunError> {
     let id = context.trial.id;
     let spec = &context.plan.conditions[context.trial.condition].spec;
     let dir = std::path::absolute(record.dir()).unwrap_or_else(|_| record.dir().to_owned());
@@ -103,7 +108,7 @@ pub(super) async fn run(
             let order = order(context, spec, roles, standing, &dir);
             let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
             let (prepared, track) = (Prepared::default(), OffsetTrack::new());
-            Part { roles: roles.clone(), order, prepared, incoming, track, done: None, lost: None }
+            Part { roles: roles.clone(), order, prepared, incoming, track, done: None, lost: None, failed: None }
         })
         .collect();
     let before: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
@@ -112,7 +117,13 @@ pub(super) async fn run(
     record.event(Event::TrialBegan { trial: id, condition: context.trial.condition })?;
     record.save()?;
 
-    prepare(&mut parts, standing).await?;
+    tokio::select! {
+        prepared = prepare(&mut parts, standing) => prepared?,
+        () = context.stop.wait() => return Ok(None),
+    }
+    if let Some(failed) = hopeless(context, &parts, record) {
+        return Err(failed.into());
+    }
     for part in &parts {
         record_prepared(record, id, part)?;
     }
@@ -120,12 +131,17 @@ pub(super) async fn run(
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let deadline = Instant::now() + limit(spec);
-    measure(&mut parts, &mut standing.agents, &dir, unmatched.is_some(), deadline).await?;
+    tokio::select! {
+        measured = measure(&mut parts, &mut standing.agents, &dir, unmatched.is_some(), deadline) => measured?,
+        () = context.stop.wait() => return Ok(None),
+    }
     let after: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
 
     let mut outcome = Outcome::default();
+    let ping = parts.iter().flat_map(|p| p.done.iter().flat_map(|d| &d.ends)).find(|e| e.name == Role::Ping.word());
+    let slot_0_ns = ping.map_or(0, |e| e.t0_ns);
     for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
-        store_part(record, &dir, part, agent, unmatched.is_some(), &mut outcome).await?;
+        store_part(record, &dir, part, agent, (unmatched.is_some(), slot_0_ns), &mut outcome).await?;
     }
     for (end, name) in ["ping", "pong"].into_iter().enumerate() {
         let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
@@ -138,7 +154,15 @@ pub(super) async fn run(
     record.event(Event::TrialEnded { trial: id, scheduled: outcome.scheduled, answered: outcome.answered })?;
     record.save()?;
     finish(&parts, standing, context.journal).await;
-    Ok(outcome)
+    Ok(Some(outcome))
+}
+
+/// What keeps an end from opening ends the run, unless another condition may fare better.
+fn hopeless(context: &TrialContext<'_>, parts: &[Part], record: &RecordWriter) -> Option<Failed> {
+    let failed = parts.iter().find_map(|p| p.failed.clone())?;
+    let others = context.plan.conditions.iter().filter(|c| c.not_possible.is_none()).count() > 1;
+    let measured = record.manifest.trials.iter().any(|t| t.status == TrialStatus::Valid);
+    (!others && !measured).then_some(failed)
 }
 
 fn order(
@@ -187,7 +211,6 @@ async fn prepare(parts: &mut [Part], standing: &mut Standing) -> Result<(), RunE
             part.lost = Some(why);
         }
     }
-    let mut hopeless = None;
     for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
         if part.lost.is_some() {
             continue;
@@ -198,18 +221,14 @@ async fn prepare(parts: &mut [Part], standing: &mut Standing) -> Result<(), RunE
                 part.prepared = *prepared;
             }
             Ok(Message::Failed(failed)) => {
-                // Bad input and a machine that is not fit will not get better with the next trial.
-                let exit = failed.exit;
                 part.lost = Some(failed.text.clone());
-                if exit == 2 || exit == 3 {
-                    hopeless.get_or_insert(failed);
-                }
+                part.failed = Some(failed);
             }
             Ok(other) => part.lost = Some(format!("it said {other:?} in place of `prepared`")),
             Err(Lost(why)) => part.lost = Some(why),
         }
     }
-    hopeless.map_or(Ok(()), |failed| Err(failed.into()))
+    Ok(())
 }
 
 fn record_prepared(record: &mut RecordWriter, id: usize, part: &Part) -> Result<(), RunError> {
@@ -247,11 +266,15 @@ async fn store_part(
     dir: &std::path::Path,
     part: &mut Part,
     agent: &mut Agent,
-    unmatched: bool,
+    (unmatched, slot_0_ns): (bool, i64),
     outcome: &mut Outcome,
 ) -> Result<(), RunError> {
     let id = part.order.trial;
-    if let Some(why) = &part.lost {
+    if let Some(failed) = &part.failed {
+        let text = format!("{}: {}", agent.name, failed.text);
+        let warning = Warning::new(&failed.code, Severity::Invalid, text, &failed.mend);
+        record.warn(warning.at_trial(id).at_end(agent.name.clone()))?;
+    } else if let Some(why) = &part.lost {
         let text = format!("agent {} was lost in mid-trial: {why}", agent.name);
         let warning = Warning::new("agent_lost", Severity::Invalid, text, "").at_trial(id).at_end(agent.name.clone());
         record.warn(warning)?;
@@ -290,8 +313,8 @@ async fn store_part(
             let text = format!(
                 "the wall clock was stepped by {} between {} and {} after slot 0: kernel stamps in that window cannot be used",
                 Nanos(window.step_ns),
-                Nanos(window.from_ns - t0),
-                Nanos(window.to_ns - t0)
+                Nanos(window.from_ns - slot_0_ns),
+                Nanos(window.to_ns - slot_0_ns)
             );
             let mend = "keep the clock servo from stepping while measuring";
             warnings.push(Warning::new("clock_stepped", Severity::Invalid, text, mend).at_end(role.word()));

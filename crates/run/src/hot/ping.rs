@@ -280,7 +280,10 @@ impl<C: Clock, H: Hook> Sink for Ping<C, H> {
             self.header.late.store(self.header.late.load(Relaxed) + 1, Relaxed);
             return;
         }
-        let Some(cell) = self.cells.get(counter).filter(|_| counter < self.slots && self.has_room(counter)) else {
+        // A number of another stream, or one that was never sent, is nobody's answer.
+        let ours = arrival.seq == counter && counter < self.slots && self.has_room(counter);
+        let sent = |cell: &&SenderCell| ours && cell.send_begin_ns.load(Acquire) != 0;
+        let Some(cell) = self.cells.get(counter).filter(sent) else {
             self.progress.foreign.fetch_add(1, Relaxed);
             return;
         };

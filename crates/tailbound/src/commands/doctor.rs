@@ -3,6 +3,7 @@
 use super::report::width;
 use crate::cli::Doctor;
 use crate::exit::{Failure, Outcome};
+use crate::say::{out, outln};
 use tailbound_model::ExitCode;
 
 pub fn doctor(args: &Doctor) -> Outcome {
@@ -11,9 +12,9 @@ pub fn doctor(args: &Doctor) -> Outcome {
     if args.json {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "facts": facts, "findings": findings }))
             .map_err(|e| Failure::new(ExitCode::Unexpected, e))?;
-        println!("{text}");
+        outln!("{text}");
     } else {
-        print!("{}", tailbound_doctor::render(&findings, width()));
+        out!("{}", tailbound_doctor::render(&findings, width()));
     }
     Ok(ExitCode::Done)
 }

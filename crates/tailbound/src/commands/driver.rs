@@ -3,6 +3,7 @@
 use crate::cli::DriverSub;
 use crate::drivers;
 use crate::exit::{Failure, Outcome};
+use crate::say::outln;
 use std::os::unix::process::ExitStatusExt;
 use tailbound_driver::{Driver, conformance};
 use tailbound_model::ExitCode;
@@ -13,7 +14,7 @@ pub fn driver(command: Option<&DriverSub>) -> Outcome {
             for name in drivers::known() {
                 match drivers::find(&name) {
                     Ok(driver) => describe(&driver),
-                    Err(e) => println!("{name}\n  cannot be used: {e}\n"),
+                    Err(e) => outln!("{name}\n  cannot be used: {e}\n"),
                 }
             }
             Ok(ExitCode::Done)
@@ -27,25 +28,25 @@ fn describe(driver: &Driver) {
     let d = driver.description();
     let versions: Vec<String> = d.versions.iter().map(|(k, v)| format!("{k} {v}")).collect();
     let from = driver.path().map_or("linked in".to_owned(), |p| p.display().to_string());
-    println!("{}  ({}; {from})", d.name, versions.join(", "));
-    println!("  receive modes  {}", d.receive_modes.iter().map(|m| m.name()).collect::<Vec<_>>().join(" "));
-    println!("  payload        up to {} B", d.limits.max_payload_bytes);
+    outln!("{}  ({}; {from})", d.name, versions.join(", "));
+    outln!("  receive modes  {}", d.receive_modes.iter().map(|m| m.name()).collect::<Vec<_>>().join(" "));
+    outln!("  payload        up to {} B", d.limits.max_payload_bytes);
     if !d.capabilities.is_empty() {
-        println!("  capabilities   {}", d.capabilities.join(" "));
+        outln!("  capabilities   {}", d.capabilities.join(" "));
     }
     let mut roles: Vec<&str> = d.roles.iter().map(|r| r.role.as_str()).collect();
     roles.dedup();
     if !roles.is_empty() {
-        println!("  thread roles   {}", roles.join(" "));
+        outln!("  thread roles   {}", roles.join(" "));
     }
     for q in &d.qos {
-        println!("  qos            {}: {}", q.policy, q.values.join(" "));
+        outln!("  qos            {}: {}", q.policy, q.values.join(" "));
     }
     for o in &d.options {
         let default = o.default.as_ref().map_or(String::new(), |d| format!(" [default: {d}]"));
-        println!("  option         {}: {}{default}", o.key, o.help);
+        outln!("  option         {}: {}{default}", o.key, o.help);
     }
-    println!();
+    outln!("");
 }
 
 /// Runs the suite in a process of its own, so that a driver that crashes fails its check and not the tool.
@@ -77,13 +78,13 @@ fn check(name: &str) -> Outcome {
             conformance::Outcome::Failed => "FAIL",
             conformance::Outcome::NotApplicable => "n/a ",
         };
-        println!("{word}  {:<28} {} ({} ms)", check.name, check.detail, check.took_ms);
+        outln!("{word}  {:<28} {} ({} ms)", check.name, check.detail, check.took_ms);
         if check.outcome == conformance::Outcome::Failed {
-            println!("      rule: {}", check.proves);
+            outln!("      rule: {}", check.proves);
         }
     });
     let failed = report.failed().count();
-    println!(
+    outln!(
         "{}: {}",
         report.driver,
         if failed == 0 { "keeps the rules".to_owned() } else { format!("breaks {failed} rules") }

@@ -2,6 +2,7 @@
 
 use crate::cli::LabSub;
 use crate::exit::{Failure, Outcome};
+use crate::say::outln;
 use tailbound_host::journal;
 use tailbound_model::ExitCode;
 
@@ -11,7 +12,7 @@ pub fn lab(command: Option<&LabSub>) -> Outcome {
         None | Some(LabSub::List) => {
             let states = journal::list().map_err(failed)?;
             if states.is_empty() {
-                println!("nothing: no run is going on, and none left anything behind");
+                outln!("nothing: no run is going on, and none left anything behind");
             }
             for state in states {
                 let life = match (state.owner_alive, state.stale_boot, state.busy) {
@@ -20,23 +21,23 @@ pub fn lab(command: Option<&LabSub>) -> Outcome {
                     (_, _, true) => "is being cleaned up",
                     _ => "is dead: `tailbound lab cleanup` takes this back",
                 };
-                println!("run {} {life}", state.run);
+                outln!("run {} {life}", state.run);
                 for entry in &state.entries {
-                    println!("  {}", tailbound_host::undo::describe(&entry.undo));
+                    outln!("  {}", tailbound_host::undo::describe(&entry.undo));
                 }
                 if let Some(problem) = &state.problem {
-                    println!("  problem: {problem}");
+                    outln!("  problem: {problem}");
                 }
             }
             Ok(ExitCode::Done)
         }
         Some(LabSub::Cleanup) => {
-            let report = journal::cleanup(&mut |line| println!("{line}")).map_err(failed)?;
+            let report = journal::cleanup(&mut |line| outln!("{line}")).map_err(failed)?;
             if report.undone.is_empty() && report.failed.is_empty() {
-                println!("nothing to take back");
+                outln!("nothing to take back");
             }
             for alive in &report.alive {
-                println!("left alone: {alive}");
+                outln!("left alone: {alive}");
             }
             Ok(if report.is_clean() { ExitCode::Done } else { ExitCode::RunFailed })
         }

@@ -3,6 +3,7 @@
 use super::run;
 use crate::cli::Quick;
 use crate::exit::{Failure, Outcome};
+use crate::say::errln;
 use std::path::{Path, PathBuf};
 use tailbound_lab::userns::{self, Privilege};
 use tailbound_model::{ExitCode, Severity, Warning};
@@ -52,6 +53,6 @@ fn make_room(out: &Path) -> Result<(), Failure> {
     std::fs::rename(out, &older).map_err(|e| {
         Failure::new(ExitCode::BadInput, format!("{} cannot be renamed to {}: {e}", out.display(), older.display()))
     })?;
-    eprintln!("tailbound: the older {} is now {}", out.display(), older.display());
+    errln!("tailbound: the older {} is now {}", out.display(), older.display());
     Ok(())
 }

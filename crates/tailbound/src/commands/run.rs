@@ -5,6 +5,7 @@ use crate::cli;
 use crate::drivers;
 use crate::exit::{Failure, Outcome};
 use crate::progress::Display;
+use crate::say::{errln, out, outln};
 use std::path::{Path, PathBuf};
 use tailbound_model::{ExitCode, Plan, TrialSpec, Warning};
 use tailbound_record::Record;
@@ -13,8 +14,11 @@ use tailbound_run::{RunOptions, controller};
 pub fn run(args: &cli::Run) -> Outcome {
     let plan = load(&args.study, &args.settings, args.strict)?;
     if args.dry_run {
-        print!("{}", controller::dry_run(&plan));
-        return Ok(ExitCode::Done);
+        out!("{}", controller::dry_run(&plan));
+        return match controller::not_fit(&plan) {
+            None => Ok(ExitCode::Done),
+            Some(lack) => Err(lack.into()),
+        };
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{}", plan.study)));
     execute(plan, out, Vec::new(), args.quiet)
@@ -67,14 +71,14 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
     let page = finished.dir.join("report.html");
     report::write(&page, &tailbound_report::render_html(&analysed))?;
     if !quiet {
-        print!("{}", tailbound_report::render_terminal(&analysed, report::width(), report::colour()));
+        out!("{}", tailbound_report::render_terminal(&analysed, report::width(), report::colour()));
     }
-    println!("\n{}", page.display());
+    outln!("\n{}", page.display());
     Ok(report::code(finished.status))
 }
 
 /// What killed runs left is taken back before a new one begins.
 fn clean_up_after_the_dead() {
     // A journal that cannot be read is no reason not to measure; `lab cleanup` says what is wrong with it.
-    let _ = tailbound_host::journal::cleanup(&mut |line| eprintln!("tailbound: {line}"));
+    let _ = tailbound_host::journal::cleanup(&mut |line| errln!("tailbound: {line}"));
 }

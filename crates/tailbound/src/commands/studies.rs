@@ -2,6 +2,7 @@
 
 use crate::cli::StudiesCommand;
 use crate::exit::{Failure, Outcome};
+use crate::say::{out, outln};
 use tailbound_model::ExitCode;
 
 pub fn studies(command: Option<&StudiesCommand>) -> Outcome {
@@ -9,13 +10,13 @@ pub fn studies(command: Option<&StudiesCommand>) -> Outcome {
         None | Some(StudiesCommand::List) => {
             for (name, text) in tailbound_study::embedded() {
                 let question = text.lines().find_map(|l| l.strip_prefix("question:")).unwrap_or("").trim();
-                println!("{name:<16} {}", question.trim_matches(|c| c == '"' || c == '\''));
+                outln!("{name:<16} {}", question.trim_matches(|c| c == '"' || c == '\''));
             }
-            println!("\n`tailbound studies show NAME` prints one, `tailbound run NAME` runs it.");
+            outln!("\n`tailbound studies show NAME` prints one, `tailbound run NAME` runs it.");
             Ok(ExitCode::Done)
         }
         Some(StudiesCommand::Show { name }) => {
-            print!("{}", text(name)?);
+            out!("{}", text(name)?);
             Ok(ExitCode::Done)
         }
     }

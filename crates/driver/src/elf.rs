@@ -1,0 +1,66 @@
+//! Whether a shared object is whole. The dynamic linker maps what the program headers promise; where the file is shorter,
+//! the first touch ends the process with SIGBUS.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Octets of an ELF-64 header and of a program header (System V ABI, gabi 4.1).
+const HEADER: usize = 64;
+const PROGRAM_HEADER: usize = 56;
+const PT_LOAD: u32 = 1;
+
+/// What the file lacks; `None` when it is whole, or no 64-bit ELF file of this byte order, of which the linker speaks.
+pub(crate) fn damage(path: &Path) -> Option<String> {
+    let mut file = File::open(path).ok()?;
+    let size = file.metadata().ok()?.len();
+    let mut header = [0; HEADER];
+    file.read_exact(&mut header).ok()?;
+    let native = if cfg!(target_endian = "little") { 1 } else { 2 };
+    if header[..4] != *b"\x7fELF" || header[4] != 2 || header[5] != native {
+        return None;
+    }
+    let number = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().expect("eight octets"));
+    let short = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
+    let (table, entry, count) = (number(32), short(54), short(56));
+    let truncated = |needed: u64| format!("it is cut off: {size} octets of at least {needed}");
+    if usize::from(entry) != PROGRAM_HEADER {
+        return None;
+    }
+    for index in 0..u64::from(count) {
+        let at = table.checked_add(index * PROGRAM_HEADER as u64)?;
+        let mut program = [0; PROGRAM_HEADER];
+        if file.read_exact_at(&mut program, at).is_err() {
+            return Some(truncated(at.saturating_add(PROGRAM_HEADER as u64)));
+        }
+        let number = |at: usize| u64::from_ne_bytes(program[at..at + 8].try_into().expect("eight octets"));
+        let kind = u32::from_ne_bytes(program[..4].try_into().expect("four octets"));
+        let end = number(8).saturating_add(number(32));
+        if kind == PT_LOAD && end > size {
+            return Some(truncated(end));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::damage;
+
+    #[test]
+    fn a_file_that_is_cut_off_is_told() {
+        let whole = std::env::current_exe().unwrap();
+        assert_eq!(damage(&whole), None);
+        let octets = std::fs::read(&whole).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        for length in [64, 100, 3000, octets.len() / 2] {
+            let cut = dir.path().join("cut.so");
+            std::fs::write(&cut, &octets[..length]).unwrap();
+            assert!(damage(&cut).unwrap().contains("cut off"), "{length}");
+        }
+        let text = dir.path().join("text.so");
+        std::fs::write(&text, "no ELF at all").unwrap();
+        assert_eq!(damage(&text), None, "that is for the linker to say");
+    }
+}

@@ -1,0 +1,50 @@
+//! Signals that end a run in order: Ctrl-C, SIGTERM, and SIGHUP unless it is ignored (`nohup`).
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+
+/// Whether such a signal came. Heard from the beginning of a run to its end, so that none falls between two trials.
+#[derive(Clone)]
+pub(super) struct Stop(watch::Receiver<bool>);
+
+/// Listens from now on.
+pub(super) fn heard() -> Stop {
+    let (tell, told) = watch::channel(false);
+    let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
+    if !hangup_ignored() {
+        kinds.push(SignalKind::hangup());
+    }
+    for kind in kinds {
+        // Without a handler the signal's default ends the process; the agents then save their samples.
+        let Ok(mut stream) = signal(kind) else { continue };
+        let tell = tell.clone();
+        tokio::spawn(async move {
+            while stream.recv().await.is_some() {
+                tell.send_replace(true);
+            }
+        });
+    }
+    Stop(told)
+}
+
+fn hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask =
+        status.lines().find_map(|l| l.strip_prefix("SigIgn:")).and_then(|m| u64::from_str_radix(m.trim(), 16).ok());
+    mask.is_some_and(|mask| mask & 1 << (libc::SIGHUP - 1) != 0)
+}
+
+impl Stop {
+    /// It came.
+    pub fn came(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until it comes.
+    pub async fn wait(&self) {
+        let mut told = self.0.clone();
+        if told.wait_for(|came| *came).await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
