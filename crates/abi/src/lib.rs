@@ -1,7 +1,8 @@
 //! The driver ABI: the C table by which Tailbound drives one middleware.
 //!
 //! What goes in: nothing. What comes out: `#[repr(C)]` types and constants, from which cbindgen writes
-//! `include/tailbound_driver.h`. It depends on nothing and knows nothing of studies, records or pacing.
+//! `include/tailbound_driver.h`, and in [`side`] what every driver in Rust needs to stand behind the table. It depends on
+//! nothing and knows nothing of studies, records or pacing.
 //!
 //! Rules of the seam:
 //! - Every struct starts with `size`, the number of bytes that its writer knows; a reader never touches a byte beyond it.
@@ -11,6 +12,7 @@
 //!   drivers hold `seq` and the octets in different places of the typed sample: one buffer would force a copy.
 #![allow(non_camel_case_types)] // the names are the C names
 
+pub mod side;
 mod table;
 mod types;
 

@@ -18,7 +18,6 @@ mod check;
 mod counters;
 mod end;
 mod error;
-mod ethtool;
 mod existing;
 mod interface;
 mod lab;

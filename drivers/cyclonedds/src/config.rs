@@ -4,15 +4,13 @@
 
 use std::fmt::Write as _;
 
+use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
-
-use crate::error::{Fail, Outcome};
-use crate::kv::Pair;
 
 /// DDS domain used when none is given.
 pub const DEFAULT_DOMAIN: u32 = 77;
 /// Largest domain number whose ports fit below 65536.
-pub const MAX_DOMAIN: i64 = 230;
+pub const MAX_DOMAIN: u32 = 230;
 
 /// How topics and the type are called on the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,13 +49,13 @@ pub struct Options {
     address: Option<String>,
     peers: Vec<String>,
     multicast: Option<&'static str>,
-    multicast_ttl: Option<i64>,
-    max_message_size: Option<i64>,
-    fragment_size: Option<i64>,
-    receive_buffer: Option<i64>,
-    send_buffer: Option<i64>,
+    multicast_ttl: Option<i32>,
+    max_message_size: Option<i32>,
+    fragment_size: Option<i32>,
+    receive_buffer: Option<i32>,
+    send_buffer: Option<i32>,
     receive_threads: Option<usize>,
-    max_participant_index: Option<i64>,
+    max_participant_index: Option<i32>,
 }
 
 impl Options {
@@ -75,38 +73,36 @@ impl Options {
             // The instance's internal number must be the real one: the configuration may name it.
             o.shared = true;
             let general = ["domain", "naming", "config", "instance", "transport"];
-            o.ignored = pairs.iter().filter(|p| !general.contains(&p.key.as_str())).map(|p| p.key.clone()).collect();
+            o.ignored = pairs.iter().filter(|p| !general.contains(&p.key)).map(|p| p.key.to_owned()).collect();
         }
         Ok(o)
     }
 
     fn set(&mut self, pair: &Pair) -> Outcome<()> {
-        let size = |max: i64| pair.number(TB_EINVAL, 1..=max).map(Some);
-        match pair.key.as_str() {
-            "domain" => self.domain = pair.number(TB_EINVAL, 0..=MAX_DOMAIN)? as u32,
-            "interface" => self.interface = text(pair),
-            "address" => self.address = text(pair),
-            "peers" => {
-                self.peers = pair.value.split(',').map(str::trim).filter(|p| !p.is_empty()).map(str::to_owned).collect()
-            }
+        let size = |max: i32| pair.number(TB_EINVAL, 1..=max).map(Some);
+        match pair.key {
+            "domain" => self.domain = pair.number(TB_EINVAL, 0..=MAX_DOMAIN)?,
+            "interface" => self.interface = pair.text().map(str::to_owned),
+            "address" => self.address = pair.text().map(str::to_owned),
+            "peers" => self.peers = pair.list().map(str::to_owned).collect(),
             "multicast" => {
                 self.multicast = Some(["true", "false", "spdp"][pair.word(TB_EINVAL, &["on", "off", "spdp"])?])
             }
             "multicast_ttl" => self.multicast_ttl = Some(pair.number(TB_EINVAL, 0..=255)?),
             "naming" => self.naming = [Naming::Dds, Naming::Ros2][pair.word(TB_EINVAL, &["dds", "ros2"])?],
             "instance" => self.shared = pair.word(TB_EINVAL, &["own", "shared"])? == 1,
-            "config" => self.user = Some(pair.value.clone()),
+            "config" => self.user = Some(pair.value.to_owned()),
             "max_message_size" => self.max_message_size = size(65_507)?,
             "fragment_size" => self.fragment_size = size(65_500)?,
-            "socket_receive_buffer_size" => self.receive_buffer = size(i64::from(i32::MAX))?,
-            "socket_send_buffer_size" => self.send_buffer = size(i64::from(i32::MAX))?,
+            "socket_receive_buffer_size" => self.receive_buffer = size(i32::MAX)?,
+            "socket_send_buffer_size" => self.send_buffer = size(i32::MAX)?,
             "receive_threads" => self.receive_threads = Some(pair.word(TB_EINVAL, &["single", "multiple"])?),
             "max_participant_index" => self.max_participant_index = Some(pair.number(TB_EINVAL, 0..=9999)?),
             "transport" if pair.value == "udp" => {}
             "transport" | "discovery_server" => {
                 return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not have it"));
             }
-            key => return Err(Fail::invalid(format!("unknown option {key} of the cyclonedds driver"))),
+            _ => return Err(pair.bad(TB_EINVAL, "the cyclonedds driver has no such option")),
         }
         Ok(())
     }
@@ -180,10 +176,6 @@ fn applies_to(user: &str, domain: u32) -> Outcome<()> {
     )))
 }
 
-fn text(pair: &Pair) -> Option<String> {
-    Some(pair.value.trim()).filter(|v| !v.is_empty()).map(str::to_owned)
-}
-
 fn attribute(x: &mut String, name: &str, value: Option<&str>) {
     if let Some(value) = value {
         let _ = write!(x, " {name}=\"{}\"", escape(value));
@@ -205,7 +197,7 @@ mod tests {
     use super::*;
 
     fn parse(pairs: &[(&str, &str)]) -> Outcome<Options> {
-        let pairs: Vec<Pair> = pairs.iter().map(|(k, v)| Pair { key: (*k).into(), value: (*v).into() }).collect();
+        let pairs: Vec<Pair> = pairs.iter().map(|&(key, value)| Pair { key, value }).collect();
         Options::parse(&pairs)
     }
 

@@ -1,15 +1,15 @@
 //! What the driver says of itself, as data.
 
-use core::ffi::c_char;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
+use tailbound_abi::side::Session as _;
 use tailbound_abi::{TB_ABI_MAJOR, TB_ABI_MINOR};
 
 use crate::config::{DEFAULT_DOMAIN, MAX_DOMAIN};
-use crate::endpoint::MAX_PAYLOAD_BYTES;
 use crate::qos;
+use crate::session::Session;
 
 /// Version of the Cyclone DDS that is linked in. A test compares it with what the library itself says.
 pub const NATIVE_VERSION: &str = "11.0.1";
@@ -37,9 +37,9 @@ pub fn role(thread: &str) -> Option<&'static str> {
 }
 
 /// The JSON of `describe`.
-pub fn describe() -> *const c_char {
+pub fn describe() -> &'static CStr {
     static TEXT: OnceLock<CString> = OnceLock::new();
-    TEXT.get_or_init(|| CString::new(description().to_string()).unwrap_or_default()).as_ptr()
+    TEXT.get_or_init(|| CString::new(description().to_string()).unwrap_or_default())
 }
 
 fn description() -> Value {
@@ -49,7 +49,7 @@ fn description() -> Value {
         "versions": {"driver": env!("CARGO_PKG_VERSION"), "cyclonedds": NATIVE_VERSION},
         "abi": format!("{TB_ABI_MAJOR}.{TB_ABI_MINOR}"),
         "capabilities": ["batch", "source_timestamps"],
-        "limits": {"max_payload_bytes": MAX_PAYLOAD_BYTES},
+        "limits": {"max_payload_bytes": Session::MAX_PAYLOAD_BYTES},
         "options": options(),
         "qos": qos::described(),
         "receive_modes": ["listener", "block", "spin"],

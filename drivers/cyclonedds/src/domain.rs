@@ -5,10 +5,11 @@ use std::ffi::CString;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use tailbound_abi::side::{Fail, Outcome, fail};
 use tailbound_abi::{TB_EINVAL, TB_EIO};
 
 use crate::config::Options;
-use crate::error::{Fail, Outcome};
+use crate::error::dds;
 use crate::{ffi, log};
 
 /// A domain instance in use by one session.
@@ -92,8 +93,8 @@ fn create(id: u32, xml: &str, trace: bool) -> Outcome<(ffi::dds_entity_t, Vec<St
     }
     let complaints = log::complaints(&said);
     if complaints.is_empty() {
-        return Err(Fail::dds("dds_create_domain", entity));
+        return Err(dds("dds_create_domain", entity));
     }
     let code = if complaints.contains("config:") { TB_EINVAL } else { TB_EIO };
-    Err(Fail::new(code, format!("Cyclone DDS: {complaints}")))
+    fail(code, format!("Cyclone DDS: {complaints}"))
 }

@@ -6,30 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::sync::{Condvar, Mutex, OnceLock};
 
 use tailbound_abi as abi;
+use tailbound_abi::side::{Fail, Host, Outcome, Wanted, fail};
 
 use crate::config::Naming;
-use crate::error::{Fail, Outcome, check};
+use crate::error::check;
 use crate::qos::Policies;
 use crate::{ffi, listener, sample};
-
-/// Largest payload that an end point may be created for: a bound on memory, far below what the protocol allows.
-pub const MAX_PAYLOAD_BYTES: u64 = 100 << 20;
-
-/// What `create` asks for.
-pub struct Wanted<'a> {
-    /// `TB_WRITER` or `TB_READER`.
-    pub kind: c_int,
-    /// `TB_LISTENER`, `TB_BLOCK`, `TB_SPIN`; without meaning for a writer.
-    pub mode: c_int,
-    /// Topic as the host calls it.
-    pub topic: &'a str,
-    /// Largest payload.
-    pub max_len: u64,
-    /// Checked policies.
-    pub policies: &'a Policies,
-    /// Returned in callbacks.
-    pub tag: u64,
-}
 
 /// The Cyclone entities of an end point.
 pub struct Entities {
@@ -63,7 +45,7 @@ pub struct Endpoint {
     /// The host's tag.
     pub tag: u64,
     /// The host.
-    pub host: *const abi::tb_host,
+    pub host: Host,
     /// Topic on the wire.
     pub topic: String,
     /// Whether the writer keeps messages back until `flush`.
@@ -80,14 +62,9 @@ pub struct Endpoint {
     matched_changed: Condvar,
 }
 
-// SAFETY: the host pointer is valid for the session's life and its functions may be called from any thread.
-unsafe impl Send for Endpoint {}
-// SAFETY: as above; all that changes is atomic or locked.
-unsafe impl Sync for Endpoint {}
-
 impl Endpoint {
     /// An end point without entities.
-    pub fn new(id: u32, host: *const abi::tb_host, naming: Naming, wanted: &Wanted) -> Box<Self> {
+    pub fn new(id: u32, host: Host, naming: Naming, wanted: &Wanted, policies: &Policies) -> Box<Self> {
         Box::new(Endpoint {
             id,
             kind: wanted.kind,
@@ -96,8 +73,8 @@ impl Endpoint {
             tag: wanted.tag,
             host,
             topic: naming.topic(wanted.topic),
-            batch: wanted.policies.batch,
-            never_blocks: wanted.policies.never_blocks,
+            batch: policies.batch,
+            never_blocks: policies.never_blocks,
             closed: AtomicBool::new(false),
             waiting: AtomicU32::new(0),
             made: OnceLock::new(),
@@ -113,7 +90,7 @@ impl Endpoint {
         naming: Naming,
         policies: &Policies,
         guards: [ffi::dds_entity_t; 2],
-    ) -> Outcome<()> {
+    ) -> Outcome {
         let name =
             CString::new(self.topic.as_str()).map_err(|_| Fail::invalid("the topic name contains a NUL character"))?;
         let descriptor = sample::descriptor(naming);
@@ -133,7 +110,7 @@ impl Endpoint {
         participant: ffi::dds_entity_t,
         policies: &Policies,
         guards: [ffi::dds_entity_t; 2],
-    ) -> Outcome<()> {
+    ) -> Outcome {
         let writer = self.kind == abi::TB_WRITER;
         let arg: *const Endpoint = self;
         let qos = policies.native(writer);
@@ -206,12 +183,8 @@ impl Endpoint {
     pub fn set_matched(&self, now: i32) {
         *self.matched.lock().unwrap_or_else(|e| e.into_inner()) = now;
         self.matched_changed.notify_all();
-        // SAFETY: the host outlives the session.
-        unsafe {
-            if let Some(on_match) = self.host.as_ref().and_then(|h| h.on_match) {
-                on_match((*self.host).ctx, self.tag, now);
-            }
-        }
+        // SAFETY: the session ends its listeners before it is closed.
+        unsafe { self.host.on_match(self.tag, now) };
     }
 
     /// Number of matched peers.
@@ -220,7 +193,7 @@ impl Endpoint {
     }
 
     /// Waits until at least `peers` are matched.
-    pub fn wait_matched(&self, peers: u32, deadline_ns: i64) -> Outcome<()> {
+    pub fn wait_matched(&self, peers: u32, deadline_ns: i64) -> Outcome {
         let mut matched = self.matched.lock().unwrap_or_else(|e| e.into_inner());
         loop {
             self.open()?;
@@ -228,10 +201,7 @@ impl Endpoint {
                 return Ok(());
             }
             let Some(left) = crate::wait::left(deadline_ns) else {
-                return Err(Fail::new(
-                    abi::TB_ETIMEDOUT,
-                    format!("{} of {peers} peers matched on {}", *matched, self.topic),
-                ));
+                return fail(abi::TB_ETIMEDOUT, format!("{} of {peers} peers matched on {}", *matched, self.topic));
             };
             matched = self.matched_changed.wait_timeout(matched, left).unwrap_or_else(|e| e.into_inner()).0;
         }

@@ -30,7 +30,6 @@ mod domain;
 mod endpoint;
 mod error;
 mod ffi;
-mod kv;
 mod listener;
 mod log;
 mod peers;
@@ -40,8 +39,14 @@ mod receive;
 mod sample;
 mod send;
 mod session;
-mod table;
 mod unmatched;
 mod wait;
 
-pub use table::table;
+use tailbound_abi::{side, tb_driver};
+
+static TABLE: tb_driver = side::table::<session::Session>();
+
+/// The driver table of Cyclone DDS; constant for the life of the process.
+pub fn table() -> *const tb_driver {
+    &raw const TABLE
+}

@@ -4,9 +4,10 @@
 use core::ffi::{c_int, c_void};
 use std::cell::RefCell;
 use std::ffi::CString;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, Once};
 
-use tailbound_abi::tb_host;
+use tailbound_abi::side::Host;
 
 use crate::ffi;
 
@@ -23,12 +24,10 @@ thread_local! {
 }
 
 struct Listening {
+    number: u64,
     domain: u32,
-    host: *const tb_host,
+    host: Host,
 }
-
-// SAFETY: a host outlives its sessions and accepts `log` from any thread.
-unsafe impl Send for Listening {}
 
 static HOSTS: Mutex<Vec<Listening>> = Mutex::new(Vec::new());
 static INSTALL: Once = Once::new();
@@ -69,20 +68,8 @@ fn forward(domain: u32, level: c_int, text: &str) {
     let Ok(text) = CString::new(text.replace('\0', " ")) else { return };
     let hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
     for entry in hosts.iter().filter(|h| h.domain == domain || domain == u32::MAX) {
-        tell(entry.host, level, &text);
-    }
-}
-
-/// Passes one message to one host.
-pub fn tell(host: *const tb_host, level: c_int, text: &CString) {
-    if host.is_null() {
-        return;
-    }
-    // SAFETY: a registered host lives until its session is closed.
-    unsafe {
-        if let Some(log) = (*host).log {
-            log((*host).ctx, level, text.as_ptr());
-        }
+        // SAFETY: a session takes its host from the list, under the lock, before it is closed.
+        unsafe { entry.host.log(level, &text) };
     }
 }
 
@@ -117,15 +104,15 @@ pub fn complaints(messages: &[Message]) -> String {
     texts.join("; ")
 }
 
-/// From now on the messages of `domain` go to `host`.
-pub fn listen(domain: u32, host: *const tb_host) {
-    HOSTS.lock().unwrap_or_else(|e| e.into_inner()).push(Listening { domain, host });
+/// From now on the messages of `domain` go to `host`, until [`forget`] is called with the result.
+pub fn listen(domain: u32, host: Host) -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Relaxed);
+    HOSTS.lock().unwrap_or_else(|e| e.into_inner()).push(Listening { number, domain, host });
+    number
 }
 
 /// Ends one [`listen`].
-pub fn forget(domain: u32, host: *const tb_host) {
-    let mut hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
-    if let Some(i) = hosts.iter().position(|h| h.domain == domain && core::ptr::eq(h.host, host)) {
-        hosts.swap_remove(i);
-    }
+pub fn forget(number: u64) {
+    HOSTS.lock().unwrap_or_else(|e| e.into_inner()).retain(|h| h.number != number);
 }

@@ -3,9 +3,10 @@
 use core::ffi::{CStr, c_char, c_void};
 
 use serde_json::{Map, Value, json};
+use tailbound_abi::side::Outcome;
 
 use crate::endpoint::Endpoint;
-use crate::error::{Outcome, check};
+use crate::error::check;
 use crate::{ffi, qos};
 
 /// Text of a C string of Cyclone.

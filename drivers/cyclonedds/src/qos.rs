@@ -4,19 +4,16 @@
 
 use serde_json::{Map, Value, json};
 use tailbound_abi::TB_EQOS;
+use tailbound_abi::side::{Outcome, Pair, fail};
 
-use crate::error::{Fail, Outcome, check};
+use crate::error::check;
 use crate::ffi;
-use crate::kv::Pair;
 
 const INFINITE: i64 = i64::MAX;
 const RELIABILITY: [&str; 2] = ["best-effort", "reliable"];
 const DURABILITY: [&str; 2] = ["volatile", "transient-local"];
 const HISTORY: [&str; 2] = ["keep-last", "keep-all"];
 const SWITCH: [&str; 2] = ["off", "on"];
-
-/// Largest `history.depth` and `resource_limits.max_samples`.
-const MAX_SAMPLES: i64 = i32::MAX as i64;
 
 /// A checked set of policies; what is not given has its default.
 #[derive(Debug)]
@@ -62,38 +59,36 @@ impl Policies {
         let mut p = Policies::default();
         let mut depth_given = None;
         for pair in pairs {
-            match pair.key.as_str() {
+            match pair.key {
                 "reliability" => p.reliable = pair.word(TB_EQOS, &RELIABILITY)? == 1,
                 "reliability.max_blocking_time" => p.max_blocking_time_ns = duration(pair)?,
                 "durability" => p.transient_local = pair.word(TB_EQOS, &DURABILITY)? == 1,
                 "history" => p.keep_all = pair.word(TB_EQOS, &HISTORY)? == 1,
                 "history.depth" => {
-                    p.depth = pair.number(TB_EQOS, 1..=MAX_SAMPLES)? as i32;
+                    p.depth = pair.number(TB_EQOS, 1..=i32::MAX)?;
                     depth_given = Some(pair);
                 }
                 "deadline" => p.deadline_ns = duration(pair)?,
                 "latency_budget" => p.latency_budget_ns = duration(pair)?,
                 "resource_limits.max_samples" if pair.value == "unlimited" => p.max_samples = ffi::DDS_LENGTH_UNLIMITED,
-                "resource_limits.max_samples" => p.max_samples = pair.number(TB_EQOS, 1..=MAX_SAMPLES)? as i32,
+                "resource_limits.max_samples" => p.max_samples = pair.number(TB_EQOS, 1..=i32::MAX)?,
                 "transport_priority" | "lifespan" | "batch" if !writer => {
                     return Err(pair.bad(TB_EQOS, "a policy of writers, a reader does not have it"));
                 }
-                "transport_priority" => {
-                    p.transport_priority = pair.number(TB_EQOS, i64::from(i32::MIN)..=i64::from(i32::MAX))? as i32
-                }
+                "transport_priority" => p.transport_priority = pair.number(TB_EQOS, i32::MIN..=i32::MAX)?,
                 "lifespan" => p.lifespan_ns = duration(pair)?,
                 "batch" => p.batch = pair.word(TB_EQOS, &SWITCH)? == 1,
-                key => return Err(Fail::new(TB_EQOS, format!("unknown QoS policy {key}={}", pair.value))),
+                _ => return Err(pair.bad(TB_EQOS, "the cyclonedds driver has no such QoS policy")),
             }
         }
         if let Some(pair) = depth_given.filter(|_| p.keep_all) {
             return Err(pair.bad(TB_EQOS, "contradicts history=keep-all"));
         }
         if !p.keep_all && p.max_samples != ffi::DDS_LENGTH_UNLIMITED && p.depth > p.max_samples {
-            return Err(Fail::new(
+            return fail(
                 TB_EQOS,
                 format!("history.depth={} is more than resource_limits.max_samples={}", p.depth, p.max_samples),
-            ));
+            );
         }
         p.never_blocks = p.max_blocking_time_ns == 0;
         Ok(p)
@@ -256,7 +251,7 @@ mod tests {
     use super::*;
 
     fn parse(pairs: &[(&str, &str)], writer: bool) -> Outcome<Policies> {
-        let pairs: Vec<Pair> = pairs.iter().map(|(k, v)| Pair { key: (*k).into(), value: (*v).into() }).collect();
+        let pairs: Vec<Pair> = pairs.iter().map(|&(key, value)| Pair { key, value }).collect();
         Policies::parse(&pairs, writer)
     }
 

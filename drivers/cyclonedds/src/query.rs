@@ -1,11 +1,11 @@
 //! Questions that a host may ask outside the hot path; every answer is JSON.
 
 use serde_json::{Map, Value, json};
+use tailbound_abi::side::{Fail, Outcome, fail};
 use tailbound_abi::{TB_EUNSUPPORTED, TB_WRITER};
 
 use crate::describe;
 use crate::endpoint::Endpoint;
-use crate::error::{Fail, Outcome};
 use crate::ffi::{self, stat_kind};
 use crate::peers::{self, text};
 use crate::qos;
@@ -29,10 +29,10 @@ pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
         "stats" => endpoint().and_then(stats),
         "transport" => Ok(transport(session)),
         "threads" => Ok(threads()),
-        _ => Err(Fail::new(
+        _ => fail(
             TB_EUNSUPPORTED,
             format!("query {what}: not known; known: qos stats peers unmatched transport threads"),
-        )),
+        ),
     }
 }
 

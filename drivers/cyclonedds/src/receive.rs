@@ -1,11 +1,12 @@
 //! Receiving: `take`, `release`, and the delivery to `on_sample`.
 
 use core::mem::MaybeUninit;
-use tailbound_abi as abi;
-use tailbound_abi::tb_view;
+
+use tailbound_abi::side::{Fail, Outcome};
+use tailbound_abi::{TB_READER, tb_view};
 
 use crate::endpoint::Endpoint;
-use crate::error::{Fail, Outcome, check};
+use crate::error::check;
 use crate::{ffi, sample};
 
 /// Samples taken by one call of Cyclone.
@@ -39,7 +40,7 @@ impl Taken {
 
     /// The sample `i`, or none if it only tells of a writer's end.
     #[inline]
-    fn view(&self, i: usize, view: &mut tb_view) -> Option<Outcome<()>> {
+    fn view(&self, i: usize, view: &mut tb_view) -> Option<Outcome> {
         // SAFETY: the first n infos are filled.
         let info = unsafe { self.info[i].assume_init_ref() };
         // SAFETY: this object holds a reference to the sample.
@@ -56,17 +57,13 @@ fn unref(serdata: *mut ffi::ddsi_serdata) {
 /// Hands all that is in the reader to `on_sample`. Every arriving sample leads here, so a batch that is not full means
 /// that nothing is left behind.
 pub fn deliver(endpoint: &Endpoint, reader: ffi::dds_entity_t) {
-    // SAFETY: the host outlives the session.
-    let Some((ctx, on_sample)) = (unsafe { endpoint.host.as_ref() }).and_then(|h| Some((h.ctx, h.on_sample?))) else {
-        return;
-    };
     loop {
         let Ok(taken) = Taken::from(reader, BATCH) else { return };
         for i in 0..taken.n {
             let mut view = tb_view::default();
             if let Some(Ok(())) = taken.view(i, &mut view) {
-                // SAFETY: the host's function and context belong together; the view lives through the call.
-                unsafe { on_sample(ctx, endpoint.tag, &view) };
+                // SAFETY: the session ends its listeners before it is closed; the view lives through the call.
+                unsafe { endpoint.host.on_sample(endpoint.tag, &view) };
             }
             unref(taken.serdata[i]);
         }
@@ -77,9 +74,10 @@ pub fn deliver(endpoint: &Endpoint, reader: ffi::dds_entity_t) {
 }
 
 /// Takes up to `out.len()` samples without blocking; each is lent until `release`.
-pub fn take(endpoint: &Endpoint, out: &mut [MaybeUninit<tb_view>]) -> Outcome<u32> {
+#[inline]
+pub fn take(endpoint: &Endpoint, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
     let made = endpoint.open()?;
-    if endpoint.kind != abi::TB_READER {
+    if endpoint.kind != TB_READER {
         return Err(Fail::invalid(format!("end point {} is a writer", endpoint.id)));
     }
     let mut n = 0;
@@ -101,11 +99,12 @@ pub fn take(endpoint: &Endpoint, out: &mut [MaybeUninit<tb_view>]) -> Outcome<u3
             break;
         }
     }
-    Ok(n as u32)
+    Ok(n)
 }
 
-/// Gives taken samples back. Works on a destroyed end point too, until the session is closed.
-pub fn release(_: &Endpoint, views: &mut [tb_view]) {
+/// Gives taken samples back.
+#[inline]
+pub fn release(views: &mut [tb_view]) {
     for view in views {
         let serdata = core::mem::take(&mut view.loan) as *mut ffi::ddsi_serdata;
         if !serdata.is_null() {

@@ -5,10 +5,10 @@
 
 use core::ffi::c_char;
 
+use tailbound_abi::side::{Outcome, fail};
 use tailbound_abi::{TB_EIO, tb_view};
 
 use crate::config::Naming;
-use crate::error::{Fail, Outcome};
 use crate::ffi;
 
 /// Bytes before the payload: encapsulation header, `seq`, length.
@@ -57,24 +57,19 @@ pub fn descriptor(naming: Naming) -> ffi::dds_topic_descriptor {
 /// Serialises one sample: the payload is copied once, into Cyclone's own representation.
 ///
 /// # Safety
-/// `sertype` is alive; `data` points to `len` readable bytes.
+/// `sertype` is alive.
 #[inline]
-pub unsafe fn encode(
-    sertype: *const ffi::ddsi_sertype,
-    seq: u64,
-    data: *const u8,
-    len: usize,
-) -> *mut ffi::ddsi_serdata {
+pub unsafe fn encode(sertype: *const ffi::ddsi_sertype, seq: u64, payload: &[u8]) -> *mut ffi::ddsi_serdata {
+    let len = payload.len();
     let pad = len.wrapping_neg() & 3;
     let mut head = [0_u8; HEAD];
     head[1] = cfg!(target_endian = "little") as u8;
     head[3] = pad as u8;
     head[4..12].copy_from_slice(&seq.to_ne_bytes());
     head[12..16].copy_from_slice(&(len as u32).to_ne_bytes());
-    let part = |base: *const u8, len: usize| ffi::ddsrt_iovec_t { iov_base: base.cast_mut().cast(), iov_len: len };
+    let part = |b: &[u8]| ffi::ddsrt_iovec_t { iov_base: b.as_ptr().cast_mut().cast(), iov_len: b.len() };
     let zeros = [0_u8; 4];
-    let parts =
-        [part(head.as_ptr(), HEAD), part(if len == 0 { zeros.as_ptr() } else { data }, len), part(zeros.as_ptr(), pad)];
+    let parts = [part(&head), part(payload), part(&zeros[..pad])];
     // SAFETY: the parts are readable for the call, which copies them; the sertype is alive by the caller's promise.
     unsafe {
         ffi::ddsi_serdata_from_ser_iov(sertype, ffi::ddsi_serdata_kind_SDK_DATA, 3, parts.as_ptr(), HEAD + len + pad)
@@ -100,7 +95,7 @@ pub unsafe fn decode(serdata: *mut ffi::ddsi_serdata, info: &ffi::dds_sample_inf
     let (seq, len) =
         unsafe { (base.add(4).cast::<u64>().read_unaligned(), base.add(12).cast::<u32>().read_unaligned() as usize) };
     if size < HEAD + len {
-        return Err(Fail::new(TB_EIO, format!("a received sample of {size} bytes claims {len} bytes of payload")));
+        return fail(TB_EIO, format!("a received sample of {size} bytes claims {len} bytes of payload"));
     }
     *view = tb_view {
         seq,

@@ -3,10 +3,10 @@
 use std::cell::{Cell, RefCell};
 
 use tailbound_abi as abi;
-use tailbound_abi::tb_send;
+use tailbound_abi::side::{Outcome, fail};
 
 use crate::endpoint::{Endpoint, Entities};
-use crate::error::{Fail, Outcome, check};
+use crate::error::check;
 use crate::{ffi, sample};
 
 thread_local! {
@@ -16,53 +16,33 @@ thread_local! {
     static LATER: RefCell<Vec<(ffi::dds_entity_t, *mut ffi::ddsi_serdata)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Sends one sample.
-///
-/// # Safety
-/// `data` points to `len` readable bytes; `opt` is null or points to a `tb_send`.
+/// Sends one sample; with `batch` a writer that batches may keep it back.
 #[inline]
-pub unsafe fn send(
-    endpoint: &Endpoint,
-    shared: bool,
-    seq: u64,
-    data: *const u8,
-    len: u64,
-    opt: *const tb_send,
-) -> Outcome<()> {
-    let made = endpoint.open()?;
+pub fn send(endpoint: &Endpoint, shared: bool, seq: u64, payload: &[u8], batch: bool) -> Outcome {
+    let (made, len) = (endpoint.open()?, payload.len());
     if endpoint.kind != abi::TB_WRITER {
-        return Err(Fail::invalid(format!("end point {} is a reader", endpoint.id)));
+        return fail(abi::TB_EINVAL, format!("end point {} is a reader", endpoint.id));
     }
-    if len > endpoint.max_len {
-        return Err(Fail::new(
-            abi::TB_ETOOBIG,
-            format!("{len} B of payload; end point {} was created for {} B", endpoint.id, endpoint.max_len),
-        ));
+    if len as u64 > endpoint.max_len {
+        let (id, max) = (endpoint.id, endpoint.max_len);
+        return fail(abi::TB_ETOOBIG, format!("{len} B of payload; end point {id} was made for {max} B"));
     }
-    // SAFETY: null or valid by the caller's promise.
-    let opt = unsafe { opt.as_ref() };
-    if opt.is_some_and(|o| o.txtime_ns != 0) {
-        return Err(Fail::new(abi::TB_EUNSUPPORTED, "the cyclonedds driver has no launch time"));
-    }
-    // SAFETY: the end point holds a reference to the sertype; data is readable by the caller's promise.
-    let serdata = unsafe { sample::encode(made.sertype, seq, data, len as usize) };
+    // SAFETY: the end point holds a reference to the sertype.
+    let serdata = unsafe { sample::encode(made.sertype, seq, payload) };
     if serdata.is_null() {
-        return Err(Fail::new(abi::TB_ENOMEM, format!("no memory for a sample of {len} B")));
+        return fail(abi::TB_ENOMEM, format!("no memory for a sample of {len} B"));
     }
     let ret = if shared { write_shared(made, serdata) } else { write(made.entity, serdata) };
     match ret {
         ffi::DDS_RETCODE_TIMEOUT if endpoint.never_blocks => {
-            return Err(Fail::new(abi::TB_EWOULDBLOCK, "the writer's history is full"));
+            return fail(abi::TB_EWOULDBLOCK, "the writer's history is full");
         }
         ffi::DDS_RETCODE_TIMEOUT => {
-            return Err(Fail::new(
-                abi::TB_ETIMEDOUT,
-                "the writer's history stayed full for reliability.max_blocking_time",
-            ));
+            return fail(abi::TB_ETIMEDOUT, "the writer's history stayed full for reliability.max_blocking_time");
         }
         ret => check("dds_writecdr", ret)?,
     };
-    if endpoint.batch && opt.is_none_or(|o| o.flags & abi::TB_SEND_BATCH == 0) {
+    if endpoint.batch && !batch {
         flush(made)?;
     }
     Ok(())
@@ -97,7 +77,7 @@ fn write_shared(made: &Entities, serdata: *mut ffi::ddsi_serdata) -> i32 {
 }
 
 /// Pushes out what the writer keeps back.
-pub fn flush(made: &Entities) -> Outcome<()> {
+pub fn flush(made: &Entities) -> Outcome {
     // SAFETY: a stale handle is refused by Cyclone.
     check("dds_write_flush", unsafe { ffi::dds_write_flush(made.entity) }).map(drop)
 }

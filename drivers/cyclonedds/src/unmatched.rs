@@ -1,10 +1,11 @@
 //! Why an end point has no peer: nothing seen, another type, or a QoS policy by name.
 
 use serde_json::{Value, json};
+use tailbound_abi::side::Outcome;
 
 use crate::config::Naming;
 use crate::endpoint::Endpoint;
-use crate::error::{Outcome, check};
+use crate::error::check;
 use crate::peers::{self, each_builtin, text};
 use crate::{ffi, qos, sample};
 

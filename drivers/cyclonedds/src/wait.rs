@@ -5,13 +5,12 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::time::Duration;
 
 use tailbound_abi as abi;
+use tailbound_abi::side::{MAX_READERS, Outcome, Waited, fail};
 
 use crate::endpoint::{Endpoint, Waiting};
-use crate::error::{Fail, Outcome, check};
+use crate::error::check;
 use crate::ffi;
 
-/// Largest number of readers in one wait.
-pub const MAX_READERS: usize = 64;
 /// What the waitset reports for `wake`.
 const WAKE: ffi::dds_attach_t = -1;
 /// What it reports when an end point is being destroyed.
@@ -93,19 +92,19 @@ impl Sets {
     }
 }
 
-/// Blocks until one of `readers` has a sample; bit i of the result is `readers[i]`.
+/// Blocks until one of `readers` has a sample (bit i is `readers[i]`), or `wake`.
 pub fn wait(
     sets: &Sets,
     participant: ffi::dds_entity_t,
     guards: [ffi::dds_entity_t; 2],
     readers: &[&Endpoint],
     deadline_ns: i64,
-) -> Outcome<u64> {
+) -> Outcome<Waited> {
     let _waiting = Waiting::on(readers);
     for reader in readers {
         reader.open()?;
         if reader.kind != abi::TB_READER || reader.mode != abi::TB_BLOCK {
-            return Err(Fail::invalid(format!("end point {} is not a reader in the mode block", reader.id)));
+            return fail(abi::TB_EINVAL, format!("end point {} is not a reader in the mode block", reader.id));
         }
     }
     let set = match readers {
@@ -114,7 +113,7 @@ pub fn wait(
     };
     loop {
         let Some(left) = left(deadline_ns) else {
-            return Err(Fail::new(abi::TB_ETIMEDOUT, "no sample before the deadline"));
+            return fail(abi::TB_ETIMEDOUT, "no sample until the deadline");
         };
         let mut triggered: [ffi::dds_attach_t; MAX_READERS + 2] = [0; MAX_READERS + 2];
         // SAFETY: the array has the length given.
@@ -130,20 +129,20 @@ pub fn wait(
                     let mut was = false;
                     // SAFETY: the guard of this session.
                     unsafe { ffi::dds_take_guardcondition(guards[0], &mut was) };
-                    return Err(Fail::new(abi::TB_WOKEN, ""));
+                    return Ok(Waited::Woken);
                 }
                 CLOSING => {}
                 number => ready |= 1 << number,
             }
         }
         if ready != 0 {
-            return Ok(ready);
+            return Ok(Waited::Ready(ready));
         }
     }
 }
 
 /// Waits until all that a writer sent is acknowledged.
-pub fn wait_acked(endpoint: &Endpoint, deadline_ns: i64) -> Outcome<()> {
+pub fn wait_acked(endpoint: &Endpoint, deadline_ns: i64) -> Outcome {
     let _waiting = Waiting::on(core::slice::from_ref(&endpoint));
     loop {
         let made = endpoint.open()?;
@@ -151,7 +150,7 @@ pub fn wait_acked(endpoint: &Endpoint, deadline_ns: i64) -> Outcome<()> {
         // SAFETY: a stale handle is refused by Cyclone.
         match unsafe { ffi::dds_wait_for_acks(made.entity, step.as_nanos() as i64) } {
             ffi::DDS_RETCODE_TIMEOUT if step < STEP => {
-                return Err(Fail::new(abi::TB_ETIMEDOUT, "not all samples were acknowledged before the deadline"));
+                return fail(abi::TB_ETIMEDOUT, "not all samples were acknowledged before the deadline");
             }
             ffi::DDS_RETCODE_TIMEOUT => {}
             ret => return check("dds_wait_for_acks", ret).map(drop),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_host, tb_view};
+use tailbound_abi::side::{Host, Wanted};
+use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_view};
 
 use crate::network::Topic;
 use crate::queue::{Bell, Queue};
@@ -17,7 +18,7 @@ pub struct Endpoint {
     /// Unique in the process; what `tb_view.writer` says.
     pub identity: u64,
     pub topic: Arc<Topic>,
-    pub host: tb_host,
+    pub host: Host,
     pub bell: Arc<Bell>,
     /// Samples of a reader that is not a listener.
     pub queue: Option<Queue>,
@@ -34,11 +35,6 @@ pub struct Endpoint {
     inside: AtomicU64,
 }
 
-// SAFETY: `tb_host` is called from any thread by the rules of the ABI; everything else is Send and Sync by itself.
-unsafe impl Send for Endpoint {}
-// SAFETY: as above.
-unsafe impl Sync for Endpoint {}
-
 /// Step of the count of samples: leaves room for 65,535 calls at a time.
 const COUNTED: u64 = 1 << 16;
 
@@ -53,17 +49,8 @@ impl Drop for Inside<'_> {
 }
 
 impl Endpoint {
-    #[expect(clippy::too_many_arguments, reason = "one argument per argument of `create`")]
-    pub fn new(
-        kind: i32,
-        mode: i32,
-        tag: u64,
-        max_len: u64,
-        identity: u64,
-        topic: Arc<Topic>,
-        host: tb_host,
-        bell: Arc<Bell>,
-    ) -> Endpoint {
+    pub fn new(wanted: &Wanted, identity: u64, topic: Arc<Topic>, host: Host, bell: Arc<Bell>) -> Endpoint {
+        let &Wanted { kind, mode, tag, max_len, .. } = wanted;
         let queue = (kind == TB_READER && mode != TB_LISTENER).then(|| Queue::new(max_len as usize));
         let wakes_seen = AtomicU64::new(bell.wakes.load(Ordering::SeqCst));
         let zero = || AtomicU64::new(0);
@@ -152,10 +139,8 @@ impl Endpoint {
         let Some(_inside) = self.enter_counted() else { return true };
         match &self.queue {
             None => {
-                if let Some(f) = self.host.on_sample {
-                    // SAFETY: the host outlives the session, and `close` waits for this call to end.
-                    unsafe { f(self.host.ctx, self.tag, view) };
-                }
+                // SAFETY: the session waits for this call before it closes; the sender's octets live through it.
+                unsafe { self.host.on_sample(self.tag, view) };
                 true
             }
             Some(queue) if queue.push(view) => {
@@ -172,9 +157,9 @@ impl Endpoint {
 
     /// Tells the host how many peers are matched.
     pub fn report_match(&self, now: i32) {
-        if let (Some(f), Some(_inside)) = (self.host.on_match, self.enter()) {
+        if let Some(_inside) = self.enter() {
             // SAFETY: as in `deliver`.
-            unsafe { f(self.host.ctx, self.tag, now) };
+            unsafe { self.host.on_match(self.tag, now) };
         }
     }
 }

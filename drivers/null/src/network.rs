@@ -6,9 +6,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tailbound_abi::TB_EINVAL;
+use tailbound_abi::side::{Outcome, fail};
 
 use crate::endpoint::Endpoint;
-use crate::error::{Outcome, fail};
 use crate::script::{Direction, Script};
 use crate::world::World;
 

@@ -1,6 +1,7 @@
 //! Where samples wait for readers that block or spin, and the bell that wakes those that block.
 
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -75,7 +76,7 @@ impl Queue {
     }
 
     /// Takes up to `out.len()` samples.
-    pub fn take(&self, out: &mut [tb_view]) -> usize {
+    pub fn take(&self, out: &mut [MaybeUninit<tb_view>]) -> usize {
         if !self.has_sample() {
             return 0; // a spinning reader leaves the lock to the writer
         }
@@ -83,7 +84,7 @@ impl Queue {
         let mut n = 0;
         while n < out.len() {
             let Some(place) = q.ready.pop_front() else { break };
-            out[n] = q.views[place as usize];
+            out[n].write(q.views[place as usize]);
             n += 1;
         }
         self.ready.fetch_sub(n as u32, Ordering::SeqCst);

@@ -28,19 +28,19 @@ struct Later {
 
 /// Sends at once. `false` when a reader's queue is full.
 #[inline]
-pub fn send(writer: &Arc<Endpoint>, seq: u64, data: *const u8, len: u64) -> bool {
+pub fn send(writer: &Arc<Endpoint>, seq: u64, payload: &[u8]) -> bool {
     let depth = DEPTH_NOW.get();
     if depth >= DEPTH {
-        defer(writer, seq, data, len);
+        defer(writer, seq, payload);
         return true;
     }
     DEPTH_NOW.set(depth + 1);
-    let ok = deliver(writer, seq, data, len);
+    let ok = deliver(writer, seq, payload);
     if depth == 0 {
         while let Some(later) = LATER.with_borrow_mut(VecDeque::pop_front) {
             // It was counted when it was put off.
             if let Some(_inside) = later.writer.enter() {
-                deliver(&later.writer, later.seq, later.payload.as_ptr(), later.payload.len() as u64);
+                deliver(&later.writer, later.seq, &later.payload);
             }
             SPARE.with_borrow_mut(|spare| spare.push(later.payload));
         }
@@ -50,7 +50,8 @@ pub fn send(writer: &Arc<Endpoint>, seq: u64, data: *const u8, len: u64) -> bool
 }
 
 #[inline]
-fn deliver(writer: &Endpoint, seq: u64, data: *const u8, len: u64) -> bool {
+fn deliver(writer: &Endpoint, seq: u64, payload: &[u8]) -> bool {
+    let (data, len) = (payload.as_ptr(), payload.len() as u64);
     let mut view = tb_view { seq, data, len, writer: writer.identity, ..tb_view::default() };
     let mut ok = true;
     for reader in writer.topic.readers() {
@@ -64,13 +65,10 @@ fn deliver(writer: &Endpoint, seq: u64, data: *const u8, len: u64) -> bool {
 }
 
 #[cold]
-fn defer(writer: &Arc<Endpoint>, seq: u64, data: *const u8, len: u64) {
+fn defer(writer: &Arc<Endpoint>, seq: u64, octets: &[u8]) {
     let mut payload = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
     payload.clear();
-    if len > 0 {
-        // SAFETY: the caller of `send` promises `len` octets at `data`.
-        payload.extend_from_slice(unsafe { std::slice::from_raw_parts(data, len as usize) });
-    }
+    payload.extend_from_slice(octets);
     LATER.with_borrow_mut(|later| later.push_back(Later { writer: writer.clone(), seq, payload }));
 }
 

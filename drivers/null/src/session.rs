@@ -1,40 +1,32 @@
 //! One participant: its end points, and the calls on them.
 
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use tailbound_abi::side::{self, Fail, Host, MAX_READERS, Outcome, Pair, Waited, Wanted, fail};
 use tailbound_abi::{
-    TB_ECLOSED, TB_EINVAL, TB_ENOMEM, TB_ETIMEDOUT, TB_ETOOBIG, TB_EUNSUPPORTED, TB_EWOULDBLOCK, TB_LISTENER,
-    TB_READER, TB_SPIN, TB_WRITER, tb_host, tb_view,
+    TB_ECLOSED, TB_EINVAL, TB_ENOMEM, TB_EQOS, TB_ETIMEDOUT, TB_ETOOBIG, TB_EUNSUPPORTED, TB_EWOULDBLOCK, TB_SPIN,
+    tb_view,
 };
 
 use crate::endpoint::Endpoint;
-use crate::error::{Outcome, fail};
 use crate::network::{Domain, next_identity};
 use crate::options::Options;
 use crate::queue::Bell;
-use crate::real;
+use crate::{query, real};
 
-/// Longest payload.
-pub const MAX_PAYLOAD: u64 = 16 << 20;
 /// End points that one session may create in its life.
 const MOST_ENDPOINTS: usize = 1024;
 /// How long a matching in virtual time waits in real time for other threads that still set up their ends.
 const SETUP: Duration = Duration::from_secs(1);
 
-/// How a wait ended.
-pub enum Waited {
-    /// Bits of the readers that have samples.
-    Ready(u64),
-    /// `wake` was called.
-    Woken,
-}
-
 /// One participant.
 pub struct Session {
     domain: Arc<Domain>,
-    host: tb_host,
+    host: Host,
     timestamps: bool,
     bell: Arc<Bell>,
     endpoints: Box<[OnceLock<Arc<Endpoint>>]>,
@@ -42,47 +34,11 @@ pub struct Session {
 }
 
 impl Session {
-    pub fn open(options: Options, host: tb_host) -> Outcome<Session> {
-        let domain = Domain::join(options.domain, options.scripted, options.script)?;
-        let endpoints = (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect();
-        let bell = Arc::default();
-        Ok(Session { domain, host, timestamps: options.timestamps, bell, endpoints, created: AtomicU32::new(0) })
-    }
-
-    pub fn create(&self, kind: i32, mode: i32, topic: &str, max_len: u64, tag: u64) -> Outcome<u32> {
-        if kind != TB_WRITER && kind != TB_READER {
-            return fail(TB_EINVAL, format!("kind {kind} is neither TB_WRITER nor TB_READER"));
-        }
-        if kind == TB_READER && !(TB_LISTENER..=TB_SPIN).contains(&mode) {
-            return fail(TB_EINVAL, format!("receive mode {mode} does not exist"));
-        }
-        if max_len > MAX_PAYLOAD {
-            return fail(TB_ETOOBIG, format!("max_len {max_len} is above the driver's limit of {MAX_PAYLOAD} B"));
-        }
-        let id = self.created.fetch_add(1, Ordering::Relaxed) + 1;
-        let Some(place) = self.endpoints.get(id as usize - 1) else {
-            return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
-        };
-        let endpoint = self.domain.connect(topic, |topic| {
-            let mut e = Endpoint::new(kind, mode, tag, max_len, next_identity(), topic, self.host, self.bell.clone());
-            e.timestamps = self.timestamps;
-            e
-        });
-        let _ = place.set(endpoint);
-        Ok(id)
-    }
-
-    #[inline]
-    fn endpoint(&self, id: u32) -> Option<&Arc<Endpoint>> {
-        self.endpoints.get((id as usize).wrapping_sub(1))?.get()
-    }
-
     /// An end point that is there, destroyed or not.
+    #[inline]
     pub fn existing(&self, id: u32) -> Outcome<&Arc<Endpoint>> {
-        match self.endpoint(id) {
-            Some(endpoint) => Ok(endpoint),
-            None => fail(TB_ECLOSED, format!("end point {id} does not exist")),
-        }
+        let place = self.endpoints.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
+        place.ok_or_else(|| Fail::closed(id))
     }
 
     fn reader(&self, id: u32) -> Outcome<&Arc<Endpoint>> {
@@ -93,7 +49,52 @@ impl Session {
         Ok(endpoint)
     }
 
-    pub fn wait_matched(&self, id: u32, peers: u32, deadline: i64) -> Outcome {
+    pub fn endpoints(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
+        self.endpoints.iter().filter_map(OnceLock::get).filter(|e| !e.is_closed())
+    }
+
+    pub fn domain(&self) -> &Domain {
+        &self.domain
+    }
+}
+
+impl side::Session for Session {
+    const MAX_PAYLOAD_BYTES: u64 = 16 << 20;
+
+    fn describe() -> &'static CStr {
+        query::describe()
+    }
+
+    fn open(options: &[Pair], host: Host) -> Outcome<Session> {
+        let options = Options::parse(options)?;
+        let domain = Domain::join(options.domain, options.scripted, options.script)?;
+        let endpoints = (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect();
+        let bell = Arc::default();
+        Ok(Session { domain, host, timestamps: options.timestamps, bell, endpoints, created: AtomicU32::new(0) })
+    }
+
+    fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn create(&self, wanted: &Wanted) -> Outcome<u32> {
+        if let Some(policy) = wanted.qos.first() {
+            return Err(policy.bad(TB_EQOS, "the null driver has no QoS policies"));
+        }
+        let id = self.created.fetch_add(1, Ordering::Relaxed) + 1;
+        let Some(place) = self.endpoints.get(id as usize - 1) else {
+            return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
+        };
+        let endpoint = self.domain.connect(wanted.topic, |topic| {
+            let mut e = Endpoint::new(wanted, next_identity(), topic, self.host, self.bell.clone());
+            e.timestamps = self.timestamps;
+            e
+        });
+        let _ = place.set(endpoint);
+        Ok(id)
+    }
+
+    fn wait_matched(&self, id: u32, peers: u32, deadline: i64) -> Outcome {
         let endpoint = self.existing(id)?;
         let begin = Instant::now();
         let matched = self.domain.wait_matched(endpoint, peers as usize, || match self.domain.world {
@@ -102,7 +103,7 @@ impl Session {
             None => real::remaining(deadline),
         });
         if endpoint.is_closed() {
-            return fail(TB_ECLOSED, format!("end point {id} is destroyed"));
+            return Err(Fail::closed(id));
         }
         if !matched {
             let have = endpoint.topic.peers(endpoint);
@@ -114,43 +115,35 @@ impl Session {
         Ok(())
     }
 
-    /// # Safety
-    /// `data` points to `len` octets.
     #[inline]
-    pub unsafe fn send(&self, id: u32, seq: u64, data: *const u8, len: u64) -> Outcome {
-        let Some(writer) = self.endpoint(id) else { return self.existing(id).map(|_| ()) };
+    fn send(&self, id: u32, seq: u64, payload: &[u8], _batch: bool) -> Outcome {
+        let writer = self.existing(id)?;
         if !writer.is_writer() {
             return fail(TB_EINVAL, format!("end point {id} is a reader"));
         }
-        let Some(_inside) = writer.enter_counted() else {
-            return fail(TB_ECLOSED, format!("end point {id} is destroyed"));
-        };
-        if len > writer.max_len {
+        let Some(_inside) = writer.enter_counted() else { return Err(Fail::closed(id)) };
+        if payload.len() as u64 > writer.max_len {
             writer.uncount();
-            return fail(TB_ETOOBIG, format!("{len} B of payload; end point {id} was made for {} B", writer.max_len));
+            let (len, max) = (payload.len(), writer.max_len);
+            return fail(TB_ETOOBIG, format!("{len} B of payload; end point {id} was made for {max} B"));
         }
         match self.domain.world {
-            None if !real::send(writer, seq, data, len) => {
+            None if !real::send(writer, seq, payload) => {
                 writer.uncount();
-                return fail(TB_EWOULDBLOCK, format!("the queue of a reader of topic {} is full", writer.topic.name));
+                return fail(TB_EWOULDBLOCK, "the queue of a reader is full");
             }
             None => {}
-            Some(_) if len == 0 => world_send(self, writer, seq, &[]),
-            // SAFETY: the caller's promise.
-            Some(_) => world_send(self, writer, seq, unsafe { std::slice::from_raw_parts(data, len as usize) }),
+            Some(world) => world.send(writer, seq, payload),
         }
         Ok(())
     }
 
-    pub fn wait(&self, ids: &[u32], deadline: i64) -> Outcome<Waited> {
-        if ids.is_empty() || ids.len() > 64 {
-            return fail(TB_EINVAL, "wait takes 1 to 64 readers");
-        }
-        let mut insides = [const { None }; 64];
-        let mut readers = [None; 64];
+    fn wait(&self, ids: &[u32], deadline: i64) -> Outcome<Waited> {
+        let mut insides = [const { None }; MAX_READERS];
+        let mut readers = [None; MAX_READERS];
         for (i, id) in ids.iter().enumerate() {
             let reader = self.reader(*id)?;
-            let Some(inside) = reader.enter() else { return fail(TB_ECLOSED, format!("end point {id} is destroyed")) };
+            let Some(inside) = reader.enter() else { return Err(Fail::closed(*id)) };
             if reader.queue.is_none() {
                 return fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: it has nothing to wait for"));
             }
@@ -178,9 +171,9 @@ impl Session {
         }
     }
 
-    pub fn take(&self, id: u32, out: &mut [tb_view]) -> Outcome<usize> {
+    fn take(&self, id: u32, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
         let reader = self.reader(id)?;
-        let Some(inside) = reader.enter() else { return fail(TB_ECLOSED, format!("end point {id} is destroyed")) };
+        let Some(inside) = reader.enter() else { return Err(Fail::closed(id)) };
         let Some(queue) = &reader.queue else {
             return fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: samples go to on_sample"));
         };
@@ -193,42 +186,37 @@ impl Session {
         Ok(n)
     }
 
-    pub fn release(&self, id: u32, views: &[tb_view]) -> Outcome {
+    fn release(&self, id: u32, views: &mut [tb_view]) -> Outcome {
         let reader = self.reader(id)?;
-        let Some(_inside) = reader.enter() else { return fail(TB_ECLOSED, format!("end point {id} is destroyed")) };
+        let Some(_inside) = reader.enter() else { return Err(Fail::closed(id)) };
         match &reader.queue {
             Some(queue) if queue.release(views) => Ok(()),
             _ => fail(TB_EINVAL, "a view was not taken from this reader"),
         }
     }
 
-    pub fn wake(&self) {
+    fn wake(&self) -> Outcome {
         self.bell.wakes.fetch_add(1, Ordering::SeqCst);
         self.bell.ring();
-    }
-
-    pub fn destroy(&self, id: u32) -> Outcome {
-        let endpoint = self.existing(id)?;
-        if !endpoint.close() {
-            return fail(TB_ECLOSED, format!("end point {id} is destroyed already"));
-        }
-        self.domain.disconnect(endpoint);
         Ok(())
     }
 
-    pub fn endpoints(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
-        self.endpoints.iter().filter_map(OnceLock::get).filter(|e| !e.is_closed())
+    /// What `send` reported as sent is delivered, and acknowledged with it.
+    fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
+        self.existing(id).map(drop)
     }
 
-    pub fn domain(&self) -> &Domain {
-        &self.domain
+    fn query(&self, id: u32, what: &str) -> Outcome<Vec<u8>> {
+        query::answer(self, id, what)
     }
-}
 
-#[cold]
-fn world_send(session: &Session, writer: &Endpoint, seq: u64, payload: &[u8]) {
-    if let Some(world) = session.domain.world {
-        world.send(writer, seq, payload);
+    fn destroy(&self, id: u32) -> Outcome {
+        let endpoint = self.existing(id)?;
+        if !endpoint.close() {
+            return Err(Fail::closed(id));
+        }
+        self.domain.disconnect(endpoint);
+        Ok(())
     }
 }
 

@@ -9,10 +9,10 @@ use std::ffi::c_void;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use tailbound_abi::side::{Outcome, fail};
 use tailbound_abi::{TB_ETIMEDOUT, TB_EWOULDBLOCK, TB_FOREVER, tb_clock, tb_view};
 
 use crate::endpoint::Endpoint;
-use crate::error::{Outcome, fail};
 use crate::network::lock;
 use crate::script::{Direction, Script};
 
@@ -146,6 +146,7 @@ impl World {
     }
 
     /// Sends a message: fixes now when it will arrive where.
+    #[cold]
     pub fn send(&self, writer: &Endpoint, seq: u64, payload: &[u8]) {
         let mut state = lock(&self.state);
         let script = state.script.clone();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use tailbound_abi::tb_host;
+use tailbound_abi::side::{Host, Wanted};
 
 use crate::net;
 
@@ -23,7 +23,7 @@ pub struct Common {
     pub identity: u64,
     pub tag: u64,
     pub max_len: u64,
-    pub host: tb_host,
+    pub host: Host,
     pub socket: AtomicI32,
     closed: AtomicBool,
     inside: AtomicU32,
@@ -38,11 +38,6 @@ pub struct Common {
     pub settled: AtomicBool,
 }
 
-// SAFETY: `tb_host` is called from any thread by the rules of the ABI; everything else is Send and Sync by itself.
-unsafe impl Send for Common {}
-// SAFETY: as above.
-unsafe impl Sync for Common {}
-
 /// Proof that an end point was open when a call entered; `close` waits until it is dropped.
 ///
 /// The hot calls do without: they look at `closed` under the lock that `destroy` takes before it closes the socket.
@@ -56,13 +51,13 @@ impl Drop for Inside<'_> {
 }
 
 impl Common {
-    pub fn new(topic: &str, topic_key: u64, tag: u64, max_len: u64, host: tb_host, socket: RawFd) -> Common {
+    pub fn new(wanted: &Wanted, topic_key: u64, host: Host, socket: RawFd) -> Common {
         Common {
-            topic: topic.to_owned(),
+            topic: wanted.topic.to_owned(),
             topic_key,
             identity: net::random(),
-            tag,
-            max_len,
+            tag: wanted.tag,
+            max_len: wanted.max_len,
             host,
             socket: AtomicI32::new(socket),
             closed: AtomicBool::new(false),
@@ -129,10 +124,8 @@ impl Common {
         self.matched.store(now, Ordering::SeqCst);
         self.changed.notify_all();
         drop(peers);
-        if let Some(f) = self.host.on_match {
-            // SAFETY: the host outlives the session.
-            unsafe { f(self.host.ctx, self.tag, i32::try_from(now).unwrap_or(i32::MAX)) };
-        }
+        // SAFETY: only threads and calls of the session get here, and all of them end before it closes.
+        unsafe { self.host.on_match(self.tag, i32::try_from(now).unwrap_or(i32::MAX)) };
     }
 
     pub fn matched(&self) -> u32 {

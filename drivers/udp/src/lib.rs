@@ -15,12 +15,19 @@ mod endpoint;
 mod error;
 mod net;
 mod options;
+mod query;
 mod reader;
 mod receive;
 mod session;
-mod table;
 mod wait;
 mod wire;
 mod writer;
 
-pub use table::table;
+use tailbound_abi::{side, tb_driver};
+
+static TABLE: tb_driver = side::table::<session::Session>();
+
+/// The driver table of `udp`; constant for the life of the process.
+pub fn table() -> *const tb_driver {
+    &raw const TABLE
+}

@@ -1,12 +1,10 @@
 //! Options of `open`.
 
-use std::ffi::{CStr, c_char};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
-use std::str::FromStr;
 
-use tailbound_abi::{TB_EINVAL, TB_EIO, TB_EQOS, TB_EUNSUPPORTED, tb_kv};
+use tailbound_abi::side::{Outcome, Pair, fail};
+use tailbound_abi::{TB_EINVAL, TB_EIO, TB_EUNSUPPORTED};
 
-use crate::error::{Outcome, fail};
 use crate::net;
 
 /// Receive buffer asked for when the study says nothing: the kernel's own default holds three datagrams of 60 kB. The
@@ -26,54 +24,13 @@ pub struct Options {
     pub ttl: Option<i32>,
 }
 
-/// A string of the caller's.
-///
-/// # Safety
-/// `text` is null or a NUL-terminated string that lives as long as `'a`.
-pub unsafe fn text<'a>(what: &str, text: *const c_char) -> Outcome<&'a str> {
-    if text.is_null() {
-        return fail(TB_EINVAL, format!("{what} is null"));
-    }
-    // SAFETY: the caller's promise.
-    unsafe { CStr::from_ptr(text) }.to_str().or_else(|_| fail(TB_EINVAL, format!("{what} is not UTF-8")))
-}
-
-/// Keys and values of the caller's.
-///
-/// # Safety
-/// `kv` points to `n` pairs of NUL-terminated strings that live as long as `'a`.
-unsafe fn pairs<'a>(kv: *const tb_kv, n: usize) -> Outcome<Vec<(&'a str, &'a str)>> {
-    if n == 0 {
-        return Ok(Vec::new());
-    }
-    if kv.is_null() {
-        return fail(TB_EINVAL, "the list of options is null");
-    }
-    // SAFETY: the caller's promise.
-    let raw = unsafe { std::slice::from_raw_parts(kv, n) };
-    // SAFETY: as above.
-    raw.iter().map(|p| unsafe { Ok((text("a key", p.key)?, text("a value", p.value)?)) }).collect()
-}
-
-fn number<T: FromStr>(key: &str, value: &str, range: &str) -> Outcome<T> {
-    value.parse().or_else(|_| fail(TB_EINVAL, format!("{key}: `{value}` is not a number {range}")))
-}
-
 fn ip(key: &str, value: &str) -> Outcome<IpAddr> {
-    value.trim().parse().or_else(|_| fail(TB_EINVAL, format!("{key}: `{value}` is not an IP address")))
+    value.parse().or_else(|_| fail(TB_EINVAL, format!("{key}: `{value}` is not an IP address")))
 }
 
 impl Options {
-    /// Reads them.
-    ///
-    /// # Safety
-    /// `kv` points to `n` pairs of NUL-terminated strings.
-    pub unsafe fn parse(kv: *const tb_kv, n: usize) -> Outcome<Options> {
-        // SAFETY: the caller's promise.
-        Self::from_pairs(&unsafe { pairs(kv, n)? })
-    }
-
-    fn from_pairs(pairs: &[(&str, &str)]) -> Outcome<Options> {
+    /// Reads them; every failure names its key.
+    pub fn parse(pairs: &[Pair]) -> Outcome<Options> {
         let mut address = None;
         let mut o = Options {
             domain: 77,
@@ -85,30 +42,21 @@ impl Options {
             timestamps: false,
             ttl: None,
         };
-        for &(key, value) in pairs {
-            match (key, value) {
-                ("domain", _) => o.domain = number(key, value, "from 0 to 4294967295")?,
-                ("address", _) => address = Some(ip(key, value)?),
-                ("peers", _) => {
-                    let items = value.split(',').filter(|v| !v.trim().is_empty());
-                    o.peers = items.map(|v| ip(key, v)).collect::<Outcome<_>>()?;
+        for pair in pairs {
+            match pair.key {
+                "domain" => o.domain = pair.number(TB_EINVAL, 0..=u32::MAX)?,
+                "address" => address = Some(ip(pair.key, pair.value.trim())?),
+                "peers" => o.peers = pair.list().map(|v| ip(pair.key, v)).collect::<Outcome<_>>()?,
+                "interface" => o.interface = pair.text().map(str::to_owned),
+                "rcvbuf" => o.rcvbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
+                "sndbuf" => o.sndbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
+                "timestamps" => o.timestamps = pair.word(TB_EINVAL, &["off", "on"])? == 1,
+                "ttl" => o.ttl = Some(pair.number(TB_EINVAL, 1..=255)?),
+                "multicast" if ["off", "no", "none"].contains(&pair.value) => {}
+                "multicast" | "discovery_server" | "transport" | "naming" | "config" => {
+                    return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not have it"));
                 }
-                ("interface", "") => o.interface = None,
-                ("interface", _) => o.interface = Some(value.to_owned()),
-                ("rcvbuf", _) => o.rcvbuf_bytes = Some(number(key, value, "of octets")?),
-                ("sndbuf", _) => o.sndbuf_bytes = Some(number(key, value, "of octets")?),
-                ("timestamps", "on") => o.timestamps = true,
-                ("timestamps", "off") => o.timestamps = false,
-                ("timestamps", _) => return fail(TB_EINVAL, format!("timestamps: `{value}` is neither on nor off")),
-                ("ttl", _) => match number(key, value, "from 1 to 255")? {
-                    ttl @ 1..=255 => o.ttl = Some(ttl),
-                    _ => return fail(TB_EINVAL, format!("ttl: `{value}` is not a number from 1 to 255")),
-                },
-                ("multicast", "off" | "no" | "none") => {}
-                ("multicast" | "discovery_server" | "transport" | "naming" | "config", _) => {
-                    return fail(TB_EUNSUPPORTED, format!("{key}: the udp driver does not have it"));
-                }
-                _ => return fail(TB_EINVAL, format!("{key}: the udp driver has no such option")),
+                _ => return Err(pair.bad(TB_EINVAL, "the udp driver has no such option")),
             }
         }
         o.settle(address)
@@ -153,34 +101,26 @@ impl Options {
     }
 }
 
-/// Refuses every QoS policy: UDP has none.
-///
-/// # Safety
-/// As [`Options::parse`].
-pub unsafe fn refuse_qos(kv: *const tb_kv, n: usize) -> Outcome {
-    // SAFETY: the caller's promise.
-    match unsafe { pairs(kv, n)? }.first() {
-        Some((policy, _)) => fail(TB_EQOS, format!("{policy}: the udp driver has no QoS policies")),
-        None => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn parse(pairs: &[(&str, &str)]) -> Outcome<Options> {
+        Options::parse(&pairs.iter().map(|&(key, value)| Pair { key, value }).collect::<Vec<_>>())
+    }
+
     #[test]
     fn errors_name_the_option() {
         for (key, value) in [("domain", "x"), ("peers", "10.0.0.1,y"), ("ttl", "0"), ("timestamps", "1"), ("zz", "1")] {
-            let text = Options::from_pairs(&[(key, value)]).map(drop).unwrap_err().text;
-            assert!(text.starts_with(&format!("{key}: ")), "{text}");
+            let text = parse(&[(key, value)]).map(drop).unwrap_err().text;
+            assert!(text.starts_with(key), "{text}");
         }
-        let mixed = Options::from_pairs(&[("address", "::1"), ("peers", "127.0.0.1")]).map(drop).unwrap_err();
+        let mixed = parse(&[("address", "::1"), ("peers", "127.0.0.1")]).map(drop).unwrap_err();
         assert!(mixed.text.contains("family"), "{}", mixed.text);
     }
 
     #[test]
     fn an_interface_gives_the_address() {
-        assert_eq!(Options::from_pairs(&[("interface", "lo")]).unwrap().address, IpAddr::V4(Ipv4Addr::LOCALHOST));
+        assert_eq!(parse(&[("interface", "lo")]).unwrap().address, IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
 }

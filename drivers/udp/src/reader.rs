@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use tailbound_abi::{TB_EINVAL, TB_EIO, TB_LISTENER, tb_host};
+use tailbound_abi::side::{Host, Outcome, Wanted, fail};
+use tailbound_abi::{TB_EINVAL, TB_EIO, TB_LISTENER};
 
 use crate::endpoint::{Common, lock};
-use crate::error::{Outcome, fail, os};
+use crate::error::os;
 use crate::net::{self, Address};
 use crate::options::{DEFAULT_RCVBUF_BYTES, Options};
 use crate::receive::{Places, Received};
@@ -36,17 +37,9 @@ pub struct Reader {
 }
 
 impl Reader {
-    pub fn new(
-        options: &Options,
-        topic: &str,
-        mode: i32,
-        max_len: u64,
-        tag: u64,
-        host: tb_host,
-        wakes: u64,
-    ) -> Outcome<Arc<Reader>> {
-        let key = topic_key(options.domain, topic);
-        let socket = bind(options, topic, key)?;
+    pub fn new(options: &Options, wanted: &Wanted, host: Host, wakes: u64) -> Outcome<Arc<Reader>> {
+        let key = topic_key(options.domain, wanted.topic);
+        let socket = bind(options, wanted.topic, key)?;
         let fd = socket.as_raw_fd();
         prepare(fd, options)?;
         let slice = libc::timeval { tv_sec: 0, tv_usec: SLICE_MS * 1000 };
@@ -56,10 +49,10 @@ impl Reader {
                 .or_else(|e| os("timestamps: SO_TIMESTAMPNS", &e))?;
         }
         let reader = Arc::new(Reader {
-            common: Common::new(topic, key, tag, max_len, host, socket.into_raw_fd()),
-            mode,
+            common: Common::new(wanted, key, host, socket.into_raw_fd()),
+            mode: wanted.mode,
             timestamps: options.timestamps,
-            places: Mutex::new(Places::new(max_len)),
+            places: Mutex::new(Places::new(wanted.max_len)),
             received: AtomicU64::new(0),
             odd: AtomicU64::new(0),
             wakes_seen: AtomicU64::new(wakes),
@@ -67,7 +60,7 @@ impl Reader {
             thread_id: AtomicI32::new(0),
             thread: Mutex::new(None),
         });
-        if mode == TB_LISTENER {
+        if wanted.mode == TB_LISTENER {
             let own = reader.clone();
             match std::thread::Builder::new().name("tb-udp-rx".to_owned()).spawn(move || own.listen()) {
                 Ok(thread) => *lock(&reader.thread) = Some(thread),
@@ -108,9 +101,9 @@ impl Reader {
         while let Some(_inside) = self.common.enter() {
             match places.receive(self, 0) {
                 Received::Sample => {
-                    if let (Some(view), Some(f)) = (places.next(), self.common.host.on_sample) {
-                        // SAFETY: the host outlives the session; the view lives until it is given back below.
-                        unsafe { f(self.common.host.ctx, self.common.tag, &raw const view) };
+                    if let Some(view) = places.next() {
+                        // SAFETY: the session joins this thread before it closes; the view lives until it is given back.
+                        unsafe { self.common.host.on_sample(self.common.tag, &view) };
                         places.give_back(&view);
                     }
                 }

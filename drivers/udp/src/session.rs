@@ -1,24 +1,25 @@
 //! One participant: its end points, and the calls on them.
 
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use tailbound_abi::side::{self, Fail, Host, MAX_READERS, Outcome, Pair, Waited, Wanted, fail};
 use tailbound_abi::{
-    TB_ECLOSED, TB_EINVAL, TB_ENOMEM, TB_ETIMEDOUT, TB_ETOOBIG, TB_EUNSUPPORTED, TB_FOREVER, TB_LISTENER, TB_READER,
-    TB_SPIN, TB_WRITER, tb_host, tb_view,
+    TB_EINVAL, TB_ENOMEM, TB_EQOS, TB_ETIMEDOUT, TB_EUNSUPPORTED, TB_FOREVER, TB_LISTENER, TB_SPIN, TB_WRITER, tb_view,
 };
 
 use crate::discovery::Discovery;
 use crate::endpoint::{Common, lock};
-use crate::error::{Outcome, fail, os};
-use crate::net;
+use crate::error::os;
 use crate::options::Options;
 use crate::reader::Reader;
 use crate::receive::Received;
-use crate::wait::{self, Waited};
 use crate::wire::MAX_PAYLOAD;
 use crate::writer::Writer;
+use crate::{net, query, wait};
 
 /// End points that one session may create in its life.
 const MOST_ENDPOINTS: usize = 1024;
@@ -62,34 +63,60 @@ impl Inner {
 /// One participant.
 pub struct Session {
     pub inner: Arc<Inner>,
-    host: tb_host,
+    host: Host,
     created: AtomicU32,
     wakes: AtomicU64,
 }
 
 impl Session {
-    pub fn open(options: Options, host: tb_host) -> Outcome<Session> {
+    /// An end point that is there, destroyed or not.
+    #[inline]
+    pub fn existing(&self, id: u32) -> Outcome<&Endpoint> {
+        let place = self.inner.endpoints.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
+        place.map(|e| &**e).ok_or_else(|| Fail::closed(id))
+    }
+
+    #[inline]
+    fn polled(&self, id: u32) -> Outcome<&Reader> {
+        match self.existing(id)? {
+            Endpoint::Writer(_) => fail(TB_EINVAL, format!("end point {id} is a writer")),
+            Endpoint::Reader(r) if r.mode == TB_LISTENER => {
+                fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: samples go to on_sample"))
+            }
+            Endpoint::Reader(r) => Ok(r),
+        }
+    }
+}
+
+impl side::Session for Session {
+    const MAX_PAYLOAD_BYTES: u64 = MAX_PAYLOAD;
+
+    fn describe() -> &'static CStr {
+        query::describe()
+    }
+
+    fn open(options: &[Pair], host: Host) -> Outcome<Session> {
+        let options = Options::parse(options)?;
         let endpoints = (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect();
         let inner = Arc::new(Inner { options, discovery: Discovery::default(), endpoints });
         Ok(Session { inner, host, created: AtomicU32::new(0), wakes: AtomicU64::new(0) })
     }
 
-    pub fn create(&self, kind: i32, mode: i32, topic: &str, max_len: u64, tag: u64) -> Outcome<u32> {
-        if max_len > MAX_PAYLOAD {
-            return fail(
-                TB_ETOOBIG,
-                format!("max_len {max_len} is above {MAX_PAYLOAD} B, what one UDP datagram holds"),
-            );
+    fn host(&self) -> &Host {
+        &self.host
+    }
+
+    fn create(&self, wanted: &Wanted) -> Outcome<u32> {
+        if let Some(policy) = wanted.qos.first() {
+            return Err(policy.bad(TB_EQOS, "the udp driver has no QoS policies"));
         }
         let options = &self.inner.options;
-        let endpoint = match kind {
-            TB_WRITER => Endpoint::Writer(Writer::new(options, topic, max_len, tag, self.host)?),
-            TB_READER if (TB_LISTENER..=TB_SPIN).contains(&mode) => {
+        let endpoint = match wanted.kind {
+            TB_WRITER => Endpoint::Writer(Writer::new(options, wanted, self.host)?),
+            _ => {
                 let wakes = self.wakes.load(Ordering::SeqCst);
-                Endpoint::Reader(Reader::new(options, topic, mode, max_len, tag, self.host, wakes)?)
+                Endpoint::Reader(Reader::new(options, wanted, self.host, wakes)?)
             }
-            TB_READER => return fail(TB_EINVAL, format!("receive mode {mode} does not exist")),
-            _ => return fail(TB_EINVAL, format!("kind {kind} is neither TB_WRITER nor TB_READER")),
         };
         let id = self.created.fetch_add(1, Ordering::Relaxed) + 1;
         let place = self.inner.endpoints.get(id as usize - 1);
@@ -103,34 +130,10 @@ impl Session {
         Ok(id)
     }
 
-    #[inline]
-    fn find(&self, id: u32) -> Option<&Endpoint> {
-        self.inner.endpoints.get((id as usize).wrapping_sub(1))?.get().map(|e| &**e)
-    }
-
-    /// An end point that is there, destroyed or not.
-    pub fn existing(&self, id: u32) -> Outcome<&Endpoint> {
-        match self.find(id) {
-            Some(endpoint) => Ok(endpoint),
-            None => fail(TB_ECLOSED, format!("end point {id} does not exist")),
-        }
-    }
-
-    #[inline]
-    fn polled(&self, id: u32) -> Outcome<&Reader> {
-        match self.existing(id)? {
-            Endpoint::Writer(_) => fail(TB_EINVAL, format!("end point {id} is a writer")),
-            Endpoint::Reader(r) if r.mode == TB_LISTENER => {
-                fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: samples go to on_sample"))
-            }
-            Endpoint::Reader(r) => Ok(r),
-        }
-    }
-
-    pub fn wait_matched(&self, id: u32, peers: u32, deadline: i64) -> Outcome {
+    fn wait_matched(&self, id: u32, peers: u32, deadline: i64) -> Outcome {
         let endpoint = self.existing(id)?;
         let common = endpoint.common();
-        let Some(_inside) = common.enter() else { return destroyed(id) };
+        let Some(_inside) = common.enter() else { return Err(Fail::closed(id)) };
         if common.matched() < peers {
             match endpoint {
                 Endpoint::Writer(writer) => writer.seek(peers),
@@ -148,7 +151,7 @@ impl Session {
         };
         if !common.wait_matched(peers, remaining) {
             if common.is_closed() {
-                return destroyed(id);
+                return Err(Fail::closed(id));
             }
             let have = common.matched();
             return fail(TB_ETIMEDOUT, format!("{have} of {peers} peers answered for topic {}", common.topic));
@@ -161,7 +164,7 @@ impl Session {
     }
 
     #[inline]
-    pub fn send(&self, id: u32, seq: u64, payload: &[u8]) -> Outcome {
+    fn send(&self, id: u32, seq: u64, payload: &[u8], _batch: bool) -> Outcome {
         match self.existing(id)? {
             Endpoint::Writer(writer) => writer.send(seq, payload),
             Endpoint::Reader(_) => fail(TB_EINVAL, format!("end point {id} is a reader")),
@@ -169,42 +172,38 @@ impl Session {
     }
 
     #[inline]
-    pub fn wait(&self, ids: &[u32], deadline: i64) -> Outcome<Waited> {
+    fn wait(&self, ids: &[u32], deadline: i64) -> Outcome<Waited> {
         if let [id] = *ids {
             let reader = self.polled(id)?;
             reader.in_use.store(true, Ordering::Relaxed);
             return wait::one(reader, &self.wakes, deadline);
         }
-        if ids.is_empty() || ids.len() > 64 {
-            return fail(TB_EINVAL, "wait takes 1 to 64 readers");
-        }
-        let mut insides = Vec::with_capacity(64);
-        let mut readers = Vec::with_capacity(64);
-        for id in ids {
+        let mut insides = [const { None }; MAX_READERS];
+        let mut readers = [None; MAX_READERS];
+        for (i, id) in ids.iter().enumerate() {
             let reader = self.polled(*id)?;
-            let Some(inside) = reader.common.enter() else { return destroyed(*id) };
+            let Some(inside) = reader.common.enter() else { return Err(Fail::closed(*id)) };
             reader.in_use.store(true, Ordering::Relaxed);
-            insides.push(inside);
-            readers.push(reader);
+            (insides[i], readers[i]) = (Some(inside), Some(reader));
         }
-        wait::several(&readers, &self.wakes, deadline)
+        wait::several(&readers[..ids.len()], &self.wakes, deadline)
     }
 
     /// What waits already is handed out without a system call.
     #[inline]
-    pub fn take(&self, id: u32, out: &mut [tb_view]) -> Outcome<usize> {
+    fn take(&self, id: u32, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
         let reader = self.polled(id)?;
         if reader.mode == TB_SPIN {
             reader.in_use.store(true, Ordering::Relaxed);
         }
         let mut places = lock(&reader.places);
         if reader.common.is_closed() {
-            return destroyed(id);
+            return Err(Fail::closed(id));
         }
         let mut n = 0;
         while n < out.len() {
             if let Some(view) = places.next() {
-                out[n] = view;
+                out[n].write(view);
                 n += 1;
                 continue;
             }
@@ -219,11 +218,11 @@ impl Session {
     }
 
     #[inline]
-    pub fn release(&self, id: u32, views: &[tb_view]) -> Outcome {
+    fn release(&self, id: u32, views: &mut [tb_view]) -> Outcome {
         let reader = self.polled(id)?;
         let mut places = lock(&reader.places);
         if reader.common.is_closed() {
-            return destroyed(id);
+            return Err(Fail::closed(id));
         }
         match views.iter().all(|v| places.give_back(v)) {
             true => Ok(()),
@@ -231,18 +230,23 @@ impl Session {
         }
     }
 
-    pub fn wake(&self) {
+    fn wake(&self) -> Outcome {
         self.wakes.fetch_add(1, Ordering::SeqCst);
+        Ok(())
     }
 
-    pub fn destroy(&self, id: u32) -> Outcome {
-        if self.existing(id)?.destroy() { Ok(()) } else { destroyed(id) }
+    /// Nothing waits in a batch, and nothing is acknowledged.
+    fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
+        self.existing(id).map(drop)
     }
-}
 
-#[cold]
-fn destroyed<T>(id: u32) -> Outcome<T> {
-    fail(TB_ECLOSED, format!("end point {id} is destroyed"))
+    fn query(&self, id: u32, what: &str) -> Outcome<Vec<u8>> {
+        query::answer(self, id, what)
+    }
+
+    fn destroy(&self, id: u32) -> Outcome {
+        if self.existing(id)?.destroy() { Ok(()) } else { Err(Fail::closed(id)) }
+    }
 }
 
 impl Drop for Session {

@@ -2,21 +2,14 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_EIO, TB_ETIMEDOUT, TB_FOREVER};
+use tailbound_abi::side::{MAX_READERS, Outcome, Waited, fail};
+use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_ETIMEDOUT, TB_FOREVER};
 
 use crate::endpoint::lock;
-use crate::error::{Outcome, fail};
+use crate::error::os;
 use crate::net;
 use crate::reader::{Reader, SLICE_MS};
 use crate::receive::Received;
-
-/// How a wait ended.
-pub enum Waited {
-    /// Bits of the readers that have samples.
-    Ready(u64),
-    /// `wake` was called.
-    Woken,
-}
 
 const SLICE_NS: i64 = SLICE_MS * 1_000_000;
 
@@ -42,7 +35,7 @@ fn pollfd(reader: &Reader) -> libc::pollfd {
 
 fn broken<T>(received: Received) -> Outcome<T> {
     match received {
-        Received::Failed(errno) => fail(TB_EIO, format!("recvmsg: {}", std::io::Error::from_raw_os_error(errno))),
+        Received::Failed(errno) => os("recvmsg", &std::io::Error::from_raw_os_error(errno)),
         _ => fail(TB_EINVAL, "every place of the reader is taken: release samples before waiting for more"),
     }
 }
@@ -84,12 +77,12 @@ pub fn one(reader: &Reader, wakes: &AtomicU64, deadline: i64) -> Outcome<Waited>
 }
 
 /// Waits on several readers.
-pub fn several(readers: &[&Reader], wakes: &AtomicU64, deadline: i64) -> Outcome<Waited> {
-    let mut fds = [libc::pollfd { fd: -1, events: 0, revents: 0 }; 64];
+pub fn several(readers: &[Option<&Reader>], wakes: &AtomicU64, deadline: i64) -> Outcome<Waited> {
+    let mut fds = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MAX_READERS];
     loop {
         let now = wakes.load(Ordering::SeqCst);
         let (mut ready, mut woken) = (0u64, false);
-        for (i, reader) in readers.iter().enumerate() {
+        for (i, reader) in readers.iter().flatten().enumerate() {
             if reader.common.is_closed() {
                 return closed();
             }
@@ -106,7 +99,7 @@ pub fn several(readers: &[&Reader], wakes: &AtomicU64, deadline: i64) -> Outcome
         let left = slice(deadline);
         poll(&mut fds[..readers.len()], left.unwrap_or(0));
         let mut any = false;
-        for (i, reader) in readers.iter().enumerate() {
+        for (i, reader) in readers.iter().flatten().enumerate() {
             if fds[i].revents != 0 {
                 any = true;
                 match lock(&reader.places).receive(reader, libc::MSG_DONTWAIT) {

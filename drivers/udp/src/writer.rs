@@ -5,10 +5,11 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_ETOOBIG, TB_EWOULDBLOCK, tb_host};
+use tailbound_abi::side::{Host, Outcome, Wanted, fail};
+use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_ETOOBIG, TB_EWOULDBLOCK};
 
 use crate::endpoint::{Common, lock};
-use crate::error::{Outcome, fail, os};
+use crate::error::os;
 use crate::net::{self, Address};
 use crate::options::Options;
 use crate::reader::prepare;
@@ -39,14 +40,14 @@ pub struct Targets {
 }
 
 impl Writer {
-    pub fn new(options: &Options, topic: &str, max_len: u64, tag: u64, host: tb_host) -> Outcome<Arc<Writer>> {
+    pub fn new(options: &Options, wanted: &Wanted, host: Host) -> Outcome<Arc<Writer>> {
         let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
         prepare(socket.as_raw_fd(), options)?;
         let at = options.at(options.address, 0);
         net::bind(&socket, at).or_else(|e| os(format!("cannot bind {}", options.address), &e))?;
-        let key = topic_key(options.domain, topic);
+        let key = topic_key(options.domain, wanted.topic);
         Ok(Arc::new(Writer {
-            common: Common::new(topic, key, tag, max_len, host, socket.into_raw_fd()),
+            common: Common::new(wanted, key, host, socket.into_raw_fd()),
             targets: Mutex::new(Targets {
                 readers: Vec::new(),
                 small: Box::new([1; SMALL]),

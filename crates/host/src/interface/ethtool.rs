@@ -1,4 +1,7 @@
-//! The ethtool requests that only read (linux/ethtool.h), by ioctl on a socket of the thread's network namespace.
+//! The ethtool requests that only read (linux/ethtool.h), by ioctl on a socket of the thread's network namespace. They
+//! need no privilege.
+//!
+//! In: an interface's name. Out: what its driver tells, or the reason why a fact is not known.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -15,13 +18,17 @@ const GCHANNELS: u32 = 0x3c;
 const SS_FEATURES: u32 = 4;
 const NAME_LENGTH: usize = 32;
 
-/// One interface.
-pub(super) struct Ethtool {
+/// One interface, as its driver describes it.
+pub struct Ethtool {
     socket: OwnedFd,
     name: [libc::c_char; libc::IFNAMSIZ],
 }
 
 impl Ethtool {
+    /// An interface of the calling thread's network namespace; whether there is one of that name, the requests tell.
+    ///
+    /// # Errors
+    /// A name that is too long for an interface, or no socket.
     pub fn open(interface: &str) -> Result<Ethtool, String> {
         let mut name = [0; libc::IFNAMSIZ];
         if interface.len() >= name.len() {
@@ -58,6 +65,10 @@ impl Ethtool {
         })
     }
 
+    /// Name of the kernel driver.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
     pub fn driver(&self) -> Result<String, String> {
         // cmd, driver[32], version[32], fw_version[32], bus_info[32], erom_version[32], reserved2[12], 5 words.
         let mut words = [0u32; 49];
@@ -66,8 +77,12 @@ impl Ethtool {
         Ok(text(&bytes(&words[1..9])))
     }
 
-    /// struct ethtool_cmd: the oldest request, which the kernel answers for every driver that has a speed.
+    /// Link speed.
+    ///
+    /// # Errors
+    /// The reason why it is not known, as for a link that is down or has no speed.
     pub fn speed_mbit_s(&self) -> Result<i64, String> {
+        // struct ethtool_cmd: the oldest request, which the kernel answers for every driver that has a speed.
         // cmd, supported, advertising, speed (low 16 bits) | duplex | port, ..., speed_hi in the eighth word.
         let mut words = [0u32; 11];
         words[0] = GSET;
@@ -82,6 +97,9 @@ impl Ethtool {
     }
 
     /// Transmit and receive queues in use.
+    ///
+    /// # Errors
+    /// The reason why they are not known.
     pub fn channels(&self) -> Result<(u32, u32), String> {
         // cmd, max rx tx other combined, rx tx other combined.
         let mut words = [0u32; 9];
@@ -92,6 +110,9 @@ impl Ethtool {
     }
 
     /// Wait before a receive interrupt in us, and whether the driver varies it.
+    ///
+    /// # Errors
+    /// The reason why it is not known.
     pub fn coalesce(&self) -> Result<(u32, bool), String> {
         // cmd, rx_usecs, rx_frames, rx_usecs_irq, rx_frames_irq, four of tx, stats, use_adaptive_rx, ...
         let mut words = [0u32; 23];
@@ -100,7 +121,10 @@ impl Ethtool {
         Ok((words[1], words[10] != 0))
     }
 
-    /// Names of the features that are on.
+    /// Names of the features that are on, in alphabetical order.
+    ///
+    /// # Errors
+    /// The reason why they are not known.
     pub fn offloads(&self) -> Result<Vec<String>, String> {
         // cmd, reserved, mask (64 bits), one word per bit set in the mask.
         let mut info = [GSSET_INFO, 0, 1 << SS_FEATURES, 0, 0];
@@ -137,4 +161,25 @@ fn bytes(words: &[u32]) -> Vec<u8> {
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loopback_device_has_features_and_no_speed() {
+        let lo = Ethtool::open("lo").unwrap();
+        assert!(lo.speed_mbit_s().is_err());
+        let offloads = lo.offloads().unwrap();
+        assert!(offloads.iter().any(|name| name == "loopback"), "{offloads:?}");
+        assert!(offloads.is_sorted());
+    }
+
+    #[test]
+    fn a_device_that_does_not_exist_has_no_facts() {
+        let none = Ethtool::open("tb-none").unwrap();
+        assert!(none.speed_mbit_s().is_err() && none.offloads().is_err() && none.driver().is_err());
+        assert!(Ethtool::open("a-name-that-is-too-long").is_err());
+    }
 }

@@ -10,6 +10,7 @@ mod ethtool;
 mod link;
 
 pub use counters::{InterfaceCounters, interface_counters, ip_counters};
+pub use ethtool::Ethtool;
 
 use std::io;
 use tailbound_model::{Fact, FactValue, PathEnd};

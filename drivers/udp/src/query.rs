@@ -1,27 +1,27 @@
 //! Answers in JSON.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use serde_json::{Value, json};
 use tailbound_abi::TB_EUNSUPPORTED;
+use tailbound_abi::side::{Outcome, Session as _, fail};
 
 use crate::endpoint::{Common, lock};
-use crate::error::{Outcome, fail};
 use crate::net;
 use crate::session::{Endpoint, Session};
-use crate::wire::{MAX_PAYLOAD, candidate_port};
+use crate::wire::candidate_port;
 
 /// What the driver says of itself.
-pub unsafe extern "C" fn describe() -> *const c_char {
+pub fn describe() -> &'static CStr {
     static TEXT: OnceLock<CString> = OnceLock::new();
     TEXT.get_or_init(|| {
         let text = json!({
             "name": "udp",
             "versions": {"driver": env!("CARGO_PKG_VERSION")},
             "capabilities": ["kernel_rx_timestamps"],
-            "limits": {"max_payload_bytes": MAX_PAYLOAD},
+            "limits": {"max_payload_bytes": Session::MAX_PAYLOAD_BYTES},
             "options": [
                 {"key": "domain", "type": "integer", "default": "77",
                  "help": "Sessions of one number reach each other; part of the port."},
@@ -47,11 +47,10 @@ pub unsafe extern "C" fn describe() -> *const c_char {
         });
         CString::new(text.to_string()).unwrap_or_default()
     })
-    .as_ptr()
 }
 
 /// Answers one question.
-pub fn answer(s: &Session, ep: u32, what: &str, sink: impl FnOnce(&[u8])) -> Outcome {
+pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
     let chosen: Vec<&Endpoint> = match ep {
         0 => s.inner.endpoints().map(|e| &**e).collect(),
         id => vec![s.existing(id)?],
@@ -68,8 +67,7 @@ pub fn answer(s: &Session, ep: u32, what: &str, sink: impl FnOnce(&[u8])) -> Out
         "threads" => threads(s, open()),
         _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the udp driver does not know it")),
     };
-    sink(json.to_string().as_bytes());
-    Ok(())
+    Ok(json.to_string().into_bytes())
 }
 
 fn stats<'a>(open: impl Iterator<Item = &'a Endpoint>) -> Value {

@@ -1,17 +1,17 @@
 //! Answers in JSON.
 
-use std::ffi::{CString, c_char};
+use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
+use tailbound_abi::side::{Outcome, Session as _, fail};
 use tailbound_abi::{TB_EUNSUPPORTED, tb_clock};
 
-use crate::error::{Outcome, fail};
-use crate::session::{MAX_PAYLOAD, Session};
+use crate::session::Session;
 
 /// What the driver says of itself.
-pub unsafe extern "C" fn describe() -> *const c_char {
+pub fn describe() -> &'static CStr {
     static TEXT: OnceLock<CString> = OnceLock::new();
     TEXT.get_or_init(|| {
         let option = |key, kind, default, help| json!({"key": key, "type": kind, "default": default, "help": help});
@@ -19,7 +19,7 @@ pub unsafe extern "C" fn describe() -> *const c_char {
             "name": "null",
             "versions": {"driver": env!("CARGO_PKG_VERSION")},
             "capabilities": ["scripted_clock", "source_timestamps", "kernel_rx_timestamps"],
-            "limits": {"max_payload_bytes": MAX_PAYLOAD},
+            "limits": {"max_payload_bytes": Session::MAX_PAYLOAD_BYTES},
             "options": [
                 option("domain", "integer", json!("77"), "Sessions of one number reach each other."),
                 {"key": "clock", "type": "enum", "default": "real", "values": ["real", "scripted"],
@@ -41,19 +41,18 @@ pub unsafe extern "C" fn describe() -> *const c_char {
         });
         CString::new(text.to_string()).unwrap_or_default()
     })
-    .as_ptr()
 }
 
 /// Answers one question.
-pub fn answer(s: &Session, ep: u32, what: &str, sink: impl FnOnce(&[u8])) -> Outcome {
+pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
     if what == "clock" {
         let Some(world) = s.domain().world else {
             return fail(TB_EUNSUPPORTED, "clock: this session runs in real time");
         };
         let clock = world.clock();
         // SAFETY: a `tb_clock` has no padding: two u32 and four pointers.
-        sink(unsafe { std::slice::from_raw_parts((&raw const clock).cast(), size_of::<tb_clock>()) });
-        return Ok(());
+        let bytes: &[u8] = unsafe { std::slice::from_raw_parts((&raw const clock).cast(), size_of::<tb_clock>()) };
+        return Ok(bytes.to_vec());
     }
     let chosen = match ep {
         0 => s.endpoints().collect(),
@@ -96,6 +95,5 @@ pub fn answer(s: &Session, ep: u32, what: &str, sink: impl FnOnce(&[u8])) -> Out
         "threads" => json!([]),
         _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the null driver does not know it")),
     };
-    sink(json.to_string().as_bytes());
-    Ok(())
+    Ok(json.to_string().into_bytes())
 }

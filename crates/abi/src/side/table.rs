@@ -1,0 +1,249 @@
+//! The table over a [`Session`]: C functions that check what they are given, call the session and keep the error's text.
+
+use core::ffi::{c_char, c_int, c_void};
+use core::mem::MaybeUninit;
+
+use super::fail::{Fail, Outcome, fail, last};
+use super::host::Host;
+use super::pair;
+use super::raw::{many, many_mut, place, text};
+use super::session::{MAX_READERS, Session, Waited, Wanted};
+use crate::{
+    TB_ABI_MAJOR, TB_ABI_MINOR, TB_EINVAL, TB_ETOOBIG, TB_EUNSUPPORTED, TB_LISTENER, TB_OK, TB_READER, TB_SEND_BATCH,
+    TB_SPIN, TB_WOKEN, TB_WRITER, tb_driver, tb_host, tb_kv, tb_send, tb_sink, tb_view,
+};
+
+/// The driver table of the sessions `S`, without `loan`. For a `static`, whose address is what `tailbound_driver_v1` gives.
+pub const fn table<S: Session>() -> tb_driver {
+    tb_driver {
+        abi_major: TB_ABI_MAJOR,
+        abi_minor: TB_ABI_MINOR,
+        size: size_of::<tb_driver>() as u32,
+        flags: 0,
+        describe: Some(describe::<S>),
+        open: Some(open::<S>),
+        create: Some(create::<S>),
+        wait_matched: Some(wait_matched::<S>),
+        send: Some(send::<S>),
+        wait: Some(wait::<S>),
+        take: Some(take::<S>),
+        release: Some(release::<S>),
+        wake: Some(wake::<S>),
+        flush: Some(flush::<S>),
+        wait_acked: Some(wait_acked::<S>),
+        query: Some(query::<S>),
+        destroy: Some(destroy::<S>),
+        close: Some(close::<S>),
+        last_error: Some(last_error),
+        loan: None,
+        commit: None,
+        reserved: [core::ptr::null_mut(); 8],
+    }
+}
+
+#[inline]
+fn code(outcome: Outcome) -> c_int {
+    match outcome {
+        Ok(()) => TB_OK,
+        Err(fail) => fail.report(),
+    }
+}
+
+/// # Safety
+/// `session` is null, or came from `open` of the same table and was not closed.
+#[inline]
+unsafe fn session<'a, S: Session>(session: *mut c_void) -> Outcome<&'a S> {
+    // SAFETY: the caller's promise; sessions are only ever shared.
+    unsafe { session.cast::<S>().as_ref() }.ok_or_else(|| Fail::invalid("the session is null"))
+}
+
+unsafe extern "C" fn describe<S: Session>() -> *const c_char {
+    S::describe().as_ptr()
+}
+
+unsafe extern "C" fn last_error() -> *const c_char {
+    last()
+}
+
+unsafe extern "C" fn open<S: Session>(kv: *const tb_kv, n: usize, host: *const tb_host, s: *mut *mut c_void) -> c_int {
+    code((|| {
+        // SAFETY: by the rules of the ABI the pointers lead to `n` pairs, a host, and a place for the session.
+        let (host, pairs, s) = unsafe { (Host::read(host)?, pair::read(kv, n)?, place("session", s)?) };
+        s.write(Box::into_raw(Box::new(S::open(&pairs, host)?)).cast());
+        Ok(())
+    })())
+}
+
+unsafe extern "C" fn create<S: Session>(
+    s: *mut c_void,
+    kind: c_int,
+    mode: c_int,
+    topic: *const c_char,
+    max_len: u64,
+    qos: *const tb_kv,
+    n: usize,
+    tag: u64,
+    ep: *mut u32,
+) -> c_int {
+    code((|| {
+        // SAFETY: by the rules of the ABI `s` is open; the other pointers lead to a string, `n` pairs and a place.
+        let (s, topic, qos, ep) =
+            unsafe { (session::<S>(s)?, text("topic", topic)?, pair::read(qos, n)?, place("ep", ep)?) };
+        if kind != TB_WRITER && kind != TB_READER {
+            return fail(TB_EINVAL, format!("kind {kind} is neither TB_WRITER nor TB_READER"));
+        }
+        if kind == TB_READER && !(TB_LISTENER..=TB_SPIN).contains(&mode) {
+            return fail(TB_EUNSUPPORTED, format!("receive mode {mode} does not exist"));
+        }
+        if kind == TB_READER && mode == TB_LISTENER && !s.host().listens() {
+            return fail(TB_EINVAL, "the receive mode listener needs on_sample of the host");
+        }
+        let most = S::MAX_PAYLOAD_BYTES;
+        if max_len > most {
+            return fail(TB_ETOOBIG, format!("max_len {max_len} B is more than the driver's {most} B"));
+        }
+        ep.write(s.create(&Wanted { kind, mode, topic, max_len, qos: &qos, tag })?);
+        Ok(())
+    })())
+}
+
+unsafe extern "C" fn wait_matched<S: Session>(s: *mut c_void, ep: u32, peers: u32, deadline_ns: i64) -> c_int {
+    // SAFETY: `s` is an open session by the rules of the ABI.
+    code(unsafe { session::<S>(s) }.and_then(|s| s.wait_matched(ep, peers, deadline_ns)))
+}
+
+/// Whether a message may wait in a batch.
+///
+/// # Safety
+/// `opt` is null or points to options of which `size` bytes are readable.
+#[inline]
+unsafe fn batch(opt: *const tb_send) -> Outcome<bool> {
+    if opt.is_null() {
+        return Ok(false);
+    }
+    // SAFETY: every version of the ABI begins `tb_send` with its size.
+    if (unsafe { (*opt).size } as usize) < size_of::<tb_send>() {
+        return fail(TB_EINVAL, "the options of send are too short for ABI 1.0");
+    }
+    // SAFETY: all of it is readable, as just checked.
+    match unsafe { *opt } {
+        tb_send { txtime_ns: 0, flags, .. } => Ok(flags & TB_SEND_BATCH != 0),
+        // A driver that has the capability will need it in `Session::send`.
+        _ => fail(TB_EUNSUPPORTED, "the driver has no launch time"),
+    }
+}
+
+unsafe extern "C" fn send<S: Session>(
+    s: *mut c_void,
+    ep: u32,
+    seq: u64,
+    data: *const u8,
+    len: u64,
+    opt: *const tb_send,
+) -> c_int {
+    code((|| {
+        // Before a slice is made of it: no slice may be longer than the address space.
+        if len > S::MAX_PAYLOAD_BYTES {
+            return Err(too_big(len, S::MAX_PAYLOAD_BYTES));
+        }
+        // SAFETY: by the rules of the ABI `s` is open, `data` leads to `len` octets, and `opt` is null or valid.
+        let (s, payload, batch) = unsafe { (session::<S>(s)?, many("data", data, len as usize)?, batch(opt)?) };
+        s.send(ep, seq, payload, batch)
+    })())
+}
+
+#[cold]
+fn too_big(len: u64, most: u64) -> Fail {
+    Fail::new(TB_ETOOBIG, format!("{len} B of payload; the driver takes at most {most} B"))
+}
+
+unsafe extern "C" fn wait<S: Session>(
+    s: *mut c_void,
+    ep: *const u32,
+    n: usize,
+    deadline_ns: i64,
+    ready: *mut u64,
+) -> c_int {
+    let mut woken = false;
+    let outcome = (|| {
+        // SAFETY: `ready` is writable by the rules of the ABI.
+        let ready = unsafe { place("ready", ready) }?.write(0);
+        if !(1..=MAX_READERS).contains(&n) {
+            return fail(TB_EINVAL, "wait takes 1 to 64 readers");
+        }
+        // SAFETY: by the rules of the ABI `s` is open and `ep` leads to `n` numbers.
+        let (s, eps) = unsafe { (session::<S>(s)?, many("ep", ep, n)?) };
+        match s.wait(eps, deadline_ns)? {
+            Waited::Ready(bits) => *ready = bits,
+            Waited::Woken => woken = true,
+        }
+        Ok(())
+    })();
+    // Not an error: no text.
+    if woken { TB_WOKEN } else { code(outcome) }
+}
+
+unsafe extern "C" fn take<S: Session>(s: *mut c_void, ep: u32, out: *mut tb_view, cap: u32, n: *mut u32) -> c_int {
+    code((|| {
+        // SAFETY: `n` is writable by the rules of the ABI.
+        let n = unsafe { place("n", n) }?.write(0);
+        // SAFETY: by the rules of the ABI `s` is open and `out` has room for `cap` views, which need not be filled.
+        let (s, out) =
+            unsafe { (session::<S>(s)?, many_mut("out", out.cast::<MaybeUninit<tb_view>>(), cap as usize)?) };
+        *n = s.take(ep, out)? as u32;
+        Ok(())
+    })())
+}
+
+unsafe extern "C" fn release<S: Session>(s: *mut c_void, ep: u32, views: *mut tb_view, n: u32) -> c_int {
+    code((|| {
+        // SAFETY: by the rules of the ABI `s` is open and `views` leads to `n` views that `take` filled.
+        let (s, views) = unsafe { (session::<S>(s)?, many_mut("views", views, n as usize)?) };
+        s.release(ep, views)
+    })())
+}
+
+unsafe extern "C" fn wake<S: Session>(s: *mut c_void) -> c_int {
+    // SAFETY: `s` is an open session by the rules of the ABI.
+    code(unsafe { session::<S>(s) }.and_then(S::wake))
+}
+
+unsafe extern "C" fn flush<S: Session>(s: *mut c_void, ep: u32, deadline_ns: i64) -> c_int {
+    // SAFETY: `s` is an open session by the rules of the ABI.
+    code(unsafe { session::<S>(s) }.and_then(|s| s.flush(ep, deadline_ns)))
+}
+
+unsafe extern "C" fn wait_acked<S: Session>(s: *mut c_void, ep: u32, deadline_ns: i64) -> c_int {
+    // SAFETY: `s` is an open session by the rules of the ABI.
+    code(unsafe { session::<S>(s) }.and_then(|s| s.wait_acked(ep, deadline_ns)))
+}
+
+unsafe extern "C" fn query<S: Session>(
+    s: *mut c_void,
+    ep: u32,
+    what: *const c_char,
+    sink: tb_sink,
+    ctx: *mut c_void,
+) -> c_int {
+    code((|| {
+        // SAFETY: by the rules of the ABI `s` is open and `what` a string.
+        let (s, what) = unsafe { (session::<S>(s)?, text("what", what)?) };
+        let Some(sink) = sink else { return fail(TB_EINVAL, "sink is null") };
+        let answer = s.query(ep, what)?;
+        // SAFETY: the host's sink with its own context; the bytes live through the call.
+        unsafe { sink(ctx, answer.as_ptr().cast(), answer.len()) };
+        Ok(())
+    })())
+}
+
+unsafe extern "C" fn destroy<S: Session>(s: *mut c_void, ep: u32) -> c_int {
+    // SAFETY: `s` is an open session by the rules of the ABI.
+    code(unsafe { session::<S>(s) }.and_then(|s| s.destroy(ep)))
+}
+
+unsafe extern "C" fn close<S: Session>(s: *mut c_void) {
+    if !s.is_null() {
+        // SAFETY: `s` came from `open`, and the host closes it once, when no call is inside.
+        drop(unsafe { Box::from_raw(s.cast::<S>()) });
+    }
+}
