@@ -7,6 +7,9 @@ use std::fmt::Write as _;
 use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
+/// Has the effective configuration told through the trace sink, and nothing written.
+const TRACE: &str = "<Tracing><Category>config</Category><OutputFile>/dev/null</OutputFile></Tracing>";
+
 /// DDS domain used when none is given.
 pub const DEFAULT_DOMAIN: u32 = 77;
 /// Largest domain number whose ports fit below 65536.
@@ -112,7 +115,12 @@ impl Options {
     /// `external` is the number on the network where it differs from the instance's own.
     pub fn xml(&self, external: Option<u32>) -> String {
         if let Some(user) = &self.user {
-            return user.clone();
+            // A list of configurations is one; the last only has the effective values told.
+            return if self.is_traced() {
+                format!("{user},<CycloneDDS><Domain Id=\"any\">{TRACE}</Domain></CycloneDDS>")
+            } else {
+                user.clone()
+            };
         }
         let mut x = String::from("<CycloneDDS><Domain Id=\"any\"><General>");
         if self.interface.is_some() || self.address.is_some() {
@@ -150,9 +158,17 @@ impl Options {
         }
         element(&mut x, "MultipleReceiveThreads", self.receive_threads.map(|i| ["false", "true"][i]));
         // The configuration that Cyclone arrives at is read from its trace while the domain is created.
-        x.push_str("</Internal><Tracing><Category>config</Category><OutputFile>/dev/null</OutputFile></Tracing>");
-        x.push_str("</Domain></CycloneDDS>");
+        let _ = write!(x, "</Internal>{TRACE}</Domain></CycloneDDS>");
         x
+    }
+
+    /// Cyclone tells the configuration that it arrives at. Not with a user's own that traces by itself, which is left
+    /// alone, nor with one in a file, of which nothing is known here.
+    pub fn is_traced(&self) -> bool {
+        self.user.as_ref().is_none_or(|user| {
+            roxmltree::Document::parse(user)
+                .is_ok_and(|d| !d.descendants().any(|n| n.tag_name().name().eq_ignore_ascii_case("tracing")))
+        })
     }
 }
 

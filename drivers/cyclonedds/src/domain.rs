@@ -20,7 +20,8 @@ pub struct Domain {
     pub shared: bool,
     /// The configuration as given to Cyclone.
     pub xml: String,
-    /// `path: value` of the configuration that Cyclone arrived at, and what it said on the way; empty with a user's own.
+    /// `path: value` of the configuration that Cyclone arrived at, and what it said on the way; empty with a user's own that
+    /// traces by itself.
     pub effective: Vec<String>,
     entity: ffi::dds_entity_t,
 }
@@ -60,7 +61,7 @@ pub fn acquire(options: &Options) -> Outcome<Domain> {
             found
         }
         std::collections::btree_map::Entry::Vacant(free) => {
-            let (entity, effective) = create(id, &xml, options.user.is_none())?;
+            let (entity, effective) = create(id, &xml, options.is_traced())?;
             free.insert(Shared { entity, users: 0, xml: xml.clone(), effective })
         }
     };

@@ -117,6 +117,7 @@ fn trial<C: Clock>(
         report.timer_slack_ns = ready.timer_slack_ns;
         ready.warnings.extend(prepare::qos_differences(order, report));
     }
+    ready.warnings.extend(prepare::options_without_effect(order));
     let unmatched = reports.iter().any(|r| r.unmatched.is_some());
     let mut table = threads::table(order, driver.description())?;
     let tids: Vec<_> = table.before.iter().map(|r| (r.tid, r.role.clone(), threads::is_middleware(r))).collect();

@@ -126,6 +126,17 @@ pub(super) fn open_failed(e: DriverError) -> Failed {
     failed("driver_open", exit, e, "`tailbound driver list` shows each driver's options, QoS and limits")
 }
 
+/// Options beside the user's own configuration, which is used as it is.
+pub(super) fn options_without_effect(order: &Order) -> Option<Warning> {
+    const GENERAL: [&str; 3] = ["naming", "instance", "transport"];
+    order.spec.driver.config.as_ref()?;
+    let beside = order.spec.driver.options.keys().filter(|k| !GENERAL.contains(&k.as_str()));
+    let beside: Vec<&str> = beside.map(String::as_str).collect();
+    let text = format!("`config` is used as it is; driver options beside it have no effect: {}", beside.join(", "));
+    let mend = "write them into the configuration, or leave them out";
+    (!beside.is_empty()).then(|| Warning::new("options_without_effect", Severity::Warning, text, mend))
+}
+
 /// QoS that came out other than asked makes the trial invalid.
 pub(super) fn qos_differences(order: &Order, ready: &EndReady) -> Vec<Warning> {
     let differs = |(key, asked): (&String, &String)| {
