@@ -101,6 +101,8 @@ pub struct Order {
     pub ring: Option<u64>,
     /// How long matching may take, ns.
     pub match_timeout_ns: i64,
+    /// The longest that the trial may take from go on, ns: real-time ends are ended then.
+    pub limit_ns: i64,
     /// Driver libraries to look in before the usual places.
     #[serde(default)]
     pub driver_path: Option<String>,
@@ -109,6 +111,14 @@ pub struct Order {
     pub rescue: Option<String>,
     /// CPUs for everything that is not measured.
     pub housekeeping: CpuList,
+}
+
+impl Order {
+    /// Some thread is to run with a real-time policy.
+    pub fn is_real_time(&self) -> bool {
+        let real_time = |p: Policy| matches!(p, Policy::Fifo { .. } | Policy::Rr { .. } | Policy::Deadline { .. });
+        self.ends.iter().flat_map(|e| e.scheduling.policies()).any(real_time)
+    }
 }
 
 /// One end of an order.

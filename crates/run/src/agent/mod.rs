@@ -5,6 +5,7 @@
 
 mod child;
 mod drain;
+mod guard;
 mod signals;
 mod trial;
 

@@ -2,6 +2,7 @@
 
 use super::child::{self, Started};
 use super::drain::Drain;
+use super::guard::Guard;
 use crate::hot::{Memory, MemoryKind};
 use crate::pipe::Connection;
 use crate::store::{self, Rows};
@@ -16,6 +17,8 @@ use tailbound_host::OffsetTrack;
 use tailbound_model::*;
 use tailbound_wire::*;
 
+/// What opening and closing the driver may take.
+const OPENING_NS: i64 = 60_000_000_000;
 /// Octets of the measuring process's output that are kept.
 const LOG_LIMIT: usize = 64 * 1024;
 
@@ -29,6 +32,8 @@ pub(super) struct Trial {
     drain: Drain,
     /// Rows are drained: between go and done, if the order asks for it.
     draining: bool,
+    /// Over real-time ends.
+    _guard: Option<Guard>,
     track: OffsetTrack,
     scripted: bool,
     open: bool,
@@ -81,7 +86,13 @@ impl Trial {
         let connection = connect().map_err(|e| {
             fail("measuring_process", ExitCode::RunFailed, format!("the measuring process does not listen: {e}"), "")
         })?;
+        let deadline_ns = host::monotonic_ns() + order.match_timeout_ns + OPENING_NS + order.limit_ns;
+        let guard = order.is_real_time().then(|| Guard::watch(child.id() as i32, deadline_ns));
+        let guard = guard.transpose().map_err(|e| {
+            fail("guard", ExitCode::RunFailed, format!("the guard over real-time ends cannot begin: {e}"), "")
+        })?;
         Ok(Trial {
+            _guard: guard,
             drain: Drain::new(&order.spec, order.ends.len()),
             draining: false,
             order,

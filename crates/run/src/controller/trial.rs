@@ -196,6 +196,7 @@ fn order(
         },
         ring,
         match_timeout_ns: MATCH_TIMEOUT.0,
+        limit_ns: limit(spec).as_nanos() as i64,
         driver_path: None,
         rescue: dir.to_str().map(str::to_owned),
         housekeeping: context.housekeeping.clone(),

@@ -19,6 +19,7 @@ pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
     if let Some(difference) = host::verify(0, &all) {
         return Err(refused(difference));
     }
+    limit_real_time(order).map_err(|e| refused(format!("RLIMIT_RTTIME cannot be set: {e}")))?;
     let timer_slack_ns = match host::scheduling::set_timer_slack_1ns() {
         Ok(slack) => Some(slack),
         Err(e) => {
@@ -46,6 +47,18 @@ pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
         }
     };
     Ok(ProcessReady { memory_locked, timer_slack_ns, warnings })
+}
+
+/// A real-time thread that never sleeps is ended by the kernel (SIGXCPU) after the longest time that the trial may take:
+/// the last resort, should the guard itself be kept from its CPU.
+fn limit_real_time(order: &Order) -> nix::Result<()> {
+    use nix::sys::resource::{Resource, getrlimit, setrlimit};
+    if !order.is_real_time() {
+        return Ok(());
+    }
+    let (_, hard) = getrlimit(Resource::RLIMIT_RTTIME)?;
+    let limit_us = ((order.match_timeout_ns + order.limit_ns) / 1_000) as u64 + 60_000_000;
+    setrlimit(Resource::RLIMIT_RTTIME, limit_us.min(hard), hard)
 }
 
 fn is_deadline(policy: &Policy) -> bool {

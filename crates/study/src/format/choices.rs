@@ -143,8 +143,8 @@ pub(crate) struct SideKeys {
 pub(crate) struct SchedulingKeys {
     /// Policy of all threads.
     pub policy: Option<At<PolicyChoice>>,
-    /// Of `fifo` and `rr`, required there: 1 to 99.
-    #[schemars(range(min = 1, max = 99))]
+    /// Of `fifo` and `rr`, required there: 1 to 98.
+    #[schemars(range(min = 1, max = 98))]
     pub priority: Option<At<u32>>,
     /// Of `other` and `batch`: -20 (favoured) to 19. Default: 0.
     #[schemars(range(min = -20, max = 19))]
@@ -179,8 +179,8 @@ pub(crate) struct SchedulingKeys {
 pub(crate) struct RoleKeys {
     /// The policy; that of all threads when absent.
     pub policy: Option<At<PolicyChoice>>,
-    /// Of `fifo` and `rr`, required there: 1 to 99.
-    #[schemars(range(min = 1, max = 99))]
+    /// Of `fifo` and `rr`, required there: 1 to 98.
+    #[schemars(range(min = 1, max = 98))]
     pub priority: Option<At<u32>>,
     /// Of `other` and `batch`: -20 (favoured) to 19. Default: 0.
     #[schemars(range(min = -20, max = 19))]

@@ -94,9 +94,14 @@ fn given(keys: &RoleKeys, choice: PolicyChoice, at: Pos) -> Result<Policy, Fault
         nice => Ok(nice.as_ref().map_or(0, |n| n.value)),
     };
     let priority = || match &keys.priority {
-        None => Err(Fault::new(at, format!("the policy `{word}` needs a priority")).help("add `priority:`, 1 to 99")),
+        None => Err(Fault::new(at, format!("the policy `{word}` needs a priority")).help("add `priority:`, 1 to 98")),
         Some(p) if !(1..=99).contains(&p.value) => {
-            Err(Fault::new(p.at, format!("priority {} does not exist", p.value)).help("1 to 99; 99 is the highest"))
+            Err(Fault::new(p.at, format!("priority {} does not exist", p.value))
+                .help("1 to 98; 98 is the highest here"))
+        }
+        Some(p) if p.value == 99 => {
+            let reason = "priority 99 is kept for the guard that ends what overstays";
+            Err(Fault::new(p.at, reason).help("1 to 98; 98 is the highest here"))
         }
         Some(p) => Ok(p.value),
     };
