@@ -36,6 +36,34 @@ pub enum RecordError {
         /// How.
         reason: String,
     },
+    /// A trial has no samples, or not all of them.
+    #[error("{}: {reason}", path.display())]
+    SamplesMissing {
+        /// The file that ought to be there, or the last that is.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A segment lies in the folder of a trial and is another's.
+    #[error("{}: holds rows of trial {found}, not of trial {trial}", path.display())]
+    SamplesForeign {
+        /// The segment.
+        path: PathBuf,
+        /// Whose folder it is.
+        trial: usize,
+        /// Whose rows they are.
+        found: u32,
+    },
+    /// A slot is missing or there twice.
+    #[error("{}: slots do not follow each other: {}", path.display(), break_words(*due, *found))]
+    SamplesNotConsecutive {
+        /// The segment.
+        path: PathBuf,
+        /// Sequence number that is due.
+        due: u64,
+        /// The one that is there.
+        found: u64,
+    },
     /// The file system refused.
     #[error("{}: cannot {what}: {source}{}", path.display(), advice(source))]
     Io {
@@ -53,6 +81,14 @@ fn advice(error: &std::io::Error) -> &'static str {
         std::io::ErrorKind::StorageFull => "; free some space, or give an --out on another disk",
         std::io::ErrorKind::PermissionDenied => "; give an --out where you may write",
         _ => "",
+    }
+}
+
+fn break_words(due: u64, found: u64) -> String {
+    match found.checked_sub(due) {
+        Some(1) => format!("slot {due} is missing"),
+        Some(_) => format!("slot {found} where slot {due} is due"),
+        None => format!("slot {found} is there once more where slot {due} is due"),
     }
 }
 

@@ -60,15 +60,15 @@ impl Record {
         self.manifest.status
     }
 
-    /// Facts of all hosts that have a file; one that cannot be read is an error.
-    pub fn hosts(&self) -> Result<Vec<HostFacts>, RecordError> {
+    /// Facts of all hosts that have a file, or why one cannot be read.
+    pub fn hosts(&self) -> Vec<Result<HostFacts, RecordError>> {
         self.manifest.hosts.values().map(|file| self.json(Path::new(file))).collect()
     }
 
-    /// Thread tables of a trial.
-    pub fn threads(&self, trial: usize) -> Result<Vec<ThreadTable>, RecordError> {
+    /// Thread tables of a trial, or why one cannot be read.
+    pub fn threads(&self, trial: usize) -> Vec<Result<ThreadTable, RecordError>> {
         let folder = self.dir.join("threads");
-        let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
         let prefix = format!("{trial}-");
         let mut files: Vec<PathBuf> = entries
             .filter_map(|e| Some(Path::new("threads").join(e.ok()?.file_name())))

@@ -8,6 +8,9 @@ use crate::{limits, tail};
 /// From this share of lost messages on the loss is the news, not the latency.
 const MANY_LOST: f64 = 0.1;
 
+/// Code of the warning about trials of the plan that are not in the record.
+pub(crate) const TRIALS_MISSING: &str = "trials_missing";
+
 /// All findings of a report, in the order in which they are to be read.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let mut all = untrusted(report);
@@ -38,10 +41,11 @@ fn untrusted(report: &Report) -> Vec<Finding> {
     // One sentence per reason, however many trials share it.
     let mut reasons: Vec<(&str, &str, Vec<usize>)> = Vec::new();
     for id in report.invalid_trials() {
-        let of_trial = |w: &&crate::document::ReportWarning| {
-            w.severity == WarningSeverity::Invalid && (w.trial == Some(id) || w.trial.is_none())
+        let of = |trial: Option<usize>| {
+            let invalid = report.warnings.iter().filter(|w| w.severity == WarningSeverity::Invalid);
+            invalid.filter(|w| w.code != TRIALS_MISSING).find(move |w| w.trial == trial)
         };
-        let warning = report.warnings.iter().find(of_trial);
+        let warning = of(Some(id)).or_else(|| of(None));
         let (reason, mend) = warning.map_or(("the record does not say why", ""), |w| (&w.text, &w.mend));
         match reasons.iter_mut().find(|(r, ..)| *r == reason) {
             Some((.., trials)) => trials.push(id),
@@ -58,6 +62,10 @@ fn untrusted(report: &Report) -> Vec<Finding> {
         let mend = if mend.is_empty() { String::new() } else { format!(" {mend}") };
         let text = format!("Not to be trusted: {}: {}.{rest}{mend}", trials_named(report, &trials), trimmed(reason));
         all.push(Finding { evidence: "warnings".into(), ..finding(level, "trial_invalid", text, &conditions) });
+    }
+    if let Some(lacking) = report.warnings.iter().find(|w| w.code == TRIALS_MISSING) {
+        let text = format!("Not to be trusted: {}. {}", trimmed(&lacking.text), lacking.mend);
+        all.push(Finding { evidence: "warnings".into(), ..finding(level, TRIALS_MISSING, text, &[]) });
     }
     if report.status == ReportStatus::Incomplete {
         let ended = report.trials.iter().filter(|t| ended(t.status)).count();

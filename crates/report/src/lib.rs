@@ -11,6 +11,7 @@ mod condition;
 mod csv;
 mod document;
 mod findings;
+mod flaws;
 mod gather;
 mod html;
 mod json;

@@ -70,7 +70,7 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
         print!("{}", tailbound_report::render_terminal(&analysed, report::width(), report::colour()));
     }
     println!("\n{}", page.display());
-    Ok(report::code(finished.status))
+    Ok(report::code(analysed.status))
 }
 
 /// What killed runs left is taken back before a new one begins.
