@@ -25,9 +25,9 @@ impl Record {
             for (range, rows) in end.groups {
                 if let Some((low, high)) = range {
                     follows(next, low, path)?;
-                    follows(next + rows - 1, high, path)?;
+                    follows(next.saturating_add(rows - 1), high, path)?;
                 }
-                next += rows;
+                next = next.saturating_add(rows);
             }
         }
         if next < planned {

@@ -34,7 +34,7 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<ParquetRecordBatchRe
 
 /// Rows of a segment, as its end tells.
 pub(crate) fn count_rows(path: &Path) -> Result<u64, RecordError> {
-    Ok(builder(path)?.metadata().file_metadata().num_rows() as u64)
+    Ok(builder(path)?.metadata().file_metadata().num_rows().max(0) as u64)
 }
 
 /// What the end of a segment tells.

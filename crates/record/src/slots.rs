@@ -127,12 +127,13 @@ impl Record {
     /// A segment is damaged; where sequence numbers are read, also a slot that is missing or there twice.
     pub fn scan(&self, trial: usize, columns: &Columns, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
         let wanted = [0, 1, 2].map(|i| columns.echoes.contains(ECHO_TIMES[i]));
-        let mut echoes = Echoes::open(self.segments(trial, "pong"), wanted)?;
+        let segments = self.segments(trial, "ping");
+        let mut echoes = Echoes::open(self.segments(trial, "pong"), &segments, wanted)?;
         let names = columns.names();
         let mut batch = SlotBatch::default();
         let mut last_wake = NO_TIME;
         let mut next = 0;
-        for path in self.segments(trial, "ping") {
+        for path in segments {
             for rows in open(&path, &names)? {
                 let rows = rows.map_err(|e| RecordError::damaged(&path, e))?;
                 fill(&mut batch, &rows, &names, &path)?;
