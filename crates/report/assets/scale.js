@@ -30,7 +30,7 @@ function time(ns, unit = unitOf(ns)) {
 
 /** p99.9 for 0.999. */
 function label(q) {
-  return "p" + String(+(q * 100).toFixed(7));
+  return "p" + String(+(q * 100).toFixed(13));
 }
 
 /** "1 in 1,000" for 0.999; empty where that is no whole number. */

@@ -156,7 +156,7 @@ pub struct MetricReport {
 impl MetricReport {
     /// The quantile `q`, where it was asked for.
     pub fn quantile(&self, q: f64) -> Option<&QuantileReport> {
-        self.quantiles.iter().find(|e| (e.q() - q).abs() < 5e-10)
+        self.quantiles.iter().find(|e| (e.q() - q).abs() < 5e-16)
     }
 }
 

@@ -86,7 +86,7 @@ impl Column {
 }
 
 fn asked(report: &Report, q: f64) -> bool {
-    report.view.quantiles.iter().any(|other| (other - q).abs() < 5e-10)
+    report.view.quantiles.iter().any(|other| (other - q).abs() < 5e-16)
 }
 
 fn round_trips(report: &Report) -> impl Iterator<Item = &MetricReport> {

@@ -117,6 +117,17 @@ fn a_quantile_among_the_lost_says_so() {
 }
 
 #[test]
+fn a_fine_quantile_is_told_with_what_it_needs() {
+    let ask = |m: &mut Manifest| m.plan.report.quantiles = vec!["0.99".into(), "0.9999999999".into()];
+    let report = analysed_with(&[open_loop(vec![trial(TrialStatus::Valid, &rising(400))])], ask);
+    assert_eq!(report.view.quantiles, [0.5, 0.99, 0.9999999999]);
+    let fine = report.conditions[0].round_trip.as_ref().unwrap().quantile(0.9999999999);
+    assert_eq!(fine, Some(&QuantileReport::Needs { q: 0.9999999999, needs: 36_888_794_540 }));
+    let hint = &report.findings.iter().find(|f| f.code == "needs_more").unwrap().text;
+    assert!(hint.starts_with("p99.99999999 needs 36,888,794,540 messages"), "{hint}");
+}
+
+#[test]
 fn nothing_answered_is_a_finding_with_its_reason() {
     let mut nothing = trial(TrialStatus::Valid, &vec![None; 400]);
     nothing.finding = Some("the pong was seen, but its policy `reliability` is incompatible.".into());
