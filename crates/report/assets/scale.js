@@ -28,6 +28,11 @@ function time(ns, unit = unitOf(ns)) {
   return threeDigits(ns / unit[1]) + THIN + unit[0];
 }
 
+/** What slots later than every value are: "lost", "not sent", or "lost or not sent". */
+function beyondWords(beyond) {
+  return beyond.replaceAll("_", " ");
+}
+
 /** p99.9 for 0.999. */
 function label(q) {
   return "p" + String(+(q * 100).toFixed(13));

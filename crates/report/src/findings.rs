@@ -1,6 +1,6 @@
 //! Findings: what the figures say in plain sentences, the worst news first.
 
-use crate::condition::{ConditionReport, ConditionStatus, MetricReport, QuantileReport};
+use crate::condition::{ConditionReport, ConditionStatus, Counts, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report, ReportStatus, WarningSeverity};
 use crate::number::{Unit, count, label, one_in, share, time};
 use crate::{limits, tail};
@@ -109,9 +109,17 @@ fn failed(condition: &ConditionReport) -> Option<Finding> {
     let text = if unanswered == counts.scheduled {
         format!("{}: none of {} messages was answered{why}.", condition.name, count(counts.scheduled))
     } else {
-        let most = if counts.lost >= counts.not_sent { "were never answered" } else { "were never sent" };
-        let part = counts.lost.max(counts.not_sent);
-        format!("{}: {} of {} messages {most}{why}.", condition.name, count(part), count(counts.scheduled))
+        let how = match (counts.lost, counts.not_sent) {
+            (lost, 0) => format!("{} of {} messages were never answered", count(lost), count(counts.scheduled)),
+            (0, not_sent) => format!("{} of {} messages were never sent", count(not_sent), count(counts.scheduled)),
+            (lost, not_sent) => format!(
+                "of {} messages {} were never answered and {} never sent",
+                count(counts.scheduled),
+                count(lost),
+                count(not_sent)
+            ),
+        };
+        format!("{}: {how}{why}.", condition.name)
     };
     Some(finding(FindingLevel::Failed, "never_answered", text, &[condition.id]))
 }
@@ -137,12 +145,14 @@ fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, 
         Some(QuantileReport::Value { value_ns, .. }) => {
             text.push_str(&format!("half of the messages return within {}", time(*value_ns as f64)));
         }
-        Some(QuantileReport::Beyond { .. }) => text.push_str("more than half of the messages never return"),
+        Some(QuantileReport::Beyond { beyond, .. }) => {
+            text.push_str(&format!("more than half of the messages {}", beyond.happens(true)));
+        }
         _ => text.push_str(&format!("only {} messages", count(figures.scheduled))),
     }
     let tail = tail_quantile(figures);
     if let Some(quantile) = tail {
-        text.push_str(&format!("; {}", tail_words(quantile)));
+        text.push_str(&format!("; {}", tail_words(quantile, &condition.counts)));
     }
     if let Some(max) = figures.max_ns {
         text.push_str(&format!("; the worst of {} took {}", count(figures.n), time(max as f64)));
@@ -166,7 +176,7 @@ pub(crate) fn tail_quantile(figures: &MetricReport) -> Option<&QuantileReport> {
     figures.quantile(0.999).filter(told).or_else(|| figures.quantiles.iter().rev().find(told))
 }
 
-fn tail_words(quantile: &QuantileReport) -> String {
+fn tail_words(quantile: &QuantileReport, counts: &Counts) -> String {
     let rare = one_in(quantile.q());
     let rare = if rare.starts_with('p') { format!("beyond {rare} it") } else { rare };
     match quantile {
@@ -179,7 +189,11 @@ fn tail_words(quantile: &QuantileReport) -> String {
             let value = unit.with(*value_ns as f64);
             format!("{rare} takes longer than {value} (95 %: {interval})")
         }
-        _ => format!("{rare} never comes back"),
+        // The quantile was only to find out; the slots without an answer are counted.
+        QuantileReport::Beyond { beyond, .. } => {
+            format!("{} {}", share(counts.lost + counts.not_sent, counts.scheduled), beyond.happens(false))
+        }
+        QuantileReport::Needs { .. } => format!("{rare} is not known"),
     }
 }
 
@@ -190,7 +204,7 @@ fn outcome_words(condition: &ConditionReport) -> String {
         parts.push(format!("{} lost ({})", count(counts.lost), share(counts.lost, counts.scheduled)));
     }
     if counts.not_sent > 0 {
-        parts.push(format!("{} never sent", count(counts.not_sent)));
+        parts.push(format!("{} never sent ({})", count(counts.not_sent), share(counts.not_sent, counts.scheduled)));
     }
     if counts.after_timeout > 0 {
         parts.push(format!("{} came after the timeout", count(counts.after_timeout)));

@@ -16,6 +16,9 @@ pub fn render_markdown(report: &Report) -> String {
     let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
     heads.extend(table.heads.iter().cloned());
     heads.push("lost".into());
+    if table.some_not_sent {
+        heads.push("not sent".into());
+    }
     let noted = table.rows.iter().any(|r| !r.mark.is_empty());
     if noted {
         heads.push(String::new());
@@ -31,6 +34,9 @@ pub fn render_markdown(report: &Report) -> String {
         };
         cells.extend(row.cells.iter().map(quantile));
         cells.extend([row.max.clone(), row.lost.clone()]);
+        if table.some_not_sent {
+            cells.push(row.not_sent.clone());
+        }
         if noted {
             cells.push(row.mark.into());
         }

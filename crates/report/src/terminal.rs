@@ -128,6 +128,9 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
         right: true,
     };
     columns.push(plain("lost", |r| r.lost.clone()));
+    if table.some_not_sent {
+        columns.push(plain("not sent", |r| r.not_sent.clone()));
+    }
     if table.rows.iter().any(|r| !r.mark.is_empty()) {
         columns.push(plain("", |r| r.mark.to_owned()));
     }

@@ -14,6 +14,7 @@ pub struct Given {
 }
 
 /// Rows of one trial.
+#[derive(Clone)]
 pub struct GivenTrial {
     pub status: TrialStatus,
     pub slots: Vec<SenderRow>,
