@@ -98,6 +98,7 @@ impl RecordError {
         move |source| RecordError::Io { path, what, source }
     }
     pub(crate) fn damaged(path: &std::path::Path, reason: impl std::fmt::Display) -> RecordError {
-        RecordError::Damaged { path: path.to_owned(), reason: reason.to_string() }
+        // The reason may cite the file.
+        RecordError::Damaged { path: path.to_owned(), reason: tailbound_model::plain(&reason.to_string()) }
     }
 }

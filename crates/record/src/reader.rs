@@ -39,7 +39,7 @@ impl Record {
                 found_major: head.format.major,
                 found_minor: head.format.minor,
                 ours: FORMAT_MAJOR,
-                readable_by: head.readable_by,
+                readable_by: tailbound_model::plain(&head.readable_by),
             });
         }
         let manifest: Manifest = serde_json::from_slice(&text).map_err(|e| RecordError::damaged(&path, e))?;

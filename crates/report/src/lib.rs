@@ -21,6 +21,7 @@ mod metrics;
 mod names;
 mod number;
 mod passes;
+mod plain;
 mod series;
 mod spark;
 mod summary;

@@ -1,11 +1,13 @@
 //! The report as Markdown: for an issue, a wiki, a merge request.
 
 use crate::document::Report;
+use crate::plain::plain;
 use crate::summary::summary;
 use crate::terminal::warning_text;
 
 /// Findings, one table, warnings.
 pub fn render_markdown(report: &Report) -> String {
+    let report = &plain(report);
     let mut text = format!("# {}\n\n", escape(&report.view.title));
     for finding in &report.findings {
         text.push_str(&format!("- {}\n", escape(&finding.text)));

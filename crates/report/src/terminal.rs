@@ -1,6 +1,7 @@
 //! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
 
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
+use crate::plain::plain;
 use crate::spark::Axis;
 use crate::summary::{Row, Summary, summary};
 
@@ -27,6 +28,7 @@ impl Paint {
 
 /// The report as text for a terminal of `width` columns. Colour repeats what words say.
 pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
+    let report = &plain(report);
     let paint = Paint(colour);
     let width = width.max(40);
     let mut text = String::new();
