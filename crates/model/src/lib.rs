@@ -8,6 +8,7 @@ mod facts;
 mod metric;
 mod path;
 mod place;
+mod plain;
 mod plan;
 mod row;
 mod scheduling;
@@ -22,6 +23,7 @@ pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd,
 pub use metric::Metric;
 pub use path::{ExistingEnd, PathSpec};
 pub use place::PlaceSpec;
+pub use plain::plain;
 pub use plan::*;
 pub use row::*;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};

@@ -34,7 +34,41 @@ pub(crate) fn open(path: &Path, columns: &[&str]) -> Result<ParquetRecordBatchRe
 
 /// Rows of a segment, as its end tells.
 pub(crate) fn count_rows(path: &Path) -> Result<u64, RecordError> {
-    Ok(builder(path)?.metadata().file_metadata().num_rows() as u64)
+    Ok(builder(path)?.metadata().file_metadata().num_rows().max(0) as u64)
+}
+
+/// What the end of a segment tells.
+pub(crate) struct SegmentEnd {
+    /// Lowest and highest trial id, where it tells.
+    pub trials: Option<(u32, u32)>,
+    /// Of each row group: lowest and highest `seq`, where it tells, and rows.
+    pub groups: Vec<(Option<(u64, u64)>, u64)>,
+}
+
+/// Reads the end of a segment.
+pub(crate) fn segment_end(path: &Path) -> Result<SegmentEnd, RecordError> {
+    let builder = builder(path)?;
+    let place = |name: &str| {
+        let found = builder.schema().column_with_name(name);
+        found.map(|(at, _)| at).ok_or_else(|| RecordError::damaged(path, format!("column `{name}` is missing")))
+    };
+    let (trial, seq) = (place("trial")?, place("seq")?);
+    let mut end = SegmentEnd { trials: None, groups: Vec::new() };
+    for group in builder.metadata().row_groups().iter().filter(|g| g.num_rows() > 0) {
+        let statistics = |at: usize| group.columns().get(at)?.statistics();
+        if let Some(Statistics::Int32(s)) = statistics(trial)
+            && let (Some(&low), Some(&high)) = (s.min_opt(), s.max_opt())
+        {
+            let (low, high) = (low as u32, high as u32);
+            end.trials = Some(end.trials.map_or((low, high), |(l, h)| (l.min(low), h.max(high))));
+        }
+        let range = match statistics(seq) {
+            Some(Statistics::Int64(s)) => s.min_opt().zip(s.max_opt()).map(|(low, high)| (*low as u64, *high as u64)),
+            _ => None,
+        };
+        end.groups.push((range, group.num_rows() as u64));
+    }
+    Ok(end)
 }
 
 /// Lowest and highest `seq` of each row group; `None` when the file does not tell.

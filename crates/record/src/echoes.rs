@@ -2,15 +2,18 @@
 //!
 //! Rows of a segment lie in the order of sequence number and arrival, so that slots and echoes are merged like two
 //! sorted lists, whatever their number. Only where segments overlap (echoes drained late) a table of the whole trial
-//! is made.
+//! is made. Rows of other streams (a stray datagram from outside) answer no slot: the whole number is compared.
 
 use crate::RecordError;
-use crate::columns::{copy_times, open, seq_ranges, sequence};
+use crate::columns::{copy_times, count_rows, open, seq_ranges, sequence};
 use crate::segment::ECHO_TIMES;
 use arrow_array::RecordBatch;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::path::PathBuf;
-use tailbound_model::{COUNTER_BITS, NO_TIME, counter_of};
+use tailbound_model::NO_TIME;
+
+/// A damaged number of rows must not ask for all the memory of the machine.
+const MOST_SLOTS: u64 = 1 << 33;
 
 /// `in_ns`, `begin_ns`, `end_ns`; a column that was not asked for stays empty.
 pub(crate) type EchoColumns = [Vec<i64>; 3];
@@ -21,12 +24,13 @@ pub(crate) enum Echoes {
     None,
     /// Merged while slots are read.
     Stream(Box<EchoStream>),
-    /// First echo of every slot, by slot counter.
+    /// First echo of every slot, by sequence number.
     Table { wanted: [bool; 3], times: EchoColumns },
 }
 
 impl Echoes {
-    pub(crate) fn open(segments: Vec<PathBuf>, wanted: [bool; 3]) -> Result<Echoes, RecordError> {
+    /// Opens the echoes of the slots that lie in the segments `slots`.
+    pub(crate) fn open(segments: Vec<PathBuf>, slots: &[PathBuf], wanted: [bool; 3]) -> Result<Echoes, RecordError> {
         if wanted == [false; 3] {
             return Ok(Echoes::None);
         }
@@ -46,7 +50,9 @@ impl Echoes {
                 last: 0,
             })));
         }
-        table(&segments, &columns, wanted)
+        let stored = slots.iter().map(|path| count_rows(path)).collect::<Result<Vec<u64>, _>>()?;
+        let slots = stored.into_iter().fold(0, u64::saturating_add);
+        table(&segments, slots.min(MOST_SLOTS), &columns, wanted)
     }
 
     /// Fills `into` with the first echo of each slot, [`NO_TIME`] where there is none.
@@ -57,7 +63,7 @@ impl Echoes {
             Echoes::Stream(stream) => stream.join(slots, into),
             Echoes::Table { wanted, times } => {
                 for ((into, from), _) in into.into_iter().zip(times).zip(wanted).filter(|(_, wanted)| **wanted) {
-                    let of = |s: &u64| from.get(counter_of(*s) as usize).copied().unwrap_or(NO_TIME);
+                    let of = |s: &u64| from.get(*s as usize).copied().unwrap_or(NO_TIME);
                     into.extend(slots.iter().map(of));
                 }
                 Ok(())
@@ -66,13 +72,13 @@ impl Echoes {
     }
 }
 
-/// Whether every row group begins after the one before ends, in one stream.
+/// Whether every row group begins after the one before ends.
 fn in_order(segments: &[PathBuf]) -> Result<bool, RecordError> {
     let mut last: Option<u64> = None;
     for path in segments {
         let Some(ranges) = seq_ranges(path)? else { return Ok(false) };
         for (low, high) in ranges {
-            if low > high || last.is_some_and(|last| low < last || low >> COUNTER_BITS != last >> COUNTER_BITS) {
+            if low > high || last.is_some_and(|last| low < last) {
                 return Ok(false);
             }
             last = Some(high);
@@ -81,17 +87,14 @@ fn in_order(segments: &[PathBuf]) -> Result<bool, RecordError> {
     Ok(true)
 }
 
-fn table(segments: &[PathBuf], columns: &[&'static str], wanted: [bool; 3]) -> Result<Echoes, RecordError> {
+/// The first echo of each of `slots` slots. Rows of other streams, and beyond the last slot, are passed over.
+fn table(segments: &[PathBuf], slots: u64, columns: &[&'static str], wanted: [bool; 3]) -> Result<Echoes, RecordError> {
     let mut times = EchoColumns::default();
     for path in segments {
         for rows in open(path, columns)? {
             let rows = rows.map_err(|e| RecordError::damaged(path, e))?;
             let seq = sequence(&rows, path)?;
-            let top = seq.iter().map(|s| counter_of(*s)).max().map_or(0, |s| s as usize + 1);
-            // A damaged sequence number must not ask for all the memory of the machine.
-            if top > (1 << 33) {
-                return Err(RecordError::damaged(path, format!("sequence number {top} is beyond any trial")));
-            }
+            let top = seq.iter().filter(|s| **s < slots).max().map_or(0, |s| *s as usize + 1);
             let mut decoded = Vec::new();
             for column in (0..3).filter(|c| wanted[*c]) {
                 let times = &mut times[column];
@@ -99,8 +102,8 @@ fn table(segments: &[PathBuf], columns: &[&'static str], wanted: [bool; 3]) -> R
                     times.resize(top, NO_TIME);
                 }
                 copy_times(&rows, ECHO_TIMES[column], &mut decoded, path)?;
-                for (s, t) in seq.iter().zip(&decoded) {
-                    let slot = &mut times[counter_of(*s) as usize];
+                for (s, t) in seq.iter().zip(&decoded).filter(|(s, _)| **s < slots) {
+                    let slot = &mut times[*s as usize];
                     if *slot == NO_TIME {
                         *slot = *t;
                     }
@@ -122,7 +125,7 @@ pub(crate) struct EchoStream {
     times: EchoColumns,
     /// First row of the batch that no slot has passed yet.
     at: usize,
-    /// Slot counter of the last row read.
+    /// Sequence number of the last row read.
     last: u64,
 }
 
@@ -139,14 +142,14 @@ impl EchoStream {
                 break;
             }
             // The usual case, nothing lost and nothing doubled: runs of equal numbers are copied as they are.
-            let run = slots[slot..].iter().zip(&self.seq[self.at..]).take_while(|(a, b)| same(**a, **b)).count();
+            let run = slots[slot..].iter().zip(&self.seq[self.at..]).take_while(|(a, b)| a == b).count();
             if run > 0 {
                 for column in (0..3).filter(|c| self.wanted[*c]) {
                     into[column][slot..slot + run].copy_from_slice(&self.times[column][self.at..self.at + run]);
                 }
                 slot += run;
                 self.at += run;
-            } else if counter_of(self.seq[self.at]) < counter_of(slots[slot]) {
+            } else if self.seq[self.at] < slots[slot] {
                 self.at += 1;
             } else {
                 slot += 1;
@@ -176,11 +179,10 @@ impl EchoStream {
         self.seq.clear();
         self.seq.extend_from_slice(sequence(rows, &self.path)?);
         for seq in &self.seq {
-            let counter = counter_of(*seq);
-            if counter < self.last {
+            if *seq < self.last {
                 return Err(RecordError::damaged(&self.path, "rows are not in the order of `seq`"));
             }
-            self.last = counter;
+            self.last = *seq;
         }
         for column in (0..3).filter(|c| self.wanted[*c]) {
             copy_times(rows, ECHO_TIMES[column], &mut self.times[column], &self.path)?;
@@ -188,8 +190,4 @@ impl EchoStream {
         self.at = 0;
         Ok(())
     }
-}
-
-fn same(a: u64, b: u64) -> bool {
-    counter_of(a) == counter_of(b)
 }

@@ -36,6 +36,34 @@ pub enum RecordError {
         /// How.
         reason: String,
     },
+    /// A trial has no samples, or not all of them.
+    #[error("{}: {reason}", path.display())]
+    SamplesMissing {
+        /// The file that ought to be there, or the last that is.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A segment lies in the folder of a trial and is another's.
+    #[error("{}: holds rows of trial {found}, not of trial {trial}", path.display())]
+    SamplesForeign {
+        /// The segment.
+        path: PathBuf,
+        /// Whose folder it is.
+        trial: usize,
+        /// Whose rows they are.
+        found: u32,
+    },
+    /// A slot is missing or there twice.
+    #[error("{}: slots do not follow each other: {}", path.display(), break_words(*due, *found))]
+    SamplesNotConsecutive {
+        /// The segment.
+        path: PathBuf,
+        /// Sequence number that is due.
+        due: u64,
+        /// The one that is there.
+        found: u64,
+    },
     /// The file system refused.
     #[error("{}: cannot {what}: {source}{}", path.display(), advice(source))]
     Io {
@@ -56,12 +84,21 @@ fn advice(error: &std::io::Error) -> &'static str {
     }
 }
 
+fn break_words(due: u64, found: u64) -> String {
+    match found.checked_sub(due) {
+        Some(1) => format!("slot {due} is missing"),
+        Some(_) => format!("slot {found} where slot {due} is due"),
+        None => format!("slot {found} is there once more where slot {due} is due"),
+    }
+}
+
 impl RecordError {
     pub(crate) fn io(path: &std::path::Path, what: &'static str) -> impl FnOnce(std::io::Error) -> RecordError {
         let path = path.to_owned();
         move |source| RecordError::Io { path, what, source }
     }
     pub(crate) fn damaged(path: &std::path::Path, reason: impl std::fmt::Display) -> RecordError {
-        RecordError::Damaged { path: path.to_owned(), reason: reason.to_string() }
+        // The reason may cite the file.
+        RecordError::Damaged { path: path.to_owned(), reason: tailbound_model::plain(&reason.to_string()) }
     }
 }

@@ -13,6 +13,7 @@
 //! ```
 
 mod cells;
+mod check;
 mod columns;
 mod echoes;
 mod error;

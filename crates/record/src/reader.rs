@@ -39,7 +39,7 @@ impl Record {
                 found_major: head.format.major,
                 found_minor: head.format.minor,
                 ours: FORMAT_MAJOR,
-                readable_by: head.readable_by,
+                readable_by: tailbound_model::plain(&head.readable_by),
             });
         }
         let manifest: Manifest = serde_json::from_slice(&text).map_err(|e| RecordError::damaged(&path, e))?;
@@ -60,15 +60,15 @@ impl Record {
         self.manifest.status
     }
 
-    /// Facts of all hosts that have a file; one that cannot be read is an error.
-    pub fn hosts(&self) -> Result<Vec<HostFacts>, RecordError> {
+    /// Facts of all hosts that have a file, or why one cannot be read.
+    pub fn hosts(&self) -> Vec<Result<HostFacts, RecordError>> {
         self.manifest.hosts.values().map(|file| self.json(Path::new(file))).collect()
     }
 
-    /// Thread tables of a trial.
-    pub fn threads(&self, trial: usize) -> Result<Vec<ThreadTable>, RecordError> {
+    /// Thread tables of a trial, or why one cannot be read.
+    pub fn threads(&self, trial: usize) -> Vec<Result<ThreadTable, RecordError>> {
         let folder = self.dir.join("threads");
-        let Ok(entries) = fs::read_dir(&folder) else { return Ok(Vec::new()) };
+        let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
         let prefix = format!("{trial}-");
         let mut files: Vec<PathBuf> = entries
             .filter_map(|e| Some(Path::new("threads").join(e.ok()?.file_name())))

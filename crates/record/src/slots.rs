@@ -1,5 +1,6 @@
 //! Slots of a trial in batches, joined with what the pong side saw.
 
+use crate::check::follows;
 use crate::columns::{copy_counts, copy_flags, copy_outcomes, copy_times, open, sequence};
 use crate::echoes::Echoes;
 use crate::metrics::columns_of;
@@ -115,7 +116,7 @@ impl Record {
     /// Hands all slots of a trial to `each`, in slot order, in batches joined with the pong side.
     ///
     /// # Errors
-    /// A segment is damaged.
+    /// A segment is damaged, or a slot is missing or there twice.
     pub fn slots(&self, trial: usize, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
         self.scan(trial, &Columns::all(), each)
     }
@@ -123,17 +124,20 @@ impl Record {
     /// As [`Record::slots`], reading some columns only: decoding is most of the cost of a pass.
     ///
     /// # Errors
-    /// A segment is damaged.
+    /// A segment is damaged; where sequence numbers are read, also a slot that is missing or there twice.
     pub fn scan(&self, trial: usize, columns: &Columns, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
         let wanted = [0, 1, 2].map(|i| columns.echoes.contains(ECHO_TIMES[i]));
-        let mut echoes = Echoes::open(self.segments(trial, "pong"), wanted)?;
+        let segments = self.segments(trial, "ping");
+        let mut echoes = Echoes::open(self.segments(trial, "pong"), &segments, wanted)?;
         let names = columns.names();
         let mut batch = SlotBatch::default();
         let mut last_wake = NO_TIME;
-        for path in self.segments(trial, "ping") {
+        let mut next = 0;
+        for path in segments {
             for rows in open(&path, &names)? {
                 let rows = rows.map_err(|e| RecordError::damaged(&path, e))?;
                 fill(&mut batch, &rows, &names, &path)?;
+                consecutive(&batch.seq, &mut next, &path)?;
                 let SlotBatch { seq, echo_in_ns, echo_begin_ns, echo_end_ns, .. } = &mut batch;
                 echoes.join(seq, [echo_in_ns, echo_begin_ns, echo_end_ns])?;
                 previous_wakes(&mut batch, &mut last_wake);
@@ -158,6 +162,15 @@ fn fill(batch: &mut SlotBatch, rows: &RecordBatch, names: &[&str], path: &Path) 
             time => copy_times(rows, time, batch.time_column(time), path)?,
         }
     }
+    Ok(())
+}
+
+/// Looks at sequence numbers, if they were read.
+fn consecutive(seq: &[u64], next: &mut u64, path: &Path) -> Result<(), RecordError> {
+    if let Some((found, due)) = seq.iter().zip(*next..).find(|(found, due)| *found != due) {
+        return follows(due, *found, path);
+    }
+    *next += seq.len() as u64;
     Ok(())
 }
 

@@ -14,8 +14,8 @@ fn the_manifest_is_read() {
     assert_eq!(record.status(), Status::Valid);
     assert_eq!(record.manifest.plan.study, "example");
     assert_eq!(record.manifest.plan.conditions.len(), 1);
-    assert_eq!(record.hosts().unwrap().len(), 1);
-    assert_eq!(record.threads(0).unwrap()[0].ends, ["ping", "pong"]);
+    assert_eq!(record.hosts().into_iter().filter(Result::is_ok).count(), 1);
+    assert_eq!(record.threads(0)[0].as_ref().unwrap().ends, ["ping", "pong"]);
 }
 
 #[test]

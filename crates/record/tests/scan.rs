@@ -101,6 +101,22 @@ fn no_echoes_at_all() {
     assert_eq!(join(10, &[]).0, vec![NO_TIME; 10]);
 }
 
+/// A stray datagram may carry any sequence number; its row answers no slot.
+#[test]
+fn rows_of_other_streams_are_passed_over() {
+    let stray = |seq| EchoRow { seq, in_ns: 7, begin_ns: 8, end_ns: 9, kernel_rx_ns: NO_TIME };
+    let whole: Vec<EchoRow> = (0..20).map(|s| echo(s, 0)).collect();
+    for number in [1 << 48 | 5, 1 << 40, 3 << 48 | 19, u64::MAX] {
+        let mut one = whole.clone();
+        one.push(stray(number));
+        assert_eq!(join(20, &[one]).0, expected(20, std::slice::from_ref(&whole)), "{number:#x}, merged");
+        let (mut first, second) = (whole[..10].to_vec(), whole[10..].to_vec());
+        first.push(stray(number));
+        let joined = join(20, &[first, second]).0;
+        assert_eq!(joined, expected(20, std::slice::from_ref(&whole)), "{number:#x}, in a table");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
     #[test]

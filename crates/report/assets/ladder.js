@@ -79,7 +79,7 @@ function nameMarks(picture, names, y) {
 
 /** What the quantiles without a number lack; of several that lack messages the least. */
 function openWords(figures) {
-  const lost = figures.quantiles.filter((q) => q.beyond).map((q) => label(q.q)).slice(0, 1);
+  const lost = figures.quantiles.filter((q) => q.beyond).map((q) => `${label(q.q)} ${beyondWords(q.beyond)}`).slice(0, 1);
   const lacking = figures.quantiles.filter((q) => q.needs).slice(0, 1);
-  return [...lost.map((l) => `${l} lost`), ...lacking.map((q) => `${label(q.q)} needs ${count(q.needs)}`)].join(", ");
+  return [...lost, ...lacking.map((q) => `${label(q.q)} needs ${count(q.needs)}`)].join(", ");
 }

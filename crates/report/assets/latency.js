@@ -89,7 +89,9 @@ function drawSeries({ name, conditions, hue }, metric, x, y, into) {
 /** Quantiles that are later than every answer: above the axis, where no time is. */
 function drawLost(picture, series, metric, x, plot) {
   const y = plot.top - 18;
-  picture.append(text(plot.left - 8, y + 4, "lost", { class: "tick", "text-anchor": "end" }));
+  const shown = series.flatMap(({ conditions }) => conditions.map((c) => shownAsLost(c, metric))).filter(Boolean);
+  const name = shown.every((q) => q.beyond === "not_sent") ? "not sent" : "lost";
+  picture.append(text(plot.left - 8, y + 4, name, { class: "tick", "text-anchor": "end" }));
   const names = new Map();
   series.forEach(({ conditions, hue }, i) => {
     const shift = (i - (series.length - 1) / 2) * 9;

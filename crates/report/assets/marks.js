@@ -104,7 +104,7 @@ function quantileLines(name, metric, q, figures) {
   const rare = oneIn(q.q);
   const lines = [name, `${metric}, ${label(q.q)}${rare && q.q > 0.5 ? ` (${rare} is later)` : ""}`];
   if (q.needs) return [...lines, `needs ${count(q.needs)} messages, has ${count(figures.scheduled)}`];
-  if (q.beyond) return [...lines, "later than every answer: lost"];
+  if (q.beyond) return [...lines, `later than every answer: ${beyondWords(q.beyond)}`];
   const unit = unitOf(q.value_ns);
   const high = q.high_ns === null ? "never" : time(q.high_ns, unit);
   lines.push(`${time(q.value_ns, unit)} (95${THIN}%: ${time(q.low_ns, unit)} to ${high})`);

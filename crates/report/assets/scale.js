@@ -28,9 +28,14 @@ function time(ns, unit = unitOf(ns)) {
   return threeDigits(ns / unit[1]) + THIN + unit[0];
 }
 
+/** What slots later than every value are: "lost", "not sent", or "lost or not sent". */
+function beyondWords(beyond) {
+  return beyond.replaceAll("_", " ");
+}
+
 /** p99.9 for 0.999. */
 function label(q) {
-  return "p" + String(+(q * 100).toFixed(7));
+  return "p" + String(+(q * 100).toFixed(13));
 }
 
 /** "1 in 1,000" for 0.999; empty where that is no whole number. */

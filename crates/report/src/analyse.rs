@@ -3,7 +3,8 @@
 use crate::circumstances::TrialState;
 use crate::condition::*;
 use crate::document::*;
-use crate::passes::{self, Figures, FirstPass, Tally};
+use crate::flaws::{self, Flaws};
+use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{findings, gather, metrics, names, tasks};
@@ -27,36 +28,45 @@ struct Chosen {
 ///
 /// The samples are read three times, on as many threads as there are CPUs; memory does not grow with their number.
 ///
+/// A trial whose samples are missing, damaged or another's is left out, with a warning that makes the report invalid.
+///
 /// # Errors
-/// A file of the record cannot be read or is damaged.
+/// The record changes while it is read.
 pub fn analyse(record: &Record) -> Result<Report, RecordError> {
     let manifest = &record.manifest;
     let plan = &manifest.plan;
     let quantiles = quantiles(plan);
-    let chosen: Vec<Chosen> = plan.conditions.iter().enumerate().map(|(id, c)| choose(record, id, c)).collect();
-
-    let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::BOTH.map(|group| (c, group))).collect();
-    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, &chosen[c].used, group))?;
-    let wanted: Vec<Vec<MessageKey>> = firsts.chunks(2).map(worst_of).collect();
-    let numbered: Vec<usize> = (0..tasks.len()).collect();
-    let figures = tasks::all(&numbered, |&task| {
-        let (c, group) = tasks[task];
-        passes::figures(record, &chosen[c].used, group, &firsts[task], &quantiles, &wanted[c])
-    })?;
+    let mut flaws = flaws::flaws(record);
+    let Samples { chosen, firsts, wanted, figures } = loop {
+        match read(record, &flaws, &quantiles) {
+            Ok(samples) => break samples,
+            // Nothing of a trial counts that shows its flaw only now: what was read with it is read anew.
+            Err(PassError { trial: Some(trial), error }) if !flaws.contains_key(&trial) => {
+                flaws.insert(trial, error);
+            }
+            Err(e) => return Err(e.error),
+        }
+    };
 
     let names = names::names(plan);
     let mut warnings: Vec<ReportWarning> = manifest.warnings.iter().map(gather::warning).collect();
+    warnings.extend(flaws::missing_trials(manifest).iter().map(gather::warning));
+    warnings.extend(flaws.iter().map(|(trial, flaw)| gather::warning(&flaws::warning(record, *trial, flaw))));
     let mut conditions = Vec::new();
     for (id, condition) in plan.conditions.iter().enumerate() {
         let pair = 2 * id..2 * id + 2;
         let report =
             report(record, condition, &names[id], &chosen[id], &firsts[pair.clone()], &figures[pair], &wanted[id]);
         let without = metrics::without_pong_row(&firsts[2 * id]);
-        if without > 0 && report.out.is_some() {
+        if without > 0 {
             warnings.push(gather::warning(&missing_rows(&report.name, without)));
         }
         conditions.push(report);
     }
+    let (facts, unreadable): (Vec<_>, Vec<_>) = record.hosts().into_iter().partition(Result::is_ok);
+    let unreadable = unreadable.iter().filter_map(|f| f.as_ref().err());
+    warnings.extend(unreadable.map(|e| gather::warning(&flaws::unreadable(record, "facts_unreadable", e))));
+    let threads = gather::threads(record, &mut warnings);
     let mut report = Report {
         format: FormatVersion { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
         tailbound: env!("CARGO_PKG_VERSION").into(),
@@ -64,8 +74,8 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
         question: plan.question.clone(),
         status: match manifest.status {
             Status::Incomplete => ReportStatus::Incomplete,
-            Status::Valid => ReportStatus::Valid,
-            Status::Invalid => ReportStatus::Invalid,
+            Status::Valid if warnings.iter().all(|w| w.severity != WarningSeverity::Invalid) => ReportStatus::Valid,
+            Status::Valid | Status::Invalid => ReportStatus::Invalid,
         },
         functional_only: manifest.functional_only.clone(),
         findings: Vec::new(),
@@ -76,16 +86,38 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
             quantiles: quantiles.iter().map(|q| q.as_f64()).collect(),
         },
         conditions,
-        trials: gather::trials(manifest),
+        trials: gather::trials(manifest, &flaws),
         run: gather::run(manifest),
-        facts: record.hosts()?.into_iter().map(gather::host).collect(),
-        threads: gather::threads(record)?,
+        facts: facts.into_iter().flatten().map(gather::host).collect(),
+        threads,
         path: gather::paths(manifest),
         clocks: gather::clocks(manifest),
         drivers: manifest.drivers.clone(),
     };
     report.findings = findings::findings(&report);
     Ok(report)
+}
+
+/// What the passes over the samples gave.
+struct Samples {
+    chosen: Vec<Chosen>,
+    firsts: Vec<FirstPass>,
+    wanted: Vec<Vec<MessageKey>>,
+    figures: Vec<Figures>,
+}
+
+fn read(record: &Record, flaws: &Flaws, quantiles: &[Quantile]) -> Result<Samples, PassError> {
+    let conditions = record.manifest.plan.conditions.iter().enumerate();
+    let chosen: Vec<Chosen> = conditions.map(|(id, c)| choose(record, flaws, id, c)).collect();
+    let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::BOTH.map(|group| (c, group))).collect();
+    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, &chosen[c].used, group))?;
+    let wanted: Vec<Vec<MessageKey>> = firsts.chunks(2).map(worst_of).collect();
+    let numbered: Vec<usize> = (0..tasks.len()).collect();
+    let figures = tasks::all(&numbered, |&task| {
+        let (c, group) = tasks[task];
+        passes::figures(record, &chosen[c].used, group, &firsts[task], quantiles, &wanted[c])
+    })?;
+    Ok(Samples { chosen, firsts, wanted, figures })
 }
 
 fn quantiles(plan: &Plan) -> Vec<Quantile> {
@@ -100,7 +132,7 @@ fn quantiles(plan: &Plan) -> Vec<Quantile> {
     quantiles
 }
 
-fn choose(record: &Record, id: usize, condition: &Condition) -> Chosen {
+fn choose(record: &Record, flaws: &Flaws, id: usize, condition: &Condition) -> Chosen {
     let manifest = &record.manifest;
     let mut all: Vec<usize> = manifest.plan.trials.iter().filter(|t| t.condition == id).map(|t| t.id).collect();
     all.sort_unstable();
@@ -108,12 +140,14 @@ fn choose(record: &Record, id: usize, condition: &Condition) -> Chosen {
         let is = |id: &&usize| manifest.trials.iter().any(|t| t.id == **id && wanted.contains(&t.status));
         all.iter().filter(is).copied().collect()
     };
-    let mut used = with(&[TrialStatus::Valid, TrialStatus::Running]);
-    let invalid = with(&[TrialStatus::Invalid]);
-    let ended = used.len() + invalid.len() == all.len() && with(&[TrialStatus::Running]).is_empty();
+    let whole = |ids: Vec<usize>| -> Vec<usize> { ids.into_iter().filter(|id| !flaws.contains_key(id)).collect() };
+    let mut used = whole(with(&[TrialStatus::Valid, TrialStatus::Running]));
+    let ended = with(&[TrialStatus::Valid, TrialStatus::Invalid]).len() == all.len();
+    let invalid = whole(with(&[TrialStatus::Invalid]));
+    let none_valid = used.is_empty() && all.iter().any(|id| flaws.contains_key(id) || invalid.contains(id));
     let status = if condition.not_possible.is_some() {
         ConditionStatus::NotPossible
-    } else if used.is_empty() && !invalid.is_empty() {
+    } else if none_valid {
         used = invalid;
         ConditionStatus::Invalid
     } else if ended {

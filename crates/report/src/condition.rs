@@ -156,7 +156,7 @@ pub struct MetricReport {
 impl MetricReport {
     /// The quantile `q`, where it was asked for.
     pub fn quantile(&self, q: f64) -> Option<&QuantileReport> {
-        self.quantiles.iter().find(|e| (e.q() - q).abs() < 5e-10)
+        self.quantiles.iter().find(|e| (e.q() - q).abs() < 5e-16)
     }
 }
 
@@ -221,10 +221,35 @@ impl QuantileReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Beyond {
-    /// Never answered, or never sent.
+    /// Never answered.
     Lost,
     /// Never sent.
     NotSent,
+    /// Some of them never answered, some never sent.
+    LostOrNotSent,
+}
+
+impl Beyond {
+    /// In words.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Beyond::Lost => "lost",
+            Beyond::NotSent => "not sent",
+            Beyond::LostOrNotSent => "lost or not sent",
+        }
+    }
+
+    /// What happens to a message there.
+    pub(crate) fn happens(self, many: bool) -> &'static str {
+        match (self, many) {
+            (Beyond::Lost, false) => "never comes back",
+            (Beyond::Lost, true) => "never return",
+            (Beyond::NotSent, false) => "is never sent",
+            (Beyond::NotSent, true) => "are never sent",
+            (Beyond::LostOrNotSent, false) => "is lost or never sent",
+            (Beyond::LostOrNotSent, true) => "are lost or never sent",
+        }
+    }
 }
 
 /// One message.

@@ -1,12 +1,15 @@
 //! Findings: what the figures say in plain sentences, the worst news first.
 
-use crate::condition::{ConditionReport, ConditionStatus, MetricReport, QuantileReport};
+use crate::condition::{ConditionReport, ConditionStatus, Counts, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report, ReportStatus, WarningSeverity};
 use crate::number::{Unit, count, label, one_in, share, time};
 use crate::{limits, tail};
 
 /// From this share of lost messages on the loss is the news, not the latency.
 const MANY_LOST: f64 = 0.1;
+
+/// Code of the warning about trials of the plan that are not in the record.
+pub(crate) const TRIALS_MISSING: &str = "trials_missing";
 
 /// All findings of a report, in the order in which they are to be read.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
@@ -38,10 +41,11 @@ fn untrusted(report: &Report) -> Vec<Finding> {
     // One sentence per reason, however many trials share it.
     let mut reasons: Vec<(&str, &str, Vec<usize>)> = Vec::new();
     for id in report.invalid_trials() {
-        let of_trial = |w: &&crate::document::ReportWarning| {
-            w.severity == WarningSeverity::Invalid && (w.trial == Some(id) || w.trial.is_none())
+        let of = |trial: Option<usize>| {
+            let invalid = report.warnings.iter().filter(|w| w.severity == WarningSeverity::Invalid);
+            invalid.filter(|w| w.code != TRIALS_MISSING).find(move |w| w.trial == trial)
         };
-        let warning = report.warnings.iter().find(of_trial);
+        let warning = of(Some(id)).or_else(|| of(None));
         let (reason, mend) = warning.map_or(("the record does not say why", ""), |w| (&w.text, &w.mend));
         match reasons.iter_mut().find(|(r, ..)| *r == reason) {
             Some((.., trials)) => trials.push(id),
@@ -58,6 +62,10 @@ fn untrusted(report: &Report) -> Vec<Finding> {
         let mend = if mend.is_empty() { String::new() } else { format!(" {mend}") };
         let text = format!("Not to be trusted: {}: {}.{rest}{mend}", trials_named(report, &trials), trimmed(reason));
         all.push(Finding { evidence: "warnings".into(), ..finding(level, "trial_invalid", text, &conditions) });
+    }
+    if let Some(lacking) = report.warnings.iter().find(|w| w.code == TRIALS_MISSING) {
+        let text = format!("Not to be trusted: {}. {}", trimmed(&lacking.text), lacking.mend);
+        all.push(Finding { evidence: "warnings".into(), ..finding(level, TRIALS_MISSING, text, &[]) });
     }
     if report.status == ReportStatus::Incomplete {
         let ended = report.trials.iter().filter(|t| ended(t.status)).count();
@@ -101,9 +109,17 @@ fn failed(condition: &ConditionReport) -> Option<Finding> {
     let text = if unanswered == counts.scheduled {
         format!("{}: none of {} messages was answered{why}.", condition.name, count(counts.scheduled))
     } else {
-        let most = if counts.lost >= counts.not_sent { "were never answered" } else { "were never sent" };
-        let part = counts.lost.max(counts.not_sent);
-        format!("{}: {} of {} messages {most}{why}.", condition.name, count(part), count(counts.scheduled))
+        let how = match (counts.lost, counts.not_sent) {
+            (lost, 0) => format!("{} of {} messages were never answered", count(lost), count(counts.scheduled)),
+            (0, not_sent) => format!("{} of {} messages were never sent", count(not_sent), count(counts.scheduled)),
+            (lost, not_sent) => format!(
+                "of {} messages {} were never answered and {} never sent",
+                count(counts.scheduled),
+                count(lost),
+                count(not_sent)
+            ),
+        };
+        format!("{}: {how}{why}.", condition.name)
     };
     Some(finding(FindingLevel::Failed, "never_answered", text, &[condition.id]))
 }
@@ -129,12 +145,14 @@ fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, 
         Some(QuantileReport::Value { value_ns, .. }) => {
             text.push_str(&format!("half of the messages return within {}", time(*value_ns as f64)));
         }
-        Some(QuantileReport::Beyond { .. }) => text.push_str("more than half of the messages never return"),
+        Some(QuantileReport::Beyond { beyond, .. }) => {
+            text.push_str(&format!("more than half of the messages {}", beyond.happens(true)));
+        }
         _ => text.push_str(&format!("only {} messages", count(figures.scheduled))),
     }
     let tail = tail_quantile(figures);
     if let Some(quantile) = tail {
-        text.push_str(&format!("; {}", tail_words(quantile)));
+        text.push_str(&format!("; {}", tail_words(quantile, &condition.counts)));
     }
     if let Some(max) = figures.max_ns {
         text.push_str(&format!("; the worst of {} took {}", count(figures.n), time(max as f64)));
@@ -158,7 +176,7 @@ pub(crate) fn tail_quantile(figures: &MetricReport) -> Option<&QuantileReport> {
     figures.quantile(0.999).filter(told).or_else(|| figures.quantiles.iter().rev().find(told))
 }
 
-fn tail_words(quantile: &QuantileReport) -> String {
+fn tail_words(quantile: &QuantileReport, counts: &Counts) -> String {
     let rare = one_in(quantile.q());
     let rare = if rare.starts_with('p') { format!("beyond {rare} it") } else { rare };
     match quantile {
@@ -171,7 +189,11 @@ fn tail_words(quantile: &QuantileReport) -> String {
             let value = unit.with(*value_ns as f64);
             format!("{rare} takes longer than {value} (95 %: {interval})")
         }
-        _ => format!("{rare} never comes back"),
+        // The quantile was only to find out; the slots without an answer are counted.
+        QuantileReport::Beyond { beyond, .. } => {
+            format!("{} {}", share(counts.lost + counts.not_sent, counts.scheduled), beyond.happens(false))
+        }
+        QuantileReport::Needs { .. } => format!("{rare} is not known"),
     }
 }
 
@@ -182,7 +204,7 @@ fn outcome_words(condition: &ConditionReport) -> String {
         parts.push(format!("{} lost ({})", count(counts.lost), share(counts.lost, counts.scheduled)));
     }
     if counts.not_sent > 0 {
-        parts.push(format!("{} never sent", count(counts.not_sent)));
+        parts.push(format!("{} never sent ({})", count(counts.not_sent), share(counts.not_sent, counts.scheduled)));
     }
     if counts.after_timeout > 0 {
         parts.push(format!("{} came after the timeout", count(counts.after_timeout)));

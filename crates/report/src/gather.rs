@@ -2,9 +2,10 @@
 
 use crate::circumstances::*;
 use crate::document::{ReportWarning, WarningSeverity};
+use crate::flaws::{self, Flaws};
 use std::collections::BTreeMap;
 use tailbound_model::{FactValue, HostFacts, Policy, RoleScheduling, Scheduling, Severity, ThreadRow, Warning};
-use tailbound_record::{EndRecord, Manifest, Record, RecordError, TrialStatus};
+use tailbound_record::{EndRecord, Manifest, Record, TrialStatus};
 
 /// How the record came about.
 pub(crate) fn run(manifest: &Manifest) -> RunReport {
@@ -38,7 +39,7 @@ pub(crate) fn warning(w: &Warning) -> ReportWarning {
 }
 
 /// All trials of the plan, by id.
-pub(crate) fn trials(manifest: &Manifest) -> Vec<TrialReport> {
+pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws) -> Vec<TrialReport> {
     let mut trials: Vec<TrialReport> = manifest
         .plan
         .trials
@@ -50,7 +51,11 @@ pub(crate) fn trials(manifest: &Manifest) -> Vec<TrialReport> {
                 condition: planned.condition,
                 repeat: planned.repeat,
                 block: planned.block,
-                status: record.map_or(TrialState::Pending, |t| state(t.status)),
+                status: match record {
+                    Some(_) if flaws.contains_key(&planned.id) => TrialState::Invalid,
+                    Some(trial) => state(trial.status),
+                    None => TrialState::Pending,
+                },
                 began_unix_ns: record.and_then(|t| t.began_unix_ns),
                 t0_ns: record.and_then(|t| t.t0_ns),
                 finding: record.and_then(|t| t.finding.clone()),
@@ -102,15 +107,22 @@ pub(crate) fn host(facts: HostFacts) -> Host {
     Host { host: facts.host, boot_id: facts.boot_id, facts: facts.facts.into_iter().map(fact).collect() }
 }
 
-/// Thread tables of all trials.
-pub(crate) fn threads(record: &Record) -> Result<Vec<ThreadReport>, RecordError> {
+/// Thread tables of all trials; one that cannot be read becomes a warning.
+pub(crate) fn threads(record: &Record, warnings: &mut Vec<ReportWarning>) -> Vec<ThreadReport> {
     let plan = &record.manifest.plan;
     let mut reports = Vec::new();
     let mut trials: Vec<_> = plan.trials.iter().collect();
     trials.sort_by_key(|t| t.id);
     for trial in trials {
         let spec = &plan.conditions[trial.condition].spec;
-        for table in record.threads(trial.id)? {
+        for table in record.threads(trial.id) {
+            let table = match table {
+                Ok(table) => table,
+                Err(e) => {
+                    warnings.push(warning(&flaws::unreadable(record, "threads_unreadable", &e).at_trial(trial.id)));
+                    continue;
+                }
+            };
             let pong_only = !table.ends.is_empty() && table.ends.iter().all(|e| e == "pong");
             let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
             reports.push(ThreadReport {
@@ -124,7 +136,7 @@ pub(crate) fn threads(record: &Record) -> Result<Vec<ThreadReport>, RecordError>
             });
         }
     }
-    Ok(reports)
+    reports
 }
 
 fn thread(row: &ThreadRow, asked: &Scheduling) -> Thread {

@@ -1,11 +1,13 @@
 //! The report as Markdown: for an issue, a wiki, a merge request.
 
 use crate::document::Report;
+use crate::plain::plain;
 use crate::summary::summary;
 use crate::terminal::warning_text;
 
 /// Findings, one table, warnings.
 pub fn render_markdown(report: &Report) -> String {
+    let report = &plain(report);
     let mut text = format!("# {}\n\n", escape(&report.view.title));
     for finding in &report.findings {
         text.push_str(&format!("- {}\n", escape(&finding.text)));
@@ -16,6 +18,9 @@ pub fn render_markdown(report: &Report) -> String {
     let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
     heads.extend(table.heads.iter().cloned());
     heads.push("lost".into());
+    if table.some_not_sent {
+        heads.push("not sent".into());
+    }
     let noted = table.rows.iter().any(|r| !r.mark.is_empty());
     if noted {
         heads.push(String::new());
@@ -31,6 +36,9 @@ pub fn render_markdown(report: &Report) -> String {
         };
         cells.extend(row.cells.iter().map(quantile));
         cells.extend([row.max.clone(), row.lost.clone()]);
+        if table.some_not_sent {
+            cells.push(row.not_sent.clone());
+        }
         if noted {
             cells.push(row.mark.into());
         }

@@ -1,7 +1,7 @@
 //! Figures of the metrics in the shape of the document.
 
 use crate::condition::{Beyond, Message, MetricReport, QuantileReport};
-use crate::passes::{Figures, First, FirstPass, place};
+use crate::passes::{Figures, First, FirstPass, Tally, place};
 use crate::worst::{MessageKey, MessagePart};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Rate};
@@ -30,7 +30,7 @@ pub(crate) fn metrics(
         let always = matches!(metric, Metric::RoundTrip | Metric::FromIntended);
         let seen = if always { first.distribution.scheduled() } else { first.distribution.answered() };
         if seen > 0 {
-            all.insert(metric, metric_report(metric, first, &figures[group].estimates[at]));
+            all.insert(metric, metric_report(beyond(metric, &firsts[0].tally), first, &figures[group].estimates[at]));
         }
     }
     if let Some(round_trip) = all.get(&Metric::RoundTrip) {
@@ -44,13 +44,20 @@ pub(crate) fn without_pong_row(answer: &FirstPass) -> u64 {
     answer.metrics[1..].iter().map(|m| m.without).max().unwrap_or(0)
 }
 
-fn metric_report(metric: Metric, first: &First, estimates: &[(Estimate, Option<f64>, bool)]) -> MetricReport {
+/// What the slots are that are later than every value of a metric.
+fn beyond(metric: Metric, tally: &Tally) -> Beyond {
+    let [.., lost, not_sent] = tally.outcomes;
+    match metric {
+        Metric::SendLateness | Metric::SendDuration | Metric::WakePeriod => Beyond::NotSent,
+        _ if not_sent == 0 => Beyond::Lost,
+        _ if lost == 0 => Beyond::NotSent,
+        _ => Beyond::LostOrNotSent,
+    }
+}
+
+fn metric_report(beyond: Beyond, first: &First, estimates: &[(Estimate, Option<f64>, bool)]) -> MetricReport {
     let distribution = &first.distribution;
     let moments = distribution.moments();
-    let beyond = match metric {
-        Metric::SendLateness | Metric::SendDuration | Metric::WakePeriod => Beyond::NotSent,
-        _ => Beyond::Lost,
-    };
     let complete = distribution.beyond_count() == 0 && distribution.answered() > 0;
     MetricReport {
         n: distribution.answered(),

@@ -1,5 +1,7 @@
 //! Numbers as people read them: three significant digits, thousands separated, a thin space before the unit.
 
+use tailbound_stats::Quantile;
+
 /// Narrow no-break space: between number and unit, so that they stay on one line.
 pub(crate) const THIN: char = '\u{202f}';
 
@@ -95,14 +97,14 @@ pub(crate) fn three_digits(value: f64) -> String {
 
 /// How rare a message beyond quantile `q` is: `1 in 1,000`; the label where that is no whole number.
 pub(crate) fn one_in(q: f64) -> String {
-    let n = 1.0 / (1.0 - q);
+    // In whole parts: 1 - q has few digits left where q is close to 1.
+    let n = Quantile::from_f64(q).map_or(f64::NAN, |q| 1e15 / (1e15 - q.parts() as f64));
     if (n - n.round()).abs() < 1e-4 * n { format!("1 in {}", count(n.round() as u64)) } else { label(q) }
 }
 
 /// `p99.9`.
 pub(crate) fn label(q: f64) -> String {
-    let text = format!("{:.7}", q * 100.0);
-    format!("p{}", text.trim_end_matches('0').trim_end_matches('.'))
+    Quantile::from_f64(q).map_or_else(|_| format!("p{}", q * 100.0), Quantile::label)
 }
 
 /// `1 in 400`, of a count among others; one decimal where that tells more.
@@ -142,7 +144,9 @@ mod tests {
         assert_eq!(one_in(0.999), "1 in 1,000");
         assert_eq!(one_in(0.9999), "1 in 10,000");
         assert_eq!(one_in(0.95), "1 in 20");
+        assert_eq!(one_in(0.9999999999), "1 in 10,000,000,000");
         assert_eq!(one_in(0.97), "p97");
+        assert_eq!(label(0.9999999999), "p99.99999999");
         assert_eq!(label(0.999), "p99.9");
         assert_eq!(label(0.5), "p50");
     }

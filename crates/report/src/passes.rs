@@ -9,6 +9,14 @@ use tailbound_model::{Metric, Outcome};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::{Distribution, Estimate, Exceedance, Quantile, SecondPass};
 
+/// Why a pass ended early.
+#[derive(Debug)]
+pub(crate) struct PassError {
+    /// Whose samples are to blame; `None` = nobody's in particular.
+    pub trial: Option<usize>,
+    pub error: RecordError,
+}
+
 /// How many of the worst messages are kept.
 pub(crate) const WORST: usize = 10;
 
@@ -51,19 +59,20 @@ fn rows_of(
     trials: &[usize],
     columns: &Columns,
     each: &mut dyn FnMut(usize, u64, &SlotBatch),
-) -> Result<(), RecordError> {
+) -> Result<(), PassError> {
     for &trial in trials {
         let mut row = 0;
-        record.scan(trial, columns, &mut |batch| {
+        let scanned = record.scan(trial, columns, &mut |batch| {
             each(trial, row, batch);
             row += batch.len() as u64;
-        })?;
+        });
+        scanned.map_err(|error| PassError { trial: Some(trial), error })?;
     }
     Ok(())
 }
 
 /// Counts everything of `trials`.
-pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<FirstPass, RecordError> {
+pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<FirstPass, PassError> {
     let metrics = group.metrics();
     let mut firsts = vec![First::default(); metrics.len()];
     let mut tally = Tally::default();
@@ -112,7 +121,7 @@ pub(crate) fn figures(
     first: &FirstPass,
     quantiles: &[Quantile],
     wanted: &[MessageKey],
-) -> Result<Figures, RecordError> {
+) -> Result<Figures, PassError> {
     let metrics = group.metrics();
     let mut plans: Vec<SecondPass> = first.metrics.iter().map(|f| f.distribution.plan(quantiles)).collect();
     let mut series = Series::default();
@@ -128,8 +137,10 @@ pub(crate) fn figures(
             }
         }
     })?;
-    let changed =
-        |e| RecordError::Damaged { path: record.dir().to_owned(), reason: format!("it changes while read: {e}") };
+    let changed = |e| {
+        let reason = format!("it changes while read: {e}");
+        PassError { trial: None, error: RecordError::Damaged { path: record.dir().to_owned(), reason } }
+    };
     let estimates: Vec<Vec<Estimate>> =
         plans.into_iter().map(|p| p.finish().map_err(changed)).collect::<Result<_, _>>()?;
     let (marks, median) = dependence(record, trials, group, &estimates)?;
@@ -147,7 +158,7 @@ fn dependence(
     trials: &[usize],
     group: Group,
     estimates: &[Vec<Estimate>],
-) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), RecordError> {
+) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), PassError> {
     let metrics = group.metrics();
     let mut marks: Vec<Vec<Exceedance>> = estimates.iter().map(|e| vec![Exceedance::new(); e.len()]).collect();
     let half = |e: &&Estimate| e.q() == Quantile::P50;

@@ -1,6 +1,6 @@
 //! The table of all conditions, ready to be set: one unit per column, levels that differ as columns, those that do not in a line.
 
-use crate::condition::{ConditionReport, ConditionStatus, MetricReport, QuantileReport};
+use crate::condition::{Beyond, ConditionReport, ConditionStatus, MetricReport, QuantileReport};
 use crate::document::Report;
 use crate::number::{Unit, count, label};
 
@@ -15,6 +15,8 @@ pub(crate) struct Summary {
     pub factors: Vec<String>,
     /// Heads of the quantile columns and of the maximum, each with its unit.
     pub heads: Vec<String>,
+    /// Some condition has slots that were never sent: they have a column then.
+    pub some_not_sent: bool,
     /// One per condition, in the order of the plan.
     pub rows: Vec<Row>,
 }
@@ -27,8 +29,10 @@ pub(crate) struct Row {
     pub cells: Vec<Cell>,
     /// The maximum.
     pub max: String,
-    /// How many were lost or never sent.
+    /// How many were lost.
     pub lost: String,
+    /// How many were never sent.
+    pub not_sent: String,
     /// What must be known of it, e.g. `invalid`; usually empty.
     pub mark: &'static str,
 }
@@ -52,7 +56,8 @@ pub(crate) fn summary(report: &Report) -> Summary {
     let factors = differing(report);
     let rows = report.conditions.iter().map(|c| row(c, &factors, &columns, &max)).collect();
     let heads = columns.iter().chain([&max]).map(|c| format!("{} {}", c.name, c.unit_name()).trim_end().to_owned());
-    Summary { shared: shared(report, &factors), heads: heads.collect(), factors, rows }
+    let some_not_sent = report.conditions.iter().any(|c| c.counts.not_sent > 0);
+    Summary { some_not_sent, shared: shared(report, &factors), heads: heads.collect(), factors, rows }
 }
 
 /// A column of round trips: the interval's ends share the unit.
@@ -86,7 +91,7 @@ impl Column {
 }
 
 fn asked(report: &Report, q: f64) -> bool {
-    report.view.quantiles.iter().any(|other| (other - q).abs() < 5e-10)
+    report.view.quantiles.iter().any(|other| (other - q).abs() < 5e-16)
 }
 
 fn round_trips(report: &Report) -> impl Iterator<Item = &MetricReport> {
@@ -123,13 +128,15 @@ fn shared(report: &Report, differing: &[String]) -> String {
 fn row(condition: &ConditionReport, factors: &[String], columns: &[Column], max: &Column) -> Row {
     let level = |factor: &String| condition.levels.get(factor).cloned().unwrap_or_default();
     let figures = condition.round_trip.as_ref();
-    let lost = condition.counts.lost + condition.counts.not_sent;
+    let counts = &condition.counts;
+    let counted = |n: u64| if counts.scheduled > 0 { count(n) } else { String::new() };
     let set = |c: &Column| figures.and_then(|m| m.quantile(c.q)).map_or(Cell::default(), |e| cell(e, c.unit()));
     Row {
         levels: factors.iter().map(level).collect(),
         cells: columns.iter().map(set).collect(),
         max: figures.and_then(|m| m.max_ns).map_or(String::new(), |ns| max.unit().number(ns as f64)),
-        lost: if condition.counts.scheduled > 0 { count(lost) } else { String::new() },
+        lost: counted(counts.lost),
+        not_sent: counted(counts.not_sent),
         mark: match condition.status {
             ConditionStatus::Valid => "",
             ConditionStatus::Invalid => "invalid",
@@ -142,8 +149,9 @@ fn row(condition: &ConditionReport, factors: &[String], columns: &[Column], max:
 /// A quantile in `unit`.
 pub(crate) fn cell(quantile: &QuantileReport, unit: Unit) -> Cell {
     match quantile {
-        QuantileReport::Value { value_ns, low_ns, high_ns, too_narrow, .. } => {
-            let high = high_ns.map_or("lost".into(), |h| unit.number(h as f64));
+        QuantileReport::Value { value_ns, low_ns, high_ns, high_beyond, too_narrow, .. } => {
+            let beyond = high_beyond.map_or("lost", Beyond::words);
+            let high = high_ns.map_or(beyond.into(), |h| unit.number(h as f64));
             let mark = if *too_narrow { "~" } else { "" };
             Cell {
                 value: unit.number(*value_ns as f64),
@@ -153,6 +161,6 @@ pub(crate) fn cell(quantile: &QuantileReport, unit: Unit) -> Cell {
         QuantileReport::Needs { needs, .. } => {
             Cell { value: format!("needs {}", count(*needs)), interval: String::new() }
         }
-        QuantileReport::Beyond { .. } => Cell { value: "lost".into(), interval: String::new() },
+        QuantileReport::Beyond { beyond, .. } => Cell { value: beyond.words().into(), interval: String::new() },
     }
 }

@@ -1,6 +1,7 @@
 //! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
 
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
+use crate::plain::plain;
 use crate::spark::Axis;
 use crate::summary::{Row, Summary, summary};
 
@@ -27,6 +28,7 @@ impl Paint {
 
 /// The report as text for a terminal of `width` columns. Colour repeats what words say.
 pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
+    let report = &plain(report);
     let paint = Paint(colour);
     let width = width.max(40);
     let mut text = String::new();
@@ -128,6 +130,9 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
         right: true,
     };
     columns.push(plain("lost", |r| r.lost.clone()));
+    if table.some_not_sent {
+        columns.push(plain("not sent", |r| r.not_sent.clone()));
+    }
     if table.rows.iter().any(|r| !r.mark.is_empty()) {
         columns.push(plain("", |r| r.mark.to_owned()));
     }

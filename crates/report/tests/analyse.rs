@@ -116,6 +116,45 @@ fn a_quantile_among_the_lost_says_so() {
     assert!(lost[0].text.contains("100 of 1,000 messages were never answered"), "{}", lost[0].text);
 }
 
+/// `on_overrun: skip` with a sender that is late: nothing is lost, and nobody says so.
+#[test]
+fn what_was_not_sent_is_not_lost() {
+    let mut rows = trial(TrialStatus::Valid, &rising(5_000));
+    rows.slots.iter_mut().skip(5).step_by(10).take(499).for_each(skip);
+    let report = analysed(&[open_loop(vec![rows.clone()])]);
+    let condition = serde_json::to_value(&report.conditions[0]).unwrap();
+    assert_eq!((&condition["counts"]["lost"], &condition["counts"]["not_sent"]), (&0.into(), &499.into()));
+    for metric in ["round_trip", "from_intended", "out"] {
+        let p99_9 = &condition[metric]["quantiles"][3];
+        assert_eq!(*p99_9, serde_json::json!({"q": 0.999, "value_ns": null, "beyond": "not_sent"}), "{metric}");
+    }
+    let text = &report.findings.iter().find(|f| f.code == "latency").unwrap().text;
+    assert!(text.contains("; 1 in 10 is never sent;"), "{text}");
+    assert!(text.contains("None lost, 499 never sent (1 in 10)."), "{text}");
+    insta::assert_snapshot!("not_sent", render_terminal(&report, 100, false));
+    assert!(render_markdown(&report).contains("| lost | not sent |"));
+    assert!(render_csv(&report).contains(",not_sent,4501,0,0,499,1"));
+
+    rows.slots.iter_mut().step_by(10).take(300).for_each(lose);
+    let both = analysed(&[open_loop(vec![rows])]);
+    let failed = &both.findings.iter().find(|f| f.level == FindingLevel::Failed).unwrap().text;
+    assert!(failed.contains("of 5,000 messages 300 were never answered and 499 never sent."), "{failed}");
+    let text = &both.findings.iter().find(|f| f.code == "latency").unwrap().text;
+    assert!(text.contains("; 1 in 6.3 is lost or never sent;"), "{text}");
+    assert!(text.contains("300 lost (1 in 17), 499 never sent (1 in 10)."), "{text}");
+}
+
+#[test]
+fn a_fine_quantile_is_told_with_what_it_needs() {
+    let ask = |m: &mut Manifest| m.plan.report.quantiles = vec!["0.99".into(), "0.9999999999".into()];
+    let report = analysed_with(&[open_loop(vec![trial(TrialStatus::Valid, &rising(400))])], ask);
+    assert_eq!(report.view.quantiles, [0.5, 0.99, 0.9999999999]);
+    let fine = report.conditions[0].round_trip.as_ref().unwrap().quantile(0.9999999999);
+    assert_eq!(fine, Some(&QuantileReport::Needs { q: 0.9999999999, needs: 36_888_794_540 }));
+    let hint = &report.findings.iter().find(|f| f.code == "needs_more").unwrap().text;
+    assert!(hint.starts_with("p99.99999999 needs 36,888,794,540 messages"), "{hint}");
+}
+
 #[test]
 fn nothing_answered_is_a_finding_with_its_reason() {
     let mut nothing = trial(TrialStatus::Valid, &vec![None; 400]);

@@ -137,3 +137,36 @@ fn a_record_without_a_single_answer_still_reads() {
     assert!(render_html(&report).contains("nothing was seen"));
     assert!(!render_markdown(&report).is_empty() && !render_csv(&report).is_empty());
 }
+
+/// Whatever a study, a warning or a finding holds: a terminal obeys none of it.
+#[test]
+fn texts_of_files_cannot_command_the_terminal() {
+    const EVIL: &str = "a\x1b]0;owned\x07\x1b[2Jb\u{9b}31mc\r\nd\x08";
+    let mut trial = GivenTrial { status: TrialStatus::Valid, slots: Vec::new(), echoes: Vec::new(), finding: None };
+    trial.slots = (0..10).map(|seq| slot(seq, 1_000_000, 0, [1, 1, 1]).0).collect();
+    trial.slots.iter_mut().for_each(lose);
+    trial.finding = Some(EVIL.into());
+    let given =
+        |payload| Given { driver: "udp", payload, rate: Rate::Period(Nanos(1_000_000)), trials: vec![trial.clone()] };
+    let change = |m: &mut Manifest| {
+        (m.plan.study, m.plan.question, m.run_id) = (EVIL.into(), EVIL.into(), EVIL.into());
+        m.plan.report.title = Some(EVIL.into());
+        m.functional_only = Some(EVIL.into());
+        m.plan.factors.push(EVIL.into());
+        for (i, condition) in m.plan.conditions.iter_mut().enumerate() {
+            condition.levels.insert(EVIL.into(), format!("{EVIL}{i}"));
+        }
+        m.plan.conditions[1].not_possible = Some(EVIL.into());
+        m.warnings.push(Warning::new(EVIL, Severity::Warning, EVIL, EVIL).at_end(EVIL));
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let report = analyse(&support::write(&folder.path().join("record"), &[given(64), given(128)], change)).unwrap();
+    for text in [render_terminal(&report, 80, false), render_markdown(&report)] {
+        let obeyed = |c: &char| c.is_control() && *c != '\n';
+        assert_eq!(text.chars().find(obeyed), None, "{text:?}");
+        assert!(text.contains("owned"), "the words stay: {text}");
+    }
+    let coloured = render_terminal(&report, 80, true);
+    let is_ours = |rest: &str| ["1m", "2m", "33m", "0m"].iter().any(|code| rest.starts_with(code));
+    assert!(coloured.split("\x1b").skip(1).all(|r| r.strip_prefix('[').is_some_and(is_ours)), "{coloured:?}");
+}

@@ -4,23 +4,21 @@
 //! C. Loader, Fast and Accurate Computation of Binomial Probabilities (2000). A tail is that term
 //! times a sum of falling ratios, all positive, broken off where a term no longer changes the sum.
 
+use crate::quantile::WHOLE;
 use std::f64::consts::TAU;
 
-/// The success probability is a whole number of parts per 10^9, so that distances from the mean are exact.
-const WHOLE: u32 = 1_000_000_000;
-
-/// The number of successes among `n` trials with a success probability of `ppb` parts per 10^9,
-/// neither 0 nor 1.
+/// The number of successes among `n` trials with a success probability of `parts` parts per 10^15,
+/// neither 0 nor 1: a whole number, so that distances from the mean are exact.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binomial {
     pub n: u64,
-    pub ppb: u32,
+    pub parts: u64,
 }
 
 impl Binomial {
     /// The number of failures: the same with the probabilities exchanged.
     pub fn mirrored(self) -> Self {
-        Binomial { n: self.n, ppb: WHOLE - self.ppb }
+        Binomial { n: self.n, parts: WHOLE - self.parts }
     }
 
     pub fn mean(self) -> f64 {
@@ -49,7 +47,7 @@ impl Binomial {
 
     /// P(X <= k) for k up to the mean, where the terms fall towards zero.
     fn lower_tail(self, k: u64) -> f64 {
-        let odds_against = f64::from(WHOLE - self.ppb) / f64::from(self.ppb);
+        let odds_against = (WHOLE - self.parts) as f64 / self.parts as f64;
         let (mut term, mut sum) = (1.0, 1.0);
         for j in (1..=k).rev() {
             term *= j as f64 / (self.n - j + 1) as f64 * odds_against;
@@ -72,9 +70,9 @@ impl Binomial {
             return (n * self.ln_success()).exp();
         }
         let (x, y) = (k as f64, (self.n - k) as f64);
-        // The distance from the mean in whole billionths: at n = 10^9 a float would lose digits here.
-        let excess = i128::from(k) * i128::from(WHOLE) - i128::from(self.n) * i128::from(self.ppb);
-        let excess = excess as f64 / f64::from(WHOLE);
+        // The distance from the mean in whole parts: at n = 10^9 a float would lose digits here.
+        let excess = i128::from(k) * i128::from(WHOLE) - i128::from(self.n) * i128::from(self.parts);
+        let excess = excess as f64 / WHOLE as f64;
         let exponent = stirling_error(self.n)
             - stirling_error(k)
             - stirling_error(self.n - k)
@@ -84,7 +82,7 @@ impl Binomial {
     }
 
     fn success(self) -> f64 {
-        f64::from(self.ppb) / f64::from(WHOLE)
+        self.parts as f64 / WHOLE as f64
     }
 
     /// ln of the success probability, through its complement, which is the small one in a tail.

@@ -45,7 +45,7 @@ impl std::error::Error for NeedsMore {}
 /// The upper end exists from q^n <= 0.025, that is n = ceil(ln 0.025 / ln q): 368 for p99, 3,688 for
 /// p99.9. The lower end exists from (1 - q)^n <= 0.025, which asks for more when q < 0.5.
 pub fn needs(q: Quantile) -> u64 {
-    let upper = Binomial { n: 1, ppb: q.ppb() };
+    let upper = Binomial { n: 1, parts: q.parts() };
     let ln_rarer = upper.ln_success().max(upper.mirrored().ln_success());
     (TAIL.ln() / ln_rarer).ceil() as u64
 }
@@ -63,7 +63,7 @@ pub fn interval_ranks(n: u64, q: Quantile) -> Result<RankInterval, NeedsMore> {
     if n < needs {
         return Err(NeedsMore { needs });
     }
-    let below = Binomial { n, ppb: q.ppb() };
+    let below = Binomial { n, parts: q.parts() };
     Ok(RankInterval { lower: last_in_tail(below) + 1, upper: n - last_in_tail(below.mirrored()) })
 }
 
@@ -72,7 +72,7 @@ pub fn interval_ranks(n: u64, q: Quantile) -> Result<RankInterval, NeedsMore> {
 ///
 /// A `lower` of 0 and an `upper` above `n` stand for ends that are open.
 pub fn exact_coverage(n: u64, ranks: RankInterval, q: Quantile) -> f64 {
-    let below = Binomial { n, ppb: q.ppb() };
+    let below = Binomial { n, parts: q.parts() };
     let missed_below = match ranks.lower.checked_sub(1) {
         Some(k) => below.at_most(k),
         None => 0.0,

@@ -3,64 +3,64 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Parts of one.
-const WHOLE: u32 = 1_000_000_000;
+/// Parts of one: as many decimals as an `f64` below 1 tells apart.
+pub(crate) const WHOLE: u64 = 1_000_000_000_000_000;
 
-/// A quantile strictly between 0 and 1, held as a whole number of parts per 10^9.
+/// A quantile strictly between 0 and 1, held as a whole number of parts per 10^15.
 ///
 /// Written and read as a decimal fraction (`0.999`) or as a label (`p99.9`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantile {
-    ppb: u32,
+    parts: u64,
 }
 
 impl Quantile {
     /// The median.
-    pub const P50: Quantile = Quantile { ppb: 500_000_000 };
+    pub const P50: Quantile = Quantile { parts: 500_000_000_000_000 };
     /// 0.9.
-    pub const P90: Quantile = Quantile { ppb: 900_000_000 };
+    pub const P90: Quantile = Quantile { parts: 900_000_000_000_000 };
     /// 0.99.
-    pub const P99: Quantile = Quantile { ppb: 990_000_000 };
+    pub const P99: Quantile = Quantile { parts: 990_000_000_000_000 };
     /// 0.999.
-    pub const P99_9: Quantile = Quantile { ppb: 999_000_000 };
+    pub const P99_9: Quantile = Quantile { parts: 999_000_000_000_000 };
     /// 0.9999.
-    pub const P99_99: Quantile = Quantile { ppb: 999_900_000 };
+    pub const P99_99: Quantile = Quantile { parts: 999_900_000_000_000 };
     /// 0.99999.
-    pub const P99_999: Quantile = Quantile { ppb: 999_990_000 };
+    pub const P99_999: Quantile = Quantile { parts: 999_990_000_000_000 };
 
-    /// From parts per 10^9: 990,000,000 is 0.99.
+    /// From parts per 10^15: 990,000,000,000,000 is 0.99.
     ///
     /// # Errors
-    /// [`QuantileError::OutOfRange`] for 0 and for 10^9 or more: the minimum and the maximum are
+    /// [`QuantileError::OutOfRange`] for 0 and for 10^15 or more: the minimum and the maximum are
     /// not quantiles.
-    pub fn from_ppb(ppb: u32) -> Result<Self, QuantileError> {
-        if ppb == 0 || ppb >= WHOLE {
+    pub fn from_parts(parts: u64) -> Result<Self, QuantileError> {
+        if parts == 0 || parts >= WHOLE {
             return Err(QuantileError::OutOfRange);
         }
-        Ok(Quantile { ppb })
+        Ok(Quantile { parts })
     }
 
-    /// From a number between 0 and 1, taken to the nearest part per 10^9: what a parser of numbers
+    /// From a number between 0 and 1, taken to the nearest part per 10^15: what a parser of numbers
     /// made of `0.99` becomes exactly 0.99 again.
     ///
     /// # Errors
     /// [`QuantileError::OutOfRange`] when the nearest is not strictly between 0 and 1.
     pub fn from_f64(q: f64) -> Result<Self, QuantileError> {
-        let ppb = (q * f64::from(WHOLE)).round();
-        if !(ppb >= 1.0 && ppb < f64::from(WHOLE)) {
+        let parts = (q * WHOLE as f64).round();
+        if !(parts >= 1.0 && parts < WHOLE as f64) {
             return Err(QuantileError::OutOfRange);
         }
-        Ok(Quantile { ppb: ppb as u32 })
+        Ok(Quantile { parts: parts as u64 })
     }
 
     /// Parts per 10^9.
-    pub fn ppb(self) -> u32 {
-        self.ppb
+    pub fn parts(self) -> u64 {
+        self.parts
     }
 
     /// The fraction, as the nearest `f64`.
     pub fn as_f64(self) -> f64 {
-        f64::from(self.ppb) / f64::from(WHOLE)
+        self.parts as f64 / WHOLE as f64
     }
 
     /// The 1-based rank of this quantile among `n` scheduled slots: ceil(q n), in whole numbers.
@@ -69,18 +69,18 @@ impl Quantile {
     /// This is the inverse of the empirical distribution function: definition 1 of Hyndman & Fan,
     /// Sample Quantiles in Statistical Packages, The American Statistician 50 (1996).
     pub fn rank(self, n: u64) -> u64 {
-        (u128::from(self.ppb) * u128::from(n)).div_ceil(u128::from(WHOLE)) as u64
+        (u128::from(self.parts) * u128::from(n)).div_ceil(u128::from(WHOLE)) as u64
     }
 
     /// The usual short name: `p50`, `p99.9`.
     pub fn label(self) -> String {
-        format!("p{}", decimal(self.ppb, 7))
+        format!("p{}", decimal(self.parts, 13))
     }
 }
 
 impl fmt::Display for Quantile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&decimal(self.ppb, 9))
+        f.write_str(&decimal(self.parts, 15))
     }
 }
 
@@ -89,11 +89,11 @@ impl FromStr for Quantile {
 
     /// Reads `0.99` or `p99`, without passing through a floating-point number.
     fn from_str(text: &str) -> Result<Self, QuantileError> {
-        let ppb = match text.strip_prefix('p') {
-            Some(percent) => scaled(percent, 7)?,
-            None => scaled(text, 9)?,
+        let parts = match text.strip_prefix('p') {
+            Some(percent) => scaled(percent, 13)?,
+            None => scaled(text, 15)?,
         };
-        Quantile::from_ppb(u32::try_from(ppb).map_err(|_| QuantileError::OutOfRange)?)
+        Quantile::from_parts(parts)
     }
 }
 
@@ -104,7 +104,7 @@ pub enum QuantileError {
     NotADecimal,
     /// Not strictly between 0 and 1.
     OutOfRange,
-    /// More than nine decimal places.
+    /// More than fifteen decimal places.
     TooFine,
 }
 
@@ -113,20 +113,20 @@ impl fmt::Display for QuantileError {
         f.write_str(match self {
             Self::NotADecimal => "a quantile is written as a decimal, 0.99, or as a label, p99",
             Self::OutOfRange => "a quantile lies between 0 and 1, both excluded",
-            Self::TooFine => "a quantile has at most nine decimal places",
+            Self::TooFine => "a quantile has at most fifteen decimal places",
         })
     }
 }
 
 impl std::error::Error for QuantileError {}
 
-/// `ppb` written with its point before the last `places` digits, without trailing zeros.
-fn decimal(ppb: u32, places: usize) -> String {
-    let unit = 10u32.pow(places as u32);
-    let fraction = format!("{:0places$}", ppb % unit);
+/// `parts` written with its point before the last `places` digits, without trailing zeros.
+fn decimal(parts: u64, places: usize) -> String {
+    let unit = 10u64.pow(places as u32);
+    let fraction = format!("{:0places$}", parts % unit);
     let fraction = fraction.trim_end_matches('0');
     let point = if fraction.is_empty() { "" } else { "." };
-    format!("{}{point}{fraction}", ppb / unit)
+    format!("{}{point}{fraction}", parts / unit)
 }
 
 /// A decimal text times 10^`places`, exactly.

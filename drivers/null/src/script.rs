@@ -16,6 +16,7 @@
 //! - `out` is for topics that begin with `tailbound_ping`, `back` for `tailbound_pong`, `any` for all without their own
 //!   entry. Delays: `constant` ns, `uniform` [low, high], `exponential` {shift_ns, mean_ns}, `lognormal` {median_ns, sigma},
 //!   `pareto` {scale_ns, shape}, `list` [ns, ...] indexed by counter modulo its length.
+//! - No time is longer than an hour; what is drawn beyond it is an hour.
 //! - `loss`, `duplicate`, `reorder` pick messages by `probability` and by `counters` (the lower 48 bits of the sequence
 //!   number). A duplicate arrives `extra_ns` after the first; a reordered message is `extra_ns` later than its delay.
 //! - A send call takes `send_cost_ns`, and the message departs at its end: seen from send-begin the way out takes the cost
@@ -31,6 +32,9 @@
 use serde::Deserialize;
 
 mod draw;
+
+/// No delay is longer: an hour. Sums of delays stay far from the end of the clock.
+const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// A whole script. See the module for the format.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -219,6 +223,33 @@ pub fn delay_ns(script: &Script, direction: Direction, seq: u64) -> u64 {
     draw::delay(&script.link(direction).delay, script.seed, direction, seq)
 }
 
+fn within_an_hour(key: &str, ns: f64) -> Result<(), String> {
+    if ns <= LONGEST_NS as f64 {
+        return Ok(());
+    }
+    Err(format!("{key}: longer than an hour; give at most {LONGEST_NS} ns"))
+}
+
+impl Link {
+    /// Every time that is written in it, with its key.
+    fn longest(&self) -> Vec<(&'static str, f64)> {
+        let mut all = match &self.delay {
+            Delay::Constant(ns) => vec![("delay.constant", *ns as f64)],
+            Delay::Uniform(_, high) => vec![("delay.uniform", *high as f64)],
+            Delay::Exponential { shift_ns, mean_ns } => {
+                vec![("delay.exponential.shift_ns", *shift_ns as f64), ("delay.exponential.mean_ns", *mean_ns)]
+            }
+            Delay::Lognormal { median_ns, .. } => vec![("delay.lognormal.median_ns", *median_ns)],
+            Delay::Pareto { scale_ns, .. } => vec![("delay.pareto.scale_ns", *scale_ns)],
+            Delay::List(list) => vec![("delay.list", list.iter().max().map_or(0.0, |ns| *ns as f64))],
+        };
+        all.push(("duplicate.extra_ns", self.duplicate.extra_ns as f64));
+        all.push(("reorder.extra_ns", self.reorder.extra_ns as f64));
+        all.push(("send_cost_ns", self.send_cost_ns as f64));
+        all
+    }
+}
+
 impl Script {
     /// Reads a script.
     ///
@@ -231,7 +262,12 @@ impl Script {
     }
 
     fn check(&self) -> Result<(), String> {
-        for link in [self.links.out.as_ref(), self.links.back.as_ref(), Some(&self.links.any)].into_iter().flatten() {
+        let links =
+            [("out", self.links.out.as_ref()), ("back", self.links.back.as_ref()), ("any", Some(&self.links.any))];
+        for (name, link) in links.into_iter().filter_map(|(name, link)| Some((name, link?))) {
+            for (key, ns) in link.longest() {
+                within_an_hour(&format!("links.{name}.{key}"), ns)?;
+            }
             for (name, pick) in [("loss", &link.loss), ("duplicate", &link.duplicate), ("reorder", &link.reorder)] {
                 if !(0.0..=1.0).contains(&pick.probability) {
                     return Err(format!("{name}: a probability is between 0 and 1, not {}", pick.probability));
@@ -254,10 +290,13 @@ impl Script {
                 _ => {}
             }
         }
-        match self.stalls.iter().any(|s| s.for_ns < 0) {
-            true => Err("stalls: for_ns must not be negative".into()),
-            false => Ok(()),
+        for (i, stall) in self.stalls.iter().enumerate() {
+            if stall.for_ns < 0 {
+                return Err("stalls: for_ns must not be negative".into());
+            }
+            within_an_hour(&format!("stalls[{i}].for_ns"), stall.for_ns as f64)?;
         }
+        Ok(())
     }
 
     /// The entry that applies to a direction.
@@ -313,5 +352,48 @@ impl Script {
     /// Sum of the clock steps up to `at_ns`.
     pub fn stepped_by_ns(&self, at_ns: i64) -> i64 {
         self.clock_steps.iter().filter(|s| s.at_ns <= at_ns).map(|s| s.realtime_by_ns).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_beyond_an_hour_are_refused_by_their_key() {
+        for (key, script) in [
+            ("links.any.delay.constant", r#"{"links":{"any":{"delay":{"constant":18446744073709551615}}}}"#),
+            ("links.out.delay.uniform", r#"{"links":{"out":{"delay":{"uniform":[0,3600000000001]}}}}"#),
+            ("links.back.delay.list", r#"{"links":{"back":{"delay":{"list":[1,9223372036854775808]}}}}"#),
+            (
+                "links.any.delay.exponential.mean_ns",
+                r#"{"links":{"any":{"delay":{"exponential":{"shift_ns":1,"mean_ns":1e30}}}}}"#,
+            ),
+            (
+                "links.any.delay.lognormal.median_ns",
+                r#"{"links":{"any":{"delay":{"lognormal":{"median_ns":1e300,"sigma":0}}}}}"#,
+            ),
+            (
+                "links.any.delay.pareto.scale_ns",
+                r#"{"links":{"any":{"delay":{"pareto":{"scale_ns":1e19,"shape":2}}}}}"#,
+            ),
+            ("links.any.reorder.extra_ns", r#"{"links":{"any":{"reorder":{"extra_ns":18446744073709551615}}}}"#),
+            ("links.any.duplicate.extra_ns", r#"{"links":{"any":{"duplicate":{"extra_ns":18446744073709551615}}}}"#),
+            ("links.any.send_cost_ns", r#"{"links":{"any":{"send_cost_ns":18446744073709551615}}}"#),
+            ("stalls[0].for_ns", r#"{"stalls":[{"where":"out","at_ns":0,"for_ns":9223372036854775807}]}"#),
+        ] {
+            let error = Script::parse(script).unwrap_err();
+            assert_eq!(error, format!("{key}: longer than an hour; give at most 3600000000000 ns"));
+        }
+        assert!(Script::parse(r#"{"links":{"any":{"delay":{"constant":3600000000000}}}}"#).is_ok());
+    }
+
+    #[test]
+    fn what_is_drawn_is_an_hour_at_most() {
+        for delay in [r#"{"pareto":{"scale_ns":1,"shape":0.001}}"#, r#"{"lognormal":{"median_ns":1,"sigma":1e6}}"#] {
+            let script = Script::parse(&format!(r#"{{"links":{{"any":{{"delay":{delay}}}}}}}"#)).unwrap();
+            let most = (0..1_000).map(|seq| delay_ns(&script, Direction::Out, seq)).max();
+            assert_eq!(most, Some(LONGEST_NS), "{delay}");
+        }
     }
 }

@@ -14,6 +14,7 @@ pub struct Given {
 }
 
 /// Rows of one trial.
+#[derive(Clone)]
 pub struct GivenTrial {
     pub status: TrialStatus,
     pub slots: Vec<SenderRow>,
@@ -85,7 +86,7 @@ pub fn end(cpu: u32) -> EndSpec {
 fn spec(given: &Given) -> TrialSpec {
     TrialSpec {
         measure: Measure::PingPong(PingPong {
-            length: Length::Slots(given.trials.first().map_or(0, |t| t.slots.len() as u64)),
+            length: Length::Slots(given.trials.iter().map(|t| t.slots.len() as u64).min().unwrap_or(0)),
             warm_up_slots: 0,
             timeout: Nanos::from_secs(1),
             on_overrun: OnOverrun::CatchUp,

@@ -142,10 +142,16 @@ fn warm_up(text: &str) -> Result<WarmUpLength, String> {
     duration(text).map(WarmUpLength::Duration).map_err(wanted)
 }
 
+/// As many as the statistics keep exactly.
+const QUANTILE_DECIMALS: usize = 15;
+
 fn quantile(text: &str) -> Result<String, String> {
     let text = text.trim();
     let digits = text.strip_prefix("0.").unwrap_or("");
     let written = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+    if written && digits.trim_end_matches('0').len() > QUANTILE_DECIMALS {
+        return Err(format!("`{text}` has more than {QUANTILE_DECIMALS} decimals; write fewer"));
+    }
     if !written || text.parse().is_ok_and(|q: f64| q <= 0.0 || q >= 1.0) {
         return Err(format!("`{text}` is not a quantile between 0 and 1; write for example `0.999` for 99.9 %"));
     }

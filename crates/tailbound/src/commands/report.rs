@@ -5,7 +5,8 @@ use crate::exit::{Failure, Outcome};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use tailbound_model::ExitCode;
-use tailbound_record::{Record, RecordError, Status};
+use tailbound_record::{Record, RecordError};
+use tailbound_report::ReportStatus;
 
 pub fn report(args: &Report) -> Outcome {
     let unreadable = |e: RecordError| Failure::new(ExitCode::BadInput, e);
@@ -26,7 +27,7 @@ pub fn report(args: &Report) -> Outcome {
             written.map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot write the report: {e}")))?;
         }
     }
-    Ok(code(record.status()))
+    Ok(code(report.status))
 }
 
 /// Writes a report file.
@@ -35,9 +36,9 @@ pub fn write(file: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|e| Failure::new(ExitCode::RunFailed, format!("{}: cannot write the report: {e}", file.display())))
 }
 
-/// The exit code that fits a record.
-pub fn code(status: Status) -> ExitCode {
-    if status == Status::Valid { ExitCode::Done } else { ExitCode::RecordInvalid }
+/// The exit code that fits a report.
+pub fn code(status: ReportStatus) -> ExitCode {
+    if status == ReportStatus::Valid { ExitCode::Done } else { ExitCode::RecordInvalid }
 }
 
 /// Columns of the terminal; 80 where there is none.

@@ -74,7 +74,7 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
         out!("{}", tailbound_report::render_terminal(&analysed, report::width(), report::colour()));
     }
     outln!("\n{}", page.display());
-    Ok(report::code(finished.status))
+    Ok(report::code(analysed.status))
 }
 
 /// What killed runs left is taken back before a new one begins.

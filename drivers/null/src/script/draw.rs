@@ -1,6 +1,6 @@
 //! Draws that depend on what they are for, not on the order in which they are made.
 
-use super::{Delay, Direction, Pick};
+use super::{Delay, Direction, LONGEST_NS, Pick};
 
 const DELAY: u64 = 1;
 const DELAY_SECOND: u64 = 2;
@@ -27,7 +27,7 @@ fn unit(seed: u64, direction: Direction, seq: u64, purpose: u64) -> f64 {
 
 pub(super) fn delay(delay: &Delay, seed: u64, direction: Direction, seq: u64) -> u64 {
     let u = unit(seed, direction, seq, DELAY);
-    match *delay {
+    let drawn = match *delay {
         Delay::Constant(ns) => ns,
         Delay::Uniform(low, high) => low + (u * ((high - low) as f64 + 1.0)) as u64,
         Delay::Exponential { shift_ns, mean_ns } => shift_ns.saturating_add((-mean_ns * u.ln()).round() as u64),
@@ -39,7 +39,8 @@ pub(super) fn delay(delay: &Delay, seed: u64, direction: Direction, seq: u64) ->
         }
         Delay::Pareto { scale_ns, shape } => (scale_ns * u.powf(-1.0 / shape)).round() as u64,
         Delay::List(ref list) => list.get((seq & COUNTER) as usize % list.len().max(1)).copied().unwrap_or(0),
-    }
+    };
+    drawn.min(LONGEST_NS)
 }
 
 pub(super) fn picked(pick: &Pick, seed: u64, direction: Direction, seq: u64, purpose: u64) -> bool {
