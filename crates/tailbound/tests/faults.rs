@@ -289,6 +289,14 @@ fn a_signal_at_any_moment_ends_the_run_in_order() {
         let study = bench.study(&study);
         let mut command = bench.tailbound();
         command.arg("run").arg(study).arg("--out").arg(bench.path("record")).process_group(0);
+        // Under nohup the tests ignore SIGHUP, and so would the run.
+        // SAFETY: one system call between fork and exec.
+        unsafe {
+            command.pre_exec(|| {
+                libc::signal(libc::SIGHUP, libc::SIG_DFL);
+                Ok(())
+            })
+        };
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let journal = bench.path("state/journal");
         let deadline = Instant::now() + Duration::from_secs(20);
