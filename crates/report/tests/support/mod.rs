@@ -177,7 +177,7 @@ pub fn thread_table(end: &str, cpu: u32) -> ThreadTable {
         row.voluntary_switches += 5_000;
         row.involuntary_switches += 17;
     }
-    ThreadTable { ends: vec![end.into()], pid: 4_000 + cpu as i32, before, after }
+    ThreadTable { ends: vec![end.into()], pid: 4_000 + cpu as i32, before, after, ..ThreadTable::default() }
 }
 
 pub fn host_facts() -> HostFacts {

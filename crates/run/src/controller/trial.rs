@@ -330,6 +330,7 @@ async fn store_part(
         }
         let mut table = part.prepared.threads.clone();
         table.after.clone_from(&done.threads.after);
+        table.after_ns = done.threads.after_ns;
         record.threads(id, &agent.name, &table)?;
         if !done.log.is_empty() {
             record.log(id, &agent.name, &done.log)?;
