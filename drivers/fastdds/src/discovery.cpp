@@ -49,8 +49,7 @@ template <class Data> static Remote remote(const Data &data)
         r.locators.push_back(text(locator));
     for (const Locator_t &locator : data.remote_locators().multicast)
         r.locators.push_back(text(locator));
-    r.data_sharing = data.m_qos.data_sharing.kind() != fdds::DataSharingKind::OFF;
-    r.data_sharing_domains = data.m_qos.data_sharing.domain_ids();
+    r.data_sharing = data.m_qos.data_sharing.domain_ids();
     return r;
 }
 

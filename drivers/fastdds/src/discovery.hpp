@@ -28,8 +28,7 @@ struct Remote {
     std::string topic, type;
     std::map<std::string, std::string> qos;
     std::vector<std::string> locators;
-    bool data_sharing = false;
-    std::vector<uint64_t> data_sharing_domains;
+    std::vector<uint64_t> data_sharing; /* the memories that it shares; none where data sharing is off */
 };
 
 class Discovery : public eprosima::fastdds::dds::DomainParticipantListener

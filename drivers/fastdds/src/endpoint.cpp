@@ -96,8 +96,8 @@ bool Endpoint::counts(const Guid &peer) const
     if (options.transport != Transport::data_sharing || !options.config.empty())
         return true;
     Remote remote = participant.discovery.find(peer);
-    const auto &domains = remote.data_sharing_domains;
-    return remote.data_sharing && std::find(domains.begin(), domains.end(), memory_identity()) != domains.end();
+    const auto &shared = remote.data_sharing;
+    return std::find(shared.begin(), shared.end(), memory_identity()) != shared.end();
 }
 
 void Endpoint::set_matched(const Guid &peer, bool there)

@@ -51,7 +51,7 @@ static std::string peers(Endpoint &e)
                           .put("type", remote.type)
                           .raw("locators", strings(remote.locators))
                           .raw("same_process", own.is_on_same_process_as(guid) ? "true" : "false")
-                          .raw("data_sharing", remote.data_sharing ? "true" : "false")
+                          .raw("data_sharing", remote.data_sharing.empty() ? "false" : "true")
                           .raw("qos", policies.str())
                           .str());
     }
@@ -64,18 +64,19 @@ static std::string locators(Endpoint &e)
     eprosima::fastdds::rtps::LocatorList native;
     if (e.writer)
         e.writer->get_sending_locators(native);
-    else if (e.reader)
+    else
         e.reader->get_listening_locators(native);
     std::vector<std::string> texts;
     for (const auto &locator : native)
         texts.push_back(text(locator));
-    fdds::DataSharingKind sharing = e.writer   ? e.writer->get_qos().data_sharing().kind()
-                                    : e.reader ? e.reader->get_qos().data_sharing().kind()
-                                               : fdds::DataSharingKind::OFF;
-    const char *kinds[] = {"auto", "on", "off"};
+    fdds::DataSharingKind sharing =
+        e.writer ? e.writer->get_qos().data_sharing().kind() : e.reader->get_qos().data_sharing().kind();
+    const char *word = sharing == fdds::DataSharingKind::ON    ? "on"
+                       : sharing == fdds::DataSharingKind::OFF ? "off"
+                                                               : "auto";
     Object all;
     all.put("topic", e.topic).put("kind", e.writer ? "writer" : "reader").raw("locators", strings(texts));
-    all.put("data_sharing", kinds[static_cast<int>(sharing) % 3]);
+    all.put("data_sharing", word);
     if (e.writer) {
         const auto &qos = e.writer->get_qos();
         bool async = qos.publish_mode().kind == fdds::ASYNCHRONOUS_PUBLISH_MODE;

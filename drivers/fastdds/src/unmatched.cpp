@@ -62,9 +62,9 @@ std::string unmatched(Endpoint &e)
         return reason("incompatible QoS", policy + ": offered " + offered + ", requested " + requested, policy);
     }
     if (e.options.transport == Transport::data_sharing && e.options.config.empty())
-        return reason("memory not shared", who(*same) + (same->data_sharing
-                                                             ? " sees another /dev/shm than this end point"
-                                                             : " has data sharing off; use transport=data-sharing there"));
+        return reason("memory not shared",
+                      who(*same) + (same->data_sharing.empty() ? " has data sharing off; use transport=data-sharing there"
+                                                               : " sees another /dev/shm than this end point"));
     return reason("nothing seen",
                   who(*same) + " has the same type and no incompatible policy: matching is under way");
 }
