@@ -30,6 +30,9 @@ template <class Qos> static void memory(const Endpoint &e, Qos &qos)
     bool keep_all = qos.history().kind == fdds::KEEP_ALL_HISTORY_QOS;
     bool shared = qos.data_sharing().kind() != fdds::DataSharingKind::OFF;
     auto &limits = qos.resource_limits();
+    /* All of its memory is made with the writer, so there must be an end to it. */
+    if (shared && keep_all && limits.max_samples <= 0)
+        limits.max_samples = ahead(e.max_len + HEAD, 1000);
     limits.allocated_samples = ahead(e.max_len + HEAD, keep_all ? 1000 : 16);
     if (limits.max_samples > 0)
         limits.allocated_samples = std::min(limits.allocated_samples, limits.max_samples);
@@ -39,12 +42,15 @@ template <class Qos> static void memory(const Endpoint &e, Qos &qos)
     qos.endpoint().history_memory_policy = shared ? PREALLOCATED_MEMORY_MODE : PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 }
 
-template <class Qos> static void share(const Endpoint &e, Qos &qos)
+template <class Qos> static void share(const Endpoint &e, const Policies &policies, Qos &qos)
 {
     if (e.options.transport != Transport::data_sharing) {
         qos.data_sharing().off();
         return;
     }
+    if (policies.keep_all && policies.max_samples <= 0 && policies.given.count("resource_limits.max_samples"))
+        throw Fail{TB_EQOS, "resource_limits.max_samples=unlimited: with history=keep-all data sharing needs a number, "
+                            "for its memory is made beforehand"};
     qos.data_sharing().on("");
     qos.data_sharing().add_domain_id(memory_identity());
 }
@@ -65,7 +71,7 @@ void Endpoint::make_writer(const Policies &policies)
         auto &period = qos.reliable_writer_qos().times.heartbeatPeriod;
         period = eprosima::fastrtps::Duration_t(static_cast<int32_t>(options.heartbeat_ms / 1000),
                                                 options.heartbeat_ms % 1000 * 1000000);
-        share(*this, qos);
+        share(*this, policies, qos);
         memory(*this, qos);
     }
     log::Capture capture;
@@ -81,7 +87,7 @@ void Endpoint::make_reader(const Policies &policies)
     fdds::DataReaderQos qos = own ? participant.subscriber->get_default_datareader_qos() : fdds::DATAREADER_QOS_DEFAULT;
     policies.apply(qos, own);
     if (!own) {
-        share(*this, qos);
+        share(*this, policies, qos);
         memory(*this, qos);
     }
     auto &limits = qos.reader_resource_limits();

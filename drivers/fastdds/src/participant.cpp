@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "participant.hpp"
 
+#include <set>
+
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 
 #include "fail.hpp"
@@ -11,6 +13,22 @@ namespace fdds = eprosima::fastdds::dds;
 using eprosima::fastrtps::types::ReturnCode_t;
 
 namespace tb {
+
+static std::mutex indices_mutex;
+static std::set<uint32_t> indices;
+
+Participant::Index::Index() : value(0)
+{
+    std::lock_guard<std::mutex> lock(indices_mutex);
+    while (!indices.insert(value).second)
+        value++;
+}
+
+Participant::Index::~Index()
+{
+    std::lock_guard<std::mutex> lock(indices_mutex);
+    indices.erase(value);
+}
 
 Participant::Participant(const Options &options) : type_name_(options.type_name())
 {
@@ -27,8 +45,8 @@ void Participant::make(const Options &options)
 {
     log::Capture capture;
     auto *factory = fdds::DomainParticipantFactory::get_instance();
-    participant = factory->create_participant(options.domain, participant_qos(options), &discovery,
-                                              fdds::StatusMask::none());
+    participant = factory->create_participant(options.domain, participant_qos(options, index_.value),
+                                              &discovery, fdds::StatusMask::none());
     if (!participant)
         throw Fail{TB_EIO, "create_participant: " + capture.complaints("Fast DDS refuses and does not say why")};
     auto type = std::make_unique<SampleType>(type_name_.c_str());

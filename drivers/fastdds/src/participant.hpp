@@ -44,13 +44,26 @@ private:
     void make(const Options &options);
     void unmake();
 
+    /* The lowest number that no other participant of this process has. Fast DDS counts on for ever, so that in a long life
+     * ports would run into those of other domains and peers would look for them in vain. */
+    class Index
+    {
+    public:
+        Index();
+        ~Index();
+        Index(const Index &) = delete;
+        Index &operator=(const Index &) = delete;
+        uint32_t value;
+    };
+
+    Index index_;
     std::string type_name_;
     SampleType *type_ = nullptr; /* owned by the participant's registry */
     std::map<std::string, uint32_t> topics_;
 };
 
-/* Refuses what the profiles of a user's configuration would have to say and do not. */
-eprosima::fastdds::dds::DomainParticipantQos participant_qos(const Options &options);
+/* What Fast DDS is asked for; `index` is the participant's among those of its process. */
+eprosima::fastdds::dds::DomainParticipantQos participant_qos(const Options &options, uint32_t index);
 
 /* The identity of the shared memory that this process sees: data sharing needs the same on both sides. */
 uint64_t memory_identity();

@@ -24,7 +24,6 @@ using rtps::Locator_t;
 
 namespace tb {
 
-/* Port 0: by the rules of RTPS ports. */
 static Locator_t udp(const std::string &address, uint32_t port)
 {
     Locator_t locator(LOCATOR_KIND_UDPv4, port);
@@ -61,7 +60,7 @@ static void find_by_server(const Options &o, rtps::BuiltinAttributes &builtin)
     }
 }
 
-static void use_udp(const Options &o, fdds::DomainParticipantQos &qos)
+static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos &qos)
 {
     auto transport = std::make_shared<UDPv4TransportDescriptor>();
     transport->maxMessageSize = o.max_message_size;
@@ -77,13 +76,14 @@ static void use_udp(const Options &o, fdds::DomainParticipantQos &qos)
 
     auto &wire = qos.wire_protocol();
     auto &builtin = wire.builtin;
-    uint32_t port = wire.port.getMulticastPort(o.domain);
-    /* An address that is not there stands for all of them. */
-    Locator_t here = udp(own.empty() ? "0.0.0.0" : own, 0);
-    builtin.metatrafficUnicastLocatorList.push_back(here);
-    wire.default_unicast_locator_list.push_back(here);
+    uint32_t port = wire.port.getMulticastPort(o.domain), unicast = wire.port.getUnicastPort(o.domain, index);
+    /* Without one, all addresses. Where another process has a port, Fast DDS goes to that of the next participant. */
+    std::string here = own.empty() ? "0.0.0.0" : own;
+    builtin.metatrafficUnicastLocatorList.push_back(udp(here, unicast));
+    wire.default_unicast_locator_list.push_back(udp(here, unicast - wire.port.offsetd1 + wire.port.offsetd3));
     for (const std::string &peer : o.peers) {
         Place at = place("peers", peer);
+        /* Port 0: those of the first participants there. */
         builtin.initialPeersList.push_back(udp(at.address, at.port));
     }
     if (!o.discovery_server.empty()) {
@@ -107,7 +107,7 @@ static void use_shared_memory(const Options &o, fdds::DomainParticipantQos &qos)
     qos.transport().user_transports.push_back(transport);
 }
 
-fdds::DomainParticipantQos participant_qos(const Options &o)
+fdds::DomainParticipantQos participant_qos(const Options &o, uint32_t index)
 {
     if (!o.config.empty())
         return fdds::DomainParticipantFactory::get_instance()->get_default_participant_qos();
@@ -120,7 +120,7 @@ fdds::DomainParticipantQos participant_qos(const Options &o)
     builtin.typelookup_config.use_client = builtin.typelookup_config.use_server = false;
     builtin.discovery_config.discoveryProtocol = rtps::DiscoveryProtocol::SIMPLE;
     if (o.transport == Transport::udp)
-        use_udp(o, qos);
+        use_udp(o, index, qos);
     else
         use_shared_memory(o, qos);
     /* Whoever is in another process cannot be reached inside this one: then the two shall not meet at all. */
