@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
@@ -194,6 +194,8 @@ fn threads_have_roles() {
 
 #[test]
 fn options_that_are_wrong_are_refused_by_name() {
+    // Delivery inside the process is one setting for all of it, and another test uses it.
+    let _alone = alone();
     let Some(path) = built() else { return };
     let driver = load(path).unwrap();
     let open = |kv: &[(&str, &str)]| {
@@ -264,6 +266,54 @@ fn a_configuration_of_ones_own() {
     let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
     let manifest = serde_json::to_string(&record.manifest).unwrap();
     assert!(manifest.contains("sha256") && manifest.contains("maxMessageSize"), "{manifest}");
+}
+
+/// A discovery server of Fast DDS itself; without it the ends do not meet.
+#[test]
+fn a_discovery_server_brings_them_together() {
+    struct Server(std::process::Child);
+    impl Drop for Server {
+        fn drop(&mut self) {
+            let _ = self.0.kill();
+            let _ = self.0.wait();
+        }
+    }
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let port = (20_000 + std::process::id() % 5_000).to_string();
+    let server = Command::new("fast-discovery-server")
+        .args(["-i", "0", "-l", "127.0.0.1", "-p", &port])
+        .stdout(Stdio::null())
+        .spawn();
+    let Ok(server) = server.map(Server) else {
+        println!("skipped: no fast-discovery-server (fastdds-tools)");
+        return;
+    };
+    let text = study(&with(&format!("discovery_server: \"127.0.0.1:{port}\"")), "listener", "process", "loopback");
+    let bench = Bench::new();
+    succeeded(&bench.run(&text, &[]));
+    all_answered(&bench, "discovery server");
+    drop(server);
+    let bench = Bench::new();
+    succeeded(&bench.run(&text, &[]));
+    assert!(bench.report()["findings"].to_string().contains("nothing seen"));
+}
+
+/// Fast DDS would make clients of a discovery server of all participants.
+#[test]
+fn an_environment_that_rules_fast_dds_is_refused() {
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let file = bench.study(&study("fastdds", "listener", "process", "loopback"));
+    let mut command = bench.tailbound();
+    command.arg("run").arg(file).arg("--out").arg(bench.path("record")).env("ROS_DISCOVERY_SERVER", "127.0.0.1:11811");
+    let (code, text) = told(&command.output().unwrap());
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("ROS_DISCOVERY_SERVER") && text.contains("unset it"), "{text}");
 }
 
 /// The real object, with one character of the library's name changed: no machine has that one.

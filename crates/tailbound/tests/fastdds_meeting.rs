@@ -157,6 +157,47 @@ fn two_settings_in_one_process_are_refused() {
     assert!(fault.text.starts_with("transport=intra-process: other sessions of this process"), "{fault}");
 }
 
+/// Options come back as the library and the kernel have them.
+#[test]
+fn sizes_are_read_back() {
+    let Some(driver) = fastdds() else { return };
+    let sizes =
+        [("max_message_size", "5000"), ("socket_receive_buffer_size", "100000"), ("socket_send_buffer_size", "70000")];
+    let udp = open(&driver, 139, &sizes);
+    let told = ask(&udp, Endpoint::SESSION, "transport");
+    assert_eq!(told["transports"][0]["max_message_size"], 5000);
+    assert_eq!(told["transports"][0]["send_buffer"], 70_000);
+    // Linux doubles what is asked for, and keeps half for itself.
+    let sockets = told["sockets"].as_array().unwrap();
+    assert!(sockets.len() >= 2 && sockets.iter().all(|s| s["receive_buffer_bytes"] == 200_000), "{sockets:?}");
+    let shm = open(&driver, 139, &[("transport", "shm"), ("shm_segment_size", "1048576")]);
+    assert_eq!(ask(&shm, Endpoint::SESSION, "transport")["transports"][0]["send_buffer"], 1_048_576);
+}
+
+/// A view is valid until release, also when the end point is gone by then.
+#[test]
+fn a_held_sample_outlives_its_reader() {
+    let Some(driver) = fastdds() else { return };
+    for transport in ["udp", "shm", "data-sharing"] {
+        let more = [("transport", transport)];
+        let (a, b) = (open(&driver, 140, &more), open(&driver, 140, &more));
+        let writer = create(&a, Kind::Writer, "held", 1000, &Kv::new());
+        let reader = create(&b, SPIN, "held", 1000, &Kv::new());
+        a.wait_matched(writer, 1, in_seconds(10)).unwrap();
+        b.wait_matched(reader, 1, in_seconds(10)).unwrap();
+        a.send(writer, 1, &[7; 1000]).unwrap();
+        let mut views = ViewBuf::new(1);
+        let end = Instant::now() + Duration::from_secs(10);
+        while b.take(reader, &mut views).unwrap() == 0 {
+            assert!(Instant::now() < end, "a sample arrives");
+        }
+        b.destroy(reader).unwrap();
+        assert_eq!(views.iter().next().unwrap().payload(), [7; 1000]);
+        assert_eq!(b.take(reader, &mut ViewBuf::new(1)).unwrap_err(), Code::ECLOSED);
+        b.release(reader, &mut views).unwrap();
+    }
+}
+
 #[test]
 fn what_the_driver_tells_of_itself() {
     let Some(driver) = fastdds() else { return };

@@ -48,9 +48,12 @@ static void load(const std::string &config)
     log::Capture capture;
     XMLProfileManager::library_settings(LibrarySettingsAttributes());
     auto *factory = DomainParticipantFactory::get_instance();
-    if (factory->load_XML_profiles_string(config.data(), config.size()) != ReturnCode_t::RETCODE_OK)
-        throw Fail{TB_EINVAL, "config: " + capture.complaints("Fast DDS refuses the XML")};
+    ReturnCode_t code = factory->load_XML_profiles_string(config.data(), config.size());
     of_loaded = XMLProfileManager::library_settings();
+    /* Sessions that are open go on with theirs. */
+    XMLProfileManager::library_settings(current);
+    if (code != ReturnCode_t::RETCODE_OK)
+        throw Fail{TB_EINVAL, "config: " + capture.complaints("Fast DDS refuses the XML")};
     loaded = config;
     /* Given exactly this object, it reads the default profile again. */
     factory->set_default_participant_qos(eprosima::fastdds::dds::PARTICIPANT_QOS_DEFAULT);
@@ -74,12 +77,10 @@ void enter(const Options &options)
         log::install();
         wanted = of_loaded;
     }
-    if (sessions && !(wanted == current)) {
-        XMLProfileManager::library_settings(current);
+    if (sessions && !(wanted == current))
         throw Fail{TB_EINVAL, std::string("transport=") + options.transport_name() +
                                   ": other sessions of this process deliver inside the process otherwise, which Fast DDS "
                                   "sets for all; use the same transport, or processes of their own"};
-    }
     XMLProfileManager::library_settings(wanted);
     current = wanted;
     sessions++;

@@ -81,14 +81,15 @@ static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos
     std::string here = own.empty() ? "0.0.0.0" : own;
     builtin.metatrafficUnicastLocatorList.push_back(udp(here, unicast));
     wire.default_unicast_locator_list.push_back(udp(here, unicast - wire.port.offsetd1 + wire.port.offsetd3));
+    /* The server tells of everybody: neither peers nor multicast are asked. */
+    if (!o.discovery_server.empty()) {
+        find_by_server(o, builtin);
+        return;
+    }
     for (const std::string &peer : o.peers) {
         Place at = place("peers", peer);
         /* Port 0: those of the first participants there. */
         builtin.initialPeersList.push_back(udp(at.address, at.port));
-    }
-    if (!o.discovery_server.empty()) {
-        find_by_server(o, builtin);
-        return;
     }
     if (o.multicast != Multicast::off) {
         builtin.metatrafficMulticastLocatorList.push_back(multicast(port));

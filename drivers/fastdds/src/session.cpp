@@ -67,6 +67,13 @@ int Session::destroy(uint32_t id)
     return TB_OK;
 }
 
+void Session::settle(Endpoint &endpoint)
+{
+    std::lock_guard<std::mutex> lock(creating_);
+    if (!endpoint.loans.out())
+        endpoint.finish();
+}
+
 std::vector<Endpoint *> Session::alive() const
 {
     std::vector<Endpoint *> all;

@@ -30,6 +30,9 @@ public:
 
     int destroy(uint32_t id);
 
+    /* A destroyed reader whose last sample came back is deleted now. */
+    void settle(Endpoint &endpoint);
+
     /* Those that are not closed. Takes no lock: a call that is inside may ask. */
     std::vector<Endpoint *> alive() const;
 

@@ -119,7 +119,14 @@ static int take_samples(void *session, uint32_t ep, tb_view *out, uint32_t cap, 
 static int release_samples(void *session, uint32_t ep, tb_view *views, uint32_t n)
 {
     Endpoint *e = session ? static_cast<Session *>(session)->find(ep) : nullptr;
-    return e ? guarded([&] { return tb::release(*e, views, n); }) : closed(ep);
+    if (!e)
+        return closed(ep);
+    return guarded([&] {
+        int code = tb::release(*e, views, n);
+        if (e->closed.load() && !e->loans.out())
+            static_cast<Session *>(session)->settle(*e);
+        return code;
+    });
 }
 
 static int wake(void *session)
