@@ -130,7 +130,7 @@ fn udp_between_namespaces() {
     if built().is_none() {
         return;
     }
-    for options in ["transport: udp", "multicast: \"off\"", "multicast: spdp", "publish_mode: async"] {
+    for options in ["transport: udp", "multicast: \"off\"", "publish_mode: async"] {
         let bench = Bench::new();
         succeeded(&bench.run(&study(&with(options), "listener", "netns", "veth"), &[]));
         all_answered(&bench, options);

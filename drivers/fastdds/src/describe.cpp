@@ -43,8 +43,9 @@ static std::string options()
         text("interface", "string", "Name of the network interface; without it and without address Fast DDS uses all."),
         text("address", "string", "IPv4 address of the network interface, in place of its name."),
         text("peers", "list", "IPv4 addresses where participants are looked for, with or without a port."),
-        option("multicast", "enum", "spdp", "", {"on", "off", "spdp"},
-               "Use of multicast; spdp: for discovery only; off needs peers or a discovery server."),
+        option("multicast", "enum", "spdp", "", {"spdp", "off"},
+               "Use of multicast; spdp: for discovery only, samples are never sent so; off needs peers or a discovery "
+               "server."),
         number("multicast_ttl", o.multicast_ttl, "", "Hops that multicast may go; 0 stays on the host, 1 on the link."),
         text("discovery_server", "list",
              "IPv4 addresses with :PORT of discovery servers, of which this is a client; the first has server id 0, the "

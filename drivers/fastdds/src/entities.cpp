@@ -89,10 +89,10 @@ void Endpoint::make_reader(const Policies &policies)
     if (!own) {
         share(*this, policies, qos);
         memory(*this, qos);
+        auto &limits = qos.reader_resource_limits();
+        limits.outstanding_reads_allocation.initial = HELD;
+        limits.sample_infos_allocation.initial = HELD;
     }
-    auto &limits = qos.reader_resource_limits();
-    limits.outstanding_reads_allocation.initial = HELD;
-    limits.sample_infos_allocation.initial = HELD;
     loans.prepare(HELD);
     log::Capture capture;
     participant.prepare_type(max_len, is_bounded(qos));

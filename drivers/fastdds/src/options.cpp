@@ -20,7 +20,7 @@ void Options::set(const tb_kv &kv)
     else if (key == "transport")
         transport = static_cast<Transport>(word(kv, TB_EINVAL, {"udp", "shm", "data-sharing", "intra-process"}));
     else if (key == "multicast")
-        multicast = static_cast<Multicast>(word(kv, TB_EINVAL, {"on", "off", "spdp"}));
+        multicast = word(kv, TB_EINVAL, {"spdp", "off"}) == 0;
     else if (key == "naming")
         ros2 = word(kv, TB_EINVAL, {"dds", "ros2"}) == 1;
     else if (key == "publish_mode")
@@ -58,7 +58,7 @@ void Options::check() const
     if (!discovery_server.empty() && transport != Transport::udp)
         throw Fail{TB_EINVAL, "discovery_server=" + discovery_server + ": needs transport=udp; shared memory finds "
                               "its peers by shared memory"};
-    if (transport == Transport::udp && multicast == Multicast::off && peers.empty() && discovery_server.empty())
+    if (transport == Transport::udp && !multicast && peers.empty() && discovery_server.empty())
         throw Fail{TB_EINVAL, "multicast=off: then nobody is found; give peers, or a discovery_server"};
     if (transport != Transport::udp && shm_segment < 2 * max_message_size)
         throw Fail{TB_EINVAL, "shm_segment_size=" + std::to_string(shm_segment) +

@@ -18,12 +18,10 @@ constexpr uint64_t MAX_PAYLOAD = 100u << 20;
 /* By what samples travel. */
 enum class Transport { udp, shared_memory, data_sharing, intra_process };
 
-enum class Multicast { on, off, spdp };
-
 struct Options {
     uint32_t domain = DEFAULT_DOMAIN;
     Transport transport = Transport::udp;
-    Multicast multicast = Multicast::spdp;
+    bool multicast = true; /* for discovery */
     bool ros2 = false;
     bool async = false;
     std::string interface, address;

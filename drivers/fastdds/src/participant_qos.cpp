@@ -91,13 +91,10 @@ static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos
         /* Port 0: those of the first participants there. */
         builtin.initialPeersList.push_back(udp(at.address, at.port));
     }
-    if (o.multicast != Multicast::off) {
+    if (o.multicast) {
         builtin.metatrafficMulticastLocatorList.push_back(multicast(port));
         builtin.initialPeersList.push_back(multicast(port));
     }
-    /* Readers then tell writers that they listen there too; a writer uses it when it has several of them. */
-    if (o.multicast == Multicast::on)
-        wire.default_multicast_locator_list.push_back(multicast(port + 1));
 }
 
 static void use_shared_memory(const Options &o, fdds::DomainParticipantQos &qos)
