@@ -140,6 +140,20 @@ pub fn end(process: ProcessId, grace: Duration) -> io::Result<Ended> {
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("process {} still exists 5 s after SIGKILL", process.pid)))
 }
 
+/// A descriptor of a process: readable once it has ended.
+///
+/// # Errors
+/// There is no such process, or the kernel has no pidfds (before 5.3).
+pub fn pidfd(pid: i32) -> io::Result<OwnedFd> {
+    // SAFETY: pidfd_open takes two integers and returns a new descriptor or -1.
+    let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel just returned this descriptor and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
+
 /// One process, pinned.
 struct Handle {
     process: ProcessId,
@@ -153,15 +167,10 @@ impl Handle {
         if process.pid <= 0 {
             return None;
         }
-        // SAFETY: pidfd_open takes two integers and returns a new descriptor or -1.
-        let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, process.pid, 0) };
-        let pidfd = if fd >= 0 {
-            // SAFETY: the kernel just returned this descriptor and nobody else owns it.
-            Some(unsafe { OwnedFd::from_raw_fd(fd as i32) })
-        } else if io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH) {
-            return None;
-        } else {
-            None
+        let pidfd = match pidfd(process.pid) {
+            Ok(fd) => Some(fd),
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => return None,
+            Err(_) => None,
         };
         let handle = Handle { process, pidfd };
         handle.same().then_some(handle)

@@ -1,6 +1,6 @@
 //! The plan: what a study comes to, condition by condition and trial by trial.
 
-use crate::{CpuList, Nanos, Octets, PathSpec, PlaceSpec, Rate, Scheduling};
+use crate::{CpuList, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -76,6 +76,9 @@ pub struct TrialSpec {
     pub path: PathSpec,
     /// When samples travel to the controller.
     pub collect: Collect,
+    /// Work that runs beside the measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadSpec>,
 }
 
 /// A kind of measurement with its parameters.

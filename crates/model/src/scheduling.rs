@@ -42,6 +42,18 @@ pub enum Policy {
     },
 }
 
+impl Policy {
+    /// A thread of it is bounded by nothing but its priority: it may keep time-sharing threads off a CPU.
+    pub fn starves(&self) -> bool {
+        matches!(self, Policy::Fifo { .. } | Policy::Rr { .. })
+    }
+
+    /// Fifo, rr or deadline.
+    pub fn is_real_time(&self) -> bool {
+        self.starves() || matches!(self, Policy::Deadline { .. })
+    }
+}
+
 impl Default for Policy {
     fn default() -> Self {
         Policy::Other { nice: 0 }

@@ -11,6 +11,9 @@ pub struct ProcessId {
     pub start_ticks: u64,
 }
 
+/// The variable that names the run in the environment of everything that an agent starts.
+pub const RUN_TOKEN: &str = "TAILBOUND_RUN_TOKEN";
+
 /// One line of the journal, written before the deed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalEntry {
@@ -30,6 +33,9 @@ pub enum Undo {
         process: ProcessId,
         /// Its role, for people.
         what: String,
+        /// What it started and left behind is found by this value of [`RUN_TOKEN`] in its environment.
+        #[serde(default)]
+        token: String,
     },
     /// About to start a process whose id is not yet known; found by its argument `--run-token`.
     EndProcessByToken {

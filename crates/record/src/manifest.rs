@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::{InvalidWindow, PathFacts, Plan, Warning};
+use tailbound_model::{InvalidWindow, LoadDone, PathFacts, Plan, Warning};
 
 /// Major version of the record format that this release writes, and the highest that it reads.
 pub const FORMAT_MAJOR: u32 = 1;
@@ -140,4 +140,7 @@ pub struct EndRecord {
     pub memory_locked: bool,
     /// Timer slack read back, ns.
     pub timer_slack_ns: Option<u64>,
+    /// What the loads in this end's place really did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadDone>,
 }

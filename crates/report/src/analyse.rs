@@ -90,6 +90,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
         run: gather::run(manifest),
         facts: facts.into_iter().flatten().map(gather::host).collect(),
         threads,
+        loads: gather::loads(manifest),
         path: gather::paths(manifest),
         clocks: gather::clocks(manifest),
         drivers: manifest.drivers.clone(),

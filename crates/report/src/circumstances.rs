@@ -194,6 +194,37 @@ pub struct Thread {
     pub timer_slack_ns: Option<u64>,
 }
 
+/// What one load of one trial really did.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadReport {
+    /// Trial.
+    pub trial: usize,
+    /// The end in whose place it ran, `ping` or `pong`.
+    pub at: String,
+    /// Its kind, or its command.
+    pub run: String,
+    /// Policy as the kernel had it.
+    pub policy: String,
+    /// CPUs as the kernel had them.
+    pub cpus: String,
+    /// When it began, after slot 0; before it when negative. Absent = never, or there was no slot 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_after_ns: Option<i64>,
+    /// How long it ran.
+    pub ran_ns: i64,
+    /// CPU time of it and of the children it waited for.
+    pub cpu_ns: u64,
+    /// Octets that it worked through, where it counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub octets: Option<u64>,
+    /// Rounds, loads from memory or calls, where it counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u64>,
+    /// Why it was not there as long as it was to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
 /// What was found on the path of some trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathReport {

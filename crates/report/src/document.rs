@@ -2,7 +2,7 @@
 //!
 //! Times are nanoseconds of the sender's monotonic clock. A member that does not apply is absent.
 
-use crate::circumstances::{Clock, Host, PathReport, RunReport, ThreadReport, TrialReport};
+use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::condition::ConditionReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +45,9 @@ pub struct Report {
     pub facts: Vec<Host>,
     /// Threads of every measuring process, before the first slot and after the last.
     pub threads: Vec<ThreadReport>,
+    /// What each load of each trial really did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadReport>,
     /// What was found on the path before the driver started.
     pub path: Vec<PathReport>,
     /// The clocks that times were taken from.

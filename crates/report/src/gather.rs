@@ -168,6 +168,30 @@ fn thread(row: &ThreadRow, asked: &Scheduling) -> Thread {
     }
 }
 
+/// What the loads of all trials did.
+pub(crate) fn loads(manifest: &Manifest) -> Vec<LoadReport> {
+    let of = |trial: &tailbound_record::TrialRecord, load: &tailbound_model::LoadDone| LoadReport {
+        trial: trial.id,
+        at: load.at.clone(),
+        run: load.run.clone(),
+        policy: load.policy.clone(),
+        cpus: load.cpus.clone(),
+        began_after_ns: load.began_ns.zip(trial.t0_ns.filter(|t0| *t0 != 0)).map(|(began, t0)| began - t0),
+        ran_ns: load.began_ns.zip(load.ended_ns).map_or(0, |(began, ended)| ended - began),
+        cpu_ns: load.cpu_ns,
+        octets: load.octets,
+        rounds: load.rounds,
+        failed: load.failed.clone(),
+    };
+    let all = manifest
+        .trials
+        .iter()
+        .flat_map(|t| t.ends.values().flat_map(move |end| end.loads.iter().map(move |l| of(t, l))));
+    let mut all: Vec<LoadReport> = all.collect();
+    all.sort_by_key(|l| l.trial);
+    all
+}
+
 /// Path facts; trials that found the same share an entry.
 pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
     let mut reports: Vec<PathReport> = Vec::new();

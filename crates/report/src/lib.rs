@@ -16,6 +16,7 @@ mod gather;
 mod html;
 mod json;
 mod limits;
+mod loads;
 mod markdown;
 mod metrics;
 mod names;

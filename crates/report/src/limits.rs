@@ -3,6 +3,7 @@
 use crate::condition::{ConditionReport, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::{finding, label_with_share, tail_quantile};
+use crate::loads;
 use crate::number::{THIN, count, label, three_digits, time};
 
 /// From-intended is told apart from the round trip when its tail is this much longer.
@@ -10,7 +11,10 @@ const SENDER_LATE: f64 = 1.5;
 
 /// Limits of what was measured.
 pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
-    [sender_late(report), too_narrow(report), not_possible(report)].into_iter().flatten().collect()
+    let mut all: Vec<Finding> =
+        [sender_late(report), too_narrow(report), not_possible(report)].into_iter().flatten().collect();
+    all.extend(loads::beside(report));
+    all
 }
 
 /// Where the sender's own lateness makes the tail, told for the worst of such conditions.

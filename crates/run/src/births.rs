@@ -7,7 +7,8 @@ use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize};
+use std::time::{Duration, Instant};
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;
 type Create = unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, Start, *mut c_void) -> i32;
@@ -19,10 +20,18 @@ struct Slot {
     tid: AtomicI32,
     creator: AtomicI32,
     start: AtomicUsize,
+    /// What is done at birth is done.
+    settled: AtomicBool,
 }
 
-static SLOTS: [Slot; KEPT] =
-    [const { Slot { tid: AtomicI32::new(0), creator: AtomicI32::new(0), start: AtomicUsize::new(0) } }; KEPT];
+impl Slot {
+    const fn empty() -> Slot {
+        let (tid, creator, start) = (AtomicI32::new(0), AtomicI32::new(0), AtomicUsize::new(0));
+        Slot { tid, creator, start, settled: AtomicBool::new(false) }
+    }
+}
+
+static SLOTS: [Slot; KEPT] = [const { Slot::empty() }; KEPT];
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// A thread's birth.
@@ -55,6 +64,22 @@ pub fn births() -> Vec<Birth> {
         .collect()
 }
 
+/// Waits until every thread that was made has run its first lines; `false` when one has not within `limit`: it waits for
+/// its CPU.
+pub(crate) fn settle(limit: Duration) -> bool {
+    let end = Instant::now() + limit;
+    loop {
+        let count = (COUNT.load(Acquire) as usize).min(KEPT);
+        if SLOTS[..count].iter().all(|slot| slot.settled.load(Acquire)) {
+            return true;
+        }
+        if Instant::now() > end {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 fn object_of(address: usize) -> Option<String> {
     let mut info = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr only looks the address up; it fills the struct when it returns non-zero.
@@ -80,12 +105,19 @@ extern "C" fn begin(life: *mut c_void) -> *mut c_void {
         // SAFETY: gettid has no preconditions.
         slot.tid.store(unsafe { libc::gettid() }, Release);
     }
-    let (start, argument) = (life.start, life.argument);
+    let (start, argument, slot) = (life.start, life.argument, life.slot);
     drop(life);
     if let Some(told) = AT_BIRTH.get() {
         told();
     }
+    settled(slot);
     start(argument)
+}
+
+fn settled(slot: u32) {
+    if let Some(slot) = SLOTS.get(slot as usize) {
+        slot.settled.store(true, Release);
+    }
 }
 
 static AT_BIRTH: OnceLock<fn()> = OnceLock::new();
@@ -127,6 +159,7 @@ pub unsafe extern "C" fn pthread_create(
     if code != 0 {
         // SAFETY: the thread does not exist, so the box is still ours.
         drop(unsafe { Box::from_raw(life) });
+        settled(slot);
     }
     code
 }

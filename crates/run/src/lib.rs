@@ -15,6 +15,7 @@ pub mod controller;
 pub mod govern;
 pub mod hot;
 mod live;
+pub mod load;
 pub mod measure;
 mod pipe;
 mod store;

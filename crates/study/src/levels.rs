@@ -1,8 +1,8 @@
 //! Levels as text: one spelling for one value, so that `1024 B` and `1 KiB` are the same level.
 
-use crate::format::{Cpus, PathChoice, SchedulingKeys};
-use crate::read::read;
-use crate::resolve::{path_spec, scheduling};
+use crate::format::{Cpus, LoadKeys, PathChoice, SchedulingKeys};
+use crate::read::{At, read};
+use crate::resolve::{load_spec, path_spec, scheduling};
 use crate::shape::Shape;
 use crate::tree::{Kind, Node};
 use std::fmt::Display;
@@ -23,6 +23,11 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
         Shape::Keys { name, .. } if name == "SchedulingKeys" => {
             let scheduling = scheduling(&read::<SchedulingKeys>(node).ok()?, node.at).ok()?;
             scheduling.roles.is_empty().then(|| scheduling.policy.map(|policy| policy.to_string())).flatten()
+        }
+        Shape::List => {
+            let loads = read::<Vec<At<LoadKeys>>>(node).ok()?;
+            let loads: Vec<String> = loads.iter().filter_map(|l| Some(load_spec(&l.value).ok()?.to_string())).collect();
+            (!loads.is_empty()).then(|| loads.join(" + "))
         }
         Shape::Leaf { format } => {
             let written = node.text()?;
@@ -53,6 +58,7 @@ fn generic(node: &Node, shape: &Shape) -> String {
     match &node.kind {
         Kind::Null => "nothing".into(),
         Kind::Text(text) => text.trim().into(),
+        Kind::List(items) if items.is_empty() => "none".into(),
         Kind::List(items) => {
             let any = Shape::Leaf { format: String::new() };
             let items: Vec<String> = items.iter().map(|item| text(item, &any)).collect();

@@ -26,7 +26,7 @@ pub(crate) enum Shape {
 pub(crate) const NOT_VARIED: [&str; 6] = ["study", "question", "factors", "repeat", "seed", "report"];
 
 /// Keys kept for later releases.
-pub(crate) const RESERVED: [&str; 5] = ["load", "host", "gates", "clock", "threads"];
+pub(crate) const RESERVED: [&str; 4] = ["host", "gates", "clock", "threads"];
 
 /// The structure of a whole study.
 pub(crate) fn study() -> &'static Shape {

@@ -65,6 +65,17 @@ fn path_option_alone_means_the_default_path() {
 }
 
 #[test]
+fn loads_are_told_in_a_few_words() {
+    let plan = factors(
+        "  driver: [udp]\n  load:\n    - []\n    - [{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: '0' }, duration: 1 s }]\n    \
+         - [{ run: { command: [stress-ng, --vm, '1'] }, at: pong, start: before-discovery }, { run: cache, start: 2 s }]\n",
+    );
+    let known = ["none", "cpu rr 90 CPU 0, for 1 s", "stress-ng --vm 1 at pong, before discovery + cache, after 2 s"];
+    assert_eq!(levels(&plan, "load"), known);
+    assert_eq!(plan.conditions.iter().map(|c| c.spec.loads.len()).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+#[test]
 fn levels_have_texts_that_people_know() {
     let plan = factors(
         "  driver: [udp, { cyclonedds: { multicast: off } }]\n  path: [veth, { veth: { mtu: 9000 } }]\n  \

@@ -175,4 +175,7 @@ pub struct Agent {
     /// Be the measuring process, with this many sample memories
     #[arg(long)]
     pub measure: Option<usize>,
+    /// Be a load of this kind until SIGTERM
+    #[arg(long, conflicts_with = "measure", value_parser = ["cpu", "memory", "cache", "syscall"])]
+    pub load: Option<String>,
 }

@@ -116,8 +116,7 @@ pub struct Order {
 impl Order {
     /// Some thread is to run with a real-time policy.
     pub fn is_real_time(&self) -> bool {
-        let real_time = |p: Policy| matches!(p, Policy::Fifo { .. } | Policy::Rr { .. } | Policy::Deadline { .. });
-        self.ends.iter().flat_map(|e| e.scheduling.policies()).any(real_time)
+        self.ends.iter().flat_map(|e| e.scheduling.policies()).any(|p| p.is_real_time())
     }
 }
 
@@ -200,6 +199,9 @@ pub struct Done {
     pub threads: ThreadTable,
     /// Warnings.
     pub warnings: Vec<Warning>,
+    /// What the loads of this agent's place did.
+    #[serde(default)]
+    pub loads: Vec<LoadDone>,
     /// What the middleware and the process wrote.
     pub log: String,
 }

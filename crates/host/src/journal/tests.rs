@@ -73,7 +73,8 @@ fn entries_are_on_disk_before_the_deed_and_follow_updates() {
     let token = Undo::EndProcessByToken { token: "t".into() };
     let id = journal.before(token.clone()).unwrap();
     assert_eq!(list_in(&home.journals()).unwrap()[0].entries[0].undo, token);
-    let known = Undo::EndProcess { process: ProcessId { pid: 7, start_ticks: 8 }, what: "agent".into() };
+    let known =
+        Undo::EndProcess { process: ProcessId { pid: 7, start_ticks: 8 }, what: "agent".into(), token: String::new() };
     journal.update(id, known.clone()).unwrap();
     let state = &list_in(&home.journals()).unwrap()[0];
     assert_eq!(state.entries[0].undo, known);
@@ -136,7 +137,11 @@ fn a_torn_last_line_is_no_line() {
     let home = Home::new();
     let journal = home.create("r1");
     let (path, undo) = home.setting("a");
-    let lasting = Undo::EndProcess { process: ProcessId { pid: 1, start_ticks: 0 }, what: "never ended".into() };
+    let lasting = Undo::EndProcess {
+        process: ProcessId { pid: 1, start_ticks: 0 },
+        what: "never ended".into(),
+        token: String::new(),
+    };
     journal.before(lasting).unwrap();
     journal.before(undo).unwrap();
     let file = home.abandon(journal, |_| {});
@@ -182,7 +187,7 @@ fn a_process_id_that_was_reused_is_not_ended() {
     let now = process::process_id(child.id() as i32).unwrap();
     let journal = home.create("r1");
     let earlier = ProcessId { start_ticks: now.start_ticks - 1, ..now };
-    journal.before(Undo::EndProcess { process: earlier, what: "agent".into() }).unwrap();
+    journal.before(Undo::EndProcess { process: earlier, what: "agent".into(), token: String::new() }).unwrap();
     home.abandon(journal, |_| {});
     assert_eq!(home.cleanup(), CleanupReport::default());
     assert!(child.try_wait().unwrap().is_none());

@@ -34,6 +34,21 @@ pub fn apply(tid: i32, wanted: &RoleScheduling) -> Result<(), ApplyError> {
     Ok(())
 }
 
+/// Gives the calling thread its CPUs and its policy, for a child between fork and exec: neither allocates nor reads back.
+/// Children of a deadline thread begin as time-sharing ones, as the kernel wants it.
+///
+/// # Errors
+/// The kernel's word.
+pub fn enter(wanted: &RoleScheduling) -> io::Result<()> {
+    if let Some(cpus) = &wanted.cpus {
+        sched_call::set_affinity(0, cpus)?;
+    }
+    match &wanted.policy {
+        Some(policy) => sched_call::set_policy(0, policy, matches!(policy, Policy::Deadline { .. })),
+        None => Ok(()),
+    }
+}
+
 /// Confines a thread to CPUs; an error when the kernel kept fewer than asked.
 ///
 /// # Errors

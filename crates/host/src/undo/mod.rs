@@ -50,7 +50,7 @@ pub struct UndoError {
 /// The system refused; the entry must stay in the journal.
 pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
     let result = match undo {
-        Undo::EndProcess { process, what } => process::end(*process, what),
+        Undo::EndProcess { process, what, token } => process::end_with_all(*process, what, token),
         Undo::EndProcessByToken { token } => process::end_by_token(token),
         Undo::DeleteInterface { name, ifindex, netns_inode } => interface::delete(name, *ifindex, *netns_inode),
         Undo::UnnamedNetns { .. } => Ok(Undone::AlreadyGone),
@@ -63,7 +63,7 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
 /// What an undo does, in the imperative, for lists and messages.
 pub fn describe(undo: &Undo) -> String {
     match undo {
-        Undo::EndProcess { process, what } => format!("end process {} ({what})", process.pid),
+        Undo::EndProcess { process, what, .. } => format!("end process {} ({what})", process.pid),
         Undo::EndProcessByToken { token } => format!("end the process started with --run-token {token}"),
         Undo::DeleteInterface { name, .. } => format!("delete interface {name}"),
         Undo::UnnamedNetns { inode, what } => format!("let go of network namespace {inode} ({what})"),

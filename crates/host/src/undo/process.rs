@@ -1,11 +1,12 @@
-//! Ending processes, by identity or by the token on their command line.
+//! Ending processes, by identity or by the token on their command line or in their environment.
 
 use super::Undone;
 use crate::process::{self, Ended};
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
-use tailbound_model::ProcessId;
+use tailbound_model::{ProcessId, RUN_TOKEN};
 
 /// How long a process may take to finish after SIGTERM: an agent may be rescuing samples.
 const GRACE: Duration = Duration::from_secs(10);
@@ -19,6 +20,17 @@ pub(super) fn end(process: ProcessId, what: &str) -> io::Result<Undone> {
         Ended::AlreadyGone => Undone::AlreadyGone,
         Ended::Asked => Undone::Did(format!("ended process {pid} ({what})")),
         Ended::Killed => Undone::Did(format!("killed process {pid} ({what}), which ignored SIGTERM for 10 s")),
+    })
+}
+
+/// Ends a process and everything that carries its token.
+pub(super) fn end_with_all(process: ProcessId, what: &str, token: &str) -> io::Result<Undone> {
+    let done = end(process, what)?;
+    let children = if token.is_empty() { Undone::AlreadyGone } else { end_by_token(token)? };
+    Ok(match (done, children) {
+        (Undone::Did(one), Undone::Did(rest)) => Undone::Did(format!("{one}; {rest}")),
+        (Undone::AlreadyGone, rest) => rest,
+        (done, _) => done,
     })
 }
 
@@ -43,8 +55,13 @@ pub(super) fn end_by_token(token: &str) -> io::Result<Undone> {
     Ok(Undone::Did(format!("ended process {} (found by its run token)", ended.join(", "))))
 }
 
-/// Living processes of this user whose arguments hold `--run-token TOKEN`.
+/// Living processes of this user whose arguments hold `--run-token TOKEN`, or whose environment holds it.
 fn find_by_token(token: &str) -> Vec<ProcessId> {
+    let variable = format!("{RUN_TOKEN}={token}");
+    let marked = |dir: &Path| {
+        let environment = fs::read(dir.join("environ")).unwrap_or_default();
+        environment.split(|&b| b == 0).any(|v| v == variable.as_bytes())
+    };
     let own = std::process::id() as i32;
     let uid = nix::unistd::getuid().as_raw();
     let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
@@ -57,7 +74,8 @@ fn find_by_token(token: &str) -> Vec<ProcessId> {
         }
         let id = process::process_id(pid).ok()?;
         let arguments = fs::read(entry.path().join("cmdline")).ok()?;
-        (holds_token(&arguments, token.as_bytes()) && process::is_alive(id)).then_some(id)
+        let is_meant = holds_token(&arguments, token.as_bytes()) || marked(&entry.path());
+        (is_meant && process::is_alive(id)).then_some(id)
     })
     .collect()
 }
@@ -101,6 +119,21 @@ mod tests {
         other.wait().unwrap();
         assert_eq!(end_by_token(&token).unwrap(), Undone::AlreadyGone);
         assert!(matches!(end_by_token("").unwrap(), Undone::LeftAlone(_)));
+    }
+
+    /// A load that went out of its session is known by what it inherited.
+    #[test]
+    fn what_a_process_left_behind_is_found_by_its_environment() {
+        let token = format!("env-{}", std::process::id());
+        let mut parent = Command::new("sh");
+        parent.args(["-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!"]).env(RUN_TOKEN, &token);
+        let output = parent.output().unwrap();
+        let pid: i32 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
+        // `sh` may not have become `sleep` yet; the environment stays.
+        let gone = ProcessId { pid, start_ticks: 1 };
+        let Undone::Did(text) = end_with_all(gone, "agent", &token).unwrap() else { panic!("nothing was ended") };
+        assert!(text.contains("found by its run token"), "{text}");
+        assert!(find_by_token(&token).is_empty());
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod circumstances;
 mod conditions;
 mod escape;
+mod loads;
 mod threads;
 mod words;
 
@@ -44,6 +45,7 @@ pub fn render_html(report: &Report) -> String {
         conditions::table(report),
         conditions::metrics(report),
         threads::section(report),
+        loads::section(report),
         circumstances::path(report),
         circumstances::trials(report),
         circumstances::facts(report),

@@ -101,6 +101,7 @@ fn spec(given: &Given) -> TrialSpec {
         ping: end(0),
         pong: end(1),
         path: PathSpec::Veth { mtu: None },
+        loads: Vec::new(),
         collect: Collect::After,
     }
 }

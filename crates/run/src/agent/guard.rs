@@ -3,7 +3,7 @@
 
 use nix::sys::signal::Signal;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -25,14 +25,7 @@ impl Guard {
     /// The kernel's word. Without the right to a real-time priority the guard runs as it can, and so do the ends.
     pub fn watch(pid: i32, deadline_ns: i64) -> io::Result<Guard> {
         // By descriptor: the number may be another process's one day.
-        // SAFETY: no memory of ours; a descriptor that is ours alone comes back.
-        let process = unsafe {
-            let fd = libc::syscall(libc::SYS_pidfd_open, pid, 0) as i32;
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            OwnedFd::from_raw_fd(fd)
-        };
+        let process = host::process::pidfd(pid)?;
         let over = Arc::new(AtomicBool::new(false));
         let told = over.clone();
         std::thread::Builder::new().name("tb-guard".into()).spawn(move || {

@@ -6,6 +6,8 @@
 mod child;
 mod drain;
 mod guard;
+mod loads;
+mod running;
 mod signals;
 mod trial;
 
@@ -56,6 +58,7 @@ enum Ready {
     Controller,
     Child,
     Log,
+    Load,
     Terminated,
 }
 
@@ -79,6 +82,7 @@ impl Agent {
                         }
                     }
                     Ready::Log => self.trial.iter_mut().for_each(Trial::read_log),
+                    Ready::Load => self.trial.iter_mut().for_each(|trial| trial.loads.turn()),
                     Ready::Child => {
                         if let Some(trial) = &mut self.trial {
                             for message in trial.hear() {
@@ -93,6 +97,11 @@ impl Agent {
                 && trial.next_drain_ns().is_some_and(|due| now >= due)
             {
                 trial.drain(&mut self.controller)?;
+            }
+            if let Some(trial) = &mut self.trial
+                && trial.loads.next_ns().is_some_and(|due| now >= due)
+            {
+                trial.loads.turn();
             }
             if now >= self.next_beat_ns {
                 self.next_beat_ns = now + SECOND;
@@ -119,9 +128,14 @@ impl Agent {
                     ready.push(what);
                 }
             }
+            for fd in trial.loads.ended() {
+                fds.push(PollFd::new(fd, PollFlags::POLLIN));
+                ready.push(Ready::Load);
+            }
         }
-        let drain = self.trial.as_ref().and_then(Trial::next_drain_ns).unwrap_or(i64::MAX);
-        let wait_ms = ((self.next_beat_ns.min(drain) - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;
+        let due = self.trial.iter().flat_map(|t| [t.next_drain_ns(), t.loads.next_ns()]).flatten();
+        let next_ns = due.fold(self.next_beat_ns, i64::min);
+        let wait_ms = ((next_ns - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;
         match poll(&mut fds, PollTimeout::from(wait_ms)) {
             Ok(_) => {}
             Err(nix::errno::Errno::EINTR) => return Ok(Vec::new()),

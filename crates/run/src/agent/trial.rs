@@ -3,6 +3,7 @@
 use super::child::{self, Started};
 use super::drain::Drain;
 use super::guard::Guard;
+use super::loads::Loads;
 use crate::hot::{Memory, MemoryKind};
 use crate::pipe::Connection;
 use crate::store::{self, Rows};
@@ -29,6 +30,7 @@ pub(super) struct Trial {
     log: Option<File>,
     log_text: Vec<u8>,
     memories: Vec<(OwnedFd, Memory)>,
+    pub loads: Loads,
     drain: Drain,
     /// Rows are drained: between go and done, if the order asks for it.
     draining: bool,
@@ -65,6 +67,10 @@ impl Trial {
             let memory = Memory::map(&fd, kind, order.ring.is_some(), false).map_err(out_of_memory)?;
             memories.push((fd, memory));
         }
+        let limit_ns = order.match_timeout_ns + OPENING_NS + order.limit_ns;
+        let here = |load: &&LoadSpec| order.ends.iter().any(|end| end.role.word() == load.at);
+        let loads = Loads::begin(order.spec.loads.iter().filter(here), limit_ns)
+            .map_err(|text| fail("load", ExitCode::MachineNotFit, text, ""))?;
         let given: io::Result<Vec<OwnedFd>> = memories.iter().map(|(fd, _)| fd.try_clone()).collect();
         let started =
             given.and_then(|given| child::start(&given, allowed, order.driver_path.as_deref())).map_err(|e| {
@@ -86,7 +92,7 @@ impl Trial {
         let connection = connect().map_err(|e| {
             fail("measuring_process", ExitCode::RunFailed, format!("the measuring process does not listen: {e}"), "")
         })?;
-        let deadline_ns = host::monotonic_ns() + order.match_timeout_ns + OPENING_NS + order.limit_ns;
+        let deadline_ns = host::monotonic_ns() + limit_ns;
         let guard = order.is_real_time().then(|| Guard::watch(child.id() as i32, deadline_ns));
         let guard = guard.transpose().map_err(|e| {
             fail("guard", ExitCode::RunFailed, format!("the guard over real-time ends cannot begin: {e}"), "")
@@ -101,6 +107,7 @@ impl Trial {
             log: Some(File::from(log)),
             log_text: Vec::new(),
             memories,
+            loads,
             track: OffsetTrack::new(),
             scripted: false,
             open: true,
@@ -132,7 +139,10 @@ impl Trial {
     }
 
     pub fn tell(&mut self, message: Message) {
-        self.draining |= message == Message::Go && self.order.ring.is_some();
+        if message == Message::Go {
+            self.draining = self.order.ring.is_some();
+            self.loads.go();
+        }
         // A child that is gone is noticed by `hear`.
         let _ = self.connection.send(message);
     }
@@ -150,6 +160,7 @@ impl Trial {
                 }
                 Message::Done(mut done) => {
                     self.draining = false;
+                    done.loads = self.loads.end();
                     self.read_clocks();
                     if !self.scripted {
                         for end in &mut done.ends {
@@ -167,6 +178,7 @@ impl Trial {
         }
         if !alive && self.open {
             (self.open, self.draining) = (false, false);
+            self.loads.end();
             let how = self.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
             self.read_log();
             let log = String::from_utf8_lossy(&self.log_text);
@@ -228,6 +240,7 @@ impl Trial {
 
     /// The controller is gone: what was measured goes into the record from here.
     pub fn rescue(mut self) {
+        self.loads.end();
         let _ = self.child.kill();
         let _ = self.child.wait();
         self.read_clocks();

@@ -49,7 +49,7 @@ impl Agent {
         let fail = |text: String| RunError::new(ExitCode::RunFailed, format!("agent {name}: {text}"), "");
         let journal_failed = |e: tailbound_host::journal::JournalError| RunError::new(ExitCode::RunFailed, e, "");
         let entry = journal.before(Undo::EndProcessByToken { token: token.to_owned() }).map_err(journal_failed)?;
-        command.args(["agent", "--run-token", token]);
+        command.args(["agent", "--run-token", token]).env(tailbound_model::RUN_TOKEN, token);
         // Ctrl-C is the controller's business; agents are told.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
@@ -58,7 +58,7 @@ impl Agent {
         let pid = child.id().map_or(0, |p| p as i32);
         if let Ok(process) = tailbound_host::process_id(pid) {
             journal
-                .update(entry, Undo::EndProcess { process, what: format!("agent {name}") })
+                .update(entry, Undo::EndProcess { process, what: format!("agent {name}"), token: token.to_owned() })
                 .map_err(journal_failed)?;
         }
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {

@@ -50,6 +50,10 @@ pub fn dry_run(plan: &Plan) -> String {
         fit::housekeeping(plan, &allowed)
     );
     let _ = writeln!(out, "  tailbound agent --measure N         (one per agent and trial, the measured process)");
+    let mut loads: Vec<String> = plan.conditions.iter().flat_map(|c| &c.spec.loads).map(load).collect();
+    loads.sort();
+    loads.dedup();
+    loads.into_iter().for_each(|line| out.push_str(&line));
     let _ = writeln!(out, "\nknobs and privileges");
     let mut asked: Vec<String> = Vec::new();
     for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
@@ -77,10 +81,17 @@ pub fn dry_run(plan: &Plan) -> String {
     out
 }
 
+fn load(load: &LoadSpec) -> String {
+    let policy = load.scheduling.policy.map_or("other".into(), |p| format!("{p}{}", need(p)));
+    let cpus = load.scheduling.cpus.as_ref().map_or("any CPU".into(), |c| format!("CPUs {c}"));
+    let length = load.duration.map_or(String::new(), |d| format!(" for {d}"));
+    format!("  load at {}: {} (start {}{length}; {policy}, {cpus})\n", load.at, load.run, load.start)
+}
+
 /// The privilege that a policy takes.
 fn need(policy: Policy) -> &'static str {
     match policy {
-        Policy::Fifo { .. } | Policy::Rr { .. } | Policy::Deadline { .. } => " (needs CAP_SYS_NICE or RLIMIT_RTPRIO)",
+        p if p.is_real_time() => " (needs CAP_SYS_NICE or RLIMIT_RTPRIO)",
         Policy::Other { nice } | Policy::Batch { nice } if nice < 0 => " (needs CAP_SYS_NICE or RLIMIT_NICE)",
         _ => "",
     }

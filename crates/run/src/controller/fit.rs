@@ -136,11 +136,54 @@ pub fn not_fit(plan: &Plan) -> Option<RunError> {
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
             return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.mend));
         }
+        if let Some(error) = load_lack(&condition.spec) {
+            return Some(error);
+        }
         if let Some(error) = memory_lack(&condition.spec).or_else(|| drain_lack(plan, &condition.spec)) {
             return Some(error);
         }
     }
     None
+}
+
+/// A program that is not there, and real-time loads on every CPU.
+fn load_lack(spec: &TrialSpec) -> Option<RunError> {
+    for load in &spec.loads {
+        if let LoadKind::Command(words) = &load.run
+            && let Some(program) = words.first().filter(|program| !is_program(program))
+        {
+            let text = format!("the load `{}` cannot be started: there is no program `{program}`", load.run);
+            return Some(RunError::new(ExitCode::MachineNotFit, text, "install it, or write its full path"));
+        }
+    }
+    let allowed = tailbound_host::allowed_cpus();
+    let loaded = starved(spec);
+    (!loaded.is_empty() && allowed.iter().all(|cpu| loaded.contains(cpu))).then(|| {
+        let cpus = CpuList(allowed.into_iter().collect());
+        RunError::new(
+            ExitCode::MachineNotFit,
+            format!(
+                "real-time loads on all CPUs that may be used ({cpus}) leave none for Tailbound itself, which ends them"
+            ),
+            "leave a CPU without a real-time load",
+        )
+    })
+}
+
+/// On PATH, or a path itself, and executable.
+fn is_program(name: &str) -> bool {
+    use nix::unistd::{AccessFlags, access};
+    let is_file = |path: &std::path::Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
+    if name.contains('/') {
+        return is_file(name.as_ref());
+    }
+    std::env::var_os("PATH").is_some_and(|dirs| std::env::split_paths(&dirs).any(|dir| is_file(&dir.join(name))))
+}
+
+/// CPUs on which a real-time load may keep everything else away.
+fn starved(spec: &TrialSpec) -> BTreeSet<u32> {
+    let loads = spec.loads.iter().filter(|l| l.scheduling.policy.is_some_and(|p| p.starves()));
+    loads.filter_map(|l| l.scheduling.cpus.as_ref()).flat_map(|c| &c.0).copied().collect()
 }
 
 /// Sample memory takes at most half of what is free.
@@ -193,13 +236,19 @@ fn available_octets() -> Option<u64> {
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// CPUs for controller, agents and draining: those that no end of the plan is pinned to, or else the last.
+/// CPUs for controller, agents and draining: those that no end and no load of the plan is pinned to, or else the last one
+/// without a real-time load.
 pub(super) fn housekeeping(plan: &Plan, allowed: &[u32]) -> CpuList {
     let spare = spare(plan, allowed);
-    if spare.is_empty() { allowed.last().map_or_else(CpuList::default, |c| CpuList::one(*c)) } else { CpuList(spare) }
+    if !spare.is_empty() {
+        return CpuList(spare);
+    }
+    let starved: BTreeSet<u32> = plan.conditions.iter().flat_map(|c| starved(&c.spec)).collect();
+    let last = allowed.iter().rfind(|cpu| !starved.contains(cpu)).or(allowed.last());
+    last.map_or_else(CpuList::default, |c| CpuList::one(*c))
 }
 
-/// CPUs that no end of the plan is pinned to.
+/// CPUs that no end and no load of the plan is pinned to.
 fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
     let mut rest: BTreeSet<u32> = allowed.iter().copied().collect();
     for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
@@ -210,7 +259,8 @@ fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
         };
         let ends = [&c.spec.ping, &c.spec.pong].map(|end| end.scheduling.named_cpus());
         let second = second.into_iter().flat_map(|c| &c.0).copied();
-        for cpu in ends.into_iter().flatten().chain(second) {
+        let loads = c.spec.loads.iter().filter_map(|l| l.scheduling.cpus.as_ref()).flat_map(|c| &c.0).copied();
+        for cpu in ends.into_iter().flatten().chain(second).chain(loads) {
             rest.remove(&cpu);
         }
     }

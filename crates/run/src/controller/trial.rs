@@ -323,6 +323,11 @@ async fn store_part(
     }
     if let Some(done) = &part.done {
         warnings.extend(done.warnings.iter().cloned());
+        warnings.extend(done.loads.iter().filter_map(fell_short));
+        for load in &done.loads {
+            let end = record.manifest.trials[id].ends.entry(load.at.clone()).or_default();
+            end.loads.push(load.clone());
+        }
         let mut table = part.prepared.threads.clone();
         table.after.clone_from(&done.threads.after);
         record.threads(id, &agent.name, &table)?;
@@ -336,6 +341,13 @@ async fn store_part(
         record.warn(warning.at_trial(id))?;
     }
     Ok(())
+}
+
+/// A load that was not there for as long as it was to: the figures are of something else.
+fn fell_short(load: &LoadDone) -> Option<Warning> {
+    let text = format!("the load `{}` was not there as long as it was to: {}", load.run, load.failed.as_ref()?);
+    let mend = "give it a `duration` that it keeps, or mend its command";
+    Some(Warning::new("load_fell_short", Severity::Invalid, text, mend).at_end(load.at.clone()))
 }
 
 /// Nothing came back although both ends had met.

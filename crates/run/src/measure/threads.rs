@@ -1,12 +1,17 @@
 //! The thread table of this process, and the check that every thread runs as asked.
 
 use super::failed;
-use crate::births::births;
+use crate::births::{self, births};
 use crate::govern::{fits, own_role};
+use std::time::Duration;
 use tailbound_driver::{Description, ThreadRole};
 use tailbound_host::read_threads;
 use tailbound_model::*;
 use tailbound_wire::{Failed, Order};
+
+/// What a thread that was just made may take to its first lines, where it gets its policy; one that is kept from its CPU
+/// for longer is shown as it then is.
+const BIRTH: Duration = Duration::from_secs(2);
 
 /// The threads now, in the `before` half.
 pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, Failed> {
@@ -17,6 +22,7 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
     };
     let Measure::PingPong(p) = &order.spec.measure;
     let pid = std::process::id() as i32;
+    births::settle(BIRTH);
     let mut rows = read_threads(pid, &role)
         .map_err(|e| failed("threads", ExitCode::RunFailed, format!("the thread table cannot be read: {e}"), ""))?
         .rows;

@@ -3,11 +3,13 @@
 //! The words of the documentation of each key are the words of the schema and of the study reference.
 
 mod choices;
+mod load;
 mod qos;
 mod scalars;
 mod study;
 
 pub(crate) use choices::*;
+pub(crate) use load::*;
 pub(crate) use qos::*;
 pub(crate) use scalars::*;
 pub(crate) use study::*;

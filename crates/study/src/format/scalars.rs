@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use tailbound_model::{CpuList, Nanos, Octets, Rate};
+use tailbound_model::{CpuList, LoadStart, Nanos, Octets, Rate};
 
 /// Declares a type that is read from the text of one value.
 macro_rules! written {
@@ -95,6 +95,15 @@ written! {
 }
 
 written! {
+    /// When a load begins.
+    LoadStartText(LoadStart), "`before-discovery`, `after-matching` or a time such as `2 s`", load_start, {
+        "type": "string", "format": "load-start",
+        "pattern": r"^(before-discovery|after-matching|[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min|h))$",
+        "examples": ["before-discovery", "after-matching", "2 s"]
+    }
+}
+
+written! {
     /// Any single value, kept as it is written.
     Word(String), "a single value", |text| Ok(text.to_owned()), { "type": ["string", "number", "boolean"] }
 }
@@ -140,6 +149,16 @@ fn warm_up(text: &str) -> Result<WarmUpLength, String> {
     }
     let wanted = |e: String| e.replacen("is not a duration", "is not a number of slots or a duration", 1);
     duration(text).map(WarmUpLength::Duration).map_err(wanted)
+}
+
+fn load_start(text: &str) -> Result<LoadStart, String> {
+    match text.trim() {
+        "before-discovery" => Ok(LoadStart::BeforeDiscovery),
+        "after-matching" => Ok(LoadStart::AfterMatching),
+        time => duration(time).map(LoadStart::At).map_err(|e| {
+            e.replacen("is not a duration", "is not `before-discovery`, `after-matching` or a duration", 1)
+        }),
+    }
 }
 
 /// As many as the statistics keep exactly.

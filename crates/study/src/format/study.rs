@@ -1,7 +1,7 @@
 //! The keys of a study.
 
 use super::{
-    CollectChoice, Cpus, DriverChoice, Frequency, MeasureChoice, PathChoice, PlaceChoice, Qos, Quantile,
+    CollectChoice, Cpus, DriverChoice, Frequency, LoadKeys, MeasureChoice, PathChoice, PlaceChoice, Qos, Quantile,
     SchedulingKeys, Size, Word,
 };
 use crate::read::At;
@@ -41,6 +41,8 @@ pub(crate) struct StudyFile {
     /// What joins the ends. Default: what the place needs, else `veth`.
     #[schemars(extend("default" = "veth"))]
     pub path: Option<At<PathChoice>>,
+    /// Work that runs beside the measurement, to see what it does to it.
+    pub load: Option<Vec<At<LoadKeys>>>,
     /// When samples travel to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
     /// What is varied: the path of a key in this file, such as `payload` or `ends.ping.cpus`, and its levels. Every

@@ -6,6 +6,7 @@
 mod driver;
 mod ends;
 mod length;
+mod loads;
 mod qos;
 mod scheduling;
 
@@ -19,6 +20,7 @@ use tailbound_model::{Collect, Measure, Nanos, Octets, Rate, TrialSpec};
 
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
+pub(crate) use loads::load_spec;
 pub(crate) use scheduling::scheduling;
 
 /// Largest payload: a DDS sequence and a socket buffer both count in 31 bits.
@@ -93,6 +95,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
             None | Some(CollectChoice::After) => Collect::After,
             Some(CollectChoice::Live) => Collect::Live,
         },
+        loads: file.load.as_deref().map(|keys| loads::loads(keys, context)).transpose()?.unwrap_or_default(),
     };
     Ok((spec, places))
 }

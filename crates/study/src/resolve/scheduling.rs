@@ -3,6 +3,7 @@
 use super::length::positive;
 use crate::error::Fault;
 use crate::format::{PolicyChoice, RoleKeys, SchedulingKeys};
+use crate::read::At;
 use crate::source::Pos;
 use tailbound_model::{Policy, RoleScheduling, Scheduling};
 
@@ -12,28 +13,33 @@ const SHORTEST_RUNTIME: i64 = 1024;
 /// What the keys ask for, all threads first; `at` is the place of the whole map. CPUs of all threads are given elsewhere.
 pub(crate) fn scheduling(keys: &SchedulingKeys, at: Pos) -> Result<Scheduling, Fault> {
     let mut scheduling = Scheduling::of_all(policy(&keys.all(), at)?, None);
-    for (word, role) in keys.roles() {
-        let policy = policy(&role.value, role.at)?;
-        let cpus = role.value.cpus.as_ref().map(|c| (c.at, c.value.0.clone()));
-        if let (Some((at, Some(_))), Some(Policy::Deadline { .. })) = (&cpus, policy) {
-            return Err(deadline_pinned(*at));
-        }
-        let cpus = match cpus {
-            Some((at, None)) => {
-                let reason = format!("`any` is not possible for the threads of role {word}");
-                return Err(Fault::new(at, reason).help("leave `cpus` out: they then have the CPUs of their end"));
-            }
-            cpus => cpus.and_then(|(_, list)| list),
-        };
-        if policy.is_none() && cpus.is_none() {
-            return Err(Fault::new(role.at, format!("nothing is given for the role {word}")).help("`policy` or `cpus`"));
-        }
-        scheduling.roles.insert(word.into(), RoleScheduling { policy, cpus });
+    for (word, keys) in keys.roles() {
+        scheduling.roles.insert(word.into(), role(word, keys)?);
     }
     if scheduling.policy.is_none() && scheduling.roles.is_empty() {
         return Err(Fault::new(at, "no policy is given").help("for example `policy: fifo, priority: 80`"));
     }
     Ok(scheduling)
+}
+
+/// What is asked for threads of one kind.
+pub(super) fn role(word: &str, role: &At<RoleKeys>) -> Result<RoleScheduling, Fault> {
+    let policy = policy(&role.value, role.at)?;
+    let cpus = role.value.cpus.as_ref().map(|c| (c.at, c.value.0.clone()));
+    if let (Some((at, Some(_))), Some(Policy::Deadline { .. })) = (&cpus, policy) {
+        return Err(deadline_pinned(*at));
+    }
+    let cpus = match cpus {
+        Some((at, None)) => {
+            let reason = format!("`any` is not possible for the threads of role {word}");
+            return Err(Fault::new(at, reason).help("leave `cpus` out: they then have the CPUs of their end"));
+        }
+        cpus => cpus.and_then(|(_, list)| list),
+    };
+    if policy.is_none() && cpus.is_none() {
+        return Err(Fault::new(role.at, format!("nothing is given for the role {word}")).help("`policy` or `cpus`"));
+    }
+    Ok(RoleScheduling { policy, cpus })
 }
 
 pub(super) fn deadline_pinned(at: Pos) -> Fault {

@@ -5,9 +5,10 @@ use crate::drivers;
 use crate::exit::Outcome;
 
 pub fn agent(args: &Agent) -> Outcome {
-    let code = match args.measure {
-        Some(memories) => tailbound_run::agent::measuring_process(memories, drivers::find),
-        None => tailbound_run::agent::main(),
+    let code = match (args.measure, &args.load) {
+        (Some(memories), _) => tailbound_run::agent::measuring_process(memories, drivers::find),
+        (None, Some(kind)) => tailbound_run::load::main(kind),
+        (None, None) => tailbound_run::agent::main(),
     };
     // No destructor of a middleware runs: what matters has been sent and the process is going.
     std::process::exit(code)

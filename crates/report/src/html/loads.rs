@@ -1,0 +1,53 @@
+//! What the loads really did.
+
+use super::escape::{left, number, right, table, words};
+use crate::document::Report;
+use crate::loads::{busy, per_second};
+use crate::number::{Unit, count};
+
+/// The table of loads; nothing where there was none.
+pub(super) fn section(report: &Report) -> String {
+    if report.loads.is_empty() {
+        return String::new();
+    }
+    let unit = Unit::of_all(report.loads.iter().map(|l| l.ran_ns.max(1))).unwrap_or(Unit::of(1e9));
+    let heads = [
+        left("trial"),
+        left("at"),
+        left("load"),
+        left("policy"),
+        left("CPUs"),
+        right("began after slot 0", unit.name()),
+        right("ran", unit.name()),
+        right("CPU time", unit.name()),
+        right("busy", "%"),
+        right("rounds", "per s"),
+        right("octets", "per s"),
+    ];
+    let rows: Vec<String> = report
+        .loads
+        .iter()
+        .map(|l| {
+            let rate = |n: Option<u64>| number(&per_second(n, l.ran_ns).map_or("not told".into(), count));
+            let cells = [
+                words(&l.trial.to_string()),
+                words(&l.at),
+                words(&l.run),
+                words(&l.policy),
+                words(&l.cpus),
+                number(&l.began_after_ns.map_or("never".into(), |ns| unit.number(ns as f64))),
+                number(&unit.number(l.ran_ns as f64)),
+                number(&unit.number(l.cpu_ns as f64)),
+                number(&busy(l).map_or("not told".into(), |b| format!("{b:.0}"))),
+                rate(l.rounds),
+                rate(l.octets),
+            ];
+            format!("<tr>{}</tr>\n", cells.concat())
+        })
+        .collect();
+    format!(
+        "<section id=\"loads\"><h2>Loads</h2>\n<p class=\"lead\">What ran beside the measurement, as the kernel counted \
+         it. Busy is CPU time by the time it ran: of one CPU.</p>\n{}</section>\n",
+        table(&heads, &rows)
+    )
+}

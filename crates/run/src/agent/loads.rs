@@ -1,0 +1,111 @@
+//! The loads of one trial in this place: started when they are due, ended with the trial, and what they really did.
+
+use super::running::Running;
+use std::os::fd::BorrowedFd;
+use tailbound_host as host;
+use tailbound_model::*;
+
+struct Load {
+    spec: LoadSpec,
+    running: Option<Running>,
+    done: LoadDone,
+}
+
+/// All loads of a trial in this place.
+pub(super) struct Loads {
+    loads: Vec<Load>,
+    /// When the word to begin came.
+    go_ns: Option<i64>,
+    /// The longest that the trial may take.
+    limit_ns: i64,
+}
+
+impl Loads {
+    /// Makes them known, and starts those that come before discovery.
+    ///
+    /// # Errors
+    /// A load cannot be started or scheduled: what and why.
+    pub fn begin<'a>(specs: impl Iterator<Item = &'a LoadSpec>, limit_ns: i64) -> Result<Loads, String> {
+        let loads = specs.map(|spec| Load {
+            done: LoadDone { run: spec.run.to_string(), at: spec.at.clone(), ..LoadDone::default() },
+            spec: spec.clone(),
+            running: None,
+        });
+        let mut loads = Loads { loads: loads.collect(), go_ns: None, limit_ns };
+        for load in loads.loads.iter_mut().filter(|l| l.spec.start == LoadStart::BeforeDiscovery) {
+            load.start(limit_ns).map_err(|e| format!("load `{}` cannot be started: {e}", load.spec.run))?;
+        }
+        Ok(loads)
+    }
+
+    /// The ends begin.
+    pub fn go(&mut self) {
+        self.go_ns = Some(host::monotonic_ns());
+        self.start_due(|start| start == LoadStart::AfterMatching);
+    }
+
+    /// One that cannot be started makes the trial invalid: the reason is in its account.
+    fn start_due(&mut self, due: impl Fn(LoadStart) -> bool) {
+        for load in self.loads.iter_mut().filter(|l| !l.begun() && due(l.spec.start)) {
+            if let Err(e) = load.start(self.limit_ns) {
+                load.done.failed = Some(format!("it cannot be started: {e}"));
+            }
+        }
+    }
+
+    /// When something is to be done next.
+    pub fn next_ns(&self) -> Option<i64> {
+        let of = |load: &Load| match (&load.running, load.spec.start, self.go_ns) {
+            (Some(running), ..) => running.end_ns,
+            (None, LoadStart::At(after), Some(go)) if !load.begun() => Some(go.saturating_add(after.0)),
+            _ => None,
+        };
+        self.loads.iter().filter_map(of).min()
+    }
+
+    /// Readable when a load has ended by itself.
+    pub fn ended(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.loads.iter().filter_map(|l| l.running.as_ref().map(Running::ended))
+    }
+
+    /// Does what is due.
+    pub fn turn(&mut self) {
+        let now = host::monotonic_ns();
+        for load in &mut self.loads {
+            load.end(|r| r.is_over() || r.end_ns.is_some_and(|end| end <= now));
+        }
+        let go = self.go_ns.unwrap_or(i64::MAX);
+        self.start_due(|start| matches!(start, LoadStart::At(after) if go.saturating_add(after.0) <= now));
+    }
+
+    /// Ends all; what they did.
+    pub fn end(&mut self) -> Vec<LoadDone> {
+        self.loads.iter_mut().for_each(|load| load.end(|_| true));
+        self.loads.iter().map(|l| l.done.clone()).collect()
+    }
+}
+
+impl Drop for Loads {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Load {
+    fn begun(&self) -> bool {
+        self.done.began_ns.is_some() || self.done.failed.is_some()
+    }
+
+    fn start(&mut self, limit_ns: i64) -> Result<(), String> {
+        let running = Running::start(&self.spec, limit_ns)?;
+        self.done.began_ns = Some(running.began_ns);
+        (self.done.policy, self.done.cpus) = (running.policy.to_string(), running.cpus.to_string());
+        self.running = Some(running);
+        Ok(())
+    }
+
+    fn end(&mut self, is_due: impl FnOnce(&Running) -> bool) {
+        let Some(running) = self.running.take_if(|r| is_due(r)) else { return };
+        running.end(&self.spec, &mut self.done);
+    }
+}

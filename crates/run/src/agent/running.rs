@@ -1,0 +1,201 @@
+//! One load as a process: a child of the supervisor, never of the measuring process.
+
+use super::guard::Guard;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::resource::{Resource, setrlimit};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+use tailbound_host as host;
+use tailbound_model::*;
+
+/// What a load may take to end after SIGTERM.
+const PATIENCE_NS: i64 = 1_000_000_000;
+/// What a real-time load may take beyond its time before it is ended by force.
+const MARGIN_NS: i64 = 5_000_000_000;
+/// A load that ends by itself this close to its time has kept it, 1 in so many.
+const EARLY: i64 = 10;
+
+/// A load that was started.
+pub(super) struct Running {
+    child: Child,
+    ended: OwnedFd,
+    output: File,
+    pub began_ns: i64,
+    /// When it is to end; `None` = with the trial.
+    pub end_ns: Option<i64>,
+    /// As the kernel has it.
+    pub policy: Policy,
+    /// As the kernel has them.
+    pub cpus: CpuList,
+    _guard: Option<Guard>,
+}
+
+impl Running {
+    /// Starts it, scheduled as asked from its first instruction on.
+    ///
+    /// # Errors
+    /// The program cannot be run, or the kernel refuses the scheduling: why.
+    pub fn start(spec: &LoadSpec, limit_ns: i64) -> Result<Running, String> {
+        let wanted =
+            RoleScheduling { policy: spec.scheduling.policy, cpus: spec.scheduling.cpus.clone().or_else(all_cpus) };
+        rehearse(&wanted)?;
+        let output = output().map_err(|e| format!("its output cannot be kept: {e}"))?;
+        let longest_ns = spec.duration.map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
+        let real_time = wanted.policy.is_some_and(|p| p.is_real_time());
+        let mut command = command(spec, &output).map_err(|e| e.to_string())?;
+        let parent = std::process::id() as i32;
+        let prepare = move || {
+            super::signals::unblock_all()?;
+            if real_time {
+                let limit_us = (longest_ns / 1000) as u64;
+                setrlimit(Resource::RLIMIT_RTTIME, limit_us, limit_us + 1_000_000)?;
+            }
+            // A supervisor that is killed takes its loads along.
+            nix::sys::prctl::set_pdeathsig(Signal::SIGKILL)?;
+            if nix::unistd::getppid().as_raw() != parent {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            host::scheduling::enter(&wanted)
+        };
+        // SAFETY: `prepare` makes system calls on what it captured; it neither allocates nor locks.
+        unsafe { command.pre_exec(prepare) };
+        let mut child = command.spawn().map_err(|e| e.to_string())?;
+        let (pid, began_ns) = (child.id() as i32, host::monotonic_ns());
+        let watch = || -> io::Result<_> {
+            let guard = real_time.then(|| Guard::watch(pid, began_ns.saturating_add(longest_ns))).transpose()?;
+            let (policy, cpus) = host::read_back(pid)?;
+            Ok((guard, host::process::pidfd(pid)?, policy, cpus))
+        };
+        match watch() {
+            Ok((guard, ended, policy, cpus)) => {
+                let end_ns = spec.duration.map(|d| began_ns.saturating_add(d.0));
+                Ok(Running { child, ended, output, began_ns, end_ns, policy, cpus, _guard: guard })
+            }
+            Err(e) => {
+                // Both fail only if it is gone.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(format!("it cannot be watched: {e}"))
+            }
+        }
+    }
+
+    /// Readable once it has ended.
+    pub fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    /// It has ended by itself.
+    pub fn is_over(&self) -> bool {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+        poll(&mut [PollFd::new(self.ended(), PollFlags::POLLIN)], PollTimeout::ZERO).is_ok_and(|n| n > 0)
+    }
+
+    /// Ends it with everything that it started, and writes down what it did.
+    pub fn end(mut self, spec: &LoadSpec, done: &mut LoadDone) {
+        let pid = self.child.id() as i32;
+        let group = Pid::from_raw(pid);
+        let by_itself = wait(pid, false);
+        let mut ended = by_itself;
+        if ended.is_none() {
+            let _ = killpg(group, Signal::SIGTERM);
+            let until = host::monotonic_ns() + PATIENCE_NS;
+            while ended.is_none() && host::monotonic_ns() < until {
+                std::thread::sleep(Duration::from_millis(2));
+                ended = wait(pid, false);
+            }
+        }
+        // Children of a command are in its group; they may outlive it.
+        let _ = killpg(group, Signal::SIGKILL);
+        let (status, cpu_ns) = ended.or_else(|| wait(pid, true)).unwrap_or_default();
+        let now = host::monotonic_ns();
+        (done.ended_ns, done.cpu_ns) = (Some(now), cpu_ns);
+        let said = self.said();
+        if by_itself.is_some() {
+            let status = ExitStatus::from_raw(status);
+            let kept = status.success() && self.end_ns.is_some_and(|end| end - now <= (end - self.began_ns) / EARLY);
+            if !kept {
+                let last = said.lines().last().map(|l| format!("; it last wrote: {}", l.trim())).unwrap_or_default();
+                let ran = Nanos(now - self.began_ns);
+                done.failed = Some(format!("it ended by itself after {ran} ({status}){last}"));
+            }
+        }
+        if !matches!(spec.run, LoadKind::Command(_))
+            && let Ok(counted) = serde_json::from_str::<serde_json::Value>(&said)
+        {
+            (done.octets, done.rounds) = (counted["octets"].as_u64(), counted["rounds"].as_u64());
+        }
+    }
+
+    /// The end of what it wrote.
+    fn said(&mut self) -> String {
+        const KEPT: i64 = 4096;
+        let mut said = Vec::new();
+        let length = self.output.metadata().map_or(0, |m| m.len() as i64);
+        // Nothing better can be done than to leave it out.
+        let _ = self
+            .output
+            .seek(io::SeekFrom::Start((length - KEPT).max(0) as u64))
+            .and_then(|_| self.output.read_to_end(&mut said));
+        String::from_utf8_lossy(&said).into_owned()
+    }
+}
+
+/// A load without CPUs of its own may run anywhere, as any program; this agent itself may not.
+fn all_cpus() -> Option<CpuList> {
+    let agent = host::allowed_cpus();
+    let all = CpuList((0..4096).collect());
+    // The kernel keeps those that the cpuset allows.
+    let on_a_thread = std::thread::spawn(move || {
+        let wanted = RoleScheduling { policy: None, cpus: Some(all) };
+        host::scheduling::enter(&wanted).map(|()| host::allowed_cpus())
+    });
+    let cpus = on_a_thread.join().ok().and_then(Result::ok).unwrap_or(agent);
+    Some(CpuList(cpus.into_iter().collect()))
+}
+
+/// Tries the scheduling on a thread that ends at once: a refusal has its full reason here.
+fn rehearse(wanted: &RoleScheduling) -> Result<(), String> {
+    let wanted = wanted.clone();
+    let tried = std::thread::spawn(move || host::apply(0, &wanted).map_err(|e| e.to_string())).join();
+    tried.unwrap_or_else(|_| Err("its scheduling cannot be tried".into()))
+}
+
+fn output() -> io::Result<File> {
+    Ok(File::from(memfd_create(c"tailbound-load", MFdFlags::MFD_CLOEXEC)?))
+}
+
+fn command(spec: &LoadSpec, output: &File) -> io::Result<Command> {
+    let mut command = match &spec.run {
+        LoadKind::Command(words) => {
+            let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+            let mut command = Command::new(program);
+            command.args(arguments);
+            command
+        }
+        kind => {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["agent", "--load", &kind.to_string()]);
+            command
+        }
+    };
+    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
+    Ok(command)
+}
+
+/// Status and CPU time of a child that has ended, with that of the children it waited for.
+fn wait(pid: i32, block: bool) -> Option<(i32, u64)> {
+    let mut status = 0;
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    let flags = if block { 0 } else { libc::WNOHANG };
+    // SAFETY: both places are ours; all-zero is a valid rusage.
+    let (found, usage) = unsafe { (libc::wait4(pid, &mut status, flags, usage.as_mut_ptr()), usage.assume_init()) };
+    let ns = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    (found == pid).then(|| (status, ns(usage.ru_utime) + ns(usage.ru_stime)))
+}

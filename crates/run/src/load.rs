@@ -1,0 +1,100 @@
+//! The built-in loads: `tailbound agent --load KIND` works until SIGTERM and says on standard output how much it did.
+
+use std::hint::black_box;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use tailbound_model::LoadKind;
+
+static OVER: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn over(_: i32) {
+    OVER.store(true, Relaxed);
+}
+
+/// How much was done: octets, rounds.
+type Done = (Option<u64>, u64);
+
+/// The kind of this word; commands have none.
+pub fn kind(word: &str) -> Option<LoadKind> {
+    [LoadKind::Cpu, LoadKind::Memory, LoadKind::Cache, LoadKind::Syscall].into_iter().find(|k| k.to_string() == word)
+}
+
+/// Works until SIGTERM; the exit code.
+pub fn main(word: &str) -> i32 {
+    let Some(kind) = kind(word) else { return 2 };
+    // SAFETY: the handler stores one flag.
+    unsafe { libc::signal(libc::SIGTERM, over as *const () as libc::sighandler_t) };
+    let (octets, rounds) = match kind {
+        LoadKind::Cpu => invert(),
+        LoadKind::Memory => copy(),
+        LoadKind::Cache => chase(),
+        _ => call(),
+    };
+    // Who started it reads this; if nobody does, nobody misses it.
+    let _ = std::io::Write::write_all(
+        &mut std::io::stdout(),
+        serde_json::json!({ "octets": octets, "rounds": rounds }).to_string().as_bytes(),
+    );
+    0
+}
+
+fn until_over(mut round: impl FnMut() -> Done) -> Done {
+    let mut sum: Done = (None, 0);
+    while !OVER.load(Relaxed) {
+        let (octets, rounds) = round();
+        sum = (octets.map(|o| sum.0.unwrap_or(0) + o), sum.1 + rounds);
+    }
+    sum
+}
+
+fn invert() -> Done {
+    let mut image = vec![0x5a_u8; 8 << 20];
+    until_over(|| {
+        black_box(&mut image).iter_mut().for_each(|octet| *octet = !*octet);
+        (Some(image.len() as u64), 1)
+    })
+}
+
+fn copy() -> Done {
+    let (mut one, mut two) = (vec![1_u8; 64 << 20], vec![2_u8; 64 << 20]);
+    until_over(|| {
+        black_box(&mut two).copy_from_slice(&one);
+        std::mem::swap(&mut one, &mut two);
+        (Some(one.len() as u64), 1)
+    })
+}
+
+/// A random cycle through all lines, so that no prefetcher guesses the next (Sattolo's algorithm, 1986).
+fn chase() -> Done {
+    const LINE: usize = 64 / size_of::<usize>();
+    let lines = (32 << 20) / 64;
+    let mut order: Vec<usize> = (0..lines).collect();
+    let mut state = 1_u64;
+    for i in (1..lines).rev() {
+        // SplitMix64.
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        order.swap(i, ((z ^ (z >> 31)) % i as u64) as usize);
+    }
+    let mut memory = vec![0_usize; lines * LINE];
+    order.iter().enumerate().for_each(|(line, next)| memory[line * LINE] = next * LINE);
+    let mut at = 0;
+    until_over(|| {
+        for _ in 0..10_000 {
+            at = memory[at];
+        }
+        black_box(at);
+        (None, 10_000)
+    })
+}
+
+fn call() -> Done {
+    until_over(|| {
+        for _ in 0..1_000 {
+            // SAFETY: no preconditions. By number, so that no cache answers.
+            black_box(unsafe { libc::syscall(libc::SYS_getppid) });
+        }
+        (None, 1_000)
+    })
+}
