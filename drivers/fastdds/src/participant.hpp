@@ -44,8 +44,8 @@ private:
     void make(const Options &options);
     void unmake();
 
-    /* The lowest number that no other participant of this process has. Fast DDS counts on for ever, so that in a long life
-     * ports would run into those of other domains and peers would look for them in vain. */
+    /* The lowest number that no other participant of this process has. Fast DDS counts on for ever, so that in a long
+     * life ports would run into those of other domains and peers would look for them in vain. */
     class Index
     {
     public:

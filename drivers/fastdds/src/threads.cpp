@@ -126,7 +126,8 @@ std::string json()
 
 /* The arguments as the compiler passes those of std::thread::_M_start_thread: an owner goes by its address. */
 extern "C" __attribute__((visibility("default"))) void
-tailbound_start_thread(std::thread *thread, std::unique_ptr<std::thread::_State> *state, void (*depend)()) asm(START_THREAD);
+tailbound_start_thread(std::thread *thread, std::unique_ptr<std::thread::_State> *state,
+                       void (*depend)()) asm(START_THREAD);
 
 void tailbound_start_thread(std::thread *thread, std::unique_ptr<std::thread::_State> *state, void (*depend)())
 {

@@ -58,7 +58,8 @@ std::string unmatched(Endpoint &e)
     std::string policy = last_policy(e);
     if (!policy.empty()) {
         auto own = writer ? qos::own(e.writer->get_qos()) : qos::own(e.reader->get_qos());
-        std::string offered = value(writer ? own : same->qos, policy), requested = value(writer ? same->qos : own, policy);
+        std::string offered = value(writer ? own : same->qos, policy);
+        std::string requested = value(writer ? same->qos : own, policy);
         return reason("incompatible QoS", policy + ": offered " + offered + ", requested " + requested, policy);
     }
     if (e.options.transport == Transport::data_sharing && e.options.config.empty())
