@@ -26,6 +26,14 @@ fn varied(conditions: &[Condition]) -> BTreeMap<String, ()> {
     varied
 }
 
+/// The last word of a factor's path, with its end where it belongs to one: `cpus`, `pong driver`.
+pub(crate) fn short(factor: &str) -> String {
+    match factor.strip_prefix("ends.") {
+        Some(of_end) => of_end.replace('.', " "),
+        None => factor.rsplit('.').next().unwrap_or(factor).to_owned(),
+    }
+}
+
 fn name(condition: &Condition, others: &[&str]) -> String {
     let level = |factor: &str, from_spec: String| condition.levels.get(factor).cloned().unwrap_or(from_spec);
     let spec = &condition.spec;
@@ -35,14 +43,17 @@ fn name(condition: &Condition, others: &[&str]) -> String {
     };
     let mut name = format!(
         "{} over {}, {}, {rate}",
-        level("driver", spec.driver.name.clone()),
+        level("driver", spec.driver_names()),
         level("path", spec.path.to_string()),
         level("payload", spec.payload.to_string()),
     );
     for factor in others {
         if let Some(level) = condition.levels.get(*factor) {
-            let short = factor.rsplit('.').next().unwrap_or(factor);
-            name.push_str(&format!(", {short} {level}"));
+            // Told by the name already.
+            if factor.starts_with("ends.") && factor.ends_with(".driver") && spec.driver_names().contains(level) {
+                continue;
+            }
+            name.push_str(&format!(", {} {level}", short(factor)));
         }
     }
     name

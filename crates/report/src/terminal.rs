@@ -114,7 +114,7 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
         .iter()
         .enumerate()
         .map(|(i, head)| Column {
-            head: head.rsplit('.').next().unwrap_or(head).to_owned(),
+            head: crate::names::short(head),
             cells: table.rows.iter().map(|r| (r.levels[i].clone(), String::new())).collect(),
             right: false,
         })

@@ -332,3 +332,45 @@ fn a_missing_library_names_its_package() {
     let (code, text) = told(&output);
     insta::assert_snapshot!(format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH")));
 }
+
+/// The built-in study: each vendor with itself and with the other, both ways.
+#[test]
+fn each_vendor_answers_the_other() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut command = bench.tailbound();
+    command.args([
+        "run",
+        "vendor-pairs",
+        "--set",
+        "measure.slots=300",
+        "--set",
+        "place=process",
+        "--set",
+        "path=loopback",
+    ]);
+    succeeded(&command.arg("--out").arg(bench.path("record")).output().unwrap());
+    let report = bench.report();
+    let names: Vec<String> = report["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| {
+            assert_eq!((&c["counts"]["scheduled"], &c["counts"]["lost"]), (&300.into(), &0.into()), "{c}");
+            c["levels"]["driver"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(names, ["cyclonedds", "cyclonedds to fastdds", "fastdds to cyclonedds", "fastdds"]);
+    // Each end is what it says: the threads are those of its vendor.
+    for process in report["threads"].as_array().unwrap() {
+        let condition = report["trials"][process["trial"].as_u64().unwrap() as usize]["condition"].as_u64().unwrap();
+        let end = process["ends"][0].as_str().unwrap();
+        let vendor = &report["conditions"][condition as usize]["levels"][&format!("ends.{end}.driver")];
+        let threads = process["after"].as_array().unwrap();
+        let has = |name: &str| threads.iter().any(|t| t["name"].as_str().unwrap().starts_with(name));
+        assert_eq!((has("fdds."), has("recv")), (vendor == "fastdds", vendor == "cyclonedds"), "{end}: {process}");
+    }
+}

@@ -98,6 +98,7 @@ fn spec(given: &Given) -> TrialSpec {
         driver: DriverSpec { name: given.driver.into(), ..DriverSpec::default() },
         qos: BTreeMap::from([("reliability".to_owned(), "reliable".to_owned())]),
         domain: 77,
+        pong_driver: None,
         ping: end(0),
         pong: end(1),
         path: PathSpec::Veth { mtu: None },
