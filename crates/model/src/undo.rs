@@ -11,6 +11,16 @@ pub struct ProcessId {
     pub start_ticks: u64,
 }
 
+/// A network namespace that cannot be mistaken for another while it exists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetnsId {
+    /// Inode.
+    pub inode: u64,
+    /// A path that leads to it, for one that exists without processes; empty = none.
+    #[serde(default)]
+    pub path: String,
+}
+
 /// The variable that names the run in the environment of everything that an agent starts.
 pub const RUN_TOKEN: &str = "TAILBOUND_RUN_TOKEN";
 
@@ -67,6 +77,9 @@ pub enum Undo {
         before: String,
         /// Value that was set: another value there now means that somebody else changed it since.
         set: String,
+        /// The namespace through which the file shows what was changed; `None` = of the cleaning process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        netns: Option<NetnsId>,
     },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {

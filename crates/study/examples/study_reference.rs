@@ -145,6 +145,9 @@ impl Reference {
                     [end("minimum", "at least"), end("maximum", "at most")].into_iter().flatten().collect();
                 [vec!["a whole number".to_owned()], ends].concat().join(", ")
             }
+            Some("object") if content["propertyNames"].is_object() => {
+                format!("a map of names; each {}", self.value(self.resolve(&content["additionalProperties"])))
+            }
             Some("object") => "a map".to_owned(),
             _ => "a text".to_owned(),
         }

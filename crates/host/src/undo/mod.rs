@@ -6,6 +6,7 @@
 
 mod files;
 mod interface;
+mod netns;
 mod process;
 
 use std::fmt;
@@ -54,7 +55,11 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::EndProcessByToken { token } => process::end_by_token(token),
         Undo::DeleteInterface { name, ifindex, netns_inode } => interface::delete(name, *ifindex, *netns_inode),
         Undo::UnnamedNetns { .. } => Ok(Undone::AlreadyGone),
-        Undo::RestoreSetting { path, before, set } => files::restore(path, before, set),
+        Undo::RestoreSetting { path, before, set, netns: None } => files::restore(path, before, set),
+        Undo::RestoreSetting { path, before, set, netns: Some(netns) } => {
+            // A namespace that nobody holds is gone, and the setting with it.
+            netns::inside(netns, || files::restore(path, before, set)).map(|done| done.unwrap_or(Undone::AlreadyGone))
+        }
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })

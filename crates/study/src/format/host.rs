@@ -1,0 +1,67 @@
+//! Settings of the host in a study.
+
+use super::Word;
+use crate::read::At;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use std::borrow::Cow;
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Settings of the host: each is read, set, read back, and put back after the trials that have it.
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HostKeys {
+    /// Values below /proc/sys by their dotted names, as sysctl(8) takes them. Those of `net` are set in the network
+    /// namespaces of the ends, where these have them.
+    pub sysctl: Option<Named<At<Word>>>,
+    /// Whether the kernel stops real-time threads that take more than 950 ms of a second.
+    pub real_time_throttling: Option<At<SwitchChoice>>,
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SwitchChoice {
+    /// It is on, as the kernel has it by default.
+    On,
+    /// It is off.
+    Off,
+}
+
+/// Values by names that the user gives, in the order of the file.
+#[derive(Debug)]
+pub(crate) struct Named<T>(pub Vec<(At<String>, T)>);
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Names<T>(PhantomData<T>);
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for Names<T> {
+            type Value = Named<T>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a map of names and values")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Named<T>, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = access.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Named(entries))
+            }
+        }
+        deserializer.deserialize_map(Names(PhantomData))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Named<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        format!("Named_{}", T::schema_name()).into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let content = generator.subschema_for::<T>();
+        json_schema!({ "type": "object", "propertyNames": { "minLength": 1 }, "additionalProperties": content })
+    }
+}
