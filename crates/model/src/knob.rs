@@ -1,5 +1,6 @@
 //! Settings of a host that a study asks for, and what became of each.
 
+use crate::CpuList;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -14,6 +15,18 @@ pub enum KnobSpec {
         /// Value as sysctl(8) takes it.
         value: String,
     },
+    /// Who chooses the frequency of CPUs.
+    Governor {
+        /// CPUs; `None` = all.
+        cpus: Option<CpuList>,
+        /// Name of the governor.
+        governor: String,
+    },
+    /// The longest wake-up that an idle CPU may take, held open in /dev/cpu_dma_latency.
+    CpuDmaLatency {
+        /// Bound in us.
+        us: u32,
+    },
 }
 
 impl KnobSpec {
@@ -21,6 +34,9 @@ impl KnobSpec {
     pub fn key(&self) -> String {
         match self {
             KnobSpec::Sysctl { name, .. } => format!("host.sysctl.{name}"),
+            KnobSpec::Governor { cpus: None, .. } => "host.governor".into(),
+            KnobSpec::Governor { cpus: Some(cpus), .. } => format!("host.governor.{cpus}"),
+            KnobSpec::CpuDmaLatency { .. } => "host.cpu_dma_latency".into(),
         }
     }
 
@@ -28,20 +44,24 @@ impl KnobSpec {
     pub fn wanted(&self) -> String {
         match self {
             KnobSpec::Sysctl { value, .. } => value.clone(),
+            KnobSpec::Governor { governor, .. } => governor.clone(),
+            KnobSpec::CpuDmaLatency { us } => format!("{us} us"),
         }
     }
 
     /// The privilege that it takes.
     pub fn privilege(&self) -> &'static str {
         match self {
-            KnobSpec::Sysctl { .. } => "root",
+            KnobSpec::CpuDmaLatency { .. } => "write access to /dev/cpu_dma_latency",
+            KnobSpec::Sysctl { .. } | KnobSpec::Governor { .. } => "root",
         }
     }
 
     /// It belongs to a network namespace: it is set where the ends are.
     pub fn is_of_network(&self) -> bool {
         match self {
-            KnobSpec::Sysctl { name, .. } => name.starts_with("net.") || name.starts_with("net/"),
+            KnobSpec::Sysctl { name, .. } => name.starts_with("net."),
+            KnobSpec::Governor { .. } | KnobSpec::CpuDmaLatency { .. } => false,
         }
     }
 }

@@ -81,6 +81,12 @@ pub enum Undo {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         netns: Option<NetnsId>,
     },
+    /// A bound on the wake-up of idle CPUs lives as long as its descriptor, so it ends with the process: nothing to do
+    /// beyond that. Kept so that `lab list` shows it.
+    HeldCpuLatency {
+        /// Bound in us.
+        us: u32,
+    },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {
         /// Path.

@@ -293,3 +293,79 @@ fn a_namespace_of_the_user_is_put_back_after_a_kill() {
     assert_eq!((code, seen.as_str(), after), (0, "77", before), "{cleaned}");
     no_journal(&bench);
 }
+
+const LATENCY: &str = "/dev/cpu_dma_latency";
+
+/// The bound in force, as `od` reads it.
+fn bound() -> String {
+    said("od", &["-An", "-N4", "-t", "d4", LATENCY])
+}
+
+#[test]
+fn a_bound_on_wake_ups_is_held_while_it_measures_and_never_longer() {
+    let _alone = alone();
+    if cannot() || !std::path::Path::new(LATENCY).exists() {
+        return println!("skipped: {LATENCY} cannot be opened here");
+    }
+    let before = bound();
+    let bench = Bench::new();
+    let child = bench.begin(&study(500, "factors: { host.cpu_dma_latency: [3 us] }"));
+    let seen = bound();
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, seen.as_str(), bound()), (0, "3", before.clone()), "{text}");
+    let report = bench.report();
+    assert_eq!(report["host_settings"][0]["settings"][0]["found"], "3 us");
+    assert_eq!(report["conditions"][0]["levels"]["host.cpu_dma_latency"], "3 us");
+    // The kernel ends it with the process that holds it: no other process may.
+    let bench = Bench::new();
+    let mut child = bench.begin(&study(5000, "host: { cpu_dma_latency: 3 us }"));
+    assert_eq!(bound(), "3");
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    assert_eq!(bound(), before);
+    assert!(bench.lab("list").1.contains("let go of the bound of 3 us"));
+    assert_eq!(bench.lab("cleanup").0, 0);
+    no_journal(&bench);
+}
+
+/// Somebody holds a tighter bound: the one asked for is not in force.
+#[test]
+fn a_bound_that_is_not_in_force_is_refused() {
+    let _alone = alone();
+    if cannot() || !std::path::Path::new(LATENCY).exists() {
+        return println!("skipped: {LATENCY} cannot be opened here");
+    }
+    let mut other = std::fs::OpenOptions::new().write(true).open(LATENCY).unwrap();
+    std::io::Write::write_all(&mut other, &2i32.to_ne_bytes()).unwrap();
+    let bench = Bench::new();
+    let (code, text) = told(&bench.run(&study(60, "host: { cpu_dma_latency: 100 us }"), &[]));
+    drop(other);
+    assert_eq!(code, 3, "{text}");
+    assert!(
+        text.contains("host.cpu_dma_latency: /dev/cpu_dma_latency was set to `100 us`, but reads `2 us`"),
+        "{text}"
+    );
+    no_journal(&bench);
+}
+
+#[test]
+fn a_governor_is_set_or_its_absence_is_told() {
+    let _alone = alone();
+    let file = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+    let bench = Bench::new();
+    let text = study(500, "host: { governor: performance }");
+    if !std::path::Path::new(file).exists() {
+        let (code, text) = told(&bench.run(&text, &[]));
+        assert_eq!(code, 3);
+        assert!(text.contains("host.governor: /sys/devices/system/cpu/cpufreq/policy* does not exist here"), "{text}");
+        return println!("skipped: this machine has no frequencies to govern; that is told");
+    }
+    if cannot() {
+        return;
+    }
+    let before = read(file);
+    let child = bench.begin(&text);
+    let seen = read(file);
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, seen.as_str(), read(file)), (0, "performance", before), "{text}");
+}

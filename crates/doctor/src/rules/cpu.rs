@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::NotOneOf(&["performance"]),
         because: "a CPU that was idle starts slowly and speeds up only after the first messages are late",
         mend: "cpupower frequency-set -g performance",
-        host: "",
+        host: "governor: performance",
     },
     Rule {
         key: "cpu.turbo",
@@ -35,7 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(idle),
         because: "an idle CPU sleeps so deeply that it takes this long to come back, and the caches may be cold then",
         mend: "cpupower idle-set -D 10, or keep /dev/cpu_dma_latency open with 0 in it while measuring",
-        host: "",
+        host: "cpu_dma_latency: 0 us",
     },
     Rule {
         key: "cpu.smt_active",

@@ -1,7 +1,9 @@
 //! From what a study names to the things on this host that it means.
 
 use super::file::FileSetting;
-use super::{KnobError, Place, Setting};
+use super::latency::LatencySetting;
+use super::{KnobError, Place, Setting, governor};
+use std::path::Path;
 use tailbound_model::KnobSpec;
 
 /// All settings that a knob means, of a place.
@@ -11,6 +13,10 @@ use tailbound_model::KnobSpec;
 pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting>>, KnobError> {
     match spec {
         KnobSpec::Sysctl { name, .. } => Ok(vec![Box::new(FileSetting::sysctl(name, place.id()))]),
+        KnobSpec::Governor { cpus, governor } => {
+            governor::find(Path::new(governor::POLICIES), cpus.as_ref(), governor, &spec.key())
+        }
+        KnobSpec::CpuDmaLatency { .. } => Ok(vec![Box::new(LatencySetting::default())]),
     }
 }
 

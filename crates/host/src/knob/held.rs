@@ -57,7 +57,7 @@ impl Knobs {
         let failed = |deed, e: &std::io::Error| KnobError::of(&key, what.clone(), deed, &wanted, e);
         let before = place.inside(|| setting.read()).map_err(|e| failed("read", &e))?;
         let mut entry = None;
-        if before != wanted {
+        if before != wanted || setting.is_held() {
             let id = journal.before(setting.undo(&before, &wanted))?;
             if let Err(error) = place.inside(|| setting.write(&wanted)) {
                 // Nothing was changed.
@@ -111,17 +111,19 @@ impl Knobs {
     pub fn put_back(self, journal: &Journal) -> PutBack {
         let mut all = PutBack::default();
         for held in self.held.into_iter().rev() {
-            let Held { setting, entry, mut done, .. } = held;
-            // What lives by an open descriptor ends here.
-            drop(setting);
+            let Held { mut setting, place, entry, mut done } = held;
+            setting.release();
             let became = match entry.map(|id| journal.undo(id)) {
                 None => "was so before: nothing to put back".to_owned(),
-                Some(Ok(Undone::Did(_))) => format!("put back to `{}`", done.before),
-                Some(Ok(Undone::AlreadyGone)) => "nothing was left to put back".to_owned(),
                 Some(Ok(Undone::LeftAlone(why))) => {
                     all.left_alone.push(why.clone());
                     why
                 }
+                Some(Ok(outcome)) => match place.inside(|| setting.read()) {
+                    Ok(now) if now == done.before => format!("put back to `{now}`"),
+                    _ if outcome == Undone::AlreadyGone => "went with what it was set for".to_owned(),
+                    now => format!("put back, and is `{}` now", now.unwrap_or_else(|e| e.to_string())),
+                },
                 Some(Err(error)) => {
                     let text = format!("NOT put back: {error}");
                     all.failed.push(error);

@@ -9,7 +9,9 @@ mod check;
 mod error;
 mod file;
 mod find;
+mod governor;
 mod held;
+mod latency;
 mod place;
 
 pub use check::{check, now};
@@ -33,6 +35,12 @@ trait Setting: Debug + Send + Sync {
     fn may_write(&self) -> io::Result<()>;
     /// How it is put back.
     fn undo(&self, before: &str, set: &str) -> Undo;
+    /// It is held by this process alone: it is set even where it has the value already.
+    fn is_held(&self) -> bool {
+        false
+    }
+    /// Lets go of what is held by this process alone.
+    fn release(&mut self) {}
     /// The spelling in which [`read`](Setting::read) would give this value.
     fn spelled(&self, value: &str) -> String;
 }

@@ -54,7 +54,7 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::EndProcess { process, what, token } => process::end_with_all(*process, what, token),
         Undo::EndProcessByToken { token } => process::end_by_token(token),
         Undo::DeleteInterface { name, ifindex, netns_inode } => interface::delete(name, *ifindex, *netns_inode),
-        Undo::UnnamedNetns { .. } => Ok(Undone::AlreadyGone),
+        Undo::UnnamedNetns { .. } | Undo::HeldCpuLatency { .. } => Ok(Undone::AlreadyGone),
         Undo::RestoreSetting { path, before, set, netns: None } => files::restore(path, before, set),
         Undo::RestoreSetting { path, before, set, netns: Some(netns) } => {
             // A namespace that nobody holds is gone, and the setting with it.
@@ -73,6 +73,7 @@ pub fn describe(undo: &Undo) -> String {
         Undo::DeleteInterface { name, .. } => format!("delete interface {name}"),
         Undo::UnnamedNetns { inode, what } => format!("let go of network namespace {inode} ({what})"),
         Undo::RestoreSetting { path, before, .. } => format!("write `{before}` back to {path}"),
+        Undo::HeldCpuLatency { us } => format!("let go of the bound of {us} us in /dev/cpu_dma_latency"),
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Settings of the host in a study.
 
-use super::Word;
+use super::{Duration, Word};
 use crate::read::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -17,6 +17,11 @@ pub(crate) struct HostKeys {
     pub sysctl: Option<Named<At<Word>>>,
     /// Whether the kernel stops real-time threads that take more than 950 ms of a second.
     pub real_time_throttling: Option<At<SwitchChoice>>,
+    /// Frequency governor of all CPUs, or of CPUs by their lists.
+    pub governor: Option<Governors>,
+    /// Longest wake-up that an idle CPU may take, in whole microseconds: `/dev/cpu_dma_latency` is held open for the
+    /// trials. `0 us` keeps idle CPUs polling.
+    pub cpu_dma_latency: Option<At<Duration>>,
 }
 
 /// On or off.
@@ -27,6 +32,62 @@ pub(crate) enum SwitchChoice {
     On,
     /// It is off.
     Off,
+}
+
+/// Governors: one for all CPUs, or some for some.
+#[derive(Debug)]
+pub(crate) enum Governors {
+    All(At<String>),
+    Some(Named<At<Word>>),
+}
+
+impl<'de> Deserialize<'de> for Governors {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // A value that is a map, or else a word, each with its place.
+        struct Words;
+        impl<'de> Visitor<'de> for Words {
+            type Value = Result<Named<At<Word>>, String>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a governor such as `performance`, or a map of CPUs and governors")
+            }
+            fn visit_str<E: serde::de::Error>(self, word: &str) -> Result<Self::Value, E> {
+                Ok(Err(word.to_owned()))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<Self::Value, A::Error> {
+                Named::deserialize(serde::de::value::MapAccessDeserializer::new(access)).map(Ok)
+            }
+        }
+        struct Either(Result<Named<At<Word>>, String>);
+        impl<'de> Deserialize<'de> for Either {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_any(Words).map(Either)
+            }
+        }
+        let At { at, value } = At::<Either>::deserialize(deserializer)?;
+        Ok(match value.0 {
+            Ok(named) => Governors::Some(named),
+            Err(word) => Governors::All(At { at, value: word }),
+        })
+    }
+}
+
+impl JsonSchema for Governors {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Governors".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "oneOf": [
+                { "type": "string", "minLength": 1 },
+                { "type": "object", "propertyNames": { "pattern": "^[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*$" },
+                  "additionalProperties": { "type": "string", "minLength": 1 } }
+            ],
+            "examples": ["performance", { "0-1": "performance" }]
+        })
+    }
 }
 
 /// Values by names that the user gives, in the order of the file.

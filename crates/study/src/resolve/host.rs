@@ -1,9 +1,11 @@
 //! Settings of the host: what can be told without looking at one.
 
 use crate::error::Fault;
-use crate::format::{HostKeys, SwitchChoice};
+use crate::format::{Duration, Governors, HostKeys, SwitchChoice};
+use crate::read::At;
 use crate::source::Pos;
-use tailbound_model::KnobSpec;
+use std::collections::BTreeSet;
+use tailbound_model::{CpuList, KnobSpec};
 
 /// Real-time throttling, and its value on a kernel that nobody has changed (sched(7)).
 const THROTTLING: &str = "kernel.sched_rt_runtime_us";
@@ -34,7 +36,53 @@ pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
         let value = if switch.value == SwitchChoice::Off { "-1" } else { THROTTLED_US };
         add(switch.at, KnobSpec::Sysctl { name: THROTTLING.into(), value: value.into() })?;
     }
+    for (at, spec) in keys.governor.iter().map(governors).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+        add(at, spec)?;
+    }
+    if let Some(bound) = &keys.cpu_dma_latency {
+        add(bound.at, KnobSpec::CpuDmaLatency { us: whole_us(bound)? })?;
+    }
     Ok(all)
+}
+
+fn governors(keys: &Governors) -> Result<Vec<(Pos, KnobSpec)>, Fault> {
+    let governor = |word: &str, at: Pos| match word.trim() {
+        "" => Err(Fault::new(at, "the governor is empty").help("for example `performance`")),
+        word if word.contains(char::is_whitespace) => {
+            Err(Fault::new(at, format!("`{word}` is not a governor")).help("one word, for example `performance`"))
+        }
+        word => Ok(word.to_owned()),
+    };
+    match keys {
+        Governors::All(word) => {
+            Ok(vec![(word.at, KnobSpec::Governor { cpus: None, governor: governor(&word.value, word.at)? })])
+        }
+        Governors::Some(named) => {
+            let mut taken: BTreeSet<u32> = BTreeSet::new();
+            let one = |(list, word): &(At<String>, At<crate::format::Word>)| {
+                let cpus: CpuList = list.value.parse().map_err(|_| {
+                    let reason = format!("`{}` is not a list of CPUs", list.value);
+                    Fault::new(list.at, reason).help("for example `\"0-1,3\": performance`")
+                })?;
+                if let Some(cpu) = cpus.0.iter().find(|cpu| !taken.insert(**cpu)) {
+                    return Err(Fault::new(list.at, format!("CPU {cpu} is given two governors")).help("name it once"));
+                }
+                let governor = governor(&word.value.0, word.at)?;
+                Ok((list.at, KnobSpec::Governor { cpus: Some(cpus), governor }))
+            };
+            named.0.iter().map(one).collect()
+        }
+    }
+}
+
+/// The kernel counts microseconds in 31 bits.
+fn whole_us(time: &At<Duration>) -> Result<u32, Fault> {
+    let ns = time.value.0.0;
+    if ns < 0 || ns % 1000 != 0 || ns / 1000 > 2_000_000_000 {
+        let reason = format!("{} is not a whole number of microseconds", time.value.0);
+        return Err(Fault::new(time.at, reason).help("0 us to 2000 s"));
+    }
+    Ok((ns / 1000) as u32)
 }
 
 fn sysctl(name: &str, name_at: Pos, value: &str, value_at: Pos) -> Result<KnobSpec, Fault> {
