@@ -1,6 +1,6 @@
 //! Settings of a host that a study asks for, and what became of each.
 
-use crate::CpuList;
+use crate::{CpuList, RoleScheduling};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -27,6 +27,20 @@ pub enum KnobSpec {
         /// Bound in us.
         us: u32,
     },
+    /// CPUs that take an interrupt.
+    IrqAffinity {
+        /// Its number, or its name in /proc/interrupts with `*` and `?`.
+        irq: String,
+        /// CPUs.
+        cpus: CpuList,
+    },
+    /// Policy and CPUs of threads of the kernel, those of interrupts among them.
+    KernelThreads {
+        /// Name with `*` and `?`.
+        threads: String,
+        /// What they are to have.
+        scheduling: RoleScheduling,
+    },
 }
 
 impl KnobSpec {
@@ -37,6 +51,8 @@ impl KnobSpec {
             KnobSpec::Governor { cpus: None, .. } => "host.governor".into(),
             KnobSpec::Governor { cpus: Some(cpus), .. } => format!("host.governor.{cpus}"),
             KnobSpec::CpuDmaLatency { .. } => "host.cpu_dma_latency".into(),
+            KnobSpec::IrqAffinity { irq, .. } => format!("host.irq_affinity.{irq}"),
+            KnobSpec::KernelThreads { threads, .. } => format!("host.kernel_threads.{threads}"),
         }
     }
 
@@ -46,6 +62,8 @@ impl KnobSpec {
             KnobSpec::Sysctl { value, .. } => value.clone(),
             KnobSpec::Governor { governor, .. } => governor.clone(),
             KnobSpec::CpuDmaLatency { us } => format!("{us} us"),
+            KnobSpec::IrqAffinity { cpus, .. } => cpus.to_string(),
+            KnobSpec::KernelThreads { scheduling, .. } => scheduling.to_string(),
         }
     }
 
@@ -53,7 +71,8 @@ impl KnobSpec {
     pub fn privilege(&self) -> &'static str {
         match self {
             KnobSpec::CpuDmaLatency { .. } => "write access to /dev/cpu_dma_latency",
-            KnobSpec::Sysctl { .. } | KnobSpec::Governor { .. } => "root",
+            KnobSpec::KernelThreads { .. } => "CAP_SYS_NICE",
+            KnobSpec::Sysctl { .. } | KnobSpec::Governor { .. } | KnobSpec::IrqAffinity { .. } => "root",
         }
     }
 
@@ -61,7 +80,7 @@ impl KnobSpec {
     pub fn is_of_network(&self) -> bool {
         match self {
             KnobSpec::Sysctl { name, .. } => name.starts_with("net."),
-            KnobSpec::Governor { .. } | KnobSpec::CpuDmaLatency { .. } => false,
+            _ => false,
         }
     }
 }

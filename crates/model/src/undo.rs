@@ -1,5 +1,6 @@
 //! What must be undone, as data.
 
+use crate::RoleScheduling;
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be mistaken for another: id and start time.
@@ -86,6 +87,17 @@ pub enum Undo {
     HeldCpuLatency {
         /// Bound in us.
         us: u32,
+    },
+    /// Give a thread of the kernel its scheduling back.
+    RestoreThread {
+        /// Which, by its thread id and start time.
+        thread: ProcessId,
+        /// Its name, for people.
+        name: String,
+        /// What it had before, as far as it was changed.
+        before: RoleScheduling,
+        /// What it was given: something else now means that somebody else changed it since.
+        set: RoleScheduling,
     },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {

@@ -115,7 +115,9 @@ impl Reference {
     fn key(&mut self, path: &str, value: &Value) -> String {
         let name = value["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")).unwrap_or("").to_owned();
         let content = self.resolve(value).clone();
-        let simple = content["oneOf"].is_null() && content["properties"].is_null();
+        let named = |v: &Value| v["propertyNames"].is_object();
+        let by_name = content["oneOf"].as_array().is_some_and(|any| any.iter().any(named));
+        let simple = by_name || (content["oneOf"].is_null() && content["properties"].is_null());
         if simple {
             return self.value(&content);
         }
@@ -136,6 +138,9 @@ impl Reference {
         let format = content["format"].as_str().unwrap_or("");
         if let Some((_, words)) = FORMATS.iter().find(|(name, _)| *name == format) {
             return (*words).to_owned();
+        }
+        if let Some(any) = content["oneOf"].as_array() {
+            return any.iter().map(|one| self.value(one)).collect::<Vec<_>>().join(", or ");
         }
         match content["type"].as_str() {
             Some("array") => format!("a list; each {}", self.value(self.resolve(&content["items"]))),

@@ -369,3 +369,87 @@ fn a_governor_is_set_or_its_absence_is_told() {
     let (code, text) = told(&child.wait_with_output().unwrap());
     assert_eq!((code, seen.as_str(), read(file)), (0, "performance", before), "{text}");
 }
+
+/// An interrupt that comes seldom or never, and may be moved.
+fn quiet_interrupt() -> Option<(String, String)> {
+    let table = std::fs::read_to_string("/proc/interrupts").ok()?;
+    table.lines().filter(|l| l.contains("ttyS") || l.contains("ACPI")).find_map(|line| {
+        let number = line.split(':').next()?.trim();
+        let path = format!("/proc/irq/{number}/smp_affinity_list");
+        let all = said("cat", &[&path]);
+        // Writing what is there already tells whether it may be moved.
+        let movable = all.contains(['-', ',']) && std::fs::write(&path, &all).is_ok();
+        movable.then(|| (number.to_owned(), path))
+    })
+}
+
+#[test]
+fn an_interrupt_moves_and_moves_back() {
+    let _alone = alone();
+    let Some((number, path)) = quiet_interrupt().filter(|_| !cannot()) else {
+        return println!("skipped: no interrupt that may be moved here, or one CPU");
+    };
+    let found = AsFound::keep(path.leak());
+    let name =
+        said("sh", &["-c", &format!("grep ' {number}:' /proc/interrupts | tr -s ' ' | rev | cut -d' ' -f1 | rev")]);
+    for irq in [number, name] {
+        let bench = Bench::new();
+        let child = bench.begin(&study(500, &format!("host: {{ irq_affinity: {{ \"{irq}\": \"0\" }} }}")));
+        let seen = read(found.path);
+        let (code, text) = told(&child.wait_with_output().unwrap());
+        assert_eq!((code, seen.as_str(), read(found.path)), (0, "0", found.value.clone()), "{irq}: {text}");
+        let setting = &bench.report()["host_settings"][0]["settings"][0];
+        assert_eq!(setting["put_back"], format!("put back to `{}`", found.value), "{setting}");
+    }
+    let bench = Bench::new();
+    let (code, text) = told(&bench.run(&study(60, "host: { irq_affinity: { no-such-device: \"0\" } }"), &[]));
+    assert_eq!(code, 3);
+    assert!(text.contains("interrupt no-such-device does not exist here: no line of /proc/interrupts"), "{text}");
+}
+
+#[test]
+fn a_thread_of_the_kernel_has_its_policy_and_gets_its_own_back() {
+    let _alone = alone();
+    // It sleeps for minutes: its policy matters to nobody.
+    let tid = said("pgrep", &["-x", "khungtaskd"]);
+    if cannot() || tid.is_empty() {
+        return println!("skipped: no thread khungtaskd here");
+    }
+    let policy =
+        || said("chrt", &["-p", &tid]).lines().next().unwrap_or_default().rsplit(": ").next().unwrap().to_owned();
+    let (before, cpus) = (policy(), said("taskset", &["-pc", &tid]));
+    let bench = Bench::new();
+    let rest = "host: { kernel_threads: { \"khungtask?\": { policy: batch, nice: 3, cpus: \"0\" } } }";
+    let child = bench.begin(&study(500, rest));
+    let (seen, seen_cpus) = (policy(), said("taskset", &["-pc", &tid]));
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, seen.as_str()), (0, "SCHED_BATCH"), "{text}");
+    assert!(seen_cpus.ends_with("list: 0"), "{seen_cpus}");
+    assert_eq!((policy(), said("taskset", &["-pc", &tid])), (before.clone(), cpus.clone()));
+    let setting = &bench.report()["host_settings"][0]["settings"][0];
+    assert_eq!(setting["what"], format!("thread {tid} (khungtaskd)"));
+    assert_eq!(setting["found"], "batch nice 3, CPU 0");
+    // After a kill it is known by its start time.
+    let bench = Bench::new();
+    let mut child = bench.begin(&study(5000, rest));
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    assert_eq!(policy(), "SCHED_BATCH");
+    let (code, text) = bench.lab("cleanup");
+    assert_eq!((code, policy(), said("taskset", &["-pc", &tid])), (0, before, cpus), "{text}");
+    no_journal(&bench);
+}
+
+#[test]
+fn a_thread_that_the_kernel_ties_to_its_cpu_is_refused_before_anything_is_done() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    let rest = "host: { kernel_threads: { \"ksoftirqd/0\": { cpus: \"0\" } } }";
+    let (code, text) = told(&bench.run(&study(60, rest), &[]));
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("(ksoftirqd/0) does not take `CPU 0`: the kernel ties it to its CPUs"), "{text}");
+    assert!(!bench.path("record").exists());
+}

@@ -14,6 +14,8 @@ pub(super) struct FileSetting {
     pub path: PathBuf,
     /// The namespace through which it shows its value.
     pub netns: Option<NetnsId>,
+    /// What people call it.
+    pub label: String,
 }
 
 impl FileSetting {
@@ -24,13 +26,18 @@ impl FileSetting {
             '/' => '.',
             c => c,
         };
-        FileSetting { path: PathBuf::from("/proc/sys").join(name.chars().map(swap).collect::<String>()), netns }
+        FileSetting::of(PathBuf::from("/proc/sys").join(name.chars().map(swap).collect::<String>()), netns)
+    }
+
+    /// A file that people call by its path.
+    pub fn of(path: PathBuf, netns: Option<NetnsId>) -> FileSetting {
+        FileSetting { label: path.display().to_string(), path, netns }
     }
 }
 
 impl Setting for FileSetting {
     fn what(&self) -> String {
-        self.path.display().to_string()
+        self.label.clone()
     }
 
     fn read(&self) -> io::Result<String> {

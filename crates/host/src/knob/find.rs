@@ -2,7 +2,7 @@
 
 use super::file::FileSetting;
 use super::latency::LatencySetting;
-use super::{KnobError, Place, Setting, governor};
+use super::{KnobError, Place, Setting, governor, irq, kthread};
 use std::path::Path;
 use tailbound_model::KnobSpec;
 
@@ -16,6 +16,8 @@ pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting
         KnobSpec::Governor { cpus, governor } => {
             governor::find(Path::new(governor::POLICIES), cpus.as_ref(), governor, &spec.key())
         }
+        KnobSpec::IrqAffinity { irq, .. } => irq::find(irq, &spec.key()),
+        KnobSpec::KernelThreads { threads, scheduling } => kthread::find(threads, scheduling, &spec.key()),
         KnobSpec::CpuDmaLatency { .. } => Ok(vec![Box::new(LatencySetting::default())]),
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn find(
                 reason: format!("this kernel has {}", available.trim()),
             });
         }
-        found.push(Box::new(FileSetting { path, netns: None }));
+        found.push(Box::new(FileSetting::of(path, None)));
     }
     if found.is_empty() && missing.is_empty() {
         let why = "the kernel does not control the frequency of this machine's CPUs, as on most virtual machines";

@@ -57,36 +57,34 @@ impl Knobs {
         let failed = |deed, e: &std::io::Error| KnobError::of(&key, what.clone(), deed, &wanted, e);
         let before = place.inside(|| setting.read()).map_err(|e| failed("read", &e))?;
         let mut entry = None;
+        let mut written = Ok(());
         if before != wanted || setting.is_held() {
-            let id = journal.before(setting.undo(&before, &wanted))?;
-            if let Err(error) = place.inside(|| setting.write(&wanted)) {
-                // Nothing was changed.
-                journal.done(id)?;
-                return Err(failed("set", &error));
-            }
-            entry = Some(id);
+            entry = Some(journal.before(setting.undo(&before, &wanted))?);
+            written = place.inside(|| setting.write(&wanted)).map_err(|e| failed("set", &e));
         }
-        let found = place.inside(|| setting.read()).map_err(|e| failed("read", &e));
-        let found_text = found.as_ref().map_or_else(|_| wanted.clone(), Clone::clone);
-        let done = KnobDone {
-            key: key.clone(),
-            what: what.clone(),
-            at: place.name.clone(),
-            wanted: wanted.clone(),
-            before: before.clone(),
-            found: found_text.clone(),
-            put_back: None,
-        };
-        let undo = setting.undo(&before, &found_text);
+        let read = place.inside(|| setting.read()).map_err(|e| failed("read", &e));
+        let found = read.as_ref().unwrap_or(&wanted).clone();
+        if let (Err(_), Some(id)) = (&written, entry)
+            && read.as_ref().is_ok_and(|now| *now == before)
+        {
+            // Nothing was changed.
+            journal.done(id)?;
+            return written;
+        }
+        let undo = setting.undo(&before, &found);
+        let (name, value) = (place.name.clone(), found.clone());
+        let done = KnobDone { key, what, at: name, wanted: wanted.clone(), before, found: value, put_back: None };
+        let (key, what) = (done.key.clone(), done.what.clone());
         self.held.push(Held { setting, place: place.clone(), entry, done });
-        if found? == wanted {
+        if read? == wanted && written.is_ok() {
             return Ok(());
         }
         // The undo must know what really is there, or it would take it for somebody else's doing.
         if let Some(id) = entry {
             journal.update(id, undo)?;
         }
-        Err(KnobError::Differs { key, what, wanted, found: found_text })
+        written?;
+        Err(KnobError::Differs { key, what, wanted, found })
     }
 
     /// What is in force, in the order in which it was set.
@@ -153,7 +151,7 @@ mod tests {
         let path = dir.path().join("setting");
         fs::write(&path, value).unwrap();
         let journal = Journal::create_in(&dir.path().join("journal"), "run").unwrap();
-        (dir, Box::new(FileSetting { path, netns: None }), journal)
+        (dir, Box::new(FileSetting::of(path, None)), journal)
     }
 
     #[test]

@@ -9,8 +9,11 @@ mod check;
 mod error;
 mod file;
 mod find;
+mod glob;
 mod governor;
 mod held;
+mod irq;
+mod kthread;
 mod latency;
 mod place;
 

@@ -1,6 +1,6 @@
 //! Settings of the host in a study.
 
-use super::{Duration, Word};
+use super::{Cpus, Duration, RoleKeys, Word};
 use crate::read::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -22,6 +22,10 @@ pub(crate) struct HostKeys {
     /// Longest wake-up that an idle CPU may take, in whole microseconds: `/dev/cpu_dma_latency` is held open for the
     /// trials. `0 us` keeps idle CPUs polling.
     pub cpu_dma_latency: Option<At<Duration>>,
+    /// CPUs that take an interrupt, by its number or its name in /proc/interrupts; `*` and `?` stand for any letters.
+    pub irq_affinity: Option<Named<At<Cpus>>>,
+    /// Policy and CPUs of threads of the kernel by their names, those of interrupts (`irq/24-*`) among them.
+    pub kernel_threads: Option<Named<At<RoleKeys>>>,
 }
 
 /// On or off.

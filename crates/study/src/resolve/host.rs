@@ -1,5 +1,6 @@
 //! Settings of the host: what can be told without looking at one.
 
+use super::scheduling;
 use crate::error::Fault;
 use crate::format::{Duration, Governors, HostKeys, SwitchChoice};
 use crate::read::At;
@@ -41,6 +42,17 @@ pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
     }
     if let Some(bound) = &keys.cpu_dma_latency {
         add(bound.at, KnobSpec::CpuDmaLatency { us: whole_us(bound)? })?;
+    }
+    for (irq, cpus) in keys.irq_affinity.iter().flat_map(|named| &named.0) {
+        let Some(list) = cpus.value.0.clone() else {
+            let reason = format!("`any` says nothing about the interrupt {}", irq.value);
+            return Err(Fault::new(cpus.at, reason).help("leave it out, or name CPUs"));
+        };
+        add(irq.at, KnobSpec::IrqAffinity { irq: irq.value.clone(), cpus: list })?;
+    }
+    for (threads, keys) in keys.kernel_threads.iter().flat_map(|named| &named.0) {
+        let scheduling = scheduling::role(&threads.value, keys)?;
+        add(threads.at, KnobSpec::KernelThreads { threads: threads.value.clone(), scheduling })?;
     }
     Ok(all)
 }
