@@ -32,6 +32,9 @@ pub struct Finding {
     pub because: String,
     /// One sentence: what to do; empty when ok.
     pub mend: String,
+    /// The key of a study below `host`, with its value, that mends it for the trials; empty when there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub host: String,
 }
 
 /// A rule as data.
@@ -45,6 +48,8 @@ pub(crate) struct Rule {
     pub bad: Condition,
     pub because: &'static str,
     pub mend: &'static str,
+    /// What a study writes below `host`; may be empty.
+    pub host: &'static str,
 }
 
 /// Applies all rules, in their order.
@@ -68,6 +73,7 @@ impl Rule {
             value: format!("{value}{unit}"),
             because: because.to_owned(),
             mend: mend.to_owned(),
+            host: if verdict == Verdict::WillWidenTail { self.host.to_owned() } else { String::new() },
         }
     }
 
@@ -79,6 +85,7 @@ impl Rule {
             value: String::new(),
             because: why,
             mend: String::new(),
+            host: String::new(),
         }
     }
 }

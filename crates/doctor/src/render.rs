@@ -20,6 +20,9 @@ pub fn render(findings: &[Finding], width: usize) -> String {
         wrapped(out, 2, 4, &format!("{}: {}  [{}]", f.title, f.value, f.key), width);
         wrapped(out, 4, 6, &format!("because {}", f.because), width);
         wrapped(out, 4, 6, &format!("do: {}", f.mend), width);
+        if !f.host.is_empty() {
+            wrapped(out, 4, 6, &format!("or in a study: host: {{ {} }}", f.host), width);
+        }
     });
     section(&mut out, "Could not be read", unknown, width, |out, f| {
         wrapped(out, 2, 4, &format!("{}: {}  [{}]", f.title, f.because, f.key), width);

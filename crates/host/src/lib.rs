@@ -20,7 +20,7 @@ mod sched_call;
 pub use clock::{OffsetTrack, monotonic_ns, read_offset, realtime_ns};
 pub use interface::{InterfaceCounters, InterfaceFacts, interface_counters, interface_facts, ip_counters};
 pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
-pub use knob::{Knob, KnobError};
+pub use knob::{KnobError, Knobs, Place};
 pub use process::{boot_id, is_alive, process_id, this_process};
 pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
 pub use threads::{ThreadScan, read_threads};

@@ -72,6 +72,11 @@ impl Lab {
         &self.ends[end].net
     }
 
+    /// The network namespace of end 0 (ping) or 1 (pong).
+    pub fn netns(&self, end: usize) -> &NetNs {
+        &self.ends[end].netns
+    }
+
     /// A command that runs `program` inside the end's network namespace.
     pub fn command(&self, end: usize, program: &OsStr) -> Command {
         let mut command = Command::new(program);

@@ -79,6 +79,11 @@ impl NetNs {
         }
     }
 
+    /// Its descriptor; `None` for the controller's own.
+    pub fn descriptor(&self) -> Option<Arc<OwnedFd>> {
+        self.fd.clone()
+    }
+
     /// Descriptor for netlink attributes that name a namespace; `None` for the controller's own.
     pub(crate) fn raw_fd(&self) -> Option<RawFd> {
         self.fd.as_ref().map(|fd| fd.as_raw_fd())

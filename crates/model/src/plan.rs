@@ -1,6 +1,6 @@
 //! The plan: what a study comes to, condition by condition and trial by trial.
 
-use crate::{CpuList, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, Scheduling};
+use crate::{CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ pub struct Trial {
     pub condition: usize,
     /// Which repetition of the condition, from 0.
     pub repeat: usize,
-    /// Lab block: consecutive trials with the same number share their lab.
+    /// Lab block: consecutive trials with the same number share their lab and the settings of the host.
     pub block: usize,
 }
 
@@ -82,6 +82,9 @@ pub struct TrialSpec {
     /// Work that runs beside the measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadSpec>,
+    /// Settings of the host that are in force meanwhile, in the order in which they are set.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host: Vec<KnobSpec>,
 }
 
 impl TrialSpec {

@@ -1,9 +1,10 @@
 //! How a thread is scheduled.
 
-use crate::CpuList;
+use crate::{CpuList, UnitError};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::str::FromStr;
 
 /// A Linux scheduling policy with its parameters (sched(7)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,6 +78,32 @@ impl fmt::Display for Policy {
     }
 }
 
+impl FromStr for Policy {
+    type Err = UnitError;
+    /// Takes what `Display` writes.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let error = || UnitError { text: text.to_owned(), wanted: "a policy such as `fifo 10`".into() };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let nice = |n: &str| n.parse().map_err(|_| error());
+        let priority = |p: &str| p.parse().map_err(|_| error());
+        Ok(match words.as_slice() {
+            ["other"] => Policy::Other { nice: 0 },
+            ["other", "nice", n] => Policy::Other { nice: nice(n)? },
+            ["batch"] => Policy::Batch { nice: 0 },
+            ["batch", "nice", n] => Policy::Batch { nice: nice(n)? },
+            ["idle"] => Policy::Idle,
+            ["fifo", p] => Policy::Fifo { priority: priority(p)? },
+            ["rr", p] => Policy::Rr { priority: priority(p)? },
+            ["deadline", times, "ns"] => {
+                let times: Result<Vec<u64>, _> = times.split('/').map(str::parse).collect();
+                let [runtime_ns, deadline_ns, period_ns] = times.map_err(|_| error())?[..] else { return Err(error()) };
+                Policy::Deadline { runtime_ns, deadline_ns, period_ns }
+            }
+            _ => return Err(error()),
+        })
+    }
+}
+
 /// What was asked for the threads of one end's process.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Scheduling {
@@ -100,6 +127,28 @@ pub struct RoleScheduling {
     pub policy: Option<Policy>,
     /// CPUs.
     pub cpus: Option<CpuList>,
+}
+
+impl fmt::Display for RoleScheduling {
+    /// `fifo 10, CPU 0-1`: what is not given is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let policy = self.policy.map(|p| p.to_string());
+        let cpus = self.cpus.as_ref().map(|c| format!("CPU {c}"));
+        f.write_str(&policy.into_iter().chain(cpus).collect::<Vec<_>>().join(", "))
+    }
+}
+
+impl FromStr for RoleScheduling {
+    type Err = UnitError;
+    /// Takes what `Display` writes.
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let (policy, cpus) = match text.split_once("CPU ") {
+            Some((policy, cpus)) => (policy.trim_end_matches(", "), Some(cpus)),
+            None => (text, None),
+        };
+        let policy = Some(policy).filter(|p| !p.is_empty()).map(str::parse).transpose()?;
+        Ok(RoleScheduling { policy, cpus: cpus.map(str::parse).transpose()? })
+    }
 }
 
 impl Scheduling {
@@ -173,5 +222,25 @@ mod tests {
         assert_eq!(asked.policy_text().unwrap(), "rr 10; middleware rr 20, receive rr 30");
         assert_eq!(asked.cpu_text().unwrap(), "0; main 2; middleware 1");
         assert_eq!(asked.policies().count(), 3);
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let policies = [
+            Policy::Other { nice: 0 },
+            Policy::Other { nice: -5 },
+            Policy::Batch { nice: 3 },
+            Policy::Idle,
+            Policy::Fifo { priority: 60 },
+            Policy::Rr { priority: 1 },
+            Policy::Deadline { runtime_ns: 1, deadline_ns: 2, period_ns: 3 },
+        ];
+        for policy in policies.map(Some).into_iter().chain([None]) {
+            for cpus in [None, Some("0-1,3".parse().unwrap())] {
+                let asked = RoleScheduling { policy, cpus };
+                assert_eq!(asked.to_string().parse(), Ok(asked));
+            }
+        }
+        assert!("fifo".parse::<Policy>().is_err() && "deadline 1/2 ns".parse::<Policy>().is_err());
     }
 }

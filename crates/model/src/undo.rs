@@ -1,5 +1,6 @@
 //! What must be undone, as data.
 
+use crate::RoleScheduling;
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be mistaken for another: id and start time.
@@ -9,6 +10,16 @@ pub struct ProcessId {
     pub pid: i32,
     /// Start time in clock ticks since boot (field 22 of /proc/PID/stat).
     pub start_ticks: u64,
+}
+
+/// A network namespace that cannot be mistaken for another while it exists.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetnsId {
+    /// Inode.
+    pub inode: u64,
+    /// A path that leads to it, for one that exists without processes; empty = none.
+    #[serde(default)]
+    pub path: String,
 }
 
 /// The variable that names the run in the environment of everything that an agent starts.
@@ -67,6 +78,26 @@ pub enum Undo {
         before: String,
         /// Value that was set: another value there now means that somebody else changed it since.
         set: String,
+        /// The namespace through which the file shows what was changed; `None` = of the cleaning process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        netns: Option<NetnsId>,
+    },
+    /// A bound on the wake-up of idle CPUs lives as long as its descriptor, so it ends with the process: nothing to do
+    /// beyond that. Kept so that `lab list` shows it.
+    HeldCpuLatency {
+        /// Bound in us.
+        us: u32,
+    },
+    /// Give a thread of the kernel its scheduling back.
+    RestoreThread {
+        /// Which, by its thread id and start time.
+        thread: ProcessId,
+        /// Its name, for people.
+        name: String,
+        /// What it had before, as far as it was changed.
+        before: RoleScheduling,
+        /// What it was given: something else now means that somebody else changed it since.
+        set: RoleScheduling,
     },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {

@@ -34,6 +34,18 @@ pub enum Event {
         /// Block.
         block: usize,
     },
+    /// Settings of the host were made for a block.
+    HostSet {
+        /// Block.
+        block: usize,
+        /// For people, one each.
+        what: Vec<String>,
+    },
+    /// They were put back, or left where somebody else had changed them.
+    HostPutBack {
+        /// For people, one each.
+        what: Vec<String>,
+    },
     /// A trial began.
     TrialBegan {
         /// Trial.

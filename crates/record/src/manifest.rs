@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::{InvalidWindow, LoadDone, PathFacts, Plan, Warning};
+use tailbound_model::{HostSettings, InvalidWindow, LoadDone, PathFacts, Plan, Warning};
 
 /// Major version of the record format that this release writes, and the highest that it reads.
 pub const FORMAT_MAJOR: u32 = 1;
@@ -84,6 +84,9 @@ pub struct Manifest {
     pub drivers: BTreeMap<String, serde_json::Value>,
     /// One per trial of the plan, by trial id.
     pub trials: Vec<TrialRecord>,
+    /// Settings of the host that trials ran under, in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_settings: Vec<HostSettings>,
     /// Everything that was raised.
     pub warnings: Vec<Warning>,
 }

@@ -30,6 +30,7 @@ fn manifest() -> Manifest {
         hosts: BTreeMap::new(),
         drivers: BTreeMap::new(),
         trials: Vec::new(),
+        host_settings: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -7,7 +7,7 @@ use crate::flaws::{self, Flaws};
 use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, gather, metrics, names, tasks};
+use crate::{findings, gather, host_settings, metrics, names, tasks};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
@@ -91,6 +91,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
         facts: facts.into_iter().flatten().map(gather::host).collect(),
         threads,
         loads: gather::loads(manifest),
+        host_settings: host_settings::of(manifest),
         path: gather::paths(manifest),
         clocks: gather::clocks(manifest),
         drivers: manifest.drivers.clone(),

@@ -4,6 +4,7 @@
 
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::condition::ConditionReport;
+use crate::host_settings::HostSettingsReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -48,6 +49,9 @@ pub struct Report {
     /// What each load of each trial really did.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadReport>,
+    /// Settings of the host that trials ran under.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_settings: Vec<HostSettingsReport>,
     /// What was found on the path before the driver started.
     pub path: Vec<PathReport>,
     /// The clocks that times were taken from.

@@ -3,9 +3,8 @@
 use crate::condition::{ConditionReport, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::{finding, label_with_share, tail_quantile};
-use crate::loads;
 use crate::number::{THIN, count, label, three_digits, time};
-use crate::starved;
+use crate::{host_settings, loads, starved};
 
 /// From-intended is told apart from the round trip when its tail is this much longer.
 const SENDER_LATE: f64 = 1.5;
@@ -16,6 +15,7 @@ pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
         [sender_late(report), too_narrow(report), not_possible(report)].into_iter().flatten().collect();
     all.extend(loads::beside(report));
     all.extend(starved::findings(report));
+    all.extend(host_settings::told(report));
     all
 }
 

@@ -115,7 +115,9 @@ impl Reference {
     fn key(&mut self, path: &str, value: &Value) -> String {
         let name = value["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")).unwrap_or("").to_owned();
         let content = self.resolve(value).clone();
-        let simple = content["oneOf"].is_null() && content["properties"].is_null();
+        let named = |v: &Value| v["propertyNames"].is_object();
+        let by_name = content["oneOf"].as_array().is_some_and(|any| any.iter().any(named));
+        let simple = by_name || (content["oneOf"].is_null() && content["properties"].is_null());
         if simple {
             return self.value(&content);
         }
@@ -137,6 +139,9 @@ impl Reference {
         if let Some((_, words)) = FORMATS.iter().find(|(name, _)| *name == format) {
             return (*words).to_owned();
         }
+        if let Some(any) = content["oneOf"].as_array() {
+            return any.iter().map(|one| self.value(one)).collect::<Vec<_>>().join(", or ");
+        }
         match content["type"].as_str() {
             Some("array") => format!("a list; each {}", self.value(self.resolve(&content["items"]))),
             Some("integer") => {
@@ -144,6 +149,9 @@ impl Reference {
                 let ends: Vec<String> =
                     [end("minimum", "at least"), end("maximum", "at most")].into_iter().flatten().collect();
                 [vec!["a whole number".to_owned()], ends].concat().join(", ")
+            }
+            Some("object") if content["propertyNames"].is_object() => {
+                format!("a map of names; each {}", self.value(self.resolve(&content["additionalProperties"])))
             }
             Some("object") => "a map".to_owned(),
             _ => "a text".to_owned(),

@@ -24,6 +24,10 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
             let scheduling = scheduling(&read::<SchedulingKeys>(node).ok()?, node.at).ok()?;
             scheduling.roles.is_empty().then(|| scheduling.policy.map(|policy| policy.to_string())).flatten()
         }
+        Shape::Keys { name, .. } if name == "HostKeys" => {
+            let nothing = matches!(&node.kind, Kind::Null) || matches!(&node.kind, Kind::Map(keys) if keys.is_empty());
+            nothing.then(|| "as found".into())
+        }
         Shape::List => {
             let loads = read::<Vec<At<LoadKeys>>>(node).ok()?;
             let loads: Vec<String> = loads.iter().filter_map(|l| Some(load_spec(&l.value).ok()?.to_string())).collect();
@@ -69,7 +73,7 @@ fn generic(node: &Node, shape: &Shape) -> String {
             let inner = |key: &str| match shape {
                 Shape::Keys { keys, .. } => keys.get(key).unwrap_or(&any),
                 Shape::Choice { words, .. } => words.get(key).and_then(Option::as_ref).unwrap_or(&any),
-                Shape::AnyWord(content) => content,
+                Shape::AnyWord(content) | Shape::Named(content) => content,
                 _ => &any,
             };
             let mut parts: Vec<String> = entries

@@ -3,13 +3,13 @@
 //! Drift of the machine then favours no condition, and a lab is built once for all conditions that share it. The order
 //! follows from the seed alone and stays the same across releases: a test pins it.
 
-use tailbound_model::{Condition, PathSpec, PlaceSpec, Trial, TrialSpec};
+use tailbound_model::{Condition, KnobSpec, PathSpec, PlaceSpec, Trial, TrialSpec};
 
-/// What makes two trials share a lab.
-type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec);
+/// What makes two trials share a lab: settings of the host too, which are set and put back with it.
+type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, &'a [KnobSpec]);
 
 fn lab(spec: &TrialSpec) -> Lab<'_> {
-    (&spec.path, &spec.ping.place, &spec.pong.place)
+    (&spec.path, &spec.ping.place, &spec.pong.place, &spec.host)
 }
 
 /// The trials of all conditions that are possible.

@@ -95,6 +95,11 @@ impl Setting<'_> {
                 };
                 self.descend(self.entry(node, segment)?, inner, path, done + 1, value)
             }
+            Shape::Named(inner) => {
+                let Some(n) = inner.name_length(&path[done..]) else { return Err(Miss::Fault(self.unknown())) };
+                let name = path[done..done + n].join(".");
+                self.descend(self.entry(node, &name)?, inner, path, done + n, value)
+            }
             Shape::AnyWord(inner) => {
                 let Some(word) = chosen(node) else { return Err(self.no_choice(path, done)) };
                 let named = done + 2 == path.len();

@@ -58,18 +58,24 @@ fn replace(factors: &mut Vec<Factor>, existing: Option<usize>, factor: Factor) {
 
 /// Removes a fixed value, which gives way to the factor that takes its place.
 fn release(node: &mut Node, path: &[&str]) {
-    let Some((first, rest)) = path.split_first() else { return };
-    if node.get(first).is_none() {
-        // Not a key here: an option of the word that is chosen, if one is.
-        if let Kind::Map(entries) = &mut node.kind
-            && let [(_, options)] = entries.as_mut_slice()
-        {
-            release(options, path);
+    // The name of a setting of the host may hold dots.
+    let mut keys = (1..=path.len()).map(|n| (path[..n].join("."), &path[n..]));
+    match keys.find(|(key, _)| node.get(key).is_some()) {
+        Some((key, [])) => drop(node.remove(&key)),
+        Some((key, rest)) => {
+            if let Some(inner) = node.get_mut(&key) {
+                release(inner, rest);
+            }
         }
-    } else if rest.is_empty() {
-        node.remove(first);
-    } else if let Some(inner) = node.get_mut(first) {
-        release(inner, rest);
+        None => {
+            // Not a key here: an option of the word that is chosen, if one is.
+            if let Kind::Map(entries) = &mut node.kind
+                && let [(_, options)] = entries.as_mut_slice()
+                && !path.is_empty()
+            {
+                release(options, path);
+            }
+        }
     }
 }
 

@@ -20,13 +20,15 @@ pub(crate) enum Shape {
     Choice { name: String, default: Option<String>, words: BTreeMap<String, Option<Shape>> },
     /// Any word, all with the same content.
     AnyWord(Box<Shape>),
+    /// Names that the user gives, dots included, all with the same content.
+    Named(Box<Shape>),
 }
 
 /// Keys that describe the study as a whole and cannot be varied.
 pub(crate) const NOT_VARIED: [&str; 6] = ["study", "question", "factors", "repeat", "seed", "report"];
 
 /// Keys kept for later releases.
-pub(crate) const RESERVED: [&str; 4] = ["host", "gates", "clock", "threads"];
+pub(crate) const RESERVED: [&str; 3] = ["gates", "clock", "threads"];
 
 /// The structure of a whole study.
 pub(crate) fn study() -> &'static Shape {
@@ -48,6 +50,9 @@ fn from_schema(name: &str, value: &Value, definitions: &Value) -> Shape {
         if let Some(inner) = variants.iter().find(|v| v.get("maxProperties").is_some()) {
             return Shape::AnyWord(Box::new(from_schema("", &inner["additionalProperties"], definitions)));
         }
+        if let Some(named) = variants.iter().find(|v| v.get("propertyNames").is_some()) {
+            return from_schema(name, named, definitions);
+        }
         let mut words = BTreeMap::new();
         for variant in variants.iter().filter_map(Value::as_object) {
             if let Some((word, inner)) = tagged(variant) {
@@ -60,6 +65,9 @@ fn from_schema(name: &str, value: &Value, definitions: &Value) -> Shape {
             }
         }
         return Shape::Choice { name: name.into(), default, words };
+    }
+    if content.get("propertyNames").is_some() {
+        return Shape::Named(Box::new(from_schema("", &content["additionalProperties"], definitions)));
     }
     if let Some(keys) = content.get("properties").and_then(Value::as_object) {
         let open = content.get("additionalProperties").is_some_and(|a| a != false);
@@ -84,7 +92,7 @@ impl Shape {
 
     fn collect(&self, prefix: &str, found: &mut Vec<String>) {
         match self {
-            Shape::Leaf { .. } | Shape::List => {}
+            Shape::Leaf { .. } | Shape::List | Shape::Named(_) => {}
             Shape::Keys { keys, .. } => {
                 for (key, shape) in keys {
                     let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
@@ -119,7 +127,7 @@ pub(crate) fn at(path: &str) -> Option<&'static Shape> {
 static WORD: Shape = Shape::Leaf { format: String::new() };
 
 impl Shape {
-    fn find(&'static self, path: &[&str]) -> Option<&'static Shape> {
+    fn find(&self, path: &[&str]) -> Option<&Shape> {
         let Some((first, rest)) = path.split_first() else { return Some(self) };
         match self {
             Shape::Leaf { .. } | Shape::List => None,
@@ -132,6 +140,12 @@ impl Shape {
                 None => words.values().flatten().find_map(|inner| inner.find(path)),
             },
             Shape::AnyWord(inner) => inner.find(path).or_else(|| inner.find(rest).filter(|_| !rest.is_empty())),
+            Shape::Named(inner) => inner.name_length(path).and_then(|n| inner.find(&path[n..])),
         }
+    }
+
+    /// How many segments of a path are the name of what has this shape: as few as leave the rest a meaning.
+    pub fn name_length(&self, path: &[&str]) -> Option<usize> {
+        (1..=path.len()).find(|&n| !path[n - 1].is_empty() && self.find(&path[n..]).is_some())
     }
 }

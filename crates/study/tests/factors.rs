@@ -160,3 +160,30 @@ fn set_takes_maps() {
     assert_eq!(spec.ping.scheduling.policy.unwrap().to_string(), "fifo 80");
     assert_eq!(spec.pong.scheduling.cpus.as_ref().unwrap().to_string(), "0-1,3");
 }
+
+#[test]
+fn settings_of_the_host_are_varied_one_by_one_or_as_a_whole() {
+    let text = "measure: ping-pong\ndriver: udp\nhost: { sysctl: { net.core.busy_poll: 0, vm.stat_interval: 5 } }\n\
+                repeat: 3\nfactors:\n  host.sysctl.net.ipv4.conf.eth0/5.forwarding: [0, 1]\n  payload: [64 B, 1 KiB]\n";
+    let plan = with(text, &["host.sysctl.net.core.busy_poll=[0, 50]"]);
+    assert_eq!(plan.conditions.len(), 8);
+    let of = |i: usize| plan.conditions[i].spec.host.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let busy_poll = "host.sysctl.net.core.busy_poll: 50";
+    assert_eq!(of(7), ["host.sysctl.vm.stat_interval: 5", busy_poll, "host.sysctl.net.ipv4.conf.eth0/5.forwarding: 1"]);
+    assert_eq!(plan.conditions[7].levels["host.sysctl.net.core.busy_poll"], "50");
+    // Trials under the same settings come one after the other, and each repetition has all of them.
+    for repeat in 0..3 {
+        let trials: Vec<_> = plan.trials.iter().filter(|t| t.repeat == repeat).collect();
+        let hosts: Vec<_> = trials.iter().map(|t| &plan.conditions[t.condition].spec.host).collect();
+        let changes = hosts.windows(2).filter(|pair| pair[0] != pair[1]).count();
+        assert_eq!((trials.len(), changes), (8, 3), "{hosts:?}");
+        let blocks: std::collections::BTreeSet<_> = trials.iter().map(|t| t.block).collect();
+        assert_eq!(blocks.len(), 4);
+    }
+    let whole = "measure: ping-pong\ndriver: udp\nfactors:\n  host: [{}, { real_time_throttling: off }]\n";
+    let plan = with(whole, &[]);
+    let levels: Vec<&str> = plan.conditions.iter().map(|c| c.levels["host"].as_str()).collect();
+    assert_eq!(levels, ["as found", "real_time_throttling off"]);
+    assert_eq!(plan.conditions[0].spec.host, []);
+    assert_eq!(plan.conditions[1].spec.host[0].to_string(), "host.sysctl.kernel.sched_rt_runtime_us: -1");
+}

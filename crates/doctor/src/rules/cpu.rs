@@ -15,6 +15,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::NotOneOf(&["performance"]),
         because: "a CPU that was idle starts slowly and speeds up only after the first messages are late",
         mend: "cpupower frequency-set -g performance",
+        host: "governor: performance",
     },
     Rule {
         key: "cpu.turbo",
@@ -25,6 +26,7 @@ pub(super) const RULES: &[Rule] = &[
                   for some microseconds",
         mend: "write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to /sys/devices/system/cpu/cpufreq/boost, \
                where even figures count more than fast ones",
+        host: "",
     },
     Rule {
         key: "cpu.idle_deepest_us",
@@ -33,6 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(idle),
         because: "an idle CPU sleeps so deeply that it takes this long to come back, and the caches may be cold then",
         mend: "cpupower idle-set -D 10, or keep /dev/cpu_dma_latency open with 0 in it while measuring",
+        host: "cpu_dma_latency: 0 us",
     },
     Rule {
         key: "cpu.smt_active",
@@ -41,6 +44,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Flag(true),
         because: "whatever runs on the sibling takes part of the core's units and caches away",
         mend: "echo off > /sys/devices/system/cpu/smt/control, or leave the siblings of CPUs that matter idle",
+        host: "",
     },
     Rule {
         key: "cpu.isolated",
@@ -49,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Empty,
         because: "the scheduler puts any thread on any CPU, the kernel's workers too",
         mend: "boot with isolcpus=... (or use a cpuset partition) and pin the threads that matter there",
+        host: "",
     },
     Rule {
         key: "cpu.nohz_full",
@@ -57,6 +62,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Empty,
         because: "the timer tick interrupts every busy CPU 100 to 1000 times a second, each time for some microseconds",
         mend: "boot with nohz_full=... for the isolated CPUs (kernels with NO_HZ_FULL)",
+        host: "",
     },
     Rule {
         key: "cpu.mitigations",
@@ -66,6 +72,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "each adds work to system calls, interrupts or context switches, and some empty buffers and predictors",
         mend: "know it when comparing machines; mitigations=off only where nobody untrusted runs code, and measure what it \
                brings",
+        host: "",
     },
 ];
 

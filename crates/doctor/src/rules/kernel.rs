@@ -13,6 +13,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "without PREEMPT_RT a real-time thread waits for whatever the kernel does in interrupts, soft interrupts \
                   and under spin locks on its CPU",
         mend: "boot a kernel with PREEMPT_RT (in mainline since Linux 6.12; Debian: linux-image-rt-amd64)",
+        host: "",
     },
     Rule {
         key: "kernel.preemption",
@@ -22,6 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "a woken thread waits until the one that runs leaves the kernel or, with lazy preemption, until the next \
                   tick",
         mend: "boot with preempt=full (kernels with PREEMPT_DYNAMIC)",
+        host: "",
     },
     Rule {
         key: "irq.threaded",
@@ -31,6 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "interrupt handlers run ahead of every thread, whatever its priority",
         mend: "boot with threadirqs and give the handlers' threads priorities below those that matter, or move interrupts \
                to other CPUs",
+        host: "",
     },
     Rule {
         key: "irq.balance_daemon",
@@ -39,6 +42,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Flag(true),
         because: "irqbalance moves interrupts between CPUs while they are measured, onto those that matter too",
         mend: "stop it (systemctl stop irqbalance) or ban the CPUs that matter (IRQBALANCE_BANNED_CPULIST)",
+        host: "",
     },
     Rule {
         key: "kernel.nmi_watchdog",
@@ -47,6 +51,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Flag(true),
         because: "the watchdog interrupts every CPU at intervals, even where interrupts are off",
         mend: "sysctl kernel.nmi_watchdog=0",
+        host: "sysctl: { kernel.nmi_watchdog: 0 }",
     },
     Rule {
         key: "clock.source",
@@ -65,6 +70,7 @@ pub(super) const RULES: &[Rule] = &[
                   CPUs share one device",
         mend: "find out in the kernel's log why the CPU's own counter (tsc) was given up; tsc=reliable only where that is \
                known to be wrong",
+        host: "",
     },
     Rule {
         key: "sched.rt_runtime_us",
@@ -73,6 +79,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(throttling),
         because: "a real-time thread that keeps its CPU busy is stopped for the rest of each period",
         mend: "sysctl kernel.sched_rt_runtime_us=-1 (a real-time thread that never sleeps then blocks its CPU)",
+        host: "real_time_throttling: off",
     },
     Rule {
         key: "sched.fair_server",
@@ -82,6 +89,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "a real-time thread that keeps its CPU busy loses it to waiting ordinary threads, by default for up to \
                   50 ms of each second",
         mend: "keep ordinary threads off its CPU, or as root write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime",
+        host: "",
     },
     Rule {
         key: "sched.autogroup",
@@ -91,6 +99,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "ordinary threads share the CPU by session, not by thread: one busy terminal weighs as much as all \
                   threads of the application, and nice values count only within",
         mend: "sysctl kernel.sched_autogroup_enabled=0, or use real-time policies",
+        host: "sysctl: { kernel.sched_autogroup_enabled: 0 }",
     },
     Rule {
         key: "process.timer_slack_ns",
@@ -100,6 +109,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "the kernel may wake an ordinary thread later by this much to save interrupts (Tailbound sets 1 ns for its \
                   own threads; your programs keep the default)",
         mend: "call prctl(PR_SET_TIMERSLACK, 1) in the program, or use a real-time policy, which has no slack",
+        host: "",
     },
 ];
 

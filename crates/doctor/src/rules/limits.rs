@@ -15,6 +15,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(quota),
         because: "once the quota of a period is used up all threads of the group stand still until the next period",
         mend: "remove the quota (Docker: no --cpus; Kubernetes: no CPU limit) and give whole CPUs by cpuset",
+        host: "",
     },
     Rule {
         key: "limit.rtprio",
@@ -23,6 +24,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(real_time),
         because: "threads cannot have a real-time policy and take turns with every ordinary thread",
         mend: "run as root, grant CAP_SYS_NICE, or set rtprio in /etc/security/limits.d",
+        host: "",
     },
     Rule {
         key: "limit.memlock_bytes",
@@ -31,6 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(memory_lock),
         because: "memory that cannot be locked is reclaimed and faults when it is touched again",
         mend: "run as root, grant CAP_IPC_LOCK, or set memlock to unlimited in /etc/security/limits.d",
+        host: "",
     },
 ];
 

@@ -16,6 +16,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "time inside an emulated CPU runs as the emulator gets round to it: figures show that things work, not \
                   how late they are",
         mend: "measure on a real CPU, or on a virtual one with hardware support (KVM)",
+        host: "",
     },
     Rule {
         key: "machine.hypervisor",
@@ -25,6 +26,7 @@ pub(super) const RULES: &[Rule] = &[
         because: "a virtual CPU stands still whenever the hypervisor runs something else or handles an exit, and this \
                   kernel does not see it",
         mend: "pin the virtual CPUs to host CPUs of their own, or measure on the bare machine",
+        host: "",
     },
     Rule {
         key: "cpu.steal_ppm",
@@ -33,6 +35,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Above(10),
         because: "the hypervisor gave this machine's CPUs to others while threads here wanted to run; each time is a stall",
         mend: "take a machine with dedicated CPUs, or pin its virtual CPUs",
+        host: "",
     },
     Rule {
         key: "load.1min",
@@ -41,6 +44,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(load),
         because: "other threads are running: they take CPUs, caches and locks at moments of their own",
         mend: "stop what need not run, or keep it off the CPUs that matter (cpusets, isolcpus)",
+        host: "",
     },
     Rule {
         key: "cpu.allowed",
@@ -49,6 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(one_cpu),
         because: "with one CPU both ends and everything else take turns on it",
         mend: "allow at least two CPUs (cpuset, container limits, affinity), better three",
+        host: "",
     },
 ];
 

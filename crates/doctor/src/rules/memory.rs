@@ -12,6 +12,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::OneOf(&["always"]),
         because: "a page fault may first clear or gather 2 MiB, and khugepaged rebuilds the memory of running programs",
         mend: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        host: "",
     },
     Rule {
         key: "memory.swap_total_kib",
@@ -20,6 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Above(0),
         because: "a page that was swapped out comes back from a disk, within milliseconds",
         mend: "swapoff -a, or lock the program's memory (mlockall)",
+        host: "",
     },
     Rule {
         key: "memory.ksm",
@@ -28,6 +30,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Is(1),
         because: "the first write to a merged page faults and copies it, and ksmd takes CPU time",
         mend: "echo 2 > /sys/kernel/mm/ksm/run",
+        host: "",
     },
     Rule {
         key: "memory.numa_balancing",
@@ -36,6 +39,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Judge(numa_balancing),
         because: "the kernel takes pages away to see who uses them, and moves them between nodes",
         mend: "sysctl kernel.numa_balancing=0, and bind CPUs and memory by hand (numactl)",
+        host: "sysctl: { kernel.numa_balancing: 0 }",
     },
     Rule {
         key: "memory.compaction_proactiveness",
@@ -44,6 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Above(0),
         because: "kcompactd moves pages of running programs; who touches one meanwhile waits",
         mend: "sysctl vm.compaction_proactiveness=0",
+        host: "sysctl: { vm.compaction_proactiveness: 0 }",
     },
 ];
 

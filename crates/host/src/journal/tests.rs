@@ -32,7 +32,7 @@ impl Home {
         let path = self.dir.path().join(name);
         fs::write(&path, "2\n").unwrap();
         let text = path.to_str().unwrap().to_owned();
-        (path, Undo::RestoreSetting { path: text, before: "1".into(), set: "2".into() })
+        (path, Undo::RestoreSetting { path: text, before: "1".into(), set: "2".into(), netns: None })
     }
     /// Leaves a journal as a dead owner would have, changed by `edit`.
     fn abandon(&self, journal: Journal, edit: impl FnOnce(&mut Header)) -> PathBuf {
@@ -264,7 +264,8 @@ fn owner_to_be_killed() {
     let Some(dir) = std::env::var_os("TB_TEST_OWNER_DIR").map(PathBuf::from) else { return };
     let journal = Journal::create_in(&dir.join("journal"), "killed").unwrap();
     let path = dir.join("setting");
-    let undo = Undo::RestoreSetting { path: path.to_str().unwrap().into(), before: "1".into(), set: "2".into() };
+    let undo =
+        Undo::RestoreSetting { path: path.to_str().unwrap().into(), before: "1".into(), set: "2".into(), netns: None };
     journal.before(undo).unwrap();
     fs::write(&path, "2").unwrap();
     fs::write(dir.join("ready"), "").unwrap();

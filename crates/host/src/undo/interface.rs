@@ -1,33 +1,14 @@
 //! Deleting an interface, in the network namespace it lies in.
 
-use super::Undone;
+use super::{Undone, netns};
 use crate::netlink;
-use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
-
-/// The calling thread's network namespace.
-const OWN: &str = "/proc/thread-self/ns/net";
+use tailbound_model::NetnsId;
 
 pub(super) fn delete(name: &str, ifindex: Option<u32>, netns_inode: u64) -> io::Result<Undone> {
-    if fs::metadata(OWN)?.ino() == netns_inode {
-        return delete_here(name, ifindex);
-    }
+    let netns = NetnsId { inode: netns_inode, path: String::new() };
     // A namespace that nobody holds is gone, and the interface with it.
-    let Some(netns) = find_netns(netns_inode) else { return Ok(Undone::AlreadyGone) };
-    let name = name.to_owned();
-    // A thread of its own: entering a namespace must not move the caller.
-    std::thread::spawn(move || {
-        let file = File::open(&netns)?;
-        if file.metadata()?.ino() != netns_inode {
-            return Ok(Undone::AlreadyGone);
-        }
-        nix::sched::setns(&file, nix::sched::CloneFlags::CLONE_NEWNET)?;
-        delete_here(&name, ifindex)
-    })
-    .join()
-    .map_err(|_| io::Error::other("the thread that entered the namespace ended unexpectedly"))?
+    netns::inside(&netns, || delete_here(name, ifindex)).map(|done| done.unwrap_or(Undone::AlreadyGone))
 }
 
 fn delete_here(name: &str, ifindex: Option<u32>) -> io::Result<Undone> {
@@ -46,22 +27,13 @@ fn delete_here(name: &str, ifindex: Option<u32>) -> io::Result<Undone> {
     }
 }
 
-/// A path through which a namespace can be entered: of a process that lives in it, or a name bound to it.
-fn find_netns(inode: u64) -> Option<PathBuf> {
-    let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.ino() == inode);
-    let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| {
-        let entry = entry.ok()?;
-        entry.file_name().to_str()?.parse::<i32>().ok()?;
-        Some(entry.path().join("ns/net"))
-    });
-    let named = fs::read_dir("/run/netns").into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
-    processes.chain(named).find(is_it)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::netns::OWN;
     use super::*;
     use nix::sched::{CloneFlags, unshare};
+    use std::fs;
+    use std::os::unix::fs::MetadataExt;
     use std::process::Command;
 
     /// Runs in a new network namespace on a thread of its own; `false` when that is not permitted here.

@@ -6,13 +6,16 @@
 
 mod files;
 mod interface;
+mod netns;
 mod process;
+mod thread;
 
 use std::fmt;
 use std::io;
 use tailbound_model::Undo;
 
 pub use files::normalised;
+pub(crate) use thread::as_asked;
 
 /// What became of one undo.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,8 +56,13 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::EndProcess { process, what, token } => process::end_with_all(*process, what, token),
         Undo::EndProcessByToken { token } => process::end_by_token(token),
         Undo::DeleteInterface { name, ifindex, netns_inode } => interface::delete(name, *ifindex, *netns_inode),
-        Undo::UnnamedNetns { .. } => Ok(Undone::AlreadyGone),
-        Undo::RestoreSetting { path, before, set } => files::restore(path, before, set),
+        Undo::UnnamedNetns { .. } | Undo::HeldCpuLatency { .. } => Ok(Undone::AlreadyGone),
+        Undo::RestoreSetting { path, before, set, netns: None } => files::restore(path, before, set),
+        Undo::RestoreSetting { path, before, set, netns: Some(netns) } => {
+            // A namespace that nobody holds is gone, and the setting with it.
+            netns::inside(netns, || files::restore(path, before, set)).map(|done| done.unwrap_or(Undone::AlreadyGone))
+        }
+        Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
@@ -68,6 +76,10 @@ pub fn describe(undo: &Undo) -> String {
         Undo::DeleteInterface { name, .. } => format!("delete interface {name}"),
         Undo::UnnamedNetns { inode, what } => format!("let go of network namespace {inode} ({what})"),
         Undo::RestoreSetting { path, before, .. } => format!("write `{before}` back to {path}"),
+        Undo::HeldCpuLatency { us } => format!("let go of the bound of {us} us in /dev/cpu_dma_latency"),
+        Undo::RestoreThread { thread, name, before, .. } => {
+            format!("give thread {} ({name}) `{before}` back", thread.pid)
+        }
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }
 }

@@ -6,6 +6,7 @@
 mod circumstances;
 mod conditions;
 mod escape;
+mod host_settings;
 mod loads;
 mod threads;
 mod words;
@@ -46,6 +47,7 @@ pub fn render_html(report: &Report) -> String {
         conditions::metrics(report),
         threads::section(report),
         loads::section(report),
+        host_settings::section(report),
         circumstances::path(report),
         circumstances::trials(report),
         circumstances::facts(report),

@@ -103,6 +103,7 @@ fn spec(given: &Given) -> TrialSpec {
         pong: end(1),
         path: PathSpec::Veth { mtu: None },
         loads: Vec::new(),
+        host: Vec::new(),
         collect: Collect::After,
     }
 }
@@ -259,6 +260,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
         hosts: BTreeMap::new(),
         drivers: BTreeMap::from([("udp".into(), serde_json::json!({"name": "udp", "version": "0.1.0"}))]),
         trials,
+        host_settings: Vec::new(),
         warnings: Vec::new(),
     }
 }

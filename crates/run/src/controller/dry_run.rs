@@ -1,6 +1,6 @@
 //! What a run would do, in words.
 
-use super::{fit, trial};
+use super::{fit, knobs, trial};
 use crate::live::ring_cells;
 use std::fmt::Write;
 use tailbound_lab::LabSpec;
@@ -76,7 +76,7 @@ pub fn dry_run(plan: &Plan) -> String {
     if let Some(c) = plan.conditions.iter().find(|c| c.spec.collect == Collect::Live) {
         let _ = writeln!(out, "  rows are stored while it measures, from rings of {} cells", ring_cells(&c.spec));
     }
-    let _ = writeln!(out, "  no host setting is changed");
+    out.push_str(&knobs::describe(plan));
     let _ = writeln!(out, "\nabout {} in all", total(plan));
     out
 }

@@ -140,13 +140,16 @@ fn roles_lack(asked: &Scheduling, p: &PingPong, driver: &tailbound_driver::Descr
     Some(format!("no thread of driver {} has the role `{role}` here; there are {}", driver.name, has.join(", ")))
 }
 
-/// What this machine lacks for the labs and the memory of the plan.
+/// What this machine lacks for the labs, the settings and the memory of the plan.
 pub fn not_fit(plan: &Plan) -> Option<RunError> {
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
             return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.mend));
         }
         if let Some(error) = load_lack(&condition.spec) {
+            return Some(error);
+        }
+        if let Some(error) = super::knobs::lack(&condition.spec) {
             return Some(error);
         }
         if let Some(error) = memory_lack(&condition.spec).or_else(|| drain_lack(plan, &condition.spec)) {

@@ -1,9 +1,10 @@
-//! A lab with its agents, kept while trials ask for the same.
+//! A lab with its agents and the settings of the host, kept while trials ask for the same.
 
-use super::RunError;
 use super::agent::Agent;
+use super::{RunError, knobs};
 use std::path::Path;
 use tailbound_host::journal::Journal;
+use tailbound_host::knob::{Knobs, PutBack};
 use tailbound_lab::{Lab, LabError, LabSpec};
 use tailbound_model::*;
 use tailbound_wire::Role;
@@ -14,6 +15,11 @@ pub(super) struct Standing {
     /// One agent, or one per end.
     pub agents: Vec<(Vec<Role>, Agent)>,
     pub path: PathFacts,
+    /// What is asked of the host.
+    pub host: Vec<KnobSpec>,
+    pub knobs: Knobs,
+    /// Entry of the settings in the record.
+    pub settings: Option<usize>,
     started: usize,
 }
 
@@ -22,21 +28,47 @@ fn lab_failed(e: &LabError) -> RunError {
 }
 
 impl Standing {
-    pub async fn up(spec: LabSpec, run_id: &str, journal: &Journal, record: &Path) -> Result<Standing, RunError> {
-        let lab = Lab::up(&spec, run_id, journal).await.map_err(|e| lab_failed(&e))?;
-        let path = match lab.probe().await {
+    /// Sets what the trial asks of the host, builds its lab and starts the agents. On any error all of it is taken back.
+    pub async fn up(trial: &TrialSpec, run_id: &str, journal: &Journal, record: &Path) -> Result<Standing, RunError> {
+        let (spec, mut knobs) = (LabSpec::from(trial), Knobs::default());
+        if let Err(e) = knobs::set_host(&mut knobs, &trial.host, journal) {
+            return Err(knobs::give_up(knobs, journal, e));
+        }
+        let lab = match Lab::up(&spec, run_id, journal).await {
+            Ok(lab) => lab,
+            Err(e) => return Err(knobs::give_up(knobs, journal, lab_failed(&e))),
+        };
+        let set = knobs::set_network(&mut knobs, &trial.host, (&spec, &lab), journal);
+        let path = match set {
+            Ok(()) => lab.probe().await.map_err(|e| lab_failed(&e)),
+            Err(e) => Err(e),
+        };
+        let path = match path {
             Ok(path) => path,
             Err(e) => {
+                // They hold the namespaces of the lab.
+                let error = knobs::give_up(knobs, journal, e);
                 let _ = lab.down(journal).await;
-                return Err(lab_failed(&e));
+                return Err(error);
             }
         };
-        let mut standing = Standing { spec, lab, agents: Vec::new(), path, started: 0 };
+        let host = trial.host.clone();
+        let mut standing = Standing { spec, lab, agents: Vec::new(), path, host, knobs, settings: None, started: 0 };
         if let Err(e) = standing.start_agents(run_id, journal, record).await {
-            standing.down(journal).await?;
-            return Err(e);
+            let Standing { lab, agents, knobs, .. } = standing;
+            for (_, agent) in agents {
+                agent.end(journal).await;
+            }
+            let error = knobs::give_up(knobs, journal, e);
+            let _ = lab.down(journal).await;
+            return Err(error);
         }
         Ok(standing)
+    }
+
+    /// It is what a trial asks for.
+    pub fn suits(&self, trial: &TrialSpec) -> bool {
+        self.spec == LabSpec::from(trial) && self.host == trial.host
     }
 
     /// Starts the agents that are not there: all at first, and one that was lost before.
@@ -70,19 +102,22 @@ impl Standing {
         Ok(())
     }
 
-    pub async fn down(self, journal: &Journal) -> Result<(), RunError> {
+    /// Ends the agents, puts the settings back, takes the lab down.
+    pub async fn down(self, journal: &Journal) -> (PutBack, Result<(), RunError>) {
         for (_, agent) in self.agents {
             agent.end(journal).await;
         }
-        self.lab.down(journal).await.map_err(|e| lab_failed(&e))
+        let back = self.knobs.put_back(journal);
+        (back, self.lab.down(journal).await.map_err(|e| lab_failed(&e)))
     }
 
     /// The run is broken off: agents save what they hold. The ping end stops first: what it sent is still answered.
-    pub async fn abandon(mut self, journal: &Journal) -> Result<(), RunError> {
-        self.agents.sort_by_key(|(roles, _)| !roles.contains(&Role::Ping));
-        for (_, agent) in self.agents {
+    pub async fn abandon(mut self, journal: &Journal) -> (PutBack, Result<(), RunError>) {
+        let mut agents = std::mem::take(&mut self.agents);
+        agents.sort_by_key(|(roles, _)| !roles.contains(&Role::Ping));
+        for (_, agent) in agents {
             agent.abandon(journal).await;
         }
-        self.lab.down(journal).await.map_err(|e| lab_failed(&e))
+        self.down(journal).await
     }
 }

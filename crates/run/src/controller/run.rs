@@ -4,11 +4,10 @@ use super::lab::Standing;
 use super::progress::{Progress, ProgressEvent};
 use super::stop::{self, Stop};
 use super::trial::{self, TrialContext};
-use super::{RunError, dry_run, fit};
+use super::{RunError, dry_run, fit, knobs};
 use std::path::PathBuf;
 use tailbound_host as host;
 use tailbound_host::journal::Journal;
-use tailbound_lab::LabSpec;
 use tailbound_model::*;
 use tailbound_record::*;
 
@@ -81,7 +80,13 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
         }
     };
     let doing = Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop };
-    let ended = run_trials(&doing, &mut record, options.warnings, progress).await;
+    let mut ended = run_trials(&doing, &mut record, options.warnings, progress).await;
+    if let Err(error) = &mut ended {
+        // Whatever broke the run off (a full disk): nothing stays that can be taken back, and what stays is told.
+        if let Err(left) = journal.undo_all(&mut |_| ()) {
+            error.text = format!("{}; and {left}", error.text);
+        }
+    }
     let tidy = journal.finish().map_err(journal_failed);
     let complete = ended?;
     tidy?;
@@ -121,6 +126,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         plan: plan.clone(),
         hosts: Default::default(),
         drivers: Default::default(),
+        host_settings: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -154,22 +160,14 @@ async fn run_trials(
     let mut standing: Option<Standing> = None;
     for (number, trial) in plan.trials.iter().enumerate() {
         let condition = &plan.conditions[trial.condition];
-        let spec = LabSpec::from(&condition.spec);
-        if standing.as_ref().is_some_and(|s| s.spec != spec)
+        if standing.as_ref().is_some_and(|s| !s.suits(&condition.spec))
             && let Some(old) = standing.take()
         {
-            old.down(journal).await?;
-            record.event(Event::LabDown { block: trial.block })?;
+            down(doing, old, record, trial.block, progress).await?;
         }
         let mut lab = match standing.take() {
             Some(lab) => lab,
-            None => {
-                let what = condition.spec.path.to_string();
-                progress.event(ProgressEvent::Lab { what: &what });
-                let lab = Standing::up(spec, doing.run_id, journal, record.dir()).await?;
-                record.event(Event::LabUp { block: trial.block, what })?;
-                lab
-            }
+            None => up(doing, trial, record, progress).await?,
         };
         let warned = record.manifest.warnings.len();
         let result = one(doing, trial, number, &mut lab, record, progress).await;
@@ -183,11 +181,19 @@ async fn run_trials(
                 standing = Some(lab);
             }
             Err(error) => {
-                lab.abandon(journal).await?;
-                return Err(error);
+                let settings = lab.settings;
+                let (back, _) = lab.abandon(journal).await;
+                let left = knobs::record_put_back(record, settings, back).err();
+                return Err(left.map_or(error.clone(), |left| RunError {
+                    text: format!("{}; and {}", error.text, left.text),
+                    ..error
+                }));
             }
             Ok(None) => {
-                lab.abandon(journal).await?;
+                let settings = lab.settings;
+                let (back, down) = lab.abandon(journal).await;
+                knobs::record_put_back(record, settings, back)?;
+                down?;
                 let text = format!("the run was interrupted in trial {} of {}", number + 1, plan.trials.len());
                 let warning = Warning::new("interrupted", Severity::Warning, text, "");
                 progress.event(ProgressEvent::Warned(&warning));
@@ -197,9 +203,46 @@ async fn run_trials(
         }
     }
     if let Some(lab) = standing {
-        lab.down(journal).await?;
+        let last = plan.trials.last().map_or(0, |t| t.block);
+        down(doing, lab, record, last, progress).await?;
     }
     Ok(true)
+}
+
+/// Makes the host and the lab what a trial asks for.
+async fn up(
+    doing: &Doing<'_>,
+    trial: &Trial,
+    record: &mut RecordWriter,
+    progress: &mut dyn Progress,
+) -> Result<Standing, RunError> {
+    let spec = &doing.plan.conditions[trial.condition].spec;
+    let what = [spec.path.to_string()].into_iter().chain(spec.host.iter().map(ToString::to_string));
+    let what = what.collect::<Vec<_>>().join(", ");
+    progress.event(ProgressEvent::Lab { what: &what });
+    let mut lab = Standing::up(spec, doing.run_id, doing.journal, record.dir()).await?;
+    lab.settings = knobs::record_set(record, trial.block, &lab.knobs)?;
+    record.event(Event::LabUp { block: trial.block, what })?;
+    Ok(lab)
+}
+
+/// Takes a lab down and makes the host what it was before.
+async fn down(
+    doing: &Doing<'_>,
+    lab: Standing,
+    record: &mut RecordWriter,
+    block: usize,
+    progress: &mut dyn Progress,
+) -> Result<(), RunError> {
+    let (settings, warned) = (lab.settings, record.manifest.warnings.len());
+    let (back, down) = lab.down(doing.journal).await;
+    let back = knobs::record_put_back(record, settings, back);
+    for warning in &record.manifest.warnings[warned..] {
+        progress.event(ProgressEvent::Warned(warning));
+    }
+    back?;
+    down?;
+    Ok(record.event(Event::LabDown { block })?)
 }
 
 /// One trial in its lab; `None` when a signal came before or while it was measured.

@@ -114,6 +114,9 @@ pub(super) async fn run(
     let before: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
     record.manifest.trials[id].status = TrialStatus::Running;
     record.manifest.trials[id].path = Some(standing.path.clone());
+    if let Some(settings) = standing.settings.and_then(|i| record.manifest.host_settings.get_mut(i)) {
+        settings.trials.push(id);
+    }
     record.event(Event::TrialBegan { trial: id, condition: context.trial.condition })?;
     record.save()?;
 
@@ -149,6 +152,10 @@ pub(super) async fn run(
     }
     record.manifest.trials[id].finding =
         unmatched.or_else(|| (outcome.answered == 0 && outcome.scheduled > 0).then(|| no_answer(&parts)));
+    for text in standing.knobs.verify() {
+        let mend = "keep others from setting it while measuring: tuned, irqbalance, a second run";
+        record.warn(Warning::new("host_setting_changed", Severity::Invalid, text, mend).at_trial(id))?;
+    }
     let invalid = record.manifest.warnings.iter().any(|w| w.trial == Some(id) && w.severity == Severity::Invalid);
     record.manifest.trials[id].status = if invalid { TrialStatus::Invalid } else { TrialStatus::Valid };
     record.event(Event::TrialEnded { trial: id, scheduled: outcome.scheduled, answered: outcome.answered })?;

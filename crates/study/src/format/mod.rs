@@ -3,12 +3,14 @@
 //! The words of the documentation of each key are the words of the schema and of the study reference.
 
 mod choices;
+mod host;
 mod load;
 mod qos;
 mod scalars;
 mod study;
 
 pub(crate) use choices::*;
+pub(crate) use host::*;
 pub(crate) use load::*;
 pub(crate) use qos::*;
 pub(crate) use scalars::*;

@@ -1,8 +1,8 @@
 //! The keys of a study.
 
 use super::{
-    CollectChoice, Cpus, DriverChoice, Frequency, LoadKeys, MeasureChoice, PathChoice, PlaceChoice, Qos, Quantile,
-    SchedulingKeys, Size, Word,
+    CollectChoice, Cpus, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice, PathChoice, PlaceChoice, Qos,
+    Quantile, SchedulingKeys, Size, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -43,6 +43,8 @@ pub(crate) struct StudyFile {
     pub path: Option<At<PathChoice>>,
     /// Work that runs beside the measurement, to see what it does to it.
     pub load: Option<Vec<At<LoadKeys>>>,
+    /// Settings of the host, set for the trials and put back after them. Default: as found.
+    pub host: Option<HostKeys>,
     /// When samples travel to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
     /// What is varied: the path of a key in this file, such as `payload` or `ends.ping.cpus`, and its levels. Every

@@ -5,6 +5,7 @@
 
 mod driver;
 mod ends;
+mod host;
 mod length;
 mod loads;
 mod qos;
@@ -100,6 +101,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
             Some(CollectChoice::Live) => Collect::Live,
         },
         loads: file.load.as_deref().map(|keys| loads::loads(keys, context)).transpose()?.unwrap_or_default(),
+        host: file.host.as_ref().map(host::knobs).transpose()?.unwrap_or_default(),
     };
     Ok((spec, places))
 }

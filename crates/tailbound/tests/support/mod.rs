@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test program uses a part
 
 pub mod fastdds;
+pub mod host;
 pub mod processes;
 
 use serde_json::Value;

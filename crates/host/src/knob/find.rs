@@ -1,0 +1,38 @@
+//! From what a study names to the things on this host that it means.
+
+use super::file::FileSetting;
+use super::latency::LatencySetting;
+use super::{KnobError, Place, Setting, governor, irq, kthread};
+use std::path::Path;
+use tailbound_model::KnobSpec;
+
+/// All settings that a knob means, of a place.
+///
+/// # Errors
+/// There is none.
+pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting>>, KnobError> {
+    match spec {
+        KnobSpec::Sysctl { name, .. } => Ok(vec![Box::new(FileSetting::sysctl(name, place.id()))]),
+        KnobSpec::Governor { cpus, governor } => {
+            governor::find(Path::new(governor::POLICIES), cpus.as_ref(), governor, &spec.key())
+        }
+        KnobSpec::IrqAffinity { irq, .. } => irq::find(irq, &spec.key()),
+        KnobSpec::KernelThreads { threads, scheduling } => kthread::find(threads, scheduling, &spec.key()),
+        KnobSpec::CpuDmaLatency { .. } => Ok(vec![Box::new(LatencySetting::default())]),
+    }
+}
+
+/// The places in which a knob is set: the network namespaces of the ends that let it be set, or else the caller's.
+pub(super) fn places(spec: &KnobSpec, ends: &[Place]) -> Vec<Place> {
+    let mut chosen: Vec<Place> = Vec::new();
+    for end in ends.iter().filter(|_| spec.is_of_network()) {
+        let has = || {
+            let found = find(spec, end).map_err(std::io::Error::other)?;
+            found.iter().try_for_each(|s| s.may_write())
+        };
+        if !chosen.iter().any(|known| known.is_same(end)) && end.inside(has).is_ok() {
+            chosen.push(end.clone());
+        }
+    }
+    if chosen.is_empty() { vec![Place::own()] } else { chosen }
+}

@@ -1,0 +1,34 @@
+//! Settings of the host that trials ran under.
+
+use super::escape::{left, table, words};
+use crate::document::Report;
+
+/// The table of settings; nothing where the host was left as it was.
+pub(super) fn section(report: &Report) -> String {
+    if report.host_settings.is_empty() {
+        return String::new();
+    }
+    let heads = ["trials", "setting", "of", "asked", "found before", "read back", "afterwards"].map(left);
+    let rows = report.host_settings.iter().flat_map(|block| {
+        let trials = block.trials.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        block.settings.iter().map(move |s| {
+            let place = if s.at.is_empty() { s.what.clone() } else { format!("{} (namespace of {})", s.what, s.at) };
+            let cells = [
+                words(&trials),
+                words(&s.key),
+                words(&place),
+                words(&s.wanted),
+                words(&s.before),
+                words(&s.found),
+                words(s.put_back.as_deref().unwrap_or("not told")),
+            ];
+            format!("<tr>{}</tr>\n", cells.concat())
+        })
+    });
+    let rows: Vec<String> = rows.collect();
+    format!(
+        "<section id=\"host-settings\"><h2>Settings of the host</h2>\n<p class=\"lead\">What the study set for its trials, \
+         read back when it was set and after every trial. The facts of the host below are from before.</p>\n{}</section>\n",
+        table(&heads, &rows)
+    )
+}

@@ -1,0 +1,126 @@
+//! Settings of the host: what can be told without looking at one.
+
+use super::scheduling;
+use crate::error::Fault;
+use crate::format::{Duration, Governors, HostKeys, SwitchChoice};
+use crate::read::At;
+use crate::source::Pos;
+use std::collections::BTreeSet;
+use tailbound_model::{CpuList, KnobSpec};
+
+/// Real-time throttling, and its value on a kernel that nobody has changed (sched(7)).
+const THROTTLING: &str = "kernel.sched_rt_runtime_us";
+const THROTTLED_US: &str = "950000";
+
+/// Settings that a kernel takes once and never back.
+const ONE_WAY: [&str; 4] = [
+    "kernel.modules_disabled",
+    "kernel.kexec_load_disabled",
+    "kernel.unprivileged_bpf_disabled",
+    "kernel.yama.ptrace_scope",
+];
+
+/// All settings, in the order in which they are set.
+pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
+    let mut all: Vec<KnobSpec> = Vec::new();
+    let mut add = |at: Pos, spec: KnobSpec| {
+        if all.iter().any(|known| known.key() == spec.key()) {
+            return Err(Fault::new(at, format!("{} is given twice", spec.key())).help("remove one of the two"));
+        }
+        all.push(spec);
+        Ok(())
+    };
+    for (name, value) in keys.sysctl.iter().flat_map(|s| &s.0) {
+        add(name.at, sysctl(&name.value, name.at, &value.value.0, value.at)?)?;
+    }
+    if let Some(switch) = &keys.real_time_throttling {
+        let value = if switch.value == SwitchChoice::Off { "-1" } else { THROTTLED_US };
+        add(switch.at, KnobSpec::Sysctl { name: THROTTLING.into(), value: value.into() })?;
+    }
+    for (at, spec) in keys.governor.iter().map(governors).collect::<Result<Vec<_>, _>>()?.into_iter().flatten() {
+        add(at, spec)?;
+    }
+    if let Some(bound) = &keys.cpu_dma_latency {
+        add(bound.at, KnobSpec::CpuDmaLatency { us: whole_us(bound)? })?;
+    }
+    for (irq, cpus) in keys.irq_affinity.iter().flat_map(|named| &named.0) {
+        let Some(list) = cpus.value.0.clone() else {
+            let reason = format!("`any` says nothing about the interrupt {}", irq.value);
+            return Err(Fault::new(cpus.at, reason).help("leave it out, or name CPUs"));
+        };
+        add(irq.at, KnobSpec::IrqAffinity { irq: irq.value.clone(), cpus: list })?;
+    }
+    for (threads, keys) in keys.kernel_threads.iter().flat_map(|named| &named.0) {
+        let scheduling = scheduling::role(&threads.value, keys)?;
+        add(threads.at, KnobSpec::KernelThreads { threads: threads.value.clone(), scheduling })?;
+    }
+    Ok(all)
+}
+
+fn governors(keys: &Governors) -> Result<Vec<(Pos, KnobSpec)>, Fault> {
+    let governor = |word: &str, at: Pos| match word.trim() {
+        "" => Err(Fault::new(at, "the governor is empty").help("for example `performance`")),
+        word if word.contains(char::is_whitespace) => {
+            Err(Fault::new(at, format!("`{word}` is not a governor")).help("one word, for example `performance`"))
+        }
+        word => Ok(word.to_owned()),
+    };
+    match keys {
+        Governors::All(word) => {
+            Ok(vec![(word.at, KnobSpec::Governor { cpus: None, governor: governor(&word.value, word.at)? })])
+        }
+        Governors::Some(named) => {
+            let mut taken: BTreeSet<u32> = BTreeSet::new();
+            let one = |(list, word): &(At<String>, At<crate::format::Word>)| {
+                let cpus: CpuList = list.value.parse().map_err(|_| {
+                    let reason = format!("`{}` is not a list of CPUs", list.value);
+                    Fault::new(list.at, reason).help("for example `\"0-1,3\": performance`")
+                })?;
+                if let Some(cpu) = cpus.0.iter().find(|cpu| !taken.insert(**cpu)) {
+                    return Err(Fault::new(list.at, format!("CPU {cpu} is given two governors")).help("name it once"));
+                }
+                let governor = governor(&word.value.0, word.at)?;
+                Ok((list.at, KnobSpec::Governor { cpus: Some(cpus), governor }))
+            };
+            named.0.iter().map(one).collect()
+        }
+    }
+}
+
+/// The kernel counts microseconds in 31 bits.
+fn whole_us(time: &At<Duration>) -> Result<u32, Fault> {
+    let ns = time.value.0.0;
+    if ns < 0 || ns % 1000 != 0 || ns / 1000 > 2_000_000_000 {
+        let reason = format!("{} is not a whole number of microseconds", time.value.0);
+        return Err(Fault::new(time.at, reason).help("0 us to 2000 s"));
+    }
+    Ok((ns / 1000) as u32)
+}
+
+fn sysctl(name: &str, name_at: Pos, value: &str, value_at: Pos) -> Result<KnobSpec, Fault> {
+    // As sysctl(8) does: whichever of `.` and `/` comes first separates the parts, and the other stands for a dot.
+    let swap = |c: char| match c {
+        '.' => '/',
+        '/' => '.',
+        c => c,
+    };
+    let with_slashes = name.find(['.', '/']).is_some_and(|i| name[i..].starts_with('/'));
+    let dotted: String = if with_slashes { name.chars().map(swap).collect() } else { name.to_owned() };
+    let parts: Vec<&str> = dotted.split('.').collect();
+    let good = |part: &&str| !part.starts_with('/') && !part.is_empty() && !part.contains([' ', '\t', '\n', '\0']);
+    if parts.len() < 2 || !parts.iter().all(good) {
+        let reason = format!("`{name}` is not the name of a sysctl");
+        return Err(
+            Fault::new(name_at, reason).help("for example `kernel.sched_rt_runtime_us`, as `sysctl -a` shows it")
+        );
+    }
+    if ONE_WAY.contains(&dotted.as_str()) {
+        let reason = format!("`{name}` cannot be put back: the kernel takes it once");
+        return Err(Fault::new(name_at, reason).help("set it before the run, if it is to be set"));
+    }
+    if value.trim().is_empty() {
+        let reason = format!("the value of `{name}` is empty");
+        return Err(Fault::new(value_at, reason).help("write the value that it is to have"));
+    }
+    Ok(KnobSpec::Sysctl { name: dotted, value: value.split_whitespace().collect::<Vec<_>>().join(" ") })
+}

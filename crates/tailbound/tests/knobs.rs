@@ -1,0 +1,455 @@
+//! Settings of the host, read by other programs than Tailbound: in force while it measures, as found afterwards.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use serde_json::Value;
+use support::host::{AsFound, alone, is_root, read, said, signal};
+use support::{Bench, told};
+
+/// Two settings whose values matter to nobody here.
+const LEASE: &str = "/proc/sys/fs/lease-break-time";
+const BURST: &str = "/proc/sys/kernel/printk_ratelimit_burst";
+
+fn study(slots: u32, rest: &str) -> String {
+    format!(
+        "study: knobs\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 0, timeout: 2 s }} }}\n\
+         rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\n{rest}\n"
+    )
+}
+
+fn cannot() -> bool {
+    if !is_root() {
+        println!("skipped: settings of the host can be changed by root only");
+    }
+    !is_root()
+}
+
+fn no_journal(bench: &Bench) {
+    let left: Vec<_> = std::fs::read_dir(bench.path("state/journal")).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+fn warning<'a>(report: &'a Value, code: &str) -> &'a str {
+    let all = report["warnings"].as_array().unwrap();
+    all.iter().find(|w| w["code"] == code).unwrap_or_else(|| panic!("no {code}: {all:?}"))["text"].as_str().unwrap()
+}
+
+#[test]
+fn a_setting_is_in_force_while_it_measures_and_as_found_afterwards() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let (lease, throttling) = (AsFound::keep(LEASE), AsFound::keep("/proc/sys/kernel/sched_rt_runtime_us"));
+    let bench = Bench::new();
+    let wanted = lease.other(1);
+    let rest = format!("host: {{ real_time_throttling: off, sysctl: {{ fs.lease-break-time: {wanted} }} }}");
+    let child = bench.begin(&study(800, &rest));
+    let seen = [said("sysctl", &["-n", "fs.lease-break-time"]), said("cat", &[throttling.path])];
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(seen, [wanted.clone(), "-1".into()]);
+    assert_eq!([read(LEASE), read(throttling.path)], [lease.value.clone(), throttling.value.clone()]);
+    no_journal(&bench);
+    let report = bench.report();
+    let block = &report["host_settings"][0];
+    assert_eq!(block["trials"], serde_json::json!([0]));
+    let setting = &block["settings"][0];
+    assert_eq!(setting["key"], "host.sysctl.fs.lease-break-time");
+    assert_eq!((setting["before"].as_str(), setting["found"].as_str()), (Some(&*lease.value), Some(&*wanted)));
+    assert_eq!(setting["put_back"], format!("put back to `{}`", lease.value));
+    let sentence = report["findings"].to_string();
+    let told = format!("host.sysctl.fs.lease-break-time {wanted} (found {})", lease.value);
+    assert!(sentence.contains(&told), "{sentence}");
+    let page = std::fs::read_to_string(bench.path("record/report.html")).unwrap();
+    assert!(page.contains("Settings of the host"));
+}
+
+#[test]
+fn a_setting_is_a_factor_like_any_other() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let lease = AsFound::keep(LEASE);
+    let bench = Bench::new();
+    let (one, two) = (lease.other(1), lease.other(2));
+    let rest =
+        format!("repeat: 2\nfactors:\n  host.sysctl.fs.lease-break-time: [{one}, {two}]\n  payload: [64 B, 1 KiB]");
+    let (code, text) = told(&bench.run(&study(60, &rest), &[]));
+    assert_eq!(code, 0, "{text}");
+    let report = bench.report();
+    let mut seen = 0;
+    for block in report["host_settings"].as_array().unwrap() {
+        for trial in block["trials"].as_array().unwrap() {
+            let condition = &report["trials"][trial.as_u64().unwrap() as usize]["condition"];
+            let levels = &report["conditions"][condition.as_u64().unwrap() as usize]["levels"];
+            assert_eq!(block["settings"][0]["found"], levels["host.sysctl.fs.lease-break-time"]);
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 8, "{}", report["host_settings"]);
+    assert_eq!(read(LEASE), lease.value);
+}
+
+#[test]
+fn ctrl_c_puts_it_back() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let lease = AsFound::keep(LEASE);
+    let bench = Bench::new();
+    let rest = format!("host: {{ sysctl: {{ fs.lease-break-time: {} }} }}", lease.other(1));
+    let child = bench.begin(&study(5000, &rest));
+    assert_eq!(read(LEASE), lease.other(1));
+    signal(&child, libc::SIGINT);
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, read(LEASE)), (6, lease.value.clone()), "{text}");
+    assert!(bench.report()["host_settings"][0]["settings"][0]["put_back"].is_string());
+    no_journal(&bench);
+}
+
+#[test]
+fn after_a_kill_lab_cleanup_puts_it_back() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let lease = AsFound::keep(LEASE);
+    let bench = Bench::new();
+    let rest = format!("host: {{ sysctl: {{ fs.lease-break-time: {} }} }}", lease.other(1));
+    let mut child = bench.begin(&study(5000, &rest));
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    assert_eq!(read(LEASE), lease.other(1));
+    let undo = format!("write `{}` back to {LEASE}", lease.value);
+    assert!(bench.lab("list").1.contains(&undo), "{}", bench.lab("list").1);
+    let (code, text) = bench.lab("cleanup");
+    assert_eq!((code, read(LEASE)), (0, lease.value.clone()), "{text}");
+    assert!(text.contains(&format!("wrote `{}` back to {LEASE}", lease.value)), "{text}");
+    assert!(bench.lab("list").1.starts_with("nothing"));
+}
+
+#[test]
+fn what_somebody_else_changed_since_a_kill_is_left_and_told() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let lease = AsFound::keep(LEASE);
+    let bench = Bench::new();
+    let rest = format!("host: {{ sysctl: {{ fs.lease-break-time: {} }} }}", lease.other(1));
+    let mut child = bench.begin(&study(5000, &rest));
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    std::fs::write(LEASE, lease.other(5)).unwrap();
+    let (_, text) = bench.lab("cleanup");
+    assert!(text.contains("somebody else changed it, so it stays"), "{text}");
+    assert_eq!(read(LEASE), lease.other(5));
+    no_journal(&bench);
+}
+
+/// The figures are then of some other host than was asked for.
+#[test]
+fn what_somebody_else_changes_in_mid_run_makes_the_trial_invalid() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let lease = AsFound::keep(LEASE);
+    let bench = Bench::new();
+    let rest = format!("host: {{ sysctl: {{ fs.lease-break-time: {} }} }}", lease.other(1));
+    let child = bench.begin(&study(500, &rest));
+    std::fs::write(LEASE, lease.other(5)).unwrap();
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, read(LEASE)), (6, lease.other(5)), "{text}");
+    let report = bench.report();
+    let (wanted, now) = (lease.other(1), lease.other(5));
+    let changed = format!("host.sysctl.fs.lease-break-time: {LEASE} was set to `{wanted}`, and is `{now}` now");
+    assert_eq!(warning(&report, "host_setting_changed"), changed);
+    assert!(warning(&report, "host_setting_left").contains("so it stays"));
+    assert_eq!(report["trials"][0]["status"], "invalid");
+    no_journal(&bench);
+}
+
+#[test]
+fn what_cannot_be_set_is_refused_and_leaves_the_host_as_it_was() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let (lease, burst) = (AsFound::keep(LEASE), AsFound::keep(BURST));
+    let mut texts = String::new();
+    for sysctl in ["kernel.no_such_setting: 1", "kernel.ostype: BSD", "fs.lease-break-time: soon"] {
+        let bench = Bench::new();
+        // The first is set before the kernel refuses the value of the second.
+        let rest = format!("host: {{ sysctl: {{ kernel.printk_ratelimit_burst: {}, {sysctl} }} }}", burst.other(1));
+        let (code, text) = told(&bench.run(&study(60, &rest), &[]));
+        texts.push_str(&format!("exit {code}\n{text}\n"));
+        assert_eq!([read(LEASE), read(BURST)], [lease.value.clone(), burst.value.clone()], "{sysctl}");
+        no_journal(&bench);
+    }
+    insta::assert_snapshot!(texts);
+}
+
+#[test]
+fn who_may_not_set_it_is_told_before_anything_is_done() {
+    let bench = Bench::new();
+    let study = bench.study(&study(60, "host: { sysctl: { fs.lease-break-time: 46 } }"));
+    if is_root() && said("setpriv", &["--version"]).is_empty() {
+        return println!("skipped: no setpriv to leave root with");
+    }
+    let binary = bench.tailbound();
+    let mut command = if is_root() {
+        let mut command = std::process::Command::new("setpriv");
+        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(binary.get_program());
+        command
+    } else {
+        bench.tailbound()
+    };
+    // Dry: this user cannot even make a record in the directory of the test.
+    std::fs::set_permissions(bench.dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let output = command.current_dir(bench.dir.path()).arg("run").arg(study).arg("--dry-run").output().unwrap();
+    let (code, text) = told(&output);
+    assert_eq!(code, 3, "{text}");
+    assert!(
+        text.contains("host.sysctl.fs.lease-break-time: /proc/sys/fs/lease-break-time may not be set by this user"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_dry_run_lists_what_would_be_set_and_sets_nothing() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let lease = AsFound::keep(LEASE);
+    let bench = Bench::new();
+    let of = |rest: &str| {
+        let study = bench.study(&study(60, rest));
+        let output = bench.tailbound().arg("run").arg(study).arg("--dry-run").output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = of("host: { sysctl: { fs.lease-break-time: 99 } }");
+    let line = format!(
+        "  host.sysctl.fs.lease-break-time: 99; now {LEASE} is `{}`; put back afterwards  [root]\n",
+        lease.value
+    );
+    assert!(text.contains(&line) && !text.contains("no host setting is changed"), "{text}");
+    assert_eq!(read(LEASE), lease.value);
+    assert!(of("").contains("  no host setting is changed\n"));
+}
+
+#[test]
+fn settings_of_the_network_are_made_where_the_ends_are() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let thresh = AsFound::keep("/proc/sys/net/ipv4/ipfrag_high_thresh");
+    let bench = Bench::new();
+    let wanted = thresh.other(4096);
+    let text = study(600, &format!("host: {{ sysctl: {{ net.ipv4.ipfrag_high_thresh: {wanted} }} }}"));
+    let child = bench.begin(&text.replace("path: loopback\nplace: process", "path: veth"));
+    let ends = support::processes::descendants(child.id() as i32);
+    let inside: std::collections::BTreeSet<String> =
+        ends.iter().map(|pid| said("nsenter", &["-t", &pid.to_string(), "-n", "cat", thresh.path])).collect();
+    assert_eq!(read(thresh.path), thresh.value, "here it stays");
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    assert_eq!(inside.into_iter().collect::<Vec<_>>(), [wanted]);
+    let report = bench.report();
+    let settings = report["host_settings"][0]["settings"].as_array().unwrap();
+    assert_eq!(settings.iter().map(|s| s["at"].as_str().unwrap()).collect::<Vec<_>>(), ["ping", "pong"]);
+}
+
+/// A namespace that the user made outlives the run: what was set there is put back there.
+#[test]
+fn a_namespace_of_the_user_is_put_back_after_a_kill() {
+    let _alone = alone();
+    let name = format!("tb-knobs-{}", std::process::id());
+    let ip = |args: &[&str]| std::process::Command::new("ip").args(args).status().is_ok_and(|s| s.success());
+    if cannot() || !ip(&["netns", "add", &name]) {
+        return println!("skipped: no network namespace can be made here");
+    }
+    let inside = |args: &[&str]| said("ip", &[&["netns", "exec", name.as_str()], args].concat());
+    inside(&["ip", "link", "set", "lo", "up"]);
+    let before = inside(&["sysctl", "-n", "net.core.somaxconn"]);
+    let bench = Bench::new();
+    let text = study(5000, "host: { sysctl: { net.core.somaxconn: 77 } }").replace(
+        "path: loopback\nplace: process",
+        &format!("path: {{ existing: {{ ping: {{ interface: lo }}, pong: {{ interface: lo }} }} }}\nplace: {{ existing-netns: {name} }}"),
+    );
+    let mut child = bench.begin(&text);
+    let seen = inside(&["sysctl", "-n", "net.core.somaxconn"]);
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    let (code, cleaned) = bench.lab("cleanup");
+    let after = inside(&["sysctl", "-n", "net.core.somaxconn"]);
+    ip(&["netns", "del", &name]);
+    assert_eq!((code, seen.as_str(), after), (0, "77", before), "{cleaned}");
+    no_journal(&bench);
+}
+
+const LATENCY: &str = "/dev/cpu_dma_latency";
+
+/// The bound in force, as `od` reads it.
+fn bound() -> String {
+    said("od", &["-An", "-N4", "-t", "d4", LATENCY])
+}
+
+#[test]
+fn a_bound_on_wake_ups_is_held_while_it_measures_and_never_longer() {
+    let _alone = alone();
+    if cannot() || !std::path::Path::new(LATENCY).exists() {
+        return println!("skipped: {LATENCY} cannot be opened here");
+    }
+    let before = bound();
+    let bench = Bench::new();
+    let child = bench.begin(&study(500, "factors: { host.cpu_dma_latency: [3 us] }"));
+    let seen = bound();
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, seen.as_str(), bound()), (0, "3", before.clone()), "{text}");
+    let report = bench.report();
+    assert_eq!(report["host_settings"][0]["settings"][0]["found"], "3 us");
+    assert_eq!(report["conditions"][0]["levels"]["host.cpu_dma_latency"], "3 us");
+    // The kernel ends it with the process that holds it: no other process may.
+    let bench = Bench::new();
+    let mut child = bench.begin(&study(5000, "host: { cpu_dma_latency: 3 us }"));
+    assert_eq!(bound(), "3");
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    assert_eq!(bound(), before);
+    assert!(bench.lab("list").1.contains("let go of the bound of 3 us"));
+    assert_eq!(bench.lab("cleanup").0, 0);
+    no_journal(&bench);
+}
+
+/// Somebody holds a tighter bound: the one asked for is not in force.
+#[test]
+fn a_bound_that_is_not_in_force_is_refused() {
+    let _alone = alone();
+    if cannot() || !std::path::Path::new(LATENCY).exists() {
+        return println!("skipped: {LATENCY} cannot be opened here");
+    }
+    let mut other = std::fs::OpenOptions::new().write(true).open(LATENCY).unwrap();
+    std::io::Write::write_all(&mut other, &2i32.to_ne_bytes()).unwrap();
+    let bench = Bench::new();
+    let (code, text) = told(&bench.run(&study(60, "host: { cpu_dma_latency: 100 us }"), &[]));
+    drop(other);
+    assert_eq!(code, 3, "{text}");
+    assert!(
+        text.contains("host.cpu_dma_latency: /dev/cpu_dma_latency was set to `100 us`, but reads `2 us`"),
+        "{text}"
+    );
+    no_journal(&bench);
+}
+
+#[test]
+fn a_governor_is_set_or_its_absence_is_told() {
+    let _alone = alone();
+    let file = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
+    let bench = Bench::new();
+    let text = study(500, "host: { governor: performance }");
+    if !std::path::Path::new(file).exists() {
+        let (code, text) = told(&bench.run(&text, &[]));
+        assert_eq!(code, 3);
+        assert!(text.contains("host.governor: /sys/devices/system/cpu/cpufreq/policy* does not exist here"), "{text}");
+        return println!("skipped: this machine has no frequencies to govern; that is told");
+    }
+    if cannot() {
+        return;
+    }
+    let before = read(file);
+    let child = bench.begin(&text);
+    let seen = read(file);
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, seen.as_str(), read(file)), (0, "performance", before), "{text}");
+}
+
+/// An interrupt that comes seldom or never, and may be moved.
+fn quiet_interrupt() -> Option<(String, String)> {
+    let table = std::fs::read_to_string("/proc/interrupts").ok()?;
+    table.lines().filter(|l| l.contains("ttyS") || l.contains("ACPI")).find_map(|line| {
+        let number = line.split(':').next()?.trim();
+        let path = format!("/proc/irq/{number}/smp_affinity_list");
+        let all = said("cat", &[&path]);
+        // Writing what is there already tells whether it may be moved.
+        let movable = all.contains(['-', ',']) && std::fs::write(&path, &all).is_ok();
+        movable.then(|| (number.to_owned(), path))
+    })
+}
+
+#[test]
+fn an_interrupt_moves_and_moves_back() {
+    let _alone = alone();
+    let Some((number, path)) = quiet_interrupt().filter(|_| !cannot()) else {
+        return println!("skipped: no interrupt that may be moved here, or one CPU");
+    };
+    let found = AsFound::keep(path.leak());
+    let name =
+        said("sh", &["-c", &format!("grep ' {number}:' /proc/interrupts | tr -s ' ' | rev | cut -d' ' -f1 | rev")]);
+    for irq in [number, name] {
+        let bench = Bench::new();
+        let child = bench.begin(&study(500, &format!("host: {{ irq_affinity: {{ \"{irq}\": \"0\" }} }}")));
+        let seen = read(found.path);
+        let (code, text) = told(&child.wait_with_output().unwrap());
+        assert_eq!((code, seen.as_str(), read(found.path)), (0, "0", found.value.clone()), "{irq}: {text}");
+        let setting = &bench.report()["host_settings"][0]["settings"][0];
+        assert_eq!(setting["put_back"], format!("put back to `{}`", found.value), "{setting}");
+    }
+    let bench = Bench::new();
+    let (code, text) = told(&bench.run(&study(60, "host: { irq_affinity: { no-such-device: \"0\" } }"), &[]));
+    assert_eq!(code, 3);
+    assert!(text.contains("interrupt no-such-device does not exist here: no line of /proc/interrupts"), "{text}");
+}
+
+#[test]
+fn a_thread_of_the_kernel_has_its_policy_and_gets_its_own_back() {
+    let _alone = alone();
+    // It sleeps for minutes: its policy matters to nobody.
+    let tid = said("pgrep", &["-x", "khungtaskd"]);
+    if cannot() || tid.is_empty() {
+        return println!("skipped: no thread khungtaskd here");
+    }
+    let policy =
+        || said("chrt", &["-p", &tid]).lines().next().unwrap_or_default().rsplit(": ").next().unwrap().to_owned();
+    let (before, cpus) = (policy(), said("taskset", &["-pc", &tid]));
+    let bench = Bench::new();
+    let rest = "host: { kernel_threads: { \"khungtask?\": { policy: batch, nice: 3, cpus: \"0\" } } }";
+    let child = bench.begin(&study(500, rest));
+    let (seen, seen_cpus) = (policy(), said("taskset", &["-pc", &tid]));
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, seen.as_str()), (0, "SCHED_BATCH"), "{text}");
+    assert!(seen_cpus.ends_with("list: 0"), "{seen_cpus}");
+    assert_eq!((policy(), said("taskset", &["-pc", &tid])), (before.clone(), cpus.clone()));
+    let setting = &bench.report()["host_settings"][0]["settings"][0];
+    assert_eq!(setting["what"], format!("thread {tid} (khungtaskd)"));
+    assert_eq!(setting["found"], "batch nice 3, CPU 0");
+    // After a kill it is known by its start time.
+    let bench = Bench::new();
+    let mut child = bench.begin(&study(5000, rest));
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    assert_eq!(policy(), "SCHED_BATCH");
+    let (code, text) = bench.lab("cleanup");
+    assert_eq!((code, policy(), said("taskset", &["-pc", &tid])), (0, before, cpus), "{text}");
+    no_journal(&bench);
+}
+
+#[test]
+fn a_thread_that_the_kernel_ties_to_its_cpu_is_refused_before_anything_is_done() {
+    let _alone = alone();
+    if cannot() {
+        return;
+    }
+    let bench = Bench::new();
+    let rest = "host: { kernel_threads: { \"ksoftirqd/0\": { cpus: \"0\" } } }";
+    let (code, text) = told(&bench.run(&study(60, rest), &[]));
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("(ksoftirqd/0) does not take `CPU 0`: the kernel ties it to its CPUs"), "{text}");
+    assert!(!bench.path("record").exists());
+}
