@@ -57,6 +57,11 @@ pub fn diagnose(facts: &HostFacts) -> Vec<Finding> {
     rules::all().map(|rule| rule.apply(facts)).collect()
 }
 
+/// What a study can do about findings: the key of each, and what is written below `host`.
+pub fn advice() -> Vec<(&'static str, &'static str)> {
+    rules::all().filter(|rule| !rule.host.is_empty()).map(|rule| (rule.key, rule.host)).collect()
+}
+
 impl Rule {
     fn apply(&self, facts: &HostFacts) -> Finding {
         let (verdict, value, because, mend) = match self.bad.judge(self.key, facts) {

@@ -9,7 +9,7 @@ mod finding;
 mod render;
 mod rules;
 
-pub use finding::{Finding, Verdict, diagnose};
+pub use finding::{Finding, Verdict, advice, diagnose};
 pub use render::render;
 
 #[cfg(test)]

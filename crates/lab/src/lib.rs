@@ -6,7 +6,7 @@
 //!
 //! Everything that is made lies in network namespaces without a name, held open only by descriptors of this process and
 //! by the processes started inside: the namespace of the controller is never touched, and the kernel removes all of it
-//! once those processes are gone, also after SIGKILL. What the user has set up (`existing`) is read and never changed.
+//! once those processes are gone, also after SIGKILL. What the user has set up (`existing`) is only read here.
 //!
 //! Five verbs: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`],
 //! [`Lab::down`]; [`LabSpec::describe`] prints the very steps that `up` takes.

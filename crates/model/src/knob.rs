@@ -41,6 +41,65 @@ pub enum KnobSpec {
         /// What they are to have.
         scheduling: RoleScheduling,
     },
+    /// Queues and coalescing of a network interface.
+    Nic {
+        /// Its name, where the ends are or else where Tailbound is.
+        interface: String,
+        /// Which of its settings.
+        setting: NicSetting,
+        /// Value: a number, us, or 1 for on.
+        value: u32,
+    },
+}
+
+/// Settings of a network interface, as ethtool(8) has them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NicSetting {
+    /// Queues that both receive and send.
+    Channels,
+    /// Queues that only receive.
+    ChannelsRx,
+    /// Queues that only send.
+    ChannelsTx,
+    /// The interface chooses how long it waits before a receive interrupt.
+    AdaptiveRx,
+    /// The same of sending.
+    AdaptiveTx,
+    /// How long it waits before a receive interrupt, us.
+    CoalesceRx,
+    /// The same of sending, us.
+    CoalesceTx,
+    /// How many frames it waits for before a receive interrupt.
+    CoalesceRxFrames,
+    /// The same of sending.
+    CoalesceTxFrames,
+}
+
+impl NicSetting {
+    /// Its key in a study.
+    pub fn word(self) -> &'static str {
+        match self {
+            NicSetting::Channels => "channels",
+            NicSetting::ChannelsRx => "channels_rx",
+            NicSetting::ChannelsTx => "channels_tx",
+            NicSetting::AdaptiveRx => "adaptive_rx",
+            NicSetting::AdaptiveTx => "adaptive_tx",
+            NicSetting::CoalesceRx => "coalesce_rx",
+            NicSetting::CoalesceTx => "coalesce_tx",
+            NicSetting::CoalesceRxFrames => "coalesce_rx_frames",
+            NicSetting::CoalesceTxFrames => "coalesce_tx_frames",
+        }
+    }
+
+    /// A value as a study writes it.
+    pub fn text(self, value: u32) -> String {
+        match self {
+            NicSetting::AdaptiveRx | NicSetting::AdaptiveTx => if value == 0 { "off" } else { "on" }.to_owned(),
+            NicSetting::CoalesceRx | NicSetting::CoalesceTx => format!("{value} us"),
+            _ => value.to_string(),
+        }
+    }
 }
 
 impl KnobSpec {
@@ -53,6 +112,7 @@ impl KnobSpec {
             KnobSpec::CpuDmaLatency { .. } => "host.cpu_dma_latency".into(),
             KnobSpec::IrqAffinity { irq, .. } => format!("host.irq_affinity.{irq}"),
             KnobSpec::KernelThreads { threads, .. } => format!("host.kernel_threads.{threads}"),
+            KnobSpec::Nic { interface, setting, .. } => format!("host.nic.{interface}.{}", setting.word()),
         }
     }
 
@@ -64,6 +124,7 @@ impl KnobSpec {
             KnobSpec::CpuDmaLatency { us } => format!("{us} us"),
             KnobSpec::IrqAffinity { cpus, .. } => cpus.to_string(),
             KnobSpec::KernelThreads { scheduling, .. } => scheduling.to_string(),
+            KnobSpec::Nic { setting, value, .. } => setting.text(*value),
         }
     }
 
@@ -72,6 +133,7 @@ impl KnobSpec {
         match self {
             KnobSpec::CpuDmaLatency { .. } => "write access to /dev/cpu_dma_latency",
             KnobSpec::KernelThreads { .. } => "CAP_SYS_NICE",
+            KnobSpec::Nic { .. } => "CAP_NET_ADMIN",
             KnobSpec::Sysctl { .. } | KnobSpec::Governor { .. } | KnobSpec::IrqAffinity { .. } => "root",
         }
     }
@@ -80,6 +142,7 @@ impl KnobSpec {
     pub fn is_of_network(&self) -> bool {
         match self {
             KnobSpec::Sysctl { name, .. } => name.starts_with("net."),
+            KnobSpec::Nic { .. } => true,
             _ => false,
         }
     }

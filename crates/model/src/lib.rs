@@ -22,7 +22,7 @@ mod warning;
 pub use cpus::CpuList;
 pub use exit::ExitCode;
 pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};
-pub use knob::{HostSettings, KnobDone, KnobSpec};
+pub use knob::{HostSettings, KnobDone, KnobSpec, NicSetting};
 pub use load::{LoadDone, LoadKind, LoadSpec, LoadStart};
 pub use metric::Metric;
 pub use path::{ExistingEnd, PathSpec};

@@ -19,7 +19,7 @@ pub enum PathSpec {
         /// MTU in octets of every interface; `None` = 1500.
         mtu: Option<u32>,
     },
-    /// Interfaces that the user has set up; checked, never changed.
+    /// Interfaces that the user has set up; checked, and changed by nothing but settings of the host.
     Existing {
         /// The ping side.
         ping: ExistingEnd,

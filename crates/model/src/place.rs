@@ -13,7 +13,8 @@ pub enum PlaceSpec {
     Process,
     /// A process of its own in a network namespace made for it.
     Netns,
-    /// A process of its own in a network namespace that exists already (`ip netns` name or a path); never changed.
+    /// A process of its own in a network namespace that exists already (`ip netns` name or a path); changed by
+    /// nothing but settings of the host.
     ExistingNetns(String),
 }
 

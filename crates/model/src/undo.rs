@@ -1,6 +1,6 @@
 //! What must be undone, as data.
 
-use crate::RoleScheduling;
+use crate::{NicSetting, RoleScheduling};
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be mistaken for another: id and start time.
@@ -98,6 +98,22 @@ pub enum Undo {
         before: RoleScheduling,
         /// What it was given: something else now means that somebody else changed it since.
         set: RoleScheduling,
+    },
+    /// Give a network interface its setting back.
+    RestoreInterface {
+        /// Name.
+        interface: String,
+        /// Index: an interface with that name and another index is another one.
+        ifindex: u32,
+        /// The namespace it lies in; `None` = that of the cleaning process.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        netns: Option<NetnsId>,
+        /// Which setting.
+        setting: NicSetting,
+        /// Value found before.
+        before: u32,
+        /// Value that was set.
+        set: u32,
     },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {

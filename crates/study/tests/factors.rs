@@ -187,3 +187,28 @@ fn settings_of_the_host_are_varied_one_by_one_or_as_a_whole() {
     assert_eq!(plan.conditions[0].spec.host, []);
     assert_eq!(plan.conditions[1].spec.host[0].to_string(), "host.sysctl.kernel.sched_rt_runtime_us: -1");
 }
+
+#[test]
+fn settings_by_name_are_varied_whatever_the_name() {
+    let plan = factors(
+        "  driver: [udp]\n  host.nic.eth0.5.channels: [1, 2]\n  host.nic.eth0.5.coalesce_rx: [0 us]\n  \
+         host.kernel_threads.irq/24-*.priority: [10]\n  host.kernel_threads.irq/24-*.policy: [fifo]\n  \
+         host.irq_affinity.eth0*: [\"0-1\"]\n  host.governor.0-1: [powersave]\n  host.governor.2: [performance]\n  \
+         host.cpu_dma_latency: [2000 us]\n",
+    );
+    assert_eq!(plan.conditions.len(), 2);
+    let all: Vec<String> = plan.conditions[1].spec.host.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        all,
+        [
+            "host.governor.0-1: powersave",
+            "host.governor.2: performance",
+            "host.cpu_dma_latency: 2000 us",
+            "host.irq_affinity.eth0*: 0-1",
+            "host.kernel_threads.irq/24-*: fifo 10",
+            "host.nic.eth0.5.channels: 2",
+            "host.nic.eth0.5.coalesce_rx: 0 us",
+        ]
+    );
+    assert_eq!(plan.conditions[0].levels["host.cpu_dma_latency"], "2 ms");
+}

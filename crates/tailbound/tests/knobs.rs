@@ -4,31 +4,12 @@
 mod support;
 
 use serde_json::Value;
-use support::host::{AsFound, alone, is_root, read, said, signal};
+use support::host::{AsFound, alone, cannot, is_root, no_journal, read, said, signal, study};
 use support::{Bench, told};
 
 /// Two settings whose values matter to nobody here.
 const LEASE: &str = "/proc/sys/fs/lease-break-time";
 const BURST: &str = "/proc/sys/kernel/printk_ratelimit_burst";
-
-fn study(slots: u32, rest: &str) -> String {
-    format!(
-        "study: knobs\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 0, timeout: 2 s }} }}\n\
-         rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\n{rest}\n"
-    )
-}
-
-fn cannot() -> bool {
-    if !is_root() {
-        println!("skipped: settings of the host can be changed by root only");
-    }
-    !is_root()
-}
-
-fn no_journal(bench: &Bench) {
-    let left: Vec<_> = std::fs::read_dir(bench.path("state/journal")).into_iter().flatten().flatten().collect();
-    assert!(left.is_empty(), "{left:?}");
-}
 
 fn warning<'a>(report: &'a Value, code: &str) -> &'a str {
     let all = report["warnings"].as_array().unwrap();
@@ -148,6 +129,38 @@ fn what_somebody_else_changed_since_a_kill_is_left_and_told() {
     let (_, text) = bench.lab("cleanup");
     assert!(text.contains("somebody else changed it, so it stays"), "{text}");
     assert_eq!(read(LEASE), lease.other(5));
+    no_journal(&bench);
+}
+
+/// Said in the end, in the record, and kept for `lab cleanup`: a file that can be read, and no more written.
+#[test]
+fn what_cannot_be_put_back_is_said_and_kept_in_the_journal() {
+    let _alone = alone();
+    if cannot() || said("unshare", &["-m", "echo", "may"]) != "may" {
+        return println!("skipped: no mount namespace can be made here");
+    }
+    let lease = AsFound::keep(LEASE);
+    let bench = Bench::new();
+    let wanted = lease.other(1);
+    let text = study(800, &format!("host: {{ sysctl: {{ fs.lease-break-time: {wanted} }} }}"));
+    let mut command = std::process::Command::new("unshare");
+    command.arg("-m").arg(bench.tailbound().get_program()).envs([("TAILBOUND_STATE_DIR", bench.path("state"))]);
+    command.arg("run").arg(bench.study(&text)).arg("--out").arg(bench.path("record"));
+    let child = command.stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let pid = child.id();
+    support::processes::wait_for_measuring(pid as i32, "ping");
+    let shut = format!("mount --bind {LEASE} {LEASE} && mount -o remount,bind,ro {LEASE} && echo shut");
+    assert_eq!(said("nsenter", &["-t", &pid.to_string(), "-m", "sh", "-c", &shut]), "shut");
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!((code, read(LEASE)), (4, wanted), "{text}");
+    assert!(text.contains("a setting of this host could NOT be put back"), "{text}");
+    assert!(text.contains("tailbound lab cleanup") && text.contains(&format!("back to {LEASE}: Read-only")), "{text}");
+    let report = bench.report();
+    assert!(warning(&report, "host_setting_not_put_back").contains(LEASE));
+    assert!(report["host_settings"][0]["settings"][0]["put_back"].as_str().unwrap().starts_with("NOT put back"));
+    assert!(bench.lab("list").1.contains(LEASE));
+    let (code, text) = bench.lab("cleanup");
+    assert_eq!((code, read(LEASE)), (0, lease.value.clone()), "{text}");
     no_journal(&bench);
 }
 
@@ -294,162 +307,16 @@ fn a_namespace_of_the_user_is_put_back_after_a_kill() {
     no_journal(&bench);
 }
 
-const LATENCY: &str = "/dev/cpu_dma_latency";
-
-/// The bound in force, as `od` reads it.
-fn bound() -> String {
-    said("od", &["-An", "-N4", "-t", "d4", LATENCY])
-}
-
+/// Whatever `doctor` tells to write into a study can be written there.
 #[test]
-fn a_bound_on_wake_ups_is_held_while_it_measures_and_never_longer() {
-    let _alone = alone();
-    if cannot() || !std::path::Path::new(LATENCY).exists() {
-        return println!("skipped: {LATENCY} cannot be opened here");
+fn what_doctor_tells_to_write_can_be_read() {
+    let advice = tailbound_doctor::advice();
+    assert!(advice.len() >= 9, "{advice:?}");
+    let bench = Bench::new();
+    for (key, host) in advice {
+        let study = bench.study(&study(60, &format!("host: {{ {host} }}")));
+        let output = bench.tailbound().arg("run").arg(study).arg("--dry-run").output().unwrap();
+        let (code, text) = told(&output);
+        assert!(code == 0 || code == 3, "{key}: {text}");
     }
-    let before = bound();
-    let bench = Bench::new();
-    let child = bench.begin(&study(500, "factors: { host.cpu_dma_latency: [3 us] }"));
-    let seen = bound();
-    let (code, text) = told(&child.wait_with_output().unwrap());
-    assert_eq!((code, seen.as_str(), bound()), (0, "3", before.clone()), "{text}");
-    let report = bench.report();
-    assert_eq!(report["host_settings"][0]["settings"][0]["found"], "3 us");
-    assert_eq!(report["conditions"][0]["levels"]["host.cpu_dma_latency"], "3 us");
-    // The kernel ends it with the process that holds it: no other process may.
-    let bench = Bench::new();
-    let mut child = bench.begin(&study(5000, "host: { cpu_dma_latency: 3 us }"));
-    assert_eq!(bound(), "3");
-    signal(&child, libc::SIGKILL);
-    child.wait().unwrap();
-    assert_eq!(bound(), before);
-    assert!(bench.lab("list").1.contains("let go of the bound of 3 us"));
-    assert_eq!(bench.lab("cleanup").0, 0);
-    no_journal(&bench);
-}
-
-/// Somebody holds a tighter bound: the one asked for is not in force.
-#[test]
-fn a_bound_that_is_not_in_force_is_refused() {
-    let _alone = alone();
-    if cannot() || !std::path::Path::new(LATENCY).exists() {
-        return println!("skipped: {LATENCY} cannot be opened here");
-    }
-    let mut other = std::fs::OpenOptions::new().write(true).open(LATENCY).unwrap();
-    std::io::Write::write_all(&mut other, &2i32.to_ne_bytes()).unwrap();
-    let bench = Bench::new();
-    let (code, text) = told(&bench.run(&study(60, "host: { cpu_dma_latency: 100 us }"), &[]));
-    drop(other);
-    assert_eq!(code, 3, "{text}");
-    assert!(
-        text.contains("host.cpu_dma_latency: /dev/cpu_dma_latency was set to `100 us`, but reads `2 us`"),
-        "{text}"
-    );
-    no_journal(&bench);
-}
-
-#[test]
-fn a_governor_is_set_or_its_absence_is_told() {
-    let _alone = alone();
-    let file = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor";
-    let bench = Bench::new();
-    let text = study(500, "host: { governor: performance }");
-    if !std::path::Path::new(file).exists() {
-        let (code, text) = told(&bench.run(&text, &[]));
-        assert_eq!(code, 3);
-        assert!(text.contains("host.governor: /sys/devices/system/cpu/cpufreq/policy* does not exist here"), "{text}");
-        return println!("skipped: this machine has no frequencies to govern; that is told");
-    }
-    if cannot() {
-        return;
-    }
-    let before = read(file);
-    let child = bench.begin(&text);
-    let seen = read(file);
-    let (code, text) = told(&child.wait_with_output().unwrap());
-    assert_eq!((code, seen.as_str(), read(file)), (0, "performance", before), "{text}");
-}
-
-/// An interrupt that comes seldom or never, and may be moved.
-fn quiet_interrupt() -> Option<(String, String)> {
-    let table = std::fs::read_to_string("/proc/interrupts").ok()?;
-    table.lines().filter(|l| l.contains("ttyS") || l.contains("ACPI")).find_map(|line| {
-        let number = line.split(':').next()?.trim();
-        let path = format!("/proc/irq/{number}/smp_affinity_list");
-        let all = said("cat", &[&path]);
-        // Writing what is there already tells whether it may be moved.
-        let movable = all.contains(['-', ',']) && std::fs::write(&path, &all).is_ok();
-        movable.then(|| (number.to_owned(), path))
-    })
-}
-
-#[test]
-fn an_interrupt_moves_and_moves_back() {
-    let _alone = alone();
-    let Some((number, path)) = quiet_interrupt().filter(|_| !cannot()) else {
-        return println!("skipped: no interrupt that may be moved here, or one CPU");
-    };
-    let found = AsFound::keep(path.leak());
-    let name =
-        said("sh", &["-c", &format!("grep ' {number}:' /proc/interrupts | tr -s ' ' | rev | cut -d' ' -f1 | rev")]);
-    for irq in [number, name] {
-        let bench = Bench::new();
-        let child = bench.begin(&study(500, &format!("host: {{ irq_affinity: {{ \"{irq}\": \"0\" }} }}")));
-        let seen = read(found.path);
-        let (code, text) = told(&child.wait_with_output().unwrap());
-        assert_eq!((code, seen.as_str(), read(found.path)), (0, "0", found.value.clone()), "{irq}: {text}");
-        let setting = &bench.report()["host_settings"][0]["settings"][0];
-        assert_eq!(setting["put_back"], format!("put back to `{}`", found.value), "{setting}");
-    }
-    let bench = Bench::new();
-    let (code, text) = told(&bench.run(&study(60, "host: { irq_affinity: { no-such-device: \"0\" } }"), &[]));
-    assert_eq!(code, 3);
-    assert!(text.contains("interrupt no-such-device does not exist here: no line of /proc/interrupts"), "{text}");
-}
-
-#[test]
-fn a_thread_of_the_kernel_has_its_policy_and_gets_its_own_back() {
-    let _alone = alone();
-    // It sleeps for minutes: its policy matters to nobody.
-    let tid = said("pgrep", &["-x", "khungtaskd"]);
-    if cannot() || tid.is_empty() {
-        return println!("skipped: no thread khungtaskd here");
-    }
-    let policy =
-        || said("chrt", &["-p", &tid]).lines().next().unwrap_or_default().rsplit(": ").next().unwrap().to_owned();
-    let (before, cpus) = (policy(), said("taskset", &["-pc", &tid]));
-    let bench = Bench::new();
-    let rest = "host: { kernel_threads: { \"khungtask?\": { policy: batch, nice: 3, cpus: \"0\" } } }";
-    let child = bench.begin(&study(500, rest));
-    let (seen, seen_cpus) = (policy(), said("taskset", &["-pc", &tid]));
-    let (code, text) = told(&child.wait_with_output().unwrap());
-    assert_eq!((code, seen.as_str()), (0, "SCHED_BATCH"), "{text}");
-    assert!(seen_cpus.ends_with("list: 0"), "{seen_cpus}");
-    assert_eq!((policy(), said("taskset", &["-pc", &tid])), (before.clone(), cpus.clone()));
-    let setting = &bench.report()["host_settings"][0]["settings"][0];
-    assert_eq!(setting["what"], format!("thread {tid} (khungtaskd)"));
-    assert_eq!(setting["found"], "batch nice 3, CPU 0");
-    // After a kill it is known by its start time.
-    let bench = Bench::new();
-    let mut child = bench.begin(&study(5000, rest));
-    signal(&child, libc::SIGKILL);
-    child.wait().unwrap();
-    assert_eq!(policy(), "SCHED_BATCH");
-    let (code, text) = bench.lab("cleanup");
-    assert_eq!((code, policy(), said("taskset", &["-pc", &tid])), (0, before, cpus), "{text}");
-    no_journal(&bench);
-}
-
-#[test]
-fn a_thread_that_the_kernel_ties_to_its_cpu_is_refused_before_anything_is_done() {
-    let _alone = alone();
-    if cannot() {
-        return;
-    }
-    let bench = Bench::new();
-    let rest = "host: { kernel_threads: { \"ksoftirqd/0\": { cpus: \"0\" } } }";
-    let (code, text) = told(&bench.run(&study(60, rest), &[]));
-    assert_eq!(code, 3, "{text}");
-    assert!(text.contains("(ksoftirqd/0) does not take `CPU 0`: the kernel ties it to its CPUs"), "{text}");
-    assert!(!bench.path("record").exists());
 }

@@ -1,5 +1,5 @@
-//! The ethtool requests that only read (linux/ethtool.h), by ioctl on a socket of the thread's network namespace. They
-//! need no privilege.
+//! The ethtool requests (linux/ethtool.h), by ioctl on a socket of the thread's network namespace. Those
+//! that read need no privilege; what sets is in `tune.rs`.
 //!
 //! In: an interface's name. Out: what its driver tells, or the reason why a fact is not known.
 
@@ -9,11 +9,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const GSET: u32 = 0x01;
 const GDRVINFO: u32 = 0x03;
-const GCOALESCE: u32 = 0x0e;
+pub(super) const GCOALESCE: u32 = 0x0e;
 const GSTRINGS: u32 = 0x1b;
 const GSSET_INFO: u32 = 0x37;
 const GFEATURES: u32 = 0x3a;
-const GCHANNELS: u32 = 0x3c;
+pub(super) const GCHANNELS: u32 = 0x3c;
 /// String set of the feature names, and the length of each.
 const SS_FEATURES: u32 = 4;
 const NAME_LENGTH: usize = 32;
@@ -47,19 +47,19 @@ impl Ethtool {
     }
 
     /// One request: words in and out. The first is the command; the buffer must be as long as the command's answer.
-    fn ask(&self, words: &mut [u32]) -> Result<(), String> {
+    pub(super) fn request(&self, words: &mut [u32]) -> io::Result<()> {
         // SAFETY: every bit pattern, zero too, is a valid ifreq.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
         request.ifr_name = self.name;
         request.ifr_ifru.ifru_data = words.as_mut_ptr().cast();
-        // SAFETY: request points at `words`, which every caller makes at least as long as the answer of its command
-        // (fixed structs, or as many entries as the request itself says); all of them only read the device.
+        // SAFETY: request points at `words`, which every caller makes at least as long as the struct of its command
+        // (fixed structs, or as many entries as the request itself says).
         let result = unsafe { libc::ioctl(self.socket.as_raw_fd(), SIOCETHTOOL as _, &mut request) };
-        if result >= 0 {
-            return Ok(());
-        }
-        let error = io::Error::last_os_error();
-        Err(match error.raw_os_error() {
+        if result >= 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn ask(&self, words: &mut [u32]) -> Result<(), String> {
+        self.request(words).map_err(|error| match error.raw_os_error() {
             Some(libc::EOPNOTSUPP) => "the driver does not tell".into(),
             _ => error.to_string(),
         })

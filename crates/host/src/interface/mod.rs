@@ -3,11 +3,12 @@
 //!
 //! In: an interface's name. Out: [`InterfaceFacts`]; counters by name. Everything is asked by netlink and ioctl or read
 //! from /proc/thread-self/net, which follow the thread into a namespace: /sys/class/net shows the namespace in which sysfs
-//! was mounted, whoever reads it. Nothing is changed.
+//! was mounted, whoever reads it. Nothing is changed but by `tune`, for settings of the host.
 
 mod counters;
 mod ethtool;
 mod link;
+pub(crate) mod tune;
 
 pub use counters::{InterfaceCounters, interface_counters, ip_counters};
 pub use ethtool::Ethtool;

@@ -2,7 +2,7 @@
 
 use super::file::FileSetting;
 use super::latency::LatencySetting;
-use super::{KnobError, Place, Setting, governor, irq, kthread};
+use super::{KnobError, Place, Setting, governor, irq, kthread, nic};
 use std::path::Path;
 use tailbound_model::KnobSpec;
 
@@ -18,21 +18,28 @@ pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting
         }
         KnobSpec::IrqAffinity { irq, .. } => irq::find(irq, &spec.key()),
         KnobSpec::KernelThreads { threads, scheduling } => kthread::find(threads, scheduling, &spec.key()),
+        KnobSpec::Nic { interface, setting, value } => nic::find(interface, *setting, *value, place, &spec.key()),
         KnobSpec::CpuDmaLatency { .. } => Ok(vec![Box::new(LatencySetting::default())]),
     }
 }
 
-/// The places in which a knob is set: the network namespaces of the ends that let it be set, or else the caller's.
+/// The places in which a knob is set: the network namespaces of the ends that have it, or else the caller's.
 pub(super) fn places(spec: &KnobSpec, ends: &[Place]) -> Vec<Place> {
     let mut chosen: Vec<Place> = Vec::new();
     for end in ends.iter().filter(|_| spec.is_of_network()) {
-        let has = || {
-            let found = find(spec, end).map_err(std::io::Error::other)?;
-            found.iter().try_for_each(|s| s.may_write())
-        };
-        if !chosen.iter().any(|known| known.is_same(end)) && end.inside(has).is_ok() {
+        if !chosen.iter().any(|known| known.is_same(end)) && has(spec, end) {
             chosen.push(end.clone());
         }
     }
     if chosen.is_empty() { vec![Place::own()] } else { chosen }
+}
+
+fn has(spec: &KnobSpec, end: &Place) -> bool {
+    match find(spec, end) {
+        // Settings of the whole machine are not there in a namespace, or for reading only.
+        Ok(found) if matches!(spec, KnobSpec::Sysctl { .. }) => {
+            end.inside(|| found.iter().try_for_each(|s| s.may_write())).is_ok()
+        }
+        found => !matches!(found, Err(KnobError::Absent { .. })),
+    }
 }

@@ -15,6 +15,7 @@ mod held;
 mod irq;
 mod kthread;
 mod latency;
+mod nic;
 mod place;
 
 pub use check::{check, now};

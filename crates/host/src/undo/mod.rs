@@ -7,12 +7,13 @@
 mod files;
 mod interface;
 mod netns;
+mod nic;
 mod process;
 mod thread;
 
 use std::fmt;
 use std::io;
-use tailbound_model::Undo;
+use tailbound_model::{NetnsId, Undo};
 
 pub use files::normalised;
 pub(crate) use thread::as_asked;
@@ -57,15 +58,24 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::EndProcessByToken { token } => process::end_by_token(token),
         Undo::DeleteInterface { name, ifindex, netns_inode } => interface::delete(name, *ifindex, *netns_inode),
         Undo::UnnamedNetns { .. } | Undo::HeldCpuLatency { .. } => Ok(Undone::AlreadyGone),
-        Undo::RestoreSetting { path, before, set, netns: None } => files::restore(path, before, set),
-        Undo::RestoreSetting { path, before, set, netns: Some(netns) } => {
-            // A namespace that nobody holds is gone, and the setting with it.
-            netns::inside(netns, || files::restore(path, before, set)).map(|done| done.unwrap_or(Undone::AlreadyGone))
+        Undo::RestoreSetting { path, before, set, netns } => {
+            there(netns.as_ref(), || files::restore(path, before, set))
+        }
+        Undo::RestoreInterface { interface, ifindex, netns, setting, before, set } => {
+            there(netns.as_ref(), || nic::restore(interface, *ifindex, *setting, *before, *set))
         }
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
+}
+
+/// In the namespace in which the change was made: one that nobody holds is gone, and the change with it.
+fn there(netns: Option<&NetnsId>, job: impl FnOnce() -> io::Result<Undone> + Send) -> io::Result<Undone> {
+    match netns {
+        None => job(),
+        Some(netns) => netns::inside(netns, job).map(|done| done.unwrap_or(Undone::AlreadyGone)),
+    }
 }
 
 /// What an undo does, in the imperative, for lists and messages.
@@ -79,6 +89,9 @@ pub fn describe(undo: &Undo) -> String {
         Undo::HeldCpuLatency { us } => format!("let go of the bound of {us} us in /dev/cpu_dma_latency"),
         Undo::RestoreThread { thread, name, before, .. } => {
             format!("give thread {} ({name}) `{before}` back", thread.pid)
+        }
+        Undo::RestoreInterface { interface, setting, before, .. } => {
+            format!("set {} of {interface} back to `{}`", setting.word(), setting.text(*before))
         }
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }

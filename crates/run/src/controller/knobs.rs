@@ -2,7 +2,7 @@
 
 use super::RunError;
 use std::fmt::Write;
-use tailbound_host::journal::Journal;
+use tailbound_host::journal::{Journal, JournalError};
 use tailbound_host::knob::{self, KnobError, Knobs, Place, PutBack};
 use tailbound_lab::netns::{NetNs, path_of};
 use tailbound_lab::{Lab, LabSpec};
@@ -123,18 +123,35 @@ pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, b
     }
     if let Some(error) = error {
         record.warn(Warning::new("host_setting_not_put_back", Severity::Warning, &error.text, &error.mend))?;
+        record.save()?;
         return Err(error);
     }
     record.event(Event::HostPutBack { what })?;
     Ok(record.save()?)
 }
 
-fn not_put_back(failed: &[tailbound_host::JournalError]) -> Option<RunError> {
-    let reasons: Vec<String> = failed.iter().map(ToString::to_string).collect();
+fn not_put_back(failed: &[JournalError]) -> Option<RunError> {
+    let reasons: Vec<String> = failed.iter().flat_map(reasons).collect();
     (!reasons.is_empty()).then(|| {
         let text = format!("a setting of this host could NOT be put back: {}", reasons.join("; "));
         RunError::new(ExitCode::RunFailed, text, "`tailbound lab list` shows it, `tailbound lab cleanup` tries again")
     })
+}
+
+fn reasons(error: &JournalError) -> Vec<String> {
+    match error {
+        JournalError::NotUndone(reasons) => reasons.clone(),
+        other => vec![other.to_string()],
+    }
+}
+
+/// What is left in the journal of a run that broke off is taken back (a full disk may have kept it from that), and what
+/// cannot be is told, once.
+pub(super) fn undo_rest(journal: &Journal, error: &mut RunError) {
+    let Err(left) = journal.undo_all(&mut |_| ()) else { return };
+    for reason in reasons(&left).into_iter().filter(|reason| !error.text.contains(reason)).collect::<Vec<_>>() {
+        let _ = write!(error.text, "; and {reason}: `tailbound lab cleanup` tries again");
+    }
 }
 
 /// Settings that were made before `error` came are put back; what cannot be is told with it.

@@ -82,10 +82,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let doing = Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop };
     let mut ended = run_trials(&doing, &mut record, options.warnings, progress).await;
     if let Err(error) = &mut ended {
-        // Whatever broke the run off (a full disk): nothing stays that can be taken back, and what stays is told.
-        if let Err(left) = journal.undo_all(&mut |_| ()) {
-            error.text = format!("{}; and {left}", error.text);
-        }
+        knobs::undo_rest(&journal, error);
     }
     let tidy = journal.finish().map_err(journal_failed);
     let complete = ended?;

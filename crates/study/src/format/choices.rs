@@ -103,7 +103,7 @@ pub(crate) enum PathChoice {
     Veth(LinkKeys),
     /// A bridge in a namespace of its own, joined to each end by a veth pair.
     Bridge(LinkKeys),
-    /// Interfaces that are there already: checked, never changed.
+    /// Interfaces that are there already: checked, and changed by nothing but `host`.
     Existing(ExistingKeys),
 }
 

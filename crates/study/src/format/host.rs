@@ -26,6 +26,33 @@ pub(crate) struct HostKeys {
     pub irq_affinity: Option<Named<At<Cpus>>>,
     /// Policy and CPUs of threads of the kernel by their names, those of interrupts (`irq/24-*`) among them.
     pub kernel_threads: Option<Named<At<RoleKeys>>>,
+    /// Queues and coalescing of network interfaces by their names, where the driver of the interface has them. An
+    /// interface is looked for in the network namespaces of the ends, then in that of Tailbound.
+    pub nic: Option<Named<At<NicKeys>>>,
+}
+
+/// Settings of a network interface, as ethtool(8) has them.
+#[derive(Debug, Default, serde::Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct NicKeys {
+    /// Queues that both receive and send.
+    pub channels: Option<At<u32>>,
+    /// Queues that only receive.
+    pub channels_rx: Option<At<u32>>,
+    /// Queues that only send.
+    pub channels_tx: Option<At<u32>>,
+    /// Whether the interface chooses how long it waits before a receive interrupt.
+    pub adaptive_rx: Option<At<SwitchChoice>>,
+    /// The same of sending.
+    pub adaptive_tx: Option<At<SwitchChoice>>,
+    /// How long it waits before a receive interrupt, in whole microseconds.
+    pub coalesce_rx: Option<At<Duration>>,
+    /// The same of sending.
+    pub coalesce_tx: Option<At<Duration>>,
+    /// How many frames it waits for before a receive interrupt.
+    pub coalesce_rx_frames: Option<At<u32>>,
+    /// The same of sending.
+    pub coalesce_tx_frames: Option<At<u32>>,
 }
 
 /// On or off.

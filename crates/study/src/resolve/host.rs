@@ -2,11 +2,11 @@
 
 use super::scheduling;
 use crate::error::Fault;
-use crate::format::{Duration, Governors, HostKeys, SwitchChoice};
+use crate::format::{Duration, Governors, HostKeys, NicKeys, SwitchChoice};
 use crate::read::At;
 use crate::source::Pos;
 use std::collections::BTreeSet;
-use tailbound_model::{CpuList, KnobSpec};
+use tailbound_model::{CpuList, KnobSpec, NicSetting};
 
 /// Real-time throttling, and its value on a kernel that nobody has changed (sched(7)).
 const THROTTLING: &str = "kernel.sched_rt_runtime_us";
@@ -54,6 +54,11 @@ pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
         let scheduling = scheduling::role(&threads.value, keys)?;
         add(threads.at, KnobSpec::KernelThreads { threads: threads.value.clone(), scheduling })?;
     }
+    for (name, keys) in keys.nic.iter().flat_map(|named| &named.0) {
+        for (at, setting, value) in nic(name, keys)? {
+            add(at, KnobSpec::Nic { interface: name.value.clone(), setting, value })?;
+        }
+    }
     Ok(all)
 }
 
@@ -85,6 +90,39 @@ fn governors(keys: &Governors) -> Result<Vec<(Pos, KnobSpec)>, Fault> {
             named.0.iter().map(one).collect()
         }
     }
+}
+
+fn nic(name: &At<String>, keys: &At<NicKeys>) -> Result<Vec<(Pos, NicSetting, u32)>, Fault> {
+    // IFNAMSIZ of the kernel, with the zero at the end.
+    if name.value.len() > 15 || name.value.contains(|c: char| c == '/' || c.is_whitespace()) {
+        let reason = format!("`{}` is not the name of an interface", name.value);
+        return Err(Fault::new(name.at, reason).help("at most 15 letters, without `/` and spaces"));
+    }
+    let NicKeys { channels, channels_rx, channels_tx, adaptive_rx, adaptive_tx, .. } = &keys.value;
+    let NicKeys { coalesce_rx, coalesce_tx, coalesce_rx_frames, coalesce_tx_frames, .. } = &keys.value;
+    let mut all = Vec::new();
+    for (key, setting) in [(adaptive_rx, NicSetting::AdaptiveRx), (adaptive_tx, NicSetting::AdaptiveTx)] {
+        all.extend(key.iter().map(|k| (k.at, setting, u32::from(k.value == SwitchChoice::On))));
+    }
+    for (key, setting) in [
+        (channels, NicSetting::Channels),
+        (channels_rx, NicSetting::ChannelsRx),
+        (channels_tx, NicSetting::ChannelsTx),
+        (coalesce_rx_frames, NicSetting::CoalesceRxFrames),
+        (coalesce_tx_frames, NicSetting::CoalesceTxFrames),
+    ] {
+        all.extend(key.iter().map(|k| (k.at, setting, k.value)));
+    }
+    for (key, setting) in [(coalesce_rx, NicSetting::CoalesceRx), (coalesce_tx, NicSetting::CoalesceTx)] {
+        if let Some(key) = key {
+            all.push((key.at, setting, whole_us(key)?));
+        }
+    }
+    if all.is_empty() {
+        let reason = format!("nothing is given for the interface {}", name.value);
+        return Err(Fault::new(keys.at, reason).help("for example `channels: 2` or `coalesce_rx: 0 us`"));
+    }
+    Ok(all)
 }
 
 /// The kernel counts microseconds in 31 bits.

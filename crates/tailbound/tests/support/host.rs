@@ -80,3 +80,22 @@ pub fn signal(child: &Child, signal: i32) {
     // SAFETY: a process of this test.
     unsafe { libc::kill(child.id() as i32, signal) };
 }
+
+pub fn study(slots: u32, rest: &str) -> String {
+    format!(
+        "study: knobs\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 0, timeout: 2 s }} }}\n\
+         rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\n{rest}\n"
+    )
+}
+
+pub fn cannot() -> bool {
+    if !is_root() {
+        println!("skipped: settings of the host can be changed by root only");
+    }
+    !is_root()
+}
+
+pub fn no_journal(bench: &Bench) {
+    let left: Vec<_> = std::fs::read_dir(bench.path("state/journal")).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -1,0 +1,88 @@
+//! Queues and coalescing of a network interface.
+
+use super::{KnobError, Place, Setting};
+use crate::interface::tune;
+use crate::process::effective_capabilities;
+use std::io;
+use tailbound_model::{NetnsId, NicSetting, Undo};
+
+const CAP_NET_ADMIN: u64 = 1 << 12;
+
+/// One setting of one interface.
+#[derive(Debug)]
+struct InterfaceSetting {
+    interface: String,
+    ifindex: u32,
+    netns: Option<NetnsId>,
+    setting: NicSetting,
+    value: u32,
+}
+
+/// The setting of the interface with this name in this place.
+pub(super) fn find(
+    interface: &str,
+    setting: NicSetting,
+    value: u32,
+    place: &Place,
+    key: &str,
+) -> Result<Vec<Box<dyn Setting>>, KnobError> {
+    let what = || format!("interface {interface}");
+    let look = || {
+        let index = nix::net::if_::if_nametoindex(interface).map_err(|_| io::ErrorKind::NotFound)?;
+        Ok((index, tune::most(interface, setting)?))
+    };
+    let (ifindex, most) = place.inside(look).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => {
+            let why = "no interface has this name where Tailbound is, or where the ends are".to_owned();
+            KnobError::Absent { key: key.to_owned(), what: what(), why }
+        }
+        _ => KnobError::of(key, what(), "read", &setting.text(value), &error),
+    })?;
+    if let Some(most) = most.filter(|most| value > *most) {
+        let reason = format!("it has {most} at most");
+        return Err(KnobError::Refused { key: key.to_owned(), what: what(), wanted: setting.text(value), reason });
+    }
+    let (interface, netns) = (interface.to_owned(), place.id());
+    Ok(vec![Box::new(InterfaceSetting { interface, ifindex, netns, setting, value })])
+}
+
+impl Setting for InterfaceSetting {
+    fn what(&self) -> String {
+        format!("interface {}", self.interface)
+    }
+
+    fn read(&self) -> io::Result<String> {
+        tune::read(&self.interface, self.setting).map(|value| self.setting.text(value))
+    }
+
+    fn write(&mut self, _value: &str) -> io::Result<()> {
+        tune::write(&self.interface, self.setting, self.value)
+    }
+
+    fn may_write(&self) -> io::Result<()> {
+        if effective_capabilities()? & CAP_NET_ADMIN == 0 {
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, "CAP_NET_ADMIN is missing"));
+        }
+        Ok(())
+    }
+
+    fn undo(&self, before: &str, set: &str) -> Undo {
+        let number = |text: &str| match text {
+            "on" => 1,
+            "off" => 0,
+            text => text.trim_end_matches(" us").parse().unwrap_or(self.value),
+        };
+        Undo::RestoreInterface {
+            interface: self.interface.clone(),
+            ifindex: self.ifindex,
+            netns: self.netns.clone(),
+            setting: self.setting,
+            before: number(before),
+            set: number(set),
+        }
+    }
+
+    fn spelled(&self, value: &str) -> String {
+        value.to_owned()
+    }
+}
