@@ -41,9 +41,36 @@ fn name(condition: &Condition, others: &[&str]) -> String {
     );
     for factor in others {
         if let Some(level) = condition.levels.get(*factor) {
-            let short = factor.rsplit('.').next().unwrap_or(factor);
-            name.push_str(&format!(", {short} {level}"));
+            name.push_str(&format!(", {} {level}", short(factor)));
         }
     }
     name
+}
+
+/// The last part of a factor's path, where that tells what it is; of settings of the host that have names of their own
+/// (`host.irq_affinity.24`) all but the first.
+pub(crate) fn short(factor: &str) -> &str {
+    let last = factor.rsplit('.').next().unwrap_or(factor);
+    match factor.strip_prefix("host.") {
+        Some(below) if below.contains('.') && !below.starts_with("sysctl.") => below,
+        _ => last,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn a_short_name_still_tells_what_it_is() {
+        for (factor, name) in [
+            ("measure.slots", "slots"),
+            ("host.sysctl.net.core.busy_poll", "busy_poll"),
+            ("host.governor", "governor"),
+            ("host.irq_affinity.24", "irq_affinity.24"),
+            ("host.nic.eth0.channels", "nic.eth0.channels"),
+        ] {
+            assert_eq!(short(factor), name);
+        }
+    }
 }
