@@ -78,6 +78,14 @@ pub struct DriverError {
     pub text: String,
 }
 
+/// The package of a shared library, by the rule for names in the Debian policy manual (8.1): the library's name and the
+/// version of its interface, with a hyphen between two digits.
+fn debian_package(library: &str) -> Option<String> {
+    let (name, version) = library.split_once(".so.")?;
+    let hyphen = if name.ends_with(|c: char| c.is_ascii_digit()) { "-" } else { "" };
+    Some(format!("{name}{hyphen}{version}").to_lowercase().replace('_', "-"))
+}
+
 /// A driver that cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
@@ -101,8 +109,9 @@ pub enum LoadError {
     },
     /// A library that the driver needs is not installed.
     #[error(
-        "driver {}: the native library {library} is not installed; install the package that brings it (the other drivers are not affected)",
-        path.display()
+        "driver {}: the native library {library} is not installed; install {} (the other drivers are not affected)",
+        path.display(),
+        debian_package(library).map_or("the package that brings it".to_owned(), |p| format!("the package that brings it, on Debian {p}"))
     )]
     LibraryMissing {
         /// The driver's file.

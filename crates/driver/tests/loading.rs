@@ -76,6 +76,25 @@ fn native_library_missing() {
     );
 }
 
+/// As a distribution installs libraries: with the version of the interface in the name.
+#[test]
+fn native_library_of_a_package_missing() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "-Wl,-soname,libmiddleware.so.2.9";
+    let Some(library) = compile(dir.path(), "libmiddleware.so", "int middleware(void) { return 1; }", &[name]) else {
+        return;
+    };
+    let search = format!("-L{}", dir.path().display());
+    let source = "int middleware(void); void *tailbound_driver_v1(void) { return (void *)(long)middleware(); }";
+    let path = compile(dir.path(), "driver.so", source, &["-Wl,--no-as-needed", &search, "-lmiddleware"]).unwrap();
+    std::fs::remove_file(library).unwrap();
+    assert_eq!(
+        error(&path, dir.path()),
+        "driver DIR/driver.so: the native library libmiddleware.so.2.9 is not installed; install the package that brings \
+         it, on Debian libmiddleware2.9 (the other drivers are not affected)"
+    );
+}
+
 #[test]
 fn no_file_of_that_name() {
     let text = Driver::find("nothing_of_the_kind").unwrap_err().to_string();

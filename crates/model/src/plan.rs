@@ -62,8 +62,11 @@ pub struct TrialSpec {
     pub payload: Octets,
     /// How often slots are due.
     pub rate: Rate,
-    /// The middleware.
+    /// The middleware: that of the ping end, and of the pong end unless that has its own.
     pub driver: DriverSpec,
+    /// The middleware of the pong end where it is another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pong_driver: Option<DriverSpec>,
     /// QoS policies as the driver spells them; empty = the driver's defaults for this measure.
     pub qos: BTreeMap<String, String>,
     /// Domain id.
@@ -82,6 +85,18 @@ pub struct TrialSpec {
     /// Settings of the host that are in force meanwhile, in the order in which they are set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<KnobSpec>,
+}
+
+impl TrialSpec {
+    /// All drivers of the trial, that of the ping end first.
+    pub fn drivers(&self) -> impl Iterator<Item = &DriverSpec> {
+        std::iter::once(&self.driver).chain(&self.pong_driver)
+    }
+
+    /// The driver's name, or both: `cyclonedds to fastdds`.
+    pub fn driver_names(&self) -> String {
+        self.drivers().map(|d| d.name.as_str()).collect::<Vec<_>>().join(" to ")
+    }
 }
 
 /// A kind of measurement with its parameters.

@@ -58,4 +58,10 @@ pub struct ThreadTable {
     pub before: Vec<ThreadRow>,
     /// After the last.
     pub after: Vec<ThreadRow>,
+    /// When `before` was read, monotonic ns; absent in old records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before_ns: Option<i64>,
+    /// When `after` was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_ns: Option<i64>,
 }

@@ -142,6 +142,9 @@ pub struct ThreadReport {
     /// CPUs asked for, of all threads and of single roles; absent = unpinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_cpus: Option<String>,
+    /// From the reading before the first slot to that after the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub span_ns: Option<i64>,
     /// Before the first slot.
     pub before: Vec<Thread>,
     /// After the last.

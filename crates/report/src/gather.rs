@@ -129,6 +129,7 @@ pub(crate) fn threads(record: &Record, warnings: &mut Vec<ReportWarning>) -> Vec
                 trial: trial.id,
                 asked_policy: asked.policy_text(),
                 asked_cpus: asked.cpu_text(),
+                span_ns: table.before_ns.zip(table.after_ns).map(|(before, after)| after - before),
                 before: table.before.iter().map(|row| thread(row, asked)).collect(),
                 after: table.after.iter().map(|row| thread(row, asked)).collect(),
                 ends: table.ends,

@@ -26,6 +26,7 @@ mod passes;
 mod plain;
 mod series;
 mod spark;
+mod starved;
 mod summary;
 mod tail;
 mod tasks;

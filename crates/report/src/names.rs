@@ -26,6 +26,16 @@ fn varied(conditions: &[Condition]) -> BTreeMap<String, ()> {
     varied
 }
 
+/// The last word of a factor's path, with its end where it belongs to one: `cpus`, `pong driver`.
+pub(crate) fn short(factor: &str) -> String {
+    if let Some(of_end) = factor.strip_prefix("ends.") {
+        return of_end.replace('.', " ");
+    }
+    // Settings of the host that have names of their own: `host.irq_affinity.24`.
+    let of_host = factor.strip_prefix("host.").filter(|below| below.contains('.') && !below.starts_with("sysctl."));
+    of_host.or(factor.rsplit('.').next()).unwrap_or(factor).to_owned()
+}
+
 fn name(condition: &Condition, others: &[&str]) -> String {
     let level = |factor: &str, from_spec: String| condition.levels.get(factor).cloned().unwrap_or(from_spec);
     let spec = &condition.spec;
@@ -35,26 +45,20 @@ fn name(condition: &Condition, others: &[&str]) -> String {
     };
     let mut name = format!(
         "{} over {}, {}, {rate}",
-        level("driver", spec.driver.name.clone()),
+        level("driver", spec.driver_names()),
         level("path", spec.path.to_string()),
         level("payload", spec.payload.to_string()),
     );
     for factor in others {
         if let Some(level) = condition.levels.get(*factor) {
+            // Told by the name already.
+            if factor.starts_with("ends.") && factor.ends_with(".driver") && spec.driver_names().contains(level) {
+                continue;
+            }
             name.push_str(&format!(", {} {level}", short(factor)));
         }
     }
     name
-}
-
-/// The last part of a factor's path, where that tells what it is; of settings of the host that have names of their own
-/// (`host.irq_affinity.24`) all but the first.
-pub(crate) fn short(factor: &str) -> &str {
-    let last = factor.rsplit('.').next().unwrap_or(factor);
-    match factor.strip_prefix("host.") {
-        Some(below) if below.contains('.') && !below.starts_with("sysctl.") => below,
-        _ => last,
-    }
 }
 
 #[cfg(test)]
@@ -65,6 +69,7 @@ mod tests {
     fn a_short_name_still_tells_what_it_is() {
         for (factor, name) in [
             ("measure.slots", "slots"),
+            ("ends.pong.driver", "pong driver"),
             ("host.sysctl.net.core.busy_poll", "busy_poll"),
             ("host.governor", "governor"),
             ("host.irq_affinity.24", "irq_affinity.24"),

@@ -115,7 +115,7 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
         .iter()
         .enumerate()
         .map(|(i, head)| Column {
-            head: short(head).to_owned(),
+            head: short(head),
             cells: table.rows.iter().map(|r| (r.levels[i].clone(), String::new())).collect(),
             right: false,
         })

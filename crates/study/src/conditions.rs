@@ -93,7 +93,7 @@ fn levels_of(study: &Study, combination: &Combination, spec: &TrialSpec) -> BTre
             Some((node, shape)) => levels::text(node, shape),
             None if key == "path" && levels.keys().any(below) => "veth".into(),
             None => match key {
-                "driver" => spec.driver.name.clone(),
+                "driver" => spec.driver_names(),
                 "payload" => spec.payload.to_string(),
                 "rate" => spec.rate.to_string(),
                 _ => spec.path.to_string(),

@@ -8,5 +8,9 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("payload-mtu", include_str!("../../../studies/payload-mtu.yaml")),
         ("receive-modes", include_str!("../../../studies/receive-modes.yaml")),
         ("scheduling", include_str!("../../../studies/scheduling.yaml")),
+        ("vendor-pairs", include_str!("../../../studies/vendor-pairs.yaml")),
+        ("rate-sweep", include_str!("../../../studies/rate-sweep.yaml")),
+        ("rt-priority", include_str!("../../../studies/rt-priority.yaml")),
+        ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]
 }

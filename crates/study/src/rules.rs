@@ -8,6 +8,7 @@ use tailbound_model::{Measure, OnOverrun, PathSpec, PlaceSpec, Rate, TrialSpec};
 /// Why the combination cannot be run, if it cannot.
 pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     same_process(spec, at)
+        .or_else(|| two_drivers(spec, at))
         .or_else(|| null_driver(spec, at))
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
@@ -32,6 +33,20 @@ fn same_process(spec: &TrialSpec, at: &Places) -> Option<Fault> {
             Some(Fault::new(place, reason).help("write `place: same-process` for both, or `process`"))
         }
     }
+}
+
+fn two_drivers(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let pong = spec.pong_driver.as_ref()?;
+    let names = spec.driver_names();
+    if spec.ping.place == PlaceSpec::SameProcess {
+        let reason = format!("both ends are in one process, but have two drivers, {names}");
+        return Some(Fault::new(at.pong_driver, reason).help("write `place: process`, or `place: netns`"));
+    }
+    if [spec.driver.name.as_str(), &pong.name].contains(&"null") {
+        let reason = format!("the driver `null` joins ends of one process only, here the drivers are {names}");
+        return Some(Fault::new(at.pong_driver, reason).help("give both ends drivers that speak over a path"));
+    }
+    None
 }
 
 fn null_driver(spec: &TrialSpec, at: &Places) -> Option<Fault> {

@@ -28,7 +28,17 @@ fn payload_beyond_the_driver() {
 
 #[test]
 fn unknown_driver() {
-    let (code, text) = fails(&GOOD.replace("udp", "udq"), &[]);
+    // A copy of the binary, away from the drivers that this build may have made.
+    let bench = Bench::new();
+    let binary = bench.path("tailbound");
+    fs::hard_link(env!("CARGO_BIN_EXE_tailbound"), &binary)
+        .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_tailbound"), &binary).map(drop))
+        .unwrap();
+    let study = bench.study(&GOOD.replace("udp", "udq"));
+    let mut command = std::process::Command::new(binary);
+    command.arg("run").arg(study).current_dir(bench.dir.path()).env("TAILBOUND_STATE_DIR", bench.path("state"));
+    let (code, text) = told(&command.env("NO_COLOR", "1").env_remove("TAILBOUND_DRIVER_PATH").output().unwrap());
+    let text = text.replace(bench.dir.path().to_str().unwrap(), "BENCH");
     insta::assert_snapshot!(format!("exit {code}\n{text}"));
 }
 
@@ -222,12 +232,28 @@ fn a_driver_that_is_not_one() {
 
 #[test]
 fn real_time_without_the_right() {
+    let (code, text) = as_nobody("scheduling: { policy: fifo, priority: 80 }\n");
+    assert_eq!(code, 3, "{text}");
+    assert!(text.contains("CAP_SYS_NICE"), "{text}");
+}
+
+/// Refused before anything is measured, though the load would begin only later.
+#[test]
+fn a_real_time_load_without_the_right() {
+    let load = "load: [{ run: cpu, scheduling: { policy: fifo, priority: 8, cpus: \"0\" }, start: 1 min }]\n";
+    let (code, text) = as_nobody(load);
+    assert_eq!(code, 3, "{text}");
+    assert!(
+        text.contains("load `cpu` cannot be started: policy fifo 8 was refused: CAP_SYS_NICE is missing"),
+        "{text}"
+    );
+}
+
+/// Runs the good study with more keys, without any privilege.
+fn as_nobody(more: &str) -> (i32, String) {
     // SAFETY: no preconditions.
     if unsafe { libc::geteuid() } != 0 {
-        let (code, text) = fails(&format!("{GOOD}scheduling: {{ policy: fifo, priority: 80 }}\n"), &[]);
-        assert_eq!(code, 3, "{text}");
-        assert!(text.contains("CAP_SYS_NICE"), "{text}");
-        return;
+        return fails(&format!("{GOOD}{more}"), &[]);
     }
     // As nobody, with a copy of the binary where nobody can read it.
     let bench = Bench::new();
@@ -239,7 +265,7 @@ fn real_time_without_the_right() {
     open(&dir);
     fs::copy(env!("CARGO_BIN_EXE_tailbound"), bench.path("tailbound")).unwrap();
     open(&bench.path("tailbound"));
-    fs::write(bench.path("s.yaml"), format!("{GOOD}scheduling: {{ policy: fifo, priority: 80 }}\n")).unwrap();
+    fs::write(bench.path("s.yaml"), format!("{GOOD}{more}")).unwrap();
     let output = std::process::Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"])
         .arg(bench.path("tailbound"))
@@ -248,7 +274,5 @@ fn real_time_without_the_right() {
         .env("TAILBOUND_STATE_DIR", dir.join("state"))
         .output()
         .expect("setpriv of util-linux");
-    let (code, text) = told(&output);
-    assert_eq!(code, 3, "{text}");
-    assert!(text.contains("CAP_SYS_NICE"), "{text}");
+    told(&output)
 }

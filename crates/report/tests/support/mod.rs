@@ -98,6 +98,7 @@ fn spec(given: &Given) -> TrialSpec {
         driver: DriverSpec { name: given.driver.into(), ..DriverSpec::default() },
         qos: BTreeMap::from([("reliability".to_owned(), "reliable".to_owned())]),
         domain: 77,
+        pong_driver: None,
         ping: end(0),
         pong: end(1),
         path: PathSpec::Veth { mtu: None },
@@ -178,7 +179,7 @@ pub fn thread_table(end: &str, cpu: u32) -> ThreadTable {
         row.voluntary_switches += 5_000;
         row.involuntary_switches += 17;
     }
-    ThreadTable { ends: vec![end.into()], pid: 4_000 + cpu as i32, before, after }
+    ThreadTable { ends: vec![end.into()], pid: 4_000 + cpu as i32, before, after, ..ThreadTable::default() }
 }
 
 pub fn host_facts() -> HostFacts {

@@ -1,6 +1,6 @@
 //! The loads of one trial in this place: started when they are due, ended with the trial, and what they really did.
 
-use super::running::Running;
+use super::running::{Running, rehearse};
 use std::os::fd::BorrowedFd;
 use tailbound_host as host;
 use tailbound_model::*;
@@ -32,8 +32,13 @@ impl Loads {
             running: None,
         });
         let mut loads = Loads { loads: loads.collect(), go_ns: None, limit_ns };
+        let refused = |load: &LoadSpec, e: String| format!("load `{}` cannot be started: {e}", load.run);
+        // What would be refused later is told before anything is measured.
+        for load in &loads.loads {
+            rehearse(&load.spec).map_err(|e| refused(&load.spec, e))?;
+        }
         for load in loads.loads.iter_mut().filter(|l| l.spec.start == LoadStart::BeforeDiscovery) {
-            load.start(limit_ns).map_err(|e| format!("load `{}` cannot be started: {e}", load.spec.run))?;
+            load.start(limit_ns).map_err(|e| refused(&load.spec, e))?;
         }
         Ok(loads)
     }

@@ -42,9 +42,7 @@ impl Running {
     /// # Errors
     /// The program cannot be run, or the kernel refuses the scheduling: why.
     pub fn start(spec: &LoadSpec, limit_ns: i64) -> Result<Running, String> {
-        let wanted =
-            RoleScheduling { policy: spec.scheduling.policy, cpus: spec.scheduling.cpus.clone().or_else(all_cpus) };
-        rehearse(&wanted)?;
+        let wanted = rehearse(spec)?;
         let output = output().map_err(|e| format!("its output cannot be kept: {e}"))?;
         let longest_ns = spec.duration.map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
         let real_time = wanted.policy.is_some_and(|p| p.is_real_time());
@@ -160,10 +158,11 @@ fn all_cpus() -> Option<CpuList> {
     Some(CpuList(cpus.into_iter().collect()))
 }
 
-/// Tries the scheduling on a thread that ends at once: a refusal has its full reason here.
-fn rehearse(wanted: &RoleScheduling) -> Result<(), String> {
-    let wanted = wanted.clone();
-    let tried = std::thread::spawn(move || host::apply(0, &wanted).map_err(|e| e.to_string())).join();
+/// Tries the scheduling of a load on a thread that ends at once, and returns it: a refusal has its full reason here.
+pub(super) fn rehearse(spec: &LoadSpec) -> Result<RoleScheduling, String> {
+    let cpus = spec.scheduling.cpus.clone().or_else(all_cpus);
+    let wanted = RoleScheduling { policy: spec.scheduling.policy, cpus };
+    let tried = std::thread::spawn(move || host::apply(0, &wanted).map(|()| wanted).map_err(|e| e.to_string())).join();
     tried.unwrap_or_else(|_| Err("its scheduling cannot be tried".into()))
 }
 

@@ -16,8 +16,10 @@ use tailbound_study::nearest;
 pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunError> {
     let mut found = BTreeMap::new();
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
-        let name = &condition.spec.driver.name;
-        if !found.contains_key(name) {
+        for name in condition.spec.drivers().map(|d| &d.name) {
+            if found.contains_key(name) {
+                continue;
+            }
             let driver = drivers(name).map_err(|e| {
                 RunError::new(
                     ExitCode::BadInput,
@@ -30,8 +32,10 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
     }
     let mut first = None;
     for condition in &mut plan.conditions {
-        let Some(driver) = found.get(&condition.spec.driver.name) else { continue };
-        let reason = impossible(&condition.spec, driver.description());
+        let reason = of_each_end(&condition.spec).find_map(|spec| {
+            let driver = found.get(&spec.driver.name)?;
+            impossible(&spec, driver.description())
+        });
         if let Some(reason) = reason.filter(|_| condition.not_possible.is_none()) {
             first.get_or_insert_with(|| reason.clone());
             condition.not_possible = Some(reason);
@@ -52,7 +56,13 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
 
 /// Why a driver cannot run a trial; `None` = it can, or the driver cannot be had, which is another error.
 pub fn driver_limit(spec: &TrialSpec, drivers: DriverSource) -> Option<String> {
-    drivers(&spec.driver.name).ok().and_then(|driver| impossible(spec, driver.description()))
+    of_each_end(spec).find_map(|spec| impossible(&spec, drivers(&spec.driver.name).ok()?.description()))
+}
+
+/// The trial as the driver of each end sees it.
+fn of_each_end(spec: &TrialSpec) -> impl Iterator<Item = TrialSpec> {
+    let pong = spec.pong_driver.as_ref().map(|driver| TrialSpec { driver: driver.clone(), ..spec.clone() });
+    std::iter::once(spec.clone()).chain(pong)
 }
 
 fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Option<String> {

@@ -190,20 +190,26 @@ fn order(
             EndOrder { role: *role, options, scheduling: end.scheduling.clone() }
         })
         .collect();
+    let duration_ns = match (p.length, spec.rate) {
+        (Length::Duration(d), Rate::Max) => Some(d.0),
+        _ => None,
+    };
+    let limit_ns = limit(spec).as_nanos() as i64;
+    let mut spec = spec.clone();
+    if let (Some(driver), [Role::Pong]) = (&spec.pong_driver, roles) {
+        spec.driver = driver.clone();
+    }
     Order {
         run_id: context.run_id.to_owned(),
         trial: context.trial.id,
-        spec: spec.clone(),
         ends,
         slots,
         warm_up,
-        duration_ns: match (p.length, spec.rate) {
-            (Length::Duration(d), Rate::Max) => Some(d.0),
-            _ => None,
-        },
+        duration_ns,
+        spec,
         ring,
         match_timeout_ns: MATCH_TIMEOUT.0,
-        limit_ns: limit(spec).as_nanos() as i64,
+        limit_ns,
         driver_path: None,
         rescue: dir.to_str().map(str::to_owned),
         housekeeping: context.housekeeping.clone(),
@@ -337,6 +343,7 @@ async fn store_part(
         }
         let mut table = part.prepared.threads.clone();
         table.after.clone_from(&done.threads.after);
+        table.after_ns = done.threads.after_ns;
         record.threads(id, &agent.name, &table)?;
         if !done.log.is_empty() {
             record.log(id, &agent.name, &done.log)?;

@@ -160,7 +160,8 @@ fn trial<C: Clock>(
         reading();
     }
     ends.stop();
-    table.after = threads::table(order, driver.description())?.before;
+    let after = threads::table(order, driver.description())?;
+    (table.after, table.after_ns) = (after.before, after.before_ns);
     let mut warnings = threads::differences(order, driver.name(), &table.after);
     let (mut done, log) = ends.results(order, &mut warnings);
     for end in &mut done {

@@ -42,7 +42,8 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
         }
     }
     let ends = order.ends.iter().map(|e| e.role.word().to_owned()).collect();
-    Ok(ThreadTable { ends, pid, before: rows, after: Vec::new() })
+    let before_ns = Some(tailbound_host::monotonic_ns());
+    Ok(ThreadTable { ends, pid, before: rows, after: Vec::new(), before_ns, after_ns: None })
 }
 
 /// The driver made it.

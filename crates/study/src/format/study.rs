@@ -25,7 +25,7 @@ pub(crate) struct StudyFile {
     /// How often a message is due, or `max` for stop-and-wait: the next goes out when the answer is in.
     /// Default: `1 kHz`.
     pub rate: Option<At<Frequency>>,
-    /// The middleware. Required, here or as a factor.
+    /// The middleware of both ends. Required, here, as a factor, or for each end.
     pub driver: Option<At<DriverChoice>>,
     /// Quality of service, where the driver has it. What is absent is the driver's default for this measure.
     pub qos: Option<Qos>,
@@ -98,6 +98,8 @@ pub(crate) struct EndKeys {
     pub cpus: Option<At<Cpus>>,
     /// How its process is scheduled; `scheduling` of the study when absent.
     pub scheduling: Option<At<SchedulingKeys>>,
+    /// Its middleware; `driver` of the study when absent. Two that differ must understand each other.
+    pub driver: Option<At<DriverChoice>>,
 }
 
 /// How the report shows the study.

@@ -2,11 +2,28 @@
 
 use super::Context;
 use crate::error::{Fault, advice};
-use crate::format::DriverChoice;
+use crate::format::{DriverChoice, EndKeys, Ends, StudyFile};
 use crate::read::At;
 use crate::source::MAX_TEXT;
+use crate::tree::Node;
 use sha2::{Digest, Sha256};
 use tailbound_model::{ConfigFile, DriverSpec};
+
+/// The choice for the ping end, and that for the pong end where one is written.
+pub(super) fn drivers<'a>(
+    file: &'a StudyFile,
+    root: &Node,
+) -> Result<(&'a At<DriverChoice>, Option<&'a At<DriverChoice>>), Fault> {
+    let own = |end: fn(&Ends) -> Option<&EndKeys>| file.ends.as_ref().and_then(end).and_then(|e| e.driver.as_ref());
+    let (ping, pong) = (own(|e| e.ping.as_ref()), own(|e| e.pong.as_ref()));
+    match (ping.or(file.driver.as_ref()), pong.or(file.driver.as_ref())) {
+        (Some(ping), Some(pong)) => Ok((ping, Some(pong))),
+        _ => {
+            let help = "write `driver: udp`, or list drivers under `factors`";
+            Err(Fault::new(root.at, "`driver` is missing").help(help))
+        }
+    }
+}
 
 pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<DriverSpec, Fault> {
     let DriverChoice { name, config, options } = &choice.value;

@@ -33,6 +33,7 @@ const MAX_DOMAIN: u32 = 232;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     pub driver: Pos,
+    pub pong_driver: Pos,
     pub payload: Pos,
     pub on_overrun: Pos,
     pub path: Pos,
@@ -56,10 +57,7 @@ pub(crate) struct Context<'a> {
 
 /// The trial that the keys of one condition describe.
 pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Result<(TrialSpec, Places), Fault> {
-    let Some(driver) = &file.driver else {
-        let help = "write `driver: udp`, or list drivers under `factors`";
-        return Err(Fault::new(root.at, "`driver` is missing").help(help));
-    };
+    let (driver, pong_driver) = driver::drivers(file, root)?;
     let rate = file.rate.as_ref().map_or(Rate::Period(Nanos::from_millis(1)), |r| r.value.0);
     let payload = file.payload.as_ref().map_or(Octets(64), |p| p.value.0);
     if let Some(at) = file.payload.as_ref().filter(|_| payload.0 > MAX_PAYLOAD) {
@@ -75,6 +73,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
     let (ping, pong, path) = ends::ends(file, context)?;
     let places = Places {
         driver: driver.at,
+        pong_driver: pong_driver.map_or(driver.at, |d| d.at),
         payload: file.payload.as_ref().map_or(driver.at, |p| p.at),
         on_overrun: keys.on_overrun.as_ref().map_or(file.measure.at, |o| o.at),
         path: path.at,
@@ -82,11 +81,16 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         pong: pong.at,
     };
     ends::check_hand_off(keys, &ping, &pong)?;
+    let spec_driver = driver::driver(driver, context)?;
     let spec = TrialSpec {
         measure: Measure::PingPong(ping_pong),
         payload,
         rate,
-        driver: driver::driver(driver, context)?,
+        pong_driver: pong_driver
+            .map(|choice| driver::driver(choice, context))
+            .transpose()?
+            .filter(|d| *d != spec_driver),
+        driver: spec_driver,
         qos: file.qos.as_ref().map(qos::qos).transpose()?.unwrap_or_default(),
         domain,
         ping: ping.value,

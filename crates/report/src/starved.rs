@@ -1,0 +1,171 @@
+//! What a load did to the run: threads that waited for a CPU, and what was blocked by it. Told from the kernel's counts
+//! and from the samples alone, never from what the study asked for.
+
+use crate::circumstances::{LoadReport, Thread, ThreadReport};
+use crate::condition::ConditionReport;
+use crate::document::{Finding, FindingLevel, Report};
+use crate::findings::finding;
+use crate::loads::busy;
+use crate::number::time;
+
+/// A thread is starved when it waited for a CPU for at least this share of the trial, and this long.
+const SHARE: f64 = 0.1;
+const LEAST_NS: i64 = 100_000_000;
+/// What takes this long was blocked.
+const BLOCKED_NS: i64 = 100_000_000;
+
+/// Starved threads by condition, and what the loads came to.
+pub(crate) fn findings(report: &Report) -> Vec<Finding> {
+    let starved: Vec<Finding> = report.conditions.iter().filter_map(|c| starved(report, c)).collect();
+    let is_starved = |c: &ConditionReport| starved.iter().any(|f| f.conditions == [c.id]);
+    let effects: Vec<Finding> = report.conditions.iter().filter_map(|c| effect(report, c, is_starved(c))).collect();
+    starved.into_iter().chain(effects).collect()
+}
+
+/// A thread between the first slot and the last.
+struct Waiting<'a> {
+    process: &'a ThreadReport,
+    thread: &'a Thread,
+    delay_ns: i64,
+    cpu_ns: i64,
+    span_ns: i64,
+}
+
+fn waiting<'a>(report: &'a Report, condition: &ConditionReport) -> Vec<Waiting<'a>> {
+    let of_condition = |t: &&ThreadReport| report.trial(t.trial).is_some_and(|trial| trial.condition == condition.id);
+    let mut found = Vec::new();
+    for process in report.threads.iter().filter(of_condition) {
+        let Some(span_ns) = process.span_ns else { continue };
+        for thread in &process.after {
+            let before = process.before.iter().find(|b| b.tid == thread.tid);
+            let since = |f: fn(&Thread) -> u64| f(thread).saturating_sub(before.map_or(0, f)) as i64;
+            let (delay_ns, cpu_ns) = (since(|t| t.run_delay_ns), since(|t| t.cpu_ns));
+            if delay_ns >= LEAST_NS && delay_ns as f64 >= SHARE * span_ns as f64 {
+                found.push(Waiting { process, thread, delay_ns, cpu_ns, span_ns });
+            }
+        }
+    }
+    found.sort_by_key(|w| std::cmp::Reverse(w.delay_ns));
+    found
+}
+
+fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
+    let waiting = waiting(report, condition);
+    let worst = waiting.first()?;
+    let end = worst.process.ends.join(" and ");
+    let mut others: Vec<&str> =
+        waiting.iter().map(|w| w.thread.name.as_str()).filter(|n| *n != worst.thread.name).collect();
+    others.sort_unstable();
+    others.dedup();
+    let others = if others.is_empty() { String::new() } else { format!(" So were {}.", others.join(", ")) };
+    let text = format!(
+        "{}: starved of CPU {}: thread `{}` of the {end} end ({}) was ready to run but waited {} of {}, and ran for {}.{others} {}",
+        condition.name,
+        worst.thread.cpus,
+        worst.thread.name,
+        worst.thread.policy,
+        time(worst.delay_ns as f64),
+        time(worst.span_ns as f64),
+        time(worst.cpu_ns as f64),
+        instead(report, worst),
+    );
+    Some(Finding { evidence: "threads".into(), ..finding(FindingLevel::Caution, "starved", text, &[condition.id]) })
+}
+
+/// What ran meanwhile, as far as it is known: the most of all loads and measured threads of that trial on those CPUs.
+fn instead(report: &Report, worst: &Waiting<'_>) -> String {
+    let trial = worst.process.trial;
+    let cpus = &worst.thread.cpus;
+    let load = report.loads.iter().filter(|l| l.trial == trial && overlap(&l.cpus, cpus)).max_by_key(|l| l.cpu_ns);
+    let thread = |(p, t): &(&ThreadReport, &Thread)| (p.pid, t.tid) != (worst.process.pid, worst.thread.tid);
+    let threads = report.threads.iter().filter(|p| p.trial == trial).flat_map(|p| p.after.iter().map(move |t| (p, t)));
+    let used = |(p, t): &(&ThreadReport, &Thread)| {
+        t.cpu_ns.saturating_sub(p.before.iter().find(|b| b.tid == t.tid).map_or(0, |b| b.cpu_ns))
+    };
+    let thread = threads.filter(thread).filter(|(_, t)| overlap(&t.cpus, cpus)).max_by_key(used);
+    // Half of the wait is the least that something must have run to be named as its cause.
+    let enough = |ns: u64| ns as f64 >= 0.5 * worst.delay_ns as f64;
+    match (load, thread) {
+        (Some(load), other) if enough(load.cpu_ns) && other.is_none_or(|t| used(&t) <= load.cpu_ns) => {
+            format!(
+                "Meanwhile the load `{}` ({}) had {} of it.{}",
+                load.run,
+                load.policy,
+                time(load.cpu_ns as f64),
+                rescue(report, load)
+            )
+        }
+        (_, Some((process, thread))) if enough(used(&(process, thread))) => format!(
+            "Meanwhile thread `{}` of the {} end ({}) had {} of it.",
+            thread.name,
+            process.ends.join(" and "),
+            thread.policy,
+            time(used(&(process, thread)) as f64)
+        ),
+        _ => "What ran instead is not in the record.".into(),
+    }
+}
+
+/// What the kernel kept back from a load that would have taken all.
+fn rescue(report: &Report, load: &LoadReport) -> String {
+    let real_time = load.policy.starts_with("rr ") || load.policy.starts_with("fifo ");
+    let (Some(busy), true) = (busy(load), real_time && !load.cpus.contains([',', '-'])) else { return String::new() };
+    let fact = |key: &str| report.facts.iter().flat_map(|h| &h.facts).find(|f| f.key == key).map(|f| &f.value);
+    let who = match fact("sched.fair_server").and_then(serde_json::Value::as_bool) {
+        Some(true) => "the fair server of Linux (6.12 and later) keeps time for such threads",
+        Some(false) => "real-time throttling keeps time for such threads",
+        None => "how the kernel keeps time for such threads is not known here",
+    };
+    format!(" The {:.0} % that it did not have are the rescue of time-sharing threads: {who}.", 100.0 - busy.min(100.0))
+}
+
+/// What was blocked while there were loads, or that nothing was.
+fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option<Finding> {
+    let trials: Vec<usize> = report.trials.iter().filter(|t| t.condition == condition.id).map(|t| t.id).collect();
+    let loads: Vec<&LoadReport> = report
+        .loads
+        .iter()
+        .filter(|l| trials.contains(&l.trial) && l.failed.is_none() && l.began_after_ns.is_some())
+        .collect();
+    if loads.is_empty() {
+        return None;
+    }
+    let max = |m: &Option<crate::condition::MetricReport>| m.as_ref().and_then(|m| m.max_ns).unwrap_or(0);
+    let mut effects = Vec::new();
+    for (what, worst) in [
+        ("the main thread woke up to", max(&condition.send_lateness)),
+        ("the call that publishes took up to", max(&condition.send_duration)),
+        ("delivery on the way out took up to", max(&condition.out)),
+        ("the pong took up to", max(&condition.turnaround)),
+        ("delivery on the way back took up to", max(&condition.back)),
+    ] {
+        if worst >= BLOCKED_NS {
+            let late = if what.ends_with("woke up to") { " late" } else { "" };
+            effects.push(format!("{what} {}{late}", time(worst as f64)));
+        }
+    }
+    let ends = report.trials.iter().filter(|t| trials.contains(&t.id)).flat_map(|t| t.ends.values());
+    if let Some(matched) = ends.filter_map(|e| e.matched_after_ns).max().filter(|ns| *ns >= 1_000_000_000) {
+        effects.push(format!("the ends met only after {}", time(matched as f64)));
+    }
+    if effects.is_empty() && starved {
+        return None;
+    }
+    let text = if effects.is_empty() {
+        format!(
+            "{}: nothing was blocked under the load: no call, no delivery and no wake-up took {} or longer, and no thread was starved.",
+            condition.name,
+            time(BLOCKED_NS as f64)
+        )
+    } else {
+        format!("{}: blocked under the load: {}.", condition.name, effects.join("; "))
+    };
+    let code = if effects.is_empty() { "load_blocked_nothing" } else { "load_blocked" };
+    Some(finding(FindingLevel::Caution, code, text, &[condition.id]))
+}
+
+/// Whether two CPU lists share a CPU.
+fn overlap(one: &str, other: &str) -> bool {
+    let parse = |text: &str| text.parse::<tailbound_model::CpuList>().ok();
+    matches!((parse(one), parse(other)), (Some(a), Some(b)) if !a.0.is_disjoint(&b.0))
+}

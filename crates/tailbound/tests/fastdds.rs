@@ -1,0 +1,376 @@
+//! The driver `fastdds`, a shared object over Debian's Fast DDS: real studies over each of its transports.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use support::fastdds::built;
+use support::{Bench, succeeded, told};
+use tailbound_driver::{Kv, Session, Silent, conformance, load};
+
+/// One after the other: the ends are pinned to the same CPUs.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The driver with options, as a study writes it.
+fn with(options: &str) -> String {
+    format!("{{ fastdds: {{ {options} }} }}")
+}
+
+/// Keep-all: with a history of 1 a late thread loses messages, which is the middleware's right and not what is tested here.
+fn study(driver: &str, receive: &str, place: &str, path: &str) -> String {
+    format!(
+        "study: fastdds\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 2 s, receive: {receive} }} }}\n\
+         rate: 500 Hz\ndriver: {driver}\nplace: {place}\npath: {path}\npayload: 8 KiB\n\
+         qos: {{ history: keep-all }}\n"
+    )
+}
+
+fn all_answered(bench: &Bench, what: &str) -> Value {
+    let report = bench.report();
+    for condition in report["conditions"].as_array().expect("conditions") {
+        assert_eq!(condition["counts"]["answered"].as_u64(), Some(300), "{what}: {condition}");
+    }
+    assert_eq!(report["status"], "valid", "{what}: {}", report["warnings"]);
+    report
+}
+
+fn transport(bench: &Bench) -> Value {
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap()
+}
+
+#[test]
+fn every_transport_keeps_the_rules() {
+    let _alone = alone();
+    let Some(path) = built() else { return };
+    let driver = load(path).unwrap();
+    for options in [
+        vec![("transport", "udp")],
+        vec![("transport", "udp"), ("multicast", "off"), ("publish_mode", "async")],
+        vec![("transport", "shm")],
+        vec![("transport", "data-sharing")],
+        vec![("transport", "intra-process")],
+    ] {
+        let kv: Kv = options.iter().copied().collect();
+        let report = conformance::run_with(&driver, &kv, &mut |_| ());
+        let failed: Vec<_> = report.failed().collect();
+        assert!(failed.is_empty(), "{options:?}: {failed:?}");
+    }
+}
+
+/// By its name, as a study names it.
+#[test]
+fn the_driver_is_found_and_checked() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let output = bench.tailbound().args(["driver", "check", "fastdds"]).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(told(&output).0, 0, "{out}{}", told(&output).1);
+    assert!(out.contains("keeps the rules") && !out.contains("FAIL"), "{out}");
+}
+
+#[test]
+fn every_receive_mode_over_udp_and_shared_memory() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let levels = ["udp", "shm", "data-sharing"].map(|t| with(&format!("transport: {t}"))).join(", ");
+    for receive in ["listener", "block", "spin"] {
+        let bench = Bench::new();
+        let text = study("fastdds", receive, "process", "loopback");
+        let text = text.replace("driver: fastdds", &format!("factors: {{ driver: [{levels}] }}"));
+        succeeded(&bench.run(&text, &[]));
+        let report = all_answered(&bench, receive);
+        assert_eq!(report["conditions"].as_array().unwrap().len(), 3);
+    }
+}
+
+#[test]
+fn inside_one_process() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    for receive in ["listener", "block", "spin"] {
+        let bench = Bench::new();
+        succeeded(&bench.run(&study(&with("transport: intra-process"), receive, "same-process", "loopback"), &[]));
+        all_answered(&bench, receive);
+        assert_eq!(transport(&bench)["intra_process"], "full");
+    }
+}
+
+/// Ends in two processes do not meet by a path that is inside one.
+#[test]
+fn intra_process_is_never_something_else() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    succeeded(&bench.run(&study(&with("transport: intra-process"), "listener", "process", "loopback"), &[]));
+    let report = bench.report();
+    assert_eq!(report["conditions"][0]["counts"]["not_sent"].as_u64(), Some(300));
+    assert!(report["findings"].to_string().contains("nothing seen"), "{}", report["findings"]);
+}
+
+#[test]
+fn udp_between_namespaces() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    for options in ["transport: udp", "multicast: \"off\"", "publish_mode: async"] {
+        let bench = Bench::new();
+        succeeded(&bench.run(&study(&with(options), "listener", "netns", "veth"), &[]));
+        all_answered(&bench, options);
+        let transport = transport(&bench);
+        assert_eq!(transport["intra_process"], "off");
+        assert_eq!(transport["shared_memory"], false);
+        let sockets = transport["sockets"].as_array().unwrap();
+        assert!(sockets.iter().all(|s| s["address"] != "0.0.0.0"), "bound to the path's address: {sockets:?}");
+    }
+}
+
+/// Shared memory sends nothing over an interface. A namespace of its own, so that nobody else's packets are counted.
+#[test]
+fn shared_memory_sends_no_packets() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    for (transport, packets) in [("shm", false), ("data-sharing", false), ("udp", true)] {
+        let bench = Bench::new();
+        let file = bench.study(&study(&with(&format!("transport: {transport}")), "listener", "process", "loopback"));
+        let tailbound = bench.tailbound();
+        let mut command = Command::new("unshare");
+        command.args(["--net", "sh", "-c", "ip link set lo up && exec \"$@\"", "sh"]).arg(tailbound.get_program());
+        command.arg("run").arg(file).arg("--out").arg(bench.path("record")).current_dir(bench.dir.path());
+        command.envs(tailbound.get_envs().filter_map(|(k, v)| Some((k, v?))));
+        let output = command.output().expect("unshare of util-linux");
+        if String::from_utf8_lossy(&output.stderr).contains("unshare failed") {
+            println!("skipped: {}", told(&output).1);
+            return;
+        }
+        succeeded(&output);
+        all_answered(&bench, transport);
+        let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+        let sent = record.manifest.trials[0].ends["ping"].counters["interface.tx_packets"];
+        println!("{transport}: {sent} packets on lo for 320 messages and their answers");
+        assert!(if packets { sent >= 640 } else { sent == 0 }, "{transport}: {sent} packets");
+    }
+}
+
+/// The threads that Fast DDS does not name have names and roles.
+#[test]
+fn threads_have_roles() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let roles = "scheduling: { receive: { policy: batch, nice: 3 }, event: { policy: idle } }\n";
+    succeeded(&bench.run(&(study("fastdds", "listener", "process", "loopback") + roles), &[]));
+    let report = all_answered(&bench, "roles");
+    let threads = report["threads"][0]["after"].as_array().unwrap();
+    let of = |name: &str| threads.iter().find(|t| t["name"] == name).unwrap_or_else(|| panic!("{name} in {threads:?}"));
+    for (name, role, policy) in
+        [("fdds.recv", "receive", "batch nice 3"), ("fdds.event", "event", "idle"), ("fdds.meta", "discovery", "other")]
+    {
+        assert_eq!(of(name)["role"], role);
+        assert!(of(name)["policy"].as_str().unwrap().starts_with(policy), "{}", of(name));
+    }
+}
+
+#[test]
+fn options_that_are_wrong_are_refused_by_name() {
+    // Delivery inside the process is one setting for all of it, and another test uses it.
+    let _alone = alone();
+    let Some(path) = built() else { return };
+    let driver = load(path).unwrap();
+    let open = |kv: &[(&str, &str)]| {
+        let kv: Kv = kv.iter().copied().collect();
+        Session::open(&driver, &kv, std::sync::Arc::new(Silent)).err().map(|e| e.to_string())
+    };
+    let refused: Vec<String> = [
+        vec![("transport", "tcp")],
+        vec![("domain", "231")],
+        vec![("interface", "nowhere0")],
+        vec![("address", "192.0.2.1")],
+        vec![("peers", "nobody")],
+        vec![("multicast", "off")],
+        vec![("transport", "shm"), ("discovery_server", "127.0.0.1:11811")],
+        vec![("transport", "shm"), ("shm_segment_size", "131071")],
+        vec![("config", " ")],
+        vec![("config", "<profiles/>")],
+        vec![("config", "<dds is_default_profile")],
+    ]
+    .iter()
+    .map(|kv| open(kv).unwrap_or_else(|| panic!("{kv:?} was accepted")))
+    .collect();
+    insta::assert_snapshot!(refused.join("\n"));
+}
+
+/// In a study the same ends with exit code 2.
+#[test]
+fn a_wrong_value_in_a_study() {
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let output = bench.run(&study(&with("transport: tcp"), "listener", "process", "loopback"), &[]);
+    let (code, text) = told(&output);
+    insta::assert_snapshot!(format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH")));
+}
+
+/// A configuration of the user's is used as it is, and what it set is told; its text and hash are in the record.
+#[test]
+fn a_configuration_of_ones_own() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let xml = r#"<dds xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles"><profiles>
+        <transport_descriptors><transport_descriptor><transport_id>own</transport_id><type>UDPv4</type>
+          <maxMessageSize>4000</maxMessageSize><interfaceWhiteList><address>127.0.0.1</address></interfaceWhiteList>
+        </transport_descriptor></transport_descriptors>
+        <participant profile_name="p" is_default_profile="true"><rtps>
+          <userTransports><transport_id>own</transport_id></userTransports>
+          <useBuiltinTransports>false</useBuiltinTransports></rtps></participant>
+        <data_writer profile_name="w" is_default_profile="true"><qos>
+          <publishMode><kind>ASYNCHRONOUS</kind></publishMode><data_sharing><kind>OFF</kind></data_sharing></qos>
+        </data_writer>
+        <data_reader profile_name="r" is_default_profile="true"><qos>
+          <reliability><kind>RELIABLE</kind></reliability><data_sharing><kind>OFF</kind></data_sharing></qos>
+        </data_reader>
+      </profiles></dds>"#;
+    std::fs::write(bench.path("profiles.xml"), xml).unwrap();
+    let text = study(&with("config: profiles.xml"), "listener", "process", "loopback");
+    succeeded(&bench.run(&text, &[]));
+    all_answered(&bench, "config");
+    let told = transport(&bench);
+    assert_eq!(told["transport"], "config");
+    assert_eq!(told["transports"][0]["max_message_size"], 4000);
+    assert_eq!(told["end_points"]["1"]["publish_mode"], "async");
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let manifest = serde_json::to_string(&record.manifest).unwrap();
+    assert!(manifest.contains("sha256") && manifest.contains("maxMessageSize"), "{manifest}");
+}
+
+/// A discovery server of Fast DDS itself; without it the ends do not meet.
+#[test]
+fn a_discovery_server_brings_them_together() {
+    struct Server(std::process::Child);
+    impl Drop for Server {
+        fn drop(&mut self) {
+            // Gently: a killed one leaves its shared memory behind.
+            // SAFETY: a process of this test that nobody has waited for.
+            unsafe { libc::kill(self.0.id() as i32, libc::SIGINT) };
+            let _ = self.0.wait();
+        }
+    }
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let port = (20_000 + std::process::id() % 5_000).to_string();
+    let server = Command::new("fast-discovery-server")
+        .args(["-i", "0", "-l", "127.0.0.1", "-p", &port])
+        .stdout(Stdio::null())
+        .spawn();
+    let Ok(server) = server.map(Server) else {
+        println!("skipped: no fast-discovery-server (fastdds-tools)");
+        return;
+    };
+    let text = study(&with(&format!("discovery_server: \"127.0.0.1:{port}\"")), "listener", "process", "loopback");
+    let bench = Bench::new();
+    succeeded(&bench.run(&text, &[]));
+    all_answered(&bench, "discovery server");
+    drop(server);
+    let bench = Bench::new();
+    succeeded(&bench.run(&text, &[]));
+    assert!(bench.report()["findings"].to_string().contains("nothing seen"));
+}
+
+/// Fast DDS would make clients of a discovery server of all participants.
+#[test]
+fn an_environment_that_rules_fast_dds_is_refused() {
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let file = bench.study(&study("fastdds", "listener", "process", "loopback"));
+    let mut command = bench.tailbound();
+    command.arg("run").arg(file).arg("--out").arg(bench.path("record")).env("ROS_DISCOVERY_SERVER", "127.0.0.1:11811");
+    let (code, text) = told(&command.output().unwrap());
+    assert_eq!(code, 2, "{text}");
+    assert!(text.contains("ROS_DISCOVERY_SERVER") && text.contains("unset it"), "{text}");
+}
+
+/// The real object, with one character of the library's name changed: no machine has that one.
+#[test]
+fn a_missing_library_names_its_package() {
+    let Some(path) = built() else { return };
+    let bench = Bench::new();
+    let mut octets = std::fs::read(path).unwrap();
+    let (name, other) = (b"libfastrtps.so.2.9\0", b"libfastrtps.so.0.9\0");
+    let at = octets.windows(name.len()).position(|w| w == name).expect("it needs the library");
+    octets[at..at + name.len()].copy_from_slice(other);
+    std::fs::write(bench.path("libtailbound_driver_fastdds.so"), octets).unwrap();
+    let output = bench.tailbound().args(["driver", "check", "./libtailbound_driver_fastdds.so"]).output().unwrap();
+    let (code, text) = told(&output);
+    insta::assert_snapshot!(format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH")));
+}
+
+/// The built-in study: each vendor with itself and with the other, both ways.
+#[test]
+fn each_vendor_answers_the_other() {
+    let _alone = alone();
+    if built().is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut command = bench.tailbound();
+    command.args([
+        "run",
+        "vendor-pairs",
+        "--set",
+        "measure.slots=300",
+        "--set",
+        "place=process",
+        "--set",
+        "path=loopback",
+    ]);
+    succeeded(&command.arg("--out").arg(bench.path("record")).output().unwrap());
+    let report = bench.report();
+    let names: Vec<String> = report["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| {
+            assert_eq!((&c["counts"]["scheduled"], &c["counts"]["lost"]), (&300.into(), &0.into()), "{c}");
+            c["levels"]["driver"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert_eq!(names, ["cyclonedds", "cyclonedds to fastdds", "fastdds to cyclonedds", "fastdds"]);
+    // Each end is what it says: the threads are those of its vendor.
+    for process in report["threads"].as_array().unwrap() {
+        let condition = report["trials"][process["trial"].as_u64().unwrap() as usize]["condition"].as_u64().unwrap();
+        let end = process["ends"][0].as_str().unwrap();
+        let vendor = &report["conditions"][condition as usize]["levels"][&format!("ends.{end}.driver")];
+        let threads = process["after"].as_array().unwrap();
+        let has = |name: &str| threads.iter().any(|t| t["name"].as_str().unwrap().starts_with(name));
+        assert_eq!((has("fdds."), has("recv")), (vendor == "fastdds", vendor == "cyclonedds"), "{end}: {process}");
+    }
+}

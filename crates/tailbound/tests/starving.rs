@@ -1,0 +1,117 @@
+//! The two studies of what a real-time task does to the threads of a middleware, in short: the findings must come from
+//! what the kernel counted.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use serde_json::Value;
+use std::process::Command;
+use support::{Bench, told};
+
+/// One after the other: real-time loads on few CPUs.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn may_be_real_time() -> bool {
+    let may = Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|s| s.success());
+    if !may {
+        println!("skipped: real-time policies are not allowed here");
+    }
+    may
+}
+
+/// Runs a built-in study.
+fn run(bench: &Bench, name: &str, settings: &[&str]) -> Value {
+    let mut command = bench.tailbound();
+    command.arg("run").arg(name).arg("--out").arg(bench.path("record"));
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
+    let (code, text) = told(&command.output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    bench.report()
+}
+
+/// Texts of the findings with this code about conditions whose name holds all `words`.
+fn findings(report: &Value, code: &str, words: &[&str]) -> Vec<String> {
+    let name = |id: &Value| report["conditions"][id.as_u64().unwrap() as usize]["name"].as_str().unwrap();
+    let about = |f: &&Value| {
+        f["code"] == code
+            && f["conditions"].as_array().unwrap().iter().any(|c| words.iter().all(|w| name(c).contains(w)))
+    };
+    let all = report["findings"].as_array().unwrap().iter().filter(about);
+    all.map(|f| f["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let load = "load=[[{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: \"0\" } }]]";
+    let report = run(&bench, "child-threads", &["measure.duration=4s", "repeat=1", load]);
+    let starved = findings(&report, "starved", &["middleware policy other"]);
+    let [text] = starved.as_slice() else { panic!("{}", report["findings"]) };
+    assert!(text.contains("thread `recv` of the ping end (other)"), "{text}");
+    assert!(text.contains("Meanwhile the load `cpu` (rr 90) had"), "{text}");
+    assert!(text.contains("rescue of time-sharing threads"), "{text}");
+    let blocked = findings(&report, "load_blocked", &["middleware policy other"]);
+    assert!(blocked.iter().any(|t| t.contains("delivery on the way back took up to")), "{}", report["findings"]);
+    // The fair server gives 50 ms of each second; real-time throttling as much.
+    let back = report["conditions"][0]["back"]["max_ns"].as_i64().unwrap();
+    assert!((500_000_000..1_500_000_000).contains(&back), "{back}");
+    let above = &["middleware policy rr"];
+    assert_eq!(findings(&report, "starved", above), [""; 0]);
+    assert_eq!(findings(&report, "load_blocked", above).iter().filter(|t| t.contains("delivery")).count(), 0);
+}
+
+/// A load that says CPU 0 and runs on another: nothing is starved, and nothing is said to be.
+#[test]
+fn what_the_study_asked_for_is_no_evidence() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let load = format!(
+        "load=[[{{ run: {{ command: [taskset, -c, \"1\", {}, agent, --load, cpu] }}, scheduling: {{ policy: rr, priority: 90, \
+         cpus: \"0\" }} }}]]",
+        env!("CARGO_BIN_EXE_tailbound")
+    );
+    let one = "scheduling=[{ main: { policy: rr, priority: 98 }, middleware: { policy: other } }]";
+    let settings = ["measure.duration=3s", "repeat=1", "ends.pong.cpus=0", &load, one];
+    let report = run(&bench, "child-threads", &settings);
+    assert_eq!(report["loads"][0]["policy"], "rr 90");
+    // Other work of the machine may still get in the way; the load is not to be blamed for it, and it is no starvation.
+    let starved = findings(&report, "starved", &[]);
+    assert!(!starved.iter().any(|t| t.contains("the load")), "{starved:?}");
+    for leg in ["out", "back"] {
+        let max = report["conditions"][0][leg]["max_ns"].as_i64().unwrap();
+        assert!(max < 500_000_000, "{leg} took up to {max} ns");
+    }
+}
+
+/// The thread table of the other study: every thread with the policy that was asked for, before and after.
+#[test]
+fn a_priority_for_all_threads_reaches_all_of_them() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let report = run(&bench, "rt-priority", &["measure.slots=1000"]);
+    for (trial, process) in report["threads"].as_array().unwrap().iter().map(|t| (t["trial"].as_u64().unwrap(), t)) {
+        let condition = report["trials"][trial as usize]["condition"].as_u64().unwrap() as usize;
+        let asked = &report["conditions"][condition]["levels"]["scheduling"];
+        for thread in process["before"].as_array().unwrap().iter().chain(process["after"].as_array().unwrap()) {
+            assert_eq!(&thread["policy"], asked, "{thread}");
+        }
+    }
+    assert_eq!(report["conditions"].as_array().unwrap().len(), 4);
+    assert_eq!(report["loads"].as_array().unwrap().len(), 8);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "library.hpp"
+
+#include <cstdlib>
+#include <mutex>
+
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+#include <fastrtps/attributes/LibrarySettingsAttributes.h>
+#include <fastrtps/xmlparser/XMLProfileManager.h>
+
+#include "fail.hpp"
+#include "log.hpp"
+
+using namespace eprosima::fastrtps;
+using eprosima::fastdds::dds::DomainParticipantFactory;
+using eprosima::fastrtps::xmlparser::XMLProfileManager;
+
+namespace tb::library {
+
+static std::mutex mutex;
+static uint32_t sessions = 0;
+static LibrarySettingsAttributes current;
+/* Profiles stay for the life of the process: the text is loaded once, and there cannot be another. */
+static std::string loaded;
+static LibrarySettingsAttributes of_loaded;
+
+/* What Fast DDS would follow behind our back is refused: no option could be trusted. */
+static void refuse_environment()
+{
+    for (const char *name : {"ROS_DISCOVERY_SERVER", "FASTDDS_ENVIRONMENT_FILE"}) {
+        const char *value = std::getenv(name);
+        if (value && *value)
+            throw Fail{TB_EINVAL, std::string("the environment variable ") + name +
+                                      " is set and Fast DDS would follow it: unset it, and use the option "
+                                      "discovery_server or config"};
+    }
+}
+
+static void load(const std::string &config)
+{
+    if (loaded == config)
+        return;
+    if (!loaded.empty())
+        throw Fail{TB_EINVAL, "config: this process has read another configuration already; use one for all of its ends"};
+    if (config.find("is_default_profile") == std::string::npos)
+        throw Fail{TB_EINVAL, "config: no profile says is_default_profile=\"true\", so none would be used: mark those of "
+                              "participant, data_writer and data_reader"};
+    log::Capture capture;
+    XMLProfileManager::library_settings(LibrarySettingsAttributes());
+    auto *factory = DomainParticipantFactory::get_instance();
+    ReturnCode_t code = factory->load_XML_profiles_string(config.data(), config.size());
+    of_loaded = XMLProfileManager::library_settings();
+    /* Sessions that are open go on with theirs. */
+    XMLProfileManager::library_settings(current);
+    if (code != ReturnCode_t::RETCODE_OK)
+        throw Fail{TB_EINVAL, "config: " + capture.complaints("Fast DDS refuses the XML")};
+    loaded = config;
+    /* Given exactly this object, it reads the default profile again. */
+    factory->set_default_participant_qos(eprosima::fastdds::dds::PARTICIPANT_QOS_DEFAULT);
+}
+
+void enter(const Options &options)
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    refuse_environment();
+    log::install();
+    auto *factory = DomainParticipantFactory::get_instance();
+    /* Otherwise Fast DDS does so with the first participant, and puts what a file says over what is set here. */
+    factory->load_profiles();
+    log::install();
+    LibrarySettingsAttributes wanted;
+    if (options.config.empty()) {
+        bool full = options.transport == Transport::intra_process;
+        wanted.intraprocess_delivery = full ? INTRAPROCESS_FULL : INTRAPROCESS_OFF;
+    } else {
+        load(options.config);
+        log::install();
+        wanted = of_loaded;
+    }
+    if (sessions && !(wanted == current))
+        throw Fail{TB_EINVAL, std::string("transport=") + options.transport_name() +
+                                  ": other sessions of this process deliver inside the process otherwise, which Fast DDS "
+                                  "sets for all; use the same transport, or processes of their own"};
+    XMLProfileManager::library_settings(wanted);
+    current = wanted;
+    sessions++;
+}
+
+void leave()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    sessions--;
+}
+
+const char *intra_process()
+{
+    std::lock_guard<std::mutex> lock(mutex);
+    switch (XMLProfileManager::library_settings().intraprocess_delivery) {
+    case INTRAPROCESS_OFF:
+        return "off";
+    case INTRAPROCESS_USER_DATA_ONLY:
+        return "user-data";
+    default:
+        return "full";
+    }
+}
+
+} // namespace tb::library

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "options.hpp"
+
+#include <cstring>
+
+#include "value.hpp"
+
+namespace tb {
+
+static uint32_t size(const tb_kv &kv, int64_t low, int64_t high)
+{
+    return static_cast<uint32_t>(number(kv, TB_EINVAL, low, high));
+}
+
+void Options::set(const tb_kv &kv)
+{
+    const std::string key = kv.key;
+    if (key == "domain")
+        domain = size(kv, 0, MAX_DOMAIN);
+    else if (key == "transport")
+        transport = static_cast<Transport>(word(kv, TB_EINVAL, {"udp", "shm", "data-sharing", "intra-process"}));
+    else if (key == "multicast")
+        multicast = word(kv, TB_EINVAL, {"spdp", "off"}) == 0;
+    else if (key == "naming")
+        ros2 = word(kv, TB_EINVAL, {"dds", "ros2"}) == 1;
+    else if (key == "publish_mode")
+        async = word(kv, TB_EINVAL, {"sync", "async"}) == 1;
+    else if (key == "interface")
+        interface = trimmed(kv.value);
+    else if (key == "address")
+        address = trimmed(kv.value);
+    else if (key == "peers")
+        peers = list(kv.value);
+    else if (key == "discovery_server")
+        discovery_server = trimmed(kv.value);
+    else if (key == "multicast_ttl")
+        multicast_ttl = size(kv, 0, 255);
+    else if (key == "max_message_size")
+        max_message_size = size(kv, 512, 65500);
+    else if (key == "socket_receive_buffer_size")
+        receive_buffer = size(kv, 1, INT32_MAX);
+    else if (key == "socket_send_buffer_size")
+        send_buffer = size(kv, 1, INT32_MAX);
+    else if (key == "shm_segment_size")
+        shm_segment = size(kv, 1 << 17, 1 << 30);
+    else if (key == "heartbeat_period")
+        heartbeat_ms = size(kv, 1, 3600000);
+    else if (key == "max_participant_index")
+        max_participant_index = size(kv, 0, 119);
+    else if (key == "config")
+        config = kv.value;
+    else
+        throw bad(TB_EINVAL, kv, "the fastdds driver has no such option");
+}
+
+void Options::check() const
+{
+    if (!discovery_server.empty() && transport != Transport::udp)
+        throw Fail{TB_EINVAL, "discovery_server=" + discovery_server + ": needs transport=udp; shared memory finds "
+                              "its peers by shared memory"};
+    if (transport == Transport::udp && !multicast && peers.empty() && discovery_server.empty())
+        throw Fail{TB_EINVAL, "multicast=off: then nobody is found; give peers, or a discovery_server"};
+    if (transport != Transport::udp && shm_segment < 2 * max_message_size)
+        throw Fail{TB_EINVAL, "shm_segment_size=" + std::to_string(shm_segment) +
+                                  ": must be at least twice max_message_size"};
+}
+
+Options Options::parse(const tb_kv *kv, size_t n)
+{
+    Options o;
+    if (n && !kv)
+        throw Fail{TB_EINVAL, "the list of options is null"};
+    bool own = false;
+    for (size_t i = 0; i < n; i++) {
+        if (!kv[i].key || !kv[i].value)
+            throw Fail{TB_EINVAL, "an option is null"};
+        o.set(kv[i]);
+        own = own || std::strcmp(kv[i].key, "config") == 0;
+    }
+    if (own) {
+        if (trimmed(o.config).empty())
+            throw Fail{TB_EINVAL, "config: empty; give the XML of Fast DDS profiles"};
+        for (size_t i = 0; i < n; i++)
+            if (std::strcmp(kv[i].key, "domain") != 0 && std::strcmp(kv[i].key, "naming") != 0 &&
+                std::strcmp(kv[i].key, "config") != 0)
+                o.ignored.push_back(kv[i].key);
+    } else {
+        o.check();
+    }
+    return o;
+}
+
+const char *Options::transport_name() const
+{
+    const char *names[] = {"udp", "shm", "data-sharing", "intra-process"};
+    return config.empty() ? names[static_cast<int>(transport)] : "config";
+}
+
+const char *Options::type_name() const
+{
+    return ros2 ? "tailbound_msgs::msg::dds_::Sample_" : "tailbound::Sample";
+}
+
+std::string Options::topic(const std::string &name) const
+{
+    return ros2 ? "rt/" + name.substr(name.find_first_not_of('/') == std::string::npos ? 0 : name.find_first_not_of('/'))
+                : name;
+}
+
+} // namespace tb

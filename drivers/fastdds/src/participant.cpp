@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "participant.hpp"
+
+#include <set>
+
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+
+#include "fail.hpp"
+#include "library.hpp"
+#include "log.hpp"
+
+namespace fdds = eprosima::fastdds::dds;
+using eprosima::fastrtps::types::ReturnCode_t;
+
+namespace tb {
+
+static std::mutex indices_mutex;
+static std::set<uint32_t> indices;
+
+Participant::Index::Index() : value(0)
+{
+    std::lock_guard<std::mutex> lock(indices_mutex);
+    while (!indices.insert(value).second)
+        value++;
+}
+
+Participant::Index::~Index()
+{
+    std::lock_guard<std::mutex> lock(indices_mutex);
+    indices.erase(value);
+}
+
+Participant::Participant(const Options &options) : type_name_(options.type_name())
+{
+    library::enter(options);
+    try {
+        make(options);
+    } catch (...) {
+        unmake();
+        throw;
+    }
+}
+
+void Participant::make(const Options &options)
+{
+    log::Capture capture;
+    auto *factory = fdds::DomainParticipantFactory::get_instance();
+    participant = factory->create_participant(options.domain, participant_qos(options, index_.value),
+                                              &discovery, fdds::StatusMask::none());
+    if (!participant)
+        throw Fail{TB_EIO, "create_participant: " + capture.complaints("Fast DDS refuses and does not say why")};
+    auto type = std::make_unique<SampleType>(type_name_.c_str());
+    SampleType *observed = type.get();
+    fdds::TypeSupport support(type.release());
+    if (support.register_type(participant) != ReturnCode_t::RETCODE_OK)
+        throw Fail{TB_EIO, "register_type: " + capture.complaints("Fast DDS refuses the type")};
+    type_ = observed;
+    publisher = participant->create_publisher(fdds::PUBLISHER_QOS_DEFAULT);
+    subscriber = participant->create_subscriber(fdds::SUBSCRIBER_QOS_DEFAULT);
+    if (!publisher || !subscriber)
+        throw Fail{TB_EIO, "create_publisher: " + capture.complaints("Fast DDS refuses and does not say why")};
+}
+
+void Participant::unmake()
+{
+    if (participant) {
+        participant->set_listener(nullptr, fdds::StatusMask::none());
+        participant->delete_contained_entities();
+        fdds::DomainParticipantFactory::get_instance()->delete_participant(participant);
+    }
+    library::leave();
+}
+
+Participant::~Participant()
+{
+    unmake();
+}
+
+fdds::Topic *Participant::topic(const std::string &name)
+{
+    auto *known = dynamic_cast<fdds::Topic *>(participant->lookup_topicdescription(name));
+    if (!known) {
+        log::Capture capture;
+        known = participant->create_topic(name, type_name_, fdds::TOPIC_QOS_DEFAULT);
+        if (!known)
+            throw Fail{TB_EIO, "create_topic " + name + ": " + capture.complaints("Fast DDS refuses the topic")};
+    }
+    topics_[name]++;
+    return known;
+}
+
+void Participant::give_back(fdds::Topic *topic)
+{
+    auto found = topics_.find(topic->get_name());
+    if (found != topics_.end() && --found->second == 0) {
+        topics_.erase(found);
+        participant->delete_topic(topic);
+    }
+}
+
+} // namespace tb

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Transports, discovery and addresses of a participant.
+ */
+#include <sys/stat.h>
+
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
+#include <fastdds/rtps/attributes/ServerAttributes.h>
+#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
+#include <fastrtps/utils/IPLocator.h>
+
+#include "fail.hpp"
+#include "network.hpp"
+#include "participant.hpp"
+#include "value.hpp"
+
+namespace fdds = eprosima::fastdds::dds;
+namespace rtps = eprosima::fastrtps::rtps;
+using eprosima::fastdds::rtps::SharedMemTransportDescriptor;
+using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
+using rtps::IPLocator;
+using rtps::Locator_t;
+
+namespace tb {
+
+static Locator_t udp(const std::string &address, uint32_t port)
+{
+    Locator_t locator(LOCATOR_KIND_UDPv4, port);
+    IPLocator::setIPv4(locator, address);
+    return locator;
+}
+
+static Locator_t multicast(uint32_t port)
+{
+    return udp("239.255.0.1", port);
+}
+
+static std::string own_address(const Options &o)
+{
+    if (!o.address.empty()) {
+        check_address(o.address);
+        return o.address;
+    }
+    return o.interface.empty() ? "" : address_of(o.interface);
+}
+
+static void find_by_server(const Options &o, rtps::BuiltinAttributes &builtin)
+{
+    auto &discovery = builtin.discovery_config;
+    discovery.discoveryProtocol = rtps::DiscoveryProtocol::CLIENT;
+    int id = 0;
+    for (const std::string &server : list(o.discovery_server)) {
+        Place at = place("discovery_server", server);
+        eprosima::fastdds::rtps::RemoteServerAttributes remote;
+        eprosima::fastdds::rtps::get_server_client_default_guidPrefix(id++, remote.guidPrefix);
+        remote.metatrafficUnicastLocatorList.push_back(
+            udp(at.address, at.port ? at.port : eprosima::fastdds::rtps::DEFAULT_ROS2_SERVER_PORT));
+        discovery.m_DiscoveryServers.push_back(remote);
+    }
+}
+
+static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos &qos)
+{
+    auto transport = std::make_shared<UDPv4TransportDescriptor>();
+    transport->maxMessageSize = o.max_message_size;
+    transport->receiveBufferSize = o.receive_buffer;
+    transport->sendBufferSize = o.send_buffer;
+    transport->TTL = static_cast<uint8_t>(o.multicast_ttl);
+    transport->maxInitialPeersRange = o.max_participant_index + 1;
+    transport->non_blocking_send = false;
+    std::string own = own_address(o);
+    if (!own.empty())
+        transport->interfaceWhiteList = {own};
+    qos.transport().user_transports.push_back(transport);
+
+    auto &wire = qos.wire_protocol();
+    auto &builtin = wire.builtin;
+    uint32_t port = wire.port.getMulticastPort(o.domain), unicast = wire.port.getUnicastPort(o.domain, index);
+    /* Without one, all addresses. Where another process has a port, Fast DDS goes to that of the next participant. */
+    std::string here = own.empty() ? "0.0.0.0" : own;
+    builtin.metatrafficUnicastLocatorList.push_back(udp(here, unicast));
+    wire.default_unicast_locator_list.push_back(udp(here, unicast - wire.port.offsetd1 + wire.port.offsetd3));
+    /* The server tells of everybody: neither peers nor multicast are asked. */
+    if (!o.discovery_server.empty()) {
+        find_by_server(o, builtin);
+        return;
+    }
+    for (const std::string &peer : o.peers) {
+        Place at = place("peers", peer);
+        /* Port 0: those of the first participants there. */
+        builtin.initialPeersList.push_back(udp(at.address, at.port));
+    }
+    if (o.multicast) {
+        builtin.metatrafficMulticastLocatorList.push_back(multicast(port));
+        builtin.initialPeersList.push_back(multicast(port));
+    }
+}
+
+static void use_shared_memory(const Options &o, fdds::DomainParticipantQos &qos)
+{
+    auto transport = std::make_shared<SharedMemTransportDescriptor>();
+    transport->segment_size(o.shm_segment);
+    transport->max_message_size(o.max_message_size);
+    qos.transport().user_transports.push_back(transport);
+}
+
+fdds::DomainParticipantQos participant_qos(const Options &o, uint32_t index)
+{
+    if (!o.config.empty())
+        return fdds::DomainParticipantFactory::get_instance()->get_default_participant_qos();
+    fdds::DomainParticipantQos qos = fdds::PARTICIPANT_QOS_DEFAULT;
+    qos.name("tailbound");
+    qos.transport().use_builtin_transports = false;
+    auto &builtin = qos.wire_protocol().builtin;
+    builtin.avoid_builtin_multicast = true;
+    builtin.use_WriterLivelinessProtocol = true;
+    builtin.typelookup_config.use_client = builtin.typelookup_config.use_server = false;
+    builtin.discovery_config.discoveryProtocol = rtps::DiscoveryProtocol::SIMPLE;
+    if (o.transport == Transport::udp)
+        use_udp(o, index, qos);
+    else
+        use_shared_memory(o, qos);
+    /* Whoever is in another process cannot be reached inside this one: then the two shall not meet at all. */
+    if (o.transport == Transport::intra_process)
+        builtin.discovery_config.ignoreParticipantFlags = rtps::ParticipantFilteringFlags::FILTER_DIFFERENT_PROCESS;
+    return qos;
+}
+
+uint64_t memory_identity()
+{
+    struct stat directory {};
+    stat("/dev/shm", &directory);
+    return (static_cast<uint64_t>(directory.st_dev) << 32) ^ directory.st_ino;
+}
+
+} // namespace tb
