@@ -28,10 +28,12 @@ fn varied(conditions: &[Condition]) -> BTreeMap<String, ()> {
 
 /// The last word of a factor's path, with its end where it belongs to one: `cpus`, `pong driver`.
 pub(crate) fn short(factor: &str) -> String {
-    match factor.strip_prefix("ends.") {
-        Some(of_end) => of_end.replace('.', " "),
-        None => factor.rsplit('.').next().unwrap_or(factor).to_owned(),
+    if let Some(of_end) = factor.strip_prefix("ends.") {
+        return of_end.replace('.', " ");
     }
+    // Settings of the host that have names of their own: `host.irq_affinity.24`.
+    let of_host = factor.strip_prefix("host.").filter(|below| below.contains('.') && !below.starts_with("sysctl."));
+    of_host.or(factor.rsplit('.').next()).unwrap_or(factor).to_owned()
 }
 
 fn name(condition: &Condition, others: &[&str]) -> String {
@@ -57,4 +59,23 @@ fn name(condition: &Condition, others: &[&str]) -> String {
         }
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn a_short_name_still_tells_what_it_is() {
+        for (factor, name) in [
+            ("measure.slots", "slots"),
+            ("ends.pong.driver", "pong driver"),
+            ("host.sysctl.net.core.busy_poll", "busy_poll"),
+            ("host.governor", "governor"),
+            ("host.irq_affinity.24", "irq_affinity.24"),
+            ("host.nic.eth0.channels", "nic.eth0.channels"),
+        ] {
+            assert_eq!(short(factor), name);
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
 
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
+use crate::names::short;
 use crate::plain::plain;
 use crate::spark::Axis;
 use crate::summary::{Row, Summary, summary};
@@ -114,7 +115,7 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
         .iter()
         .enumerate()
         .map(|(i, head)| Column {
-            head: crate::names::short(head),
+            head: short(head),
             cells: table.rows.iter().map(|r| (r.levels[i].clone(), String::new())).collect(),
             right: false,
         })

@@ -152,6 +152,23 @@ fn a_thread_of_the_kernel_has_its_policy_and_gets_its_own_back() {
     no_journal(&bench);
 }
 
+/// One pattern of the study covers the name of another.
+#[test]
+fn settings_that_undo_each_other_are_refused_and_all_put_back() {
+    let _alone = alone();
+    let tid = said("pgrep", &["-x", "khungtaskd"]);
+    if cannot() || tid.is_empty() {
+        return println!("skipped: no thread khungtaskd here");
+    }
+    let before = said("chrt", &["-p", &tid]);
+    let bench = Bench::new();
+    let rest = "host: { kernel_threads: { khungtaskd: { policy: batch }, \"khungtask?\": { policy: idle } } }";
+    let (code, text) = told(&bench.run(&study(60, rest), &[]));
+    assert_eq!((code, said("chrt", &["-p", &tid])), (3, before), "{text}");
+    assert!(text.contains("(khungtaskd) was set to `batch`, and is `idle` now"), "{text}");
+    no_journal(&bench);
+}
+
 #[test]
 fn a_thread_that_the_kernel_ties_to_its_cpu_is_refused_before_anything_is_done() {
     let _alone = alone();

@@ -44,7 +44,7 @@ pub(super) fn set_host(knobs: &mut Knobs, specs: &[KnobSpec], journal: &Journal)
     specs.iter().filter(|s| !s.is_of_network()).try_for_each(|s| knobs.set(s, &[], journal)).map_err(failed)
 }
 
-/// What is set when the network namespaces of the ends are there.
+/// What is set when the network namespaces of the ends are there; then all settings are read again.
 pub(super) fn set_network(
     knobs: &mut Knobs,
     specs: &[KnobSpec],
@@ -52,7 +52,11 @@ pub(super) fn set_network(
     journal: &Journal,
 ) -> Result<(), RunError> {
     let ends = of_lab(spec, lab);
-    specs.iter().filter(|s| s.is_of_network()).try_for_each(|s| knobs.set(s, &ends, journal)).map_err(failed)
+    specs.iter().filter(|s| s.is_of_network()).try_for_each(|s| knobs.set(s, &ends, journal)).map_err(failed)?;
+    // All of them together: one may have changed another.
+    let Some(text) = knobs.verify().into_iter().next() else { return Ok(()) };
+    let mend = "look for a setting of the study that changes it again, or for somebody else who does";
+    Err(RunError::new(ExitCode::MachineNotFit, text, mend))
 }
 
 /// Why a trial's settings cannot be made on this machine.

@@ -12,8 +12,10 @@ use tailbound_model::{CpuList, KnobSpec, NicSetting};
 const THROTTLING: &str = "kernel.sched_rt_runtime_us";
 const THROTTLED_US: &str = "950000";
 
-/// Settings that a kernel takes once and never back.
-const ONE_WAY: [&str; 4] = [
+/// Settings that a kernel takes once and never back, or that change another one for good (proc_sys_vm(5)).
+const ONE_WAY: [&str; 6] = [
+    "vm.dirty_bytes",
+    "vm.dirty_background_bytes",
     "kernel.modules_disabled",
     "kernel.kexec_load_disabled",
     "kernel.unprivileged_bpf_disabled",
@@ -153,7 +155,7 @@ fn sysctl(name: &str, name_at: Pos, value: &str, value_at: Pos) -> Result<KnobSp
         );
     }
     if ONE_WAY.contains(&dotted.as_str()) {
-        let reason = format!("`{name}` cannot be put back: the kernel takes it once");
+        let reason = format!("`{name}` cannot be put back as it was: the kernel takes it one way only");
         return Err(Fault::new(name_at, reason).help("set it before the run, if it is to be set"));
     }
     if value.trim().is_empty() {
