@@ -84,11 +84,19 @@ fn header(report: &Report) -> String {
         ("legs", "Legs"),
         ("conditions", "Conditions"),
         ("threads", "Threads"),
+        ("loads", "Loads"),
+        ("host-settings", "Settings"),
         ("path", "Path"),
         ("facts", "Facts"),
         ("definitions", "Definitions"),
     ];
-    let links: String = sections.map(|(id, name)| format!("<a href=\"#{id}\">{name}</a> ")).concat();
+    let is_there = |id: &str| match id {
+        "loads" => !report.loads.is_empty(),
+        "host-settings" => !report.host_settings.is_empty(),
+        _ => true,
+    };
+    let link = |(id, name)| format!("<a href=\"#{id}\">{name}</a> ");
+    let links: String = sections.into_iter().filter(|(id, _)| is_there(id)).map(link).collect();
     let banner = report.functional_only.as_ref().map_or(String::new(), |why| {
         format!("<p class=\"banner\"><strong>Functional only.</strong> {}</p>\n", escape(why))
     });
