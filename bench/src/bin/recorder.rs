@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 use tailbound_driver::{Driver, Kind, Kv, ReceiveMode, Session};
-use tailbound_model::{EchoCell, OnOverrun, SenderCell};
+use tailbound_model::OnOverrun;
 use tailbound_run::hot::*;
 
 const PAYLOAD: usize = 64;
@@ -77,28 +77,25 @@ fn receiver<S: Sink>(sink: Arc<S>) -> Arc<Receiver<S>> {
     Arc::new(Receiver { sink, mailbox: None, stop: AtomicBool::new(false) })
 }
 
-fn cells<T: Default>(n: usize) -> &'static [T] {
-    let all: Vec<T> = (0..n).map(|_| T::default()).collect();
-    Vec::leak(all)
+/// The product's own memory: every page is there before the first sample.
+fn memory(kind: MemoryKind, cells: usize) -> Memory {
+    let file = Memory::create(kind, cells as u64).expect("sample memory");
+    Memory::map(file, kind, false, true).expect("sample memory")
 }
 
 fn product(driver: &Driver, slots: usize, round: usize) -> f64 {
     let ping_door: Arc<Door<Ping<Machine>>> = Arc::default();
     let pong_door: Arc<Door<Pong<Machine>>> = Arc::default();
     let wires = wires(driver, &format!("p{round}"), ping_door.clone(), pong_door.clone());
-    let pong = Pong {
-        clock: Machine,
-        writer: wires.pong_writer,
-        cells: Ring::whole(self::cells::<EchoCell>(slots)),
-        header: Box::leak(Box::default()),
-    };
-    let cells = cells::<SenderCell>(slots);
+    let (sent, echoed) = (memory(MemoryKind::Sender, slots), memory(MemoryKind::Echo, slots));
+    let pong = Pong { clock: Machine, writer: wires.pong_writer, cells: echoed.echo(), header: echoed.header() };
+    let cells = sent.sender();
     let ping = Arc::new(Ping::new(
         Machine,
         NoHook,
         wires.ping_writer,
-        Ring::whole(cells),
-        Box::leak(Box::default()),
+        cells,
+        sent.header(),
         vec![0; PAYLOAD].into(),
         // Always due: no sleep.
         Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp },
@@ -111,7 +108,7 @@ fn product(driver: &Driver, slots: usize, round: usize) -> f64 {
     let begin = Machine.now();
     ping.run(begin - slots as i64, &mut || {});
     let took = (Machine.now() - begin) as f64 / slots as f64;
-    let answered = cells.iter().filter(|c| c.receive_ns.load(Relaxed) != 0).count();
+    let answered = (0..slots as u64).filter(|n| cells.get(*n).is_some_and(|c| c.receive_ns.load(Relaxed) != 0)).count();
     assert_eq!(answered, slots, "a sample is missing");
     took
 }
