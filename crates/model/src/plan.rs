@@ -93,6 +93,11 @@ impl TrialSpec {
         std::iter::once(&self.driver).chain(&self.pong_driver)
     }
 
+    /// The trial as the pong end sees it: with its driver.
+    pub fn of_pong(&self) -> TrialSpec {
+        TrialSpec { driver: self.pong_driver.clone().unwrap_or_else(|| self.driver.clone()), ..self.clone() }
+    }
+
     /// The driver's name, or both: `cyclonedds to fastdds`.
     pub fn driver_names(&self) -> String {
         self.drivers().map(|d| d.name.as_str()).collect::<Vec<_>>().join(" to ")

@@ -5,10 +5,10 @@ mod support;
 
 use serde_json::Value;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use support::processes::{descendants, kill, wait_for_measuring};
-use support::{Bench, told};
+use support::{Bench, may_be_real_time, said, told};
 
 /// One after the other: loads take CPUs from each other.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -22,11 +22,6 @@ fn study(slots: u32, load: &str) -> String {
         "study: loads\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 0, timeout: 2 s }} }}\n\
          rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\nload: {load}\n"
     )
-}
-
-fn said(program: &str, args: &[&str]) -> String {
-    let output = Command::new(program).args(args).env("LC_ALL", "C").output().expect("util-linux");
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 fn arguments(pid: i32) -> String {
@@ -184,8 +179,7 @@ fn tailbound_host_cpus() -> usize {
 #[test]
 fn a_real_time_load_has_its_policy_and_its_limits() {
     let _alone = alone();
-    if !Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|s| s.success()) {
-        println!("skipped: real-time policies are not allowed here");
+    if !may_be_real_time() {
         return;
     }
     let bench = Bench::new();

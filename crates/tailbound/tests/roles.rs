@@ -5,10 +5,10 @@ mod support;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 use support::processes::{descendants, wait_for_measuring};
-use support::{Bench, told};
+use support::{Bench, may_be_real_time, said, told};
 
 /// One after the other: real-time threads on few CPUs.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -22,11 +22,6 @@ fn study(driver: &str, receive: &str, scheduling: &str) -> String {
         "study: roles\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 500, warm_up: 0, timeout: 200 ms, receive: {receive} }} }}\n\
          rate: 200 Hz\ndriver: {driver}\npath: loopback\nplace: process\nscheduling: {scheduling}\n"
     )
-}
-
-fn said(program: &str, args: &[&str]) -> String {
-    let output = Command::new(program).args(args).env("LC_ALL", "C").output().expect("util-linux");
-    String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// Name -> policy, priority or nice value, and CPUs of each thread of the ping end in mid-run, as util-linux and procfs tell it.
@@ -60,14 +55,6 @@ fn seen_from_outside(bench: &Bench, study: &str) -> BTreeMap<String, String> {
     let report = bench.report();
     assert_eq!(report["status"], "valid", "{}", report["warnings"]);
     seen
-}
-
-fn may_be_real_time() -> bool {
-    let may = Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|s| s.success());
-    if !may {
-        println!("skipped: real-time policies are not allowed here");
-    }
-    may
 }
 
 #[test]

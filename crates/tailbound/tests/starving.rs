@@ -5,22 +5,13 @@
 mod support;
 
 use serde_json::Value;
-use std::process::Command;
-use support::{Bench, told};
+use support::{Bench, may_be_real_time, told};
 
 /// One after the other: real-time loads on few CPUs.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-}
-
-fn may_be_real_time() -> bool {
-    let may = Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|s| s.success());
-    if !may {
-        println!("skipped: real-time policies are not allowed here");
-    }
-    may
 }
 
 /// Runs a built-in study.

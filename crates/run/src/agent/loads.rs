@@ -7,6 +7,8 @@ use tailbound_model::*;
 
 struct Load {
     spec: LoadSpec,
+    /// Its scheduling, tried.
+    wanted: RoleScheduling,
     running: Option<Running>,
     done: LoadDone,
 }
@@ -26,17 +28,17 @@ impl Loads {
     /// # Errors
     /// A load cannot be started or scheduled: what and why.
     pub fn begin<'a>(specs: impl Iterator<Item = &'a LoadSpec>, limit_ns: i64) -> Result<Loads, String> {
-        let loads = specs.map(|spec| Load {
-            done: LoadDone { run: spec.run.to_string(), at: spec.at.clone(), ..LoadDone::default() },
-            spec: spec.clone(),
-            running: None,
-        });
-        let mut loads = Loads { loads: loads.collect(), go_ns: None, limit_ns };
         let refused = |load: &LoadSpec, e: String| format!("load `{}` cannot be started: {e}", load.run);
         // What would be refused later is told before anything is measured.
-        for load in &loads.loads {
-            rehearse(&load.spec).map_err(|e| refused(&load.spec, e))?;
-        }
+        let loads = specs.map(|spec| {
+            Ok(Load {
+                wanted: rehearse(spec).map_err(|e| refused(spec, e))?,
+                done: LoadDone { run: spec.run.to_string(), at: spec.at.clone(), ..LoadDone::default() },
+                spec: spec.clone(),
+                running: None,
+            })
+        });
+        let mut loads = Loads { loads: loads.collect::<Result<_, String>>()?, go_ns: None, limit_ns };
         for load in loads.loads.iter_mut().filter(|l| l.spec.start == LoadStart::BeforeDiscovery) {
             load.start(limit_ns).map_err(|e| refused(&load.spec, e))?;
         }
@@ -102,7 +104,7 @@ impl Load {
     }
 
     fn start(&mut self, limit_ns: i64) -> Result<(), String> {
-        let running = Running::start(&self.spec, limit_ns)?;
+        let running = Running::start(&self.spec, self.wanted.clone(), limit_ns)?;
         self.done.began_ns = Some(running.began_ns);
         (self.done.policy, self.done.cpus) = (running.policy.to_string(), running.cpus.to_string());
         self.running = Some(running);

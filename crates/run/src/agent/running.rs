@@ -37,12 +37,11 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Starts it, scheduled as asked from its first instruction on.
+    /// Starts it, scheduled as `wanted` (see [`rehearse`]) from its first instruction on.
     ///
     /// # Errors
     /// The program cannot be run, or the kernel refuses the scheduling: why.
-    pub fn start(spec: &LoadSpec, limit_ns: i64) -> Result<Running, String> {
-        let wanted = rehearse(spec)?;
+    pub fn start(spec: &LoadSpec, wanted: RoleScheduling, limit_ns: i64) -> Result<Running, String> {
         let output = output().map_err(|e| format!("its output cannot be kept: {e}"))?;
         let longest_ns = spec.duration.map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
         let real_time = wanted.policy.is_some_and(|p| p.is_real_time());

@@ -61,8 +61,7 @@ pub fn driver_limit(spec: &TrialSpec, drivers: DriverSource) -> Option<String> {
 
 /// The trial as the driver of each end sees it.
 fn of_each_end(spec: &TrialSpec) -> impl Iterator<Item = TrialSpec> {
-    let pong = spec.pong_driver.as_ref().map(|driver| TrialSpec { driver: driver.clone(), ..spec.clone() });
-    std::iter::once(spec.clone()).chain(pong)
+    std::iter::once(spec.clone()).chain(spec.pong_driver.is_some().then(|| spec.of_pong()))
 }
 
 fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Option<String> {

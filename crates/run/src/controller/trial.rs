@@ -195,10 +195,7 @@ fn order(
         _ => None,
     };
     let limit_ns = limit(spec).as_nanos() as i64;
-    let mut spec = spec.clone();
-    if let (Some(driver), [Role::Pong]) = (&spec.pong_driver, roles) {
-        spec.driver = driver.clone();
-    }
+    let spec = if *roles == [Role::Pong] { spec.of_pong() } else { spec.clone() };
     Order {
         run_id: context.run_id.to_owned(),
         trial: context.trial.id,

@@ -81,3 +81,18 @@ pub fn quantile<'a>(report: &'a Value, metric: &str, q: f64) -> &'a Value {
     let quantiles = report["conditions"][0][metric]["quantiles"].as_array().expect("quantiles");
     quantiles.iter().find(|x| (x["q"].as_f64().unwrap() - q).abs() < 1e-12).expect("this quantile")
 }
+
+/// What a program of the machine prints.
+pub fn said(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).env("LC_ALL", "C").output().expect("util-linux");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Real-time policies are allowed here; says so where they are not.
+pub fn may_be_real_time() -> bool {
+    let may = Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|s| s.success());
+    if !may {
+        println!("skipped: real-time policies are not allowed here");
+    }
+    may
+}
