@@ -11,6 +11,7 @@ pub mod journal;
 pub mod knob;
 pub mod process;
 pub mod scheduling;
+pub mod switches;
 pub mod threads;
 pub mod undo;
 

@@ -79,6 +79,9 @@ pub struct TrialSpec {
     pub path: PathSpec,
     /// When samples travel to the controller.
     pub collect: Collect,
+    /// Whether the causes of late messages are looked for.
+    #[serde(default)]
+    pub attribution: Attribution,
     /// Work that runs beside the measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadSpec>,
@@ -186,6 +189,17 @@ pub enum Collect {
     After,
     /// While it runs, from a CPU that is not measured.
     Live,
+}
+
+/// Whether context switches are watched, to tell why the worst messages were late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attribution {
+    /// They are.
+    #[default]
+    On,
+    /// They are not.
+    Off,
 }
 
 /// A driver and its options.

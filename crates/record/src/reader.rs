@@ -3,7 +3,7 @@
 use crate::{FORMAT_MAJOR, Format, Manifest, RecordError, Status};
 use std::fs;
 use std::path::{Path, PathBuf};
-use tailbound_model::{HostFacts, ThreadTable};
+use tailbound_model::{HostFacts, Switches, ThreadTable};
 
 /// A record on disk.
 #[derive(Debug)]
@@ -67,11 +67,20 @@ impl Record {
 
     /// Thread tables of a trial, or why one cannot be read.
     pub fn threads(&self, trial: usize) -> Vec<Result<ThreadTable, RecordError>> {
-        let folder = self.dir.join("threads");
-        let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
+        self.of_trial("threads", trial)
+    }
+
+    /// What the agents of a trial saw of context switches, or why one cannot be read.
+    pub fn switches(&self, trial: usize) -> Vec<Result<Switches, RecordError>> {
+        self.of_trial("switches", trial)
+    }
+
+    /// The files of a trial in a folder.
+    fn of_trial<T: serde::de::DeserializeOwned>(&self, folder: &str, trial: usize) -> Vec<Result<T, RecordError>> {
+        let Ok(entries) = fs::read_dir(self.dir.join(folder)) else { return Vec::new() };
         let prefix = format!("{trial}-");
         let mut files: Vec<PathBuf> = entries
-            .filter_map(|e| Some(Path::new("threads").join(e.ok()?.file_name())))
+            .filter_map(|e| Some(Path::new(folder).join(e.ok()?.file_name())))
             .filter(|p| {
                 p.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.starts_with(&prefix) && n.ends_with(".json"))
             })

@@ -4,7 +4,7 @@ use crate::*;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tailbound_model::{HostFacts, ThreadTable, Warning};
+use tailbound_model::{HostFacts, Switches, ThreadTable, Warning};
 
 /// A record that is being written.
 #[derive(Debug)]
@@ -102,6 +102,16 @@ impl RecordWriter {
         write_json(&self.dir.join("threads").join(format!("{trial}-{name}.json")), table)
     }
 
+    /// Stores what an agent saw of context switches.
+    pub fn switches(&mut self, trial: usize, name: &str, seen: &Switches) -> Result<(), RecordError> {
+        let folder = self.dir.join("switches");
+        fs::create_dir_all(&folder).map_err(RecordError::io(&folder, "make the directory"))?;
+        let path = folder.join(format!("{trial}-{name}.json"));
+        // Not made pretty: it may hold a hundred thousand events.
+        let text = serde_json::to_vec(seen).map_err(|e| RecordError::damaged(&path, e))?;
+        write_file(&path, &text)
+    }
+
     /// Stores what a middleware said.
     pub fn log(&mut self, trial: usize, end: &str, text: &str) -> Result<(), RecordError> {
         let path = self.dir.join("logs").join(format!("{trial}-{end}.log"));
@@ -116,10 +126,15 @@ impl RecordWriter {
 
 fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), RecordError> {
     let text = serde_json::to_vec_pretty(value).map_err(|e| RecordError::damaged(path, e))?;
+    write_file(path, &text)
+}
+
+/// Under a temporary name, closed, renamed.
+fn write_file(path: &Path, text: &[u8]) -> Result<(), RecordError> {
     let temporary = path.with_extension("json.partial");
     let written = (|| {
         let mut file = File::create(&temporary)?;
-        file.write_all(&text)?;
+        file.write_all(text)?;
         file.sync_all()?;
         fs::rename(&temporary, path)
     })();

@@ -5,6 +5,13 @@ const PARTS = [
   ["turnaround_ns", "turnaround", "turn"], ["back_ns", "back", "back"],
 ];
 
+/** Why each of them was late, in a sentence. */
+function causes(messages) {
+  const list = element("ol", { class: "causes" });
+  for (const { cause } of messages) if (cause) list.append(element("li", { class: cause.kind }, cause.text));
+  return list;
+}
+
 function drawLegs(figure, condition) {
   const messages = [condition.median_message, ...condition.worst].filter(Boolean);
   if (!messages.length) return figure.replaceChildren("No message was answered.");
@@ -41,6 +48,6 @@ function drawLegs(figure, condition) {
     }
     picture.append(text(x(from) + 7, y + 12, time(total(message)), { class: "value" }));
   });
-  figure.replaceChildren(picture);
+  figure.replaceChildren(picture, causes(messages));
   byKeyboard(picture);
 }

@@ -7,7 +7,7 @@ use crate::flaws::{self, Flaws};
 use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, gather, host_settings, metrics, names, tasks};
+use crate::{findings, gather, host_settings, metrics, names, tasks, why};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
@@ -96,6 +96,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
         clocks: gather::clocks(manifest),
         drivers: manifest.drivers.clone(),
     };
+    why::explain(record, &mut report);
     report.findings = findings::findings(&report);
     Ok(report)
 }
@@ -217,6 +218,7 @@ fn report(
         wake_period: given.remove(&Metric::WakePeriod),
         median_message: median.as_ref().and_then(message),
         worst: worst.iter().filter_map(message).collect(),
+        explained: None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
 
+use crate::why::{Cause, Explained};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -84,6 +85,9 @@ pub struct ConditionReport {
     pub median_message: Option<Message>,
     /// The worst messages by from-intended (stop-and-wait: by round trip), the worst first.
     pub worst: Vec<Message>,
+    /// How much of what they took beyond the medians has a cause that was seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub explained: Option<Explained>,
 }
 
 impl ConditionReport {
@@ -262,6 +266,12 @@ pub struct Message {
     /// When it was due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intended_ns: Option<i64>,
+    /// When sending it began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub send_begin_ns: Option<i64>,
+    /// When the call that sent the slot before it returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub previous_send_end_ns: Option<i64>,
     /// receive - intended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_intended_ns: Option<i64>,
@@ -283,4 +293,7 @@ pub struct Message {
     /// receive - echo-end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_ns: Option<i64>,
+    /// Why it was late; of the worst messages only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<Cause>,
 }

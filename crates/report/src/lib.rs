@@ -31,6 +31,7 @@ mod summary;
 mod tail;
 mod tasks;
 mod terminal;
+mod why;
 mod worst;
 
 pub use analyse::analyse;

@@ -44,6 +44,10 @@ pub fn render_markdown(report: &Report) -> String {
         }
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
+    let causes: Vec<String> = crate::why::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
+    if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {
+        text.push_str(&format!("\n## The worst messages of {}\n\n{}", escape(&condition.name), causes.concat()));
+    }
     if !report.warnings.is_empty() {
         text.push_str("\n## Warnings\n\n");
     }

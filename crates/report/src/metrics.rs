@@ -158,6 +158,8 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         trial: key.trial,
         slot,
         intended_ns: parts.iter().find_map(|p| p.intended_ns),
+        send_begin_ns: parts.iter().find_map(|p| p.send_begin_ns),
+        previous_send_end_ns: parts.iter().find_map(|p| p.previous_send_end_ns),
         from_intended_ns: value(Metric::FromIntended),
         round_trip_ns: value(Metric::RoundTrip),
         send_lateness_ns: value(Metric::SendLateness),
@@ -165,6 +167,7 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         out_ns: value(Metric::Out),
         turnaround_ns: value(Metric::Turnaround),
         back_ns: value(Metric::Back),
+        cause: None,
     })
 }
 

@@ -9,6 +9,9 @@ use crate::summary::{Row, Summary, summary};
 /// Columns of a spark line: as many as fit, within these.
 const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
+/// Messages whose cause is told here.
+const CAUSES: usize = 3;
+
 /// Sets words in bold, dim or the colour of warnings, or leaves them alone.
 struct Paint(bool);
 
@@ -56,6 +59,13 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     }
     for finding in rest {
         wrap(&format!("- {}", finding.text), width, 2).into_iter().for_each(&mut line);
+    }
+    let causes: Vec<&str> = crate::why::sentences(report).collect();
+    for text in causes.iter().take(CAUSES) {
+        wrap(&format!("  {text}."), width, 4).into_iter().for_each(&mut line);
+    }
+    if causes.len() > CAUSES {
+        line(paint.dim(&format!("  ({} more on the page)", causes.len() - CAUSES)));
     }
     // What a finding says already, mend included, is not said twice.
     let told = |w: &&ReportWarning| report.findings.iter().any(|f| f.text.contains(w.text.trim_end_matches('.')));

@@ -53,6 +53,9 @@ pub(crate) struct MessagePart {
     pub key: MessageKey,
     pub slot: Option<u64>,
     pub intended_ns: Option<i64>,
+    pub send_begin_ns: Option<i64>,
+    /// When the call that sent the slot before returned.
+    pub previous_send_end_ns: Option<i64>,
     /// By [`Metric::ALL`].
     pub values: [Option<i64>; 9],
 }
@@ -61,10 +64,13 @@ impl MessagePart {
     /// Reads the row of `key` from the batch that begins at `row`.
     pub fn read(batch: &SlotBatch, key: MessageKey, row: u64) -> Self {
         let at = (key.row - row) as usize;
+        let time = |column: &[i64], at: Option<usize>| column.get(at?).copied().filter(|t| *t != NO_TIME);
         MessagePart {
             key,
             slot: batch.seq.get(at).map(|s| counter_of(*s)),
-            intended_ns: batch.intended_ns.get(at).copied().filter(|t| *t != NO_TIME),
+            intended_ns: time(&batch.intended_ns, Some(at)),
+            send_begin_ns: time(&batch.send_begin_ns, Some(at)),
+            previous_send_end_ns: time(&batch.send_end_ns, at.checked_sub(1)),
             values: Metric::ALL.map(|m| batch.metric(m, at)),
         }
     }

@@ -31,6 +31,8 @@ pub(crate) struct Stored {
     pub clock_width_ns: Option<i64>,
     /// Stamps that could not be converted.
     pub unconverted: u64,
+    /// The latest answers.
+    pub worst: Worst,
 }
 
 impl Stored {
@@ -40,6 +42,49 @@ impl Stored {
         self.answered += other.answered;
         self.clock_width_ns = self.clock_width_ns.max(other.clock_width_ns);
         self.unconverted += other.unconverted;
+        other.worst.0.into_iter().for_each(|late| self.worst.offer(late));
+    }
+}
+
+/// How many of the latest answers are kept: what a report shows of a condition, here of each trial.
+const WORST: usize = 10;
+/// What is looked at before a late message was due and after it was answered.
+const BEFORE_NS: i64 = 2_000_000;
+const AFTER_NS: i64 = 500_000;
+
+/// The latest answers of a trial: when they were due and when they came, the latest first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Worst(Vec<(i64, i64)>);
+
+impl Worst {
+    fn see(&mut self, row: &SenderRow) {
+        let due = if row.intended_ns == NO_TIME { row.send_begin_ns } else { row.intended_ns };
+        if !row.warm_up && row.receive_ns != NO_TIME && due != NO_TIME {
+            self.offer((due, row.receive_ns));
+        }
+    }
+
+    fn offer(&mut self, (due, answered): (i64, i64)) {
+        let later = |(d, a): &(i64, i64)| a - d >= answered - due;
+        let at = self.0.partition_point(later);
+        if at < WORST {
+            self.0.insert(at, (due, answered));
+            self.0.truncate(WORST);
+        }
+    }
+
+    /// Times about them, rising and apart.
+    pub fn windows(&self) -> Vec<(i64, i64)> {
+        let mut windows: Vec<(i64, i64)> = self.0.iter().map(|(d, a)| (d - BEFORE_NS, a + AFTER_NS)).collect();
+        windows.sort_unstable();
+        let mut apart: Vec<(i64, i64)> = Vec::new();
+        for (begin, end) in windows {
+            match apart.last_mut() {
+                Some(last) if begin <= last.1 => last.1 = last.1.max(end),
+                _ => apart.push((begin, end)),
+            }
+        }
+        apart
     }
 }
 
@@ -164,6 +209,7 @@ fn store_sender(
     let counted = rows.rows().inspect(|r| {
         stored.rows += 1;
         stored.answered += u64::from(r.receive_ns != NO_TIME);
+        stored.worst.see(r);
     });
     write_slots(path, trial, counted)?;
     converter.account(&mut stored);

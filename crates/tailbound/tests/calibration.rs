@@ -123,6 +123,12 @@ fn a_stall_shows_in_the_right_leg_of_every_slot_it_hits() {
         let few = if place == "turnaround" { 1..=501 } else { 497..=501 };
         assert!(few.contains(&hit), "{place}: {hit} slots are late");
         assert!(late(leg, 1_000_000) >= 1, "{place}: the leg {leg} does not show it");
+        // The scripted network held it, and no thread is blamed for that.
+        let worst = condition["worst"].as_array().unwrap();
+        assert!(
+            worst.iter().all(|m| m["cause"]["kind"] == "unexplained" && m["cause"]["thread"].is_null()),
+            "{worst:?}"
+        );
         let longest = condition[leg]["max_ns"].as_i64().unwrap();
         assert!((499_000_000..=500_100_000).contains(&longest), "{place}: the longest {leg} is {longest}");
         for other in ["out", "turnaround", "back"].into_iter().filter(|o| *o != leg) {

@@ -33,6 +33,10 @@ pub enum Message {
     Draining(Draining),
     /// Controller: rows are on disk, the agent need not keep them any more.
     Stored(Stored),
+    /// Controller: tell what happened to threads within these times, monotonic ns, rising and apart.
+    Switches(Vec<(i64, i64)>),
+    /// Agent: that.
+    Switched(Box<Switches>),
     /// Controller: the trial is stored; drop the memory and the measuring process.
     Finish,
     /// Agent: ready for the next order.

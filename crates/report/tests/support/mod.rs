@@ -105,6 +105,7 @@ fn spec(given: &Given) -> TrialSpec {
         loads: Vec::new(),
         host: Vec::new(),
         collect: Collect::After,
+        attribution: Attribution::On,
     }
 }
 

@@ -9,10 +9,12 @@ mod guard;
 mod loads;
 mod running;
 mod signals;
+mod switches;
 mod trial;
 
 use crate::pipe::Connection;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signalfd::SignalFd;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
@@ -33,8 +35,8 @@ pub fn main() -> i32 {
         next_beat_ns: host::monotonic_ns() + SECOND,
         allowed: host::allowed_cpus(),
     };
-    let Ok(signals) = signals::termination() else { return 1 };
-    let code = match agent.serve(signals.as_raw_fd()) {
+    let (Ok(signals), Ok(children)) = (signals::termination(), signals::children()) else { return 1 };
+    let code = match agent.serve(signals.as_raw_fd(), &children) {
         Ok(()) => 0,
         Err(_) => 1,
     };
@@ -59,16 +61,24 @@ enum Ready {
     Child,
     Log,
     Load,
+    Switches,
     Terminated,
+    /// A child has ended, or was stopped, or went on.
+    Children,
 }
 
 impl Agent {
-    fn serve(&mut self, signals: i32) -> io::Result<()> {
+    fn serve(&mut self, signals: i32, children: &SignalFd) -> io::Result<()> {
         self.controller.send(Message::Hello(hello()))?;
         loop {
-            for ready in self.poll(signals)? {
+            for ready in self.poll(signals, children)? {
                 match ready {
                     Ready::Terminated => return Ok(()),
+                    Ready::Children => {
+                        while let Ok(Some(_)) = children.read_signal() {}
+                        self.trial.iter_mut().for_each(|trial| trial.switches.child_changed());
+                    }
+                    Ready::Switches => self.trial.iter_mut().for_each(|trial| trial.switches.read()),
                     Ready::Controller => {
                         if !self.controller.fill()? {
                             return Ok(());
@@ -109,24 +119,30 @@ impl Agent {
                 let beat = Heartbeat { n: self.beats, received: self.controller.received() };
                 self.controller.send(Message::Heartbeat(beat))?;
                 self.trial.iter_mut().for_each(Trial::read_clocks);
+                self.trial.iter_mut().for_each(|trial| trial.switches.read());
             }
         }
     }
 
-    fn poll(&self, signals: i32) -> io::Result<Vec<Ready>> {
+    fn poll(&self, signals: i32, children: &SignalFd) -> io::Result<Vec<Ready>> {
         // SAFETY: the descriptor is open for the life of `main`.
         let signals = unsafe { std::os::fd::BorrowedFd::borrow_raw(signals) };
         let mut fds = vec![
             PollFd::new(self.controller.input().as_fd(), PollFlags::POLLIN),
             PollFd::new(signals, PollFlags::POLLIN),
+            PollFd::new(children.as_fd(), PollFlags::POLLIN),
         ];
-        let mut ready = vec![Ready::Controller, Ready::Terminated];
+        let mut ready = vec![Ready::Controller, Ready::Terminated, Ready::Children];
         if let Some(trial) = &self.trial {
             for (fd, what) in [(trial.socket(), Ready::Child), (trial.log(), Ready::Log)] {
                 if let Some(fd) = fd {
                     fds.push(PollFd::new(fd, PollFlags::POLLIN));
                     ready.push(what);
                 }
+            }
+            for fd in trial.switches.fds() {
+                fds.push(PollFd::new(fd, PollFlags::POLLIN));
+                ready.push(Ready::Switches);
             }
             for fd in trial.loads.ended() {
                 fds.push(PollFd::new(fd, PollFlags::POLLIN));
@@ -173,6 +189,10 @@ impl Agent {
                     trial.collect(&mut self.controller)?;
                 }
                 self.controller.send(Message::Collected)
+            }
+            Message::Switches(windows) => {
+                let seen = self.trial.as_mut().map(|trial| trial.switches_within(&windows)).unwrap_or_default();
+                self.controller.send(Message::Switched(Box::new(seen)))
             }
             Message::Finish => {
                 if let Some(trial) = self.trial.take() {

@@ -4,6 +4,7 @@ use super::child::{self, Started};
 use super::drain::Drain;
 use super::guard::Guard;
 use super::loads::Loads;
+use super::switches::Watched;
 use crate::hot::{Memory, MemoryKind};
 use crate::pipe::Connection;
 use crate::store::{self, Rows};
@@ -31,6 +32,7 @@ pub(super) struct Trial {
     log_text: Vec<u8>,
     memories: Vec<(OwnedFd, Memory)>,
     pub loads: Loads,
+    pub switches: Watched,
     drain: Drain,
     /// Rows are drained: between go and done, if the order asks for it.
     draining: bool,
@@ -99,6 +101,7 @@ impl Trial {
         })?;
         Ok(Trial {
             _guard: guard,
+            switches: Watched::new(child.id() as i32),
             drain: Drain::new(&order.spec, order.ends.len()),
             draining: false,
             order,
@@ -142,6 +145,7 @@ impl Trial {
         if message == Message::Go {
             self.draining = self.order.ring.is_some();
             self.loads.go();
+            self.switches.begin();
         }
         // A child that is gone is noticed by `hear`.
         let _ = self.connection.send(message);
@@ -155,11 +159,15 @@ impl Trial {
             match *message {
                 Message::Prepared(mut prepared) => {
                     self.scripted = prepared.scripted_clock;
+                    if self.order.spec.attribution == Attribution::On {
+                        self.switches.open(&prepared.threads, self.scripted);
+                    }
                     prepared.memory_fds = self.memories.iter().map(|(fd, _)| fd.as_raw_fd()).collect();
                     messages.push(Message::Prepared(prepared));
                 }
                 Message::Done(mut done) => {
                     self.draining = false;
+                    self.switches.end();
                     done.loads = self.loads.end();
                     self.read_clocks();
                     if !self.scripted {
@@ -214,6 +222,12 @@ impl Trial {
     pub fn collect(&mut self, controller: &mut Connection) -> io::Result<()> {
         self.draining = false;
         self.drain.rest(&self.memories, controller)
+    }
+
+    /// What happened to the threads of the ends within these times.
+    pub fn switches_within(&mut self, windows: &[(i64, i64)]) -> Switches {
+        let ends = self.order.ends.iter().map(|e| e.role.word().to_owned()).collect();
+        Switches { ends, ..self.switches.within(windows) }
     }
 
     /// The trial is stored.

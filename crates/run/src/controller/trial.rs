@@ -72,6 +72,8 @@ pub(super) struct TrialContext<'a> {
 pub(super) struct Outcome {
     pub answered: u64,
     pub scheduled: u64,
+    /// Times about the latest answers.
+    late: Vec<(i64, i64)>,
 }
 
 /// What is known of one agent's part while the trial goes on.
@@ -145,6 +147,9 @@ pub(super) async fn run(
     let slot_0_ns = ping.map_or(0, |e| e.t0_ns);
     for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
         store_part(record, &dir, part, agent, (unmatched.is_some(), slot_0_ns), &mut outcome).await?;
+    }
+    if spec.attribution == Attribution::On && !outcome.late.is_empty() {
+        store_switches(record, &parts, standing, &outcome.late).await?;
     }
     for (end, name) in ["ping", "pong"].into_iter().enumerate() {
         let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
@@ -309,6 +314,7 @@ async fn store_part(
             trial.t0_ns = Some(t0);
             outcome.scheduled = stored.rows;
             outcome.answered = stored.answered;
+            outcome.late = stored.worst.windows();
         }
         let end = trial.ends.entry(role.word().into()).or_default();
         end.clock_width_ns = stored.clock_width_ns;
@@ -350,6 +356,25 @@ async fn store_part(
     }
     for warning in warnings {
         record.warn(warning.at_trial(id))?;
+    }
+    Ok(())
+}
+
+/// What happened to threads about the latest answers. An agent that does not tell costs the trial nothing but its causes.
+async fn store_switches(
+    record: &mut RecordWriter,
+    parts: &[Part],
+    standing: &mut Standing,
+    late: &[(i64, i64)],
+) -> Result<(), RunError> {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    for (part, (_, agent)) in parts.iter().zip(&mut standing.agents) {
+        if part.done.is_none() || agent.send(Message::Switches(late.to_vec())).await.is_err() {
+            continue;
+        }
+        if let Ok(Message::Switched(seen)) = agent.message(deadline).await {
+            record.switches(part.order.trial, &agent.name, &seen)?;
+        }
     }
     Ok(())
 }

@@ -254,6 +254,16 @@ pub(crate) enum CollectChoice {
     Live,
 }
 
+/// Whether context switches are watched, to tell why the worst messages were late.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum AttributionChoice {
+    /// They are: everything on the CPUs of the ends where that is allowed, else the threads of the ends alone.
+    On,
+    /// They are not.
+    Off,
+}
+
 /// A driver by its name, with options that the driver itself checks.
 #[derive(Debug)]
 pub(crate) struct DriverChoice {

@@ -1,8 +1,8 @@
 //! The keys of a study.
 
 use super::{
-    CollectChoice, Cpus, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice, PathChoice, PlaceChoice, Qos,
-    Quantile, SchedulingKeys, Size, Word,
+    AttributionChoice, CollectChoice, Cpus, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice, PathChoice,
+    PlaceChoice, Qos, Quantile, SchedulingKeys, Size, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -47,6 +47,8 @@ pub(crate) struct StudyFile {
     pub host: Option<HostKeys>,
     /// When samples travel to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
+    /// Whether context switches are watched, to tell why the worst messages were late. Default: `on`.
+    pub attribution: Option<AttributionChoice>,
     /// What is varied: the path of a key in this file, such as `payload` or `ends.ping.cpus`, and its levels. Every
     /// combination is a condition; the first factor is the outermost.
     #[allow(dead_code)] // taken out of the tree before it is read; declared for the schema

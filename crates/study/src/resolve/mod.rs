@@ -12,12 +12,12 @@ mod qos;
 mod scheduling;
 
 use crate::error::Fault;
-use crate::format::{CollectChoice, MeasureChoice, StudyFile};
+use crate::format::{AttributionChoice, CollectChoice, MeasureChoice, StudyFile};
 use crate::load::Options;
 use crate::source::Pos;
 use crate::tree::Node;
 use std::path::Path;
-use tailbound_model::{Collect, Measure, Nanos, Octets, Rate, TrialSpec};
+use tailbound_model::{Attribution, Collect, Measure, Nanos, Octets, Rate, TrialSpec};
 
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
@@ -99,6 +99,10 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         collect: match file.collect {
             None | Some(CollectChoice::After) => Collect::After,
             Some(CollectChoice::Live) => Collect::Live,
+        },
+        attribution: match file.attribution {
+            None | Some(AttributionChoice::On) => Attribution::On,
+            Some(AttributionChoice::Off) => Attribution::Off,
         },
         loads: file.load.as_deref().map(|keys| loads::loads(keys, context)).transpose()?.unwrap_or_default(),
         host: file.host.as_ref().map(host::knobs).transpose()?.unwrap_or_default(),

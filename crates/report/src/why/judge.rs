@@ -1,0 +1,271 @@
+//! One message: its longest leg, and what accounts for it.
+
+use super::timeline::Timeline;
+use super::walk::{Stretch, What, back};
+use super::{Cause, CauseKind, words};
+use crate::circumstances::{Thread, ThreadReport};
+use crate::condition::{ConditionReport, Message};
+use crate::document::Report;
+use std::collections::BTreeMap;
+use tailbound_model::{Metric, Switches, Task};
+
+/// From this share of the excess on something is its cause.
+const ENOUGH: f64 = 0.5;
+
+/// A part of a message's way.
+pub(super) struct Leg {
+    pub metric: Metric,
+    /// The end at which it ends.
+    end: &'static str,
+    begin_ns: i64,
+    end_ns: i64,
+    pub took_ns: i64,
+    pub excess_ns: i64,
+    /// The call that sent, where it lies within the leg and was longer than usual.
+    call: Option<(i64, i64)>,
+}
+
+impl Leg {
+    /// The leg that took longest beyond its own median.
+    pub fn longest(condition: &ConditionReport, message: &Message) -> Option<Leg> {
+        let send = message.send_begin_ns?;
+        let due = message.intended_ns.unwrap_or(send);
+        let into = send + message.out_ns.unwrap_or(0);
+        let out = into + message.turnaround_ns.unwrap_or(0);
+        let median = |m| condition.metric(m).and_then(|m| m.quantile(0.5)?.value_ns()).unwrap_or(0);
+        let call = message.send_duration_ns.filter(|took| took - median(Metric::SendDuration) > 0);
+        let call = call.map(|took| (send, send + took));
+        // Unless all four are known, the whole round trip is one leg.
+        let whole = message.out_ns.is_none() || message.turnaround_ns.is_none() || message.back_ns.is_none();
+        let legs: &[(Metric, &'static str, i64, i64)] = if whole {
+            &[
+                (Metric::SendLateness, "ping", due, send),
+                (Metric::RoundTrip, "ping", send, send + message.round_trip_ns?),
+            ]
+        } else {
+            &[
+                (Metric::SendLateness, "ping", due, send),
+                (Metric::Out, "pong", send, into),
+                (Metric::Turnaround, "pong", into, out),
+                (Metric::Back, "ping", out, out + message.back_ns?),
+            ]
+        };
+        let leg = |&(metric, end, begin_ns, end_ns): &(Metric, &'static str, i64, i64)| Leg {
+            metric,
+            end,
+            begin_ns,
+            end_ns,
+            took_ns: end_ns - begin_ns,
+            excess_ns: end_ns - begin_ns - median(metric),
+            call: call.filter(|_| matches!(metric, Metric::Out | Metric::RoundTrip)),
+        };
+        legs.iter().map(leg).max_by_key(|l| l.excess_ns).filter(|l| l.excess_ns > 0)
+    }
+}
+
+/// What is known of the threads of a trial.
+pub(super) struct Judge<'a> {
+    message: &'a Message,
+    leg: &'a Leg,
+    seen: Result<&'a [Switches], &'a str>,
+    threads: BTreeMap<i32, (&'a ThreadReport, &'a Thread)>,
+}
+
+impl<'a> Judge<'a> {
+    pub fn new(report: &'a Report, message: &'a Message, leg: &'a Leg, seen: Result<&'a [Switches], &'a str>) -> Self {
+        let of_trial = report.threads.iter().filter(|t| t.trial == message.trial);
+        let rows = of_trial.flat_map(|p| p.before.iter().chain(&p.after).map(move |t| (t.tid, (p, t))));
+        Judge { message, leg, seen, threads: rows.collect() }
+    }
+
+    pub fn cause(&self) -> Cause {
+        let seen = match self.seen {
+            Ok(seen) => seen,
+            Err(why) => return self.unexplained(why.to_owned()),
+        };
+        let (begin, end) = (self.leg.begin_ns, self.leg.end_ns);
+        let Some(timeline) = Timeline::of(seen, (begin, end)) else {
+            return self.unexplained("too much happened for all context switches of that time to be kept".into());
+        };
+        let mut way = self.way(&timeline, self.leg.end, begin, end);
+        // A sender that is held up in its call holds up the message, whoever took it in the end.
+        if let Some((from, to)) = self.leg.call {
+            let to = to.min(end);
+            let sender = self.way(&timeline, "ping", from, to);
+            way.extend(sender.into_iter().filter(|s| !way.contains(s)).collect::<Vec<_>>());
+        }
+        let enough = (ENOUGH * self.leg.excess_ns as f64) as i64;
+        let stopped = self.stopped(seen, &timeline, begin, end);
+        let waited = longest(&way, |s| matches!(s.what, What::Waited { .. }));
+        let blocked = longest(&way, |s| s.what == What::Slept && self.is_in_call(s));
+        if let Some((end, ns)) = stopped.filter(|(_, ns)| *ns >= enough) {
+            let text =
+                format!("the process of the {end} end was stopped for {} (SIGSTOP, or a debugger)", words::time(ns));
+            return Cause { end: Some(end.to_owned()), ..self.made(CauseKind::Stopped, ns, text) };
+        }
+        if let Some((stretch, ns)) = waited.filter(|(s, ns)| *ns >= enough && self.threads.contains_key(&s.thread)) {
+            return self.waited(seen, &timeline, &way, stretch, ns);
+        }
+        if let Some((stretch, ns)) = blocked.filter(|(_, ns)| *ns >= enough) {
+            let text = format!(
+                "{} was blocked for {} in the driver's call to send",
+                self.thread_words(stretch.thread),
+                words::time(ns)
+            );
+            return self.about(stretch.thread, self.made(CauseKind::Blocked, ns, text));
+        }
+        self.unexplained(self.what_was_seen(&way))
+    }
+
+    /// What the threads did that brought the message to where it was at `end`.
+    fn way(&self, timeline: &Timeline, at: &str, begin: i64, end: i64) -> Vec<Stretch> {
+        let here = self.threads.iter().filter(|(_, (process, _))| process.ends.iter().any(|e| e == at));
+        // Of several that run, it is the one that came last: it was woken for this.
+        let last = here.filter_map(|(tid, _)| Some((timeline.running(*tid, end)?.0, *tid))).max();
+        let known = |tid: i32| self.threads.contains_key(&tid);
+        last.map(|(_, tid)| back(timeline, tid, (begin, end), &known)).unwrap_or_default()
+    }
+
+    /// The end whose process was stopped for longest meanwhile, and for how long.
+    fn stopped(&self, seen: &'a [Switches], timeline: &Timeline, begin: i64, end: i64) -> Option<(&'a str, i64)> {
+        let of = |s: &'a Switches| {
+            let threads = || self.threads.iter().filter(|(_, (p, _))| p.ends == s.ends).map(|(tid, _)| *tid);
+            let overlap = |(from, to): &(i64, i64)| {
+                // The supervisor may notice late; then the process had not run since it was stopped.
+                let from = timeline.idle_since(threads(), *from).map_or(*from, |idle| idle.min(*from));
+                to.min(&end) - from.max(begin)
+            };
+            let ns = s.stops.iter().map(overlap).filter(|ns| *ns > 0).sum();
+            Some((s.ends.first()?.as_str(), ns))
+        };
+        seen.iter().filter_map(of).max_by_key(|(_, ns)| *ns)
+    }
+
+    /// The sender slept within its call: that of this message, or before its due time was over that of the one before.
+    fn is_in_call(&self, stretch: &Stretch) -> bool {
+        let within = |(from, to): (i64, i64)| from <= stretch.begin_ns && stretch.end_ns <= to;
+        let is_sender = self.threads.get(&stretch.thread).is_some_and(|(process, thread)| process.pid == thread.tid);
+        let before = self.message.previous_send_end_ns.map(|end| (i64::MIN, end));
+        match self.leg.metric {
+            Metric::SendLateness => is_sender && before.is_some_and(within),
+            _ => self.leg.call.is_some_and(within),
+        }
+    }
+
+    fn waited(&self, seen: &[Switches], timeline: &Timeline, way: &[Stretch], stretch: Stretch, ns: i64) -> Cause {
+        let What::Waited { cpu } = stretch.what else { return self.unexplained(String::new()) };
+        // All of its waiting there, and who had the CPU meanwhile.
+        let task = |tid: i32| seen.iter().find_map(|s| s.tasks.get(&tid));
+        let mut had: Vec<(String, i32, i64)> = Vec::new();
+        for s in way.iter().filter(|s| s.thread == stretch.thread && s.what == stretch.what) {
+            for (who, ns) in timeline.occupants(cpu, s.begin_ns, s.end_ns) {
+                let name = self.name(who, task(who));
+                // Threads of one name are one program at work.
+                match had.iter_mut().find(|(other, ..)| *other == name) {
+                    Some((.., sum)) => *sum += ns,
+                    None => had.push((name, who, ns)),
+                }
+            }
+        }
+        had.sort_by_key(|(.., ns)| std::cmp::Reverse(*ns));
+        let most = had.first().filter(|(.., had)| *had * 2 >= ns);
+        let (instead, words) = match most {
+            Some((_, 0, _)) => (
+                None,
+                "while nothing ran there: it was held back (the CPU quota of a cgroup, or a host that took the CPU)"
+                    .to_owned(),
+            ),
+            Some((name, tid, _)) => {
+                (Some(name.clone()), format!("while {} ran there", self.other_words(*tid, task(*tid), name)))
+            }
+            None if had.is_empty() => (None, "what ran there is not seen without the right to watch whole CPUs".into()),
+            None => {
+                let some: Vec<String> = had.iter().take(3).map(|(name, ..)| format!("`{name}`")).collect();
+                (None, format!("while {} and others ran there", some.join(", ")))
+            }
+        };
+        let text = format!(
+            "{} was ready to run for {} on CPU {cpu} {words}",
+            self.thread_words(stretch.thread),
+            words::time(ns)
+        );
+        Cause { cpu: Some(cpu), instead, ..self.about(stretch.thread, self.made(CauseKind::Waited, ns, text)) }
+    }
+
+    fn name(&self, tid: i32, task: Option<&Task>) -> String {
+        let own = self.threads.get(&tid).map(|(_, thread)| thread.name.clone());
+        own.or_else(|| task.map(|t| t.name.clone())).unwrap_or_else(|| format!("thread {tid}, which is gone"))
+    }
+
+    fn other_words(&self, tid: i32, task: Option<&Task>, name: &str) -> String {
+        if self.threads.contains_key(&tid) {
+            return self.thread_words(tid);
+        }
+        match task.and_then(|t| t.policy) {
+            Some(policy) => format!("`{name}` ({policy})"),
+            None => format!("`{name}`"),
+        }
+    }
+
+    fn thread_words(&self, tid: i32) -> String {
+        match self.threads.get(&tid) {
+            Some((process, thread)) => {
+                format!("thread `{}` of the {} end ({})", thread.name, process.ends.join(" and "), thread.policy)
+            }
+            None => format!("thread {tid}"),
+        }
+    }
+
+    /// What the thread that ended the leg did for most of the time.
+    fn what_was_seen(&self, way: &[Stretch]) -> String {
+        let Some((stretch, ns)) = longest(way, |_| true) else {
+            return "no thread of the end that took it was seen on a CPU".into();
+        };
+        let (who, time) = (self.thread_words(stretch.thread), words::time(ns));
+        match stretch.what {
+            What::Slept => {
+                format!("{who} slept for {time} of it; no thread waited for a CPU: the message was elsewhere")
+            }
+            What::Ran { cpu } => {
+                format!("{who} ran on CPU {cpu} for {time} of it: its own work, an interrupt, or a hypervisor")
+            }
+            What::Waited { cpu } => format!("{who} waited for CPU {cpu} for {time} of it, which is less than half"),
+        }
+    }
+
+    fn about(&self, tid: i32, cause: Cause) -> Cause {
+        let (process, thread) = self.threads.get(&tid).copied().unzip();
+        Cause { thread: thread.map(|t| t.name.clone()), end: process.map(|p| p.ends.join(" and ")), ..cause }
+    }
+
+    fn unexplained(&self, text: String) -> Cause {
+        self.made(CauseKind::Unexplained, 0, format!("unexplained: {text}"))
+    }
+
+    fn made(&self, kind: CauseKind, explained_ns: i64, text: String) -> Cause {
+        Cause {
+            leg: words::leg_key(self.leg.metric).into(),
+            excess_ns: self.leg.excess_ns,
+            explained_ns: explained_ns.min(self.leg.excess_ns),
+            kind,
+            thread: None,
+            end: None,
+            cpu: None,
+            instead: None,
+            text: words::sentence(self.message, self.leg, &text),
+        }
+    }
+}
+
+/// The thread (and CPU) with the most of what `counts`, with one of its stretches.
+fn longest(way: &[Stretch], counts: impl Fn(&Stretch) -> bool) -> Option<(Stretch, i64)> {
+    let mut sums: Vec<(Stretch, i64)> = Vec::new();
+    for stretch in way.iter().filter(|s| counts(s)) {
+        let ns = stretch.end_ns - stretch.begin_ns;
+        match sums.iter_mut().find(|(s, _)| (s.thread, s.what) == (stretch.thread, stretch.what)) {
+            Some((_, sum)) => *sum += ns,
+            None => sums.push((*stretch, ns)),
+        }
+    }
+    sums.into_iter().max_by_key(|(_, ns)| *ns)
+}

@@ -1,0 +1,148 @@
+//! The causes of the worst messages, against faults that were injected: who, where, and for how long is known.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use serde_json::Value;
+use std::process::Child;
+use std::time::Duration;
+use support::processes::descendants;
+use support::{Bench, may_be_real_time, succeeded};
+use tailbound_host::{monotonic_ns, scheduling};
+use tailbound_model::{CpuList, Policy, RoleScheduling};
+
+/// What was done to a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fault {
+    /// A thread `injected-hog` with fifo 90 kept this CPU.
+    Hog { cpu: u32 },
+    /// The process of this end was stopped.
+    Stop { end: &'static str },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Injected {
+    fault: Fault,
+    begin_ns: i64,
+    end_ns: i64,
+}
+
+/// Draws without a library: the seed is printed and fixed.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}
+
+/// Injects faults while `run` goes on, each into a condition that measures just then.
+fn inject(run: &mut Child, seed: u64) -> Vec<Injected> {
+    let mut draw = Draw(seed);
+    let mut faults = Vec::new();
+    let hog = RoleScheduling { policy: Some(Policy::Fifo { priority: 90 }), cpus: None };
+    scheduling::apply(0, &hog).unwrap();
+    nix::sys::prctl::set_name(c"injected-hog").unwrap();
+    while run.try_wait().unwrap().is_none() {
+        std::thread::sleep(Duration::from_millis(90 + draw.below(30)));
+        let cpu = draw.below(2) as u32;
+        let end = ["ping", "pong"][draw.below(2) as usize];
+        if draw.below(4) == 0 {
+            if let Some(pid) = measuring(run.id() as i32, end) {
+                let begin_ns = monotonic_ns();
+                // SAFETY: a process of a run that this test started.
+                unsafe { libc::kill(pid, libc::SIGSTOP) };
+                std::thread::sleep(Duration::from_millis(20));
+                // SAFETY: as above.
+                unsafe { libc::kill(pid, libc::SIGCONT) };
+                faults.push(Injected { fault: Fault::Stop { end }, begin_ns, end_ns: monotonic_ns() });
+            }
+        } else {
+            scheduling::set_affinity(0, &CpuList::one(cpu)).unwrap();
+            let begin_ns = monotonic_ns();
+            while monotonic_ns() < begin_ns + 5_000_000 {}
+            faults.push(Injected { fault: Fault::Hog { cpu }, begin_ns, end_ns: monotonic_ns() });
+        }
+    }
+    faults
+}
+
+/// The process that measures this end just now.
+fn measuring(controller: i32, end: &str) -> Option<i32> {
+    let name = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    descendants(controller).into_iter().find(|pid| name(pid).trim() == format!("tb-{end}"))
+}
+
+fn overlap(fault: &Injected, begin: i64, end: i64) -> i64 {
+    fault.end_ns.min(end) - fault.begin_ns.max(begin)
+}
+
+/// Whether the cause says what was done.
+fn named_right(cause: &Value, fault: Fault) -> bool {
+    match fault {
+        Fault::Hog { cpu } => cause["kind"] == "waited" && cause["cpu"] == cpu && cause["instead"] == "injected-hog",
+        Fault::Stop { end } => cause["kind"] == "stopped" && cause["end"] == end,
+    }
+}
+
+#[test]
+fn injected_faults_are_named() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    // Each payload is a condition of its own, with its own worst ten.
+    let payloads: Vec<String> = (0..32).map(|n| format!("{} B", 64 + n)).collect();
+    let study = bench.study(&format!(
+        "measure: {{ ping-pong: {{ duration: 1500 ms, warm_up: 10, timeout: 1 s }} }}\nrate: 200 Hz\ndriver: cyclonedds\n\
+         path: loopback\nends: {{ ping: {{ cpus: \"0\" }}, pong: {{ cpus: \"1\" }} }}\nfactors: {{ payload: [{}] }}\n",
+        payloads.join(", ")
+    ));
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut run = command.spawn().unwrap();
+    let seed = 42;
+    println!("seed {seed}");
+    let faults = std::thread::scope(|scope| scope.spawn(|| inject(&mut run, seed)).join().unwrap());
+    assert!(run.wait().unwrap().success());
+    let report = bench.report();
+    let (mut judged, mut right) = (0, 0);
+    for condition in report["conditions"].as_array().unwrap() {
+        for message in condition["worst"].as_array().unwrap() {
+            let due = message["intended_ns"].as_i64().unwrap();
+            let answered = due + message["from_intended_ns"].as_i64().unwrap();
+            let cause = &message["cause"];
+            // One fault, and nothing but it, held this message up.
+            let hit: Vec<&Injected> = faults.iter().filter(|f| overlap(f, due, answered) > 0).collect();
+            let [fault] = hit.as_slice() else { continue };
+            if overlap(fault, due, answered) * 10 < (answered - due) * 8 || answered - due < 1_000_000 {
+                continue;
+            }
+            judged += 1;
+            if named_right(cause, fault.fault) {
+                right += 1;
+            } else {
+                println!("{:?} taken for: {}", fault.fault, cause["text"]);
+            }
+        }
+    }
+    println!("{right} of {judged} late messages named right, {} faults injected", faults.len());
+    if right < judged {
+        println!("{:?}", bench.dir.path());
+        std::mem::forget(bench);
+    }
+    assert!(judged >= 200, "only {judged} late messages were held up by one fault alone");
+    assert!(right * 100 >= judged * 95, "{right} of {judged}");
+}
+
+#[test]
+fn switched_off_nothing_is_watched() {
+    let bench = Bench::new();
+    let study = "measure: { ping-pong: { slots: 200 } }\nrate: 1 kHz\ndriver: udp\npath: loopback\nattribution: off\n";
+    succeeded(&bench.run(study, &[]));
+    assert!(!bench.path("record/switches").exists());
+    let condition = &bench.report()["conditions"][0];
+    assert!(condition["explained"].is_null() && condition["worst"][0]["cause"].is_null());
+}
