@@ -3,6 +3,7 @@
 //! Metrics fall into two groups that need different columns; each group of each condition is a task of its own, so
 //! that two CPUs share even a single long trial. Nothing grows with the number of slots.
 
+use crate::course::Courses;
 use crate::series::{Group, Series};
 use crate::worst::{MessageKey, MessagePart, Worst};
 use tailbound_model::{Metric, Outcome};
@@ -43,6 +44,8 @@ pub(crate) struct FirstPass {
     pub metrics: Vec<First>,
     pub tally: Tally,
     pub worst: Worst,
+    /// Slot by slot, of the sender's own group: its columns hold all that it takes.
+    pub courses: Courses,
 }
 
 /// The second and third pass of one group.
@@ -77,6 +80,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
     let mut firsts = vec![First::default(); metrics.len()];
     let mut tally = Tally::default();
     let mut worst = Worst::new(WORST);
+    let mut courses = Courses::new(record.manifest.plan.trials.len());
     let mut series = Series::default();
     let counts = group == Group::Answer;
     let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
@@ -84,6 +88,8 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
         series.classify(batch);
         if counts {
             count(batch, &mut tally);
+        } else {
+            courses.offer(trial, batch);
         }
         for (i, (metric, first)) in metrics.iter().zip(&mut firsts).enumerate() {
             series.load(batch, *metric);
@@ -98,7 +104,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
             (0..series.beyond).for_each(|_| first.distribution.beyond());
         }
     })?;
-    Ok(FirstPass { metrics: firsts, tally, worst })
+    Ok(FirstPass { metrics: firsts, tally, worst, courses })
 }
 
 fn count(batch: &SlotBatch, tally: &mut Tally) {

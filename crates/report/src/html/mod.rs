@@ -8,6 +8,7 @@ mod conditions;
 mod escape;
 mod host_settings;
 mod loads;
+mod loops;
 mod threads;
 mod words;
 
@@ -21,13 +22,14 @@ const STYLE: [&str; 4] = [
     include_str!("../../assets/figures.css"),
     include_str!("../../assets/print.css"),
 ];
-const SCRIPT: [&str; 7] = [
+const SCRIPT: [&str; 8] = [
     include_str!("../../assets/scale.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/data.js"),
     include_str!("../../assets/latency.js"),
     include_str!("../../assets/ladder.js"),
     include_str!("../../assets/legs.js"),
+    include_str!("../../assets/loop.js"),
     include_str!("../../assets/page.js"),
 ];
 
@@ -43,6 +45,7 @@ pub fn render_html(report: &Report) -> String {
         words::findings(report),
         words::warnings(report),
         figures(report),
+        loops::section(report),
         conditions::table(report),
         conditions::metrics(report),
         threads::section(report),
@@ -82,6 +85,7 @@ fn header(report: &Report) -> String {
         ("latency", "Latency"),
         ("ladder", "Percentiles"),
         ("legs", "Legs"),
+        ("loop", "Loop"),
         ("conditions", "Conditions"),
         ("threads", "Threads"),
         ("loads", "Loads"),
@@ -91,6 +95,7 @@ fn header(report: &Report) -> String {
         ("definitions", "Definitions"),
     ];
     let is_there = |id: &str| match id {
+        "loop" => loops::is_there(report),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),
         _ => true,
