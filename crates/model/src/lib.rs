@@ -18,6 +18,7 @@ mod switches;
 mod thread;
 mod undo;
 mod units;
+mod view;
 mod warning;
 
 pub use cpus::CpuList;
@@ -36,4 +37,5 @@ pub use switches::{SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 pub use thread::{ThreadRow, ThreadTable};
 pub use undo::{JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
+pub use view::{HistogramSpec, Pattern, Published, ReportSpec};
 pub use warning::{Severity, Warning};

@@ -1,6 +1,6 @@
 //! The plan: what a study comes to, condition by condition and trial by trial.
 
-use crate::{CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, Scheduling};
+use crate::{CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, ReportSpec, Scheduling};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -231,15 +231,4 @@ pub struct EndSpec {
     pub place: PlaceSpec,
     /// How its process is scheduled.
     pub scheduling: Scheduling,
-}
-
-/// How the report shows the study.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ReportSpec {
-    /// Title; the question when absent.
-    pub title: Option<String>,
-    /// Quantiles to show, as decimal text such as `0.999`; empty = 0.5 0.9 0.99 0.999 0.9999.
-    pub quantiles: Vec<String>,
-    /// Factor on the x axis of the main figure; `payload` when absent.
-    pub x: Option<String>,
 }

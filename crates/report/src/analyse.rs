@@ -1,5 +1,6 @@
 //! From a record to the document.
 
+use crate::bins::Bins;
 use crate::circumstances::TrialState;
 use crate::condition::*;
 use crate::course::Course;
@@ -86,6 +87,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
             x: plan.report.x.clone().unwrap_or_else(|| "payload".into()),
             quantiles: quantiles.iter().map(|q| q.as_f64()).collect(),
         },
+        published: plan.report.published.iter().map(Into::into).collect(),
         conditions,
         trials: gather::trials(manifest, &flaws, courses(plan, &firsts)),
         run: gather::run(manifest),
@@ -235,6 +237,7 @@ fn report(
         send_duration: given.remove(&Metric::SendDuration),
         wake_to_sent: given.remove(&Metric::WakeToSent),
         wake_period: given.remove(&Metric::WakePeriod),
+        bins: firsts.iter().find_map(|f| f.bins.clone()).map(Bins::report),
         median_message: median.as_ref().and_then(message),
         worst: worst.iter().filter_map(message).collect(),
         explained: None,

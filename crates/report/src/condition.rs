@@ -1,6 +1,7 @@
 //! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
 
 use crate::why::{Cause, Explained};
+use crate::bins::BinsReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,6 +84,9 @@ pub struct ConditionReport {
     /// wake - wake of the slot before; absent for stop-and-wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_period: Option<MetricReport>,
+    /// The table of equal bins that the study asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<BinsReport>,
     /// The first message whose round trip is the median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_message: Option<Message>,

@@ -34,6 +34,11 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
+    /// A table that has its first column for names.
+    pub fn new(columns: Vec<Column>) -> Grid {
+        Grid { columns, factors: 1, over: None }
+    }
+
     /// Columns of the levels alone.
     pub fn of_levels(table: &Summary) -> Grid {
         let column = |(i, head): (usize, &String)| Column {

@@ -5,6 +5,7 @@
 //! measures, and nothing here knows a host, a lab or a driver: a record is enough.
 
 mod analyse;
+mod bins;
 mod calendar;
 mod circumstances;
 mod condition;
@@ -38,6 +39,7 @@ mod why;
 mod worst;
 
 pub use analyse::analyse;
+pub use bins::{BinsReport, PublishedReport};
 pub use circumstances::*;
 pub use condition::*;
 pub use course::{Course, Range};

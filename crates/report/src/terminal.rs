@@ -1,5 +1,6 @@
 //! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
 
+use crate::bins;
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
 use crate::grid::{Column, Grid};
 use crate::loops;
@@ -55,6 +56,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
         line(l);
     }
     for l in loop_lines(report, &table, width, &paint) {
+        line(l);
+    }
+    for l in bin_lines(report, &table, width, &paint) {
         line(l);
     }
     let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
@@ -158,6 +162,15 @@ fn loop_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> 
     grid.fit(width);
     let mut lines = vec![String::new()];
     lines.extend(wrap(loops::TITLE, width, 0).iter().map(|l| paint.dim(l)));
+    lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
+    lines
+}
+
+/// The table of equal bins, where the study asks for one.
+fn bin_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+    let Some((title, grid)) = bins::table(report, table) else { return Vec::new() };
+    let mut lines = vec![String::new()];
+    lines.extend(wrap(&title, width, 0).iter().map(|l| paint.dim(l)));
     lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
     lines
 }

@@ -127,6 +127,30 @@ fn the_loop_is_followed_slot_by_slot() {
     assert_eq!((short.slots, short.slots_per_column, short.run_time_ns), (3, 1, Some(2 * PERIOD + 33_000)));
 }
 
+#[test]
+fn bins_of_equal_width_stand_beside_published_ones() {
+    // 30 to 529 us in steps of 1 us, one of them lost.
+    let mut legs = rising(500);
+    legs[7] = None;
+    let table = |metric| HistogramSpec { metric, bin: Nanos(100_000), bins: 4 };
+    let elsewhere = Published { name: "theirs".into(), histogram: vec![1, 2, 3, 40_000, 5], ..Published::default() };
+    let given = || [open_loop(vec![trial(TrialStatus::Valid, &legs)])];
+    let report = analysed_with(&given(), |m| {
+        m.plan.report.histogram = Some(table(Metric::RoundTrip));
+        m.plan.report.published = vec![elsewhere];
+    });
+    let bins = report.conditions[0].bins.as_ref().unwrap();
+    assert_eq!((bins.counts.as_slice(), bins.without), ([69, 100, 100, 100, 130].as_slice(), 1));
+    let text = render_terminal(&report, 100, false);
+    let at = text.find("round trip in bins").unwrap();
+    insta::assert_snapshot!("bins", text[at..].lines().take(4).collect::<Vec<_>>().join("\n"));
+    assert!(render_html(&report).contains("theirs<span class=\"interval\">published, other hardware</span>"));
+    let half = analysed_with(&given(), |m| m.plan.report.histogram = Some(table(Metric::HalfRoundTrip)));
+    assert_eq!(half.conditions[0].bins.as_ref().unwrap().counts, [169, 200, 130, 0, 0]);
+    let sender = analysed_with(&given(), |m| m.plan.report.histogram = Some(table(Metric::WakeToSent)));
+    assert_eq!(sender.conditions[0].bins.as_ref().unwrap().counts, [500, 0, 0, 0, 0]);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     /// However many slots share a column, the worst of each metric is in one, and every slot is counted once.

@@ -3,6 +3,7 @@
 //! Words and tables are set here, so that they are there without a script; figures are drawn by the script from the
 //! same JSON document, which the page carries. Whatever a user named is escaped.
 
+mod bins;
 mod circumstances;
 mod conditions;
 mod escape;
@@ -46,6 +47,7 @@ pub fn render_html(report: &Report) -> String {
         words::warnings(report),
         figures(report),
         loops::section(report),
+        bins::section(report),
         conditions::table(report),
         conditions::metrics(report),
         threads::section(report),
@@ -86,6 +88,7 @@ fn header(report: &Report) -> String {
         ("ladder", "Percentiles"),
         ("legs", "Legs"),
         ("loop", "Loop"),
+        ("bins", "Histogram"),
         ("conditions", "Conditions"),
         ("threads", "Threads"),
         ("loads", "Loads"),
@@ -95,6 +98,7 @@ fn header(report: &Report) -> String {
         ("definitions", "Definitions"),
     ];
     let is_there = |id: &str| match id {
+        "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),

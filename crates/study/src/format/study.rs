@@ -2,7 +2,7 @@
 
 use super::{
     AttributionChoice, CollectChoice, Cpus, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice, PathChoice,
-    PlaceChoice, Qos, Quantile, SchedulingKeys, Size, Word,
+    PlaceChoice, Qos, ReportKeys, SchedulingKeys, Size, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -102,16 +102,4 @@ pub(crate) struct EndKeys {
     pub scheduling: Option<At<SchedulingKeys>>,
     /// Its middleware; `driver` of the study when absent. Two that differ must understand each other.
     pub driver: Option<At<DriverChoice>>,
-}
-
-/// How the report shows the study.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReportKeys {
-    /// Title; the question when absent.
-    pub title: Option<String>,
-    /// Quantiles to show. Default: 0.5, 0.9, 0.99, 0.999, 0.9999.
-    pub quantiles: Option<At<Vec<Quantile>>>,
-    /// Factor on the x axis of the main figure. Default: `payload`.
-    pub x: Option<At<String>>,
 }

@@ -9,6 +9,7 @@ mod host;
 mod length;
 mod loads;
 mod qos;
+mod report;
 mod scheduling;
 
 use crate::error::Fault;
@@ -22,6 +23,7 @@ use tailbound_model::{Attribution, Collect, Measure, Nanos, Octets, Rate, TrialS
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;
+pub(crate) use report::report;
 pub(crate) use scheduling::scheduling;
 
 /// Largest payload: a DDS sequence and a socket buffer both count in 31 bits.
