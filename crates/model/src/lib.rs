@@ -2,6 +2,7 @@
 //!
 //! Every other crate speaks in these types; nothing here measures, reads a file or touches the host.
 
+mod arrangement;
 mod cpus;
 mod exit;
 mod facts;
@@ -21,6 +22,7 @@ mod units;
 mod view;
 mod warning;
 
+pub use arrangement::Arrangement;
 pub use cpus::CpuList;
 pub use exit::ExitCode;
 pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};

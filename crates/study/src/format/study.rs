@@ -36,6 +36,9 @@ pub(crate) struct StudyFile {
     pub ends: Option<Ends>,
     /// Where both ends run. Default: what the path needs, `netns` for `veth`.
     pub place: Option<At<PlaceChoice>>,
+    /// How the ends are spread over processes, participants and executors. Default: a process and a participant for each
+    /// end, or what `place` says.
+    pub arrangement: Option<At<ArrangementKeys>>,
     /// How the processes of both ends are scheduled. Default: as started.
     pub scheduling: Option<At<SchedulingKeys>>,
     /// What joins the ends. Default: what the place needs, else `veth`.
@@ -77,6 +80,22 @@ impl JsonSchema for Factors {
             "examples": [{ "driver": ["udp", "cyclonedds"], "payload": ["64 B", "1 KiB"] }]
         })
     }
+}
+
+/// Processes, participants and executors of both ends together.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ArrangementKeys {
+    /// 1: both ends in one process, which has the CPUs and the scheduling of the ping end. 2: a process each.
+    #[schemars(range(min = 1, max = 2))]
+    pub processes: u32,
+    /// DDS participants: as many as there are processes, or 2 in one process. Default: one for each process.
+    #[schemars(range(min = 1, max = 2))]
+    pub participants: Option<u32>,
+    /// Threads of `receive: executor`: one for each process, or 2 in one process, one for each end. Default: one for each
+    /// process.
+    #[schemars(range(min = 1, max = 2))]
+    pub executors: Option<u32>,
 }
 
 /// The two ends of a ping-pong.
