@@ -2,6 +2,7 @@
 //!
 //! Every other crate speaks in these types; nothing here measures, reads a file or touches the host.
 
+mod arrangement;
 mod cpus;
 mod exit;
 mod facts;
@@ -18,8 +19,10 @@ mod switches;
 mod thread;
 mod undo;
 mod units;
+mod view;
 mod warning;
 
+pub use arrangement::Arrangement;
 pub use cpus::CpuList;
 pub use exit::ExitCode;
 pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};
@@ -36,4 +39,5 @@ pub use switches::{SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 pub use thread::{ThreadRow, ThreadTable};
 pub use undo::{JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
+pub use view::{HistogramSpec, Pattern, Published, ReportSpec};
 pub use warning::{Severity, Warning};

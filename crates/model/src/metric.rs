@@ -22,13 +22,15 @@ pub enum Metric {
     SendLateness,
     /// send-end - send-begin.
     SendDuration,
+    /// send-end - wake: from the wake-up until the call that publishes has returned.
+    WakeToSent,
     /// wake - wake of the slot before.
     WakePeriod,
 }
 
 impl Metric {
     /// All metrics, in the order of reports.
-    pub const ALL: [Metric; 9] = [
+    pub const ALL: [Metric; 10] = [
         Metric::RoundTrip,
         Metric::HalfRoundTrip,
         Metric::Out,
@@ -37,6 +39,7 @@ impl Metric {
         Metric::FromIntended,
         Metric::SendLateness,
         Metric::SendDuration,
+        Metric::WakeToSent,
         Metric::WakePeriod,
     ];
     /// The key in JSON and CSV.
@@ -50,6 +53,7 @@ impl Metric {
             Metric::FromIntended => "from_intended",
             Metric::SendLateness => "send_lateness",
             Metric::SendDuration => "send_duration",
+            Metric::WakeToSent => "wake_to_sent",
             Metric::WakePeriod => "wake_period",
         }
     }

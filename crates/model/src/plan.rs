@@ -1,6 +1,8 @@
 //! The plan: what a study comes to, condition by condition and trial by trial.
 
-use crate::{CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, Scheduling};
+use crate::{
+    Arrangement, CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, ReportSpec, Scheduling,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -77,6 +79,9 @@ pub struct TrialSpec {
     pub pong: EndSpec,
     /// What joins them.
     pub path: PathSpec,
+    /// How the ends are spread, where the study says it; otherwise each end has a participant of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrangement: Option<Arrangement>,
     /// When samples travel to the controller.
     pub collect: Collect,
     /// Whether the causes of late messages are looked for.
@@ -99,6 +104,16 @@ impl TrialSpec {
     /// The trial as the pong end sees it: with its driver.
     pub fn of_pong(&self) -> TrialSpec {
         TrialSpec { driver: self.pong_driver.clone().unwrap_or_else(|| self.driver.clone()), ..self.clone() }
+    }
+
+    /// Both ends are in one process and share what the driver opens there.
+    pub fn is_one_session(&self) -> bool {
+        self.arrangement.is_some_and(|a| a.processes == 1)
+    }
+
+    /// How many participants a process's session has: more than one only where both ends share it.
+    pub fn participants_of_session(&self) -> u32 {
+        self.arrangement.filter(|a| a.processes == 1).map_or(1, |a| a.participants)
     }
 
     /// The driver's name, or both: `cyclonedds to fastdds`.
@@ -164,6 +179,8 @@ pub enum ReceiveMode {
     Block,
     /// A thread of the end asks without pause.
     Spin,
+    /// One thread waits for the next slot and for messages together, and serves them one at a time.
+    Executor,
 }
 
 /// Whether the thread that receives also processes.
@@ -231,15 +248,4 @@ pub struct EndSpec {
     pub place: PlaceSpec,
     /// How its process is scheduled.
     pub scheduling: Scheduling,
-}
-
-/// How the report shows the study.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct ReportSpec {
-    /// Title; the question when absent.
-    pub title: Option<String>,
-    /// Quantiles to show, as decimal text such as `0.999`; empty = 0.5 0.9 0.99 0.999 0.9999.
-    pub quantiles: Vec<String>,
-    /// Factor on the x axis of the main figure; `payload` when absent.
-    pub x: Option<String>,
 }

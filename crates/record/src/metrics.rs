@@ -20,6 +20,7 @@ impl SlotBatch {
             Metric::FromIntended => (&self.receive_ns, &self.intended_ns),
             Metric::SendLateness => (&self.send_begin_ns, &self.intended_ns),
             Metric::SendDuration => (&self.send_end_ns, &self.send_begin_ns),
+            Metric::WakeToSent => (&self.send_end_ns, &self.wake_ns),
             Metric::WakePeriod => (&self.wake_ns, &self.previous_wake_ns),
         }
     }
@@ -55,6 +56,7 @@ pub(crate) fn columns_of(metric: Metric) -> &'static [&'static str] {
         Metric::FromIntended => &["intended_ns", "receive_ns"],
         Metric::SendLateness => &["intended_ns", "send_begin_ns"],
         Metric::SendDuration => &["send_begin_ns", "send_end_ns"],
+        Metric::WakeToSent => &["wake_ns", "send_end_ns"],
         Metric::WakePeriod => &["wake_ns"],
     }
 }

@@ -4,7 +4,7 @@ const report = JSON.parse(document.getElementById("report").textContent);
 
 const METRICS = {
   round_trip: "round trip", from_intended: "from intended", out: "out", turnaround: "turnaround", back: "back",
-  send_lateness: "send lateness", send_duration: "send duration", wake_period: "wake period",
+  send_lateness: "send lateness", send_duration: "send duration", wake_to_sent: "woken to sent", wake_period: "wake period",
 };
 
 /** Conditions that were run. */

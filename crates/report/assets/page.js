@@ -2,7 +2,7 @@
 
 document.body.append(tooltip);
 
-const chosen = { metric: "round_trip", legs: null };
+const chosen = { metric: "round_trip", legs: null, loop: null };
 
 /** Radio buttons over figures; only metrics that some condition has. */
 function metricChoice(box) {
@@ -16,23 +16,29 @@ function metricChoice(box) {
   }
 }
 
-/** The condition whose legs are shown, the one with the worst message first. */
-function legsChoice(box) {
-  const some = measured.filter((c) => c.worst.length);
-  const worst = (c) => c.worst[0].from_intended_ns ?? c.worst[0].round_trip_ns;
-  chosen.legs = some.reduce((a, b) => (a && worst(a) >= worst(b) ? a : b), null);
+/** The condition that a figure shows, the one with the worst first. */
+function conditionChoice(box, figure, some, worst) {
+  chosen[figure] = some.reduce((a, b) => (a && worst(a) >= worst(b) ? a : b), null);
   if (some.length < 2) return;
   const select = element("select", { "aria-label": "Condition" });
   for (const c of some) {
     const option = element("option", { value: c.id }, c.name);
-    option.selected = c === chosen.legs;
+    option.selected = c === chosen[figure];
     select.append(option);
   }
   select.addEventListener("change", () => {
-    chosen.legs = some.find((c) => c.id === Number(select.value));
+    chosen[figure] = some.find((c) => c.id === Number(select.value));
     draw();
   });
   box.append(select);
+}
+
+function legsChoice(box) {
+  conditionChoice(box, "legs", measured.filter((c) => c.worst.length), (c) => c.worst[0].from_intended_ns ?? c.worst[0].round_trip_ns);
+}
+
+function loopChoice(box) {
+  conditionChoice(box, "loop", measured.filter((c) => loopTrials(c).length), (c) => c.wake_to_sent?.max_ns ?? 0);
 }
 
 /** On a narrow screen the ends of lines are out of sight: their hues are named above. */
@@ -47,6 +53,7 @@ function draw() {
   if (into("latency")) drawLatency(into("latency"), chosen.metric);
   if (into("ladder")) drawLadder(into("ladder"), chosen.metric);
   if (into("legs") && chosen.legs) drawLegs(into("legs"), chosen.legs);
+  if (into("loop") && chosen.loop) drawLoop(into("loop"), chosen.loop);
   for (const shown of document.querySelectorAll("[data-shows=metric]")) shown.textContent = METRICS[chosen.metric];
 }
 
@@ -69,6 +76,7 @@ function unfold() {
 document.querySelectorAll(".choose-metric").forEach(metricChoice);
 document.querySelectorAll(".narrow-keys").forEach(nameHues);
 document.querySelectorAll(".choose-legs").forEach(legsChoice);
+document.querySelectorAll(".choose-loop").forEach(loopChoice);
 document.querySelectorAll("#facts input").forEach(searchFacts);
 draw();
 let width = document.documentElement.clientWidth;

@@ -72,6 +72,7 @@ fn trial(random: &mut Random, wire: f64, lossy: bool) -> GivenTrial {
         let back = (0.42 * wire * body(random)) as i64 + stall;
         let late = 900 + (3_000.0 * random.unit().powi(4)) as i64;
         let (mut row, echo) = support::slot(seq, PERIOD, late, [out, turnaround, back]);
+        row.send_end_ns += (900.0 * random.unit()) as i64 + stall / 3;
         row.warm_up = seq < 500;
         if lossy && random.next().is_multiple_of(400) {
             support::lose(&mut row);

@@ -1,7 +1,9 @@
 //! From a record to the document.
 
+use crate::bins::Bins;
 use crate::circumstances::TrialState;
 use crate::condition::*;
+use crate::course::Course;
 use crate::document::*;
 use crate::flaws::{self, Flaws};
 use crate::passes::{self, Figures, FirstPass, PassError, Tally};
@@ -85,8 +87,9 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
             x: plan.report.x.clone().unwrap_or_else(|| "payload".into()),
             quantiles: quantiles.iter().map(|q| q.as_f64()).collect(),
         },
+        published: plan.report.published.iter().map(Into::into).collect(),
         conditions,
-        trials: gather::trials(manifest, &flaws),
+        trials: gather::trials(manifest, &flaws, courses(plan, &firsts)),
         run: gather::run(manifest),
         facts: facts.into_iter().flatten().map(gather::host).collect(),
         threads,
@@ -99,6 +102,23 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
     why::explain(record, &mut report);
     report.findings = findings::findings(&report);
     Ok(report)
+}
+
+/// All trials slot by slot.
+fn courses(plan: &Plan, firsts: &[FirstPass]) -> BTreeMap<usize, Course> {
+    let of_sender = firsts.iter().skip(1).step_by(2).zip(&plan.conditions);
+    let courses = of_sender.flat_map(|(first, condition)| {
+        let period_ns = match condition.spec.rate {
+            Rate::Period(period) => Some(period.0),
+            Rate::Max => None,
+        };
+        let with_schedule = move |(id, course): (&usize, &Course)| {
+            let scheduled_ns = period_ns.map(|p| p * course.slots as i64);
+            (*id, Course { scheduled_ns, ..course.clone() })
+        };
+        first.courses.of.iter().map(with_schedule)
+    });
+    courses.collect()
 }
 
 /// What the passes over the samples gave.
@@ -215,7 +235,9 @@ fn report(
         from_intended: given.remove(&Metric::FromIntended),
         send_lateness: given.remove(&Metric::SendLateness),
         send_duration: given.remove(&Metric::SendDuration),
+        wake_to_sent: given.remove(&Metric::WakeToSent),
         wake_period: given.remove(&Metric::WakePeriod),
+        bins: firsts.iter().find_map(|f| f.bins.clone()).map(Bins::report),
         median_message: median.as_ref().and_then(message),
         worst: worst.iter().filter_map(message).collect(),
         explained: None,

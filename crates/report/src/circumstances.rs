@@ -1,5 +1,6 @@
 //! The part of the JSON document that says under which circumstances the figures came about.
 
+use crate::course::Course;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,6 +64,9 @@ pub struct TrialReport {
     /// Why nothing was answered, as far as the driver can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
+    /// The trial slot by slot, where its slots are in the figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub course: Option<Course>,
     /// The ends by name.
     pub ends: BTreeMap<String, EndReport>,
 }

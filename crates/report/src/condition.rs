@@ -1,6 +1,7 @@
 //! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
 
 use crate::why::{Cause, Explained};
+use crate::bins::BinsReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -77,9 +78,15 @@ pub struct ConditionReport {
     /// send-end - send-begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_duration: Option<MetricReport>,
+    /// send-end - wake: the wake-up until the call that publishes has returned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_to_sent: Option<MetricReport>,
     /// wake - wake of the slot before; absent for stop-and-wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_period: Option<MetricReport>,
+    /// The table of equal bins that the study asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bins: Option<BinsReport>,
     /// The first message whose round trip is the median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub median_message: Option<Message>,
@@ -102,6 +109,7 @@ impl ConditionReport {
             Metric::FromIntended => self.from_intended.as_ref(),
             Metric::SendLateness => self.send_lateness.as_ref(),
             Metric::SendDuration => self.send_duration.as_ref(),
+            Metric::WakeToSent => self.wake_to_sent.as_ref(),
             Metric::WakePeriod => self.wake_period.as_ref(),
         }
     }

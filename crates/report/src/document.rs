@@ -2,6 +2,7 @@
 //!
 //! Times are nanoseconds of the sender's monotonic clock. A member that does not apply is absent.
 
+use crate::bins::PublishedReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::condition::ConditionReport;
 use crate::host_settings::HostSettingsReport;
@@ -36,6 +37,9 @@ pub struct Report {
     pub warnings: Vec<ReportWarning>,
     /// How the report is to be shown.
     pub view: View,
+    /// What others found, as the study gives it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedReport>,
     /// Combinations of levels, in the order of the plan.
     pub conditions: Vec<ConditionReport>,
     /// Runs of the conditions, by id.

@@ -1,6 +1,7 @@
 //! Circumstances out of the record, in the shape of the document.
 
 use crate::circumstances::*;
+use crate::course::Course;
 use crate::document::{ReportWarning, WarningSeverity};
 use crate::flaws::{self, Flaws};
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ pub(crate) fn warning(w: &Warning) -> ReportWarning {
 }
 
 /// All trials of the plan, by id.
-pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws) -> Vec<TrialReport> {
+pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws, mut courses: BTreeMap<usize, Course>) -> Vec<TrialReport> {
     let mut trials: Vec<TrialReport> = manifest
         .plan
         .trials
@@ -59,6 +60,7 @@ pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws) -> Vec<TrialReport> {
                 began_unix_ns: record.and_then(|t| t.began_unix_ns),
                 t0_ns: record.and_then(|t| t.t0_ns),
                 finding: record.and_then(|t| t.finding.clone()),
+                course: courses.remove(&planned.id),
                 ends: record.iter().flat_map(|t| &t.ends).map(|(name, e)| (name.clone(), end(e))).collect(),
             }
         })

@@ -5,19 +5,23 @@
 //! measures, and nothing here knows a host, a lab or a driver: a record is enough.
 
 mod analyse;
+mod bins;
 mod calendar;
 mod circumstances;
 mod condition;
+mod course;
 mod csv;
 mod document;
 mod findings;
 mod flaws;
 mod gather;
+mod grid;
 mod host_settings;
 mod html;
 mod json;
 mod limits;
 mod loads;
+mod loops;
 mod markdown;
 mod metrics;
 mod names;
@@ -35,8 +39,10 @@ mod why;
 mod worst;
 
 pub use analyse::analyse;
+pub use bins::{BinsReport, PublishedReport};
 pub use circumstances::*;
 pub use condition::*;
+pub use course::{Course, Range};
 pub use csv::render_csv;
 pub use document::*;
 pub use host_settings::{HostSettingReport, HostSettingsReport};

@@ -48,7 +48,7 @@ pub(crate) fn without_pong_row(answer: &FirstPass) -> u64 {
 fn beyond(metric: Metric, tally: &Tally) -> Beyond {
     let [.., lost, not_sent] = tally.outcomes;
     match metric {
-        Metric::SendLateness | Metric::SendDuration | Metric::WakePeriod => Beyond::NotSent,
+        Metric::SendLateness | Metric::SendDuration | Metric::WakeToSent | Metric::WakePeriod => Beyond::NotSent,
         _ if not_sent == 0 => Beyond::Lost,
         _ if lost == 0 => Beyond::NotSent,
         _ => Beyond::LostOrNotSent,

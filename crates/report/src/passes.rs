@@ -3,6 +3,8 @@
 //! Metrics fall into two groups that need different columns; each group of each condition is a task of its own, so
 //! that two CPUs share even a single long trial. Nothing grows with the number of slots.
 
+use crate::bins::Bins;
+use crate::course::Courses;
 use crate::series::{Group, Series};
 use crate::worst::{MessageKey, MessagePart, Worst};
 use tailbound_model::{Metric, Outcome};
@@ -43,6 +45,10 @@ pub(crate) struct FirstPass {
     pub metrics: Vec<First>,
     pub tally: Tally,
     pub worst: Worst,
+    /// Slot by slot, of the sender's own group: its columns hold all that it takes.
+    pub courses: Courses,
+    /// The table of equal bins, where the study asks for one of this group's metrics.
+    pub bins: Option<Bins>,
 }
 
 /// The second and third pass of one group.
@@ -77,18 +83,26 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
     let mut firsts = vec![First::default(); metrics.len()];
     let mut tally = Tally::default();
     let mut worst = Worst::new(WORST);
+    let mut courses = Courses::new(record.manifest.plan.trials.len());
     let mut series = Series::default();
+    let bins = record.manifest.plan.report.histogram.map(Bins::new);
+    let mut bins = bins.filter(|b| metrics.contains(&b.source()));
     let counts = group == Group::Answer;
     let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
     rows_of(record, trials, &columns, &mut |trial, row, batch| {
         series.classify(batch);
         if counts {
             count(batch, &mut tally);
+        } else {
+            courses.offer(trial, batch);
         }
         for (i, (metric, first)) in metrics.iter().zip(&mut firsts).enumerate() {
             series.load(batch, *metric);
             if i == 0 {
                 worst.offer(trial, row, &series);
+            }
+            if let Some(bins) = bins.as_mut().filter(|b| b.source() == *metric) {
+                bins.offer(&series);
             }
             first.without += series.without;
             // Answers in long runs, with a slot beyond all here and there between them.
@@ -98,7 +112,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
             (0..series.beyond).for_each(|_| first.distribution.beyond());
         }
     })?;
-    Ok(FirstPass { metrics: firsts, tally, worst })
+    Ok(FirstPass { metrics: firsts, tally, worst, courses, bins })
 }
 
 fn count(batch: &SlotBatch, tally: &mut Tally) {

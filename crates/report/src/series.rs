@@ -20,14 +20,20 @@ impl Group {
     pub fn metrics(self) -> &'static [Metric] {
         match self {
             Group::Answer => &[Metric::RoundTrip, Metric::Out, Metric::Turnaround, Metric::Back],
-            Group::Send => &[Metric::FromIntended, Metric::SendLateness, Metric::SendDuration, Metric::WakePeriod],
+            Group::Send => &[
+                Metric::FromIntended,
+                Metric::SendLateness,
+                Metric::SendDuration,
+                Metric::WakeToSent,
+                Metric::WakePeriod,
+            ],
         }
     }
 }
 
 /// Whether a slot without an answer is later than all for this metric; otherwise only one that was not sent is.
 fn waits_for_answer(metric: Metric) -> bool {
-    !matches!(metric, Metric::SendLateness | Metric::SendDuration | Metric::WakePeriod)
+    !matches!(metric, Metric::SendLateness | Metric::SendDuration | Metric::WakeToSent | Metric::WakePeriod)
 }
 
 /// The loaded metric. One is reused for all batches.

@@ -1,7 +1,9 @@
 //! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
 
+use crate::bins;
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
-use crate::names::short;
+use crate::grid::{Column, Grid};
+use crate::loops;
 use crate::plain::plain;
 use crate::spark::Axis;
 use crate::summary::{Row, Summary, summary};
@@ -13,16 +15,16 @@ const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 const CAUSES: usize = 3;
 
 /// Sets words in bold, dim or the colour of warnings, or leaves them alone.
-struct Paint(bool);
+pub(crate) struct Paint(bool);
 
 impl Paint {
     fn with(&self, code: &str, text: &str) -> String {
         if self.0 && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
-    fn bold(&self, text: &str) -> String {
+    pub fn bold(&self, text: &str) -> String {
         self.with("1", text)
     }
-    fn dim(&self, text: &str) -> String {
+    pub fn dim(&self, text: &str) -> String {
         self.with("2", text)
     }
     fn alarm(&self, text: &str) -> String {
@@ -51,6 +53,12 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     line(String::new());
     let table = summary(report);
     for l in table_lines(report, &table, width, &paint) {
+        line(l);
+    }
+    for l in loop_lines(report, &table, width, &paint) {
+        line(l);
+    }
+    for l in bin_lines(report, &table, width, &paint) {
         line(l);
     }
     let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
@@ -99,91 +107,71 @@ pub(crate) fn warning_text(warning: &ReportWarning) -> String {
     format!("{word}{whom}: {text}.{mend}")
 }
 
-/// A column: head, first and second line of every row, flush right or left.
-struct Column {
-    head: String,
-    cells: Vec<(String, String)>,
-    right: bool,
-}
-
-impl Column {
-    fn width(&self) -> usize {
-        let of = |s: &String| s.chars().count();
-        let cells = self.cells.iter().map(|(a, b)| of(a).max(of(b))).max();
-        cells.unwrap_or(0).max(of(&self.head))
-    }
-
-    fn set(&self, text: &str) -> String {
-        let width = self.width();
-        if self.right { format!("{text:>width$}") } else { format!("{text:<width$}") }
-    }
-}
-
 fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
-    let mut columns: Vec<Column> = table
-        .factors
-        .iter()
-        .enumerate()
-        .map(|(i, head)| Column {
-            head: short(head),
-            cells: table.rows.iter().map(|r| (r.levels[i].clone(), String::new())).collect(),
-            right: false,
-        })
-        .collect();
+    let mut grid = Grid::of_levels(table);
     for (i, head) in table.heads.iter().enumerate() {
         let cell =
             |r: &Row| r.cells.get(i).map_or((r.max.clone(), String::new()), |c| (c.value.clone(), c.interval.clone()));
-        columns.push(Column { head: head.clone(), cells: table.rows.iter().map(cell).collect(), right: true });
+        grid.columns.push(Column { head: head.clone(), cells: table.rows.iter().map(cell).collect(), right: true });
     }
     let plain = |head: &str, text: fn(&Row) -> String| Column {
         head: head.into(),
         cells: table.rows.iter().map(|r| (text(r), String::new())).collect(),
         right: true,
     };
-    columns.push(plain("lost", |r| r.lost.clone()));
+    grid.columns.push(plain("lost", |r| r.lost.clone()));
     if table.some_not_sent {
-        columns.push(plain("not sent", |r| r.not_sent.clone()));
+        grid.columns.push(plain("not sent", |r| r.not_sent.clone()));
     }
     if table.rows.iter().any(|r| !r.mark.is_empty()) {
-        columns.push(plain("", |r| r.mark.to_owned()));
+        grid.columns.push(plain("", |r| r.mark.to_owned()));
     }
-    let room = |columns: &[Column]| columns.iter().map(|c| c.width() + 2).sum::<usize>();
-    // Where the table is too wide for a spark line, the outermost factor stands over its rows instead of beside them.
-    let grouped = table.factors.len() > 1 && room(&columns) + SPARK.start() > width;
-    let groups = if grouped { Some(columns.remove(0)) } else { None };
-    let used = room(&columns);
-    let left = width.saturating_sub(used).min(*SPARK.end());
+    grid.fit(width.saturating_sub(*SPARK.start()));
+    let left = width.saturating_sub(grid.width()).min(*SPARK.end());
     let axis = SPARK.contains(&left).then(|| Axis::over(&report.conditions, left)).flatten();
 
-    let mut lines = Vec::new();
     let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", table.shared) };
     let title = format!("round trip, with 95 % intervals{over}");
-    lines.extend(wrap(&title, width, 0).iter().map(|l| paint.dim(l)));
-    let join = |cells: Vec<String>| cells.join("  ");
-    lines.push(paint.bold(&join(columns.iter().map(|c| c.set(&c.head)).collect())));
-    for (i, condition) in report.conditions.iter().enumerate() {
-        if let Some(group) = groups.as_ref().filter(|g| i == 0 || g.cells[i] != g.cells[i - 1]) {
-            lines.push(format!("{} {}", group.head, paint.bold(&group.cells[i].0)));
-        }
-        let mut first = join(columns.iter().map(|c| c.set(&c.cells[i].0)).collect());
-        if let (Some(axis), Some(figures)) = (&axis, &condition.round_trip) {
-            first.push_str("  ");
-            first.push_str(&axis.line(figures));
-        }
-        lines.push(first);
-        let second = join(columns.iter().map(|c| c.set(&c.cells[i].1)).collect());
-        if !second.trim().is_empty() {
-            lines.push(paint.dim(&second));
-        }
-        if let Some(reason) = condition.not_possible.as_ref().or(condition.finding.as_ref()) {
-            lines.extend(wrap(reason, width - 2, 0).iter().map(|l| format!("  {l}")));
-        }
-    }
+    let mut lines: Vec<String> = wrap(&title, width, 0).iter().map(|l| paint.dim(l)).collect();
+    let behind = |i: usize| match (&axis, &report.conditions[i].round_trip) {
+        (Some(axis), Some(figures)) => format!("  {}", axis.line(figures)),
+        _ => String::new(),
+    };
+    let below = |i: usize| {
+        let condition = &report.conditions[i];
+        let reason = condition.not_possible.as_ref().or(condition.finding.as_ref());
+        reason.map_or(Vec::new(), |r| wrap(r, width - 2, 0).iter().map(|l| format!("  {l}")).collect())
+    };
+    lines.extend(grid.lines(paint, behind, below));
     if let Some(axis) = axis {
         lines.extend(
             wrap(&format!("The line shows each distribution {}.", axis.words()), width, 0).iter().map(|l| paint.dim(l)),
         );
     }
+    lines
+}
+
+/// What each loop of the sender came to, beside its round trips.
+fn loop_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+    let columns = loops::columns(report);
+    if columns.is_empty() {
+        return Vec::new();
+    }
+    let mut grid = Grid::of_levels(table);
+    grid.columns.extend(columns);
+    grid.fit(width);
+    let mut lines = vec![String::new()];
+    lines.extend(wrap(loops::TITLE, width, 0).iter().map(|l| paint.dim(l)));
+    lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
+    lines
+}
+
+/// The table of equal bins, where the study asks for one.
+fn bin_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+    let Some((title, grid)) = bins::table(report, table) else { return Vec::new() };
+    let mut lines = vec![String::new()];
+    lines.extend(wrap(&title, width, 0).iter().map(|l| paint.dim(l)));
+    lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
     lines
 }
 

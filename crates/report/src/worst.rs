@@ -57,7 +57,7 @@ pub(crate) struct MessagePart {
     /// When the call that sent the slot before returned.
     pub previous_send_end_ns: Option<i64>,
     /// By [`Metric::ALL`].
-    pub values: [Option<i64>; 9],
+    pub values: [Option<i64>; Metric::ALL.len()],
 }
 
 impl MessagePart {

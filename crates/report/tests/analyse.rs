@@ -103,6 +103,76 @@ fn known_rows_become_known_figures() {
 }
 
 #[test]
+fn the_loop_is_followed_slot_by_slot() {
+    let mut first = trial(TrialStatus::Valid, &rising(500));
+    first.slots[0].warm_up = true;
+    first.slots[20].wake_ns -= 300;
+    first.slots[21].send_end_ns += 7_000_000;
+    lose(&mut first.slots[30]);
+    let report = analysed(&[open_loop(vec![first, trial(TrialStatus::Valid, &rising(3))])]);
+    let woken = report.conditions[0].wake_to_sent.as_ref().unwrap();
+    assert_eq!((woken.n, woken.min_ns, woken.max_ns), (502, Some(4_700), Some(7_004_700)));
+    assert_eq!(woken.quantile(0.5).unwrap().value_ns(), Some(4_700));
+    let course = report.trials[0].course.as_ref().unwrap();
+    assert_eq!((course.slots, course.slots_per_column), (499, 2), "the warm-up is in no figure");
+    assert_eq!(course.scheduled_ns, Some(499 * PERIOD));
+    // From slot 1's due time to the answer of slot 499, which was sent 1 us late and took 30 + 499 us.
+    assert_eq!(course.run_time_ns, Some(498 * PERIOD + 1_000 + 529_000));
+    assert_eq!(course.wake_to_sent[9], Some((4_700, 5_000)), "slots 19 and 20");
+    assert_eq!(course.wake_to_sent[10], Some((4_700, 7_004_700)), "slots 21 and 22");
+    assert_eq!((course.unanswered[14], course.round_trip[14]), (1, Some((59_000, 59_000))), "slot 30 is lost");
+    assert_eq!(course.unanswered.iter().sum::<u64>(), 1);
+    assert_eq!(course.round_trip.last(), Some(&Some((529_000, 529_000))));
+    let short = report.trials[1].course.as_ref().unwrap();
+    assert_eq!((short.slots, short.slots_per_column, short.run_time_ns), (3, 1, Some(2 * PERIOD + 33_000)));
+}
+
+#[test]
+fn bins_of_equal_width_stand_beside_published_ones() {
+    // 30 to 529 us in steps of 1 us, one of them lost.
+    let mut legs = rising(500);
+    legs[7] = None;
+    let table = |metric| HistogramSpec { metric, bin: Nanos(100_000), bins: 4 };
+    let elsewhere = Published { name: "theirs".into(), histogram: vec![1, 2, 3, 40_000, 5], ..Published::default() };
+    let given = || [open_loop(vec![trial(TrialStatus::Valid, &legs)])];
+    let report = analysed_with(&given(), |m| {
+        m.plan.report.histogram = Some(table(Metric::RoundTrip));
+        m.plan.report.published = vec![elsewhere];
+    });
+    let bins = report.conditions[0].bins.as_ref().unwrap();
+    assert_eq!((bins.counts.as_slice(), bins.without), ([69, 100, 100, 100, 130].as_slice(), 1));
+    let text = render_terminal(&report, 100, false);
+    let at = text.find("round trip in bins").unwrap();
+    insta::assert_snapshot!("bins", text[at..].lines().take(4).collect::<Vec<_>>().join("\n"));
+    assert!(render_html(&report).contains("theirs<span class=\"interval\">published, other hardware</span>"));
+    let half = analysed_with(&given(), |m| m.plan.report.histogram = Some(table(Metric::HalfRoundTrip)));
+    assert_eq!(half.conditions[0].bins.as_ref().unwrap().counts, [169, 200, 130, 0, 0]);
+    let sender = analysed_with(&given(), |m| m.plan.report.histogram = Some(table(Metric::WakeToSent)));
+    assert_eq!(sender.conditions[0].bins.as_ref().unwrap().counts, [500, 0, 0, 0, 0]);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    /// However many slots share a column, the worst of each metric is in one, and every slot is counted once.
+    #[test]
+    fn no_column_drops_a_maximum(slots in 1..5_000_i64, late in 0..5_000_i64, lost in 0..5_000_i64) {
+        let mut legs: Vec<_> = (0..slots).map(|k| Some([10_000, 5_000, 15_000 + k % 7])).collect();
+        legs[(late % slots) as usize] = Some([10_000, 5_000, 9_000_000]);
+        legs[(lost % slots) as usize] = None;
+        let report = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &legs)])]);
+        let course = report.trials[0].course.as_ref().unwrap();
+        let most = |columns: &[Range]| columns.iter().flatten().map(|r| r.1).max();
+        let condition = &report.conditions[0];
+        for metric in [Metric::RoundTrip, Metric::WakeToSent, Metric::WakePeriod] {
+            prop_assert_eq!(most(course.columns(metric)), condition.metric(metric).and_then(|m| m.max_ns));
+        }
+        prop_assert_eq!(course.unanswered.iter().sum::<u64>(), 1);
+        prop_assert_eq!(course.slots.div_ceil(course.slots_per_column), course.unanswered.len() as u64);
+        prop_assert!(course.unanswered.len() <= 480);
+    }
+}
+
+#[test]
 fn a_quantile_among_the_lost_says_so() {
     let mut legs = rising(1_000);
     legs.iter_mut().step_by(10).for_each(|l| *l = None);

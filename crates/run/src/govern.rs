@@ -14,7 +14,10 @@ use tailbound_host::scheduling;
 use tailbound_model::{CpuList, Policy, RoleScheduling, Scheduling};
 
 /// Names of our own threads, and what they are for.
-const OWN: [(&str, &str); 2] = [("tb-receive", "receive"), ("tb-process", "processing")];
+///
+/// An executor is a main thread wherever it runs; what waits for the order to stop must not be starved either.
+const OWN: [(&str, &str); 4] =
+    [("tb-receive", "receive"), ("tb-process", "processing"), ("tb-executor", "main"), ("tb-control", "main")];
 
 /// The role of one of our own threads.
 pub(crate) fn own_role(name: &str) -> Option<&'static str> {

@@ -120,6 +120,43 @@ fn child(plant: Plant) {
     println!("{allocations} {answered}");
 }
 
+/// Both ends on one thread that waits for the next slot and for messages.
+fn executor_child(plant: Plant) {
+    let driver = Driver::linked("null", tailbound_driver_null::table()).unwrap();
+    let silent = Arc::new(tailbound_driver::Silent);
+    let session: &'static Session = Box::leak(Box::new(Session::open(&driver, &Kv::new(), silent).unwrap()));
+    let create = |kind, topic| Port::new(session, session.create(kind, topic, 64, &Kv::new(), 0).unwrap());
+    let reader = Kind::Reader(ReceiveMode::Block);
+    let echo: &'static [EchoCell] = Vec::leak((0..SLOTS + 64).map(|_| EchoCell::default()).collect());
+    let writer = create(Kind::Writer, "tailbound_pong_t");
+    let pong = Pong { clock: Machine, writer, cells: Ring::whole(echo), header: Box::leak(Box::default()) };
+    let pong = Receiver { sink: Arc::new(pong), mailbox: None, stop: AtomicBool::new(false) };
+    let cells: &'static [SenderCell] = Vec::leak((0..SLOTS).map(|_| SenderCell::default()).collect());
+    let ping = Arc::new(Ping::new(
+        Machine,
+        Planted(plant.into()),
+        create(Kind::Writer, "tailbound_ping_t"),
+        Ring::whole(cells),
+        Box::leak(Box::default()),
+        vec![0; 64].into(),
+        Pace::Open { period_ns: 1_000_000, on_overrun: OnOverrun::CatchUp },
+        (SLOTS as u64, 0),
+        100_000_000,
+    ));
+    let receiver = Receiver { sink: ping.clone(), mailbox: None, stop: AtomicBool::new(false) };
+    let readers = [create(reader, "tailbound_pong_t"), create(reader, "tailbound_ping_t")];
+    let mut executor = Executor::new(Machine, vec![(readers[0], &receiver), (readers[1], &pong)]);
+
+    let t0 = Machine.now() + 10_000_000;
+    let before = ALLOCATIONS.with(Cell::get);
+    set_name(BEGIN);
+    ping.run_with(t0, &mut || {}, &mut executor);
+    set_name(END);
+    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let answered = cells.iter().filter(|c| c.receive_ns.load(std::sync::atomic::Ordering::Relaxed) != 0).count();
+    println!("{allocations} {answered}");
+}
+
 #[derive(Debug)]
 struct Counted {
     calls: BTreeMap<i64, u64>,
@@ -191,11 +228,23 @@ fn verdict(counted: &Counted) -> Result<(), String> {
     Ok(())
 }
 
+/// The rule of the executor: it waits in the driver, which sleeps on a futex here, once a slot, and does nothing else.
+fn executor_verdict(counted: &Counted) -> Result<(), String> {
+    let waits = counted.calls.get(&libc::SYS_futex).copied().unwrap_or(0);
+    let others: Vec<_> = counted.calls.iter().filter(|(n, _)| **n != libc::SYS_futex).collect();
+    if counted.answered != SLOTS || counted.allocations != 0 || !others.is_empty() || waits > SLOTS as u64 + 2 {
+        return Err(format!("{counted:?}"));
+    }
+    Ok(())
+}
+
 fn main() {
     let mut args = std::env::args().skip(1);
     if args.next().as_deref() == Some("--child") {
         return child(match args.next().as_deref() {
             Some("getpid") => Plant::Getpid,
+            Some("executor") => return executor_child(Plant::Nothing),
+            Some("executor getpid") => return executor_child(Plant::Getpid),
             Some("push") => Plant::Push(Vec::new()),
             _ => Plant::Nothing,
         });
@@ -228,5 +277,11 @@ fn main() {
         let call = counted.calls.contains_key(&libc::SYS_getpid);
         assert!(if planted == "getpid" { call } else { counted.allocations > 0 }, "planted {planted}: {counted:?}");
     }
-    println!("test result: ok. 3 passed; 0 failed");
+    let executor = count("executor").unwrap();
+    println!("executor over {SLOTS} slots: {executor:?}");
+    executor_verdict(&executor).unwrap();
+    let planted = executor_verdict(&count("executor getpid").unwrap());
+    println!("planted getpid: {planted:?}");
+    planted.expect_err("a planted call was not found");
+    println!("test result: ok. 5 passed; 0 failed");
 }

@@ -1,13 +1,13 @@
 //! Levels as text: one spelling for one value, so that `1024 B` and `1 KiB` are the same level.
 
-use crate::format::{Cpus, LoadKeys, PathChoice, SchedulingKeys};
+use crate::format::{ArrangementKeys, Cpus, LoadKeys, PathChoice, SchedulingKeys};
 use crate::read::{At, read};
-use crate::resolve::{load_spec, path_spec, scheduling};
+use crate::resolve::{arrangement, load_spec, path_spec, scheduling};
 use crate::shape::Shape;
 use crate::tree::{Kind, Node};
 use std::fmt::Display;
 use std::str::FromStr;
-use tailbound_model::{Nanos, Octets, Rate};
+use tailbound_model::{Nanos, Octets, Rate, ReceiveMode};
 
 /// The canonical text of a level. A level that is wrong keeps its own text: its error comes when it is read.
 pub(crate) fn text(node: &Node, shape: &Shape) -> String {
@@ -23,6 +23,12 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
         Shape::Keys { name, .. } if name == "SchedulingKeys" => {
             let scheduling = scheduling(&read::<SchedulingKeys>(node).ok()?, node.at).ok()?;
             scheduling.roles.is_empty().then(|| scheduling.policy.map(|policy| policy.to_string())).flatten()
+        }
+        Shape::Keys { name, .. } if name == "ArrangementKeys" => {
+            let keys = At { at: node.at, value: read::<ArrangementKeys>(node).ok()? };
+            // Executors are named where they are given: the receive mode is not known here.
+            let receive = keys.value.executors.map_or(ReceiveMode::Block, |_| ReceiveMode::Executor);
+            arrangement(&keys, receive).ok().map(|a| a.to_string())
         }
         Shape::Keys { name, .. } if name == "HostKeys" => {
             let nothing = matches!(&node.kind, Kind::Null) || matches!(&node.kind, Kind::Map(keys) if keys.is_empty());

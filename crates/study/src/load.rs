@@ -1,12 +1,12 @@
 //! From a file to a plan.
 
 use crate::conditions::{ALWAYS, conditions};
-use crate::error::{Fault, StudyError, advice, nearest};
+use crate::error::{Fault, StudyError, nearest};
 use crate::factors::{Study, split};
 use crate::format::StudyFile;
 use crate::resolve::Context;
 use crate::source::{MAX_TEXT, Pos, Source, Sources};
-use crate::{embedded, order, settings, tree};
+use crate::{embedded, order, resolve, settings, tree};
 use std::path::Path;
 use tailbound_model::{Plan, ReportSpec, TrialSpec};
 
@@ -134,19 +134,9 @@ fn repeat(file: &StudyFile, possible: usize) -> Result<usize, Fault> {
 }
 
 fn report(file: &StudyFile, study: &Study) -> Result<ReportSpec, Fault> {
-    let Some(keys) = &file.report else { return Ok(ReportSpec::default()) };
     let mut names: Vec<&str> = study.factors.iter().map(|f| f.path.as_str()).collect();
     names.extend(ALWAYS.iter().filter(|key| !study.factors.iter().any(|f| f.path == **key)));
-    if let Some(x) = keys.x.as_ref().filter(|x| !names.contains(&x.value.as_str())) {
-        let reason = format!("`{}` is not a factor of this study", x.value);
-        return Err(Fault::new(x.at, reason).help(advice(&x.value, &names)));
-    }
-    let quantiles: Vec<String> =
-        keys.quantiles.iter().flat_map(|q| q.value.iter().map(|quantile| quantile.0.clone())).collect();
-    if let Some(list) = keys.quantiles.as_ref().filter(|q| q.value.is_empty()) {
-        return Err(Fault::new(list.at, "the list of quantiles is empty").help("remove it for the default list"));
-    }
-    Ok(ReportSpec { title: keys.title.clone(), quantiles, x: keys.x.as_ref().map(|x| x.value.clone()) })
+    resolve::report(file.report.as_ref(), &names)
 }
 
 /// Marks the conditions that `limits` refuses, removes their trials and orders the rest anew. Returns how many

@@ -3,16 +3,44 @@
 use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
-use tailbound_model::{Measure, OnOverrun, PathSpec, PlaceSpec, Rate, TrialSpec};
+use tailbound_model::{HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec};
 
 /// Why the combination cannot be run, if it cannot.
 pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
-    same_process(spec, at)
+    arrangement(spec, at)
+        .or_else(|| same_process(spec, at))
         .or_else(|| two_drivers(spec, at))
         .or_else(|| null_driver(spec, at))
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
         .or_else(|| overrun(spec, at))
+}
+
+fn arrangement(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let Measure::PingPong(keys) = &spec.measure;
+    let together = spec.ping.place == PlaceSpec::SameProcess;
+    if keys.receive == ReceiveMode::Executor && keys.hand_off != HandOff::None {
+        let reason = "an executor serves on the thread that waits: there is nothing to hand off";
+        return Some(Fault::new(at.measure, reason).help("remove `hand_off`, or write `receive: block`"));
+    }
+    let Some(arranged) = spec.arrangement else {
+        let help = "write `arrangement: { processes: 1, participants: 1, executors: 1 }`, or `place: process`";
+        let reason = "both ends are in one process: with `receive: executor` say how they share it";
+        let open = together && keys.receive == ReceiveMode::Executor;
+        return open.then(|| Fault::new(at.measure, reason).help(help));
+    };
+    if together != (arranged.processes == 1) {
+        let reason = format!("the arrangement has {arranged}, but the place of the ping end is {}", spec.ping.place);
+        let help = "remove `place`: one process is `same-process`, two are `process`, or `netns`";
+        return Some(Fault::new(at.arrangement, reason).help(help));
+    }
+    if together && keys.receive == ReceiveMode::Listener {
+        let reason =
+            "one process with what it shares delivers inside the call that sends: a callback cannot answer there";
+        let help = "write `receive: executor`, `block` or `spin` in `measure`, or `place: same-process` without an arrangement";
+        return Some(Fault::new(at.arrangement, reason).help(help));
+    }
+    None
 }
 
 fn same_process(spec: &TrialSpec, at: &Places) -> Option<Fault> {

@@ -65,6 +65,37 @@ fn every_quantile_is_the_scripts() {
     }
 }
 
+/// One thread for both ends: what arrives while it publishes waits, and a slot that is due while it answers waits.
+#[test]
+fn an_executor_serves_one_thing_at_a_time() {
+    let study = |script: &Value, executor: bool| {
+        let text = study(script);
+        if !executor {
+            return text;
+        }
+        let one = "arrangement: { processes: 1, participants: 1, executors: 1 }";
+        text.replace("timeout: 1 s", "timeout: 1 s, receive: executor").replace("place: same-process", one)
+    };
+    let link = |delay: u64, cost: u64| json!({ "delay": { "constant": delay }, "send_cost_ns": cost });
+    // A ping arrives 2 us after the next slot is due, in the middle of a send call of 5 us.
+    let arriving = json!({ "links": { "out": link(997_000, 5_000), "back": link(10_000, 3_000) } });
+    // The answer to a ping is sent from 6 us before until 4 us after the next slot is due.
+    let answering = json!({ "links": { "out": link(994_000, 0), "back": link(10_000, 10_000) } });
+    for (script, metric, apart, together) in
+        [(arriving, "out", 1_002_000, 1_005_000), (answering, "send_lateness", 0, 4_000)]
+    {
+        for (executor, expected) in [(false, apart), (true, together)] {
+            let bench = Bench::new();
+            succeeded(&bench.run(&study(&script, executor), &["measure.slots=2000"]));
+            let report = bench.report();
+            let counts = &report["conditions"][0]["counts"];
+            assert_eq!(counts["answered"].as_u64(), Some(2_000), "{metric}, executor {executor}: {counts}");
+            let found = quantile(&report, metric, 0.5)["value_ns"].as_i64();
+            assert_eq!(found, Some(expected), "{metric}, executor {executor}");
+        }
+    }
+}
+
 #[test]
 fn losses_are_later_than_everything() {
     let script = json!({ "seed": 11, "links": {

@@ -7,6 +7,9 @@ mod support;
 use serde_json::Value;
 use support::{Bench, may_be_real_time, told};
 
+/// Two processes: one level of the study.
+const TWO_PROCESSES: &str = "arrangement=[{ processes: 2, participants: 2, executors: 2 }]";
+
 /// One after the other: real-time loads on few CPUs.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
@@ -45,10 +48,11 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
     }
     let bench = Bench::new();
     let load = "load=[[{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: \"0\" } }]]";
-    let report = run(&bench, "child-threads", &["measure.duration=4s", "repeat=1", load]);
+    let report =
+        run(&bench, "child-threads", &["measure.duration=4s", "measure.timeout=1s", "repeat=1", load, TWO_PROCESSES]);
     let starved = findings(&report, "starved", &["middleware policy other"]);
     let [text] = starved.as_slice() else { panic!("{}", report["findings"]) };
-    assert!(text.contains("thread `recv` of the ping end (other)"), "{text}");
+    assert!(text.contains("of the ping end (other)") && text.contains("recv"), "{text}");
     assert!(text.contains("Meanwhile the load `cpu` (rr 90) had"), "{text}");
     assert!(text.contains("rescue of time-sharing threads"), "{text}");
     let blocked = findings(&report, "load_blocked", &["middleware policy other"]);
@@ -75,7 +79,8 @@ fn what_the_study_asked_for_is_no_evidence() {
         env!("CARGO_BIN_EXE_tailbound")
     );
     let one = "scheduling=[{ main: { policy: rr, priority: 98 }, middleware: { policy: other } }]";
-    let settings = ["measure.duration=3s", "repeat=1", "ends.pong.cpus=0", &load, one];
+    let settings =
+        ["measure.duration=3s", "measure.timeout=1s", "repeat=1", "ends.pong.cpus=0", &load, one, TWO_PROCESSES];
     let report = run(&bench, "child-threads", &settings);
     assert_eq!(report["loads"][0]["policy"], "rr 90");
     // Other work of the machine may still get in the way; the load is not to be blamed for it, and it is no starvation.

@@ -12,6 +12,8 @@ const TRACE: &str = "<Tracing><Category>config</Category><OutputFile>/dev/null</
 
 /// DDS domain used when none is given.
 pub const DEFAULT_DOMAIN: u32 = 77;
+/// Most participants of one session.
+pub const MAX_PARTICIPANTS: usize = 2;
 /// Largest domain number whose ports fit below 65536.
 pub const MAX_DOMAIN: u32 = 230;
 
@@ -44,6 +46,8 @@ pub struct Options {
     pub naming: Naming,
     /// One Cyclone domain instance for all sessions with this domain number.
     pub shared: bool,
+    /// Participants of the session.
+    pub participants: usize,
     /// The user's own configuration (`CYCLONEDDS_URI` form), used as it is.
     pub user: Option<String>,
     /// Options that the user's configuration puts out of effect.
@@ -64,7 +68,7 @@ pub struct Options {
 impl Options {
     /// Reads the options; every fault names its key.
     pub fn parse(pairs: &[Pair]) -> Outcome<Self> {
-        let mut o = Options { domain: DEFAULT_DOMAIN, ..Options::default() };
+        let mut o = Options { domain: DEFAULT_DOMAIN, participants: 1, ..Options::default() };
         for pair in pairs {
             o.set(pair)?;
         }
@@ -75,7 +79,7 @@ impl Options {
             applies_to(user, o.domain)?;
             // The instance's internal number must be the real one: the configuration may name it.
             o.shared = true;
-            let general = ["domain", "naming", "config", "instance", "transport"];
+            let general = ["domain", "naming", "config", "instance", "transport", "participants"];
             o.ignored = pairs.iter().filter(|p| !general.contains(&p.key)).map(|p| p.key.to_owned()).collect();
         }
         Ok(o)
@@ -94,6 +98,7 @@ impl Options {
             "multicast_ttl" => self.multicast_ttl = Some(pair.number(TB_EINVAL, 0..=255)?),
             "naming" => self.naming = [Naming::Dds, Naming::Ros2][pair.word(TB_EINVAL, &["dds", "ros2"])?],
             "instance" => self.shared = pair.word(TB_EINVAL, &["own", "shared"])? == 1,
+            "participants" => self.participants = pair.number(TB_EINVAL, 1..=MAX_PARTICIPANTS)?,
             "config" => self.user = Some(pair.value.to_owned()),
             "max_message_size" => self.max_message_size = size(65_507)?,
             "fragment_size" => self.fragment_size = size(65_500)?,

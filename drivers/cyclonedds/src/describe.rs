@@ -99,6 +99,15 @@ fn options() -> Value {
             "default",
             json!("own")
         ),
+        with(
+            option(
+                "participants",
+                "integer",
+                "Participants of the session, 1 or 2, in one domain instance; an end point is in that which `participant` of its creation names, from 0."
+            ),
+            "default",
+            json!("1")
+        ),
         with(word("transport", &["udp"], "Transport."), "default", json!("udp")),
         bytes("max_message_size", "Largest UDP payload (General/MaxMessageSize)."),
         bytes("fragment_size", "Size of the fragments of a large sample (General/FragmentSize)."),

@@ -23,7 +23,8 @@ pub struct Domain {
     /// `path: value` of the configuration that Cyclone arrived at, and what it said on the way; empty with a user's own that
     /// traces by itself.
     pub effective: Vec<String>,
-    entity: ffi::dds_entity_t,
+    /// Its handle.
+    pub entity: ffi::dds_entity_t,
 }
 
 struct Shared {

@@ -84,21 +84,15 @@ impl Endpoint {
     }
 
     /// Creates topic, then writer or reader, then what blocking needs. On failure nothing is left behind.
-    pub fn make(
-        &self,
-        participant: ffi::dds_entity_t,
-        naming: Naming,
-        policies: &Policies,
-        guards: [ffi::dds_entity_t; 2],
-    ) -> Outcome {
+    pub fn make(&self, home: Home, naming: Naming, policies: &Policies, guards: [ffi::dds_entity_t; 2]) -> Outcome {
         let name =
             CString::new(self.topic.as_str()).map_err(|_| Fail::invalid("the topic name contains a NUL character"))?;
         let descriptor = sample::descriptor(naming);
         // SAFETY: name and descriptor live through the call, which copies them.
         let topic = check("dds_create_topic", unsafe {
-            ffi::dds_create_topic(participant, &descriptor, name.as_ptr(), core::ptr::null(), core::ptr::null())
+            ffi::dds_create_topic(home.participant, &descriptor, name.as_ptr(), core::ptr::null(), core::ptr::null())
         })?;
-        self.make_on(topic, participant, policies, guards).inspect_err(|_| {
+        self.make_on(topic, home, policies, guards).inspect_err(|_| {
             // SAFETY: no writer or reader is left on the topic.
             unsafe { ffi::dds_delete(topic) };
         })
@@ -107,7 +101,7 @@ impl Endpoint {
     fn make_on(
         &self,
         topic: ffi::dds_entity_t,
-        participant: ffi::dds_entity_t,
+        home: Home,
         policies: &Policies,
         guards: [ffi::dds_entity_t; 2],
     ) -> Outcome {
@@ -119,14 +113,14 @@ impl Endpoint {
         unsafe {
             let listener = listener::new(writer, self.mode, arg.cast_mut().cast::<c_void>());
             let entity = if writer {
-                check("dds_create_writer", ffi::dds_create_writer(participant, topic, qos, listener))
+                check("dds_create_writer", ffi::dds_create_writer(home.participant, topic, qos, listener))
             } else {
-                check("dds_create_reader", ffi::dds_create_reader(participant, topic, qos, listener))
+                check("dds_create_reader", ffi::dds_create_reader(home.participant, topic, qos, listener))
             };
             ffi::dds_delete_listener(listener);
             ffi::dds_delete_qos(qos);
             let entity = entity?;
-            let made = self.equip(topic, entity, participant, guards).inspect_err(|_| {
+            let made = self.equip(topic, entity, home, guards).inspect_err(|_| {
                 ffi::dds_delete(entity);
             })?;
             let _ = self.made.set(made);
@@ -140,7 +134,7 @@ impl Endpoint {
         &self,
         topic: ffi::dds_entity_t,
         entity: ffi::dds_entity_t,
-        participant: ffi::dds_entity_t,
+        home: Home,
         guards: [ffi::dds_entity_t; 2],
     ) -> Outcome<Entities> {
         let (mut condition, mut waitset) = (0, 0);
@@ -150,7 +144,7 @@ impl Endpoint {
             if self.kind == abi::TB_READER && self.mode == abi::TB_BLOCK {
                 condition =
                     check("dds_create_readcondition", ffi::dds_create_readcondition(entity, ffi::DDS_ANY_STATE))?;
-                waitset = crate::wait::new_set(participant, &[condition], guards)?;
+                waitset = crate::wait::new_set(home.owner, &[condition], guards)?;
             }
             check("dds_get_entity_sertype", ffi::dds_get_entity_sertype(entity, &mut sertype))?;
             let sertype = ffi::ddsi_sertype_ref(sertype);
@@ -221,6 +215,15 @@ impl Drop for Endpoint {
             unsafe { ffi::ddsi_sertype_unref(made.sertype.cast_mut()) };
         }
     }
+}
+
+/// Where an end point is made.
+#[derive(Clone, Copy)]
+pub struct Home {
+    /// Its participant.
+    pub participant: ffi::dds_entity_t,
+    /// Who owns the session's waitsets: they take what is below their owner only.
+    pub owner: ffi::dds_entity_t,
 }
 
 /// Counts a call that waits on end points, for the time it waits.

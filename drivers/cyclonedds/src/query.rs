@@ -20,9 +20,9 @@ pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
     };
     match what {
         "qos" => endpoint().and_then(|e| qos::effective(e.open()?.entity, e.kind == TB_WRITER)),
-        "peers" if ep == 0 => peers::participants(session.participant).map(Value::Object),
-        "peers" => endpoint().and_then(|e| peers::matched(session.participant, e)),
-        "unmatched" => endpoint().and_then(|e| unmatched::explain(session.participant, session.naming, e)),
+        "peers" if ep == 0 => peers::participants(session.participants[0]).map(Value::Object),
+        "peers" => endpoint().and_then(|e| peers::matched(session.participants[0], e)),
+        "unmatched" => endpoint().and_then(|e| unmatched::explain(session.participants[0], session.naming, e)),
         "stats" if ep == 0 => {
             Ok(session.alive().into_iter().map(|e| (e.id.to_string(), stats(e).unwrap_or(Value::Null))).collect())
         }
@@ -80,18 +80,23 @@ fn transport(session: &Session) -> Value {
     }
     let note = |start: &str| notes.iter().find_map(|n| n.strip_prefix(start)).map(str::trim);
     let buffer = notes.iter().find(|n| n.starts_with("socket receive buffer size set to"));
-    let own = peers::participants(session.participant).unwrap_or_default();
-    let mut guid = ffi::dds_guid_t { v: [0; 16] };
-    // SAFETY: fills the struct given.
-    unsafe { ffi::dds_get_guid(session.participant, &mut guid) };
+    let own = peers::participants(session.participants[0]).unwrap_or_default();
+    let guid = |participant: &ffi::dds_entity_t| {
+        let mut guid = ffi::dds_guid_t { v: [0; 16] };
+        // SAFETY: fills the struct given.
+        unsafe { ffi::dds_get_guid(*participant, &mut guid) };
+        peers::guid(&guid)
+    };
+    let guids: Vec<String> = session.participants.iter().map(guid).collect();
     json!({
         "transport": config.get("General/Transport").cloned().unwrap_or(Value::Null),
         // A third word would be the commit of whatever repository the library was built inside: ours, not Cyclone's.
         "library": note("Version: ").map(|v| v.split_whitespace().take(2).collect::<Vec<_>>().join(" ")),
         "domain": session.network_domain,
         "instance": if session.domain.shared { "shared" } else { "own" },
-        "participant": peers::guid(&guid),
-        "addresses": own.get(&peers::guid(&guid)).and_then(|p| p.get("addresses")).cloned().unwrap_or(Value::Null),
+        "participant": guids[0],
+        "participants": guids,
+        "addresses": own.get(&guids[0]).and_then(|p| p.get("addresses")).cloned().unwrap_or(Value::Null),
         "interfaces": note("selected interfaces: "),
         "ports": note("rtps_init: uc ports: "),
         "socket_receive_buffer_bytes": buffer.and_then(|n| n.split_whitespace().find_map(|w| w.parse::<u64>().ok())),

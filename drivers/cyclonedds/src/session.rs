@@ -6,11 +6,11 @@ use std::sync::atomic::Ordering::SeqCst;
 use std::sync::{Mutex, OnceLock};
 
 use tailbound_abi::side::{self, Fail, Host, MAX_READERS, Outcome, Pair, Waited, Wanted, fail};
-use tailbound_abi::{TB_ENOMEM, TB_WRITER, tb_view};
+use tailbound_abi::{TB_EINVAL, TB_ENOMEM, TB_WRITER, tb_view};
 
 use crate::config::{Naming, Options};
 use crate::domain::{self, Domain};
-use crate::endpoint::{Endpoint, Waiting};
+use crate::endpoint::{Endpoint, Home, Waiting};
 use crate::error::check;
 use crate::qos::Policies;
 use crate::wait::Sets;
@@ -27,8 +27,8 @@ pub struct Session {
     pub domain: Domain,
     /// Number of the domain on the network.
     pub network_domain: u32,
-    /// Its handle.
-    pub participant: ffi::dds_entity_t,
+    /// Its participants; the first holds what belongs to the session.
+    pub participants: Vec<ffi::dds_entity_t>,
     /// How topics and type are called.
     pub naming: Naming,
     host: Host,
@@ -53,6 +53,12 @@ impl Session {
             .and_then(|chunk| chunk[index % CHUNK].get())
             .map(|e| &**e)
             .ok_or_else(|| Fail::closed(id))
+    }
+
+    /// Who owns a waitset: the participant, or what holds them all, for a waitset takes what is below its owner only.
+    #[inline]
+    fn owner(&self) -> ffi::dds_entity_t {
+        if let [one] = self.participants[..] { one } else { self.domain.entity }
     }
 
     /// All end points that are not closed.
@@ -83,7 +89,7 @@ impl side::Session for Session {
             log: log::listen(domain.id, host),
             domain,
             network_domain: options.domain,
-            participant: 0,
+            participants: Vec::new(),
             naming: options.naming,
             host,
             guards: [0; 2],
@@ -94,13 +100,13 @@ impl side::Session for Session {
         // Dropping the session undoes what follows.
         // SAFETY: plain calls of Cyclone; the domain exists, so that no configuration is read from the environment.
         unsafe {
-            session.participant = check(
-                "dds_create_participant",
-                ffi::dds_create_participant(session.domain.id, core::ptr::null(), core::ptr::null()),
-            )?;
+            for _ in 0..options.participants {
+                let made = ffi::dds_create_participant(session.domain.id, core::ptr::null(), core::ptr::null());
+                session.participants.push(check("dds_create_participant", made)?);
+            }
             for i in 0..session.guards.len() {
                 session.guards[i] =
-                    check("dds_create_guardcondition", ffi::dds_create_guardcondition(session.participant))?;
+                    check("dds_create_guardcondition", ffi::dds_create_guardcondition(session.participants[0]))?;
             }
         }
         Ok(session)
@@ -111,7 +117,10 @@ impl side::Session for Session {
     }
 
     fn create(&self, wanted: &Wanted) -> Outcome<u32> {
-        let policies = Policies::parse(wanted.qos, wanted.kind == TB_WRITER)?;
+        let (place, policies): (Vec<Pair>, Vec<Pair>) = wanted.qos.iter().partition(|p| p.key == "participant");
+        let last = self.participants.len() - 1;
+        let place = place.first().map_or(Ok(0), |p| p.number(TB_EINVAL, 0..=last))?;
+        let policies = Policies::parse(&policies, wanted.kind == TB_WRITER)?;
         let mut created = self.created.lock().unwrap_or_else(|e| e.into_inner());
         let index = *created as usize;
         let Some(chunk) = self.endpoints.get(index / CHUNK) else {
@@ -119,7 +128,12 @@ impl side::Session for Session {
         };
         let id = *created + 1;
         let endpoint = Endpoint::new(id, self.host, self.naming, wanted, &policies);
-        endpoint.make(self.participant, self.naming, &policies, self.guards)?;
+        endpoint.make(
+            Home { participant: self.participants[place], owner: self.owner() },
+            self.naming,
+            &policies,
+            self.guards,
+        )?;
         let _ = chunk.get_or_init(|| Box::new([const { OnceLock::new() }; CHUNK]))[index % CHUNK].set(endpoint);
         *created = id;
         Ok(id)
@@ -139,13 +153,13 @@ impl side::Session for Session {
     #[inline]
     fn wait(&self, ids: &[u32], deadline_ns: i64) -> Outcome<Waited> {
         if let [id] = ids {
-            return wait::wait(&self.sets, self.participant, self.guards, &[self.endpoint(*id)?], deadline_ns);
+            return wait::wait(&self.sets, self.owner(), self.guards, &[self.endpoint(*id)?], deadline_ns);
         }
         let mut readers = [self.endpoint(ids[0])?; MAX_READERS];
         for (slot, id) in readers.iter_mut().zip(ids) {
             *slot = self.endpoint(*id)?;
         }
-        wait::wait(&self.sets, self.participant, self.guards, &readers[..ids.len()], deadline_ns)
+        wait::wait(&self.sets, self.owner(), self.guards, &readers[..ids.len()], deadline_ns)
     }
 
     #[inline]
@@ -196,11 +210,13 @@ impl Drop for Session {
     fn drop(&mut self) {
         for endpoint in self.alive() {
             wait::end_waits(endpoint, self.guards);
+            endpoint.delete();
         }
-        // SAFETY: deletes all that is left in the participant; after it no listener runs any more.
+        self.sets.clear();
+        // SAFETY: deletes all that is left in the participants; after it no listener runs any more.
         unsafe {
-            if self.participant > 0 {
-                ffi::dds_delete(self.participant);
+            for participant in self.participants.drain(..) {
+                ffi::dds_delete(participant);
             }
         }
         // The end points hold serialisers of the domain.

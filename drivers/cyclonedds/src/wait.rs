@@ -79,6 +79,14 @@ impl Sets {
         Ok(set)
     }
 
+    /// Forgets all.
+    pub fn clear(&self) {
+        for (_, set) in self.0.lock().unwrap_or_else(|e| e.into_inner()).drain(..) {
+            // SAFETY: no call waits any more when the session ends.
+            unsafe { ffi::dds_delete(set) };
+        }
+    }
+
     /// Forgets the waitsets that hold an end point that is gone.
     pub fn without(&self, id: u32) {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).retain(|(ids, set)| {

@@ -52,6 +52,8 @@ impl Options {
                 "sndbuf" => o.sndbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
                 "timestamps" => o.timestamps = pair.word(TB_EINVAL, &["off", "on"])? == 1,
                 "ttl" => o.ttl = Some(pair.number(TB_EINVAL, 1..=255)?),
+                // Every end point has sockets of its own, and there are no participants that they could share.
+                "participants" => drop(pair.number(TB_EINVAL, 1..=2)?),
                 "multicast" if ["off", "no", "none"].contains(&pair.value) => {}
                 "multicast" | "discovery_server" | "transport" | "naming" | "config" => {
                     return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not have it"));

@@ -35,6 +35,8 @@ pub fn describe() -> &'static CStr {
                 {"key": "timestamps", "type": "bool", "default": "off",
                  "help": "Software receive time stamps of the kernel (SO_TIMESTAMPNS)."},
                 {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255."},
+                {"key": "participants", "type": "integer", "default": "1",
+                 "help": "1 or 2, without effect: end points share no participant, each has sockets of its own."},
                 {"key": "multicast", "type": "enum", "default": "off", "values": ["off"], "help": "Unicast only."},
             ],
             "qos": [],

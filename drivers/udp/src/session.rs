@@ -107,7 +107,7 @@ impl side::Session for Session {
     }
 
     fn create(&self, wanted: &Wanted) -> Outcome<u32> {
-        if let Some(policy) = wanted.qos.first() {
+        if let Some(policy) = wanted.qos.iter().find(|p| p.key != "participant") {
             return Err(policy.bad(TB_EQOS, "the udp driver has no QoS policies"));
         }
         let options = &self.inner.options;

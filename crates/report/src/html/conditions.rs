@@ -71,7 +71,7 @@ fn trials(condition: &ConditionReport, mark: &str) -> String {
     format!("{mark}{of}{why}")
 }
 
-fn quantile(quantile: Option<&QuantileReport>, unit: Unit) -> String {
+pub(super) fn quantile(quantile: Option<&QuantileReport>, unit: Unit) -> String {
     let Some(quantile) = quantile else { return "<td></td>".into() };
     let cell = cell(quantile, unit);
     match quantile {
@@ -139,6 +139,7 @@ fn title(metric: Metric) -> &'static str {
         Metric::FromIntended => "From intended",
         Metric::SendLateness => "Send lateness",
         Metric::SendDuration => "Send duration",
+        Metric::WakeToSent => "Woken to sent",
         Metric::WakePeriod => "Wake period",
     }
 }
@@ -153,6 +154,7 @@ fn definition(metric: Metric) -> &'static str {
         Metric::FromIntended => "Answer received minus when the message was due.",
         Metric::SendLateness => "Just before the send call minus when the message was due.",
         Metric::SendDuration => "How long the send call took.",
+        Metric::WakeToSent => "From the sender's wake-up until the call that publishes has returned.",
         Metric::WakePeriod => "From one wake-up of the sender to the next.",
     }
 }

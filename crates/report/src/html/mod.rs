@@ -3,11 +3,13 @@
 //! Words and tables are set here, so that they are there without a script; figures are drawn by the script from the
 //! same JSON document, which the page carries. Whatever a user named is escaped.
 
+mod bins;
 mod circumstances;
 mod conditions;
 mod escape;
 mod host_settings;
 mod loads;
+mod loops;
 mod threads;
 mod words;
 
@@ -21,13 +23,14 @@ const STYLE: [&str; 4] = [
     include_str!("../../assets/figures.css"),
     include_str!("../../assets/print.css"),
 ];
-const SCRIPT: [&str; 7] = [
+const SCRIPT: [&str; 8] = [
     include_str!("../../assets/scale.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/data.js"),
     include_str!("../../assets/latency.js"),
     include_str!("../../assets/ladder.js"),
     include_str!("../../assets/legs.js"),
+    include_str!("../../assets/loop.js"),
     include_str!("../../assets/page.js"),
 ];
 
@@ -43,6 +46,8 @@ pub fn render_html(report: &Report) -> String {
         words::findings(report),
         words::warnings(report),
         figures(report),
+        loops::section(report),
+        bins::section(report),
         conditions::table(report),
         conditions::metrics(report),
         threads::section(report),
@@ -82,6 +87,8 @@ fn header(report: &Report) -> String {
         ("latency", "Latency"),
         ("ladder", "Percentiles"),
         ("legs", "Legs"),
+        ("loop", "Loop"),
+        ("bins", "Histogram"),
         ("conditions", "Conditions"),
         ("threads", "Threads"),
         ("loads", "Loads"),
@@ -91,6 +98,8 @@ fn header(report: &Report) -> String {
         ("definitions", "Definitions"),
     ];
     let is_there = |id: &str| match id {
+        "bins" => bins::is_there(report),
+        "loop" => loops::is_there(report),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),
         _ => true,

@@ -106,6 +106,7 @@ fn spec(given: &Given) -> TrialSpec {
         host: Vec::new(),
         collect: Collect::After,
         attribution: Attribution::On,
+        arrangement: None,
     }
 }
 

@@ -74,9 +74,16 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if !driver.receives(mode) {
         return Some(format!("driver {} has no receive mode `{}`", driver.name, mode.name()));
     }
+    if spec.participants_of_session() > 1 && driver.option("participants").is_none() {
+        return Some(format!(
+            "driver {} has one participant for each session: two in one process cannot share it",
+            driver.name
+        ));
+    }
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
-    if scripted && (p.receive != ReceiveMode::Listener || p.hand_off != HandOff::None) {
-        return Some("a scripted clock runs on one thread: receive mode listener, no hand_off".into());
+    let one_thread = p.receive == ReceiveMode::Listener || spec.arrangement.is_some_and(|a| a.executors == 1);
+    if scripted && (!one_thread || p.hand_off != HandOff::None) {
+        return Some("a scripted clock runs on one thread: receive mode listener or one executor, no hand_off".into());
     }
     if scripted && spec.collect == Collect::Live {
         return Some("a scripted clock outruns `collect: live`, which drains by the machine's clock".into());
@@ -127,7 +134,7 @@ fn wrong_value(option: &tailbound_driver::DriverOption, value: &str) -> Option<S
 fn roles_lack(asked: &Scheduling, p: &PingPong, driver: &tailbound_driver::Description) -> Option<String> {
     let mut has = vec!["main", MIDDLEWARE, "other"];
     has.extend(driver.roles.iter().map(|r| r.role.as_str()));
-    if p.receive != ReceiveMode::Listener {
+    if matches!(p.receive, ReceiveMode::Block | ReceiveMode::Spin) {
         has.push("receive");
     }
     if p.hand_off != HandOff::None {
@@ -287,7 +294,8 @@ pub(super) fn functional_only(plan: &Plan, allowed: &[u32]) -> Option<String> {
 fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
     let Measure::PingPong(p) = &spec.measure;
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
-    let threads = if scripted { 1 } else { 2 + 2 * usize::from(p.hand_off != HandOff::None) };
+    let one_thread = scripted || spec.arrangement.is_some_and(|a| a.executors == 1);
+    let threads = if one_thread { 1 } else { 2 + 2 * usize::from(p.hand_off != HandOff::None) };
     let ends = [&spec.ping.scheduling, &spec.pong.scheduling];
     let mut cpus: BTreeSet<u32> = ends.iter().flat_map(|s| s.named_cpus()).collect();
     if let HandOff::Thread { cpus: Some(second) } = &p.hand_off {

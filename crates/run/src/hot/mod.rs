@@ -5,6 +5,7 @@
 //! counts it.
 
 mod clock;
+mod executor;
 mod mailbox;
 mod memory;
 mod ping;
@@ -13,6 +14,7 @@ mod port;
 mod receive;
 
 pub use clock::{Clock, Machine, Scripted};
+pub use executor::{Asleep, Between, Executor, Serve};
 pub use mailbox::Mailbox;
 pub use memory::{Drained, Header, Memory, MemoryKind, Ring};
 pub use ping::{Hook, NoHook, Pace, Ping};

@@ -1,6 +1,6 @@
 //! The ping end: sends on schedule, takes answers.
 
-use super::{Arrival, Clock, Header, Port, Ring, Sink};
+use super::{Arrival, Asleep, Between, Clock, Header, Port, Ring, Sink};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64};
 use tailbound_model::*;
@@ -96,22 +96,27 @@ impl<C: Clock, H: Hook> Ping<C, H> {
 
     /// Runs the whole trial on the calling thread; answers are taken elsewhere. Returns the number of slots scheduled.
     pub fn run(&self, t0_ns: i64, each_second: &mut dyn FnMut()) -> u64 {
+        self.run_with(t0_ns, each_second, &mut Asleep(self.clock))
+    }
+
+    /// The same; `between` says what the thread does between its slots.
+    pub fn run_with(&self, t0_ns: i64, each_second: &mut dyn FnMut(), between: &mut impl Between) -> u64 {
         self.header.t0_ns.store(t0_ns, Release);
         match self.pace {
             Pace::Open { period_ns, on_overrun } => {
-                let sent = self.open_loop(t0_ns, period_ns, on_overrun, each_second);
-                self.await_answers(sent, each_second);
+                let sent = self.open_loop(t0_ns, period_ns, on_overrun, each_second, between);
+                self.await_answers(sent, each_second, between);
                 sent
             }
             Pace::StopAndWait { duration_ns } => {
                 if let (Some(duration_ns), 0) = (duration_ns, self.warm_up) {
                     self.progress.end_ns.store(t0_ns + duration_ns, Relaxed);
                 }
-                self.clock.sleep_until(t0_ns);
+                let now = between.until(self.clock.now(), t0_ns);
                 if let Some(cell) = self.cells.get(0) {
-                    self.send_slot(0, cell, self.clock.now());
+                    self.send_slot(0, cell, now);
                 }
-                self.watch(each_second);
+                self.watch(each_second, between);
                 self.progress.turn.load(Acquire).min(self.slots)
             }
         }
@@ -124,15 +129,21 @@ impl<C: Clock, H: Hook> Ping<C, H> {
     }
 
     /// Returns the number of slots turned to: fewer than all only if the ring was full.
-    fn open_loop(&self, t0_ns: i64, period_ns: i64, on_overrun: OnOverrun, each_second: &mut dyn FnMut()) -> u64 {
+    fn open_loop<B: Between>(
+        &self,
+        t0_ns: i64,
+        period_ns: i64,
+        on_overrun: OnOverrun,
+        each_second: &mut dyn FnMut(),
+        between: &mut B,
+    ) -> u64 {
         let last_slot = self.slots - 1;
         let mut now = self.clock.now();
         let mut next_second = now;
         for slot in 0..=last_slot {
             let due = t0_ns + slot as i64 * period_ns;
-            if now < due {
-                self.clock.sleep_until(due);
-                now = self.clock.now();
+            if B::BUSY || now < due {
+                now = between.until(now, due);
             }
             if C::SCRIPTED && now >= next_second {
                 each_second();
@@ -174,7 +185,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
     }
 
     /// Waits for the answers that are still out: until all are in, or twice the timeout after the last slot.
-    fn await_answers(&self, all: u64, each_second: &mut dyn FnMut()) {
+    fn await_answers(&self, all: u64, each_second: &mut dyn FnMut(), between: &mut impl Between) {
         let give_up = self.clock.now() + 2 * self.timeout_ns;
         let step = (self.timeout_ns / 20).clamp(100_000, 10_000_000);
         let mut next_second = self.clock.now();
@@ -188,12 +199,12 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 each_second();
                 next_second = now + 1_000_000_000;
             }
-            self.clock.sleep_until((now + step).min(give_up));
+            between.until(now, (now + step).min(give_up));
         }
     }
 
     /// Stop-and-wait: wakes about once a timeout, and moves on where an answer never came.
-    fn watch(&self, each_second: &mut dyn FnMut()) {
+    fn watch(&self, each_second: &mut dyn FnMut(), between: &mut impl Between) {
         let p = &self.progress;
         let mut step_end = self.clock.now();
         while !p.finished.load(Acquire) {
@@ -209,13 +220,14 @@ impl<C: Clock, H: Hook> Ping<C, H> {
             }
             // Short steps so that the end of the trial is noticed soon; they cost one wake-up per 20 ms.
             step_end = give_up.min(now + 20_000_000);
-            self.clock.sleep_until(step_end);
+            between.until(now, step_end);
         }
         // An answer to the very last slots may still come.
-        let linger = self.clock.now() + self.timeout_ns.min(100_000_000);
+        let mut now = self.clock.now();
+        let linger = now + self.timeout_ns.min(100_000_000);
         let sent = p.turn.load(Acquire).min(self.slots);
-        while p.answered.load(Relaxed) + p.not_sent.load(Relaxed) < sent && self.clock.now() < linger {
-            self.clock.sleep_until(self.clock.now() + 1_000_000);
+        while p.answered.load(Relaxed) + p.not_sent.load(Relaxed) < sent && now < linger {
+            now = between.until(now, now + 1_000_000);
         }
     }
 

@@ -52,7 +52,7 @@ impl<S: Sink> Receiver<S> {
     }
 
     #[inline]
-    fn take(&self, reader: &Port, views: &mut ViewBuf) {
+    pub(super) fn take(&self, reader: &Port, views: &mut ViewBuf) {
         let (hot, ep) = (reader.hot(), reader.endpoint());
         if matches!(hot.take(ep, views), Ok(n) if n > 0) {
             for view in views.iter() {

@@ -1,5 +1,6 @@
 //! The ends of this process: opened, matched, run, stopped.
 
+use super::told::{json, qos, reason};
 use super::{SESSION, Stop, failed, prepare};
 use crate::govern;
 use crate::hot::*;
@@ -7,8 +8,9 @@ use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tailbound_driver::{Driver, Endpoint, Kind, Kv, Session};
 use tailbound_host as host;
 use tailbound_model::*;
@@ -33,6 +35,9 @@ pub(super) struct Ends<C: Clock> {
     ping: Option<End<Ping<C>>>,
     pong: Option<End<Pong<C>>>,
 }
+
+/// How soon a thread that does not end is woken again.
+const WAKE_AGAIN: Duration = Duration::from_millis(1);
 
 /// Policies that DDS knows for writers only (OMG DDS 1.4, table of QoS policies), and batching.
 const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
@@ -62,6 +67,8 @@ impl<C: Clock> Ends<C> {
         let mut ends = Ends { ping: None, pong: None };
         let Measure::PingPong(p) = order.spec.measure.clone();
         let payload = order.spec.payload.0 as usize;
+        // Both ends of this process on what the driver opens once.
+        let mut shared = None;
         // The pong side first: its reader is there before the first ping writer looks for it.
         let mut indices: Vec<usize> = (0..order.ends.len()).collect();
         indices.sort_by_key(|i| order.ends[*i].role == Role::Ping);
@@ -80,12 +87,16 @@ impl<C: Clock> Ends<C> {
                         let slots = (order.slots, order.warm_up);
                         Ping::new(clock, NoHook, writer, cells, header, bytes, pace, slots, p.timeout.0)
                     };
-                    ends.ping = Some(open_end(order, end, driver, ("ping", "pong"), memory, 0, sink)?);
+                    let opened = open_end(clock, order, end, driver, shared, memory, sink)?;
+                    shared = order.spec.is_one_session().then_some(opened.session);
+                    ends.ping = Some(opened);
                 }
                 Role::Pong => {
                     let sink =
                         |memory: &Memory, writer| Pong { clock, writer, cells: memory.echo(), header: memory.header() };
-                    ends.pong = Some(open_end(order, end, driver, ("pong", "ping"), memory, payload, sink)?);
+                    let opened = open_end(clock, order, end, driver, shared, memory, sink)?;
+                    shared = order.spec.is_one_session().then_some(opened.session);
+                    ends.pong = Some(opened);
                 }
             }
         }
@@ -141,11 +152,49 @@ impl<C: Clock> Ends<C> {
             .collect()
     }
 
-    pub fn run_ping(&self, t0_ns: i64, each_second: &mut dyn FnMut()) {
+    /// Runs the ping end on the calling thread; with an executor of its own the pong end has a thread beside it.
+    pub fn run_ping(&self, spec: &TrialSpec, t0_ns: i64, each_second: &mut dyn FnMut()) {
         if let Some(end) = &self.ping {
-            let scheduled = end.sink.run(t0_ns, each_second);
+            let Measure::PingPong(p) = &spec.measure;
+            let scheduled = match p.receive {
+                ReceiveMode::Executor => {
+                    let mut served: Vec<(Port, &dyn Serve)> = vec![end.served()];
+                    if spec.arrangement.is_some_and(|a| a.executors == 1) {
+                        served.extend(self.pong.as_ref().map(End::served));
+                    }
+                    end.sink.run_with(t0_ns, each_second, &mut Executor::new(end.sink.clock, served))
+                }
+                _ => end.sink.run(t0_ns, each_second),
+            };
             end.sink.header.rows.store(scheduled, Release);
         }
+    }
+
+    /// The pong end alone in this process, with an executor: serves on the calling thread until `ended` returns.
+    ///
+    /// # Errors
+    /// The thread that waits for the end cannot be made.
+    pub fn serve_pong(&self, ended: impl FnOnce() + Send) -> std::io::Result<()> {
+        let Some(end) = &self.pong else {
+            ended();
+            return Ok(());
+        };
+        let served = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let control = std::thread::Builder::new().name("tb-control".into()).spawn_scoped(scope, || {
+                ended();
+                end.receiver.stop.store(true, Release);
+                while !served.load(Acquire) {
+                    let _ = end.session.wake();
+                    std::thread::sleep(WAKE_AGAIN);
+                }
+            });
+            if control.is_ok() {
+                Executor::new(end.sink.clock, vec![end.served()]).serve(&end.receiver.stop);
+            }
+            served.store(true, Release);
+            control.map(drop)
+        })
     }
 
     pub fn stop(&mut self) {
@@ -209,20 +258,26 @@ impl<C: Clock> Ends<C> {
 }
 
 /// Opens session, writer, end, reader and threads, in this order: a callback finds everything in place.
-fn open_end<S: Sink>(
+fn open_end<S: Sink, C: Clock>(
+    clock: C,
     order: &Order,
     end: &EndOrder,
     driver: &Driver,
-    (to, from): (&str, &str),
+    shared: Option<&'static Session>,
     memory: Memory,
-    mailbox_payload: usize,
     sink: impl FnOnce(&Memory, Port) -> S,
 ) -> Result<End<S>, Stop> {
     let Measure::PingPong(p) = &order.spec.measure;
     let opened_ns = host::monotonic_ns();
     let door: Arc<Door<S>> = Arc::default();
+    let (to, from) = match end.role {
+        Role::Ping => ("ping", "pong"),
+        Role::Pong => ("pong", "ping"),
+    };
     let opening = govern::during(c"open");
-    let session = Session::open(driver, &prepare::open_options(order, end, driver), door.clone()).map_err(|e| {
+    let open = || Session::open(driver, &prepare::open_options(order, end, driver), door.clone());
+    let opened = shared.map_or_else(|| open().map(|s| &*Box::leak(Box::new(s))), Ok);
+    let session: &'static Session = opened.map_err(|e| {
         let mut failed = prepare::open_failed(e);
         let log = door.log_text();
         if !log.is_empty() {
@@ -230,12 +285,16 @@ fn open_end<S: Sink>(
         }
         failed
     })?;
-    let session: &'static Session = Box::leak(Box::new(session));
     drop(opening);
     let _creating = govern::during(c"create");
     let policies = |writer: bool| -> Kv {
         let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
-        order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect()
+        let mut kv: Kv =
+            order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        if order.spec.participants_of_session() > 1 {
+            kv.set("participant", if end.role == Role::Ping { "0" } else { "1" });
+        }
+        kv
     };
     let max = order.spec.payload.0;
     let writer =
@@ -243,7 +302,9 @@ fn open_end<S: Sink>(
     let sink = Arc::new(sink(&memory, Port::new(session, writer)));
     let mailbox = match &p.hand_off {
         HandOff::None => None,
-        HandOff::Thread { .. } => Some(Arc::new(Mailbox::new(mailbox_payload))),
+        // Only the pong end sends back what it was handed.
+        HandOff::Thread { .. } if end.role == Role::Pong => Some(Arc::new(Mailbox::new(max as usize))),
+        HandOff::Thread { .. } => Some(Arc::new(Mailbox::new(0))),
     };
     let receiver = Arc::new(Receiver { sink: sink.clone(), mailbox, stop: AtomicBool::new(false) });
     door.open(&receiver);
@@ -259,13 +320,19 @@ fn open_end<S: Sink>(
             .spawn(body)
             .map_err(|e| failed("thread", ExitCode::MachineNotFit, format!("thread {name} cannot be made: {e}"), ""))
     };
-    if p.receive != ReceiveMode::Listener {
+    if matches!(p.receive, ReceiveMode::Block | ReceiveMode::Spin) {
         let receiver = receiver.clone();
         let spin = p.receive == ReceiveMode::Spin;
         threads.push(spawn(
             "tb-receive",
             Box::new(move || if spin { receiver.spin(&port) } else { receiver.block(&port) }),
         )?);
+    }
+    let beside_ping = end.role == Role::Pong && order.spec.is_one_session();
+    if p.receive == ReceiveMode::Executor && beside_ping && order.spec.arrangement.is_some_and(|a| a.executors > 1) {
+        let (receiver, clock) = (receiver.clone(), clock);
+        let body = move || Executor::new(clock, vec![(port, &*receiver)]).serve(&receiver.stop);
+        threads.push(spawn("tb-executor", Box::new(body))?);
     }
     if let (Some(mailbox), HandOff::Thread { cpus }) = (receiver.mailbox.clone(), &p.hand_off) {
         let (sink, cpus) = (sink.clone(), cpus.clone());
@@ -286,6 +353,11 @@ fn open_end<S: Sink>(
 }
 
 impl<S: Sink> End<S> {
+    /// What an executor serves of this end.
+    fn served(&self) -> (Port, &dyn Serve) {
+        (Port::new(self.session, self.reader), &*self.receiver)
+    }
+
     fn stop(&mut self) {
         self.receiver.stop.store(true, Release);
         let _ = self.session.wake();
@@ -293,6 +365,11 @@ impl<S: Sink> End<S> {
             mailbox.close();
         }
         for thread in self.threads.drain(..) {
+            // Both ends may wait in one session, and one `wake` ends one wait.
+            while !thread.is_finished() {
+                let _ = self.session.wake();
+                std::thread::sleep(WAKE_AGAIN);
+            }
             let _ = thread.join();
         }
     }
@@ -348,53 +425,4 @@ impl<S: Sink> End<S> {
             clock: Vec::new(),
         }
     }
-}
-
-fn json(session: &Session, ep: Endpoint, what: &str) -> Option<serde_json::Value> {
-    serde_json::from_str(&session.query(ep, what).ok()?).ok()
-}
-
-/// Effective QoS of writer and reader; where they differ both are named.
-fn qos(session: &Session, writer: Endpoint, reader: Endpoint) -> BTreeMap<String, String> {
-    let read = |ep| -> BTreeMap<String, String> {
-        let Some(serde_json::Value::Object(map)) = json(session, ep, "qos") else { return BTreeMap::new() };
-        map.into_iter().map(|(k, v)| (k, v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
-    };
-    let (mut all, reader) = (read(writer), read(reader));
-    for (key, value) in reader {
-        match all.get(&key) {
-            Some(other) if *other != value => {
-                all.insert(key, format!("writer {other}, reader {value}"));
-            }
-            _ => {
-                all.insert(key, value);
-            }
-        }
-    }
-    all
-}
-
-/// The driver's reason in words.
-fn reason(json: &str) -> String {
-    // One object, or one for each peer address: the first says it.
-    let map = match serde_json::from_str(json) {
-        Ok(serde_json::Value::Object(map)) => map,
-        Ok(serde_json::Value::Array(list)) => match list.into_iter().next() {
-            Some(serde_json::Value::Object(map)) => map,
-            _ => return json.to_owned(),
-        },
-        _ => return json.to_owned(),
-    };
-    let text = |key: &str| map.get(key).and_then(|v| v.as_str()).filter(|s| !s.is_empty());
-    if let Some(whole) = text("text") {
-        return whole.to_owned();
-    }
-    let mut out = text("reason").unwrap_or("no reason known").to_owned();
-    if let Some(policy) = text("policy") {
-        out.push_str(&format!(": {policy}"));
-    }
-    if let Some(detail) = text("detail") {
-        out.push_str(&format!(" ({detail})"));
-    }
-    out
 }

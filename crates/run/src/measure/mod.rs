@@ -6,6 +6,7 @@
 mod end;
 mod prepare;
 mod threads;
+mod told;
 
 use crate::govern;
 use crate::hot::{Clock, Machine, Scripted};
@@ -153,7 +154,11 @@ fn trial<C: Clock>(
         if ends.has_ping() {
             // Time for the controller's word to reach the other end, and for this thread to fall asleep once.
             let t0 = clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 };
-            ends.run_ping(t0, &mut reading);
+            ends.run_ping(&order.spec, t0, &mut reading);
+        } else if matches!(&order.spec.measure, Measure::PingPong(p) if p.receive == ReceiveMode::Executor) {
+            let mut ended = Ok(());
+            ends.serve_pong(|| ended = wait_for(connection, &Message::Stop))?;
+            ended?;
         } else {
             wait_for(connection, &Message::Stop)?;
         }

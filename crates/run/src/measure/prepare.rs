@@ -107,7 +107,8 @@ pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed>
 pub(crate) fn mode(mode: ReceiveMode) -> tailbound_driver::ReceiveMode {
     match mode {
         ReceiveMode::Listener => tailbound_driver::ReceiveMode::Listener,
-        ReceiveMode::Block => tailbound_driver::ReceiveMode::Block,
+        // The executor is a thread that waits, like that of `block`.
+        ReceiveMode::Block | ReceiveMode::Executor => tailbound_driver::ReceiveMode::Block,
         ReceiveMode::Spin => tailbound_driver::ReceiveMode::Spin,
     }
 }
@@ -127,6 +128,9 @@ pub(super) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
     if knows("domain") {
         kv.set("domain", order.spec.domain.to_string());
     }
+    if order.spec.participants_of_session() > 1 {
+        kv.set("participants", order.spec.participants_of_session().to_string());
+    }
     if let Some(config) = &order.spec.driver.config {
         kv.set("config", config.text.as_str());
     }
@@ -141,7 +145,7 @@ pub(super) fn open_failed(e: DriverError) -> Failed {
 
 /// Options beside the user's own configuration, which is used as it is.
 pub(super) fn options_without_effect(order: &Order) -> Option<Warning> {
-    const GENERAL: [&str; 3] = ["naming", "instance", "transport"];
+    const GENERAL: [&str; 4] = ["naming", "instance", "transport", "participants"];
     order.spec.driver.config.as_ref()?;
     let beside = order.spec.driver.options.keys().filter(|k| !GENERAL.contains(&k.as_str()));
     let beside: Vec<&str> = beside.map(String::as_str).collect();

@@ -59,6 +59,9 @@ pub(crate) enum ReceiveChoice {
     Block,
     /// A thread of the end asks without pause.
     Spin,
+    /// A single-threaded executor: one thread waits for the next slot and for messages together, and serves them one at
+    /// a time. `arrangement` says whether the ends share it.
+    Executor,
 }
 
 /// Whether the thread that receives also processes.

@@ -6,6 +6,7 @@ mod choices;
 mod host;
 mod load;
 mod qos;
+mod report;
 mod scalars;
 mod study;
 
@@ -13,5 +14,6 @@ pub(crate) use choices::*;
 pub(crate) use host::*;
 pub(crate) use load::*;
 pub(crate) use qos::*;
+pub(crate) use report::*;
 pub(crate) use scalars::*;
 pub(crate) use study::*;

@@ -2,7 +2,7 @@
 
 use super::{
     AttributionChoice, CollectChoice, Cpus, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice, PathChoice,
-    PlaceChoice, Qos, Quantile, SchedulingKeys, Size, Word,
+    PlaceChoice, Qos, ReportKeys, SchedulingKeys, Size, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -36,6 +36,9 @@ pub(crate) struct StudyFile {
     pub ends: Option<Ends>,
     /// Where both ends run. Default: what the path needs, `netns` for `veth`.
     pub place: Option<At<PlaceChoice>>,
+    /// How the ends are spread over processes, participants and executors. Default: a process and a participant for each
+    /// end, or what `place` says.
+    pub arrangement: Option<At<ArrangementKeys>>,
     /// How the processes of both ends are scheduled. Default: as started.
     pub scheduling: Option<At<SchedulingKeys>>,
     /// What joins the ends. Default: what the place needs, else `veth`.
@@ -79,6 +82,22 @@ impl JsonSchema for Factors {
     }
 }
 
+/// Processes, participants and executors of both ends together.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ArrangementKeys {
+    /// 1: both ends in one process, which has the CPUs and the scheduling of the ping end. 2: a process each.
+    #[schemars(range(min = 1, max = 2))]
+    pub processes: u32,
+    /// DDS participants: as many as there are processes, or 2 in one process. Default: one for each process.
+    #[schemars(range(min = 1, max = 2))]
+    pub participants: Option<u32>,
+    /// Threads of `receive: executor`: one for each process, or 2 in one process, one for each end. Default: one for each
+    /// process.
+    #[schemars(range(min = 1, max = 2))]
+    pub executors: Option<u32>,
+}
+
 /// The two ends of a ping-pong.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -102,16 +121,4 @@ pub(crate) struct EndKeys {
     pub scheduling: Option<At<SchedulingKeys>>,
     /// Its middleware; `driver` of the study when absent. Two that differ must understand each other.
     pub driver: Option<At<DriverChoice>>,
-}
-
-/// How the report shows the study.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReportKeys {
-    /// Title; the question when absent.
-    pub title: Option<String>,
-    /// Quantiles to show. Default: 0.5, 0.9, 0.99, 0.999, 0.9999.
-    pub quantiles: Option<At<Vec<Quantile>>>,
-    /// Factor on the x axis of the main figure. Default: `payload`.
-    pub x: Option<At<String>>,
 }

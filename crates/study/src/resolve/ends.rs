@@ -23,7 +23,12 @@ type End = Placed<EndSpec, EndPlaces>;
 pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End, Placed<PathSpec, Pos>), Fault> {
     let keys = |end: fn(&crate::format::Ends) -> Option<&EndKeys>| file.ends.as_ref().and_then(end);
     let (ping, pong) = (keys(|e| e.ping.as_ref()), keys(|e| e.pong.as_ref()));
-    let place_of = |end: Option<&EndKeys>| end.and_then(|e| e.place.clone()).or_else(|| file.place.clone());
+    let together = file.arrangement.as_ref().filter(|a| a.value.processes == 1);
+    let one_process = || together.map(|a| At { at: a.at, value: PlaceChoice::SameProcess });
+    // The process of an arrangement of one is that of the ping end: what is said of the pong end's is for two.
+    let pong = if together.is_some() { ping } else { pong };
+    let place_of =
+        |end: Option<&EndKeys>| end.and_then(|e| e.place.clone()).or_else(|| file.place.clone()).or_else(one_process);
     let (ping_place, pong_place) = (place_of(ping), place_of(pong));
     let path = match &file.path {
         Some(path) => Placed { value: path_spec(&path.value)?, at: path.at },

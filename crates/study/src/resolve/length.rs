@@ -32,6 +32,7 @@ pub(super) fn ping_pong(
             None | Some(ReceiveChoice::Listener) => ReceiveMode::Listener,
             Some(ReceiveChoice::Block) => ReceiveMode::Block,
             Some(ReceiveChoice::Spin) => ReceiveMode::Spin,
+            Some(ReceiveChoice::Executor) => ReceiveMode::Executor,
         },
         hand_off: match keys.hand_off.as_ref().map(|h| &h.value) {
             None | Some(HandOffChoice::None) => HandOff::None,

@@ -3,12 +3,14 @@
 //! Values that are wrong wherever they stand are faults. Values that only do not go together are left to
 //! [`rules`](crate::rules): with factors, some combinations may be impossible while others are not.
 
+mod arrangement;
 mod driver;
 mod ends;
 mod host;
 mod length;
 mod loads;
 mod qos;
+mod report;
 mod scheduling;
 
 use crate::error::Fault;
@@ -19,9 +21,11 @@ use crate::tree::Node;
 use std::path::Path;
 use tailbound_model::{Attribution, Collect, Measure, Nanos, Octets, Rate, TrialSpec};
 
+pub(crate) use arrangement::arrangement;
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;
+pub(crate) use report::report;
 pub(crate) use scheduling::scheduling;
 
 /// Largest payload: a DDS sequence and a socket buffer both count in 31 bits.
@@ -37,6 +41,8 @@ pub(crate) struct Places {
     pub payload: Pos,
     pub on_overrun: Pos,
     pub path: Pos,
+    pub measure: Pos,
+    pub arrangement: Pos,
     pub ping: EndPlaces,
     pub pong: EndPlaces,
 }
@@ -70,6 +76,8 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
     }
     let MeasureChoice::PingPong(keys) = &file.measure.value;
     let ping_pong = length::ping_pong(keys, rate, file.measure.at, context)?;
+    let receive = ping_pong.receive;
+    let arranged = file.arrangement.as_ref().map(|keys| arrangement(keys, receive)).transpose()?;
     let (ping, pong, path) = ends::ends(file, context)?;
     let places = Places {
         driver: driver.at,
@@ -77,6 +85,8 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         payload: file.payload.as_ref().map_or(driver.at, |p| p.at),
         on_overrun: keys.on_overrun.as_ref().map_or(file.measure.at, |o| o.at),
         path: path.at,
+        measure: file.measure.at,
+        arrangement: file.arrangement.as_ref().map_or(file.measure.at, |a| a.at),
         ping: ping.at,
         pong: pong.at,
     };
@@ -96,6 +106,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         ping: ping.value,
         pong: pong.value,
         path: path.value,
+        arrangement: arranged,
         collect: match file.collect {
             None | Some(CollectChoice::After) => Collect::After,
             Some(CollectChoice::Live) => Collect::Live,

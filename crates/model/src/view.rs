@@ -1,0 +1,79 @@
+//! How a study wants to be shown, and what was published about it elsewhere.
+
+use crate::{Metric, Nanos};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How the report shows the study.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReportSpec {
+    /// Title; the question when absent.
+    pub title: Option<String>,
+    /// Quantiles to show, as decimal text such as `0.999`; empty = 0.5 0.9 0.99 0.999 0.9999.
+    pub quantiles: Vec<String>,
+    /// Factor on the x axis of the main figure; `payload` when absent.
+    pub x: Option<String>,
+    /// A table of equal bins.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<HistogramSpec>,
+    /// Figures of others, from other hardware.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+}
+
+/// Bins of equal width from zero, and one open bin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistogramSpec {
+    /// What is counted.
+    pub metric: Metric,
+    /// Width of a bin.
+    pub bin: Nanos,
+    /// How many there are below the open one.
+    pub bins: u32,
+}
+
+/// What somebody else found, on other hardware.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Published {
+    /// Which row or case it is.
+    pub name: String,
+    /// What was said of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Counts of the bins, the open one last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<u64>,
+    /// In how many runs each pattern was seen.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub patterns: BTreeMap<Pattern, u64>,
+}
+
+/// What became of a trial's communication.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// The ends never met, or only long after they were open.
+    DiscoveryStarved,
+    /// A call that publishes took long.
+    PublishBlocked,
+    /// The trial took longer than its schedule, and no call that publishes was to blame.
+    TotalTimeLonger,
+    /// None of these.
+    NoEffect,
+}
+
+impl Pattern {
+    /// All, the gravest first.
+    pub const ALL: [Pattern; 4] =
+        [Pattern::DiscoveryStarved, Pattern::PublishBlocked, Pattern::TotalTimeLonger, Pattern::NoEffect];
+
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Pattern::DiscoveryStarved => "discovery starved",
+            Pattern::PublishBlocked => "publish blocked",
+            Pattern::TotalTimeLonger => "total time longer",
+            Pattern::NoEffect => "no effect",
+        }
+    }
+}

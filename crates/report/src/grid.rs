@@ -1,0 +1,88 @@
+//! A table of a terminal: one row per condition, a second line below it for intervals.
+
+use crate::names::short;
+use crate::summary::Summary;
+use crate::terminal::Paint;
+
+/// A column: head, first and second line of every row, flush right or left.
+pub(crate) struct Column {
+    pub head: String,
+    pub cells: Vec<(String, String)>,
+    pub right: bool,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        let of = |s: &String| s.chars().count();
+        let cells = self.cells.iter().map(|(a, b)| of(a).max(of(b))).max();
+        cells.unwrap_or(0).max(of(&self.head))
+    }
+
+    fn set(&self, text: &str) -> String {
+        let width = self.width();
+        if self.right { format!("{text:>width$}") } else { format!("{text:<width$}") }
+    }
+}
+
+/// The table.
+pub(crate) struct Grid {
+    pub columns: Vec<Column>,
+    /// How many columns are factors.
+    factors: usize,
+    /// A factor that stands over its rows.
+    over: Option<Column>,
+}
+
+impl Grid {
+    /// A table that has its first column for names.
+    pub fn new(columns: Vec<Column>) -> Grid {
+        Grid { columns, factors: 1, over: None }
+    }
+
+    /// Columns of the levels alone.
+    pub fn of_levels(table: &Summary) -> Grid {
+        let column = |(i, head): (usize, &String)| Column {
+            head: short(head),
+            cells: table.rows.iter().map(|r| (r.levels[i].clone(), String::new())).collect(),
+            right: false,
+        };
+        let columns: Vec<Column> = table.factors.iter().enumerate().map(column).collect();
+        Grid { factors: columns.len(), columns, over: None }
+    }
+
+    /// Columns with the space behind them.
+    pub fn width(&self) -> usize {
+        self.columns.iter().map(|c| c.width() + 2).sum()
+    }
+
+    /// Where the table is too wide, the outermost factor stands over its rows instead of beside them.
+    pub fn fit(&mut self, width: usize) {
+        if self.factors > 1 && self.width() > width {
+            self.over = Some(self.columns.remove(0));
+        }
+    }
+
+    /// Head and rows; `behind` goes after the first line of a row, `below` under it.
+    pub fn lines(
+        &self,
+        paint: &Paint,
+        behind: impl Fn(usize) -> String,
+        below: impl Fn(usize) -> Vec<String>,
+    ) -> Vec<String> {
+        let join = |cells: Vec<String>| cells.join("  ");
+        let mut lines = vec![paint.bold(&join(self.columns.iter().map(|c| c.set(&c.head)).collect()))];
+        let rows = self.columns.first().map_or(0, |c| c.cells.len());
+        for i in 0..rows {
+            if let Some(over) = self.over.as_ref().filter(|g| i == 0 || g.cells[i] != g.cells[i - 1]) {
+                lines.push(format!("{} {}", over.head, paint.bold(&over.cells[i].0)));
+            }
+            lines.push(join(self.columns.iter().map(|c| c.set(&c.cells[i].0)).collect()) + &behind(i));
+            let second = join(self.columns.iter().map(|c| c.set(&c.cells[i].1)).collect());
+            if !second.trim().is_empty() {
+                lines.push(paint.dim(&second));
+            }
+            lines.extend(below(i));
+        }
+        lines
+    }
+}

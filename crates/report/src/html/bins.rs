@@ -1,0 +1,43 @@
+//! The table of equal bins, with published rows beside those that were measured.
+
+use super::escape::{Head, escape, left, number, right, table, words};
+use crate::bins::{ELSEWHERE, heads};
+use crate::document::Report;
+use crate::number::count;
+
+pub(super) fn is_there(report: &Report) -> bool {
+    report.conditions.iter().any(|c| c.bins.is_some())
+}
+
+pub(super) fn section(report: &Report) -> String {
+    let Some(first) = report.conditions.iter().find_map(|c| c.bins.as_ref()) else { return String::new() };
+    let (bins, unit) = heads(first);
+    let without = report.conditions.iter().any(|c| c.bins.as_ref().is_some_and(|b| b.without > 0));
+    let mut columns: Vec<Head> = vec![left("condition")];
+    columns.extend(bins.iter().map(|b| right(b.as_str(), unit.name())));
+    columns.extend(without.then(|| right("no answer", "")));
+    let mut rows: Vec<String> = report
+        .conditions
+        .iter()
+        .filter_map(|c| Some((c, c.bins.as_ref()?)))
+        .map(|(c, b)| {
+            let mut cells: String = words(&c.name) + &b.counts.iter().map(|n| number(&count(*n))).collect::<String>();
+            cells.push_str(&if without { number(&count(b.without)) } else { String::new() });
+            format!("<tr>{cells}</tr>\n")
+        })
+        .collect();
+    for published in report.published.iter().filter(|p| !p.histogram.is_empty()) {
+        let counts: String = published.histogram.iter().map(|n| number(&count(*n))).collect();
+        let blank = if without { "<td></td>" } else { "" };
+        rows.push(format!(
+            "<tr><td class=\"l\">{}<span class=\"interval\">{ELSEWHERE}</span></td>{counts}{blank}</tr>\n",
+            escape(&published.name)
+        ));
+    }
+    format!(
+        "<section id=\"bins\"><h2>Histogram</h2>\n<p class=\"lead\">{}: messages by bins of equal width. Rows marked \
+         <em>{ELSEWHERE}</em> are figures of others, as the study gives them.</p>\n{}</section>\n",
+        escape(&first.metric.replace('_', " ")),
+        table(&columns, &rows)
+    )
+}

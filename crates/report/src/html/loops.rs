@@ -1,0 +1,76 @@
+//! The sender's loop: the figure over the loop number, and M1 to M4 of every condition.
+
+use super::escape::{Head, left, number, right, table, words};
+use crate::condition::ConditionReport;
+use crate::document::Report;
+use crate::loops::{run_times, span};
+use crate::number::{Unit, count, label};
+use tailbound_model::Metric;
+
+const METRICS: [(&str, Metric); 3] =
+    [("M2", Metric::WakeToSent), ("M3", Metric::RoundTrip), ("M4", Metric::WakePeriod)];
+const SHOWN: [f64; 2] = [0.5, 0.99];
+
+/// Some trial was followed slot by slot.
+pub(super) fn is_there(report: &Report) -> bool {
+    report.trials.iter().any(|t| t.course.as_ref().is_some_and(|c| c.slots > 0))
+}
+
+pub(super) fn section(report: &Report) -> String {
+    if !is_there(report) {
+        return String::new();
+    }
+    format!(
+        "<section id=\"loop\"><h2>The sender's loop</h2>\n<p class=\"lead\">Every measured slot of every repeat, over \
+         the loop number: each column from the lowest to the highest of its slots, so that no maximum is left out. \
+         A triangle is the longest of its trial.</p>\n<div class=\"choose choose-loop\"></div>\n\
+         <figure><div class=\"picture\"><noscript>The figure needs JavaScript; the table below holds its numbers.\
+         </noscript></div></figure>\n<p class=\"lead\">M1: from when the first slot was due until the last answer came or \
+         the last call that publishes returned, of each trial. M2: woken to sent. M3: round trip. M4: wake-up to wake-up.\
+         </p>\n{}</section>\n",
+        summary(report)
+    )
+}
+
+fn summary(report: &Report) -> String {
+    let times: Vec<Vec<i64>> = report.conditions.iter().map(|c| run_times(report, c)).collect();
+    let unit = Unit::of_all(times.iter().flatten().copied()).unwrap_or(Unit::S);
+    let scheduled = |c: &ConditionReport| {
+        let course = c.used_trial_ids.iter().find_map(|id| report.trial(*id)?.course.as_ref());
+        course.and_then(|c| c.scheduled_ns).map_or(String::new(), |ns| unit.number(ns as f64))
+    };
+    let mut heads: Vec<Head> =
+        vec![left("condition"), right("trials", ""), right("schedule", unit.name()), right("M1", unit.name())];
+    let mut columns: Vec<(Metric, Option<f64>, Unit)> = Vec::new();
+    for (name, metric) in METRICS {
+        let all = || report.conditions.iter().filter_map(|c| c.metric(metric));
+        for q in SHOWN {
+            let Some(unit) = Unit::of_all(all().filter_map(|m| m.quantile(q)?.value_ns())) else { continue };
+            heads.push(right(format!("{name} {}", label(q)), unit.name()));
+            columns.push((metric, Some(q), unit));
+        }
+        let Some(unit) = Unit::of_all(all().filter_map(|m| m.max_ns)) else { continue };
+        heads.push(right(format!("{name} max"), unit.name()));
+        columns.push((metric, None, unit));
+    }
+    let rows: Vec<String> = report
+        .conditions
+        .iter()
+        .zip(&times)
+        .map(|(c, times)| {
+            let mut cells = words(&c.name)
+                + &number(&count(times.len() as u64))
+                + &number(&scheduled(c))
+                + &number(&span(times, unit));
+            for (metric, q, unit) in &columns {
+                let figures = c.metric(*metric);
+                cells.push_str(&match q {
+                    Some(q) => super::conditions::quantile(figures.and_then(|m| m.quantile(*q)), *unit),
+                    None => number(&figures.and_then(|m| m.max_ns).map_or(String::new(), |v| unit.number(v as f64))),
+                });
+            }
+            format!("<tr>{cells}</tr>\n")
+        })
+        .collect();
+    table(&heads, &rows)
+}

@@ -1,0 +1,81 @@
+//! How the report shows a study.
+
+use super::{Duration, Quantile};
+use crate::read::At;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// How the report shows the study.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReportKeys {
+    /// Title; the question when absent.
+    pub title: Option<String>,
+    /// Quantiles to show. Default: 0.5, 0.9, 0.99, 0.999, 0.9999.
+    pub quantiles: Option<At<Vec<Quantile>>>,
+    /// Factor on the x axis of the main figure. Default: `payload`.
+    pub x: Option<At<String>>,
+    /// A table that counts messages in bins of equal width from zero.
+    pub histogram: Option<At<HistogramKeys>>,
+    /// What others found on other hardware: shown beside what was measured, and marked so.
+    pub published: Option<Vec<At<PublishedKeys>>>,
+}
+
+/// A table of equal bins, and an open one.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct HistogramKeys {
+    /// What is counted. Default: `round-trip`.
+    pub metric: Option<HistogramMetric>,
+    /// Width of a bin.
+    pub bin: At<Duration>,
+    /// How many bins there are below the open one.
+    #[schemars(range(min = 1, max = 100))]
+    pub bins: At<u32>,
+}
+
+/// What a table of bins counts.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum HistogramMetric {
+    /// Until the answer is received.
+    RoundTrip,
+    /// Half of it.
+    HalfRoundTrip,
+    /// From the ping end to the pong end: one way.
+    Out,
+    /// From the pong end to the ping end.
+    Back,
+    /// From when the message was due until its answer is received.
+    FromIntended,
+    /// From the wake-up until the call that publishes has returned.
+    WakeToSent,
+}
+
+/// What others found: `name`, and at least one of the rest.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PublishedKeys {
+    /// Which of their rows or cases it is.
+    pub name: String,
+    /// What they say.
+    pub text: Option<String>,
+    /// Counts in the bins of `histogram`, the open bin last.
+    pub histogram: Option<At<Vec<u64>>>,
+    /// In how many of their runs each pattern was seen.
+    pub patterns: Option<PatternKeys>,
+}
+
+/// Runs by what became of communication.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PatternKeys {
+    /// Discovery did not complete while the load ran.
+    pub discovery_starved: Option<u64>,
+    /// A call that publishes blocked.
+    pub publish_blocked: Option<u64>,
+    /// The whole took longer for another reason.
+    pub total_time_longer: Option<u64>,
+    /// Nothing of it.
+    pub no_effect: Option<u64>,
+}

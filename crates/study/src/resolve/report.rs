@@ -1,0 +1,78 @@
+//! How the report shows a study: keys checked against each other.
+
+use crate::error::{Fault, advice};
+use crate::format::{HistogramKeys, HistogramMetric, PatternKeys, PublishedKeys, ReportKeys};
+use crate::read::At;
+use tailbound_model::{HistogramSpec, Metric, Pattern, Published, ReportSpec};
+
+/// Bins of one table: as many as a page can show.
+const MAX_BINS: u32 = 100;
+
+/// The report's keys; `factors` may stand on an axis.
+pub(crate) fn report(keys: Option<&ReportKeys>, factors: &[&str]) -> Result<ReportSpec, Fault> {
+    let Some(keys) = keys else { return Ok(ReportSpec::default()) };
+    if let Some(x) = keys.x.as_ref().filter(|x| !factors.contains(&x.value.as_str())) {
+        let reason = format!("`{}` is not a factor of this study", x.value);
+        return Err(Fault::new(x.at, reason).help(advice(&x.value, factors)));
+    }
+    let quantiles: Vec<String> =
+        keys.quantiles.iter().flat_map(|q| q.value.iter().map(|quantile| quantile.0.clone())).collect();
+    if let Some(list) = keys.quantiles.as_ref().filter(|q| q.value.is_empty()) {
+        return Err(Fault::new(list.at, "the list of quantiles is empty").help("remove it for the default list"));
+    }
+    let histogram = keys.histogram.as_ref().map(histogram).transpose()?;
+    let published = keys.published.iter().flatten().map(|p| published(p, histogram)).collect::<Result<_, _>>()?;
+    let x = keys.x.as_ref().map(|x| x.value.clone());
+    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, histogram, published })
+}
+
+fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
+    let HistogramKeys { metric, bin, bins } = &keys.value;
+    if bin.value.0.0 <= 0 {
+        return Err(Fault::new(bin.at, "a bin without width").help("for example `100 us`"));
+    }
+    if bins.value == 0 || bins.value > MAX_BINS {
+        let reason = format!("a table of {} bins cannot be shown", bins.value);
+        return Err(Fault::new(bins.at, reason).help(format!("1 to {MAX_BINS}, and an open one above them")));
+    }
+    let metric = match metric.unwrap_or(HistogramMetric::RoundTrip) {
+        HistogramMetric::RoundTrip => Metric::RoundTrip,
+        HistogramMetric::HalfRoundTrip => Metric::HalfRoundTrip,
+        HistogramMetric::Out => Metric::Out,
+        HistogramMetric::Back => Metric::Back,
+        HistogramMetric::FromIntended => Metric::FromIntended,
+        HistogramMetric::WakeToSent => Metric::WakeToSent,
+    };
+    Ok(HistogramSpec { metric, bin: bin.value.0, bins: bins.value })
+}
+
+fn published(keys: &At<PublishedKeys>, table: Option<HistogramSpec>) -> Result<Published, Fault> {
+    let PublishedKeys { name, text, histogram, patterns } = &keys.value;
+    if text.is_none() && histogram.is_none() && patterns.is_none() {
+        let reason = format!("nothing is said of `{name}`");
+        return Err(Fault::new(keys.at, reason).help("give `text`, `histogram` or `patterns`"));
+    }
+    if let Some(counts) = histogram {
+        let Some(table) = table else {
+            let reason = "counts of bins without the bins";
+            return Err(Fault::new(counts.at, reason).help("give `histogram: { bin: ..., bins: ... }` in `report` too"));
+        };
+        if counts.value.len() != table.bins as usize + 1 {
+            let reason = format!("{} counts for {} bins and the open one", counts.value.len(), table.bins);
+            return Err(Fault::new(counts.at, reason).help(format!("{} numbers, the open bin last", table.bins + 1)));
+        }
+    }
+    let pattern = |keys: &PatternKeys, pattern| match pattern {
+        Pattern::DiscoveryStarved => keys.discovery_starved,
+        Pattern::PublishBlocked => keys.publish_blocked,
+        Pattern::TotalTimeLonger => keys.total_time_longer,
+        Pattern::NoEffect => keys.no_effect,
+    };
+    let patterns = patterns.iter().flat_map(|k| Pattern::ALL.map(|p| (p, pattern(k, p))));
+    Ok(Published {
+        name: name.clone(),
+        text: text.clone(),
+        histogram: histogram.as_ref().map(|h| h.value.clone()).unwrap_or_default(),
+        patterns: patterns.filter_map(|(p, n)| Some((p, n?))).collect(),
+    })
+}
