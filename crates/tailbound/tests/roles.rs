@@ -76,6 +76,43 @@ fn cyclonedds_by_role() {
 }
 
 #[test]
+fn fastdds_by_role() {
+    let _alone = alone();
+    if !may_be_real_time() || support::fastdds::built().is_none() {
+        return;
+    }
+    let scheduling = "{ main: { policy: rr, priority: 41 }, middleware: { policy: batch, nice: 4 }, \
+                      receive: { policy: fifo, priority: 42, cpus: \"1\" }, event: { policy: idle } }";
+    let seen = seen_from_outside(&Bench::new(), &study("fastdds", "listener", scheduling));
+    println!("{seen:?}");
+    let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+    assert_eq!(of("tb-ping"), "SCHED_RR 41 0");
+    assert_eq!(of("fdds.recv"), "SCHED_FIFO 42 1");
+    assert_eq!(of("fdds.event"), "SCHED_IDLE 0 0");
+    assert_eq!(of("fdds.meta"), "SCHED_BATCH 4 0");
+}
+
+#[test]
+fn ros2_by_role() {
+    let _alone = alone();
+    support::ros2::built();
+    if !may_be_real_time() {
+        return;
+    }
+    let scheduling = "{ main: { policy: rr, priority: 41 }, middleware: { policy: batch, nice: 4 }, \
+                      receive: { policy: fifo, priority: 42, cpus: \"1\" } }";
+    let seen = seen_from_outside(&Bench::new(), &study("ros2", "block", scheduling));
+    println!("{seen:?}");
+    let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+    assert_eq!(of("tb-ping"), "SCHED_RR 41 0");
+    // One thread of RustDDS receives and sends. The thread that takes is ours.
+    assert_eq!(of("RustDDS Partici"), "SCHED_FIFO 42 1");
+    assert_eq!(of("tb-receive"), "SCHED_FIFO 42 1");
+    assert_eq!(of("RustDDS discove"), "SCHED_BATCH 4 0");
+    assert_eq!(of("ros2.status"), "SCHED_BATCH 4 0");
+}
+
+#[test]
 fn udp_by_role() {
     let _alone = alone();
     if !may_be_real_time() {

@@ -72,7 +72,13 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     }
     let mode = crate::measure::driver_mode(p.receive);
     if !driver.receives(mode) {
-        return Some(format!("driver {} has no receive mode `{}`", driver.name, mode.name()));
+        let has: Vec<_> = driver.receive_modes.iter().map(|m| m.name()).collect();
+        return Some(format!(
+            "driver {} has no receive mode `{}`; it has {}",
+            driver.name,
+            mode.name(),
+            has.join(", ")
+        ));
     }
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
     if scripted && (p.receive != ReceiveMode::Listener || p.hand_off != HandOff::None) {
