@@ -115,6 +115,9 @@ pub struct Scheduling {
     /// makes and that have no entry of their own.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub roles: BTreeMap<String, RoleScheduling>,
+    /// The threads of the driver get theirs from the vendor's own configuration, not at their birth.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_vendor: bool,
 }
 
 /// The key of [`Scheduling::roles`] for all threads of the driver.
@@ -154,7 +157,7 @@ impl FromStr for RoleScheduling {
 impl Scheduling {
     /// All threads alike.
     pub fn of_all(policy: Option<Policy>, cpus: Option<CpuList>) -> Scheduling {
-        Scheduling { policy, cpus, roles: BTreeMap::new() }
+        Scheduling { policy, cpus, ..Scheduling::default() }
     }
 
     /// What a thread of this role is to have; `middleware`: it was made by the driver.
@@ -172,7 +175,8 @@ impl Scheduling {
     pub fn policy_text(&self) -> Option<String> {
         let roles: Vec<String> =
             self.roles.iter().filter_map(|(role, r)| Some(format!("{role} {}", r.policy?))).collect();
-        let parts = [self.policy.map(|p| p.to_string()), (!roles.is_empty()).then(|| roles.join(", "))];
+        let vendor = self.by_vendor.then(|| "the driver's threads by its own configuration".to_owned());
+        let parts = [self.policy.map(|p| p.to_string()), (!roles.is_empty()).then(|| roles.join(", ")), vendor];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
@@ -213,6 +217,7 @@ mod tests {
                 ("receive".into(), role(policy(30), None)),
                 ("main".into(), role(None, Some(2))),
             ]),
+            by_vendor: false,
         };
         assert_eq!(asked.of_role("receive", true), role(policy(30), Some(1)));
         assert_eq!(asked.of_role("receive", false), role(policy(30), Some(0)));

@@ -112,7 +112,8 @@ impl Rules {
 }
 
 fn born() {
-    let Some(rules) = RULES.get() else { return };
+    // Left to the vendor's configuration: the thread was made with what it is to have.
+    let Some(rules) = RULES.get().filter(|rules| !rules.asked.by_vendor) else { return };
     let call = CALL.load(Acquire);
     let role = (!call.is_null()).then(|| {
         // SAFETY: `during` stores nothing but static texts.
@@ -128,7 +129,7 @@ fn named(name: &str) {
     let Some(rules) = RULES.get() else { return };
     if let Some(role) = own_role(name) {
         rules.give(0, role, rules.asked.of_role(role, false));
-    } else if let Some(role) = rules.by_name(name) {
+    } else if let Some(role) = rules.by_name(name).filter(|_| !rules.asked.by_vendor) {
         rules.give(0, role, rules.asked.of_role(role, true));
     }
 }

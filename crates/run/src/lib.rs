@@ -19,5 +19,6 @@ pub mod load;
 pub mod measure;
 mod pipe;
 mod store;
+pub mod vendor;
 
 pub use controller::{Progress, ProgressEvent, RunError, RunOptions, dry_run, run};

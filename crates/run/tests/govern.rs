@@ -36,6 +36,7 @@ fn each_thread_gets_what_its_role_is_to_have() {
             ("event".into(), role(Policy::Idle)),
             ("processing".into(), role(Policy::Other { nice: 7 })),
         ]),
+        by_vendor: false,
     };
     let by_place = ThreadRole { role: "event".into(), name_glob: None, born_in: Some("open".into()), index: Some(1) };
     govern::begin(&asked, &[of_name("receive", "recv*"), of_name("event", "tev"), by_place]).unwrap();

@@ -22,7 +22,8 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
         }
         Shape::Keys { name, .. } if name == "SchedulingKeys" => {
             let scheduling = scheduling(&read::<SchedulingKeys>(node).ok()?, node.at).ok()?;
-            scheduling.roles.is_empty().then(|| scheduling.policy.map(|policy| policy.to_string())).flatten()
+            let plain = scheduling.roles.is_empty() && !scheduling.by_vendor;
+            plain.then(|| scheduling.policy.map(|policy| policy.to_string())).flatten()
         }
         Shape::Keys { name, .. } if name == "ArrangementKeys" => {
             let keys = At { at: node.at, value: read::<ArrangementKeys>(node).ok()? };

@@ -75,6 +75,89 @@ fn cyclonedds_by_role() {
     assert_eq!(of("dq.builtins"), "SCHED_BATCH 4 0");
 }
 
+/// What Cyclone itself sets, from the configuration that Tailbound writes; the main thread is set as ever.
+#[test]
+fn cyclonedds_by_its_own_configuration() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let scheduling = "{ apply: vendor, main: { policy: rr, priority: 41 }, middleware: { policy: fifo, priority: 12 }, \
+                      receive: { policy: fifo, priority: 42, cpus: \"1\" }, event: { policy: other } }";
+    let bench = Bench::new();
+    let seen = seen_from_outside(&bench, &study("cyclonedds", "listener", scheduling));
+    println!("{seen:?}");
+    let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+    assert_eq!(of("tb-ping"), "SCHED_RR 41 0");
+    assert_eq!(of("recv"), "SCHED_FIFO 42 1");
+    assert_eq!(of("dq.user"), "SCHED_FIFO 42 1");
+    assert_eq!(of("tev"), "SCHED_OTHER 0 0");
+    assert_eq!(of("gc"), "SCHED_FIFO 12 0");
+    assert_eq!(of("dq.builtins"), "SCHED_FIFO 12 0");
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let told = &record.manifest.trials[0].ends["ping"].transport;
+    assert!(serde_json::to_string(told).unwrap().contains("<Threads><Thread Name="), "{told:?}");
+}
+
+#[test]
+fn what_a_vendors_configuration_cannot_say_is_refused() {
+    support::ros2::built();
+    let refused = |driver: &str, receive: &str, scheduling: &str| {
+        let bench = Bench::new();
+        let (code, text) = told(&bench.run(&study(driver, receive, scheduling), &[]));
+        format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH"))
+    };
+    let fifo = "{ apply: vendor, receive: { policy: fifo, priority: 42 } }";
+    let mut all = vec![
+        refused("cyclonedds", "listener", "{ apply: vendor, event: { policy: idle } }"),
+        refused("{ cyclonedds: { threads: \"event:timeshare::\" } }", "listener", fifo),
+        refused("{ cyclonedds: { threads: \"event:idle::\" } }", "listener", "{ policy: other }"),
+        refused("udp", "listener", fifo),
+        refused("ros2", "block", fifo),
+    ];
+    if support::fastdds::built().is_some() {
+        all.push(refused("fastdds", "listener", fifo));
+    }
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn fastdds_by_role() {
+    let _alone = alone();
+    if !may_be_real_time() || support::fastdds::built().is_none() {
+        return;
+    }
+    let scheduling = "{ main: { policy: rr, priority: 41 }, middleware: { policy: batch, nice: 4 }, \
+                      receive: { policy: fifo, priority: 42, cpus: \"1\" }, event: { policy: idle } }";
+    let seen = seen_from_outside(&Bench::new(), &study("fastdds", "listener", scheduling));
+    println!("{seen:?}");
+    let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+    assert_eq!(of("tb-ping"), "SCHED_RR 41 0");
+    assert_eq!(of("fdds.recv"), "SCHED_FIFO 42 1");
+    assert_eq!(of("fdds.event"), "SCHED_IDLE 0 0");
+    assert_eq!(of("fdds.meta"), "SCHED_BATCH 4 0");
+}
+
+#[test]
+fn ros2_by_role() {
+    let _alone = alone();
+    support::ros2::built();
+    if !may_be_real_time() {
+        return;
+    }
+    let scheduling = "{ main: { policy: rr, priority: 41 }, middleware: { policy: batch, nice: 4 }, \
+                      receive: { policy: fifo, priority: 42, cpus: \"1\" } }";
+    let seen = seen_from_outside(&Bench::new(), &study("ros2", "block", scheduling));
+    println!("{seen:?}");
+    let of = |name: &str| seen.get(name).map_or("not there", String::as_str);
+    assert_eq!(of("tb-ping"), "SCHED_RR 41 0");
+    // One thread of RustDDS receives and sends. The thread that takes is ours.
+    assert_eq!(of("RustDDS Partici"), "SCHED_FIFO 42 1");
+    assert_eq!(of("tb-receive"), "SCHED_FIFO 42 1");
+    assert_eq!(of("RustDDS discove"), "SCHED_BATCH 4 0");
+    assert_eq!(of("ros2.status"), "SCHED_BATCH 4 0");
+}
+
 #[test]
 fn udp_by_role() {
     let _alone = alone();

@@ -7,6 +7,8 @@ use std::fmt::Write as _;
 use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
+use crate::threads::{self, Threads};
+
 /// Has the effective configuration told through the trace sink, and nothing written.
 const TRACE: &str = "<Tracing><Category>config</Category><OutputFile>/dev/null</OutputFile></Tracing>";
 
@@ -63,6 +65,7 @@ pub struct Options {
     send_buffer: Option<i32>,
     receive_threads: Option<usize>,
     max_participant_index: Option<i32>,
+    threads: Vec<Threads>,
 }
 
 impl Options {
@@ -106,6 +109,7 @@ impl Options {
             "socket_send_buffer_size" => self.send_buffer = size(i32::MAX)?,
             "receive_threads" => self.receive_threads = Some(pair.word(TB_EINVAL, &["single", "multiple"])?),
             "max_participant_index" => self.max_participant_index = Some(pair.number(TB_EINVAL, 0..=9999)?),
+            "threads" => self.threads = threads::parse(pair)?,
             "transport" if pair.value == "udp" => {}
             "transport" | "discovery_server" => {
                 return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not have it"));
@@ -119,6 +123,15 @@ impl Options {
     ///
     /// `external` is the number on the network where it differs from the instance's own.
     pub fn xml(&self, external: Option<u32>) -> String {
+        self.written(external, true)
+    }
+
+    /// The same for a program that is not this driver: nothing is traced.
+    pub fn exported(&self) -> String {
+        self.written(None, false)
+    }
+
+    fn written(&self, external: Option<u32>, traced: bool) -> String {
         if let Some(user) = &self.user {
             // A list of configurations is one; the last only has the effective values told.
             return if self.is_traced() {
@@ -127,7 +140,9 @@ impl Options {
                 user.clone()
             };
         }
-        let mut x = String::from("<CycloneDDS><Domain Id=\"any\"><General>");
+        let mut x = String::from("<CycloneDDS><Domain Id=\"any\">");
+        threads::write(&mut x, &self.threads);
+        x.push_str("<General>");
         if self.interface.is_some() || self.address.is_some() {
             x.push_str("<Interfaces><NetworkInterface");
             attribute(&mut x, "name", self.interface.as_deref());
@@ -163,7 +178,7 @@ impl Options {
         }
         element(&mut x, "MultipleReceiveThreads", self.receive_threads.map(|i| ["false", "true"][i]));
         // The configuration that Cyclone arrives at is read from its trace while the domain is created.
-        let _ = write!(x, "</Internal>{TRACE}</Domain></CycloneDDS>");
+        let _ = write!(x, "</Internal>{}</Domain></CycloneDDS>", if traced { TRACE } else { "" });
         x
     }
 

@@ -124,6 +124,11 @@ fn options() -> Value {
             "How many participants of one host are looked for without multicast (Discovery/MaxAutoParticipantIndex)."
         ),
         option(
+            "threads",
+            "list",
+            "Scheduling of Cyclone's threads by role (Threads/Thread): ROLE:realtime:PRIORITY:CPUS or ROLE:timeshare::CPUS, CPUs as 0+1."
+        ),
+        option(
             "config",
             "config",
             "Your own configuration in the form of CYCLONEDDS_URI (XML, or a file:// address), used exactly as it is: nothing is generated. The environment variable is never read."

@@ -39,10 +39,20 @@ mod receive;
 mod sample;
 mod send;
 mod session;
+mod threads;
 mod unmatched;
 mod wait;
 
 use tailbound_abi::{side, tb_driver};
+
+/// The configuration that these options of `open` come to, as a file for CYCLONEDDS_URI.
+///
+/// # Errors
+/// The option that is not valid, and why.
+pub fn configuration(options: &[(&str, &str)]) -> Result<String, String> {
+    let pairs: Vec<side::Pair> = options.iter().map(|&(key, value)| side::Pair { key, value }).collect();
+    config::Options::parse(&pairs).map(|o| o.exported()).map_err(|fail| fail.text.into_owned())
+}
 
 static TABLE: tb_driver = side::table::<session::Session>();
 

@@ -4,6 +4,7 @@ use super::RunError;
 use crate::hot::{Memory, MemoryKind};
 use crate::live::ring_cells;
 use crate::measure::DriverSource;
+use crate::vendor;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_lab::LabSpec;
 use tailbound_model::*;
@@ -64,6 +65,13 @@ fn of_each_end(spec: &TrialSpec) -> impl Iterator<Item = TrialSpec> {
     std::iter::once(spec.clone()).chain(spec.pong_driver.is_some().then(|| spec.of_pong()))
 }
 
+/// The ends that have the driver which this view of the trial names.
+fn ends_of(spec: &TrialSpec) -> impl Iterator<Item = &EndSpec> {
+    let of_pong = spec.pong_driver.as_ref().is_none_or(|d| *d == spec.driver);
+    let of_ping = spec.pong_driver.is_none() || !of_pong;
+    [(of_ping, &spec.ping), (of_pong, &spec.pong)].into_iter().filter_map(|(has, end)| has.then_some(end))
+}
+
 fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Option<String> {
     let Measure::PingPong(p) = &spec.measure;
     let limit = driver.limits.max_payload_bytes;
@@ -72,7 +80,13 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     }
     let mode = crate::measure::driver_mode(p.receive);
     if !driver.receives(mode) {
-        return Some(format!("driver {} has no receive mode `{}`", driver.name, mode.name()));
+        let has: Vec<_> = driver.receive_modes.iter().map(|m| m.name()).collect();
+        return Some(format!(
+            "driver {} has no receive mode `{}`; it has {}",
+            driver.name,
+            mode.name(),
+            has.join(", ")
+        ));
     }
     if spec.participants_of_session() > 1 && driver.option("participants").is_none() {
         return Some(format!(
@@ -89,6 +103,9 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
         return Some("a scripted clock outruns `collect: live`, which drains by the machine's clock".into());
     }
     if let Some(reason) = [&spec.ping, &spec.pong].into_iter().find_map(|end| roles_lack(&end.scheduling, p, driver)) {
+        return Some(reason);
+    }
+    if let Some(reason) = ends_of(spec).find_map(|end| vendor::lack(&end.scheduling, &spec.driver, driver)) {
         return Some(reason);
     }
     let known: Vec<&str> = driver.options.iter().map(|o| o.key.as_str()).collect();

@@ -1,7 +1,7 @@
 //! Before the driver opens: scheduling, memory, limits; and the check that QoS came out as asked.
 
 use super::{ProcessReady, failed};
-use crate::govern;
+use crate::{govern, vendor};
 use tailbound_driver::{Code, Driver, DriverError, Kv};
 use tailbound_host as host;
 use tailbound_model::*;
@@ -133,6 +133,9 @@ pub(super) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
     }
     if let Some(config) = &order.spec.driver.config {
         kv.set("config", config.text.as_str());
+    }
+    if let Some((key, value)) = vendor::option(&order.ends[0].scheduling, driver.description()) {
+        kv.set(key, value);
     }
     kv
 }

@@ -144,6 +144,9 @@ pub(crate) struct SideKeys {
 #[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SchedulingKeys {
+    /// Who gives the driver's threads what is asked for them: Tailbound at their birth, or the vendor's own configuration
+    /// that Tailbound writes. Default: `birth`.
+    pub apply: Option<ApplyChoice>,
     /// Policy of all threads.
     pub policy: Option<At<PolicyChoice>>,
     /// Of `fifo` and `rr`, required there: 1 to 98.
@@ -227,6 +230,16 @@ impl SchedulingKeys {
         .into_iter()
         .filter_map(|(word, keys)| Some((word, keys.as_ref()?)))
     }
+}
+
+/// Who sets the threads of the driver.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ApplyChoice {
+    /// Tailbound, before a thread's first line.
+    Birth,
+    /// The library itself, by its configuration: what the deployment will do. `fifo` and `other` only.
+    Vendor,
 }
 
 /// Scheduling policies of Linux.

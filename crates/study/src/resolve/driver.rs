@@ -9,6 +9,9 @@ use crate::tree::Node;
 use sha2::{Digest, Sha256};
 use tailbound_model::{ConfigFile, DriverSpec};
 
+/// Drivers that are no part of the binary, each built by the script of its name.
+const APART: [&str; 2] = ["fastdds", "ros2"];
+
 /// The choice for the ping end, and that for the pong end where one is written.
 pub(super) fn drivers<'a>(
     file: &'a StudyFile,
@@ -30,7 +33,10 @@ pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result
     let known = context.options.known_drivers;
     let is_file = name.contains('/') || name.ends_with(".so");
     if !known.is_empty() && !is_file && !known.contains(&name.as_str()) {
-        let help = format!("{}. A driver in a file is named by its path", advice(name, known));
+        let help = match APART.contains(&name.as_str()) {
+            true => format!("it is a file of its own: `dev/{name}` in the sources of Tailbound builds it"),
+            false => format!("{}. A driver in a file is named by its path", advice(name, known)),
+        };
         return Err(Fault::new(choice.at, format!("there is no driver `{name}`")).help(help));
     }
     let config = config.as_ref().map(|path| config_file(path, context)).transpose()?;

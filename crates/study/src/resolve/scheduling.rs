@@ -2,7 +2,7 @@
 
 use super::length::positive;
 use crate::error::Fault;
-use crate::format::{PolicyChoice, RoleKeys, SchedulingKeys};
+use crate::format::{ApplyChoice, PolicyChoice, RoleKeys, SchedulingKeys};
 use crate::read::At;
 use crate::source::Pos;
 use tailbound_model::{Policy, RoleScheduling, Scheduling};
@@ -13,6 +13,7 @@ const SHORTEST_RUNTIME: i64 = 1024;
 /// What the keys ask for, all threads first; `at` is the place of the whole map. CPUs of all threads are given elsewhere.
 pub(crate) fn scheduling(keys: &SchedulingKeys, at: Pos) -> Result<Scheduling, Fault> {
     let mut scheduling = Scheduling::of_all(policy(&keys.all(), at)?, None);
+    scheduling.by_vendor = keys.apply == Some(ApplyChoice::Vendor);
     for (word, keys) in keys.roles() {
         scheduling.roles.insert(word.into(), role(word, keys)?);
     }

@@ -4,6 +4,7 @@
 pub mod fastdds;
 pub mod host;
 pub mod processes;
+pub mod ros2;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,208 @@
+//! The driver `ros2`, a shared object: real studies with nodes of ROS 2, and with the other vendors under its names.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::Value;
+use support::ros2::{built, nodes};
+use support::{Bench, fastdds, succeeded, told};
+use tailbound_driver::{Kv, Session, Silent, load};
+
+/// One after the other: the ends are pinned to the same CPUs.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keep-all: with a history of 1 a late thread loses messages, which is the middleware's right and not what is tested here.
+fn study(driver: &str, receive: &str, place: &str, path: &str) -> String {
+    format!(
+        "study: ros2\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 2 s, receive: {receive} }} }}\n\
+         rate: 500 Hz\ndriver: {driver}\nplace: {place}\npath: {path}\npayload: 8 KiB\n\
+         qos: {{ history: keep-all }}\n"
+    )
+}
+
+fn all_answered(bench: &Bench, what: &str) -> Value {
+    let report = bench.report();
+    for condition in report["conditions"].as_array().expect("conditions") {
+        let (name, counts) = (&condition["name"], &condition["counts"]);
+        assert_eq!(counts["answered"].as_u64(), Some(300), "{what}: {name}: {counts} {}", report["findings"]);
+    }
+    assert_eq!(report["status"], "valid", "{what}: {}", report["warnings"]);
+    report
+}
+
+fn transport(bench: &Bench) -> Value {
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap()
+}
+
+/// By its name, as a study names it. What does not apply is what a driver without listeners cannot have, and nothing else.
+#[test]
+fn it_is_found_and_keeps_the_rules() {
+    let _alone = alone();
+    built();
+    let bench = Bench::new();
+    let output = bench.tailbound().args(["driver", "check", "ros2"]).output().unwrap();
+    let out = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(told(&output).0, 0, "{out}{}", told(&output).1);
+    assert!(out.contains("keeps the rules") && !out.contains("FAIL"), "{out}");
+    let not_run: Vec<_> = out.lines().filter_map(|l| l.strip_prefix("n/a")?.split_whitespace().next()).collect();
+    assert_eq!(not_run, ["mode-listener", "send-from-callback"], "{out}");
+}
+
+#[test]
+fn each_receive_mode_of_two_processes() {
+    let _alone = alone();
+    built();
+    for receive in ["block", "spin"] {
+        let bench = Bench::new();
+        succeeded(&bench.run(&study("ros2", receive, "process", "loopback"), &[]));
+        all_answered(&bench, receive);
+    }
+}
+
+/// The path is what is announced, and nothing goes past it.
+#[test]
+fn between_namespaces() {
+    let _alone = alone();
+    built();
+    let bench = Bench::new();
+    succeeded(&bench.run(&study("ros2", "block", "netns", "veth"), &[]));
+    all_answered(&bench, "veth");
+    let told = transport(&bench);
+    assert_eq!((&told["transport"], &told["same_host_loopback"]), (&"udp".into(), &false.into()), "{told}");
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let sent = record.manifest.trials[0].ends["ping"].counters["interface.tx_packets"];
+    assert!(sent >= 320 * 6, "8 KiB are six packets: {sent}");
+}
+
+#[test]
+fn inside_one_process() {
+    let _alone = alone();
+    built();
+    let bench = Bench::new();
+    succeeded(&bench.run(&study("ros2", "block", "same-process", "loopback"), &[]));
+    all_answered(&bench, "same-process");
+}
+
+/// The built-in study: each of three with each, both ways, over a veth pair and over the loopback interface.
+#[test]
+fn each_vendor_answers_the_other() {
+    let _alone = alone();
+    built();
+    if fastdds::built().is_none() {
+        return;
+    }
+    for more in [&["payload=64 B"][..], &["payload=8 KiB", "place=process", "path=loopback"]] {
+        let bench = Bench::new();
+        let mut command = bench.tailbound();
+        command.args(["run", "vendor-pairs", "--out"]).arg(bench.path("record")).args(["--set", "measure.slots=300"]);
+        for setting in more {
+            command.args(["--set", setting]);
+        }
+        succeeded(&command.output().unwrap());
+        let report = all_answered(&bench, more[0]);
+        let vendors = ["cyclonedds naming ros2", "fastdds naming ros2", "ros2"];
+        let both = |c: &Value| {
+            ["ping", "pong"].map(|end| c["levels"][format!("ends.{end}.driver")].as_str().unwrap().to_owned())
+        };
+        let pairs: Vec<_> = report["conditions"].as_array().unwrap().iter().map(both).collect();
+        assert_eq!(pairs, vendors.map(|a| vendors.map(|b| [a.to_owned(), b.to_owned()])).concat());
+        // Each end is what it says: the threads are those of its vendor.
+        for process in report["threads"].as_array().unwrap() {
+            let condition =
+                report["trials"][process["trial"].as_u64().unwrap() as usize]["condition"].as_u64().unwrap();
+            let end = process["ends"][0].as_str().unwrap();
+            let vendor = &report["conditions"][condition as usize]["levels"][&format!("ends.{end}.driver")];
+            let threads = process["after"].as_array().unwrap();
+            let has = |name: &str| threads.iter().any(|t| t["name"].as_str().unwrap().starts_with(name));
+            let has = [has("recv"), has("fdds."), has("RustDDS")];
+            assert_eq!(has, vendors.map(|v| vendor == v), "{end} {vendor}: {process}");
+        }
+    }
+}
+
+/// Another process sees the node, and that publisher and subscription are its.
+#[test]
+fn the_node_is_in_the_graph() {
+    let _alone = alone();
+    let driver = load(built()).unwrap();
+    let nodes = nodes();
+    let options = [("domain", "141"), ("address", "127.0.0.1"), ("node", "/lab/measured")];
+    let session = Session::open(&driver, &options.into_iter().collect(), std::sync::Arc::new(Silent)).unwrap();
+    let qos = Kv::new();
+    session.create(tailbound_driver::Kind::Writer, "graph_w", 64, &qos, 1).unwrap();
+    session
+        .create(tailbound_driver::Kind::Reader(tailbound_driver::ReceiveMode::Spin), "graph_r", 64, &qos, 2)
+        .unwrap();
+    let output = Command::new(nodes).args(["141", "5"]).stderr(Stdio::inherit()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let own: Vec<&str> = text.lines().filter(|l| l.contains("measured")).collect();
+    let transport: Value =
+        serde_json::from_str(&session.query(tailbound_driver::Endpoint::SESSION, "transport").unwrap()).unwrap();
+    let participant = transport["participant"].as_str().unwrap().replace(':', "");
+    let last = own.last().unwrap_or_else(|| panic!("no node: {text}"));
+    assert!(last.contains("/lab") && last.contains(&participant), "{last}");
+    // The identity of an end point begins with that of its participant; kinds 03 and 04 are writer and reader without key.
+    let prefix = &participant[..24];
+    let of_kind =
+        |kind: &str| last.match_indices(prefix).filter(|(at, _)| last.get(at + 30..at + 32) == Some(kind)).count();
+    assert!(of_kind("03") >= 1 && of_kind("04") == 1, "{last}");
+}
+
+#[test]
+fn options_that_are_wrong_are_refused_by_name() {
+    let driver = load(built()).unwrap();
+    let open = |kv: &(&str, &str)| {
+        let kv: Kv = [*kv].into_iter().collect();
+        Session::open(&driver, &kv, std::sync::Arc::new(Silent)).err().map(|e| e.to_string())
+    };
+    let refused: Vec<String> = [
+        ("domain", "231"),
+        ("node", "1st"),
+        ("node", "lab/measured"),
+        ("address", "192.0.2.1"),
+        ("address", "::1"),
+        ("naming", "dds"),
+        ("transport", "shm"),
+        ("socket_receive_buffer_size", "0"),
+        ("peers", "127.0.0.1"),
+    ]
+    .iter()
+    .map(|kv| open(kv).unwrap_or_else(|| panic!("{kv:?} was accepted")))
+    .collect();
+    insta::assert_snapshot!(refused.join("\n"));
+}
+
+fn refused(study: &str) -> String {
+    let bench = Bench::new();
+    let (code, text) = told(&bench.run(study, &[]));
+    format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH"))
+}
+
+#[test]
+fn what_a_study_cannot_have_is_said_before_anything_runs() {
+    built();
+    let listener = study("ros2", "listener", "process", "loopback");
+    let naming = study("{ ros2: { naming: dds } }", "block", "process", "loopback");
+    let qos = study("ros2", "block", "process", "loopback").replace("history: keep-all", "latency_budget: 1 ms");
+    insta::assert_snapshot!([listener, naming, qos].map(|s| refused(&s)).join("\n"));
+}
+
+/// As on a machine where nobody built it: the same binary elsewhere.
+#[test]
+fn a_driver_that_is_not_built_says_how() {
+    let bench = Bench::new();
+    let alone = bench.path("tailbound");
+    std::fs::copy(env!("CARGO_BIN_EXE_tailbound"), &alone).unwrap();
+    let file = bench.study(&study("ros2", "block", "process", "loopback"));
+    let output = Command::new(alone).arg("run").arg(file).env("NO_COLOR", "1").output().unwrap();
+    let (code, text) = told(&output);
+    insta::assert_snapshot!(format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH")));
+}

@@ -1,0 +1,127 @@
+//! Who is matched with whom, and why not: what the participant's status events tell.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use ros2_client::dds::rustdds::qos::QosPolicyId;
+use ros2_client::dds::rustdds::{DomainParticipantStatusEvent as Event, GUID, QosPolicies};
+use tailbound_abi::TB_ETIMEDOUT;
+use tailbound_abi::side::{Fail, Host, Outcome, fail};
+
+use crate::sample::TYPE;
+use crate::wait;
+
+/// The last match that RustDDS refused.
+pub struct Refused {
+    pub policy: QosPolicyId,
+    pub offered: QosPolicies,
+    pub requested: QosPolicies,
+}
+
+/// One end point of ours.
+#[derive(Default)]
+pub struct End {
+    pub tag: u64,
+    pub peers: BTreeSet<GUID>,
+    /// Matched by RustDDS, which does not compare types; the other side does, and does not match.
+    pub other_type: BTreeMap<GUID, String>,
+    pub refused: Option<Refused>,
+}
+
+/// All that are not destroyed, by identity, and the participants that were seen.
+#[derive(Default)]
+pub struct Known {
+    pub ends: HashMap<GUID, End>,
+    pub participants: BTreeSet<GUID>,
+    /// End points of others whose type is not ours.
+    pub other_types: HashMap<GUID, String>,
+}
+
+/// What is known now.
+#[derive(Default)]
+pub struct Graph {
+    known: Mutex<Known>,
+    changed: Condvar,
+}
+
+impl Graph {
+    /// Held while an end point is made, so that no event about it comes too early.
+    pub fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Takes an event in.
+    pub fn learn(&self, event: Event, host: &Host) {
+        let mut known = self.lock();
+        let refuse = |known: &mut Known, local: GUID, offered: QosPolicies, requested: QosPolicies| {
+            if let (Some(end), Some(policy)) = (known.ends.get_mut(&local), offered.compliance_failure_wrt(&requested))
+            {
+                end.refused = Some(Refused { policy, offered, requested });
+            }
+        };
+        match event {
+            Event::RemoteReaderMatched { local_writer: local, remote_reader: remote }
+            | Event::RemoteWriterMatched { local_reader: local, remote_writer: remote } => {
+                let Known { ends, other_types, .. } = &mut *known;
+                let Some(end) = ends.get_mut(&local) else { return };
+                if let Some(kind) = other_types.get(&remote) {
+                    end.other_type.insert(remote, kind.clone());
+                } else if end.peers.insert(remote) {
+                    tell(host, end);
+                }
+            }
+            Event::ReaderDetected { reader: found } | Event::WriterDetected { writer: found }
+                if found.type_name != TYPE =>
+            {
+                known.other_types.insert(found.guid, found.type_name);
+            }
+            Event::ReaderLost { guid, .. } | Event::WriterLost { guid, .. } => {
+                known.other_types.remove(&guid);
+                known.ends.values_mut().for_each(|end| drop(end.other_type.remove(&guid)));
+                for end in known.ends.values_mut().filter(|end| end.peers.contains(&guid)) {
+                    end.peers.remove(&guid);
+                    tell(host, end);
+                }
+            }
+            Event::RemoteReaderQosIncompatible { local_writer, requested_qos, offered_qos, .. } => {
+                refuse(&mut known, local_writer, *offered_qos, *requested_qos);
+            }
+            Event::RemoteWriterQosIncompatible { local_reader, requested_qos, offered_qos, .. } => {
+                refuse(&mut known, local_reader, *offered_qos, *requested_qos);
+            }
+            Event::ParticipantDiscovered { dpd } => {
+                known.participants.insert(dpd.guid);
+            }
+            Event::ParticipantLost { id, .. } => known.participants.retain(|p| p.prefix != id),
+            _ => {}
+        }
+        drop(known);
+        self.changed.notify_all();
+    }
+
+    /// Waits until an end point has at least `peers`.
+    pub fn wait_matched(&self, id: u32, guid: GUID, topic: &str, peers: u32, deadline_ns: i64) -> Outcome {
+        let mut known = self.lock();
+        loop {
+            let have = known.ends.get(&guid).ok_or_else(|| Fail::closed(id))?.peers.len();
+            if have >= peers as usize {
+                return Ok(());
+            }
+            let Some(left) = wait::left(deadline_ns) else {
+                return fail(TB_ETIMEDOUT, format!("{have} of {peers} peers matched on {topic}"));
+            };
+            known = self.changed.wait_timeout(known, left).unwrap_or_else(|e| e.into_inner()).0;
+        }
+    }
+
+    /// Forgets an end point; whoever waits for its peers ends.
+    pub fn forget(&self, guid: &GUID) {
+        self.lock().ends.remove(guid);
+        self.changed.notify_all();
+    }
+}
+
+fn tell(host: &Host, end: &End) {
+    // SAFETY: the session joins the thread that calls this before it is closed.
+    unsafe { host.on_match(end.tag, end.peers.len() as i32) };
+}

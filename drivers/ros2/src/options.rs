@@ -1,0 +1,82 @@
+//! The options of `open`.
+
+use std::net::{IpAddr, Ipv4Addr, UdpSocket};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ros2_client::NodeName;
+use ros2_client::dds::rustdds::DomainParticipantBuilder;
+use tailbound_abi::side::{Fail, Outcome, Pair};
+use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
+
+/// DDS domain used when none is given.
+pub const DEFAULT_DOMAIN: u16 = 77;
+/// Largest domain number whose ports fit below 65536.
+pub const MAX_DOMAIN: u16 = 230;
+
+/// What `open` was asked for.
+pub struct Options {
+    pub domain: u16,
+    pub node: NodeName,
+    pub address: Option<Ipv4Addr>,
+    pub receive_buffer: usize,
+    pub send_buffer: usize,
+}
+
+impl Options {
+    /// Reads the options; every fault names its key.
+    pub fn parse(pairs: &[Pair]) -> Outcome<Self> {
+        let mut o = Options {
+            domain: DEFAULT_DOMAIN,
+            node: own_name()?,
+            address: None,
+            receive_buffer: DomainParticipantBuilder::DEFAULT_SOCKET_RECEIVE_BUFFER_SIZE,
+            send_buffer: DomainParticipantBuilder::DEFAULT_SOCKET_SEND_BUFFER_SIZE,
+        };
+        for pair in pairs {
+            match pair.key {
+                "domain" => o.domain = pair.number(TB_EINVAL, 0..=MAX_DOMAIN)?,
+                "node" => o.node = node(pair)?,
+                "address" => o.address = pair.text().map(|text| address(pair, text)).transpose()?,
+                "socket_receive_buffer_size" => o.receive_buffer = pair.number(TB_EINVAL, 1..=i32::MAX as usize)?,
+                "socket_send_buffer_size" => o.send_buffer = pair.number(TB_EINVAL, 1..=i32::MAX as usize)?,
+                "naming" if pair.value == "ros2" => {}
+                "naming" => return Err(pair.bad(TB_EUNSUPPORTED, "the ros2 driver has the names of ROS 2 only")),
+                "transport" if pair.value == "udp" => {}
+                "transport" => return Err(pair.bad(TB_EUNSUPPORTED, "RustDDS has UDP only")),
+                _ => return Err(pair.bad(TB_EINVAL, "the ros2 driver has no such option")),
+            }
+        }
+        Ok(o)
+    }
+
+    /// Whether peers on this host may be reached through the loopback interface. RustDDS would prefer it to the interface
+    /// that was asked for.
+    pub fn loopback(&self) -> bool {
+        self.address.is_none_or(|a| a.is_loopback())
+    }
+}
+
+/// Two nodes of one name would be one in the graph of ROS 2.
+fn own_name() -> Outcome<NodeName> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let n = COUNT.fetch_add(1, Ordering::Relaxed);
+    NodeName::new("/", &format!("tailbound_{}_{n}", std::process::id())).map_err(|e| Fail::invalid(e.to_string()))
+}
+
+fn node(pair: &Pair) -> Outcome<NodeName> {
+    let (namespace, name) = match pair.value.rsplit_once('/') {
+        Some(("", name)) => ("/", name),
+        Some(parts) => parts,
+        None => ("/", pair.value),
+    };
+    NodeName::new(namespace, name).map_err(|e| pair.bad(TB_EINVAL, &format!("no name for a node of ROS 2: {e}")))
+}
+
+/// RustDDS says nothing about an address that no interface has, and is then invisible.
+fn address(pair: &Pair, text: &str) -> Outcome<Ipv4Addr> {
+    let Ok(IpAddr::V4(address)) = text.parse() else {
+        return Err(pair.bad(TB_EINVAL, "an IPv4 address is expected; RustDDS uses no others"));
+    };
+    UdpSocket::bind((address, 0)).map_err(|e| pair.bad(TB_EINVAL, &format!("no interface has it: {e}")))?;
+    Ok(address)
+}

@@ -1,0 +1,105 @@
+//! Questions that a host may ask outside the hot path; every answer is JSON.
+
+use ros2_client::Gid;
+use ros2_client::dds::rustdds::{GUID, RTPSEntity};
+use serde_json::{Value, json};
+use tailbound_abi::TB_EUNSUPPORTED;
+use tailbound_abi::side::{Fail, Outcome, fail};
+
+use crate::describe::{ROLES, ROS2_CLIENT, RUSTDDS};
+use crate::endpoint::Endpoint;
+use crate::qos;
+use crate::sample::TYPE;
+use crate::session::Session;
+
+/// Answers `what` about an end point, or about the session if `ep` is 0.
+pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
+    let endpoint = || match ep {
+        0 => Err(Fail::invalid(format!("query {what} needs an end point"))),
+        ep => session.endpoint(ep).and_then(|e| e.entity().map(|_| e)),
+    };
+    match what {
+        "qos" => Ok(Value::Object(qos::read(&endpoint()?.qos))),
+        "peers" if ep == 0 => Ok(session.graph.lock().participants.iter().map(|p| json!({"guid": hex(*p)})).collect()),
+        "peers" => endpoint().map(|e| peers(session, e).into_iter().map(|p| json!({"guid": hex(p)})).collect()),
+        "unmatched" => Ok(unmatched(session, endpoint()?)),
+        "stats" if ep == 0 => Ok(session.alive().map(|e| (e.id.to_string(), stats(session, e))).collect()),
+        "stats" => endpoint().map(|e| stats(session, e)),
+        "transport" => Ok(transport(session)),
+        "threads" => Ok(threads()),
+        _ => {
+            let known = "qos stats peers unmatched transport threads";
+            fail(TB_EUNSUPPORTED, format!("query {what}: not known; known: {known}"))
+        }
+    }
+}
+
+fn hex(guid: GUID) -> String {
+    let hex: String = Gid::from(guid).as_bytes().iter().map(|b| format!("{b:02x}")).collect();
+    [&hex[0..8], &hex[8..16], &hex[16..24], &hex[24..32]].join(":")
+}
+
+fn peers(session: &Session, e: &Endpoint) -> Vec<GUID> {
+    session.graph.lock().ends.get(&e.guid).map_or_else(Vec::new, |end| end.peers.iter().copied().collect())
+}
+
+/// RustDDS counts nothing that it tells.
+fn stats(session: &Session, e: &Endpoint) -> Value {
+    json!({"matched": peers(session, e).len()})
+}
+
+/// Why an end point has no peer: nothing seen, another type, or a QoS policy by name.
+fn unmatched(session: &Session, e: &Endpoint) -> Value {
+    let matched = peers(session, e).len();
+    if matched > 0 {
+        return json!({"reason": "matched", "detail": format!("{matched} matched on {}", e.topic)});
+    }
+    let known = session.graph.lock();
+    if let Some(refused) = known.ends.get(&e.guid).and_then(|end| end.refused.as_ref()) {
+        let policy = qos::policy_name(refused.policy);
+        let show = |set| qos::read(set).get(&policy).and_then(Value::as_str).unwrap_or("another value").to_owned();
+        let (offered, requested) = (show(&refused.offered), show(&refused.requested));
+        let detail = format!("{policy}: offered {offered}, requested {requested}");
+        return json!({"reason": "incompatible QoS", "policy": policy, "detail": detail});
+    }
+    let what = if e.writer { "subscription" } else { "publisher" };
+    if let Some(other) = known.ends.get(&e.guid).and_then(|end| end.other_type.values().next()) {
+        let detail = format!("the {what} of {} has type {other}, this end point {TYPE}", e.topic);
+        return json!({"reason": "type differs", "detail": detail});
+    }
+    let others = known.participants.len();
+    let detail = format!("no {what} of {} was discovered; {others} other participants were", e.topic);
+    json!({"reason": "nothing seen", "detail": detail})
+}
+
+/// The transport as asked for; RustDDS does not tell what came of it.
+fn transport(session: &Session) -> Value {
+    let o = &session.options;
+    json!({
+        "transport": "udp",
+        "library": format!("ros2-client {ROS2_CLIENT}, RustDDS {RUSTDDS}"),
+        "domain": o.domain,
+        "node": o.node.fully_qualified_name(),
+        "participant": hex(session.participant.guid()),
+        "participant_index": session.participant.participant_id(),
+        "address": o.address,
+        "same_host_loopback": o.loopback(),
+        "socket_receive_buffer_size_asked": o.receive_buffer,
+        "socket_send_buffer_size_asked": o.send_buffer,
+    })
+}
+
+/// The threads of this process that are named in the description.
+fn threads() -> Value {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return json!([]) };
+    let mut all: Vec<(u32, String, &str)> = tasks
+        .filter_map(|task| {
+            let tid: u32 = task.ok()?.file_name().to_str()?.parse().ok()?;
+            let name = std::fs::read_to_string(format!("/proc/self/task/{tid}/comm")).ok()?.trim_end().to_owned();
+            let role = ROLES.iter().find(|(_, known)| *known == name)?.0;
+            Some((tid, name, role))
+        })
+        .collect();
+    all.sort_unstable();
+    all.into_iter().map(|(tid, name, role)| json!({"tid": tid, "name": name, "role": role})).collect()
+}
