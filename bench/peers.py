@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No slower than a peer: Tailbound's drivers beside ddsperf and sockperf, stop-and-wait round trips.
+"""No slower than a peer: Tailbound's drivers beside ddsperf, sockperf and a plain Fast DDS program, stop-and-wait round trips.
 
 Paired and interleaved (ABBA), same interface, pinning (ping CPU 0, pong CPU 1), policy, vendor configuration, serialised
 size and thread structure. Quantiles have the peer's own definition on both sides:
@@ -7,6 +7,7 @@ size and thread structure. Quantiles have the peer's own definition on both side
   taken from the raw rows in the same way, second by second, and the median over the seconds is compared. The first second
   of each run is left out on both sides.
 - sockperf writes every round trip (--full-log): the quantiles of the raw values are compared.
+- fastdds/pingpong.cpp, a plain program over Fast DDS written for this, writes every round trip too.
 The ratio's 95 % interval is Student's on the logarithms over pairs. Met: it contains or lies below 1.00 and its half width
 is at most 3 % (median) or 15 % (p99). Wider: undecided.
 """
@@ -140,6 +141,18 @@ def sockperf(binary, path, size, seconds, spin, work):
     return [trips[math.ceil(q * len(trips)) - 1] for q in (0.5, 0.99)]
 
 
+def plain_fastdds(binary, path, size, seconds, work):
+    log = work / "fastdds.txt"
+    own, peer = path.addresses
+    pong = subprocess.Popen([*path.enter(1, 1), binary, "pong", peer, own, str(seconds)])
+    done = subprocess.run([*path.enter(0, 0), binary, "ping", own, peer, str(seconds), str(size), str(log)], timeout=seconds + 30)
+    pong.wait(seconds + 30)
+    trips = sorted(map(float, log.read_text().split()))
+    if done.returncode or len(trips) < 1000:
+        sys.exit(f"the plain Fast DDS ping-pong made {len(trips)} round trips")
+    return [trips[math.ceil(q * len(trips)) - 1] for q in (0.5, 0.99)]
+
+
 def verdict(ratios, half_limit):
     logs = [math.log(r) for r in ratios]
     mean, n = statistics.mean(logs), len(logs)
@@ -160,13 +173,14 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--binary", default=str(TOP / "target/release/tailbound"))
     ap.add_argument("--ddsperf", default=str(TOP / "target/bench/ddsperf/bin/ddsperf"), help="built from the bundled source")
+    ap.add_argument("--fastdds", default=str(TOP / "target/bench/fastdds"), help="bench/fastdds/pingpong.cpp, compiled")
     ap.add_argument("--debian-ddsperf", default=shutil.which("ddsperf"))
     ap.add_argument("--sockperf", default=shutil.which("sockperf"))
     ap.add_argument("--pairs", type=int, default=10)
     ap.add_argument("--seconds", type=int, default=3)
     ap.add_argument("--paths", default="lo,veth")
     ap.add_argument("--sizes", default="16,1024,60000")
-    ap.add_argument("--peers", default="ddsperf,debian,sockperf,sockperf-spin")
+    ap.add_argument("--peers", default="ddsperf,debian,sockperf,sockperf-spin,fastdds")
     args = ap.parse_args()
     work = Path(tempfile.mkdtemp(prefix="tailbound-bench-"))
     ours = Ours(args.binary, str(TOP / "target/venv/bin/python"), work)
@@ -192,6 +206,9 @@ def main():
                     groups.append((lambda: udp("block"), {"sockperf": lambda: sockperf(args.sockperf, path, size, args.seconds, False, work)}))
                 if "sockperf-spin" in peers and size >= 16:
                     groups.append((lambda: udp("spin"), {"sockperf-spin": lambda: sockperf(args.sockperf, path, size, args.seconds, True, work)}))
+                if "fastdds" in peers:
+                    groups.append((lambda: ours.run(path, "{ fastdds: { transport: udp } }", "listener", size, args.seconds, False),
+                                   {"fastdds": lambda: plain_fastdds(args.fastdds, path, size, args.seconds, work)}))
                 for mine, theirs in groups:
                     results = {name: [] for name in theirs}
                     for pair in range(args.pairs):

@@ -6,7 +6,7 @@ mod support;
 use serde_json::Value;
 use std::process::Child;
 use std::time::Duration;
-use support::processes::descendants;
+use support::processes::{descendants, wait_for_measuring};
 use support::{Bench, may_be_real_time, succeeded};
 use tailbound_host::{monotonic_ns, scheduling};
 use tailbound_model::{CpuList, Policy, RoleScheduling};
@@ -145,4 +145,36 @@ fn switched_off_nothing_is_watched() {
     assert!(!bench.path("record/switches").exists());
     let condition = &bench.report()["conditions"][0];
     assert!(condition["explained"].is_null() && condition["worst"][0]["cause"].is_null());
+}
+
+/// The pong is stopped for 3 s: 3 s of messages are late, none is missing, and the report says why.
+#[test]
+fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
+    let bench = Bench::new();
+    let study = bench.study(
+        "measure: { ping-pong: { duration: 6 s, warm_up: 10, timeout: 10 s } }\nrate: 100 Hz\ndriver: cyclonedds\n\
+         qos: { reliability: reliable, history: keep-all }\npath: veth\nplace: netns\n",
+    );
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut run = command.spawn().unwrap();
+    wait_for_measuring(run.id() as i32, "pong");
+    std::thread::sleep(Duration::from_millis(1500));
+    let pong = measuring(run.id() as i32, "pong").expect("the pong measures");
+    // SAFETY: a process of a run that this test started.
+    unsafe { libc::kill(pong, libc::SIGSTOP) };
+    std::thread::sleep(Duration::from_secs(3));
+    // SAFETY: as above.
+    unsafe { libc::kill(pong, libc::SIGCONT) };
+    assert!(run.wait().unwrap().success());
+    let condition = &bench.report()["conditions"][0];
+    assert_eq!(condition["counts"]["answered"], 600, "{}", condition["counts"]);
+    let late = condition["from_intended"]["histogram"].as_array().unwrap().iter();
+    let late: u64 = late.filter(|b| b[0].as_i64().unwrap() > 20_000_000).map(|b| b[2].as_u64().unwrap()).sum();
+    assert!((290..=310).contains(&late), "{late} messages were late");
+    let longest = condition["from_intended"]["max_ns"].as_i64().unwrap();
+    assert!((2_900_000_000..3_500_000_000).contains(&longest), "{longest}");
+    let cause = &condition["worst"][0]["cause"];
+    assert!(cause["kind"] == "stopped" && cause["end"] == "pong", "{cause}");
 }

@@ -177,6 +177,9 @@ impl Options {
             }
         }
         element(&mut x, "MultipleReceiveThreads", self.receive_threads.map(|i| ["false", "true"][i]));
+        // Cyclone's own first mark, 30 kB, halts a keep-all writer that answers a backlog from the receive thread: it then
+        // waits for acknowledgements that its own thread has to take, until its call gives up. Its last mark is 500 kB.
+        x.push_str("<Watermarks><WhcHighInit>500 kB</WhcHighInit></Watermarks>");
         // The configuration that Cyclone arrives at is read from its trace while the domain is created.
         let _ = write!(x, "</Internal>{}</Domain></CycloneDDS>", if traced { TRACE } else { "" });
         x
