@@ -12,7 +12,7 @@ use crate::number::time;
 const SHARE: f64 = 0.1;
 const LEAST_NS: i64 = 100_000_000;
 /// What takes this long was blocked.
-const BLOCKED_NS: i64 = 100_000_000;
+pub(crate) const BLOCKED_NS: i64 = 100_000_000;
 
 /// Starved threads by condition, and what the loads came to.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {

@@ -60,9 +60,47 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
     // The fair server gives 50 ms of each second; real-time throttling as much.
     let back = report["conditions"][0]["back"]["max_ns"].as_i64().unwrap();
     assert!((500_000_000..1_500_000_000).contains(&back), "{back}");
+    let pattern = |id: usize| report["trials"][id]["pattern"]["name"].as_str().unwrap().to_owned();
+    let of = |words: &str| {
+        let name = |c: &Value| c["name"].as_str().unwrap().contains(words);
+        let condition = report["conditions"].as_array().unwrap().iter().find(|c| name(c)).unwrap();
+        pattern(condition["trial_ids"][0].as_u64().unwrap() as usize)
+    };
+    // The last answers may come so late that the whole takes longer.
+    assert!(
+        ["answers late", "total time longer"].contains(&of("middleware policy other").as_str()),
+        "{}",
+        report["trials"]
+    );
     let above = &["middleware policy rr"];
     assert_eq!(findings(&report, "starved", above), [""; 0]);
     assert_eq!(findings(&report, "load_blocked", above).iter().filter(|t| t.contains("delivery")).count(), 0);
+}
+
+/// Ends of one process hand messages over without the threads of the middleware: that these are starved has no effect.
+#[test]
+fn one_process_needs_no_thread_of_the_middleware() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let load = "load=[[], [{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: \"0\" } }]]";
+    let one = "scheduling=[{ main: { policy: rr, priority: 98 }, middleware: { policy: other } }]";
+    let settings = ["measure.duration=3s", "measure.timeout=1s", "repeat=1", load, one];
+    let report = run(&bench, "child-threads", &settings);
+    let trials = report["trials"].as_array().unwrap().iter().filter(|t| t["pattern"].is_object());
+    let mut by_arrangement: Vec<(&str, &str)> = trials
+        .map(|t| {
+            let condition = &report["conditions"][t["condition"].as_u64().unwrap() as usize];
+            (condition["levels"]["arrangement"].as_str().unwrap(), t["pattern"]["name"].as_str().unwrap())
+        })
+        .collect();
+    by_arrangement.sort_unstable();
+    let [one, two, apart] = by_arrangement.as_slice() else { panic!("{by_arrangement:?}") };
+    assert_eq!(*one, ("1 process, 1 participant, 1 executor", "no effect"));
+    assert_eq!(*two, ("1 process, 2 participants, 1 executor", "no effect"));
+    assert!(apart.0.starts_with("2 processes") && apart.1 != "no effect", "{apart:?}");
 }
 
 /// A load that says CPU 0 and runs on another: nothing is starved, and nothing is said to be.
