@@ -130,6 +130,37 @@ fn what_the_study_asked_for_is_no_evidence() {
     }
 }
 
+/// The self-test of the rescue, really run: bounded, and told in words that fit its figures.
+#[test]
+fn the_rescue_of_ordinary_threads_can_be_tried() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let began = std::time::Instant::now();
+    let output = bench.tailbound().args(["doctor", "--rescue-test", "--json"]).output().unwrap();
+    let (code, text) = told(&output);
+    assert_eq!(code, 0, "{text}");
+    assert!(began.elapsed().as_secs() < 10, "the test is bounded");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |key: &str| found["rescue_test"][key].as_u64().unwrap();
+    println!("{found}");
+    // Two seconds, and what the real-time thread itself may be late at their end.
+    assert!((2_000_000_000..8_000_000_000).contains(&number("beside_ns")));
+    assert!(number("ordinary_cpu_ns") < number("beside_ns"), "a real-time thread goes first");
+    let facts: Value =
+        serde_json::from_slice(&bench.tailbound().args(["doctor", "--json"]).output().unwrap().stdout).unwrap();
+    let fair_server =
+        facts["facts"]["facts"].as_array().unwrap().iter().find(|f| f["key"] == "sched.fair_server").unwrap();
+    if fair_server["value"].to_string().contains("true") {
+        assert!(number("ordinary_cpu_ns") > 0, "the fair server keeps time for ordinary threads");
+    }
+    let words = found["text"].as_str().unwrap();
+    let rescued = number("ordinary_cpu_ns") * 500 >= number("beside_ns");
+    assert_eq!(words.contains("Nothing rescued it"), !rescued, "{words}");
+}
+
 /// The thread table of the other study: every thread with the policy that was asked for, before and after.
 #[test]
 fn a_priority_for_all_threads_reaches_all_of_them() {
