@@ -7,10 +7,12 @@
 mod condition;
 mod finding;
 mod render;
+mod rescue;
 mod rules;
 
 pub use finding::{Finding, Verdict, advice, diagnose};
 pub use render::render;
+pub use rescue::{rescue, rescue_by_facts};
 
 #[cfg(test)]
 mod tests;

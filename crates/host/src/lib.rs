@@ -10,6 +10,7 @@ pub mod interface;
 pub mod journal;
 pub mod knob;
 pub mod process;
+pub mod rescue;
 pub mod scheduling;
 pub mod switches;
 pub mod threads;

@@ -56,22 +56,34 @@ pub enum Pattern {
     DiscoveryStarved,
     /// A call that publishes took long.
     PublishBlocked,
+    /// The thread that publishes waited for a CPU itself.
+    SenderStarved,
     /// The trial took longer than its schedule, and no call that publishes was to blame.
     TotalTimeLonger,
+    /// Answers took long, and nothing else did.
+    AnswersLate,
     /// None of these.
     NoEffect,
 }
 
 impl Pattern {
     /// All, the gravest first.
-    pub const ALL: [Pattern; 4] =
-        [Pattern::DiscoveryStarved, Pattern::PublishBlocked, Pattern::TotalTimeLonger, Pattern::NoEffect];
+    pub const ALL: [Pattern; 6] = [
+        Pattern::DiscoveryStarved,
+        Pattern::PublishBlocked,
+        Pattern::SenderStarved,
+        Pattern::TotalTimeLonger,
+        Pattern::AnswersLate,
+        Pattern::NoEffect,
+    ];
 
     /// In words.
     pub fn words(self) -> &'static str {
         match self {
             Pattern::DiscoveryStarved => "discovery starved",
             Pattern::PublishBlocked => "publish blocked",
+            Pattern::SenderStarved => "sender starved",
+            Pattern::AnswersLate => "answers late",
             Pattern::TotalTimeLonger => "total time longer",
             Pattern::NoEffect => "no effect",
         }

@@ -7,6 +7,7 @@ use crate::course::Course;
 use crate::document::*;
 use crate::flaws::{self, Flaws};
 use crate::passes::{self, Figures, FirstPass, PassError, Tally};
+use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{findings, gather, host_settings, metrics, names, tasks, why};
@@ -100,6 +101,11 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
         drivers: manifest.drivers.clone(),
     };
     why::explain(record, &mut report);
+    for (id, (pattern, evidence)) in patterns::of_trials(&report) {
+        if let Some(trial) = report.trials.iter_mut().find(|t| t.id == id) {
+            trial.pattern = Some(PatternReport { name: pattern.words().into(), evidence });
+        }
+    }
     report.findings = findings::findings(&report);
     Ok(report)
 }

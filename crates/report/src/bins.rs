@@ -2,7 +2,6 @@
 
 use crate::document::Report;
 use crate::grid::{Column, Grid};
-use crate::names::short;
 use crate::number::{Unit, count};
 use crate::series::Series;
 use crate::summary::Summary;
@@ -107,10 +106,7 @@ pub(crate) fn table(report: &Report, summary: &Summary) -> Option<(String, Grid)
     let (heads, unit) = heads(first);
     let published: Vec<&PublishedReport> = report.published.iter().filter(|p| !p.histogram.is_empty()).collect();
     let one = |text: String| (text, String::new());
-    let mut names: Vec<_> = summary.rows.iter().map(|r| one(r.levels.join(", "))).collect();
-    names.extend(published.iter().map(|p| one(format!("* {}", p.name))));
-    let name = summary.factors.iter().map(|f| short(f)).collect::<Vec<_>>().join(", ");
-    let mut columns = vec![Column { head: name, cells: names, right: false }];
+    let mut grid = Grid::of_levels_and(summary, published.iter().map(|p| format!("* {}", p.name)));
     for (k, head) in heads.into_iter().enumerate() {
         let mut cells: Vec<_> = report
             .conditions
@@ -118,9 +114,9 @@ pub(crate) fn table(report: &Report, summary: &Summary) -> Option<(String, Grid)
             .map(|c| one(c.bins.as_ref().map_or(String::new(), |b| count(b.counts[k]))))
             .collect();
         cells.extend(published.iter().map(|p| one(count(p.histogram[k]))));
-        columns.push(Column { head, cells, right: true });
+        grid.columns.push(Column { head, cells, right: true });
     }
     let elsewhere = if published.is_empty() { String::new() } else { format!("; * {ELSEWHERE}") };
     let title = format!("{} in bins, {}{elsewhere}", first.metric.replace('_', " "), unit.name());
-    Some((title, Grid::new(columns)))
+    Some((title, grid))
 }

@@ -34,11 +34,6 @@ pub(crate) struct Grid {
 }
 
 impl Grid {
-    /// A table that has its first column for names.
-    pub fn new(columns: Vec<Column>) -> Grid {
-        Grid { columns, factors: 1, over: None }
-    }
-
     /// Columns of the levels alone.
     pub fn of_levels(table: &Summary) -> Grid {
         let column = |(i, head): (usize, &String)| Column {
@@ -48,6 +43,17 @@ impl Grid {
         };
         let columns: Vec<Column> = table.factors.iter().enumerate().map(column).collect();
         Grid { factors: columns.len(), columns, over: None }
+    }
+
+    /// The same with a row below for each name that is no condition.
+    pub fn of_levels_and(table: &Summary, names: impl Iterator<Item = String>) -> Grid {
+        let mut grid = Grid::of_levels(table);
+        for name in names {
+            let (last, outer) = grid.columns.split_last_mut().expect("a table has a factor");
+            outer.iter_mut().for_each(|c| c.cells.push(Default::default()));
+            last.cells.push((name, String::new()));
+        }
+        grid
     }
 
     /// Columns with the space behind them.
@@ -73,7 +79,8 @@ impl Grid {
         let mut lines = vec![paint.bold(&join(self.columns.iter().map(|c| c.set(&c.head)).collect()))];
         let rows = self.columns.first().map_or(0, |c| c.cells.len());
         for i in 0..rows {
-            if let Some(over) = self.over.as_ref().filter(|g| i == 0 || g.cells[i] != g.cells[i - 1]) {
+            let begins = |g: &&Column| !g.cells[i].0.is_empty() && (i == 0 || g.cells[i] != g.cells[i - 1]);
+            if let Some(over) = self.over.as_ref().filter(begins) {
                 lines.push(format!("{} {}", over.head, paint.bold(&over.cells[i].0)));
             }
             lines.push(join(self.columns.iter().map(|c| c.set(&c.cells[i].0)).collect()) + &behind(i));

@@ -12,7 +12,7 @@ use crate::number::time;
 const SHARE: f64 = 0.1;
 const LEAST_NS: i64 = 100_000_000;
 /// What takes this long was blocked.
-const BLOCKED_NS: i64 = 100_000_000;
+pub(crate) const BLOCKED_NS: i64 = 100_000_000;
 
 /// Starved threads by condition, and what the loads came to.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
@@ -111,10 +111,25 @@ fn rescue(report: &Report, load: &LoadReport) -> String {
     let real_time = load.policy.starts_with("rr ") || load.policy.starts_with("fifo ");
     let (Some(busy), true) = (busy(load), real_time && !load.cpus.contains([',', '-'])) else { return String::new() };
     let fact = |key: &str| report.facts.iter().flat_map(|h| &h.facts).find(|f| f.key == key).map(|f| &f.value);
+    let number = |key: &str| fact(key).and_then(serde_json::Value::as_i64);
+    let off = number("sched.rt_runtime_us").is_some_and(|us| us < 0);
     let who = match fact("sched.fair_server").and_then(serde_json::Value::as_bool) {
-        Some(true) => "the fair server of Linux (6.12 and later) keeps time for such threads",
-        Some(false) => "real-time throttling keeps time for such threads",
-        None => "how the kernel keeps time for such threads is not known here",
+        Some(true) => match fact("sched.fair_server_runtime_ns").and_then(serde_json::Value::as_str) {
+            Some("0") => "the fair server is switched off, so something else had it".to_owned(),
+            Some(runtime) => format!("the fair server of Linux keeps {runtime} ns of each period for such threads"),
+            None => "the fair server of Linux (6.12 and later) keeps time for such threads".into(),
+        },
+        Some(false) if off => "real-time throttling is off, so something else had it".into(),
+        Some(false) => match (number("sched.rt_runtime_us"), number("sched.rt_period_us")) {
+            (Some(runtime), Some(period)) => {
+                format!("real-time throttling stops the load after {runtime} of each {period} us")
+            }
+            _ => "real-time throttling keeps time for such threads".into(),
+        },
+        None => {
+            "how the kernel keeps time for such threads is not known here; `tailbound doctor --rescue-test` finds out"
+                .into()
+        }
     };
     format!(" The {:.0} % that it did not have are the rescue of time-sharing threads: {who}.", 100.0 - busy.min(100.0))
 }

@@ -4,6 +4,7 @@ use crate::bins;
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
 use crate::grid::{Column, Grid};
 use crate::loops;
+use crate::patterns;
 use crate::plain::plain;
 use crate::spark::Axis;
 use crate::summary::{Row, Summary, summary};
@@ -58,8 +59,12 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for l in loop_lines(report, &table, width, &paint) {
         line(l);
     }
-    for l in bin_lines(report, &table, width, &paint) {
-        line(l);
+    if let Some(patterns) = patterns::table(report, &table) {
+        extra_lines(patterns, width, &paint).into_iter().for_each(&mut line);
+    }
+    patterns::said(report).iter().flat_map(|l| wrap(l, width, 2)).for_each(&mut line);
+    if let Some(bins) = bins::table(report, &table) {
+        extra_lines(bins, width, &paint).into_iter().for_each(&mut line);
     }
     let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
     if !rest.is_empty() {
@@ -166,9 +171,9 @@ fn loop_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> 
     lines
 }
 
-/// The table of equal bins, where the study asks for one.
-fn bin_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
-    let Some((title, grid)) = bins::table(report, table) else { return Vec::new() };
+/// A table that some studies have, with its title.
+fn extra_lines((title, mut grid): (String, Grid), width: usize, paint: &Paint) -> Vec<String> {
+    grid.fit(width);
     let mut lines = vec![String::new()];
     lines.extend(wrap(&title, width, 0).iter().map(|l| paint.dim(l)));
     lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));

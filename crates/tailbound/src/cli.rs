@@ -165,6 +165,9 @@ pub struct Doctor {
     /// Print facts and verdicts as JSON
     #[arg(long)]
     pub json: bool,
+    /// Find out in three seconds what an ordinary thread gets beside a real-time thread that never sleeps; nothing else
+    #[arg(long)]
+    pub rescue_test: bool,
 }
 
 #[derive(Debug, Args)]
@@ -178,4 +181,7 @@ pub struct Agent {
     /// Be a load of this kind until SIGTERM
     #[arg(long, conflicts_with = "measure", value_parser = ["cpu", "memory", "cache", "syscall"])]
     pub load: Option<String>,
+    /// Try on this CPU what an ordinary thread gets beside a real-time thread
+    #[arg(long, value_name = "CPU")]
+    pub rescue_test: Option<u32>,
 }

@@ -60,9 +60,47 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
     // The fair server gives 50 ms of each second; real-time throttling as much.
     let back = report["conditions"][0]["back"]["max_ns"].as_i64().unwrap();
     assert!((500_000_000..1_500_000_000).contains(&back), "{back}");
+    let pattern = |id: usize| report["trials"][id]["pattern"]["name"].as_str().unwrap().to_owned();
+    let of = |words: &str| {
+        let name = |c: &Value| c["name"].as_str().unwrap().contains(words);
+        let condition = report["conditions"].as_array().unwrap().iter().find(|c| name(c)).unwrap();
+        pattern(condition["trial_ids"][0].as_u64().unwrap() as usize)
+    };
+    // The last answers may come so late that the whole takes longer.
+    assert!(
+        ["answers late", "total time longer"].contains(&of("middleware policy other").as_str()),
+        "{}",
+        report["trials"]
+    );
     let above = &["middleware policy rr"];
     assert_eq!(findings(&report, "starved", above), [""; 0]);
     assert_eq!(findings(&report, "load_blocked", above).iter().filter(|t| t.contains("delivery")).count(), 0);
+}
+
+/// Ends of one process hand messages over without the threads of the middleware: that these are starved has no effect.
+#[test]
+fn one_process_needs_no_thread_of_the_middleware() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let load = "load=[[], [{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: \"0\" } }]]";
+    let one = "scheduling=[{ main: { policy: rr, priority: 98 }, middleware: { policy: other } }]";
+    let settings = ["measure.duration=3s", "measure.timeout=1s", "repeat=1", load, one];
+    let report = run(&bench, "child-threads", &settings);
+    let trials = report["trials"].as_array().unwrap().iter().filter(|t| t["pattern"].is_object());
+    let mut by_arrangement: Vec<(&str, &str)> = trials
+        .map(|t| {
+            let condition = &report["conditions"][t["condition"].as_u64().unwrap() as usize];
+            (condition["levels"]["arrangement"].as_str().unwrap(), t["pattern"]["name"].as_str().unwrap())
+        })
+        .collect();
+    by_arrangement.sort_unstable();
+    let [one, two, apart] = by_arrangement.as_slice() else { panic!("{by_arrangement:?}") };
+    assert_eq!(*one, ("1 process, 1 participant, 1 executor", "no effect"));
+    assert_eq!(*two, ("1 process, 2 participants, 1 executor", "no effect"));
+    assert!(apart.0.starts_with("2 processes") && apart.1 != "no effect", "{apart:?}");
 }
 
 /// A load that says CPU 0 and runs on another: nothing is starved, and nothing is said to be.
@@ -90,6 +128,37 @@ fn what_the_study_asked_for_is_no_evidence() {
         let max = report["conditions"][0][leg]["max_ns"].as_i64().unwrap();
         assert!(max < 500_000_000, "{leg} took up to {max} ns");
     }
+}
+
+/// The self-test of the rescue, really run: bounded, and told in words that fit its figures.
+#[test]
+fn the_rescue_of_ordinary_threads_can_be_tried() {
+    let _alone = alone();
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let began = std::time::Instant::now();
+    let output = bench.tailbound().args(["doctor", "--rescue-test", "--json"]).output().unwrap();
+    let (code, text) = told(&output);
+    assert_eq!(code, 0, "{text}");
+    assert!(began.elapsed().as_secs() < 10, "the test is bounded");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |key: &str| found["rescue_test"][key].as_u64().unwrap();
+    println!("{found}");
+    // Two seconds, and what the real-time thread itself may be late at their end.
+    assert!((2_000_000_000..8_000_000_000).contains(&number("beside_ns")));
+    assert!(number("ordinary_cpu_ns") < number("beside_ns"), "a real-time thread goes first");
+    let facts: Value =
+        serde_json::from_slice(&bench.tailbound().args(["doctor", "--json"]).output().unwrap().stdout).unwrap();
+    let fair_server =
+        facts["facts"]["facts"].as_array().unwrap().iter().find(|f| f["key"] == "sched.fair_server").unwrap();
+    if fair_server["value"].to_string().contains("true") {
+        assert!(number("ordinary_cpu_ns") > 0, "the fair server keeps time for ordinary threads");
+    }
+    let words = found["text"].as_str().unwrap();
+    let rescued = number("ordinary_cpu_ns") * 500 >= number("beside_ns");
+    assert_eq!(words.contains("Nothing rescued it"), !rescued, "{words}");
 }
 
 /// The thread table of the other study: every thread with the policy that was asked for, before and after.

@@ -10,6 +10,7 @@ mod escape;
 mod host_settings;
 mod loads;
 mod loops;
+mod patterns;
 mod threads;
 mod words;
 
@@ -47,6 +48,7 @@ pub fn render_html(report: &Report) -> String {
         words::warnings(report),
         figures(report),
         loops::section(report),
+        patterns::section(report),
         bins::section(report),
         conditions::table(report),
         conditions::metrics(report),
@@ -88,6 +90,7 @@ fn header(report: &Report) -> String {
         ("ladder", "Percentiles"),
         ("legs", "Legs"),
         ("loop", "Loop"),
+        ("patterns", "Patterns"),
         ("bins", "Histogram"),
         ("conditions", "Conditions"),
         ("threads", "Threads"),
@@ -98,6 +101,7 @@ fn header(report: &Report) -> String {
         ("definitions", "Definitions"),
     ];
     let is_there = |id: &str| match id {
+        "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
         "loads" => !report.loads.is_empty(),

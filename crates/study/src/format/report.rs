@@ -74,6 +74,10 @@ pub(crate) struct PatternKeys {
     pub discovery_starved: Option<u64>,
     /// A call that publishes blocked.
     pub publish_blocked: Option<u64>,
+    /// The thread that publishes waited for a CPU itself.
+    pub sender_starved: Option<u64>,
+    /// Answers took long, and nothing else did.
+    pub answers_late: Option<u64>,
     /// The whole took longer for another reason.
     pub total_time_longer: Option<u64>,
     /// Nothing of it.

@@ -65,6 +65,8 @@ fn published(keys: &At<PublishedKeys>, table: Option<HistogramSpec>) -> Result<P
     let pattern = |keys: &PatternKeys, pattern| match pattern {
         Pattern::DiscoveryStarved => keys.discovery_starved,
         Pattern::PublishBlocked => keys.publish_blocked,
+        Pattern::SenderStarved => keys.sender_starved,
+        Pattern::AnswersLate => keys.answers_late,
         Pattern::TotalTimeLonger => keys.total_time_longer,
         Pattern::NoEffect => keys.no_effect,
     };

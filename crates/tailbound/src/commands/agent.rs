@@ -5,6 +5,9 @@ use crate::drivers;
 use crate::exit::Outcome;
 
 pub fn agent(args: &Agent) -> Outcome {
+    if let Some(cpu) = args.rescue_test {
+        return super::doctor::rescue_child(cpu);
+    }
     let code = match (args.measure, &args.load) {
         (Some(memories), _) => tailbound_run::agent::measuring_process(memories, drivers::find),
         (None, Some(kind)) => tailbound_run::load::main(kind),

@@ -1,0 +1,158 @@
+//! What became of trials under load: from known rows and run delays to known patterns.
+
+#[allow(dead_code)]
+mod support;
+
+use support::{Given, GivenTrial, slot};
+use tailbound_model::*;
+use tailbound_record::*;
+use tailbound_report::*;
+
+const PERIOD: i64 = 10_000_000;
+const SLOTS: u64 = 500;
+const SECOND: i64 = 1_000_000_000;
+
+/// What is done to the trial under load: its slots, its record, run delays of the ping end's threads before the first slot
+/// and of its main thread meanwhile.
+struct Load {
+    slots: fn(&mut [SenderRow]),
+    trial: fn(&mut TrialRecord),
+    before_ns: u64,
+    main_ns: u64,
+}
+
+const NOTHING: Load = Load { slots: |_| (), trial: |_| (), before_ns: 0, main_ns: 0 };
+
+fn trial(change: fn(&mut [SenderRow])) -> GivenTrial {
+    let (mut slots, echoes): (Vec<_>, Vec<_>) =
+        (0..SLOTS).map(|k| slot(k, PERIOD, 1_000, [10_000, 5_000, 15_000])).unzip();
+    change(&mut slots);
+    GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None }
+}
+
+fn given(trials: Vec<GivenTrial>) -> Given {
+    Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials }
+}
+
+/// A condition without a load and the same with one, of one trial each; the record's claims about the load are `level`.
+fn report(load: &Load, level: &str) -> Report {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("record");
+    let record = support::write(&dir, &[given(vec![trial(|_| ())]), given(vec![trial(load.slots)])], |manifest| {
+        for (condition, level) in manifest.plan.conditions.iter_mut().zip(["none", level]) {
+            condition.levels.insert("load".into(), level.into());
+        }
+        let ran = LoadDone {
+            run: "cpu".into(),
+            at: "ping".into(),
+            policy: "rr 90".into(),
+            cpus: "0".into(),
+            began_ns: Some(support::T0),
+            ended_ns: Some(support::T0 + 5 * SECOND),
+            cpu_ns: 4_900_000_000,
+            octets: None,
+            rounds: None,
+            failed: None,
+        };
+        manifest.trials[1].ends.get_mut("ping").unwrap().loads.push(ran);
+        (load.trial)(&mut manifest.trials[1]);
+    });
+    drop(record);
+    let mut table = support::thread_table("ping", 0);
+    for (before, after) in table.before.iter_mut().zip(&mut table.after) {
+        before.run_delay_ns = load.before_ns;
+        after.run_delay_ns = load.before_ns + if before.role == "main" { load.main_ns } else { 0 };
+    }
+    std::fs::write(dir.join("threads/1-ping.json"), serde_json::to_string(&table).unwrap()).unwrap();
+    analyse(&Record::open(&dir).unwrap()).unwrap()
+}
+
+fn pattern(load: &Load) -> (String, String) {
+    let report = report(load, "cpu rr 90 CPU 0");
+    assert!(report.trials[0].pattern.is_none(), "nothing ran beside the first");
+    let found = report.trials[1].pattern.clone().unwrap();
+    (found.name, found.evidence.replace('\u{202f}', " "))
+}
+
+#[test]
+fn each_pattern_is_told_by_its_figures() {
+    let cases: [(&str, &str, Load); 8] = [
+        ("no effect", "M3 up to 30 us, without a load 30 us", NOTHING),
+        (
+            "publish blocked",
+            "M2 up to 2.00 s, without a load 4.70 us; the main thread waited 5 ms for a CPU in all",
+            Load { slots: |s| s[100].send_end_ns += 2 * SECOND, main_ns: 5_000_000, ..NOTHING },
+        ),
+        (
+            "sender starved",
+            "M2 up to 2.00 s, without a load 4.70 us; the main thread waited 1.90 s for a CPU in all",
+            Load { slots: |s| s[100].send_end_ns += 2 * SECOND, main_ns: 1_900_000_000, ..NOTHING },
+        ),
+        (
+            "total time longer",
+            "M1 8.99 s, without a load 4.99 s",
+            Load { slots: |s| s[499].receive_ns += 4 * SECOND, ..NOTHING },
+        ),
+        (
+            "answers late",
+            "M3 up to 950 ms, without a load 30 us",
+            Load { slots: |s| s[100].receive_ns += 950_000_000 - 30_000, ..NOTHING },
+        ),
+        (
+            "discovery starved",
+            "the ends met after 6 s, without a load 41 ms; thread `recv` waited 5 s for a CPU meanwhile",
+            Load { trial: |t| met(t, Some(6 * SECOND)), before_ns: 5_000_000_000, ..NOTHING },
+        ),
+        (
+            "discovery starved",
+            "the ends never met; thread `recv` waited 9 s for a CPU meanwhile",
+            Load { trial: |t| met(t, None), before_ns: 9_000_000_000, ..NOTHING },
+        ),
+        // They met late, and no thread was kept from its CPU: it was not the load.
+        ("no effect", "M3 up to 30 us, without a load 30 us", Load { trial: |t| met(t, Some(6 * SECOND)), ..NOTHING }),
+    ];
+    for (name, evidence, load) in cases {
+        assert_eq!(pattern(&load), (name.to_owned(), evidence.to_owned()));
+    }
+    fn met(trial: &mut TrialRecord, after_ns: Option<i64>) {
+        trial.ends.get_mut("pong").unwrap().matched_after_ns = after_ns;
+        if after_ns.is_none() {
+            trial.finding = Some("ping never met its peer".into());
+        }
+    }
+}
+
+/// Ends that never met and whose threads were not kept from a CPU have a reason of another kind: the finding tells it.
+#[test]
+fn what_is_not_known_has_no_pattern() {
+    let never = |t: &mut TrialRecord| {
+        t.ends.values_mut().for_each(|e| e.matched_after_ns = None);
+        t.finding = Some("ping never met its peer".into());
+    };
+    assert_eq!(report(&Load { trial: never, ..NOTHING }, "cpu").trials[1].pattern, None);
+}
+
+/// The level's name says nothing: a load that is only asked for has no pattern.
+#[test]
+fn what_the_study_asked_for_is_no_evidence() {
+    let unasked = |t: &mut TrialRecord| t.ends.values_mut().for_each(|e| e.loads.clear());
+    assert_eq!(report(&Load { trial: unasked, ..NOTHING }, "cpu rr 90").trials[1].pattern, None);
+}
+
+#[test]
+fn counts_stand_beside_published_ones() {
+    let mut report = report(&NOTHING, "cpu");
+    report.published = vec![PublishedReport {
+        name: "theirs".into(),
+        text: Some("9 runs in three patterns".into()),
+        histogram: Vec::new(),
+        patterns: [("publish blocked".to_owned(), 2), ("no effect".to_owned(), 7)].into(),
+    }];
+    let text = render_terminal(&report, 100, false);
+    let at = text.find("what became of the trials").unwrap();
+    insta::assert_snapshot!("patterns", text[at..].lines().take(6).collect::<Vec<_>>().join("\n"));
+    let page = render_html(&report);
+    assert!(page.contains("theirs<span class=\"interval\">published, other hardware: 9 runs in three patterns</span>"));
+    let told = report.findings.iter().find(|f| f.code == "patterns").unwrap();
+    assert_eq!(told.text, "Patterns of 1 trial under load: no effect 1.");
+}
