@@ -1,7 +1,7 @@
 //! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
 
-use crate::why::{Cause, Explained};
 use crate::bins::BinsReport;
+use crate::why::{Cause, Explained};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
