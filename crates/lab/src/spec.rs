@@ -41,6 +41,22 @@ impl LabSpec {
         lines
     }
 
+    /// What a driver at this end (0 ping, 1 pong) would be told of the network, as far as it is known before the lab is up:
+    /// nothing where the lab makes its own.
+    pub fn known_options(&self, end: usize) -> Vec<(String, String)> {
+        let Layout::Found(ends) = self.layout() else { return Vec::new() };
+        let (own, other) = (&ends[end], &ends[1 - end]);
+        // The loopback interface of Linux has no multicast.
+        let multicast = (self.path == PathSpec::Loopback).then(|| "off".to_owned());
+        let options = [
+            ("interface", own.interface.clone()),
+            ("address", own.address.clone()),
+            ("peers", other.address.clone()),
+            ("multicast", multicast),
+        ];
+        options.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+    }
+
     fn describe_up(&self) -> Vec<String> {
         match self.layout() {
             Layout::Made(shape) => shape.steps("tbRUN").iter().map(Step::with_privilege).collect(),

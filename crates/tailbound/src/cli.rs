@@ -144,6 +144,42 @@ pub enum DriverSub {
         #[arg(long, hide = true)]
         here: bool,
     },
+    /// Print a condition of a study as the vendor's own configuration: transport, and threads where it has settings for them
+    Export(Export),
+}
+
+/// Vendors with a configuration of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Vendor {
+    /// Cyclone DDS 11: a file for CYCLONEDDS_URI
+    Cyclonedds,
+    /// Fast DDS 2.9: profiles
+    Fastdds,
+}
+
+/// The ends of a ping-pong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum End {
+    /// The end that sends first
+    Ping,
+    /// The end that answers
+    Pong,
+}
+
+#[derive(Debug, Args)]
+pub struct Export {
+    /// Whose configuration
+    #[arg(long = "for", value_enum, value_name = "VENDOR")]
+    pub vendor: Vendor,
+    /// Study file or built-in study, and one of its conditions: STUDY#3, or STUDY#payload=1KiB,rate=1kHz
+    #[arg(value_name = "STUDY#CONDITION")]
+    pub condition: String,
+    /// Which end
+    #[arg(long, value_enum, default_value = "ping")]
+    pub end: End,
+    /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -3,12 +3,8 @@
 
 mod support;
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::process::Stdio;
-use std::time::Duration;
-use support::processes::{descendants, wait_for_measuring};
-use support::{Bench, may_be_real_time, said, told};
+use support::processes::seen_from_outside;
+use support::{Bench, may_be_real_time, told};
 
 /// One after the other: real-time threads on few CPUs.
 static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
@@ -22,39 +18,6 @@ fn study(driver: &str, receive: &str, scheduling: &str) -> String {
         "study: roles\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 500, warm_up: 0, timeout: 200 ms, receive: {receive} }} }}\n\
          rate: 200 Hz\ndriver: {driver}\npath: loopback\nplace: process\nscheduling: {scheduling}\n"
     )
-}
-
-/// Name -> policy, priority or nice value, and CPUs of each thread of the ping end in mid-run, as util-linux and procfs tell it.
-fn seen_from_outside(bench: &Bench, study: &str) -> BTreeMap<String, String> {
-    let study = bench.study(study);
-    let mut command = bench.tailbound();
-    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
-    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let measuring = descendants(wait_for_measuring(child.id() as i32, "ping"))[0];
-    std::thread::sleep(Duration::from_millis(300));
-    let mut seen = BTreeMap::new();
-    for task in fs::read_dir(format!("/proc/{measuring}/task")).unwrap().flatten() {
-        let tid = task.file_name().to_string_lossy().into_owned();
-        let name = fs::read_to_string(task.path().join("comm")).unwrap_or_default().trim().to_owned();
-        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        let nice = stat.rsplit(')').next().and_then(|s| s.split_whitespace().nth(16)).unwrap_or("?").to_owned();
-        let last = |text: &str, what: &str| {
-            let line = text.lines().find(|l| l.contains(what)).unwrap_or_default();
-            line.rsplit(": ").next().unwrap_or_default().replace("|SCHED_RESET_ON_FORK", "")
-        };
-        let chrt = said("chrt", &["-p", &tid]);
-        let cpus = said("taskset", &["-pc", &tid]);
-        let (policy, priority) = (last(&chrt, "scheduling policy"), last(&chrt, "scheduling priority"));
-        // A nice value says something of time-sharing threads only; the kernel keeps an old one beside other policies.
-        let value = if matches!(policy.as_str(), "SCHED_OTHER" | "SCHED_BATCH") { nice } else { priority };
-        seen.insert(name, format!("{policy} {value} {}", last(&cpus, "affinity list")));
-    }
-    let output = child.wait_with_output().unwrap();
-    let (code, text) = told(&output);
-    assert!(code == 0 || code == 6, "{text}");
-    let report = bench.report();
-    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
-    seen
 }
 
 #[test]

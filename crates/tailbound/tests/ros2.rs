@@ -91,6 +91,41 @@ fn inside_one_process() {
     all_answered(&bench, "same-process");
 }
 
+/// One process with one node or two, and two processes, each end served by a single-threaded executor. A participant of
+/// RustDDS finds its own end points by multicast, which the loopback interface is given here in a namespace of its own.
+#[test]
+fn arrangements_of_nodes() {
+    let _alone = alone();
+    built();
+    let bench = Bench::new();
+    let text = study("ros2", "executor", "X", "Y").replace("place: X\npath: Y\n", "");
+    let arrangement = |processes, participants, executors| {
+        format!("{{ processes: {processes}, participants: {participants}, executors: {executors} }}")
+    };
+    let levels = [arrangement(1, 1, 1), arrangement(1, 2, 1), arrangement(1, 2, 2), arrangement(2, 2, 2)].join(", ");
+    let file = bench.study(&format!("{text}factors: {{ arrangement: [{levels}] }}\n"));
+    let lo = "ip link set lo up multicast on && ip route add 224.0.0.0/4 dev lo && exec \"$@\"";
+    let tailbound = bench.tailbound();
+    let mut command = Command::new("unshare");
+    command.args(["--net", "sh", "-c", lo, "sh"]).arg(tailbound.get_program());
+    command.arg("run").arg(file).arg("--out").arg(bench.path("record")).current_dir(bench.dir.path());
+    command.envs(tailbound.get_envs().filter_map(|(k, v)| Some((k, v?))));
+    let output = command.output().expect("unshare of util-linux");
+    if String::from_utf8_lossy(&output.stderr).contains("unshare failed") {
+        println!("skipped: {}", told(&output).1);
+        return;
+    }
+    succeeded(&output);
+    let report = all_answered(&bench, "arrangements");
+    let of = |name: &str, condition: usize| {
+        let trial = report["trials"].as_array().unwrap().iter().position(|t| t["condition"] == condition).unwrap();
+        let rows = report["threads"].as_array().unwrap().iter().filter(|p| p["trial"] == trial);
+        let names = rows.flat_map(|p| p["after"].as_array().unwrap()).map(|t| t["name"].as_str().unwrap());
+        names.filter(|n| n.starts_with(name)).count()
+    };
+    assert_eq!([0, 1, 2, 3].map(|condition| of("RustDDS Partici", condition)), [1, 2, 2, 2]);
+}
+
 /// The built-in study: each of three with each, both ways, over a veth pair and over the loopback interface.
 #[test]
 fn each_vendor_answers_the_other() {
@@ -146,7 +181,7 @@ fn the_node_is_in_the_graph() {
     let own: Vec<&str> = text.lines().filter(|l| l.contains("measured")).collect();
     let transport: Value =
         serde_json::from_str(&session.query(tailbound_driver::Endpoint::SESSION, "transport").unwrap()).unwrap();
-    let participant = transport["participant"].as_str().unwrap().replace(':', "");
+    let participant = transport["participants"][0].as_str().unwrap().replace(':', "");
     let last = own.last().unwrap_or_else(|| panic!("no node: {text}"));
     assert!(last.contains("/lab") && last.contains(&participant), "{last}");
     // The identity of an end point begins with that of its participant; kinds 03 and 04 are writer and reader without key.
@@ -165,6 +200,7 @@ fn options_that_are_wrong_are_refused_by_name() {
     };
     let refused: Vec<String> = [
         ("domain", "231"),
+        ("participants", "3"),
         ("node", "1st"),
         ("node", "lab/measured"),
         ("address", "192.0.2.1"),

@@ -54,6 +54,12 @@ fn description() -> Value {
         "limits": {"max_payload_bytes": Session::MAX_PAYLOAD_BYTES},
         "options": [
             option("domain", "integer", Some(&domain), &format!("ROS_DOMAIN_ID, 0 to {MAX_DOMAIN}; the variable is not read.")),
+            option(
+                "participants",
+                "integer",
+                Some("1"),
+                "Participants of the session, 1 or 2, with a node each; an end point is in that which `participant` of its creation names, from 0."
+            ),
             option("node", "string", None, "Name of the node, with its namespace; without it /tailbound_PID_N."),
             option("address", "string", None, "IPv4 address of the interface that is announced and has the multicast. The sockets are bound to all."),
             word("naming", "ros2", "Names of topics and type on the wire."),

@@ -10,12 +10,15 @@ use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
 /// DDS domain used when none is given.
 pub const DEFAULT_DOMAIN: u16 = 77;
+/// Most participants of one session.
+pub const MAX_PARTICIPANTS: usize = 2;
 /// Largest domain number whose ports fit below 65536.
 pub const MAX_DOMAIN: u16 = 230;
 
 /// What `open` was asked for.
 pub struct Options {
     pub domain: u16,
+    pub participants: usize,
     pub node: NodeName,
     pub address: Option<Ipv4Addr>,
     pub receive_buffer: usize,
@@ -27,6 +30,7 @@ impl Options {
     pub fn parse(pairs: &[Pair]) -> Outcome<Self> {
         let mut o = Options {
             domain: DEFAULT_DOMAIN,
+            participants: 1,
             node: own_name()?,
             address: None,
             receive_buffer: DomainParticipantBuilder::DEFAULT_SOCKET_RECEIVE_BUFFER_SIZE,
@@ -35,6 +39,7 @@ impl Options {
         for pair in pairs {
             match pair.key {
                 "domain" => o.domain = pair.number(TB_EINVAL, 0..=MAX_DOMAIN)?,
+                "participants" => o.participants = pair.number(TB_EINVAL, 1..=MAX_PARTICIPANTS)?,
                 "node" => o.node = node(pair)?,
                 "address" => o.address = pair.text().map(|text| address(pair, text)).transpose()?,
                 "socket_receive_buffer_size" => o.receive_buffer = pair.number(TB_EINVAL, 1..=i32::MAX as usize)?,
@@ -47,6 +52,15 @@ impl Options {
             }
         }
         Ok(o)
+    }
+
+    /// Name of the node in the participant of this index.
+    pub fn node_of(&self, participant: usize) -> Outcome<NodeName> {
+        if participant == 0 {
+            return Ok(self.node.clone());
+        }
+        let name = format!("{}_{}", self.node.base_name(), participant + 1);
+        NodeName::new(self.node.namespace(), &name).map_err(|e| Fail::invalid(format!("node {name}: {e}")))
     }
 
     /// Whether peers on this host may be reached through the loopback interface. RustDDS would prefer it to the interface

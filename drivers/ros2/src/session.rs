@@ -1,4 +1,4 @@
-//! One participant: context, node, end points.
+//! A session: contexts with one node each, end points.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -9,7 +9,9 @@ use ros2_client::dds::rustdds::qos::HasQoSPolicy;
 use ros2_client::dds::rustdds::{DomainParticipant, DomainParticipantBuilder, TopicDescription};
 use ros2_client::{Context, MessageTypeName, Name, Node, NodeOptions};
 use tailbound_abi::side::{self, Fail, Host, Outcome, Pair, Waited, Wanted, fail};
-use tailbound_abi::{TB_EINVAL, TB_EIO, TB_ENOMEM, TB_EUNSUPPORTED, TB_LISTENER, TB_READER, TB_WRITER, tb_view};
+use tailbound_abi::{
+    TB_EINVAL, TB_EIO, TB_ENOMEM, TB_EQOS, TB_EUNSUPPORTED, TB_LISTENER, TB_READER, TB_WRITER, tb_view,
+};
 
 use crate::endpoint::{Endpoint, Entity, Reader};
 use crate::events::Events;
@@ -30,13 +32,32 @@ fn refused(what: &str) -> impl Fn(ros2_client::CreateError) -> Fail + '_ {
     move |e| Fail::new(TB_EIO, format!("{what}: ros2-client: {e}"))
 }
 
-/// One participant. Its parts go in the order of their declaration: no event after the thread, no end point without node.
+/// A participant with a node in it.
+fn join(options: &Options, index: usize) -> Outcome<(DomainParticipant, Node)> {
+    let mut builder = DomainParticipantBuilder::new(options.domain)
+        .same_host_loopback(options.loopback())
+        .socket_receive_buffer_size(options.receive_buffer)
+        .socket_send_buffer_size(options.send_buffer);
+    if let Some(address) = options.address {
+        builder = builder.with_only_networks([address]);
+    }
+    let participant = builder.build().map_err(|e| Fail::new(TB_EIO, format!("RustDDS: {e}")))?;
+    let context =
+        Context::from_domain_participant(participant.clone()).map_err(refused("cannot create the context"))?;
+    let node = context
+        .new_node(options.node_of(index)?, NodeOptions::new().enable_rosout(false))
+        .map_err(|e| Fail::new(TB_EIO, format!("cannot create the node: ros2-client: {e}")))?;
+    Ok((participant, node))
+}
+
+/// One participant, or two. Its parts go in the order of their declaration: no event after the thread, no end point without node.
 pub struct Session {
-    _events: Events,
+    _events: Vec<Events>,
     endpoints: Box<[OnceLock<Endpoint>]>,
-    node: Mutex<(Node, u32)>,
-    /// The participant of the node.
-    pub participant: DomainParticipant,
+    /// One in each participant, and how many end points were made.
+    nodes: Mutex<(Vec<Node>, u32)>,
+    /// Those of the nodes.
+    pub participants: Vec<DomainParticipant>,
     /// Who is matched.
     pub graph: Arc<Graph>,
     /// What was asked for.
@@ -61,11 +82,16 @@ impl Session {
         self.endpoints.iter().map_while(OnceLock::get).filter(|e| !e.closed.load(SeqCst))
     }
 
-    fn make(&self, node: &mut Node, id: u32, wanted: &Wanted) -> Outcome<Endpoint> {
+    fn make(&self, nodes: &mut [Node], id: u32, wanted: &Wanted) -> Outcome<Endpoint> {
         let name = wanted.topic.trim_start_matches('/');
         let name = Name::parse(&format!("/{name}"))
             .map_err(|e| Fail::invalid(format!("topic {}: no name of ROS 2: {e}", wanted.topic)))?;
-        let profile = qos::parse(wanted.qos)?;
+        // Where several participants are, the end point says in which it is.
+        let (place, policies): (Vec<Pair>, Vec<Pair>) = wanted.qos.iter().partition(|p| p.key == "participant");
+        let last = nodes.len() - 1;
+        let place = place.first().map_or(Ok(0), |pair| pair.number(TB_EQOS, 0..=last))?;
+        let node = &mut nodes[place];
+        let profile = qos::parse(&policies)?;
         let topic = node
             .create_topic(&name, MessageTypeName::new("tailbound_msgs", "Sample"), &profile)
             .map_err(refused("cannot create the topic"))?;
@@ -99,25 +125,19 @@ impl side::Session for Session {
 
     fn open(options: &[Pair], host: Host) -> Outcome<Session> {
         let options = Options::parse(options)?;
-        let mut builder = DomainParticipantBuilder::new(options.domain)
-            .same_host_loopback(options.loopback())
-            .socket_receive_buffer_size(options.receive_buffer)
-            .socket_send_buffer_size(options.send_buffer);
-        if let Some(address) = options.address {
-            builder = builder.with_only_networks([address]);
-        }
-        let participant = builder.build().map_err(|e| Fail::new(TB_EIO, format!("RustDDS: {e}")))?;
-        let context =
-            Context::from_domain_participant(participant.clone()).map_err(refused("cannot create the context"))?;
-        let node = context
-            .new_node(options.node.clone(), NodeOptions::new().enable_rosout(false))
-            .map_err(|e| Fail::new(TB_EIO, format!("cannot create the node: ros2-client: {e}")))?;
         let graph = Arc::new(Graph::default());
+        let (mut events, mut nodes, mut participants) = (Vec::new(), Vec::new(), Vec::new());
+        for index in 0..options.participants {
+            let (participant, node) = join(&options, index)?;
+            events.push(Events::start(&participant, graph.clone(), host)?);
+            nodes.push(node);
+            participants.push(participant);
+        }
         Ok(Session {
-            _events: Events::start(&participant, graph.clone(), host)?,
+            _events: events,
             endpoints: (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect(),
-            node: Mutex::new((node, 0)),
-            participant,
+            nodes: Mutex::new((nodes, 0)),
+            participants,
             graph,
             options,
             woken: Flag::new()?,
@@ -134,13 +154,13 @@ impl side::Session for Session {
         if wanted.kind == TB_READER && wanted.mode == TB_LISTENER {
             return fail(TB_EUNSUPPORTED, "RustDDS calls nobody when a sample arrives: use block or spin");
         }
-        let mut node = self.node.lock().unwrap_or_else(PoisonError::into_inner);
-        let (node, created) = &mut *node;
+        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
+        let (nodes, created) = &mut *nodes;
         let Some(place) = self.endpoints.get(*created as usize) else {
             return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
         };
         let mut known = self.graph.lock();
-        let endpoint = self.make(node, *created + 1, wanted)?;
+        let endpoint = self.make(nodes, *created + 1, wanted)?;
         known.ends.insert(endpoint.guid, End { tag: wanted.tag, ..End::default() });
         *created += 1;
         let _ = place.set(endpoint);

@@ -1,5 +1,6 @@
 //! `tailbound driver`.
 
+use super::export::export;
 use crate::cli::DriverSub;
 use crate::drivers;
 use crate::exit::{Failure, Outcome};
@@ -19,6 +20,7 @@ pub fn driver(command: Option<&DriverSub>) -> Outcome {
             }
             Ok(ExitCode::Done)
         }
+        Some(DriverSub::Export(args)) => export(args),
         Some(DriverSub::Check { driver, here: true }) => check(driver),
         Some(DriverSub::Check { driver, here: false }) => watch(driver),
     }

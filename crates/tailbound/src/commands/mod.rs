@@ -3,6 +3,7 @@
 mod agent;
 mod doctor;
 mod driver;
+mod export;
 mod generate;
 mod lab;
 mod quick;
