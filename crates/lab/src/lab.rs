@@ -18,7 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{PathFacts, Undo};
+use tailbound_model::{Counted, PathFacts, Undo};
 
 /// How long ended processes may take to leave a namespace.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
@@ -101,6 +101,19 @@ impl Lab {
     /// `IpExt.*`, named as in /proc/net/snmp and netstat); empty when they cannot be read. Blocks for a moment.
     pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
         counters::read(&self.ends[end].netns, &self.ends[end].net.interface)
+    }
+
+    /// Counters of all interfaces of the end's network namespace, and of IP and UDP in it. Blocks for a moment.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or its counters not be read.
+    pub fn counted(&self, end: usize) -> io::Result<Counted> {
+        counters::counted(&self.ends[end].netns)
+    }
+
+    /// The namespaces of both ends were made for this lab: nobody else sends in them.
+    pub fn is_made(&self) -> bool {
+        !self.entries.is_empty()
     }
 
     /// Takes the lab down. The processes inside must have been ended before.

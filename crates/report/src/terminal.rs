@@ -61,6 +61,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for l in bin_lines(report, &table, width, &paint) {
         line(l);
     }
+    for (which, way) in crate::proof::lines(report) {
+        wrap(&format!("went by {way} ({which})"), width, 2).iter().for_each(|l| line(paint.dim(l)));
+    }
     let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
     if !rest.is_empty() {
         line(String::new());

@@ -206,6 +206,9 @@ pub struct Done {
     /// What the loads of this agent's place did.
     #[serde(default)]
     pub loads: Vec<LoadDone>,
+    /// The measuring process as the kernel has it.
+    #[serde(default)]
+    pub process: ProcessSeen,
     /// What the middleware and the process wrote.
     pub log: String,
 }

@@ -10,6 +10,7 @@ mod escape;
 mod host_settings;
 mod loads;
 mod loops;
+mod proof;
 mod threads;
 mod words;
 
@@ -53,6 +54,7 @@ pub fn render_html(report: &Report) -> String {
         threads::section(report),
         loads::section(report),
         host_settings::section(report),
+        proof::section(report),
         circumstances::path(report),
         circumstances::trials(report),
         circumstances::facts(report),
@@ -93,6 +95,7 @@ fn header(report: &Report) -> String {
         ("threads", "Threads"),
         ("loads", "Loads"),
         ("host-settings", "Settings"),
+        ("proof", "Way"),
         ("path", "Path"),
         ("facts", "Facts"),
         ("definitions", "Definitions"),
@@ -102,6 +105,7 @@ fn header(report: &Report) -> String {
         "loop" => loops::is_there(report),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),
+        "proof" => report.conditions.iter().any(|c| c.path_proof.is_some()),
         _ => true,
     };
     let link = |(id, name)| format!("<a href=\"#{id}\">{name}</a> ");

@@ -169,6 +169,8 @@ impl Trial {
                     self.draining = false;
                     self.switches.end();
                     done.loads = self.loads.end();
+                    let ends = self.order.ends.iter().map(|e| e.role.word().to_owned()).collect();
+                    done.process = host::process_seen(self.child.id() as i32, ends);
                     self.read_clocks();
                     if !self.scripted {
                         for end in &mut done.ends {

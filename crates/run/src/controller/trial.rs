@@ -5,7 +5,7 @@ use super::collect::Incoming;
 use super::lab::Standing;
 use super::measure::measure;
 use super::stop::Stop;
-use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, store_not_sent};
+use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, proof, store_not_sent};
 use crate::live;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,6 +45,11 @@ pub(super) fn estimate(spec: &TrialSpec) -> Nanos {
     }
 }
 
+/// How long the ends of a trial are up once they have met: the quiet interval and the slots.
+pub(super) fn takes(spec: &TrialSpec) -> Nanos {
+    Nanos(estimate(spec).0 + proof::quiet(spec).0)
+}
+
 /// The longest that a trial may take: every answer of stop-and-wait lost, or a sender that falls behind.
 fn limit(spec: &TrialSpec) -> Duration {
     let Measure::PingPong(p) = &spec.measure;
@@ -74,6 +79,8 @@ pub(super) struct Outcome {
     pub scheduled: u64,
     /// Times about the latest answers.
     late: Vec<(i64, i64)>,
+    /// Of those, how many went out.
+    pub sent: u64,
 }
 
 /// What is known of one agent's part while the trial goes on.
@@ -133,6 +140,12 @@ pub(super) async fn run(
         record_prepared(record, id, part)?;
     }
     let unmatched = unmatched(&parts, spec);
+    let met = unmatched.is_none() && parts.iter().all(|p| p.lost.is_none());
+    let silence = if met { proof::quiet(spec) } else { Nanos(0) };
+    let watch = tokio::select! {
+        watch = proof::Watch::begin(standing, silence) => watch,
+        () = context.stop.wait() => return Ok(None),
+    };
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let deadline = Instant::now() + limit(spec);
@@ -140,6 +153,7 @@ pub(super) async fn run(
         measured = measure(&mut parts, &mut standing.agents, &dir, unmatched.is_some(), deadline) => measured?,
         () = context.stop.wait() => return Ok(None),
     }
+    let spaces = watch.end(standing);
     let after: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
 
     let mut outcome = Outcome::default();
@@ -157,6 +171,13 @@ pub(super) async fn run(
     }
     record.manifest.trials[id].finding =
         unmatched.or_else(|| (outcome.answered == 0 && outcome.scheduled > 0).then(|| no_answer(&parts)));
+    let processes = parts.iter().filter_map(|p| Some(p.done.as_ref()?.process.clone())).collect();
+    let described = |name: &str| record.manifest.drivers.get(name).cloned();
+    let proof = proof::proof(spec, spaces, processes, (outcome.sent, outcome.answered), described);
+    if let Some(warning) = proof.as_ref().and_then(proof::warning) {
+        record.warn(warning.at_trial(id))?;
+    }
+    record.manifest.trials[id].proof = proof;
     for text in standing.knobs.verify() {
         let mend = "keep others from setting it while measuring: tuned, irqbalance, a second run";
         record.warn(Warning::new("host_setting_changed", Severity::Invalid, text, mend).at_trial(id))?;
@@ -199,7 +220,7 @@ fn order(
         (Length::Duration(d), Rate::Max) => Some(d.0),
         _ => None,
     };
-    let limit_ns = limit(spec).as_nanos() as i64;
+    let limit_ns = limit(spec).as_nanos() as i64 + proof::quiet(spec).0;
     let spec = if *roles == [Role::Pong] { spec.of_pong() } else { spec.clone() };
     Order {
         run_id: context.run_id.to_owned(),
@@ -313,6 +334,7 @@ async fn store_part(
         if *role == Role::Ping {
             trial.t0_ns = Some(t0);
             outcome.scheduled = stored.rows;
+            outcome.sent = stored.sent;
             outcome.answered = stored.answered;
             outcome.late = stored.worst.windows();
         }

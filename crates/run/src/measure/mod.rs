@@ -172,8 +172,8 @@ fn trial<C: Clock>(
     for end in &mut done {
         end.clock.clone_from(&track);
     }
-    // The supervisor adds what its loads did.
-    let done = Done { ends: done, threads: table, warnings, loads: Vec::new(), log };
+    // The supervisor adds what its loads did, and what this process has open.
+    let done = Done { ends: done, threads: table, warnings, log, ..Done::default() };
     connection.send(Message::Done(Box::new(done)))?;
     wait_for(connection, &Message::Finish)?;
     ends.close();
