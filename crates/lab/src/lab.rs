@@ -5,7 +5,7 @@ use crate::counters;
 use crate::end::EndNet;
 use crate::error::LabError;
 use crate::existing::{self, Found};
-use crate::netns::{NetNs, processes_in};
+use crate::netns::{NetNs, processes_in, run_in};
 use crate::probe::{self, Side};
 use crate::spec::{ENDS, LabSpec};
 use crate::step::{Layout, Room, Step, prefix};
@@ -13,7 +13,7 @@ use crate::verify::{settled, verify};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -109,6 +109,16 @@ impl Lab {
     /// The namespace cannot be entered, or its counters not be read.
     pub fn counted(&self, end: usize) -> io::Result<Counted> {
         counters::counted(&self.ends[end].netns)
+    }
+
+    /// A UDP port that is free on the end's address. Blocks for a moment.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or no port is free.
+    pub fn free_port(&self, end: usize) -> io::Result<u16> {
+        let address = self.ends[end].net.address;
+        let task = run_in(&self.ends[end].netns, move || Ok(UdpSocket::bind((address, 0))?.local_addr()?.port()))?;
+        task.join()?
     }
 
     /// The namespaces of both ends were made for this lab: nobody else sends in them.

@@ -28,7 +28,7 @@ pub use cpus::CpuList;
 pub use exit::ExitCode;
 pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};
 pub use knob::{HostSettings, KnobDone, KnobSpec, NicSetting};
-pub use load::{LoadDone, LoadKind, LoadSpec, LoadStart};
+pub use load::{LoadDone, LoadKind, LoadPart, LoadSpec, LoadStart, Participant, TopicLoad, UdpStream};
 pub use metric::Metric;
 pub use path::{ExistingEnd, PathSpec};
 pub use place::PlaceSpec;

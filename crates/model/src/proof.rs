@@ -163,6 +163,9 @@ pub struct PathProof {
     pub sent: u64,
     /// Those that were answered.
     pub answered: u64,
+    /// Loads of the trial send too, or may: their packets are in the counters.
+    #[serde(default)]
+    pub loads_send: bool,
     /// Network namespaces of the ends.
     pub spaces: Vec<Space>,
     /// Measuring processes.

@@ -110,11 +110,12 @@ pub(super) async fn run(
     let id = context.trial.id;
     let spec = &context.plan.conditions[context.trial.condition].spec;
     let dir = std::path::absolute(record.dir()).unwrap_or_else(|_| record.dir().to_owned());
+    let streams = standing.streams(spec)?;
     let mut parts: Vec<Part> = standing
         .agents
         .iter()
         .map(|(roles, _)| {
-            let order = order(context, spec, roles, standing, &dir);
+            let order = Order { streams: streams.clone(), ..order(context, spec, roles, standing, &dir) };
             let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
             let (prepared, track) = (Prepared::default(), OffsetTrack::new());
             Part { roles: roles.clone(), order, prepared, incoming, track, done: None, lost: None, failed: None }
@@ -164,6 +165,9 @@ pub(super) async fn run(
     }
     if spec.attribution == Attribution::On && !outcome.late.is_empty() {
         store_switches(record, &parts, standing, &outcome.late).await?;
+    }
+    for warning in unheard(&parts) {
+        record.warn(warning.at_trial(id))?;
     }
     for (end, name) in ["ping", "pong"].into_iter().enumerate() {
         let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
@@ -236,6 +240,7 @@ fn order(
         driver_path: None,
         rescue: dir.to_str().map(str::to_owned),
         housekeeping: context.housekeeping.clone(),
+        streams: Vec::new(),
     }
 }
 
@@ -406,6 +411,22 @@ fn fell_short(load: &LoadDone) -> Option<Warning> {
     let text = format!("the load `{}` was not there as long as it was to: {}", load.run, load.failed.as_ref()?);
     let mend = "give it a `duration` that it keeps, or mend its command";
     Some(Warning::new("load_fell_short", Severity::Invalid, text, mend).at_end(load.at.clone()))
+}
+
+/// Loads of which nothing arrived.
+fn unheard(parts: &[Part]) -> Vec<Warning> {
+    let loads: Vec<&LoadDone> = parts.iter().flat_map(|p| &p.done).flat_map(|d| &d.loads).collect();
+    let all = |load: &LoadDone, part: LoadPart| -> u64 {
+        loads.iter().filter(|l| l.run == load.run && l.part == Some(part)).filter_map(|l| l.messages).sum()
+    };
+    let unheard = loads.iter().filter(|l| l.part == Some(LoadPart::Receives) && l.failed.is_none());
+    let unheard = unheard.filter(|l| all(l, LoadPart::Receives) == 0 && all(l, LoadPart::Sends) > 0);
+    let warning = |l: &&LoadDone| {
+        let text = format!("of the load `{}` {} messages were sent and none arrived", l.run, all(l, LoadPart::Sends));
+        Warning::new("load_fell_short", Severity::Invalid, text, "look at what the path carries, and how much")
+            .at_end(l.at.clone())
+    };
+    unheard.map(warning).collect()
 }
 
 /// Nothing came back although both ends had met.

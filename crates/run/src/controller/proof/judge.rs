@@ -60,8 +60,8 @@ fn on_path(space: &Space, counted: &Counted) -> i64 {
     space.path.iter().filter_map(|name| counted.interfaces.get(name)).map(|i| i.tx_packets).sum()
 }
 
-/// Fills in what was found and what of it contradicts the study. `busy`: something else that this trial starts may send.
-pub(super) fn judge(proof: &mut PathProof, busy: bool) {
+/// Fills in what was found and what of it contradicts the study.
+pub(super) fn judge(proof: &mut PathProof) {
     let n = proof.answered as f64;
     let path = Excess::of(&proof.spaces, n, on_path);
     let all = Excess::of(&proof.spaces, n, anywhere);
@@ -72,6 +72,11 @@ pub(super) fn judge(proof: &mut PathProof, busy: bool) {
     let packets = |e: Excess, where_: &str| format!("{:.0} packets {where_} in {n} answered messages", e.raw);
     if flow == Flow::Unclear {
         proof.unclear = Some(too_little(n, &all));
+        return;
+    }
+    if flow == Flow::Yes && proof.loads_send {
+        // Theirs are not told apart from those of the messages.
+        proof.unclear = Some("loads of this trial send, or may send, over the same interfaces".into());
         return;
     }
     proof.found = match (flow, memory) {
@@ -97,14 +102,10 @@ pub(super) fn judge(proof: &mut PathProof, busy: bool) {
         Some(way) if flow == Flow::Yes => {
             let told = proof.spaces.iter().all(|s| s.made) || (all.without <= 0.2 * n && all.packets >= 0.5 * n);
             let counted = format!("{way}; there were {}", packets(all, "on the interfaces"));
-            match (told, busy) {
-                (true, false) => proof.contradiction = Some(counted),
-                (_, true) => proof.unclear = Some("loads of this trial send too".into()),
-                (false, false) => {
-                    proof.unclear = Some(format!("{counted}, but others send in this network namespace too"));
-                }
-            }
-            if proof.unclear.is_some() {
+            if told {
+                proof.contradiction = Some(counted);
+            } else {
+                proof.unclear = Some(format!("{counted}, but others send in this network namespace too"));
                 proof.found = None;
             }
         }
@@ -185,7 +186,7 @@ mod tests {
             processes: vec![process("ping", sockets, "s"), process("pong", sockets, "s")],
             ..PathProof::default()
         };
-        judge(&mut proof, false);
+        judge(&mut proof);
         proof
     }
 
@@ -234,9 +235,9 @@ mod tests {
     #[test]
     fn loads_that_send_are_no_proof_against_shared_memory() {
         let mut proof = judged(Way::SharedMemory, 1000, 2_000, Some((1000, 0)), 2);
-        (proof.contradiction, proof.found) = (None, None);
-        judge(&mut proof, true);
+        (proof.contradiction, proof.found, proof.loads_send) = (None, None, true);
+        judge(&mut proof);
         assert_eq!((proof.contradiction, proof.found), (None, None));
-        assert_eq!(proof.unclear.as_deref(), Some("loads of this trial send too"));
+        assert_eq!(proof.unclear.as_deref(), Some("loads of this trial send, or may send, over the same interfaces"));
     }
 }

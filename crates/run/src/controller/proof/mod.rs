@@ -89,8 +89,10 @@ pub(super) fn proof(
     let spaces = spaces?;
     let asked = asked(spec, described);
     let mut proof = PathProof { asked, sent, answered, spaces, processes, ..PathProof::default() };
-    let sends = |load: &LoadSpec| matches!(load.run, LoadKind::Command(_));
-    judge::judge(&mut proof, spec.loads.iter().any(sends));
+    // What a command does is not known.
+    let sends = |load: &LoadSpec| load.run.has_receiver() || matches!(load.run, LoadKind::Command(_));
+    proof.loads_send = spec.loads.iter().any(sends);
+    judge::judge(&mut proof);
     Some(proof)
 }
 
