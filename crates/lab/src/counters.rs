@@ -3,6 +3,8 @@
 use crate::netns::{NetNs, run_in};
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
+use tailbound_model::{Counted, Traffic};
 
 /// Groups of snmp and netstat that tell about datagrams.
 const GROUPS: [&str; 3] = ["Ip", "Udp", "IpExt"];
@@ -19,6 +21,31 @@ pub(crate) fn read(netns: &NetNs, interface: &str) -> BTreeMap<String, i64> {
         all
     });
     task.and_then(|t| t.join()).unwrap_or_default()
+}
+
+/// All interfaces of the namespace, and IP and UDP, at this moment.
+pub(crate) fn counted(netns: &NetNs) -> io::Result<Counted> {
+    let task = run_in(netns, || {
+        let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+        let dev = text("dev")?;
+        let mut ip = group_counters(&text("snmp")?);
+        ip.extend(group_counters(&text("netstat")?));
+        let names = dev.lines().skip(2).filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
+        let interfaces = names.map(|name| (name.to_owned(), traffic(&interface_counters(&dev, name)))).collect();
+        Ok(Counted { ns: tailbound_host::monotonic_ns(), interfaces, ip })
+    });
+    task?.join()?
+}
+
+fn traffic(counters: &BTreeMap<String, i64>) -> Traffic {
+    let of = |name: &str| counters.get(&format!("interface.{name}")).copied().unwrap_or(0);
+    Traffic {
+        tx_packets: of("tx_packets"),
+        tx_bytes: of("tx_bytes"),
+        rx_packets: of("rx_packets"),
+        rx_bytes: of("rx_bytes"),
+        rx_multicast: of("rx_multicast"),
+    }
 }
 
 /// `Inter-| Receive | Transmit`, then the names of both halves, then a line per interface.

@@ -5,7 +5,7 @@ use crate::counters;
 use crate::end::EndNet;
 use crate::error::LabError;
 use crate::existing::{self, Found};
-use crate::netns::{NetNs, processes_in};
+use crate::netns::{NetNs, processes_in, run_in};
 use crate::probe::{self, Side};
 use crate::spec::{ENDS, LabSpec};
 use crate::step::{Layout, Room, Step, prefix};
@@ -13,12 +13,12 @@ use crate::verify::{settled, verify};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, UdpSocket};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{PathFacts, Undo};
+use tailbound_model::{Counted, PathFacts, Undo};
 
 /// How long ended processes may take to leave a namespace.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
@@ -101,6 +101,29 @@ impl Lab {
     /// `IpExt.*`, named as in /proc/net/snmp and netstat); empty when they cannot be read. Blocks for a moment.
     pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
         counters::read(&self.ends[end].netns, &self.ends[end].net.interface)
+    }
+
+    /// Counters of all interfaces of the end's network namespace, and of IP and UDP in it. Blocks for a moment.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or its counters not be read.
+    pub fn counted(&self, end: usize) -> io::Result<Counted> {
+        counters::counted(&self.ends[end].netns)
+    }
+
+    /// A UDP port that is free on the end's address. Blocks for a moment.
+    ///
+    /// # Errors
+    /// The namespace cannot be entered, or no port is free.
+    pub fn free_port(&self, end: usize) -> io::Result<u16> {
+        let address = self.ends[end].net.address;
+        let task = run_in(&self.ends[end].netns, move || Ok(UdpSocket::bind((address, 0))?.local_addr()?.port()))?;
+        task.join()?
+    }
+
+    /// The namespaces of both ends were made for this lab: nobody else sends in them.
+    pub fn is_made(&self) -> bool {
+        !self.entries.is_empty()
     }
 
     /// Takes the lab down. The processes inside must have been ended before.

@@ -1,7 +1,7 @@
 //! The plan: what a study comes to, condition by condition and trial by trial.
 
 use crate::{
-    Arrangement, CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Rate, ReportSpec, Scheduling,
+    Arrangement, CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Quiet, Rate, ReportSpec, Scheduling,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -87,6 +87,9 @@ pub struct TrialSpec {
     /// Whether the causes of late messages are looked for.
     #[serde(default)]
     pub attribution: Attribution,
+    /// How long the path is looked at without messages.
+    #[serde(default, skip_serializing_if = "Quiet::is_auto")]
+    pub quiet: Quiet,
     /// Work that runs beside the measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadSpec>,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::{HostSettings, InvalidWindow, LoadDone, PathFacts, Plan, Warning};
+use tailbound_model::{HostSettings, InvalidWindow, LoadDone, PathFacts, PathProof, Plan, Warning};
 
 /// Major version of the record format that this release writes, and the highest that it reads.
 pub const FORMAT_MAJOR: u32 = 1;
@@ -108,6 +108,9 @@ pub struct TrialRecord {
     pub ends: BTreeMap<String, EndRecord>,
     /// What was found on the path.
     pub path: Option<PathFacts>,
+    /// By which way messages went; absent where none did, or the clock is scripted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proof: Option<PathProof>,
     /// Why nothing was answered, as far as the driver can tell.
     pub finding: Option<String>,
 }

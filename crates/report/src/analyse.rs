@@ -10,7 +10,7 @@ use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, gather, host_settings, metrics, names, tasks, why};
+use crate::{findings, gather, host_settings, metrics, names, proof, tasks, why};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
@@ -232,6 +232,7 @@ fn report(
         trial_ids: chosen.all.clone(),
         used_trial_ids: chosen.used.clone(),
         finding: chosen.all.iter().find_map(finding),
+        path_proof: proof::of(record, &chosen.used, &condition.spec.path.to_string()),
         counts: counts(&tally),
         round_trip: given.remove(&Metric::RoundTrip),
         half_round_trip: given.remove(&Metric::HalfRoundTrip),

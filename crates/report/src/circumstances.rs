@@ -214,6 +214,9 @@ pub struct LoadReport {
     pub at: String,
     /// Its kind, or its command.
     pub run: String,
+    /// Which half of it, `sends` or `receives`, where it has two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<String>,
     /// Policy as the kernel had it.
     pub policy: String,
     /// CPUs as the kernel had them.
@@ -231,6 +234,18 @@ pub struct LoadReport {
     /// Rounds, loads from memory or calls, where it counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,
+    /// Messages or datagrams that it sent or received.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<u64>,
+    /// Of those sent, how many went out a period or more after they were due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<u64>,
+    /// Those that the driver or the kernel did not take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<u64>,
+    /// Those that were not received, of all before the last that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing: Option<u64>,
     /// Why it was not there as long as it was to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,

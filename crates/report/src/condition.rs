@@ -1,6 +1,7 @@
 //! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
 
 use crate::bins::BinsReport;
+use crate::proof::PathProofReport;
 use crate::why::{Cause, Explained};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,9 @@ pub struct ConditionReport {
     /// Why nothing was answered, as far as the driver can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finding: Option<String>,
+    /// By which way messages went; absent where none did, or time was virtual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_proof: Option<PathProofReport>,
     /// Measured slots by how they ended; warm-up apart.
     pub counts: Counts,
     /// receive - send-begin.

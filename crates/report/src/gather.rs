@@ -5,7 +5,9 @@ use crate::course::Course;
 use crate::document::{ReportWarning, WarningSeverity};
 use crate::flaws::{self, Flaws};
 use std::collections::BTreeMap;
-use tailbound_model::{FactValue, HostFacts, Policy, RoleScheduling, Scheduling, Severity, ThreadRow, Warning};
+use tailbound_model::{
+    FactValue, HostFacts, LoadPart, Policy, RoleScheduling, Scheduling, Severity, ThreadRow, Warning,
+};
 use tailbound_record::{EndRecord, Manifest, Record, TrialStatus};
 
 /// How the record came about.
@@ -185,6 +187,14 @@ pub(crate) fn loads(manifest: &Manifest) -> Vec<LoadReport> {
         cpu_ns: load.cpu_ns,
         octets: load.octets,
         rounds: load.rounds,
+        part: load.part.map(|part| match part {
+            LoadPart::Sends => "sends".to_owned(),
+            LoadPart::Receives => "receives".to_owned(),
+        }),
+        messages: load.messages,
+        late: load.late,
+        refused: load.refused,
+        missing: load.missing,
         failed: load.failed.clone(),
     };
     let all = manifest

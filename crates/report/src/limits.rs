@@ -4,7 +4,7 @@ use crate::condition::{ConditionReport, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::{finding, label_with_share, tail_quantile};
 use crate::number::{THIN, count, label, three_digits, time};
-use crate::{host_settings, loads, patterns, starved};
+use crate::{host_settings, loads, patterns, proof, starved};
 
 /// From-intended is told apart from the round trip when its tail is this much longer.
 const SENDER_LATE: f64 = 1.5;
@@ -13,6 +13,7 @@ const SENDER_LATE: f64 = 1.5;
 pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
     let mut all: Vec<Finding> =
         [sender_late(report), too_narrow(report), not_possible(report)].into_iter().flatten().collect();
+    all.extend(proof::findings(report));
     all.extend(loads::beside(report));
     all.extend(patterns::finding_of(report));
     all.extend(starved::findings(report));

@@ -48,6 +48,13 @@ pub fn render_markdown(report: &Report) -> String {
     if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {
         text.push_str(&format!("\n## The worst messages of {}\n\n{}", escape(&condition.name), causes.concat()));
     }
+    let ways = crate::proof::lines(report);
+    if !ways.is_empty() {
+        text.push_str("\nBy which way messages went:\n\n");
+    }
+    for (which, way) in ways {
+        text.push_str(&format!("- {}: {}\n", escape(&which), escape(&way)));
+    }
     if !report.warnings.is_empty() {
         text.push_str("\n## Warnings\n\n");
     }

@@ -66,6 +66,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     if let Some(bins) = bins::table(report, &table) {
         extra_lines(bins, width, &paint).into_iter().for_each(&mut line);
     }
+    for (which, way) in crate::proof::lines(report) {
+        wrap(&format!("went by {way} ({which})"), width, 2).iter().for_each(|l| line(paint.dim(l)));
+    }
     let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
     if !rest.is_empty() {
         line(String::new());

@@ -53,6 +53,7 @@ fn report(load: &Load, level: &str) -> Report {
             octets: None,
             rounds: None,
             failed: None,
+            ..LoadDone::default()
         };
         manifest.trials[1].ends.get_mut("ping").unwrap().loads.push(ran);
         (load.trial)(&mut manifest.trials[1]);

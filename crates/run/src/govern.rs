@@ -21,7 +21,8 @@ const OWN: [(&str, &str); 4] =
 
 /// The role of one of our own threads.
 pub(crate) fn own_role(name: &str) -> Option<&'static str> {
-    OWN.iter().find(|(own, _)| *own == name).map(|(_, role)| *role)
+    let own = OWN.iter().find(|(own, _)| *own == name).map(|(_, role)| *role);
+    own.or_else(|| name.starts_with("tb-load-").then_some("load"))
 }
 
 struct Rules {

@@ -26,6 +26,8 @@ pub(crate) struct Rows<'a> {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub rows: u64,
+    /// Slots that went out.
+    pub sent: u64,
     pub answered: u64,
     /// Widest conversion of a kernel stamp, ns; `None` = no stamp was converted.
     pub clock_width_ns: Option<i64>,
@@ -39,6 +41,7 @@ impl Stored {
     /// Adds another segment of the same end.
     pub fn add(&mut self, other: Stored) {
         self.rows += other.rows;
+        self.sent += other.sent;
         self.answered += other.answered;
         self.clock_width_ns = self.clock_width_ns.max(other.clock_width_ns);
         self.unconverted += other.unconverted;
@@ -208,6 +211,7 @@ fn store_sender(
     let rows = SenderCells::new(cells, first, clock, &convert);
     let counted = rows.rows().inspect(|r| {
         stored.rows += 1;
+        stored.sent += u64::from(r.outcome != Outcome::NotSent);
         stored.answered += u64::from(r.receive_ns != NO_TIME);
         stored.worst.see(r);
     });

@@ -13,11 +13,12 @@ written is told in [Writing a study](studies.md); an editor that knows JSON Sche
 ";
 
 /// How each `format` of the schema is written in this book.
-const FORMATS: [(&str, &str); 6] = [
+const FORMATS: [(&str, &str); 7] = [
     ("size", "a size, such as `64 B`, `8 KiB`, `60 kB`"),
     ("duration", "a duration, such as `10 s`, `200 ms`, `100 us`"),
     ("rate", "a rate, such as `1 kHz`, or `max`"),
     ("cpus", "a list of CPUs, such as `\"0-1,3\"`, or `any`"),
+    ("quiet", "`auto`, `same`, `off`, or a duration"),
     ("warm-up", "a number of slots, such as `200`, or a duration"),
     ("quantile", "a quantile, such as `0.999`"),
 ];

@@ -215,7 +215,7 @@ pub struct Agent {
     #[arg(long)]
     pub measure: Option<usize>,
     /// Be a load of this kind until SIGTERM
-    #[arg(long, conflicts_with = "measure", value_parser = ["cpu", "memory", "cache", "syscall"])]
+    #[arg(long, conflicts_with = "measure", value_parser = ["cpu", "memory", "cache", "syscall", "udp-stream", "topic"])]
     pub load: Option<String>,
     /// Try on this CPU what an ordinary thread gets beside a real-time thread
     #[arg(long, value_name = "CPU")]

@@ -276,3 +276,10 @@ fn as_nobody(more: &str) -> (i32, String) {
         .expect("setpriv of util-linux");
     told(&output)
 }
+
+#[test]
+fn a_topic_beyond_the_driver() {
+    let study = format!("{GOOD}load: [{{ run: {{ topic: {{ payload: 6 MB, rate: 30 Hz }} }} }}]\n");
+    let (code, text) = fails(&study, &[]);
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}

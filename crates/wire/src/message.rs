@@ -115,12 +115,27 @@ pub struct Order {
     pub rescue: Option<String>,
     /// CPUs for everything that is not measured.
     pub housekeeping: CpuList,
+    /// Addresses of the loads `udp-stream`.
+    #[serde(default)]
+    pub streams: Vec<StreamPath>,
+}
+
+/// From where to where a load `udp-stream` sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamPath {
+    /// Index of the load within those of the trial.
+    pub load: usize,
+    /// Address that its flows send from.
+    pub from: std::net::IpAddr,
+    /// Where its sink listens.
+    pub to: std::net::SocketAddr,
 }
 
 impl Order {
     /// Some thread is to run with a real-time policy.
     pub fn is_real_time(&self) -> bool {
-        self.ends.iter().flat_map(|e| e.scheduling.policies()).any(|p| p.is_real_time())
+        let inside = self.spec.loads.iter().filter(|l| l.run.is_inside()).filter_map(|l| l.scheduling.policy);
+        self.ends.iter().flat_map(|e| e.scheduling.policies()).chain(inside).any(|p| p.is_real_time())
     }
 }
 
@@ -206,6 +221,9 @@ pub struct Done {
     /// What the loads of this agent's place did.
     #[serde(default)]
     pub loads: Vec<LoadDone>,
+    /// The measuring process as the kernel has it.
+    #[serde(default)]
+    pub process: ProcessSeen,
     /// What the middleware and the process wrote.
     pub log: String,
 }

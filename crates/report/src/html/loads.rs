@@ -11,7 +11,8 @@ pub(super) fn section(report: &Report) -> String {
         return String::new();
     }
     let unit = Unit::of_all(report.loads.iter().map(|l| l.ran_ns.max(1))).unwrap_or(Unit::of(1e9));
-    let heads = [
+    let some_send = report.loads.iter().any(|l| l.messages.is_some());
+    let mut heads = vec![
         left("trial"),
         left("at"),
         left("load"),
@@ -24,6 +25,10 @@ pub(super) fn section(report: &Report) -> String {
         right("rounds", "per s"),
         right("octets", "per s"),
     ];
+    if some_send {
+        heads.extend([left("half"), right("messages", "per s"), right("messages", "")]);
+        heads.extend([right("late", ""), right("not taken", ""), right("missing", "")]);
+    }
     let rows: Vec<String> = report
         .loads
         .iter()
@@ -42,7 +47,17 @@ pub(super) fn section(report: &Report) -> String {
                 rate(l.rounds),
                 rate(l.octets),
             ];
-            format!("<tr>{}</tr>\n", cells.concat())
+            let of = |n: Option<u64>| number(&n.map_or(String::new(), count));
+            let sent = [
+                words(l.part.as_deref().unwrap_or_default()),
+                of(per_second(l.messages, l.ran_ns)),
+                of(l.messages),
+                of(l.late),
+                of(l.refused),
+                of(l.missing),
+            ];
+            let sent = if some_send { sent.concat() } else { String::new() };
+            format!("<tr>{}{sent}</tr>\n", cells.concat())
         })
         .collect();
     format!(

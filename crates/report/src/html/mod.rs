@@ -11,6 +11,7 @@ mod host_settings;
 mod loads;
 mod loops;
 mod patterns;
+mod proof;
 mod threads;
 mod words;
 
@@ -55,6 +56,7 @@ pub fn render_html(report: &Report) -> String {
         threads::section(report),
         loads::section(report),
         host_settings::section(report),
+        proof::section(report),
         circumstances::path(report),
         circumstances::trials(report),
         circumstances::facts(report),
@@ -96,6 +98,7 @@ fn header(report: &Report) -> String {
         ("threads", "Threads"),
         ("loads", "Loads"),
         ("host-settings", "Settings"),
+        ("proof", "Way"),
         ("path", "Path"),
         ("facts", "Facts"),
         ("definitions", "Definitions"),
@@ -106,6 +109,7 @@ fn header(report: &Report) -> String {
         "loop" => loops::is_there(report),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),
+        "proof" => report.conditions.iter().any(|c| c.path_proof.is_some()),
         _ => true,
     };
     let link = |(id, name)| format!("<a href=\"#{id}\">{name}</a> ");

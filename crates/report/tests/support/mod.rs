@@ -107,6 +107,7 @@ fn spec(given: &Given) -> TrialSpec {
         collect: Collect::After,
         attribution: Attribution::On,
         arrangement: None,
+        quiet: Quiet::Auto,
     }
 }
 
@@ -142,6 +143,33 @@ pub fn path_facts() -> PathFacts {
         multicast_passes: Some(true),
         probe_round_trip_ns: Some(31_000),
         remarks: Vec::new(),
+    }
+}
+
+/// Over veth, two packets and a bit per message, and one in a second without messages.
+pub fn path_proof(messages: u64) -> PathProof {
+    let counted = |ns: i64, packets: i64, name: &str| {
+        let sent = Traffic { tx_packets: packets, tx_bytes: 120 * packets, ..Traffic::default() };
+        let interfaces = [("lo".to_owned(), Traffic::default()), (name.to_owned(), sent)].into();
+        Counted { ns, interfaces, ip: BTreeMap::from([("IpExt.OutMcastPkts".to_owned(), 1)]) }
+    };
+    let space = |end: &str| {
+        let name = format!("tb-{end}");
+        Space {
+            ends: vec![end.into()],
+            path: vec![name.clone()],
+            made: true,
+            quiet: Some(counted(1_000_000_000, 1, &name)),
+            data: counted(2_000_000_000, messages as i64 + 2, &name),
+        }
+    };
+    PathProof {
+        asked: Some(Way::Packets),
+        found: Some(Way::Packets),
+        sent: messages,
+        answered: messages,
+        spaces: vec![space("ping"), space("pong")],
+        ..PathProof::default()
     }
 }
 
@@ -237,6 +265,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 t0_ns: Some(T0),
                 ends: BTreeMap::from([("ping".into(), end_record()), ("pong".into(), end_record())]),
                 path: Some(path_facts()),
+                proof: Some(path_proof(trial.slots.len() as u64)),
                 finding: trial.finding.clone(),
             });
         }

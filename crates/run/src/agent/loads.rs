@@ -1,16 +1,46 @@
 //! The loads of one trial in this place: started when they are due, ended with the trial, and what they really did.
 
 use super::running::{Running, rehearse};
+use crate::load::Half;
 use std::os::fd::BorrowedFd;
 use tailbound_host as host;
 use tailbound_model::*;
+use tailbound_wire::Order;
 
 struct Load {
     spec: LoadSpec,
+    /// What its process reads on standard input.
+    input: Vec<u8>,
     /// Its scheduling, tried.
     wanted: RoleScheduling,
     running: Option<Running>,
     done: LoadDone,
+}
+
+/// The loads that run as processes in this place, and what they read: receivers first, so that they are there when
+/// something is sent. A receiver is there from the beginning to the end.
+fn here(order: &Order) -> Vec<(LoadSpec, Option<LoadPart>, Vec<u8>)> {
+    let mut all = Vec::new();
+    for (index, load) in order.spec.loads.iter().enumerate().filter(|(_, l)| !l.run.is_inside()) {
+        for (end, role) in order.ends.iter().map(|e| e.role.word()).enumerate() {
+            let sends = role == load.at;
+            let part = if sends { LoadPart::Sends } else { LoadPart::Receives };
+            if !load.run.has_receiver() {
+                all.extend(sends.then(|| (load.clone(), None, Vec::new())));
+                continue;
+            }
+            let half = Half { part, index, end, order: order.clone() };
+            let input = serde_json::to_vec(&half).unwrap_or_default();
+            let spec = if sends {
+                load.clone()
+            } else {
+                LoadSpec { at: role.into(), start: LoadStart::BeforeDiscovery, duration: None, ..load.clone() }
+            };
+            all.push((spec, Some(part), input));
+        }
+    }
+    all.sort_by_key(|(_, part, _)| *part != Some(LoadPart::Receives));
+    all
 }
 
 /// All loads of a trial in this place.
@@ -27,14 +57,15 @@ impl Loads {
     ///
     /// # Errors
     /// A load cannot be started or scheduled: what and why.
-    pub fn begin<'a>(specs: impl Iterator<Item = &'a LoadSpec>, limit_ns: i64) -> Result<Loads, String> {
+    pub fn begin(order: &Order, limit_ns: i64) -> Result<Loads, String> {
         let refused = |load: &LoadSpec, e: String| format!("load `{}` cannot be started: {e}", load.run);
         // What would be refused later is told before anything is measured.
-        let loads = specs.map(|spec| {
+        let loads = here(order).into_iter().map(|(spec, part, input)| {
             Ok(Load {
-                wanted: rehearse(spec).map_err(|e| refused(spec, e))?,
-                done: LoadDone { run: spec.run.to_string(), at: spec.at.clone(), ..LoadDone::default() },
-                spec: spec.clone(),
+                wanted: rehearse(&spec).map_err(|e| refused(&spec, e))?,
+                done: LoadDone { run: spec.run.to_string(), at: spec.at.clone(), part, ..LoadDone::default() },
+                spec,
+                input,
                 running: None,
             })
         });
@@ -104,7 +135,7 @@ impl Load {
     }
 
     fn start(&mut self, limit_ns: i64) -> Result<(), String> {
-        let running = Running::start(&self.spec, self.wanted.clone(), limit_ns)?;
+        let running = Running::start(&self.spec, &self.input, self.wanted.clone(), limit_ns)?;
         self.done.began_ns = Some(running.began_ns);
         (self.done.policy, self.done.cpus) = (running.policy.to_string(), running.cpus.to_string());
         self.running = Some(running);

@@ -1,15 +1,16 @@
 //! One load as a process: a child of the supervisor, never of the measuring process.
 
 use super::guard::Guard;
+use crate::load::Did;
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 use tailbound_host as host;
 use tailbound_model::*;
@@ -41,11 +42,11 @@ impl Running {
     ///
     /// # Errors
     /// The program cannot be run, or the kernel refuses the scheduling: why.
-    pub fn start(spec: &LoadSpec, wanted: RoleScheduling, limit_ns: i64) -> Result<Running, String> {
+    pub fn start(spec: &LoadSpec, input: &[u8], wanted: RoleScheduling, limit_ns: i64) -> Result<Running, String> {
         let output = output().map_err(|e| format!("its output cannot be kept: {e}"))?;
         let longest_ns = spec.duration.map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
         let real_time = wanted.policy.is_some_and(|p| p.is_real_time());
-        let mut command = command(spec, &output).map_err(|e| e.to_string())?;
+        let mut command = command(spec, input, &output).map_err(|e| e.to_string())?;
         let parent = std::process::id() as i32;
         let prepare = move || {
             super::signals::unblock_all()?;
@@ -123,10 +124,21 @@ impl Running {
                 done.failed = Some(format!("it ended by itself after {ran} ({status}){last}"));
             }
         }
-        if !matches!(spec.run, LoadKind::Command(_))
-            && let Ok(counted) = serde_json::from_str::<serde_json::Value>(&said)
-        {
-            (done.octets, done.rounds) = (counted["octets"].as_u64(), counted["rounds"].as_u64());
+        if matches!(spec.run, LoadKind::Command(_)) {
+            return;
+        }
+        // Libraries may have written before.
+        let last = said.trim_end().lines().last().unwrap_or_default();
+        match serde_json::from_str::<Did>(last) {
+            Ok(did) => did.tell(done),
+            Err(_) if done.failed.is_none() => {
+                done.failed = Some(format!("it did not say what it did; it last wrote: {}", last.trim()));
+            }
+            Err(_) => {}
+        }
+        // What a receiver lacks is told by the controller, which knows what was sent.
+        if done.failed.is_none() && done.part == Some(LoadPart::Sends) && done.messages == Some(0) {
+            done.failed = Some(format!("it sent nothing in {}", Nanos(now - self.began_ns)));
         }
     }
 
@@ -169,7 +181,7 @@ fn output() -> io::Result<File> {
     Ok(File::from(memfd_create(c"tailbound-load", MFdFlags::MFD_CLOEXEC)?))
 }
 
-fn command(spec: &LoadSpec, output: &File) -> io::Result<Command> {
+fn command(spec: &LoadSpec, input: &[u8], output: &File) -> io::Result<Command> {
     let mut command = match &spec.run {
         LoadKind::Command(words) => {
             let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -179,11 +191,14 @@ fn command(spec: &LoadSpec, output: &File) -> io::Result<Command> {
         }
         kind => {
             let mut command = Command::new(std::env::current_exe()?);
-            command.args(["agent", "--load", &kind.to_string()]);
+            command.args(["agent", "--load", kind.word()]);
             command
         }
     };
-    command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
+    let mut given = File::from(memfd_create(c"tailbound-load-order", MFdFlags::MFD_CLOEXEC)?);
+    given.write_all(input)?;
+    given.rewind()?;
+    command.stdin(given).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
     Ok(command)
 }
 

@@ -70,9 +70,7 @@ impl Trial {
             memories.push((fd, memory));
         }
         let limit_ns = order.match_timeout_ns + OPENING_NS + order.limit_ns;
-        let here = |load: &&LoadSpec| order.ends.iter().any(|end| end.role.word() == load.at);
-        let loads = Loads::begin(order.spec.loads.iter().filter(here), limit_ns)
-            .map_err(|text| fail("load", ExitCode::MachineNotFit, text, ""))?;
+        let loads = Loads::begin(&order, limit_ns).map_err(|text| fail("load", ExitCode::MachineNotFit, text, ""))?;
         let given: io::Result<Vec<OwnedFd>> = memories.iter().map(|(fd, _)| fd.try_clone()).collect();
         let started =
             given.and_then(|given| child::start(&given, allowed, order.driver_path.as_deref())).map_err(|e| {
@@ -168,7 +166,9 @@ impl Trial {
                 Message::Done(mut done) => {
                     self.draining = false;
                     self.switches.end();
-                    done.loads = self.loads.end();
+                    done.loads.extend(self.loads.end());
+                    let ends = self.order.ends.iter().map(|e| e.role.word().to_owned()).collect();
+                    done.process = host::process_seen(self.child.id() as i32, ends);
                     self.read_clocks();
                     if !self.scripted {
                         for end in &mut done.ends {

@@ -103,5 +103,5 @@ pub(super) fn levels(c: &Condition) -> String {
 }
 
 fn total(plan: &Plan) -> Nanos {
-    Nanos(plan.trials.iter().map(|t| trial::estimate(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
+    Nanos(plan.trials.iter().map(|t| trial::takes(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
 }

@@ -102,6 +102,9 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if scripted && spec.collect == Collect::Live {
         return Some("a scripted clock outruns `collect: live`, which drains by the machine's clock".into());
     }
+    if let Some(reason) = spec.loads.iter().find_map(|load| topic_lack(load, driver, scripted)) {
+        return Some(reason);
+    }
     if let Some(reason) = [&spec.ping, &spec.pong].into_iter().find_map(|end| roles_lack(&end.scheduling, p, driver)) {
         return Some(reason);
     }
@@ -128,6 +131,22 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if let Some(q) = driver.qos.iter().find(refused) {
         let (value, has) = (&spec.qos[&q.policy], q.values.join(", "));
         return Some(format!("driver {} does not have {} `{value}`; it has {has}", driver.name, q.policy));
+    }
+    None
+}
+
+/// What keeps a driver from carrying a topic beside the measured ones.
+fn topic_lack(load: &LoadSpec, driver: &tailbound_driver::Description, scripted: bool) -> Option<String> {
+    let LoadKind::Topic(topic) = &load.run else { return None };
+    let (name, limit) = (&driver.name, driver.limits.max_payload_bytes);
+    if scripted {
+        return Some(format!("the load `{}` runs in real time, and the clock of the trial is scripted", load.run));
+    }
+    if topic.payload.0 > limit {
+        return Some(format!("the load `{}` is beyond the limit of driver {name}, {limit} B", load.run));
+    }
+    if !driver.receives(tailbound_driver::ReceiveMode::Block) {
+        return Some(format!("the load `{}` is received by a blocking thread, and driver {name} has none", load.run));
     }
     None
 }

@@ -7,7 +7,7 @@ use tailbound_host::journal::Journal;
 use tailbound_host::knob::{Knobs, PutBack};
 use tailbound_lab::{Lab, LabError, LabSpec};
 use tailbound_model::*;
-use tailbound_wire::Role;
+use tailbound_wire::{Role, StreamPath};
 
 pub(super) struct Standing {
     pub spec: LabSpec,
@@ -69,6 +69,24 @@ impl Standing {
     /// It is what a trial asks for.
     pub fn suits(&self, trial: &TrialSpec) -> bool {
         self.spec == LabSpec::from(trial) && self.host == trial.host
+    }
+
+    /// From where to where the loads `udp-stream` of a trial send.
+    ///
+    /// # Errors
+    /// No port is free.
+    pub fn streams(&self, trial: &TrialSpec) -> Result<Vec<StreamPath>, RunError> {
+        let streams = trial.loads.iter().enumerate().filter(|(_, l)| matches!(l.run, LoadKind::UdpStream(_)));
+        let path = |(load, spec): (usize, &LoadSpec)| {
+            let from = usize::from(spec.at == Role::Pong.word());
+            let port = self.lab.free_port(1 - from).map_err(|e| {
+                let text = format!("load `{}`: there is no port for its sink: {e}", spec.run);
+                RunError::new(ExitCode::RunFailed, text, "")
+            })?;
+            let to = (self.lab.end(1 - from).address, port).into();
+            Ok(StreamPath { load, from: self.lab.end(from).address, to })
+        };
+        streams.map(path).collect()
     }
 
     /// Starts the agents that are not there: all at first, and one that was lost before.

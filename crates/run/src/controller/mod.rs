@@ -11,6 +11,7 @@ mod knobs;
 mod lab;
 mod measure;
 mod progress;
+mod proof;
 mod run;
 mod stop;
 mod trial;

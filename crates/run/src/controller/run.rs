@@ -108,6 +108,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         t0_ns: None,
         ends: Default::default(),
         path: None,
+        proof: None,
         finding: None,
     };
     Manifest {
@@ -152,7 +153,7 @@ async fn run_trials(
     }
     record.event(Event::RunBegan { trials: plan.trials.len() })?;
     record.save()?;
-    let estimate = Nanos(plan.trials.iter().map(|t| trial::estimate(&plan.conditions[t.condition].spec).0).sum());
+    let estimate = Nanos(plan.trials.iter().map(|t| trial::takes(&plan.conditions[t.condition].spec).0).sum());
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
     let mut standing: Option<Standing> = None;
     for (number, trial) in plan.trials.iter().enumerate() {
@@ -253,7 +254,7 @@ async fn one(
 ) -> Result<Option<trial::Outcome>, RunError> {
     let condition = &doing.plan.conditions[trial.condition];
     let what = dry_run::levels(condition);
-    progress.event(ProgressEvent::Trial { number, what: &what, estimate: trial::estimate(&condition.spec) });
+    progress.event(ProgressEvent::Trial { number, what: &what, estimate: trial::takes(&condition.spec) });
     let dir = record.dir().to_owned();
     lab.start_agents(doing.run_id, doing.journal, &dir).await?;
     if doing.stop.came() {

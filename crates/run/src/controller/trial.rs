@@ -5,7 +5,7 @@ use super::collect::Incoming;
 use super::lab::Standing;
 use super::measure::measure;
 use super::stop::Stop;
-use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, store_not_sent};
+use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, proof, store_not_sent};
 use crate::live;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,6 +45,11 @@ pub(super) fn estimate(spec: &TrialSpec) -> Nanos {
     }
 }
 
+/// How long the ends of a trial are up once they have met: the quiet interval and the slots.
+pub(super) fn takes(spec: &TrialSpec) -> Nanos {
+    Nanos(estimate(spec).0 + proof::quiet(spec).0)
+}
+
 /// The longest that a trial may take: every answer of stop-and-wait lost, or a sender that falls behind.
 fn limit(spec: &TrialSpec) -> Duration {
     let Measure::PingPong(p) = &spec.measure;
@@ -74,6 +79,8 @@ pub(super) struct Outcome {
     pub scheduled: u64,
     /// Times about the latest answers.
     late: Vec<(i64, i64)>,
+    /// Of those, how many went out.
+    pub sent: u64,
 }
 
 /// What is known of one agent's part while the trial goes on.
@@ -103,11 +110,12 @@ pub(super) async fn run(
     let id = context.trial.id;
     let spec = &context.plan.conditions[context.trial.condition].spec;
     let dir = std::path::absolute(record.dir()).unwrap_or_else(|_| record.dir().to_owned());
+    let streams = standing.streams(spec)?;
     let mut parts: Vec<Part> = standing
         .agents
         .iter()
         .map(|(roles, _)| {
-            let order = order(context, spec, roles, standing, &dir);
+            let order = Order { streams: streams.clone(), ..order(context, spec, roles, standing, &dir) };
             let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
             let (prepared, track) = (Prepared::default(), OffsetTrack::new());
             Part { roles: roles.clone(), order, prepared, incoming, track, done: None, lost: None, failed: None }
@@ -133,6 +141,12 @@ pub(super) async fn run(
         record_prepared(record, id, part)?;
     }
     let unmatched = unmatched(&parts, spec);
+    let met = unmatched.is_none() && parts.iter().all(|p| p.lost.is_none());
+    let silence = if met { proof::quiet(spec) } else { Nanos(0) };
+    let watch = tokio::select! {
+        watch = proof::Watch::begin(standing, silence) => watch,
+        () = context.stop.wait() => return Ok(None),
+    };
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let deadline = Instant::now() + limit(spec);
@@ -140,6 +154,7 @@ pub(super) async fn run(
         measured = measure(&mut parts, &mut standing.agents, &dir, unmatched.is_some(), deadline) => measured?,
         () = context.stop.wait() => return Ok(None),
     }
+    let spaces = watch.end(standing);
     let after: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
 
     let mut outcome = Outcome::default();
@@ -151,12 +166,22 @@ pub(super) async fn run(
     if spec.attribution == Attribution::On && !outcome.late.is_empty() {
         store_switches(record, &parts, standing, &outcome.late).await?;
     }
+    for warning in unheard(&parts) {
+        record.warn(warning.at_trial(id))?;
+    }
     for (end, name) in ["ping", "pong"].into_iter().enumerate() {
         let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
         record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change;
     }
     record.manifest.trials[id].finding =
         unmatched.or_else(|| (outcome.answered == 0 && outcome.scheduled > 0).then(|| no_answer(&parts)));
+    let processes = parts.iter().filter_map(|p| Some(p.done.as_ref()?.process.clone())).collect();
+    let described = |name: &str| record.manifest.drivers.get(name).cloned();
+    let proof = proof::proof(spec, spaces, processes, (outcome.sent, outcome.answered), described);
+    if let Some(warning) = proof.as_ref().and_then(proof::warning) {
+        record.warn(warning.at_trial(id))?;
+    }
+    record.manifest.trials[id].proof = proof;
     for text in standing.knobs.verify() {
         let mend = "keep others from setting it while measuring: tuned, irqbalance, a second run";
         record.warn(Warning::new("host_setting_changed", Severity::Invalid, text, mend).at_trial(id))?;
@@ -199,7 +224,7 @@ fn order(
         (Length::Duration(d), Rate::Max) => Some(d.0),
         _ => None,
     };
-    let limit_ns = limit(spec).as_nanos() as i64;
+    let limit_ns = limit(spec).as_nanos() as i64 + proof::quiet(spec).0;
     let spec = if *roles == [Role::Pong] { spec.of_pong() } else { spec.clone() };
     Order {
         run_id: context.run_id.to_owned(),
@@ -215,6 +240,7 @@ fn order(
         driver_path: None,
         rescue: dir.to_str().map(str::to_owned),
         housekeeping: context.housekeeping.clone(),
+        streams: Vec::new(),
     }
 }
 
@@ -313,6 +339,7 @@ async fn store_part(
         if *role == Role::Ping {
             trial.t0_ns = Some(t0);
             outcome.scheduled = stored.rows;
+            outcome.sent = stored.sent;
             outcome.answered = stored.answered;
             outcome.late = stored.worst.windows();
         }
@@ -384,6 +411,22 @@ fn fell_short(load: &LoadDone) -> Option<Warning> {
     let text = format!("the load `{}` was not there as long as it was to: {}", load.run, load.failed.as_ref()?);
     let mend = "give it a `duration` that it keeps, or mend its command";
     Some(Warning::new("load_fell_short", Severity::Invalid, text, mend).at_end(load.at.clone()))
+}
+
+/// Loads of which nothing arrived.
+fn unheard(parts: &[Part]) -> Vec<Warning> {
+    let loads: Vec<&LoadDone> = parts.iter().flat_map(|p| &p.done).flat_map(|d| &d.loads).collect();
+    let all = |load: &LoadDone, part: LoadPart| -> u64 {
+        loads.iter().filter(|l| l.run == load.run && l.part == Some(part)).filter_map(|l| l.messages).sum()
+    };
+    let unheard = loads.iter().filter(|l| l.part == Some(LoadPart::Receives) && l.failed.is_none());
+    let unheard = unheard.filter(|l| all(l, LoadPart::Receives) == 0 && all(l, LoadPart::Sends) > 0);
+    let warning = |l: &&LoadDone| {
+        let text = format!("of the load `{}` {} messages were sent and none arrived", l.run, all(l, LoadPart::Sends));
+        Warning::new("load_fell_short", Severity::Invalid, text, "look at what the path carries, and how much")
+            .at_end(l.at.clone())
+    };
+    unheard.map(warning).collect()
 }
 
 /// Nothing came back although both ends had met.

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tailbound_driver::{Driver, Endpoint, Kind, Kv, Session};
+use tailbound_driver::{Driver, Endpoint, Kind, Session};
 use tailbound_host as host;
 use tailbound_model::*;
 use tailbound_wire::{EndDone, EndOrder, EndReady, Failed, Order, Role};
@@ -38,9 +38,6 @@ pub(super) struct Ends<C: Clock> {
 
 /// How soon a thread that does not end is woken again.
 const WAKE_AGAIN: Duration = Duration::from_millis(1);
-
-/// Policies that DDS knows for writers only (OMG DDS 1.4, table of QoS policies), and batching.
-const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
 
 fn topic(direction: &str, order: &Order) -> String {
     format!("tailbound_{direction}_{}_{}", order.run_id, order.trial)
@@ -101,6 +98,14 @@ impl<C: Clock> Ends<C> {
             }
         }
         Ok(ends)
+    }
+
+    /// The session of an end of this process.
+    pub fn session(&self, role: Role) -> Option<&'static Session> {
+        match role {
+            Role::Ping => self.ping.as_ref().map(|e| e.session),
+            Role::Pong => self.pong.as_ref().map(|e| e.session),
+        }
     }
 
     pub fn has_ping(&self) -> bool {
@@ -287,18 +292,10 @@ fn open_end<S: Sink, C: Clock>(
     })?;
     drop(opening);
     let _creating = govern::during(c"create");
-    let policies = |writer: bool| -> Kv {
-        let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
-        let mut kv: Kv =
-            order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        if order.spec.participants_of_session() > 1 {
-            kv.set("participant", if end.role == Role::Ping { "0" } else { "1" });
-        }
-        kv
-    };
     let max = order.spec.payload.0;
-    let writer =
-        session.create(Kind::Writer, &topic(to, order), max, &policies(true), 0).map_err(prepare::open_failed)?;
+    let writer = session
+        .create(Kind::Writer, &topic(to, order), max, &prepare::policies(order, end.role, true), 0)
+        .map_err(prepare::open_failed)?;
     let sink = Arc::new(sink(&memory, Port::new(session, writer)));
     let mailbox = match &p.hand_off {
         HandOff::None => None,
@@ -310,7 +307,7 @@ fn open_end<S: Sink, C: Clock>(
     door.open(&receiver);
     let mode = prepare::mode(p.receive);
     let reader = session
-        .create(Kind::Reader(mode), &topic(from, order), max, &policies(false), 1)
+        .create(Kind::Reader(mode), &topic(from, order), max, &prepare::policies(order, end.role, false), 1)
         .map_err(prepare::open_failed)?;
     let mut threads = Vec::new();
     let port = Port::new(session, reader);

@@ -3,6 +3,7 @@
 //! One process per trial, so that no middleware state and no late message of one trial reaches the next. It speaks with its
 //! supervisor over one socket and is silent between `go` and `done`.
 
+mod beside;
 mod end;
 mod prepare;
 mod threads;
@@ -11,6 +12,7 @@ mod told;
 use crate::govern;
 use crate::hot::{Clock, Machine, Scripted};
 use crate::pipe::Connection;
+use beside::Beside;
 use end::Ends;
 use std::ffi::CString;
 use std::fs::File;
@@ -112,6 +114,7 @@ fn trial<C: Clock>(
     mut ready: ProcessReady,
 ) -> Result<(), Stop> {
     let mut ends = Ends::open(order, memories, driver, clock)?;
+    let mut beside = Beside::start(order, |role| ends.session(role))?;
     let mut reports = ends.wait_matched(order);
     for report in &mut reports {
         report.memory_locked = ready.memory_locked;
@@ -151,6 +154,7 @@ fn trial<C: Clock>(
             }
         };
         reading();
+        beside.go();
         if ends.has_ping() {
             // Time for the controller's word to reach the other end, and for this thread to fall asleep once.
             let t0 = clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 };
@@ -164,6 +168,7 @@ fn trial<C: Clock>(
         }
         reading();
     }
+    let loads = beside.end();
     ends.stop();
     let after = threads::table(order, driver.description())?;
     (table.after, table.after_ns) = (after.before, after.before_ns);
@@ -172,8 +177,8 @@ fn trial<C: Clock>(
     for end in &mut done {
         end.clock.clone_from(&track);
     }
-    // The supervisor adds what its loads did.
-    let done = Done { ends: done, threads: table, warnings, loads: Vec::new(), log };
+    // The supervisor adds what its loads did, and what this process has open.
+    let done = Done { ends: done, threads: table, warnings, loads, log, ..Done::default() };
     connection.send(Message::Done(Box::new(done)))?;
     wait_for(connection, &Message::Finish)?;
     ends.close();
@@ -191,7 +196,7 @@ fn wait_for(connection: &mut Connection, wanted: &Message) -> io::Result<()> {
     }
 }
 
-pub(crate) use prepare::mode as driver_mode;
+pub(crate) use prepare::{mode as driver_mode, open_options, policies};
 
 /// The session-wide end point of `query`.
 const SESSION: Endpoint = Endpoint::SESSION;

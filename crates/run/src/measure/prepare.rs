@@ -5,7 +5,7 @@ use crate::{govern, vendor};
 use tailbound_driver::{Code, Driver, DriverError, Kv};
 use tailbound_host as host;
 use tailbound_model::*;
-use tailbound_wire::{EndOrder, EndReady, Failed, Order};
+use tailbound_wire::{EndOrder, EndReady, Failed, Order, Role};
 
 /// Puts the process where the study wants it. Threads made later inherit it.
 pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
@@ -116,7 +116,7 @@ pub(crate) fn mode(mode: ReceiveMode) -> tailbound_driver::ReceiveMode {
 /// Options for the driver's `open`: the path's, the study's, its configuration file.
 ///
 /// The lab offers interface, address, peers and multicast to every driver; each is given those that it knows.
-pub(super) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv {
+pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv {
     let knows = |key: &str| driver.description().option(key).is_some();
     let takes = |(key, value): &&(String, String)| {
         driver.description().option(key).is_some_and(|o| o.values.is_empty() || o.values.contains(value))
@@ -136,6 +136,19 @@ pub(super) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
     }
     if let Some((key, value)) = vendor::option(&order.ends[0].scheduling, driver.description()) {
         kv.set(key, value);
+    }
+    kv
+}
+
+/// Policies that DDS knows for writers only (OMG DDS 1.4, table of QoS policies), and batching.
+const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
+
+/// QoS of the study for a writer or a reader, and which participant of the session it belongs to.
+pub(crate) fn policies(order: &Order, role: Role, writer: bool) -> Kv {
+    let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
+    let mut kv: Kv = order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    if order.spec.participants_of_session() > 1 {
+        kv.set("participant", if role == Role::Ping { "0" } else { "1" });
     }
     kv
 }

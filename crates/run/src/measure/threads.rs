@@ -1,6 +1,6 @@
 //! The thread table of this process, and the check that every thread runs as asked.
 
-use super::failed;
+use super::{beside, failed};
 use crate::births::{self, births};
 use crate::govern::{fits, own_role};
 use std::time::Duration;
@@ -32,6 +32,11 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
             row.role = "main".into();
         }
         row.asked = order.ends[0].scheduling.of_role(&row.role, is_middleware(row));
+        // Its own scheduling comes first, and what it does not name is that of the process.
+        if let Some(load) = beside::load_of(order, &row.name) {
+            let RoleScheduling { policy, cpus } = load.scheduling.clone();
+            row.asked = RoleScheduling { policy: policy.or(row.asked.policy), cpus: cpus.or(row.asked.cpus.take()) };
+        }
         if let (HandOff::Thread { cpus: Some(cpus) }, "processing") = (&p.hand_off, row.role.as_str()) {
             row.asked.cpus = Some(cpus.clone());
         }

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use tailbound_model::{CpuList, LoadStart, Nanos, Octets, Rate};
+use tailbound_model::{CpuList, LoadStart, Nanos, Octets, Quiet, Rate};
 
 /// Declares a type that is read from the text of one value.
 macro_rules! written {
@@ -104,6 +104,15 @@ written! {
 }
 
 written! {
+    /// How long the path is looked at without messages.
+    QuietText(Quiet), "`auto`, `same`, `off` or a duration such as `1 s`", quiet, {
+        "type": "string", "format": "quiet",
+        "pattern": r"^(auto|same|off|[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min|h))$",
+        "examples": ["auto", "same", "off", "1 s"]
+    }
+}
+
+written! {
     /// Any single value, kept as it is written.
     Word(String), "a single value", |text| Ok(text.to_owned()), { "type": ["string", "number", "boolean"] }
 }
@@ -158,6 +167,25 @@ fn load_start(text: &str) -> Result<LoadStart, String> {
         time => duration(time).map(LoadStart::At).map_err(|e| {
             e.replacen("is not a duration", "is not `before-discovery`, `after-matching` or a duration", 1)
         }),
+    }
+}
+
+/// Longer than this, and a unit was mistaken.
+const LONGEST_QUIET: Nanos = Nanos::from_secs(3600);
+
+fn quiet(text: &str) -> Result<Quiet, String> {
+    let time = match text.trim() {
+        "auto" => return Ok(Quiet::Auto),
+        "same" => return Ok(Quiet::Same),
+        "off" => return Ok(Quiet::Off),
+        time => {
+            duration(time).map_err(|e| e.replacen("is not a duration", "is not `auto`, `same`, `off` or a duration", 1))
+        }
+    }?;
+    match time {
+        Nanos(..=0) => Err("a quiet interval must be above 0; write `off` for none".into()),
+        time if time > LONGEST_QUIET => Err("a quiet interval of more than an hour; is the unit right?".into()),
+        time => Ok(Quiet::For(time)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{
     AttributionChoice, CollectChoice, Cpus, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice, PathChoice,
-    PlaceChoice, Qos, ReportKeys, SchedulingKeys, Size, Word,
+    PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -52,6 +52,10 @@ pub(crate) struct StudyFile {
     pub collect: Option<CollectChoice>,
     /// Whether context switches are watched, to tell why the worst messages were late. Default: `on`.
     pub attribution: Option<AttributionChoice>,
+    /// How long the ends are silent once they have met, so that what is on the path without messages is known: `auto`, as
+    /// long as the trial, at most 1 s (or 20 slots of a slow rate, up to 5 s); `same`, as long as the trial; `off`; or a
+    /// time. Default: `auto`.
+    pub quiet: Option<At<QuietText>>,
     /// What is varied: the path of a key in this file, such as `payload` or `ends.ping.cpus`, and its levels. Every
     /// combination is a condition; the first factor is the outermost.
     #[allow(dead_code)] // taken out of the tree before it is read; declared for the schema

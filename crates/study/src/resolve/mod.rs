@@ -115,6 +115,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
             None | Some(AttributionChoice::On) => Attribution::On,
             Some(AttributionChoice::Off) => Attribution::Off,
         },
+        quiet: file.quiet.as_ref().map(|q| q.value.0).unwrap_or_default(),
         loads: file.load.as_deref().map(|keys| loads::loads(keys, context)).transpose()?.unwrap_or_default(),
         host: file.host.as_ref().map(host::knobs).transpose()?.unwrap_or_default(),
     };

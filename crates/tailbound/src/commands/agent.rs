@@ -10,7 +10,7 @@ pub fn agent(args: &Agent) -> Outcome {
     }
     let code = match (args.measure, &args.load) {
         (Some(memories), _) => tailbound_run::agent::measuring_process(memories, drivers::find),
-        (None, Some(kind)) => tailbound_run::load::main(kind),
+        (None, Some(kind)) => tailbound_run::load::main(kind, drivers::find),
         (None, None) => tailbound_run::agent::main(),
     };
     // No destructor of a middleware runs: what matters has been sent and the process is going.

@@ -1,46 +1,30 @@
-//! The built-in loads: `tailbound agent --load KIND` works until SIGTERM and says on standard output how much it did.
+//! Loads that work by themselves, without another place.
 
+use super::{Did, is_over};
 use std::hint::black_box;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use tailbound_model::LoadKind;
-
-static OVER: AtomicBool = AtomicBool::new(false);
-
-extern "C" fn over(_: i32) {
-    OVER.store(true, Relaxed);
-}
 
 /// How much was done: octets, rounds.
 type Done = (Option<u64>, u64);
 
-/// The kind of this word; commands have none.
-pub fn kind(word: &str) -> Option<LoadKind> {
-    [LoadKind::Cpu, LoadKind::Memory, LoadKind::Cache, LoadKind::Syscall].into_iter().find(|k| k.to_string() == word)
-}
-
-/// Works until SIGTERM; the exit code.
-pub fn main(word: &str) -> i32 {
-    let Some(kind) = kind(word) else { return 2 };
-    // SAFETY: the handler stores one flag.
-    unsafe { libc::signal(libc::SIGTERM, over as *const () as libc::sighandler_t) };
-    let (octets, rounds) = match kind {
+/// Works until it is over; `None` when there is no such kind.
+pub(super) fn run(word: &str) -> Option<Did> {
+    let (octets, rounds) = match kind(word)? {
         LoadKind::Cpu => invert(),
         LoadKind::Memory => copy(),
         LoadKind::Cache => chase(),
         _ => call(),
     };
-    // Who started it reads this; if nobody does, nobody misses it.
-    let _ = std::io::Write::write_all(
-        &mut std::io::stdout(),
-        serde_json::json!({ "octets": octets, "rounds": rounds }).to_string().as_bytes(),
-    );
-    0
+    Some(Did { octets, rounds: Some(rounds), ..Did::default() })
+}
+
+fn kind(word: &str) -> Option<LoadKind> {
+    [LoadKind::Cpu, LoadKind::Memory, LoadKind::Cache, LoadKind::Syscall].into_iter().find(|k| k.word() == word)
 }
 
 fn until_over(mut round: impl FnMut() -> Done) -> Done {
     let mut sum: Done = (None, 0);
-    while !OVER.load(Relaxed) {
+    while !is_over() {
         let (octets, rounds) = round();
         sum = (octets.map(|o| sum.0.unwrap_or(0) + o), sum.1 + rounds);
     }

@@ -1,0 +1,65 @@
+//! By which way messages went.
+
+use super::escape::{escape, left, number, right, table, words};
+use crate::document::Report;
+use crate::number::count;
+
+/// The proof of every condition's path; nothing where no message went.
+pub(super) fn section(report: &Report) -> String {
+    let proven: Vec<_> = report.conditions.iter().filter_map(|c| Some((c, c.path_proof.as_ref()?))).collect();
+    if proven.is_empty() {
+        return String::new();
+    }
+    let heads = [
+        left("condition"),
+        left("asked"),
+        left("found"),
+        left("the driver says"),
+        left("interface"),
+        left("of"),
+        right("packets", ""),
+        right("packets", "per message"),
+        right("octets", "per message"),
+        right("fragments", "per message"),
+        right("multicast", "per message"),
+        right("not reassembled", ""),
+        right("without messages", "packets per s"),
+    ];
+    let mut rows = Vec::new();
+    for (condition, proof) in &proven {
+        let unknown = |way: &Option<String>| way.clone().unwrap_or("not told".into());
+        let transports = proof.transports.join(", ");
+        let asked = proof.asked.clone().unwrap_or("nothing".into());
+        let found = unknown(&proof.found);
+        let found = match &proof.contradiction {
+            Some(why) => format!("<td class=\"l wrap\"><span class=\"bad\">not as asked</span> {}</td>", escape(why)),
+            None => words(&found),
+        };
+        let head = [words(&condition.name), words(&asked), found, words(&transports)].concat();
+        for interface in &proof.interfaces {
+            let per = |n: f64| number(&format!("{n:.2}"));
+            let cells = [
+                words(&interface.interface),
+                words(&interface.ends.join(", ")),
+                number(&count(interface.packets.unsigned_abs())),
+                per(interface.packets_per_message),
+                number(&format!("{:.0}", interface.octets_per_message)),
+                per(interface.fragments_per_message),
+                per(interface.multicast_per_message),
+                number(&count(interface.reassembly_failures.unsigned_abs())),
+                number(&interface.quiet_packets_per_s.map_or("not looked at".into(), |n| format!("{n:.1}"))),
+            ];
+            rows.push(format!("<tr>{head}{}</tr>\n", cells.concat()));
+        }
+    }
+    let told: String = crate::proof::lines(report)
+        .into_iter()
+        .map(|(which, way)| format!("<li>{}: {}</li>\n", escape(&which), escape(&way)))
+        .collect();
+    format!(
+        "<section id=\"proof\"><h2>By which way</h2>\n<p class=\"lead\">What the interfaces carried while messages went, \
+         less what was there without messages. Fragments, multicast and failures are those of the whole network \
+         namespace.</p>\n<ul>{told}</ul>\n<details><summary>Interfaces, one by one</summary>\n{}</details>\n</section>\n",
+        table(&heads, &rows)
+    )
+}

@@ -1,0 +1,243 @@
+//! From counts to a verdict: by which way messages went, and whether that is what the study asks for.
+
+use tailbound_model::*;
+
+/// Of the messages, one in so many may be on an interface before they count as travelling over it.
+const SHARE: f64 = 0.05;
+
+/// What the counters of one place say about messages on interfaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Yes,
+    No,
+    /// Too few messages, or too much else.
+    Unclear,
+}
+
+/// Packets beside those that were there without messages; and what of them may be chance.
+#[derive(Debug, Clone, Copy)]
+struct Excess {
+    raw: f64,
+    without: f64,
+    packets: f64,
+    noise: f64,
+}
+
+impl Excess {
+    /// Of the packets that `sent` counts in all `spaces`.
+    fn of(spaces: &[Space], messages: f64, sent: impl Fn(&Space, &Counted) -> i64) -> Excess {
+        let mut all = Excess { raw: 0.0, without: 0.0, packets: 0.0, noise: SHARE * messages };
+        for space in spaces {
+            let (with, without) = space.pair(|c| sent(space, c));
+            let seen = space.quiet.as_ref().map_or(0.0, |q| sent(space, q) as f64);
+            all.raw += with;
+            all.without += without;
+            all.packets += with - without;
+            // Counts of rare things are uncertain by their root; of none at all up to 3 may be missed (rule of three).
+            all.noise += if space.quiet.is_some() { space.scale() * (3.0 + 3.0 * seen.sqrt()) } else { 3.0 };
+        }
+        all
+    }
+
+    fn flow(&self, messages: f64) -> Flow {
+        if self.packets > self.noise {
+            Flow::Yes
+        } else if messages > 2.0 * self.noise {
+            Flow::No
+        } else {
+            Flow::Unclear
+        }
+    }
+}
+
+/// Packets sent by all interfaces of a namespace.
+fn anywhere(_: &Space, counted: &Counted) -> i64 {
+    counted.interfaces.values().map(|i| i.tx_packets).sum()
+}
+
+/// Packets sent by the path's own.
+fn on_path(space: &Space, counted: &Counted) -> i64 {
+    space.path.iter().filter_map(|name| counted.interfaces.get(name)).map(|i| i.tx_packets).sum()
+}
+
+/// Fills in what was found and what of it contradicts the study.
+pub(super) fn judge(proof: &mut PathProof) {
+    let n = proof.answered as f64;
+    let path = Excess::of(&proof.spaces, n, on_path);
+    let all = Excess::of(&proof.spaces, n, anywhere);
+    let no_sockets = !proof.processes.is_empty() && proof.processes.iter().all(|p| p.sockets == Some(0));
+    let flow = if no_sockets { Flow::No } else { all.flow(n) };
+    let inside = proof.processes.len() == 1 && proof.processes[0].ends.len() > 1;
+    let memory = memory(proof);
+    let packets = |e: Excess, where_: &str| format!("{:.0} packets {where_} in {n} answered messages", e.raw);
+    if flow == Flow::Unclear {
+        proof.unclear = Some(too_little(n, &all));
+        return;
+    }
+    if flow == Flow::Yes && proof.loads_send {
+        // Theirs are not told apart from those of the messages.
+        proof.unclear = Some("loads of this trial send, or may send, over the same interfaces".into());
+        return;
+    }
+    proof.found = match (flow, memory) {
+        (Flow::Yes, _) => Some(Way::Packets),
+        // Memory that one process has mapped for itself says nothing; what the study asks for decides how it is called.
+        (_, _) if inside => Some(proof.asked.filter(|way| *way != Way::Packets).unwrap_or(Way::InsideProcess)),
+        (_, memory) => memory,
+    };
+    let names: Vec<&str> = proof.spaces.iter().flat_map(|s| &s.path).map(String::as_str).collect();
+    let names = names.join(" and ");
+    match proof.asked {
+        None => {}
+        Some(Way::Packets) if no_sockets || path.flow(n) == Flow::No => {
+            let elsewhere = match (flow, memory) {
+                (Flow::Yes, _) => format!("; they were on {}", others(proof)),
+                (_, Some(way)) if !inside => format!("; both ends have mapped the same memory ({way})"),
+                _ => String::new(),
+            };
+            let text = format!("packets over {names}; there were {}{elsewhere}", packets(path, "on it"));
+            proof.contradiction = Some(text);
+        }
+        Some(Way::Packets) => {}
+        Some(way) if flow == Flow::Yes => {
+            let told = proof.spaces.iter().all(|s| s.made) || (all.without <= 0.2 * n && all.packets >= 0.5 * n);
+            let counted = format!("{way}; there were {}", packets(all, "on the interfaces"));
+            if told {
+                proof.contradiction = Some(counted);
+            } else {
+                proof.unclear = Some(format!("{counted}, but others send in this network namespace too"));
+                proof.found = None;
+            }
+        }
+        Some(Way::InsideProcess) if !inside => {
+            proof.contradiction = Some("delivery inside the process; the ends are in two".into());
+        }
+        Some(_) if inside => {}
+        Some(way) => {
+            if proof.processes.len() < 2 || proof.processes.iter().any(|p| p.segments.is_none()) {
+                proof.unclear = Some("the memory that the ends have mapped cannot be read".into());
+            } else if memory != Some(way) {
+                let found = memory.map_or("no memory".to_owned(), |way| format!("memory for {way} only"));
+                proof.contradiction = Some(format!("{way}; the two ends have mapped {found} in common"));
+            }
+        }
+    }
+    if proof.found.is_none() && proof.unclear.is_none() && proof.contradiction.is_none() {
+        proof.unclear = Some("there is neither a packet nor a file of shared memory that both ends have mapped".into());
+    }
+}
+
+/// What the segments that both processes have mapped are for.
+fn memory(proof: &PathProof) -> Option<Way> {
+    let [one, two] = proof.processes.as_slice() else { return None };
+    let (one, two) = (one.segments.as_ref()?, two.segments.as_ref()?);
+    let mut common = one.iter().filter(|s| two.iter().any(|t| t.name == s.name)).peekable();
+    common.peek()?;
+    Some(if common.any(|s| s.name.contains("datasharing")) { Way::DataSharing } else { Way::SharedMemory })
+}
+
+/// Interfaces beside the path's that carried something.
+fn others(proof: &PathProof) -> String {
+    let of = |space: &Space| -> Vec<String> {
+        let foreign = space.data.interfaces.iter().filter(|(name, i)| !space.path.contains(name) && i.tx_packets > 0);
+        foreign.map(|(name, i)| format!("{name} ({})", i.tx_packets)).collect()
+    };
+    proof.spaces.iter().flat_map(of).collect::<Vec<_>>().join(", ")
+}
+
+fn too_little(messages: f64, all: &Excess) -> String {
+    if all.without > 0.25 * messages {
+        format!("{:.0} packets would have been there without messages, too many to tell {messages} apart", all.without)
+    } else {
+        format!("{messages} answered messages are too few to tell their packets from others")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    const MS: i64 = 1_000_000;
+
+    fn counted(ms: i64, packets: i64) -> Counted {
+        let lo = Traffic { tx_packets: packets, ..Traffic::default() };
+        Counted { ns: ms * MS, interfaces: BTreeMap::from([("lo".into(), lo)]), ip: BTreeMap::new() }
+    }
+
+    fn process(end: &str, sockets: usize, segment: &str) -> ProcessSeen {
+        let segments = Some(vec![Segment { name: segment.into(), octets: 4096 }]);
+        ProcessSeen { ends: vec![end.into()], segments, sockets: Some(sockets) }
+    }
+
+    /// Two processes that share the machine's lo: packets in 1 s with messages, and in `quiet_ms` without.
+    fn judged(asked: Way, messages: u64, packets: i64, quiet: Option<(i64, i64)>, sockets: usize) -> PathProof {
+        let mut proof = PathProof {
+            asked: Some(asked),
+            sent: messages,
+            answered: messages,
+            spaces: vec![Space {
+                ends: vec!["ping".into(), "pong".into()],
+                path: vec!["lo".into()],
+                made: false,
+                quiet: quiet.map(|(ms, packets)| counted(ms, packets)),
+                data: counted(1000, packets),
+            }],
+            processes: vec![process("ping", sockets, "s"), process("pong", sockets, "s")],
+            ..PathProof::default()
+        };
+        judge(&mut proof);
+        proof
+    }
+
+    #[test]
+    fn packets_of_others_are_told_apart_by_the_quiet_interval() {
+        let proof = judged(Way::SharedMemory, 1000, 10_000, Some((1000, 10_000)), 0);
+        assert_eq!((proof.found, proof.contradiction), (Some(Way::SharedMemory), None), "no socket, no packet");
+        // With sockets it cannot be told: 10,000 more or less are chance.
+        let proof = judged(Way::SharedMemory, 100, 10_050, Some((1000, 10_000)), 2);
+        assert_eq!((proof.found, proof.contradiction.is_none()), (None, true));
+        assert!(proof.unclear.unwrap().contains("too many to tell 100 apart"));
+        let proof = judged(Way::SharedMemory, 1000, 30, Some((1000, 20)), 2);
+        assert_eq!(proof.found, Some(Way::SharedMemory), "20 without messages, 30 with");
+        let proof = judged(Way::Packets, 1000, 2_030, Some((1000, 20)), 2);
+        assert_eq!((proof.found, proof.contradiction), (Some(Way::Packets), None));
+    }
+
+    #[test]
+    fn a_burst_of_others_makes_no_trial_invalid() {
+        // Much without messages, more with: whose they are cannot be known in a shared namespace.
+        let proof = judged(Way::SharedMemory, 1000, 9_000, Some((1000, 3_000)), 2);
+        assert_eq!((proof.found, proof.contradiction.is_none()), (None, true));
+        assert!(proof.unclear.unwrap().contains("others send in this network namespace too"));
+        // As many as messages and answers, and nothing without: these are they.
+        let proof = judged(Way::SharedMemory, 1000, 2_000, Some((1000, 0)), 2);
+        assert!(proof.contradiction.unwrap().contains("2000 packets on the interfaces in 1000 answered messages"));
+    }
+
+    #[test]
+    fn a_short_quiet_interval_is_scaled_with_what_it_may_have_missed() {
+        // 3 in 100 ms are 30 in a second, give or take: 40 packets are no messages' then.
+        let proof = judged(Way::SharedMemory, 1000, 40, Some((100, 3)), 2);
+        assert_eq!(proof.found, Some(Way::SharedMemory));
+        let few = judged(Way::Packets, 1, 2, Some((1000, 0)), 2);
+        assert!(few.unclear.unwrap().contains("1 answered messages are too few"));
+    }
+
+    #[test]
+    fn packets_that_are_asked_for_and_missing_are_a_contradiction_everywhere() {
+        let proof = judged(Way::Packets, 1000, 4, Some((1000, 0)), 2);
+        let text = proof.contradiction.unwrap();
+        assert!(text.contains("packets over lo; there were 4 packets on it"), "{text}");
+        assert!(text.contains("both ends have mapped the same memory"), "{text}");
+    }
+
+    #[test]
+    fn loads_that_send_are_no_proof_against_shared_memory() {
+        let mut proof = judged(Way::SharedMemory, 1000, 2_000, Some((1000, 0)), 2);
+        (proof.contradiction, proof.found, proof.loads_send) = (None, None, true);
+        judge(&mut proof);
+        assert_eq!((proof.contradiction, proof.found), (None, None));
+        assert_eq!(proof.unclear.as_deref(), Some("loads of this trial send, or may send, over the same interfaces"));
+    }
+}

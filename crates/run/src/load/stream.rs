@@ -1,0 +1,175 @@
+//! Bulk datagrams over the measured path: flows at one place, a sink at the other.
+//!
+//! Each datagram begins with the token of its load, so that nobody else's are counted, its kind, flow and number. A flow
+//! begins when the sink has answered its hello: a path that does not carry it is an error, not a quiet load.
+
+use super::{Did, Half, is_over};
+use nix::sys::socket::{setsockopt, sockopt};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Barrier;
+use std::time::Duration;
+use tailbound_host::monotonic_ns;
+use tailbound_model::*;
+use tailbound_wire::StreamPath;
+
+const HEADER: usize = 16;
+const HELLO: u8 = 0;
+const DATA: u8 = 1;
+/// How long the sink may take to answer.
+const MEET_NS: i64 = 5_000_000_000;
+/// A load looks this often whether it is over.
+const TURN: Duration = Duration::from_millis(50);
+/// What is still under way when the sink is told to end.
+const DRAIN_NS: i64 = 500_000_000;
+/// Receive buffer of the sink, as far as the kernel allows.
+const BUFFER: usize = 4 << 20;
+
+pub(super) fn run(half: &Half) -> Result<Did, String> {
+    let LoadKind::UdpStream(stream) = &half.spec()?.run else { return Err("the load is no udp-stream".into()) };
+    let path = half.order.streams.iter().find(|s| s.load == half.index).ok_or("the order has no path for the load")?;
+    let token = token(half);
+    match half.part {
+        LoadPart::Sends => send(path, stream, token),
+        LoadPart::Receives => receive(path, stream, token),
+    }
+}
+
+/// Differs between loads, trials and runs.
+fn token(half: &Half) -> u32 {
+    let run = u32::from_str_radix(&half.order.run_id, 16).unwrap_or(0);
+    run ^ ((half.order.trial as u32) << 8) ^ half.index as u32
+}
+
+fn header(token: u32, kind: u8, flow: u8, number: u64) -> [u8; HEADER] {
+    let mut octets = [0; HEADER];
+    octets[..4].copy_from_slice(&token.to_le_bytes());
+    (octets[4], octets[5]) = (kind, flow);
+    octets[8..].copy_from_slice(&number.to_le_bytes());
+    octets
+}
+
+/// Kind, flow and number of a datagram of this load.
+fn parse(octets: &[u8], token: u32) -> Option<(u8, u8, u64)> {
+    let ours = octets.len() >= HEADER && octets[..4] == token.to_le_bytes();
+    ours.then(|| (octets[4], octets[5], u64::from_le_bytes(octets[8..HEADER].try_into().unwrap_or_default())))
+}
+
+fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String> {
+    let met = Barrier::new(stream.flows as usize);
+    let flows = std::thread::scope(|scope| {
+        let flows: Vec<_> = (0..stream.flows)
+            .map(|f| {
+                scope.spawn({
+                    let met = &met;
+                    move || flow(path, stream, token, f as u8, met)
+                })
+            })
+            .collect();
+        flows.into_iter().map(|f| f.join().unwrap_or_else(|_| Err("a flow panicked".into()))).collect::<Vec<_>>()
+    });
+    let mut sum = Did {
+        octets: Some(0),
+        messages: Some(0),
+        late: stream.rate.period().map(|_| 0),
+        refused: Some(0),
+        ..Did::default()
+    };
+    let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
+    for did in flows {
+        let did = did?;
+        sum.octets = add(sum.octets, did.octets);
+        sum.messages = add(sum.messages, did.messages);
+        sum.refused = add(sum.refused, did.refused);
+        sum.late = add(sum.late, did.late);
+    }
+    Ok(sum)
+}
+
+fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barrier) -> Result<Did, String> {
+    let meeting = || -> Result<UdpSocket, String> {
+        let socket = UdpSocket::bind((path.from, 0)).map_err(|e| format!("cannot bind {}: {e}", path.from))?;
+        let connected = socket.connect(path.to).and_then(|()| socket.set_read_timeout(Some(Duration::from_millis(20))));
+        connected.map_err(|e| format!("cannot send to {}: {e}", path.to))?;
+        meet(&socket, path.to, header(token, HELLO, flow, 0), token)?;
+        Ok(socket)
+    };
+    // All begin together, and none waits for one that cannot.
+    let socket = meeting();
+    met.wait();
+    let socket = socket?;
+    let mut datagram = vec![0x5a; stream.payload.0 as usize];
+    let (begin, period) = (monotonic_ns(), stream.rate.period().map(|p| p.0));
+    let (mut slot, mut sent, mut late, mut refused) = (0_i64, 0_u64, 0, 0);
+    while !is_over() {
+        if let Some(period) = period {
+            let early = begin + slot * period - monotonic_ns();
+            if early > 0 {
+                std::thread::sleep(Duration::from_nanos(early as u64).min(TURN));
+                continue;
+            }
+            late += u64::from(-early >= period);
+        }
+        datagram[..HEADER].copy_from_slice(&header(token, DATA, flow, sent));
+        match socket.send(&datagram) {
+            Ok(_) => sent += 1,
+            Err(_) => refused += 1,
+        }
+        slot += 1;
+    }
+    Ok(Did {
+        octets: Some(sent * stream.payload.0),
+        messages: Some(sent),
+        late: period.map(|_| late),
+        refused: Some(refused),
+        ..Did::default()
+    })
+}
+
+/// Says hello until the sink answers.
+fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> Result<(), String> {
+    let until = monotonic_ns() + MEET_NS;
+    let mut answer = [0; HEADER];
+    while !is_over() && monotonic_ns() < until {
+        // Refused until the sink is there.
+        if socket.send(&hello).is_err() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if matches!(socket.recv(&mut answer), Ok(n) if parse(&answer[..n], token).is_some()) {
+            return Ok(());
+        }
+    }
+    if is_over() { Ok(()) } else { Err(format!("no answer came from the sink at {to}")) }
+}
+
+fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String> {
+    let socket = UdpSocket::bind(path.to).map_err(|e| format!("the sink cannot bind {}: {e}", path.to))?;
+    // What the kernel does not give shows as missing datagrams.
+    let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
+    socket.set_read_timeout(Some(TURN)).map_err(|e| e.to_string())?;
+    let mut octets = vec![0; 1 << 16];
+    let (mut received, mut sum, mut ended) = (0_u64, 0_u64, None);
+    // One more than the highest number of each flow.
+    let mut next = vec![0_u64; stream.flows as usize];
+    loop {
+        match socket.recv_from(&mut octets) {
+            Ok((n, from)) => match parse(&octets[..n], token) {
+                Some((HELLO, ..)) => drop(socket.send_to(&octets[..HEADER], from)),
+                Some((DATA, flow, number)) => {
+                    (received, sum) = (received + 1, sum + n as u64);
+                    if let Some(next) = next.get_mut(flow as usize) {
+                        *next = (*next).max(number + 1);
+                    }
+                }
+                _ => {}
+            },
+            // Nothing is under way any more.
+            Err(_) if is_over() => break,
+            Err(_) => {}
+        }
+        if is_over() && monotonic_ns() > *ended.get_or_insert_with(|| monotonic_ns() + DRAIN_NS) {
+            break;
+        }
+    }
+    let missing = next.iter().sum::<u64>().saturating_sub(received);
+    Ok(Did { octets: Some(sum), messages: Some(received), missing: Some(missing), ..Did::default() })
+}
