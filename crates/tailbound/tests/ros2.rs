@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::Value;
 use support::ros2::{built, nodes};
 use support::{Bench, fastdds, succeeded, told};
-use tailbound_driver::{Kv, Session, Silent, load};
+use tailbound_driver::{Endpoint, Kind, Kv, ReceiveMode, Session, Silent, load};
 
 /// One after the other: the ends are pinned to the same CPUs.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -163,32 +163,36 @@ fn each_vendor_answers_the_other() {
     }
 }
 
-/// Another process sees the node, and that publisher and subscription are its.
+/// Another process, and another implementation, sees the nodes, and that publisher and subscription are theirs.
 #[test]
-fn the_node_is_in_the_graph() {
+fn the_nodes_are_in_the_graph() {
     let _alone = alone();
     let driver = load(built()).unwrap();
     let nodes = nodes();
-    let options = [("domain", "141"), ("address", "127.0.0.1"), ("node", "/lab/measured")];
+    let options = [("domain", "141"), ("address", "127.0.0.1"), ("node", "/lab/measured"), ("participants", "2")];
     let session = Session::open(&driver, &options.into_iter().collect(), std::sync::Arc::new(Silent)).unwrap();
-    let qos = Kv::new();
-    session.create(tailbound_driver::Kind::Writer, "graph_w", 64, &qos, 1).unwrap();
-    session
-        .create(tailbound_driver::Kind::Reader(tailbound_driver::ReceiveMode::Spin), "graph_r", 64, &qos, 2)
-        .unwrap();
+    let place = |participant| Kv::new().with("participant", participant);
+    let spin = Kind::Reader(ReceiveMode::Spin);
+    for (kind, participant) in [(Kind::Writer, "0"), (spin, "0"), (spin, "1")] {
+        session.create(kind, &format!("graph_{participant}"), 64, &place(participant), 1).unwrap();
+    }
     let output = Command::new(nodes).args(["141", "5"]).stderr(Stdio::inherit()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    let own: Vec<&str> = text.lines().filter(|l| l.contains("measured")).collect();
-    let transport: Value =
-        serde_json::from_str(&session.query(tailbound_driver::Endpoint::SESSION, "transport").unwrap()).unwrap();
-    let participant = transport["participants"][0].as_str().unwrap().replace(':', "");
-    let last = own.last().unwrap_or_else(|| panic!("no node: {text}"));
-    assert!(last.contains("/lab") && last.contains(&participant), "{last}");
-    // The identity of an end point begins with that of its participant; kinds 03 and 04 are writer and reader without key.
-    let prefix = &participant[..24];
-    let of_kind =
-        |kind: &str| last.match_indices(prefix).filter(|(at, _)| last.get(at + 30..at + 32) == Some(kind)).count();
-    assert!(of_kind("03") >= 1 && of_kind("04") == 1, "{last}");
+    let told: Value = serde_json::from_str(&session.query(Endpoint::SESSION, "transport").unwrap()).unwrap();
+    for (index, name, writers) in [(0, "/lab measured ", 1), (1, "/lab measured_2 ", 0)] {
+        let participant = told["participants"][index].as_str().unwrap().replace(':', "");
+        // Each message stands for the whole node, and the last one counts.
+        let last = text.lines().rfind(|l| l.starts_with(&format!("{participant} {name}")));
+        let (readers, others) = last.unwrap_or_else(|| panic!("no {name}in {text}")).split_once("writers").unwrap();
+        // An identity begins with that of the participant; 04 and 03 are a reader and a writer without key. Each node
+        // writes into the graph's own topic too.
+        let of_kind = |list: &str, kind: &str| {
+            let ends = list.split('"').filter(|id| id.starts_with(&participant[..24]) && id.ends_with(kind));
+            ends.count()
+        };
+        assert_eq!(of_kind(readers, "04"), 1, "{text}");
+        assert!(of_kind(others, "03") > writers, "{text}");
+    }
 }
 
 #[test]

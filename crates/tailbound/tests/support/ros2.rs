@@ -20,12 +20,18 @@ pub fn built() -> &'static Path {
     })
 }
 
-/// The program that prints the nodes which others announce.
+/// The program that prints the nodes which others announce, as Cyclone DDS receives them.
 pub fn nodes() -> PathBuf {
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../drivers/ros2/Cargo.toml");
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["build", "--release", "--locked", "--quiet", "--example", "nodes", "--manifest-path"]).arg(manifest);
-    let output = cargo.arg("--target-dir").arg(target().join("ros2")).output().expect("cargo");
+    // The selection of dev/test, so that nothing is compiled anew.
+    cargo.args(["build", "--locked", "--quiet", "--workspace", "--features", "tailbound/system-tests"]);
+    cargo.args(["--example", "ros_nodes"]);
+    let output = cargo
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+        .arg("--target-dir")
+        .arg(target())
+        .output()
+        .expect("cargo");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    target().join("ros2/release/examples/nodes")
+    target().join("debug/examples/ros_nodes")
 }
