@@ -20,7 +20,7 @@ const ALL: [Numbers; 4] = [(1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 2, 2)];
 
 fn study(driver: &str, (processes, participants, executors): Numbers) -> String {
     // Every sample is kept: a thread that reads late on a busy machine must not look like one that does not read.
-    let qos = if driver == "cyclonedds" { "qos: { reliability: reliable, history: keep-all }\n" } else { "" };
+    let qos = if driver.ends_with("dds") { "qos: { reliability: reliable, history: keep-all }\n" } else { "" };
     format!(
         "study: arrangements\nquestion: q\n\
          measure: {{ ping-pong: {{ slots: 500, warm_up: 20, timeout: 2 s, receive: executor }} }}\n\
@@ -77,7 +77,7 @@ fn all_arrangements(driver: &str) {
         let counts = &report["conditions"][0]["counts"];
         assert_eq!(counts["answered"].as_u64(), Some(500), "{driver} {numbers:?}: {counts}");
         assert_eq!(report["threads"].as_array().unwrap().len(), numbers.0, "{driver} {numbers:?}: processes");
-        if driver == "cyclonedds" {
+        if driver.ends_with("dds") {
             assert_eq!(participants(&report).len(), numbers.1, "{numbers:?}: {}", report["trials"][0]["ends"]);
         }
     }
@@ -91,6 +91,14 @@ fn udp() {
 #[test]
 fn cyclonedds() {
     all_arrangements("cyclonedds");
+}
+
+#[cfg(feature = "system-tests")]
+#[test]
+fn fastdds() {
+    if support::fastdds::built().is_some() {
+        all_arrangements("fastdds");
+    }
 }
 
 /// Stop-and-wait: the executor sends the next when it has taken the answer.

@@ -61,6 +61,9 @@ static std::string options()
                "How often a reliable writer asks for what is missing: the delay of a lost last message."),
         number("max_participant_index", o.max_participant_index, "",
                "How many participants of one host are looked for without multicast."),
+        number("participants", o.participants, "",
+               "Participants of the session, 1 or 2; an end point is in that which `participant` of its creation names, "
+               "from 0."),
         text("config", "config",
              "Your own profiles (XML of Fast DDS), used exactly as they are: the default profiles of participant, "
              "data_writer and data_reader. Environment variables of Fast DDS are never followed."),

@@ -47,6 +47,8 @@ void Options::set(const tb_kv &kv)
         heartbeat_ms = size(kv, 1, 3600000);
     else if (key == "max_participant_index")
         max_participant_index = size(kv, 0, 119);
+    else if (key == "participants")
+        participants = size(kv, 1, 2);
     else if (key == "config")
         config = kv.value;
     else
@@ -82,7 +84,7 @@ Options Options::parse(const tb_kv *kv, size_t n)
             throw Fail{TB_EINVAL, "config: empty; give the XML of Fast DDS profiles"};
         for (size_t i = 0; i < n; i++)
             if (std::strcmp(kv[i].key, "domain") != 0 && std::strcmp(kv[i].key, "naming") != 0 &&
-                std::strcmp(kv[i].key, "config") != 0)
+                std::strcmp(kv[i].key, "participants") != 0 && std::strcmp(kv[i].key, "config") != 0)
                 o.ignored.push_back(kv[i].key);
     } else {
         o.check();

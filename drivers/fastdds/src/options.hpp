@@ -33,6 +33,7 @@ struct Options {
     uint32_t shm_segment = 16u << 20;
     uint32_t heartbeat_ms = 3000;
     uint32_t max_participant_index = 9;
+    uint32_t participants = 1; /* of the session */
     std::string config;
     std::vector<std::string> ignored; /* what a configuration of the user's puts out of effect */
 

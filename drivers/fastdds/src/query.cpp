@@ -105,12 +105,16 @@ static std::string transport(Session &session)
         if (inside.open())
             ends.raw(std::to_string(e->id), locators(*e));
     }
+    std::vector<std::string> participants{text(session.participant.guid())};
+    if (session.second)
+        participants.push_back(text(session.second->guid()));
     bool shared = o.config.empty() && o.transport != Transport::udp;
     return Object()
         .put("transport", o.transport_name())
         .put("library", "Fast DDS " FASTRTPS_VERSION_STR)
         .put("domain", o.domain)
         .put("participant", text(session.participant.guid()))
+        .raw("participants", strings(participants))
         .raw("builtin_transports", qos.transport().use_builtin_transports ? "true" : "false")
         .raw("transports", array(transports))
         .put("intra_process", library::intra_process())

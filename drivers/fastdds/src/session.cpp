@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "session.hpp"
 
+#include <cstring>
+
 #include "fail.hpp"
 #include "log.hpp"
+#include "value.hpp"
 
 namespace tb {
 
 Session::Session(const Options &options, const tb_host &host) : options(options), host(host), participant(this->options)
 {
+    if (options.participants == 2)
+        second = std::make_unique<Participant>(this->options);
     log::listen(host);
     std::string all;
     for (const std::string &key : options.ignored)
@@ -46,7 +51,21 @@ uint32_t Session::create(const Wanted &wanted)
     uint32_t created = created_.load(), id = created + 1;
     if (created == CHUNK * CHUNKS)
         throw Fail{TB_ENOMEM, "a session creates at most " + std::to_string(CHUNK * CHUNKS) + " end points"};
-    auto endpoint = std::make_unique<Endpoint>(id, wanted, host, options, participant, guards);
+    Participant *home = &participant;
+    std::vector<tb_kv> qos;
+    for (size_t i = 0; i < wanted.qos_count; i++) {
+        const tb_kv &kv = wanted.qos[i];
+        if (!kv.key || std::strcmp(kv.key, "participant") != 0)
+            qos.push_back(kv);
+        else if (word(kv, TB_EINVAL, {"0", "1"}) == 1)
+            home = second.get();
+    }
+    if (!home)
+        throw Fail{TB_EINVAL, "participant=1: the session has one participant; open it with participants=2"};
+    Wanted rest = wanted;
+    rest.qos = qos.data();
+    rest.qos_count = qos.size();
+    auto endpoint = std::make_unique<Endpoint>(id, rest, host, options, *home, guards);
     auto &chunk = chunks_[created / CHUNK];
     if (!chunk.load())
         chunk.store(new Chunk{}, std::memory_order_release);

@@ -39,6 +39,7 @@ public:
     const Options options;
     const tb_host host;
     Participant participant;
+    std::unique_ptr<Participant> second; /* where the options ask for two */
     Guards guards;
     Sets sets;
 
