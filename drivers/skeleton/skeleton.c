@@ -2,7 +2,7 @@
  *
  * A Tailbound driver to start from, in plain C. Its middleware is loopback.h, a network inside one process.
  *
- *   cc -std=c11 -Wall -Wextra -O2 -shared -fPIC -pthread -I include -o libtailbound_driver_skeleton.so skeleton.c
+ *   cc -std=c11 -Wall -Wextra -O2 -shared -fPIC -pthread -o libtailbound_driver_skeleton.so skeleton.c
  *   tailbound driver check ./libtailbound_driver_skeleton.so
  *
  * Replace what is inside the functions by calls of your middleware, and loopback.h by its header. Each function says
@@ -35,7 +35,7 @@ static int open_session(const tb_kv *kv, size_t n, const tb_host *host, void **s
     for (size_t i = 0; i < n; i++) {
         char *end = NULL;
         if (strcmp(kv[i].key, "domain") != 0)
-            return fail(TB_EINVAL, "the skeleton has no such option", kv[i].key);
+            return fail(TB_EINVAL, "the driver has no such option", kv[i].key);
         domain = strtol(kv[i].value, &end, 10);
         if (end == kv[i].value || *end)
             return fail(TB_EINVAL, "not a number", kv[i].key);
@@ -57,7 +57,7 @@ static int create(void *session, int kind, int mode, const char *topic, uint64_t
     const char *reliability = "reliable";
     for (size_t i = 0; i < n; i++) {
         if (strcmp(qos[i].key, "reliability") != 0)
-            return fail(TB_EQOS, "the skeleton has no such policy", qos[i].key);
+            return fail(TB_EQOS, "the driver has no such policy", qos[i].key);
         if (strcmp(qos[i].value, "reliable") != 0 && strcmp(qos[i].value, "best-effort") != 0)
             return fail(TB_EQOS, "neither reliable nor best-effort", qos[i].key);
         reliability = strcmp(qos[i].value, "reliable") == 0 ? "reliable" : "best-effort";
@@ -265,7 +265,7 @@ static int query(void *session, uint32_t ep, const char *what, tb_sink sink, voi
     else if (strcmp(what, "threads") == 0)
         snprintf(json, sizeof json, "[]");
     else
-        code = fail(TB_EUNSUPPORTED, "the skeleton does not know it", what);
+        code = fail(TB_EUNSUPPORTED, "the driver does not know it", what);
     pthread_mutex_unlock(&lock);
     if (code == TB_OK)
         sink(ctx, json, strlen(json));

@@ -24,7 +24,7 @@ pub enum Command {
     Report(Report),
     /// The studies that are built in
     Studies(Studies),
-    /// The drivers: what they can do, and whether a shared object keeps the rules
+    /// The drivers: what they can do, whether one keeps the rules, and a skeleton of one
     Driver(DriverCommand),
     /// What runs have changed on this host and not yet taken back
     Lab(Lab),
@@ -146,6 +146,14 @@ pub enum DriverSub {
     },
     /// Print a condition of a study as the vendor's own configuration: transport, and threads where it has settings for them
     Export(Export),
+    /// Write the header and a skeleton to begin a driver of your own with
+    New {
+        /// Directory to write them to; no file in it is written over
+        directory: PathBuf,
+        /// The skeleton in C++17 in place of C
+        #[arg(long)]
+        cxx: bool,
+    },
 }
 
 /// Vendors with a configuration of their own.

@@ -43,6 +43,25 @@ fn unknown_driver() {
 }
 
 #[test]
+fn a_new_driver_where_a_file_is() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("mine")).unwrap();
+    fs::write(bench.path("mine/tailbound_driver.h"), "my own").unwrap();
+    let (code, text) = told(&bench.tailbound().args(["driver", "new", "mine"]).output().unwrap());
+    assert_eq!(fs::read_dir(bench.path("mine")).unwrap().count(), 1, "nothing is written beside it");
+    assert_eq!(fs::read_to_string(bench.path("mine/tailbound_driver.h")).unwrap(), "my own");
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
+fn a_new_driver_where_no_directory_can_be() {
+    let bench = Bench::new();
+    fs::write(bench.path("file"), "").unwrap();
+    let (code, text) = told(&bench.tailbound().args(["driver", "new", "file/mine"]).output().unwrap());
+    insta::assert_snapshot!(format!("exit {code}\n{text}"));
+}
+
+#[test]
 fn unknown_driver_option() {
     let (code, text) = fails(&GOOD.replace("driver: udp", "driver: { udp: { rcvbuff: 100000 } }"), &[]);
     insta::assert_snapshot!(format!("exit {code}\n{text}"));

@@ -35,9 +35,18 @@ pub fn compiler() -> Option<String> {
 
 /// Compiles a driver in C against the committed header.
 pub fn c_driver(cc: &str, source: &str, more: &[&str], to: &Path) -> Result<PathBuf, String> {
+    compiled(cc, "-std=c11", source, more, to)
+}
+
+/// Compiles a driver in C++ against the committed header, by c++ or $CXX.
+pub fn cxx_driver(source: &str, to: &Path) -> Result<PathBuf, String> {
+    compiled(&std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned()), "-std=c++17", source, &[], to)
+}
+
+fn compiled(cc: &str, standard: &str, source: &str, more: &[&str], to: &Path) -> Result<PathBuf, String> {
     let root = workspace();
     let mut command = Command::new(cc);
-    command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-pthread"]).args(more);
+    command.args([standard, "-Wall", "-Wextra", "-Werror", "-O2", "-shared", "-fPIC", "-pthread"]).args(more);
     command.arg("-I").arg(root.join("include")).arg(root.join(source)).arg("-o").arg(to);
     let out = command.output().map_err(|e| e.to_string())?;
     match out.status.success() {

@@ -169,6 +169,10 @@ fn c_drivers(tally: &mut Tally, cc: &str, dir: &Path) {
         let path = build::c_driver(cc, "drivers/skeleton/skeleton.c", &[], &dir.join("skeleton.so"))?;
         conforms(&path.display().to_string(), true)
     });
+    tally.test("skeleton_cxx", || {
+        let path = build::cxx_driver("drivers/skeleton/skeleton.cpp", &dir.join("skeleton_cxx.so"))?;
+        conforms(&path.display().to_string(), true)
+    });
     // These two sleep through half a minute each: they do so beside the others.
     const SLEEPER: &str = "destroy-ends-wait";
     std::thread::scope(|scope| {

@@ -1,5 +1,6 @@
 //! `tailbound driver`.
 
+use super::driver_new;
 use super::export::export;
 use crate::cli::DriverSub;
 use crate::drivers;
@@ -21,6 +22,7 @@ pub fn driver(command: Option<&DriverSub>) -> Outcome {
             Ok(ExitCode::Done)
         }
         Some(DriverSub::Export(args)) => export(args),
+        Some(DriverSub::New { directory, cxx }) => driver_new::new(directory, *cxx),
         Some(DriverSub::Check { driver, here: true }) => check(driver),
         Some(DriverSub::Check { driver, here: false }) => watch(driver),
     }

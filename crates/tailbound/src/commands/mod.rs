@@ -3,6 +3,7 @@
 mod agent;
 mod doctor;
 mod driver;
+mod driver_new;
 mod export;
 mod generate;
 mod lab;
