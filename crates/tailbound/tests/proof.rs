@@ -51,8 +51,10 @@ fn packets(proof: &Value) -> i64 {
     proof["interfaces"].as_array().unwrap().iter().map(|i| i["packets"].as_i64().unwrap()).sum()
 }
 
+/// Of the path's interfaces; the kernel may have a word on lo.
 fn per_message(proof: &Value, key: &str) -> Vec<f64> {
-    proof["interfaces"].as_array().unwrap().iter().map(|i| i[key].as_f64().unwrap()).collect()
+    let all = proof["interfaces"].as_array().unwrap().iter();
+    all.filter(|i| i["path"] == true).map(|i| i[key].as_f64().unwrap()).collect()
 }
 
 #[test]
@@ -103,6 +105,31 @@ fn delivery_inside_the_process_is_a_finding() {
         assert!(text.contains("delivered inside the process: no packet on any interface"), "{text}");
         let shown = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(shown.replace("\n  ", " ").contains("delivered inside the process"), "{shown}");
+    }
+}
+
+/// One participant for both ends: Cyclone DDS always delivers inside, Fast DDS where it is told to.
+#[test]
+fn one_participant_of_both_ends_is_looked_into() {
+    let _alone = alone();
+    let mut drivers = vec![("cyclonedds", "inside-process")];
+    if built().is_some() {
+        drivers.extend([("{ fastdds: { transport: intra-process } }", "inside-process"), ("fastdds", "packets")]);
+    }
+    for (driver, found) in drivers {
+        let bench = Bench::new();
+        let rest = "arrangement: { processes: 1, participants: 1, executors: 1 }\nqos: { history: keep-all }\n";
+        let text =
+            study(driver, "same-process", "loopback", rest).replace("timeout: 2 s", "timeout: 2 s, receive: executor");
+        let Some(output) = run_alone(&bench, &text) else { return };
+        succeeded(&output);
+        let (proof, report) = proof(&bench);
+        assert_eq!(proof["found"], found, "{driver}: {proof}");
+        let told = report["findings"].as_array().unwrap().iter().any(|f| f["code"] == "inside_process");
+        assert_eq!(told, found == "inside-process", "{driver}");
+        if found == "packets" {
+            assert!((1.9..3.0).contains(&per_message(&proof, "packets_per_message")[0]), "{driver}: {proof}");
+        }
     }
 }
 

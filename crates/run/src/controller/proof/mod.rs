@@ -15,6 +15,11 @@ const AUTO: Nanos = Nanos::from_secs(1);
 const AUTO_SLOW: Nanos = Nanos::from_secs(5);
 /// So many slots of a slow rate.
 const SLOTS: i64 = 20;
+/// Before it begins the interfaces are to be calm: no more than a packet in each of so many steps. It begins anyway after
+/// the last of the most.
+const CALM_STEP: Duration = Duration::from_millis(50);
+const CALM_STEPS: u32 = 2;
+const CALM_MOST: u32 = 12;
 
 /// How long the ends of a trial are silent.
 pub(super) fn quiet(spec: &TrialSpec) -> Nanos {
@@ -51,6 +56,9 @@ impl Watch {
         let inode = |end: usize| standing.lab.netns(end).inode();
         let ends: Vec<Vec<usize>> = if inode(0) == inode(1) { vec![vec![0, 1]] } else { vec![vec![0], vec![1]] };
         let count = |ends: &[usize]| standing.lab.counted(ends[0]).ok();
+        if quiet.0 > 0 {
+            calm(|| ends.iter().filter_map(|e| count(e)).map(|c| packets(&c)).sum()).await;
+        }
         let met: Vec<Option<Counted>> = ends.iter().map(|e| count(e)).collect();
         if quiet.0 == 0 {
             let none = met.iter().map(|_| None).collect();
@@ -73,6 +81,25 @@ impl Watch {
         };
         self.spaces.into_iter().zip(self.quiet).map(space).collect()
     }
+}
+
+/// Waits out the burst of discovery: scaled to a long trial, it would stand for a multitude of packets.
+async fn calm(packets: impl Fn() -> i64) {
+    let (mut last, mut steps) = (packets(), 0);
+    for _ in 0..CALM_MOST {
+        tokio::time::sleep(CALM_STEP).await;
+        let now = packets();
+        steps = if now - last <= 1 { steps + 1 } else { 0 };
+        last = now;
+        if steps >= CALM_STEPS {
+            return;
+        }
+    }
+}
+
+/// Packets that all interfaces sent.
+fn packets(counted: &Counted) -> i64 {
+    counted.interfaces.values().map(|i| i.tx_packets).sum()
 }
 
 /// What the counts of a trial prove. `None`: nothing went by any way, or time was virtual.
