@@ -45,11 +45,12 @@ function loopPanel(condition, trials, [metric, words], last, space) {
   trials.forEach((trial, i) => {
     const { course } = trial, hue = i % 6;
     const middle = (c) => x(Math.min(course.slots, (c + 0.5) * course.slots_per_column));
-    // Half a pixel more at both ends, so that a column whose slots agree is seen.
-    const bar = ([low, high], c) => `M${middle(c).toFixed(1)},${(y(high) - 0.5).toFixed(1)}V${(y(low) + 0.5).toFixed(1)}`;
+    const step = Math.max(1, Math.min(7, 0.8 * (plot.right - plot.left) / course[metric].length));
+    // A little more at both ends, so that a column whose slots agree is seen; more where columns are few.
+    const pad = step > 2 ? 1.5 : 0.5;
+    const bar = ([low, high], c) => `M${middle(c).toFixed(1)},${(y(high) - pad).toFixed(1)}V${(y(low) + pad).toFixed(1)}`;
     const path = course[metric].map((range, c) => (range ? bar(range, c) : "")).join("");
-    const step = Math.max(1, Math.min(3, (plot.right - plot.left) / course[metric].length));
-    picture.append(svg("path", { class: `loop s${hue}`, "stroke-width": step.toFixed(2), d: path, "data-trial": trial.id, "data-metric": metric }));
+    picture.append(svg("path", { class: `loop s${hue}`, "stroke-width": step.toFixed(2), d: path, "data-trial": trial.id, "data-metric": metric, "data-pad": pad }));
     if (metric === "round_trip") picture.append(...loopLost(trial, middle, plot, hue));
     const at = course[metric].reduce((a, range, c) => (range && (a < 0 || range[1] > course[metric][a][1]) ? c : a), -1);
     if (at >= 0) marks.push(loopMark(condition, trial, metric, words, at, middle(at), y(course[metric][at][1]), hue));

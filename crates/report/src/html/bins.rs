@@ -1,6 +1,6 @@
 //! The table of equal bins, with published rows beside those that were measured.
 
-use super::escape::{Head, escape, left, number, right, table, words};
+use super::escape::{Head, escape, left, number, right, table};
 use crate::bins::{ELSEWHERE, heads};
 use crate::document::Report;
 use crate::number::count;
@@ -12,6 +12,7 @@ pub(super) fn is_there(report: &Report) -> bool {
 pub(super) fn section(report: &Report) -> String {
     let Some(first) = report.conditions.iter().find_map(|c| c.bins.as_ref()) else { return String::new() };
     let (bins, unit) = heads(first);
+    let all = crate::summary::summary(report);
     let without = report.conditions.iter().any(|c| c.bins.as_ref().is_some_and(|b| b.without > 0));
     let mut columns: Vec<Head> = vec![left("condition")];
     columns.extend(bins.iter().map(|b| right(b.as_str(), unit.name())));
@@ -21,7 +22,8 @@ pub(super) fn section(report: &Report) -> String {
         .iter()
         .filter_map(|c| Some((c, c.bins.as_ref()?)))
         .map(|(c, b)| {
-            let mut cells: String = words(&c.name) + &b.counts.iter().map(|n| number(&count(*n))).collect::<String>();
+            let mut cells: String =
+                super::conditions::row_head(&all, c) + &b.counts.iter().map(|n| number(&count(*n))).collect::<String>();
             cells.push_str(&if without { number(&count(b.without)) } else { String::new() });
             format!("<tr>{cells}</tr>\n")
         })

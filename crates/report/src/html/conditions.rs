@@ -4,7 +4,7 @@ use super::escape::{Head, escape, left, number, right, table as set, words};
 use crate::condition::{ConditionReport, Counts, MetricReport, QuantileReport};
 use crate::document::Report;
 use crate::number::{Unit, count, label};
-use crate::summary::{Column, Row, cell, summary};
+use crate::summary::{Column, Row, Summary, cell, summary};
 use tailbound_model::Metric;
 
 /// How slots may end, and what else may happen to an answer; all but the first are shown where they occurred.
@@ -83,6 +83,12 @@ pub(super) fn quantile(quantile: Option<&QuantileReport>, unit: Unit) -> String 
             escape(&cell.interval).replace('-', "\u{2013}")
         ),
     }
+}
+
+/// A condition as a row's head: the levels that differ.
+pub(super) fn row_head(summary: &Summary, condition: &ConditionReport) -> String {
+    let levels = summary.rows.get(condition.id).map_or(String::new(), |r| r.levels.join(", "));
+    format!("<td class=\"l wrap\">{}</td>", escape(&levels))
 }
 
 /// One folded table per metric.

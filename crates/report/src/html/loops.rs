@@ -1,6 +1,6 @@
 //! The sender's loop: the figure over the loop number, and M1 to M4 of every condition.
 
-use super::escape::{Head, left, number, right, table, words};
+use super::escape::{Head, left, number, right, table};
 use crate::condition::ConditionReport;
 use crate::document::Report;
 use crate::loops::{run_times, span};
@@ -33,6 +33,7 @@ pub(super) fn section(report: &Report) -> String {
 }
 
 fn summary(report: &Report) -> String {
+    let table_of_all = crate::summary::summary(report);
     let times: Vec<Vec<i64>> = report.conditions.iter().map(|c| run_times(report, c)).collect();
     let unit = Unit::of_all(times.iter().flatten().copied()).unwrap_or(Unit::S);
     let scheduled = |c: &ConditionReport| {
@@ -58,7 +59,7 @@ fn summary(report: &Report) -> String {
         .iter()
         .zip(&times)
         .map(|(c, times)| {
-            let mut cells = words(&c.name)
+            let mut cells = super::conditions::row_head(&table_of_all, c)
                 + &number(&count(times.len() as u64))
                 + &number(&scheduled(c))
                 + &number(&span(times, unit));

@@ -15,13 +15,15 @@ pub(super) fn section(report: &Report) -> String {
         let whole = format!("<section id=\"patterns\"><h2>What others found</h2>\n<ul>{all}</ul></section>\n");
         return if all.is_empty() { String::new() } else { whole };
     };
+    let all = crate::summary::summary(report);
     let mut heads: Vec<Head> = vec![left("condition")];
     heads.extend(patterns.heads.iter().map(|h| right(*h, "")));
     let counts = |of: &std::collections::BTreeMap<String, u64>| -> String {
         patterns.heads.iter().map(|h| number(&cell(of, h))).collect()
     };
     let row = |name: String, cells: String| format!("<tr>{name}{cells}</tr>\n");
-    let mut rows: Vec<String> = patterns.measured.iter().map(|(c, of)| row(words(&c.name), counts(of))).collect();
+    let mut rows: Vec<String> =
+        patterns.measured.iter().map(|(c, of)| row(super::conditions::row_head(&all, c), counts(of))).collect();
     for p in report.published.iter().filter(|p| !p.patterns.is_empty() || p.text.is_some()) {
         let text = p.text.as_ref().map_or(String::new(), |t| format!(": {}", escape(t)));
         let name =
@@ -34,8 +36,8 @@ pub(super) fn section(report: &Report) -> String {
         .iter()
         .filter_map(|t| Some((t, t.pattern.as_ref()?)))
         .map(|(t, p)| {
-            let name = report.conditions.get(t.condition).map_or("", |c| &c.name);
-            let cells = [words(&t.id.to_string()), words(name), words(&p.name), words(&p.evidence)];
+            let name = super::conditions::row_head(&all, &report.conditions[t.condition]);
+            let cells = [words(&t.id.to_string()), name, words(&p.name), words(&p.evidence)];
             format!("<tr>{}</tr>\n", cells.concat())
         })
         .collect();
