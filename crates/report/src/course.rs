@@ -74,14 +74,15 @@ impl Courses {
             (self.began_ns, self.ended_ns) = (NO_TIME, NO_TIME);
             Course { slots_per_column: 1, ..Course::default() }
         });
-        for i in (0..batch.len()).filter(|i| !batch.warm_up[*i]) {
-            if self.began_ns == NO_TIME {
-                self.began_ns = batch.intended_ns[i];
-                if self.began_ns == NO_TIME {
-                    self.began_ns = batch.wake_ns[i];
-                }
-            }
-            self.ended_ns = self.ended_ns.max(batch.receive_ns[i]).max(batch.send_end_ns[i]);
+        // The warm-up comes first.
+        let mut row = batch.warm_up.iter().position(|w| !w).unwrap_or(batch.len());
+        if row < batch.len() && self.began_ns == NO_TIME {
+            let intended = batch.intended_ns[row];
+            self.began_ns = if intended == NO_TIME { batch.wake_ns[row] } else { intended };
+        }
+        let last = |times: &[i64]| times.iter().copied().max().unwrap_or(NO_TIME);
+        self.ended_ns = self.ended_ns.max(last(&batch.receive_ns[row..])).max(last(&batch.send_end_ns[row..]));
+        while row < batch.len() {
             if course.slots.is_multiple_of(course.slots_per_column) {
                 if course.unanswered.len() == 2 * self.most {
                     halve(course);
@@ -91,22 +92,40 @@ impl Courses {
                 course.round_trip.push(None);
                 course.wake_period.push(None);
             }
-            course.slots += 1;
-            let answered = crate::passes::answered(batch.outcome[i]);
-            let last = course.unanswered.len() - 1;
-            course.unanswered[last] += u64::from(!answered);
-            widen(&mut course.wake_to_sent[last], batch.metric(Metric::WakeToSent, i));
-            widen(&mut course.round_trip[last], batch.metric(Metric::RoundTrip, i).filter(|_| answered));
-            widen(&mut course.wake_period[last], batch.metric(Metric::WakePeriod, i));
+            let room = course.slots_per_column - course.slots % course.slots_per_column;
+            let rows = row..batch.len().min(row + room as usize);
+            let column = course.unanswered.len() - 1;
+            let outcomes = &batch.outcome[rows.clone()];
+            course.unanswered[column] += outcomes.iter().filter(|o| !crate::passes::answered(**o)).count() as u64;
+            let range = |later: &[i64], earlier: &[i64]| range(&later[rows.clone()], &earlier[rows.clone()]);
+            widen(&mut course.wake_to_sent[column], range(&batch.send_end_ns, &batch.wake_ns));
+            widen(&mut course.round_trip[column], range(&batch.receive_ns, &batch.send_begin_ns));
+            widen(&mut course.wake_period[column], range(&batch.wake_ns, &batch.previous_wake_ns));
+            course.slots += rows.len() as u64;
+            row = rows.end;
         }
         let both = self.began_ns != NO_TIME && self.ended_ns != NO_TIME;
         course.run_time_ns = both.then(|| self.ended_ns.saturating_sub(self.began_ns));
     }
 }
 
-fn widen(range: &mut Range, value: Option<i64>) {
-    let Some(value) = value else { return };
-    *range = Some(range.map_or((value, value), |(low, high)| (low.min(value), high.max(value))));
+/// The lowest and the highest difference of rows that have both times. Without a branch for each row: a record may have
+/// tens of millions.
+fn range(later: &[i64], earlier: &[i64]) -> Range {
+    let (mut low, mut high) = (i64::MAX, i64::MIN);
+    for (later, earlier) in later.iter().zip(earlier) {
+        let there = (*later != NO_TIME) & (*earlier != NO_TIME);
+        let value = later.saturating_sub(*earlier);
+        low = low.min(if there { value } else { i64::MAX });
+        high = high.max(if there { value } else { i64::MIN });
+    }
+    (low <= high).then_some((low, high))
+}
+
+fn widen(range: &mut Range, more: Range) {
+    let both = [*range, more];
+    let low = both.iter().flatten().map(|r| r.0).min();
+    *range = low.zip(both.iter().flatten().map(|r| r.1).max());
 }
 
 fn halve(course: &mut Course) {
@@ -114,8 +133,9 @@ fn halve(course: &mut Course) {
     course.unanswered = course.unanswered.chunks(2).map(|c| c.iter().sum()).collect();
     for columns in [&mut course.wake_to_sent, &mut course.round_trip, &mut course.wake_period] {
         let join = |pair: &[Range]| {
-            let low = pair.iter().flatten().map(|r| r.0).min()?;
-            Some((low, pair.iter().flatten().map(|r| r.1).max()?))
+            let mut joined = None;
+            pair.iter().for_each(|r| widen(&mut joined, *r));
+            joined
         };
         *columns = columns.chunks(2).map(join).collect();
     }
