@@ -3,11 +3,11 @@
 //! A scan of /proc finds a thread after the fact and misses short ones; this sees every thread of every library, statically
 //! linked or loaded, with its creator and its start routine. The next `pthread_create` does the work.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize};
 use std::time::{Duration, Instant};
 
 type Start = extern "C" fn(*mut c_void) -> *mut c_void;
@@ -20,6 +20,8 @@ struct Slot {
     tid: AtomicI32,
     creator: AtomicI32,
     start: AtomicUsize,
+    call: AtomicPtr<c_char>,
+    place: AtomicU32,
     /// What is done at birth is done.
     settled: AtomicBool,
 }
@@ -27,12 +29,38 @@ struct Slot {
 impl Slot {
     const fn empty() -> Slot {
         let (tid, creator, start) = (AtomicI32::new(0), AtomicI32::new(0), AtomicUsize::new(0));
-        Slot { tid, creator, start, settled: AtomicBool::new(false) }
+        let (call, place) = (AtomicPtr::new(std::ptr::null_mut()), AtomicU32::new(0));
+        Slot { tid, creator, start, call, place, settled: AtomicBool::new(false) }
     }
 }
 
 static SLOTS: [Slot; KEPT] = [const { Slot::empty() }; KEPT];
 static COUNT: AtomicU32 = AtomicU32::new(0);
+
+/// The call of the driver that is under way, and how many threads were made in it.
+static CALL: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Threads made until the guard is dropped are born in this call of the driver, `open` or `create`.
+pub(crate) fn during(call: &'static CStr) -> impl Drop {
+    struct Call;
+    impl Drop for Call {
+        fn drop(&mut self) {
+            CALL.store(std::ptr::null_mut(), Release);
+        }
+    }
+    MADE.store(0, Relaxed);
+    CALL.store(call.as_ptr().cast_mut(), Release);
+    Call
+}
+
+/// The driver's call in which a thread was made, and its place among those made in it, from 0.
+pub(crate) type Place = (&'static CStr, u32);
+
+fn place_of(call: *mut c_char, place: u32) -> Option<Place> {
+    // SAFETY: `during` stores nothing but static texts.
+    (!call.is_null()).then(|| (unsafe { CStr::from_ptr(call) }, place))
+}
 
 /// A thread's birth.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +73,8 @@ pub struct Birth {
     pub creator: i32,
     /// File that holds the start routine.
     pub object: Option<String>,
+    /// Where in the driver's calls it was made.
+    pub(crate) place: Option<Place>,
 }
 
 /// All births so far whose thread has begun to run.
@@ -59,6 +89,7 @@ pub fn births() -> Vec<Birth> {
                 order,
                 creator: slot.creator.load(Relaxed),
                 object: object_of(slot.start.load(Relaxed)),
+                place: place_of(slot.call.load(Relaxed), slot.place.load(Relaxed)),
             })
         })
         .collect()
@@ -96,6 +127,7 @@ struct Life {
     start: Start,
     argument: *mut c_void,
     slot: u32,
+    place: Option<Place>,
 }
 
 extern "C" fn begin(life: *mut c_void) -> *mut c_void {
@@ -105,10 +137,10 @@ extern "C" fn begin(life: *mut c_void) -> *mut c_void {
         // SAFETY: gettid has no preconditions.
         slot.tid.store(unsafe { libc::gettid() }, Release);
     }
-    let (start, argument, slot) = (life.start, life.argument, life.slot);
+    let (start, argument, slot, place) = (life.start, life.argument, life.slot, life.place);
     drop(life);
     if let Some(told) = AT_BIRTH.get() {
-        told();
+        told(place);
     }
     settled(slot);
     start(argument)
@@ -120,10 +152,10 @@ fn settled(slot: u32) {
     }
 }
 
-static AT_BIRTH: OnceLock<fn()> = OnceLock::new();
+static AT_BIRTH: OnceLock<fn(Option<Place>)> = OnceLock::new();
 
 /// What each thread does from now on before its start routine. Set once.
-pub(crate) fn at_birth(told: fn()) {
+pub(crate) fn at_birth(told: fn(Option<Place>)) {
     let _ = AT_BIRTH.set(told);
 }
 
@@ -148,12 +180,17 @@ pub unsafe extern "C" fn pthread_create(
     // SAFETY: the symbol has this type on every Linux C library.
     let create: Create = unsafe { std::mem::transmute(next.as_ptr()) };
     let slot = COUNT.fetch_add(1, Relaxed);
+    // Told by the creator: the call may be over before the thread runs.
+    let call = CALL.load(Acquire);
+    let place = if call.is_null() { 0 } else { MADE.fetch_add(1, Relaxed) };
     if let Some(kept) = SLOTS.get(slot as usize) {
         // SAFETY: gettid has no preconditions.
         kept.creator.store(unsafe { libc::gettid() }, Relaxed);
         kept.start.store(start as usize, Relaxed);
+        kept.call.store(call, Relaxed);
+        kept.place.store(place, Relaxed);
     }
-    let life = Box::into_raw(Box::new(Life { start, argument, slot }));
+    let life = Box::into_raw(Box::new(Life { start, argument, slot, place: place_of(call, place) }));
     // SAFETY: the caller's arguments, with our start routine in front of its own.
     let code = unsafe { create(thread, attributes, begin, life.cast()) };
     if code != 0 {

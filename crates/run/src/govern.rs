@@ -6,8 +6,8 @@
 
 use crate::births;
 use std::ffi::{CStr, c_char};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::{Mutex, OnceLock};
 use tailbound_driver::ThreadRole;
 use tailbound_host::scheduling;
@@ -36,9 +36,6 @@ struct Rules {
 static RULES: OnceLock<Rules> = OnceLock::new();
 /// The driver is open: deadlines may be set. A thread with one cannot make others.
 static OPEN: AtomicBool = AtomicBool::new(false);
-/// The call of the driver that is under way, and how many threads were born in it.
-static CALL: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-static BORN: AtomicU32 = AtomicU32::new(0);
 
 /// From here on every thread gets what its role is to have; without roles they inherit from each other, as always.
 pub fn begin(asked: &Scheduling, roles: &[ThreadRole]) -> Result<(), String> {
@@ -56,15 +53,7 @@ pub fn begin(asked: &Scheduling, roles: &[ThreadRole]) -> Result<(), String> {
 
 /// Threads made until the guard is dropped are born in this call of the driver, `open` or `create`.
 pub fn during(call: &'static CStr) -> impl Drop {
-    struct Call;
-    impl Drop for Call {
-        fn drop(&mut self) {
-            CALL.store(std::ptr::null_mut(), Release);
-        }
-    }
-    BORN.store(0, Relaxed);
-    CALL.store(call.as_ptr().cast_mut().cast(), Release);
-    Call
+    births::during(call)
 }
 
 /// The driver is open and the main thread needs no more threads: what had to wait is set now. Then the reasons for what
@@ -100,28 +89,22 @@ impl Rules {
         }
     }
 
-    /// The role of a thread that was just born, where the driver's rules tell it by its place.
-    fn by_place(&self, call: &CStr, place: u32) -> Option<&str> {
-        let fits = |r: &&ThreadRole| r.born_in.as_deref() == call.to_str().ok() && r.index == Some(place);
-        self.roles.iter().find(fits).map(|r| r.role.as_str())
-    }
-
     fn by_name(&self, name: &str) -> Option<&str> {
         let fits = |r: &&ThreadRole| r.name_glob.as_deref().is_some_and(|glob| fits(glob, name));
         self.roles.iter().find(fits).map(|r| r.role.as_str())
     }
 }
 
-fn born() {
+/// The role of a thread, where the driver's rules tell it by the place of its birth.
+pub(crate) fn by_place(roles: &[ThreadRole], (call, place): births::Place) -> Option<&str> {
+    let fits = |r: &&ThreadRole| r.born_in.as_deref() == call.to_str().ok() && r.index == Some(place);
+    roles.iter().find(fits).map(|r| r.role.as_str())
+}
+
+fn born(place: Option<births::Place>) {
     // Left to the vendor's configuration: the thread was made with what it is to have.
     let Some(rules) = RULES.get().filter(|rules| !rules.asked.by_vendor) else { return };
-    let call = CALL.load(Acquire);
-    let role = (!call.is_null()).then(|| {
-        // SAFETY: `during` stores nothing but static texts.
-        let call = unsafe { CStr::from_ptr(call.cast_const().cast()) };
-        rules.by_place(call, BORN.fetch_add(1, Relaxed))
-    });
-    let role = role.flatten().unwrap_or("other");
+    let role = place.and_then(|place| by_place(&rules.roles, place)).unwrap_or("other");
     rules.give(0, role, rules.asked.of_role(role, true));
 }
 

@@ -50,6 +50,11 @@ fn each_thread_gets_what_its_role_is_to_have() {
     assert_eq!(found(None).0, batch, "the first thread born in open");
     assert_eq!(found(None).0, Policy::Idle, "the second, which the driver's rules name");
     drop(opening);
+    let opening = govern::during(c"open");
+    let born = [(); 2].map(|()| std::thread::spawn(|| read_back(0).unwrap().0));
+    drop(opening);
+    let born = born.map(|thread| thread.join().unwrap());
+    assert_eq!(born, [batch, Policy::Idle], "the place is that of the making, whenever the thread begins to run");
     // Seconds into the trial.
     assert_eq!(govern::settle(&[]), Vec::<String>::new());
     assert_eq!(found(Some("recv")).0, batch);

@@ -81,6 +81,61 @@ fn a_study_runs_over_a_driver_file() {
     }
 }
 
+/// The skeleton with two threads, of which one takes a name and the other is told by its birth.
+const TWO_THREADS: &str = r#"
+#define SKELETON_WITHOUT_ENTRY
+#include "skeleton.c"
+#include <unistd.h>
+static void *idle(void *name) { if (name) pthread_setname_np(pthread_self(), name); for (;;) pause(); return NULL; }
+static const char *faceted(void) {
+    return "{\"name\":\"threads\",\"versions\":{\"driver\":\"1\"},\"limits\":{\"max_payload_bytes\":64},"
+           "\"receive_modes\":[\"listener\"],\"roles\":[{\"role\":\"receive\",\"name_glob\":\"rx-*\"},"
+           "{\"role\":\"event\",\"born_in\":\"open\",\"index\":1}]}";
+}
+static int with_threads(const tb_kv *kv, size_t n, const tb_host *host, void **session) {
+    pthread_t thread;
+    (void)kv, (void)n;
+    pthread_create(&thread, NULL, idle, "rx-1");
+    pthread_create(&thread, NULL, idle, NULL);
+    return open_session(NULL, 0, host, session);
+}
+const tb_driver *tailbound_driver_v1(void) {
+    static tb_driver own;
+    own = table;
+    own.describe = faceted;
+    own.open = with_threads;
+    return &own;
+}
+"#;
+
+/// Both kinds of rules for roles: the threads have what the study gives their roles, and the table shows it.
+#[test]
+fn threads_have_roles_by_name_and_by_birth() {
+    let bench = Bench::new();
+    let source = bench.path("threads.c");
+    std::fs::write(&source, TWO_THREADS).unwrap();
+    let skeleton = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../drivers/skeleton");
+    let library = compiled(&bench, source.to_str().unwrap(), &["-I", skeleton.to_str().unwrap()]);
+    let study = format!(
+        "study: threads\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 50, warm_up: 0 }} }}\nrate: 1 kHz\npayload: 8 B\n\
+         driver: {}\nplace: same-process\npath: loopback\n\
+         scheduling: {{ receive: {{ policy: batch, nice: 1 }}, event: {{ policy: idle }} }}\n",
+        library.display()
+    );
+    succeeded(&bench.run(&study, &[]));
+    let report = bench.report();
+    let rows = report["threads"][0]["before"].as_array().expect("threads");
+    for (role, policy, named) in [("receive", "batch", true), ("event", "idle", false)] {
+        // Two sessions, one of each end.
+        let found: Vec<_> = rows.iter().filter(|r| r["role"] == role).collect();
+        assert_eq!(found.len(), 2, "{role}: {rows:?}");
+        for row in found {
+            assert!(row["policy"].as_str().unwrap().starts_with(policy), "{row}");
+            assert_eq!(row["name"] == "rx-1", named, "{row}");
+        }
+    }
+}
+
 #[test]
 fn the_list_names_what_can_be_used() {
     let bench = Bench::new();

@@ -2,7 +2,7 @@
 
 use super::{beside, failed};
 use crate::births::{self, births};
-use crate::govern::{fits, own_role};
+use crate::govern::{by_place, fits, own_role};
 use std::time::Duration;
 use tailbound_driver::{Description, ThreadRole};
 use tailbound_host::read_threads;
@@ -15,11 +15,12 @@ const BIRTH: Duration = Duration::from_secs(2);
 
 /// The threads now, in the `before` half.
 pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, Failed> {
-    let role = |name: &str| {
-        let named = |r: &&ThreadRole| r.name_glob.as_deref().is_some_and(|glob| fits(glob, name));
-        let of_driver = || driver.roles.iter().find(named).map(|r| r.role.as_str());
-        own_role(name).or_else(of_driver).unwrap_or("other").to_owned()
+    let named = |name: &str| {
+        let fits = |r: &&ThreadRole| r.name_glob.as_deref().is_some_and(|glob| fits(glob, name));
+        let of_driver = || driver.roles.iter().find(fits).map(|r| r.role.as_str());
+        own_role(name).or_else(of_driver)
     };
+    let role = |name: &str| named(name).unwrap_or("other").to_owned();
     let Measure::PingPong(p) = &order.spec.measure;
     let pid = std::process::id() as i32;
     births::settle(BIRTH);
@@ -28,8 +29,12 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
         .rows;
     let births = births();
     for row in &mut rows {
+        let birth = births.iter().find(|b| b.tid == row.tid);
+        let by_place = birth.and_then(|b| b.place).and_then(|place| by_place(&driver.roles, place));
         if row.tid == pid {
             row.role = "main".into();
+        } else if let (None, Some(role)) = (named(&row.name), by_place) {
+            row.role = role.into();
         }
         row.asked = order.ends[0].scheduling.of_role(&row.role, is_middleware(row));
         // Its own scheduling comes first, and what it does not name is that of the process.
@@ -40,7 +45,7 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
         if let (HandOff::Thread { cpus: Some(cpus) }, "processing") = (&p.hand_off, row.role.as_str()) {
             row.asked.cpus = Some(cpus.clone());
         }
-        if let Some(birth) = births.iter().find(|b| b.tid == row.tid) {
+        if let Some(birth) = birth {
             row.birth = Some(birth.order);
             row.creator = Some(birth.creator);
             row.born_in.clone_from(&birth.object);
