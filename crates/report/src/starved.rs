@@ -14,12 +14,31 @@ const LEAST_NS: i64 = 100_000_000;
 /// What takes this long was blocked.
 pub(crate) const BLOCKED_NS: i64 = 100_000_000;
 
+/// Code of the finding that says so.
+const NOTHING_BLOCKED: &str = "load_blocked_nothing";
+
 /// Starved threads by condition, and what the loads came to.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let starved: Vec<Finding> = report.conditions.iter().filter_map(|c| starved(report, c)).collect();
     let is_starved = |c: &ConditionReport| starved.iter().any(|f| f.conditions == [c.id]);
-    let effects: Vec<Finding> = report.conditions.iter().filter_map(|c| effect(report, c, is_starved(c))).collect();
-    starved.into_iter().chain(effects).collect()
+    let all: Vec<Finding> = report.conditions.iter().filter_map(|c| effect(report, c, is_starved(c))).collect();
+    let (effects, quiet): (Vec<Finding>, Vec<Finding>) = all.into_iter().partition(|f| f.code == "load_blocked");
+    starved.into_iter().chain(effects).chain(not_blocked(report, &quiet)).collect()
+}
+
+/// One sentence for all conditions in which nothing was blocked.
+fn not_blocked(report: &Report, quiet: &[Finding]) -> Option<Finding> {
+    let ids: Vec<usize> = quiet.iter().flat_map(|f| f.conditions.iter().copied()).collect();
+    let which = match ids.as_slice() {
+        [] => return None,
+        [one] => report.conditions[*one].name.clone(),
+        many => format!("{} conditions with a load", many.len()),
+    };
+    let text = format!(
+        "{which}: nothing was blocked under the load: no call, no delivery and no wake-up took {} or longer, and no thread was starved.",
+        time(BLOCKED_NS as f64)
+    );
+    Some(finding(FindingLevel::Caution, NOTHING_BLOCKED, text, &ids))
 }
 
 /// A thread between the first slot and the last.
@@ -166,16 +185,8 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     if effects.is_empty() && starved {
         return None;
     }
-    let text = if effects.is_empty() {
-        format!(
-            "{}: nothing was blocked under the load: no call, no delivery and no wake-up took {} or longer, and no thread was starved.",
-            condition.name,
-            time(BLOCKED_NS as f64)
-        )
-    } else {
-        format!("{}: blocked under the load: {}.", condition.name, effects.join("; "))
-    };
-    let code = if effects.is_empty() { "load_blocked_nothing" } else { "load_blocked" };
+    let code = if effects.is_empty() { NOTHING_BLOCKED } else { "load_blocked" };
+    let text = format!("{}: blocked under the load: {}.", condition.name, effects.join("; "));
     Some(finding(FindingLevel::Caution, code, text, &[condition.id]))
 }
 

@@ -74,6 +74,8 @@ impl Half {
 pub fn main(word: &str, drivers: DriverSource) -> i32 {
     // SAFETY: the handler stores one flag.
     unsafe { libc::signal(libc::SIGTERM, over as *const () as libc::sighandler_t) };
+    // What `top` and the causes of late messages show. A name holds 15 octets; the kernel cuts what is longer.
+    let _ = nix::sys::prctl::set_name(&std::ffi::CString::new(format!("tb-load-{word}")).unwrap_or_default());
     let half = || -> Result<Half, String> { serde_json::from_reader(std::io::stdin()).map_err(|e| e.to_string()) };
     let did = match word {
         "udp-stream" => half().and_then(|half| stream::run(&half)),
