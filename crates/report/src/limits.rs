@@ -18,7 +18,34 @@ pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
     all.extend(patterns::finding_of(report));
     all.extend(starved::findings(report));
     all.extend(host_settings::told(report));
+    all.extend(idle_states(report));
     all
+}
+
+/// Where the rate varies: how deep CPUs fall asleep between two messages is part of every low rate.
+fn idle_states(report: &Report) -> Option<Finding> {
+    let mut rates = report.conditions.iter().map(|c| c.period_ns);
+    let first = rates.next()?;
+    if rates.all(|rate| rate == first) {
+        return None;
+    }
+    let words = |host: &crate::circumstances::Host| {
+        let fact = |key: &str| host.facts.iter().find(|f| f.key == key);
+        let told = |key: &str| fact(key)?.value.as_str().map(str::to_owned);
+        let why = || fact("cpu.idle_states").and_then(|f| f.unknown.clone());
+        let states = told("cpu.idle_states").or_else(|| Some(format!("not known ({})", why()?)))?;
+        let governor = told("cpu.idle_governor").map_or(String::new(), |g| format!(", governor {g}"));
+        Some(format!("{}: {states}{governor}", host.host))
+    };
+    let hosts: Vec<String> = report.facts.iter().filter_map(words).collect();
+    if hosts.is_empty() {
+        return None;
+    }
+    let text = format!(
+        "The rate varies, and at low rates CPUs fall asleep between two messages. Idle states of {}.",
+        hosts.join("; of ")
+    );
+    Some(Finding { evidence: "facts".into(), ..finding(FindingLevel::Caution, "idle_states", text, &[]) })
 }
 
 /// Where the sender's own lateness makes the tail, told for the worst of such conditions.

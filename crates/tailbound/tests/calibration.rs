@@ -217,3 +217,18 @@ fn skipped_slots_are_rows_not_sent() {
     assert!((98..=100).contains(&not_sent), "{counts}");
     assert_eq!(counts["answered"].as_u64().unwrap() + not_sent, 5000);
 }
+
+/// Latency at low rates is that of CPUs that fell asleep: what they can do is told beside it.
+#[test]
+fn idle_states_are_told_where_the_rate_varies() {
+    let told = |rates: &str| {
+        let bench = Bench::new();
+        succeeded(&bench.run(&study(&json!({})), &["measure.slots=100", rates]));
+        let report = bench.report();
+        let findings = report["findings"].as_array().unwrap().clone();
+        findings.iter().find(|f| f["code"] == "idle_states").map(|f| f["text"].as_str().unwrap().to_owned())
+    };
+    let text = told("rate=[1 kHz, 2 kHz]").expect("a finding");
+    assert!(text.contains("Idle states of "), "{text}");
+    assert_eq!(told("rate=[1 kHz]"), None);
+}
