@@ -8,6 +8,7 @@ size and thread structure. Quantiles have the peer's own definition on both side
   of each run is left out on both sides.
 - sockperf writes every round trip (--full-log): the quantiles of the raw values are compared.
 - fastdds/pingpong.cpp, a plain program over Fast DDS written for this, writes every round trip too.
+Context switches are not watched (`attribution: off`), as no peer does; what that costs is measured by attribution.py.
 The ratio's 95 % interval is Student's on the logarithms over pairs. Met: it contains or lies below 1.00 and its half width
 is at most 3 % (median) or 15 % (p99). Wider: undecided.
 """
@@ -71,7 +72,7 @@ class Ours:
     def run(self, path, driver, receive, payload, seconds, each_second):
         self.n += 1
         study, record = self.work / f"s{self.n}.yaml", self.work / f"r{self.n}"
-        study.write_text(f"study: peer\nquestion: q\nrate: max\npayload: {payload} B\ndriver: {driver}\n"
+        study.write_text(f"study: peer\nquestion: q\nrate: max\npayload: {payload} B\ndriver: {driver}\nattribution: off\n"
                          f"measure: {{ ping-pong: {{ duration: {seconds} s, warm_up: 200, timeout: 1 s, receive: {receive} }} }}\n" + path.study())
         done = subprocess.run([self.binary, "run", study, "--out", record, "--quiet"], capture_output=True, text=True,
                               env={**os.environ, "TAILBOUND_STATE_DIR": str(self.work / "state")})
