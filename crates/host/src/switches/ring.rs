@@ -53,6 +53,8 @@ pub(super) enum Told {
 pub(super) struct Ring {
     sampler: Sampler,
     wake: Option<WakePoint>,
+    /// Who came to the CPU last.
+    here: Option<i32>,
 }
 
 /// The clock and the trailer of every record; half a ring wakes the reader.
@@ -80,7 +82,7 @@ impl Ring {
             builder.sample(SampleFlag::RAW).sample_period(1);
         }
         let sampler = builder.build()?.sampled(octets)?;
-        let ring = Ring { sampler, wake };
+        let ring = Ring { sampler, wake, here: None };
         if wake.is_some() {
             ring.set_filter(filter)?;
         }
@@ -95,7 +97,7 @@ impl Ring {
         let mut builder = Builder::new(Software::DUMMY);
         builder.observe_pid(tid).any_cpu().context_switch(true);
         common(&mut builder, octets);
-        Ok(Ring { sampler: builder.build()?.sampled(octets)?, wake: None })
+        Ok(Ring { sampler: builder.build()?.sampled(octets)?, wake: None, here: None })
     }
 
     fn set_filter(&self, filter: &str) -> io::Result<()> {
@@ -125,9 +127,16 @@ impl Ring {
     pub fn read(&mut self, mut take: impl FnMut(Told)) {
         while let Some(record) = self.sampler.next_record() {
             let (kind, misc) = (record.ty(), record.misc());
-            if let Some(told) = parse(kind, misc, &record.to_contiguous(), self.wake) {
-                take(told);
+            let Some(told) = parse(kind, misc, &record.to_contiguous(), self.wake) else { continue };
+            if let Told::Event(SwitchEvent { what: SwitchKind::Switch { into, .. }, .. }) = told {
+                // Each switch is told by both sides, and some from idle CPUs only by the one that comes.
+                let known = misc & MISC_SWITCH_OUT == 0 && self.here == Some(into);
+                self.here = Some(into);
+                if known {
+                    continue;
+                }
             }
+            take(told);
         }
     }
 }
@@ -148,8 +157,9 @@ fn parse(kind: u32, misc: u16, data: &[u8], wake: Option<WakePoint>) -> Option<T
     let (out, preempted) = (misc & MISC_SWITCH_OUT != 0, misc & MISC_SWITCH_OUT_PREEMPT != 0);
     let event = |what| Some(Told::Event(SwitchEvent { at_ns, cpu, what }));
     match kind {
-        // Each switch is told by both sides; the one that leaves knows whether it was preempted.
+        // Only the side that leaves knows whether it was preempted.
         RECORD_SWITCH_CPU_WIDE if out => event(SwitchKind::Switch { out: thread, into: word(data, 4)?, preempted }),
+        RECORD_SWITCH_CPU_WIDE => event(SwitchKind::Switch { out: word(data, 4)?, into: thread, preempted: false }),
         RECORD_SWITCH if out => event(SwitchKind::Out { thread, preempted }),
         RECORD_SWITCH => event(SwitchKind::In(thread)),
         RECORD_SAMPLE => {

@@ -7,7 +7,7 @@ use crate::circumstances::{Thread, ThreadReport};
 use crate::condition::{ConditionReport, Message};
 use crate::document::Report;
 use std::collections::BTreeMap;
-use tailbound_model::{Metric, Switches, Task};
+use tailbound_model::{Metric, Policy, Switches, Task};
 
 /// From this share of the excess on something is its cause.
 const ENOUGH: f64 = 0.5;
@@ -123,7 +123,22 @@ impl<'a> Judge<'a> {
         // Of several that run, it is the one that came last: it was woken for this.
         let last = here.filter_map(|(tid, _)| Some((timeline.running(*tid, end)?.0, *tid))).max();
         let known = |tid: i32| self.threads.contains_key(&tid);
-        last.map(|(_, tid)| back(timeline, tid, (begin, end), &known)).unwrap_or_default()
+        let outranks = |one: i32, other: i32| self.rank(one) > self.rank(other);
+        last.map(|(_, tid)| back(timeline, tid, (begin, end), &known, &outranks)).unwrap_or_default()
+    }
+
+    /// How the kernel ranks a thread: real-time ones by priority above all others, which are ranked alike.
+    fn rank(&self, tid: i32) -> u32 {
+        let of = |policy: &Policy| match policy {
+            Policy::Fifo { priority } | Policy::Rr { priority } => *priority,
+            Policy::Deadline { .. } => 100,
+            _ => 0,
+        };
+        if let Some((_, thread)) = self.threads.get(&tid) {
+            return thread.priority.unwrap_or(if thread.policy.starts_with("deadline") { 100 } else { 0 });
+        }
+        let task = self.seen.ok().and_then(|seen| seen.iter().find_map(|s| s.tasks.get(&tid)));
+        task.and_then(|t| t.policy.as_ref()).map_or(0, of)
     }
 
     /// The end whose process was stopped for longest meanwhile, and for how long.
@@ -135,7 +150,8 @@ impl<'a> Judge<'a> {
                 let from = timeline.idle_since(threads(), *from).map_or(*from, |idle| idle.min(*from));
                 to.min(&end) - from.max(begin)
             };
-            let ns = s.stops.iter().map(overlap).filter(|ns| *ns > 0).sum();
+            // One that began later had nothing to do with it, however long the process had been idle.
+            let ns = s.stops.iter().filter(|(from, _)| *from < end).map(overlap).filter(|ns| *ns > 0).sum();
             Some((s.ends.first()?.as_str(), ns))
         };
         seen.iter().filter_map(of).max_by_key(|(_, ns)| *ns)

@@ -125,6 +125,14 @@ impl Timeline {
         wakes[wakes.partition_point(|w| w.at_ns < left)..].iter().find(|w| w.at_ns <= came).copied()
     }
 
+    /// Who had `cpu` before the one that came there at `came`, and whether it was preempted.
+    pub fn replaced(&self, cpu: u32, came: i64) -> Option<(i32, bool)> {
+        let events = self.cpus.get(&cpu)?;
+        let (_, who) = events[..events.partition_point(|(t, _)| *t < came)].last()?;
+        let after = self.threads.get(who)?.iter().find(|(t, _)| *t == came)?;
+        Some((*who, after.1 == State::Preempted))
+    }
+
     /// Since when others had kept `cpu` busy without a pause when `thread` came there: the longest that it can have
     /// waited, where wake-ups are not seen.
     pub fn busy_since(&self, thread: i32, cpu: u32, came: i64, left: i64) -> i64 {

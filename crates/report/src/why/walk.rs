@@ -32,6 +32,7 @@ pub(super) fn back(
     thread: i32,
     (begin, end): (i64, i64),
     known: &dyn Fn(i32) -> bool,
+    outranks: &dyn Fn(i32, i32) -> bool,
 ) -> Vec<Stretch> {
     let mut way = Vec::new();
     let (mut thread, mut at) = (thread, end);
@@ -55,8 +56,12 @@ pub(super) fn back(
             let wake = timeline.woken(thread, left, came);
             let ready = match wake {
                 Some(wake) => wake.at_ns,
-                None if timeline.sees_wakes() => came,
-                None => timeline.busy_since(thread, cpu, came, left),
+                // The wake-up was not told: by an idle CPU, or none are. Whoever is preempted by a thread that it does not
+                // outrank made way at once; otherwise the thread waited for as long as the CPU was busy, at most.
+                None => match timeline.replaced(cpu, came) {
+                    Some((who, true)) if timeline.sees_wakes() && !outranks(who, thread) => came,
+                    _ => timeline.busy_since(thread, cpu, came, left),
+                },
             };
             push(ready, came, What::Waited { cpu });
             match wake.filter(|w| w.by != thread && known(w.by) && timeline.running(w.by, w.at_ns).is_some()) {
@@ -94,7 +99,7 @@ mod tests {
     }
 
     fn way(timeline: &Timeline) -> Vec<(i32, What, i64, i64)> {
-        let way = back(timeline, TAKER, (100, 900), &|tid| tid == SENDER || tid == TAKER);
+        let way = back(timeline, TAKER, (100, 900), &|tid| tid == SENDER || tid == TAKER, &|_, _| false);
         way.iter().map(|s| (s.thread, s.what, s.begin_ns, s.end_ns)).collect()
     }
 
@@ -146,6 +151,15 @@ mod tests {
             (TAKER, What::Ran { cpu: 1 }, 100, 200),
         ];
         assert_eq!(way(&seen(true, &events[..2])), expected);
+    }
+
+    /// Idle CPUs do not tell whom they wake: a hog that ends by itself was waited for, one that makes way was not.
+    #[test]
+    fn a_wake_up_that_is_not_told_is_concluded_from_who_made_way() {
+        let waited =
+            |preempted| way(&seen(true, &[switch(300, 1, 0, HOG, true), switch(800, 1, HOG, TAKER, preempted)]));
+        assert_eq!(waited(false)[1], (TAKER, What::Waited { cpu: 1 }, 300, 800));
+        assert_eq!(waited(true)[1], (TAKER, What::Slept, 100, 800));
     }
 
     #[test]
