@@ -225,6 +225,27 @@ fn a_topic_of_its_own_participant_goes_through_the_same_driver() {
     }
 }
 
+/// Fast DDS often takes three seconds until two end points meet, which is longer than this trial.
+#[test]
+fn a_topic_that_meets_late_is_there_from_the_first_slot_on() {
+    let _alone = alone();
+    let mut drivers = vec!["udp", "cyclonedds"];
+    if built().is_some() {
+        drivers.extend(["fastdds"; 3]);
+    }
+    for driver in drivers {
+        let bench = Bench::new();
+        let load = "[{ run: { topic: { payload: 1 kB, rate: 100 Hz } } }]";
+        succeeded(&bench.run(&study(driver, 500, load), &[]));
+        let (sends, _) = both(&bench.report());
+        let began = sends["began_after_ns"].as_i64().unwrap();
+        assert!((-1_000_000_000..0).contains(&began), "{driver}: at the word to begin: {sends}");
+        let due = sends["ran_ns"].as_u64().unwrap() / 10_000_000;
+        let (done, late) = (number(&sends, "messages") + number(&sends, "refused"), number(&sends, "late"));
+        assert!(due >= 100 && done + late + 15 >= due, "{driver}: {due} due: {sends}");
+    }
+}
+
 #[test]
 fn a_topic_in_the_participant_of_the_end_has_a_thread_of_its_own() {
     let _alone = alone();

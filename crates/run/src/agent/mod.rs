@@ -113,6 +113,9 @@ impl Agent {
             {
                 trial.loads.turn();
             }
+            if let Some(message) = self.trial.as_mut().and_then(Trial::prepared) {
+                self.controller.send(message)?;
+            }
             if now >= self.next_beat_ns {
                 self.next_beat_ns = now + SECOND;
                 self.beats += 1;
@@ -144,7 +147,7 @@ impl Agent {
                 fds.push(PollFd::new(fd, PollFlags::POLLIN));
                 ready.push(Ready::Switches);
             }
-            for fd in trial.loads.ended() {
+            for fd in trial.loads.ended().chain(trial.loads.meeting()) {
                 fds.push(PollFd::new(fd, PollFlags::POLLIN));
                 ready.push(Ready::Load);
             }

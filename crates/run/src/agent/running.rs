@@ -9,8 +9,9 @@ use nix::unistd::Pid;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 use tailbound_host as host;
 use tailbound_model::*;
@@ -27,6 +28,8 @@ pub(super) struct Running {
     child: Child,
     ended: OwnedFd,
     output: File,
+    /// To a sender that is held until it is due.
+    held: Option<Held>,
     pub began_ns: i64,
     /// When it is to end; `None` = with the trial.
     pub end_ns: Option<i64>,
@@ -37,16 +40,29 @@ pub(super) struct Running {
     _guard: Option<Guard>,
 }
 
+struct Held {
+    socket: UnixStream,
+    met: bool,
+}
+
 impl Running {
-    /// Starts it, scheduled as `wanted` (see [`rehearse`]) from its first instruction on.
+    /// Starts it, scheduled as `wanted` (see [`rehearse`]) from its first instruction on; `held`, it sends only once
+    /// it is released.
     ///
     /// # Errors
     /// The program cannot be run, or the kernel refuses the scheduling: why.
-    pub fn start(spec: &LoadSpec, input: &[u8], wanted: RoleScheduling, limit_ns: i64) -> Result<Running, String> {
+    pub fn start(
+        spec: &LoadSpec,
+        input: &[u8],
+        wanted: RoleScheduling,
+        limit_ns: i64,
+        held: bool,
+    ) -> Result<Running, String> {
         let output = output().map_err(|e| format!("its output cannot be kept: {e}"))?;
-        let longest_ns = spec.duration.map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
+        let longest_ns = spec.duration.filter(|_| !held).map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
         let real_time = wanted.policy.is_some_and(|p| p.is_real_time());
-        let mut command = command(spec, input, &output).map_err(|e| e.to_string())?;
+        let (given, socket) = given(input, held).map_err(|e| format!("its input cannot be given: {e}"))?;
+        let mut command = command(spec, given, &output).map_err(|e| e.to_string())?;
         let parent = std::process::id() as i32;
         let prepare = move || {
             super::signals::unblock_all()?;
@@ -70,10 +86,11 @@ impl Running {
             let (policy, cpus) = host::read_back(pid)?;
             Ok((guard, host::process::pidfd(pid)?, policy, cpus))
         };
-        match watch() {
-            Ok((guard, ended, policy, cpus)) => {
-                let end_ns = spec.duration.map(|d| began_ns.saturating_add(d.0));
-                Ok(Running { child, ended, output, began_ns, end_ns, policy, cpus, _guard: guard })
+        let watched = watch().and_then(|w| Ok((w, socket.map(|s| Held::new(s, input)).transpose()?)));
+        match watched {
+            Ok(((guard, ended, policy, cpus), held)) => {
+                let end_ns = spec.duration.filter(|_| held.is_none()).map(|d| began_ns.saturating_add(d.0));
+                Ok(Running { child, ended, output, held, began_ns, end_ns, policy, cpus, _guard: guard })
             }
             Err(e) => {
                 // Both fail only if it is gone.
@@ -82,6 +99,39 @@ impl Running {
                 Err(format!("it cannot be watched: {e}"))
             }
         }
+    }
+
+    /// It has met its receiver, or need not.
+    pub fn has_met(&self) -> bool {
+        self.held.as_ref().is_none_or(|held| held.met)
+    }
+
+    /// Readable once it has.
+    pub fn meeting(&self) -> Option<BorrowedFd<'_>> {
+        self.held.as_ref().filter(|held| !held.met).map(|held| held.socket.as_fd())
+    }
+
+    /// Takes note of what a held sender says. One that has ended says no more.
+    pub fn hear(&mut self) {
+        if let Some(held) = self.held.as_mut().filter(|held| !held.met) {
+            held.met = !matches!(held.socket.read(&mut [0]), Err(e) if e.kind() == io::ErrorKind::WouldBlock);
+        }
+    }
+
+    /// A held sender begins; when.
+    ///
+    /// # Errors
+    /// It does not listen any more.
+    pub fn release(&mut self, spec: &LoadSpec) -> Result<i64, String> {
+        if let Some(mut held) = self.held.take() {
+            // One that has ended has its own reason, which `end` tells.
+            if held.socket.write_all(b"g").is_err() && !self.is_over() {
+                return Err("it does not listen".into());
+            }
+        }
+        self.began_ns = host::monotonic_ns();
+        self.end_ns = spec.duration.map(|d| self.began_ns.saturating_add(d.0));
+        Ok(self.began_ns)
     }
 
     /// Readable once it has ended.
@@ -181,7 +231,27 @@ fn output() -> io::Result<File> {
     Ok(File::from(memfd_create(c"tailbound-load", MFdFlags::MFD_CLOEXEC)?))
 }
 
-fn command(spec: &LoadSpec, input: &[u8], output: &File) -> io::Result<Command> {
+/// Standard input with this in it, or a socket and the side of it that is kept.
+fn given(input: &[u8], held: bool) -> io::Result<(Stdio, Option<UnixStream>)> {
+    if held {
+        let (ours, theirs) = UnixStream::pair()?;
+        return Ok((Stdio::from(OwnedFd::from(theirs)), Some(ours)));
+    }
+    let mut file = File::from(memfd_create(c"tailbound-load-order", MFdFlags::MFD_CLOEXEC)?);
+    file.write_all(input)?;
+    file.rewind()?;
+    Ok((Stdio::from(file), None))
+}
+
+impl Held {
+    fn new(mut socket: UnixStream, input: &[u8]) -> io::Result<Held> {
+        socket.write_all(input)?;
+        socket.set_nonblocking(true)?;
+        Ok(Held { socket, met: false })
+    }
+}
+
+fn command(spec: &LoadSpec, input: Stdio, output: &File) -> io::Result<Command> {
     let mut command = match &spec.run {
         LoadKind::Command(words) => {
             let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
@@ -195,10 +265,7 @@ fn command(spec: &LoadSpec, input: &[u8], output: &File) -> io::Result<Command> 
             command
         }
     };
-    let mut given = File::from(memfd_create(c"tailbound-load-order", MFdFlags::MFD_CLOEXEC)?);
-    given.write_all(input)?;
-    given.rewind()?;
-    command.stdin(given).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
+    command.stdin(input).stdout(output.try_clone()?).stderr(output.try_clone()?).process_group(0);
     Ok(command)
 }
 

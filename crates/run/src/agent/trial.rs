@@ -41,6 +41,8 @@ pub(super) struct Trial {
     track: OffsetTrack,
     scripted: bool,
     open: bool,
+    /// The measuring process is ready, and loads are not: what the controller will be told.
+    prepared: Option<Message>,
 }
 
 impl Trial {
@@ -112,6 +114,7 @@ impl Trial {
             track: OffsetTrack::new(),
             scripted: false,
             open: true,
+            prepared: None,
         })
     }
 
@@ -161,7 +164,7 @@ impl Trial {
                         self.switches.open(&prepared.threads, self.scripted);
                     }
                     prepared.memory_fds = self.memories.iter().map(|(fd, _)| fd.as_raw_fd()).collect();
-                    messages.push(Message::Prepared(prepared));
+                    self.prepared = Some(Message::Prepared(prepared));
                 }
                 Message::Done(mut done) => {
                     self.draining = false;
@@ -201,6 +204,11 @@ impl Trial {
             }
         }
         messages
+    }
+
+    /// That all is prepared, once: a load whose halves meet late would be there for a part of the trial only.
+    pub fn prepared(&mut self) -> Option<Message> {
+        self.prepared.take_if(|_| self.loads.have_met())
     }
 
     /// When the rings are to be drained next; `None` = not now, or not at all.

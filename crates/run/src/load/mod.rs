@@ -58,6 +58,8 @@ pub(crate) struct Half {
     /// Index of the end within the order in whose place it runs.
     pub end: usize,
     pub order: Order,
+    /// It says on the socket that is its standard input when its halves have met, and sends when told to.
+    pub held: bool,
 }
 
 impl Half {
@@ -76,7 +78,11 @@ pub fn main(word: &str, drivers: DriverSource) -> i32 {
     unsafe { libc::signal(libc::SIGTERM, over as *const () as libc::sighandler_t) };
     // What `top` and the causes of late messages show. A name holds 15 octets; the kernel cuts what is longer.
     let _ = nix::sys::prctl::set_name(&std::ffi::CString::new(format!("tb-load-{word}")).unwrap_or_default());
-    let half = || -> Result<Half, String> { serde_json::from_reader(std::io::stdin()).map_err(|e| e.to_string()) };
+    // No end of file is waited for: what follows on a socket is the word to begin.
+    let half = || -> Result<Half, String> {
+        let half = serde_json::Deserializer::from_reader(std::io::stdin()).into_iter().next();
+        half.ok_or("there is no order on standard input")?.map_err(|e| e.to_string())
+    };
     let did = match word {
         "udp-stream" => half().and_then(|half| stream::run(&half)),
         "topic" => half().and_then(|half| topic::run(&half, drivers)),

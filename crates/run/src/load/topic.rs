@@ -5,6 +5,9 @@
 use super::{Did, Half, is_over};
 use crate::measure::DriverSource;
 use crate::measure::{open_options, policies};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,6 +19,8 @@ use tailbound_wire::{Order, Role};
 
 /// It looks this often whether it is over.
 const TURN_NS: i64 = 50_000_000;
+/// What a sender says once it has met its receiver.
+const MET: u8 = b'm';
 
 /// What is counted while it runs.
 #[derive(Debug, Default)]
@@ -124,6 +129,22 @@ pub(crate) fn read(session: &Session, ep: Endpoint, over: &dyn Fn() -> bool, cou
     }
 }
 
+/// Tells the supervisor that the halves have met; returns when it says so, or when all is over.
+fn say_met_and_wait() -> io::Result<()> {
+    let socket = io::stdin();
+    nix::unistd::write(&socket, &[MET])?;
+    while !is_over() {
+        let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::NONE) {
+            Ok(_) => return Ok(()),
+            // The signal that ends it.
+            Err(nix::errno::Errno::EINTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
 /// One half in a process of its own.
 pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, String> {
     let (order, spec) = (&half.order, half.spec()?);
@@ -142,6 +163,9 @@ pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, String> {
                     let why = session.query(ep, "unmatched").unwrap_or_default();
                     return Err(format!("its writer never met the reader: {why}"));
                 }
+            }
+            if half.held {
+                say_met_and_wait().map_err(|e| format!("the word to begin cannot be heard: {e}"))?;
             }
             write(&session, ep, topic, monotonic_ns(), &is_over, &counts);
         }
