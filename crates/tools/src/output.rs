@@ -1,0 +1,140 @@
+//! From what a tool printed to figures.
+
+use crate::format::{Figure, FigureSource};
+use crate::{Tool, ToolError};
+use regex::Regex;
+use serde_json::Value;
+use tailbound_model::{ToolFigure, ToolWindow};
+
+/// Characters of a line that an error shows.
+const SHOWN: usize = 120;
+
+/// The figures of an output, as the tool's file describes it.
+///
+/// # Errors
+/// A figure that is not there, or is no number: what was expected, and what came.
+pub fn figures(tool: &Tool, output: &str) -> Result<Vec<ToolFigure>, ToolError> {
+    let output = strip_colours(output);
+    let mut figures = Vec::new();
+    for figure in &tool.figures {
+        let found = match &figure.at {
+            FigureSource::Line(pattern) => lines(&output, pattern),
+            FigureSource::Json(pointer) => json(&output, pointer),
+            FigureSource::Column(head) => column(&output, head),
+        };
+        let wrong = |came: String| ToolError::Output { tool: tool.tool.clone(), expected: named(figure), came };
+        let texts = found.map_err(wrong)?;
+        if texts.is_empty() {
+            if figure.optional {
+                continue;
+            }
+            return Err(wrong(came(&output)));
+        }
+        let (what, scale) = tool.scale(figure).map_err(wrong)?;
+        let mut values = Vec::new();
+        for (line, text) in texts {
+            let value: f64 = text.trim().parse().map_err(|_| wrong(format!("line {line} has `{}`", cut(&text))))?;
+            if !value.is_finite() {
+                return Err(wrong(format!("line {line} has `{}`", cut(&text))));
+            }
+            values.push(value * scale);
+        }
+        if tool.definition.window == ToolWindow::WholeRun && values.len() > 1 {
+            return Err(wrong(format!("{} came, where the whole run has one", values.len())));
+        }
+        figures.push(ToolFigure { what, statistic: figure.statistic.clone(), values });
+    }
+    Ok(figures)
+}
+
+fn named(figure: &Figure) -> String {
+    let at = match &figure.at {
+        FigureSource::Line(pattern) => format!("a line like `{pattern}`"),
+        FigureSource::Json(pointer) => format!("a number at `{pointer}` of a JSON document"),
+        FigureSource::Column(head) => format!("a column `{head}` of a CSV table"),
+    };
+    format!("{at} ({} {})", figure.is.word(), figure.statistic)
+}
+
+/// What an output was, in a few words.
+fn came(output: &str) -> String {
+    let lines = output.lines().filter(|l| !l.trim().is_empty()).count();
+    match output.lines().rfind(|l| !l.trim().is_empty()) {
+        Some(only) if lines == 1 => format!("one line came: `{}`", cut(only)),
+        Some(last) => format!("{lines} lines came, the last `{}`", cut(last)),
+        None => "nothing came".into(),
+    }
+}
+
+fn cut(line: &str) -> String {
+    let mut text: String = line.trim().chars().take(SHOWN).collect();
+    if line.trim().chars().count() > SHOWN {
+        text.push_str("...");
+    }
+    text
+}
+
+/// Number of the line, and the text of the figure.
+type Found = Vec<(usize, String)>;
+
+fn lines(output: &str, pattern: &str) -> Result<Found, String> {
+    let pattern = Regex::new(pattern).map_err(|e| e.to_string())?;
+    let matched = output.lines().enumerate().filter_map(|(at, line)| {
+        let text = pattern.captures(line)?.get(1)?.as_str().to_owned();
+        Some((at + 1, text))
+    });
+    Ok(matched.collect())
+}
+
+/// The document begins at the first brace: programs greet before it.
+fn json(output: &str, pointer: &str) -> Result<Found, String> {
+    let Some(start) = output.find('{') else { return Err(came(output)) };
+    let before = output[..start].lines().count();
+    let mut documents = serde_json::Deserializer::from_str(&output[start..]).into_iter::<Value>();
+    let document = match documents.next() {
+        Some(Ok(document)) => document,
+        Some(Err(e)) => {
+            return Err(format!("line {} is no JSON: {e}", before + e.line().max(1) - usize::from(before > 0)));
+        }
+        None => return Err(came(output)),
+    };
+    let found = match document.pointer(pointer) {
+        Some(Value::Number(n)) => vec![(1, n.to_string())],
+        Some(Value::String(s)) => vec![(1, s.clone())],
+        Some(other) => return Err(format!("`{}` is there", cut(&other.to_string()))),
+        None => Vec::new(),
+    };
+    Ok(found)
+}
+
+/// The table begins at the first line that has the head, and ends at the first that has fewer columns.
+fn column(output: &str, head: &str) -> Result<Found, String> {
+    let has = |line: &str| line.split(',').any(|c| c.trim() == head);
+    let Some((first, _)) = output.lines().enumerate().find(|(_, line)| has(line)) else { return Ok(Vec::new()) };
+    let table: Vec<&str> = output.lines().skip(first).collect();
+    let text = table.join("\n");
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).flexible(true).from_reader(text.as_bytes());
+    let headers = reader.headers().map_err(|e| e.to_string())?.clone();
+    let Some(at) = headers.iter().position(|h| h == head) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (number, row) in reader.records().enumerate() {
+        let row = row.map_err(|e| format!("line {}: {e}", first + number + 2))?;
+        match row.get(at) {
+            Some(text) if !text.is_empty() => found.push((first + number + 2, text.to_owned())),
+            _ if row.iter().all(str::is_empty) || row.len() < headers.len() => break,
+            _ => return Err(format!("line {} has nothing in that column", first + number + 2)),
+        }
+    }
+    Ok(found)
+}
+
+/// Without the sequences that colour a terminal.
+fn strip_colours(output: &str) -> String {
+    let mut plain = String::with_capacity(output.len());
+    let mut rest = output;
+    while let Some((before, after)) = rest.split_once("\u{1b}[") {
+        plain.push_str(before);
+        rest = after.find(|c: char| c.is_ascii_alphabetic()).map_or("", |end| &after[end + 1..]);
+    }
+    plain + rest
+}
