@@ -128,3 +128,18 @@ impl ToolMetric {
         }
     }
 }
+
+/// An output file of a tool that was taken over: all that is known of how it came about.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Imported {
+    /// Its name.
+    pub file: String,
+    /// Hash of its text, hex.
+    pub sha256: String,
+    /// What whoever imported it says of it, e.g. `payload` -> `64 B`.
+    pub known: BTreeMap<String, String>,
+    /// What cannot be known of it.
+    pub unknown: Vec<String>,
+    /// What it holds.
+    pub summary: ToolSummary,
+}

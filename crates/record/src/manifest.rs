@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::{HostSettings, InvalidWindow, LoadDone, PathFacts, PathProof, Plan, Warning};
+use tailbound_model::{
+    HostSettings, Imported, InvalidWindow, LoadDone, PathFacts, PathProof, Plan, ToolSummary, Warning,
+};
 
 /// Major version of the record format that this release writes, and the highest that it reads.
 pub const FORMAT_MAJOR: u32 = 1;
@@ -87,6 +89,9 @@ pub struct Manifest {
     /// Settings of the host that trials ran under, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_settings: Vec<HostSettings>,
+    /// Outputs of other programs that were taken over; a record that has some measured nothing itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imported: Vec<Imported>,
     /// Everything that was raised.
     pub warnings: Vec<Warning>,
 }
@@ -113,6 +118,9 @@ pub struct TrialRecord {
     pub proof: Option<PathProof>,
     /// Why nothing was answered, as far as the driver can tell.
     pub finding: Option<String>,
+    /// What the tool printed, where one ran in place of a driver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<ToolSummary>,
 }
 
 /// What is known of one end of one trial.

@@ -31,6 +31,7 @@ fn manifest() -> Manifest {
         drivers: BTreeMap::new(),
         trials: Vec::new(),
         host_settings: Vec::new(),
+        imported: Vec::new(),
         warnings: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, gather, host_settings, metrics, names, proof, tasks, why};
+use crate::{findings, gather, host_settings, metrics, names, proof, tasks, tools, why};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
@@ -99,6 +99,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
         path: gather::paths(manifest),
         clocks: gather::clocks(manifest),
         drivers: manifest.drivers.clone(),
+        tools: tools::of(manifest, &names),
     };
     why::explain(record, &mut report);
     for (id, (pattern, evidence)) in patterns::of_trials(&report) {

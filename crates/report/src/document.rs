@@ -6,6 +6,7 @@ use crate::bins::PublishedReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::condition::ConditionReport;
 use crate::host_settings::HostSettingsReport;
+use crate::tools::ToolReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -62,6 +63,9 @@ pub struct Report {
     pub clocks: Vec<Clock>,
     /// Each driver as it describes itself.
     pub drivers: BTreeMap<String, serde_json::Value>,
+    /// What other programs printed: nothing of it was measured by Tailbound.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolReport>,
 }
 
 /// Version of a format.

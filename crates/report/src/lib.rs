@@ -37,6 +37,7 @@ mod summary;
 mod tail;
 mod tasks;
 mod terminal;
+mod tools;
 mod why;
 mod worst;
 
@@ -54,3 +55,4 @@ pub use markdown::render_markdown;
 pub use patterns::PatternReport;
 pub use proof::{InterfaceProof, PathProofReport};
 pub use terminal::render_terminal;
+pub use tools::{ToolFigureReport, ToolReport};

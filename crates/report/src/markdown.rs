@@ -12,7 +12,40 @@ pub fn render_markdown(report: &Report) -> String {
     for finding in &report.findings {
         text.push_str(&format!("- {}\n", escape(&finding.text)));
     }
-    let table = summary(report);
+    if !report.conditions.is_empty() {
+        text.push_str(&table(report));
+    }
+    let causes: Vec<String> = crate::why::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
+    if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {
+        text.push_str(&format!("\n## The worst messages of {}\n\n{}", escape(&condition.name), causes.concat()));
+    }
+    let ways = crate::proof::lines(report);
+    if !ways.is_empty() {
+        text.push_str("\nBy which way messages went:\n\n");
+    }
+    for (which, way) in ways {
+        text.push_str(&format!("- {}: {}\n", escape(&which), escape(&way)));
+    }
+    if !report.tools.is_empty() {
+        text.push_str("\n## Other programs\n\nPrinted by them, not measured by Tailbound.\n\n| program | figures | what they mean |\n| --- | --- | --- |\n");
+    }
+    for tool in &report.tools {
+        let cells = [tool.origin(), tool.lines().join("; "), tool.notes()];
+        text.push_str(&format!("| {} |\n", cells.map(|c| escape(&c)).join(" | ")));
+    }
+    if !report.warnings.is_empty() {
+        text.push_str("\n## Warnings\n\n");
+    }
+    for warning in &report.warnings {
+        text.push_str(&format!("- {}\n", escape(&warning_text(warning))));
+    }
+    text.push_str(&format!("\nTailbound {}, study `{}`, run {}.\n", report.tailbound, report.study, report.run.id));
+    text
+}
+
+/// Round trips of all conditions.
+fn table(report: &Report) -> String {
+    let (mut text, table) = (String::new(), summary(report));
     let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", escape(&table.shared)) };
     text.push_str(&format!("\nRound trip, with 95 % intervals{over}:\n\n"));
     let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
@@ -44,24 +77,6 @@ pub fn render_markdown(report: &Report) -> String {
         }
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
-    let causes: Vec<String> = crate::why::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
-    if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {
-        text.push_str(&format!("\n## The worst messages of {}\n\n{}", escape(&condition.name), causes.concat()));
-    }
-    let ways = crate::proof::lines(report);
-    if !ways.is_empty() {
-        text.push_str("\nBy which way messages went:\n\n");
-    }
-    for (which, way) in ways {
-        text.push_str(&format!("- {}: {}\n", escape(&which), escape(&way)));
-    }
-    if !report.warnings.is_empty() {
-        text.push_str("\n## Warnings\n\n");
-    }
-    for warning in &report.warnings {
-        text.push_str(&format!("- {}\n", escape(&warning_text(warning))));
-    }
-    text.push_str(&format!("\nTailbound {}, study `{}`, run {}.\n", report.tailbound, report.study, report.run.id));
     text
 }
 

@@ -48,13 +48,15 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for finding in report.findings.iter().filter(worse) {
         wrap(&format!("! {}", finding.text), width, 2).into_iter().for_each(|l| line(paint.alarm(&l)));
     }
-    if let Some(finding) = report.findings.iter().find(|f| f.level == FindingLevel::Result) {
+    // What other programs printed has lines of its own below.
+    let measured = |f: &&Finding| f.level == FindingLevel::Result && f.code != "tool";
+    if let Some(finding) = report.findings.iter().find(measured) {
         wrap(&finding.text, width, 0).into_iter().for_each(&mut line);
     }
     line(String::new());
     let table = summary(report);
-    for l in table_lines(report, &table, width, &paint) {
-        line(l);
+    if !report.conditions.is_empty() {
+        table_lines(report, &table, width, &paint).into_iter().for_each(&mut line);
     }
     for l in loop_lines(report, &table, width, &paint) {
         line(l);
@@ -68,6 +70,13 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     }
     for (which, way) in crate::proof::lines(report) {
         wrap(&format!("went by {way} ({which})"), width, 2).iter().for_each(|l| line(paint.dim(l)));
+    }
+    for tool in &report.tools {
+        line(paint.bold(&format!("{}, not measured by Tailbound", tool.origin())));
+        tool.lines().iter().flat_map(|l| wrap(l, width, 4)).for_each(&mut line);
+        let notes = wrap(&tool.notes(), width, 4);
+        notes.iter().for_each(|l| line(paint.dim(l)));
+        line(String::new());
     }
     let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
     if !rest.is_empty() {

@@ -22,6 +22,8 @@ pub enum Command {
     Run(Run),
     /// Show a record
     Report(Report),
+    /// Take over what another benchmark program printed, as a record that says so
+    Import(Import),
     /// The studies that are built in
     Studies(Studies),
     /// The drivers: what they can do, whether one keeps the rules, and a skeleton of one
@@ -107,6 +109,21 @@ pub struct Report {
     /// File to write to in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// The program: ddsperf, sockperf, sockperf-throughput, iperf3, cyclictest, rti-perftest, performance-test, or a tool file of your own (NAME.yaml)
+    pub tool: String,
+    /// Files that hold its output
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Directory of the record; must not exist [default: tailbound-TOOL]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// What you know of how it was run: payload, rate, path, place, scheduling, host, version or date
+    #[arg(long = "known", value_name = "KEY=VALUE")]
+    pub known: Vec<String>,
 }
 
 #[derive(Debug, Args)]

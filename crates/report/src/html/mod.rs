@@ -13,6 +13,7 @@ mod loops;
 mod patterns;
 mod proof;
 mod threads;
+mod tools;
 mod words;
 
 use crate::document::{Report, ReportStatus};
@@ -53,6 +54,7 @@ pub fn render_html(report: &Report) -> String {
         bins::section(report),
         conditions::table(report),
         conditions::metrics(report),
+        tools::section(report),
         threads::section(report),
         loads::section(report),
         host_settings::section(report),
@@ -95,6 +97,7 @@ fn header(report: &Report) -> String {
         ("patterns", "Patterns"),
         ("bins", "Histogram"),
         ("conditions", "Conditions"),
+        ("tools", "Other programs"),
         ("threads", "Threads"),
         ("loads", "Loads"),
         ("host-settings", "Settings"),
@@ -107,6 +110,7 @@ fn header(report: &Report) -> String {
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
+        "tools" => !report.tools.is_empty(),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),
         "proof" => report.conditions.iter().any(|c| c.path_proof.is_some()),

@@ -267,6 +267,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 path: Some(path_facts()),
                 proof: Some(path_proof(trial.slots.len() as u64)),
                 finding: trial.finding.clone(),
+                summary: None,
             });
         }
     }
@@ -292,6 +293,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
         drivers: BTreeMap::from([("udp".into(), serde_json::json!({"name": "udp", "version": "0.1.0"}))]),
         trials,
         host_settings: Vec::new(),
+        imported: Vec::new(),
         warnings: Vec::new(),
     }
 }

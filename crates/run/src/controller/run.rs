@@ -110,6 +110,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         path: None,
         proof: None,
         finding: None,
+        summary: None,
     };
     Manifest {
         format: Format { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
@@ -125,6 +126,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         hosts: Default::default(),
         drivers: Default::default(),
         host_settings: Vec::new(),
+        imported: Vec::new(),
         warnings: Vec::new(),
     }
 }

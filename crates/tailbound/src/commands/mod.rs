@@ -6,6 +6,7 @@ mod driver;
 mod driver_new;
 mod export;
 mod generate;
+mod import;
 mod lab;
 mod quick;
 mod report;
@@ -21,6 +22,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Quick(args) => quick::quick(&args),
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
+        Command::Import(args) => import::import(&args),
         Command::Studies(args) => studies::studies(args.command.as_ref()),
         Command::Driver(args) => driver::driver(args.command.as_ref()),
         Command::Lab(args) => lab::lab(args.command.as_ref()),
