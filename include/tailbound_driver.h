@@ -90,7 +90,8 @@ const struct tb_driver *tailbound_driver_v1(void);
 
 // A key and a value, both NUL-terminated UTF-8.
 typedef struct tb_kv {
-    // Key. Well-known for `open`: domain interface address peers multicast discovery_server transport naming config.
+    // Key. Well-known for `open`: domain interface address peers multicast discovery_server transport naming config
+    // data unacked_limit payload.
     const char *key;
     // Value.
     const char *value;
@@ -193,7 +194,7 @@ typedef struct tb_driver {
     int (*flush)(void *session, uint32_t ep, int64_t deadline_ns);
     // Waits until all that a reliable writer sent is acknowledged.
     int (*wait_acked)(void *session, uint32_t ep, int64_t deadline_ns);
-    // Answers `what` (qos stats peers unmatched transport threads clock) into `sink`; `ep` 0 is the session.
+    // Answers `what` (qos stats peers unmatched transport threads clock flow) into `sink`; `ep` 0 is the session.
     int (*query)(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx);
     // Destroys an end point; a `wait` on it ends first.
     int (*destroy)(void *session, uint32_t ep);

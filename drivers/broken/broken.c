@@ -206,7 +206,30 @@ static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 }
 #endif
 
-#if defined BREAK_QOS_READ_BACK || defined BREAK_QUERIES || defined BREAK_UNMATCHED || defined BREAK_UNKNOWN_QUESTION
+#ifdef BREAK_BATCH
+/* What may wait waits for ever. */
+static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
+{
+    return opt && opt->flags & TB_SEND_BATCH ? TB_OK : send_sample(session, ep, seq, data, len, opt);
+}
+#endif
+
+#ifdef BREAK_SEVERAL_SUBSCRIBERS
+/* Never forgets a peer. */
+static int faulty_wait_matched(void *session, uint32_t ep, uint32_t peers, int64_t deadline_ns)
+{
+    static uint32_t most;
+    if (peers <= most)
+        return TB_OK;
+    int code = wait_matched(session, ep, peers, deadline_ns);
+    if (code == TB_OK)
+        most = peers;
+    return code;
+}
+#endif
+
+#if defined BREAK_QOS_READ_BACK || defined BREAK_QUERIES || defined BREAK_UNMATCHED || \
+    defined BREAK_UNKNOWN_QUESTION || defined BREAK_FLOW
 static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx)
 {
 #ifdef BREAK_QOS_READ_BACK /* says what is usual, not what is */
@@ -215,6 +238,10 @@ static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink si
     const char *key = "stats", *answer = "sent=1 received=1";
 #elif defined BREAK_UNMATCHED
     const char *key = "unmatched", *answer = "nobody there";
+#elif defined BREAK_FLOW /* has it, and does not say that it has */
+    const char *key = "flow",
+               *answer = "{\"matched\":1,\"batching\":\"on\",\"data\":\"unicast\",\"by\":{\"batching\":\"a\","
+                         "\"unacked_limit\":\"b\",\"data\":\"c\",\"retransmitted\":\"d\",\"throttled\":\"e\"}}";
 #else
     const char *key = "tailbound_no_such_question", *answer = "{}";
 #endif
@@ -277,9 +304,9 @@ const tb_driver *tailbound_driver_v1(void)
     broken.describe = faulty_describe;
 #elif defined BREAK_UNKNOWN_OPTION || defined BREAK_MODE_LISTENER || defined BREAK_OPEN_CLOSE || defined BREAK_SILENT
     broken.open = faulty_open;
-#elif defined BREAK_MATCH
+#elif defined BREAK_MATCH || defined BREAK_SEVERAL_SUBSCRIBERS
     broken.wait_matched = faulty_wait_matched;
-#elif defined BREAK_BOTH_WAYS || defined BREAK_SEND_AFTER_DESTROY || defined BREAK_LARGEST_PAYLOAD
+#elif defined BREAK_BOTH_WAYS || defined BREAK_SEND_AFTER_DESTROY || defined BREAK_LARGEST_PAYLOAD || defined BREAK_BATCH
     broken.send = faulty_send;
 #elif defined BREAK_SEND_FROM_CALLBACK
     broken.open = faulty_open;
@@ -295,7 +322,7 @@ const tb_driver *tailbound_driver_v1(void)
     broken.close = faulty_close;
     broken.send = faulty_send;
 #elif defined BREAK_QOS_READ_BACK || defined BREAK_QUERIES || defined BREAK_UNMATCHED || defined BREAK_UNKNOWN_QUESTION || \
-    defined BREAK_HANG || defined BREAK_CRASH
+    defined BREAK_FLOW || defined BREAK_HANG || defined BREAK_CRASH
     broken.query = faulty_query;
 #else
 #error "say what to break: -DBREAK_<CHECK>"

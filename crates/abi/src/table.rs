@@ -74,7 +74,7 @@ pub struct tb_driver {
     pub flush: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, deadline_ns: i64) -> c_int>,
     /// Waits until all that a reliable writer sent is acknowledged.
     pub wait_acked: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, deadline_ns: i64) -> c_int>,
-    /// Answers `what` (qos stats peers unmatched transport threads clock) into `sink`; `ep` 0 is the session.
+    /// Answers `what` (qos stats peers unmatched transport threads clock flow) into `sink`; `ep` 0 is the session.
     pub query: Option<
         unsafe extern "C" fn(
             session: *mut c_void,

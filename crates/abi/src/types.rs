@@ -111,7 +111,8 @@ pub struct tb_send {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct tb_kv {
-    /// Key. Well-known for `open`: domain interface address peers multicast discovery_server transport naming config.
+    /// Key. Well-known for `open`: domain interface address peers multicast discovery_server transport naming config
+    /// data unacked_limit payload.
     pub key: *const c_char,
     /// Value.
     pub value: *const c_char,

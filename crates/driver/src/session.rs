@@ -158,7 +158,7 @@ impl Session {
         self.ok("wait_acked", rc)
     }
 
-    /// Asks for `qos`, `stats`, `peers`, `unmatched`, `transport` or `threads`: JSON.
+    /// Asks for `qos`, `stats`, `peers`, `unmatched`, `transport`, `threads` or `flow`: JSON.
     ///
     /// # Errors
     /// [`Code::EUNSUPPORTED`] when the driver does not know `what`.

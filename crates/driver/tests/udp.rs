@@ -150,7 +150,7 @@ fn a_reader_that_is_gone_is_no_error_of_send() {
         s.send(writer, k, b"x").unwrap();
     }
     let again = s.create(BLOCK, "gone", 64, &Kv::new(), 0).unwrap();
-    s.wait_matched(writer, 2, soon()).unwrap();
+    s.wait_matched(writer, 1, soon()).unwrap();
     s.send(writer, 99, b"x").unwrap();
     ready(&s, again);
 }

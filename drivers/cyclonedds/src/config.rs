@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
+use crate::flow::{self, Limit};
 use crate::threads::{self, Threads};
 
 /// Has the effective configuration told through the trace sink, and nothing written.
@@ -66,6 +67,11 @@ pub struct Options {
     receive_threads: Option<usize>,
     max_participant_index: Option<i32>,
     threads: Vec<Threads>,
+    limit: Limit,
+    /// `unacked_limit` as octets.
+    mark: Option<u64>,
+    /// Samples by multicast, or not; none: Cyclone chooses.
+    data_by_multicast: Option<bool>,
 }
 
 impl Options {
@@ -75,6 +81,8 @@ impl Options {
         for pair in pairs {
             o.set(pair)?;
         }
+        o.mark = o.limit.mark_bytes(o.fragment_size)?;
+        o.choose_data()?;
         if let Some(user) = &o.user {
             if user.trim().is_empty() {
                 return Err(Fail::invalid("config: empty; give XML or a file:// address"));
@@ -86,6 +94,19 @@ impl Options {
             o.ignored = pairs.iter().filter(|p| !general.contains(&p.key)).map(|p| p.key.to_owned()).collect();
         }
         Ok(o)
+    }
+
+    /// Multicast for discovery alone keeps samples from it.
+    fn choose_data(&mut self) -> Outcome {
+        match (self.data_by_multicast, self.multicast) {
+            (Some(false), None | Some("true")) => self.multicast = Some("spdp"),
+            (Some(true), None) => self.multicast = Some("true"),
+            (Some(true), Some("false" | "spdp")) => {
+                return Err(Fail::invalid("data=multicast: contradicts `multicast`, by which samples have none"));
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn set(&mut self, pair: &Pair) -> Outcome<()> {
@@ -110,6 +131,9 @@ impl Options {
             "receive_threads" => self.receive_threads = Some(pair.word(TB_EINVAL, &["single", "multiple"])?),
             "max_participant_index" => self.max_participant_index = Some(pair.number(TB_EINVAL, 0..=9999)?),
             "threads" => self.threads = threads::parse(pair)?,
+            "unacked_limit" => self.limit.messages = Some(pair.number(TB_EINVAL, 1..=u64::MAX)?),
+            "payload" => self.limit.payload = Some(pair.number(TB_EINVAL, 0..=u64::from(u32::MAX))?),
+            "data" => self.data_by_multicast = Some(pair.word(TB_EINVAL, &["unicast", "multicast"])? == 1),
             "transport" if pair.value == "udp" => {}
             "transport" | "discovery_server" => {
                 return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not have it"));
@@ -143,8 +167,12 @@ impl Options {
         let mut x = String::from("<CycloneDDS><Domain Id=\"any\">");
         threads::write(&mut x, &self.threads);
         x.push_str("<General>");
-        if self.interface.is_some() || self.address.is_some() {
+        let prefer = self.data_by_multicast == Some(true);
+        let named = self.interface.is_some() || self.address.is_some();
+        if named || prefer {
             x.push_str("<Interfaces><NetworkInterface");
+            attribute(&mut x, "autodetermine", (!named).then_some("true"));
+            attribute(&mut x, "prefer_multicast", prefer.then_some("true"));
             attribute(&mut x, "name", self.interface.as_deref());
             attribute(&mut x, "address", self.address.as_deref());
             x.push_str("/></Interfaces>");
@@ -177,9 +205,7 @@ impl Options {
             }
         }
         element(&mut x, "MultipleReceiveThreads", self.receive_threads.map(|i| ["false", "true"][i]));
-        // Cyclone's own first mark, 30 kB, halts a keep-all writer that answers a backlog from the receive thread: it then
-        // waits for acknowledgements that its own thread has to take, until its call gives up. Its last mark is 500 kB.
-        x.push_str("<Watermarks><WhcHighInit>500 kB</WhcHighInit></Watermarks>");
+        flow::write_watermarks(&mut x, self.mark);
         // The configuration that Cyclone arrives at is read from its trace while the domain is created.
         let _ = write!(x, "</Internal>{}</Domain></CycloneDDS>", if traced { TRACE } else { "" });
         x

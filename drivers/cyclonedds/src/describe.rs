@@ -123,6 +123,17 @@ fn options() -> Value {
             "integer",
             "How many participants of one host are looked for without multicast (Discovery/MaxAutoParticipantIndex)."
         ),
+        word(
+            "data",
+            &["unicast", "multicast"],
+            "Way of samples to several readers: one each, or one for all (AllowMulticast, NetworkInterface/@prefer_multicast). Without it Cyclone chooses."
+        ),
+        option(
+            "unacked_limit",
+            "integer",
+            "Messages that a reliable writer with history keep-all has unacknowledged before it waits (Watermarks, as octets of `payload`)."
+        ),
+        bytes("payload", "Payload of the messages that unacked_limit counts."),
         option(
             "threads",
             "list",

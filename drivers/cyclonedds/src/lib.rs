@@ -30,6 +30,7 @@ mod domain;
 mod endpoint;
 mod error;
 mod ffi;
+mod flow;
 mod listener;
 mod log;
 mod peers;

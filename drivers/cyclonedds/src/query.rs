@@ -7,6 +7,7 @@ use tailbound_abi::{TB_EUNSUPPORTED, TB_WRITER};
 use crate::describe;
 use crate::endpoint::Endpoint;
 use crate::ffi::{self, stat_kind};
+use crate::flow;
 use crate::peers::{self, text};
 use crate::qos;
 use crate::session::Session;
@@ -29,15 +30,16 @@ pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
         "stats" => endpoint().and_then(stats),
         "transport" => Ok(transport(session)),
         "threads" => Ok(threads()),
+        "flow" => endpoint().and_then(|e| flow::answer(session, e)),
         _ => fail(
             TB_EUNSUPPORTED,
-            format!("query {what}: not known; known: qos stats peers unmatched transport threads"),
+            format!("query {what}: not known; known: qos stats peers unmatched transport threads flow"),
         ),
     }
 }
 
 /// Counters of a writer (retransmitted bytes, throttling, times in ns) or reader (discarded bytes), and matched peers.
-fn stats(endpoint: &Endpoint) -> Outcome<Value> {
+pub fn stats(endpoint: &Endpoint) -> Outcome<Value> {
     let made = endpoint.open()?;
     let mut all = Map::new();
     all.insert("matched".to_owned(), json!(endpoint.matched()));
@@ -60,9 +62,9 @@ fn stats(endpoint: &Endpoint) -> Outcome<Value> {
     Ok(Value::Object(all))
 }
 
-/// The transport as configured: `config` holds `path: value` for all of Cyclone's settings, `notes` what it said while
-/// it started (interfaces, ports, socket buffers). With a user's own configuration both are empty: Cyclone does not tell.
-fn transport(session: &Session) -> Value {
+/// `path: value` for all of Cyclone's settings, and what it said while it started (interfaces, ports, socket buffers).
+/// With a user's own configuration that traces by itself both are empty: Cyclone does not tell.
+pub fn effective(session: &Session) -> (Map<String, Value>, Vec<String>) {
     let mut config = Map::new();
     let mut notes = Vec::new();
     for line in &session.domain.effective {
@@ -78,6 +80,12 @@ fn transport(session: &Session) -> Value {
             None => notes.push(line.clone()),
         }
     }
+    (config, notes)
+}
+
+/// The transport as configured.
+fn transport(session: &Session) -> Value {
+    let (config, notes) = effective(session);
     let note = |start: &str| notes.iter().find_map(|n| n.strip_prefix(start)).map(str::trim);
     let buffer = notes.iter().find(|n| n.starts_with("socket receive buffer size set to"));
     let own = peers::participants(session.participants[0]).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::json;
 use tailbound_abi::side::{Outcome, Session as _, fail};
-use tailbound_abi::{TB_EUNSUPPORTED, tb_clock};
+use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED, tb_clock};
 
 use crate::session::Session;
 
@@ -43,6 +43,21 @@ pub fn describe() -> &'static CStr {
     })
 }
 
+fn flow(matched: usize) -> serde_json::Value {
+    json!({
+        "matched": matched,
+        "batching": "none",
+        "data": "unicast",
+        "by": {
+            "batching": "send itself delivers",
+            "unacked_limit": "nothing is acknowledged",
+            "data": "each reader in turn, inside the process",
+            "retransmitted": "nothing is sent again",
+            "throttled": "send never waits: a full queue is TB_EWOULDBLOCK",
+        },
+    })
+}
+
 /// Answers one question.
 pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
     if what == "clock" {
@@ -54,7 +69,7 @@ pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
         let bytes: &[u8] = unsafe { std::slice::from_raw_parts((&raw const clock).cast(), size_of::<tb_clock>()) };
         return Ok(bytes.to_vec());
     }
-    let chosen = match ep {
+    let chosen: Vec<_> = match ep {
         0 => s.endpoints().collect(),
         id => vec![s.existing(id)?],
     };
@@ -93,6 +108,10 @@ pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
             "clock": if s.domain().world.is_some() { "scripted" } else { "real" },
         }),
         "threads" => json!([]),
+        "flow" => match *chosen {
+            [writer] if ep != 0 && writer.is_writer() => flow(peers(writer)),
+            _ => return fail(TB_EINVAL, format!("query flow: end point {ep} is no writer")),
+        },
         _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the null driver does not know it")),
     };
     Ok(json.to_string().into_bytes())

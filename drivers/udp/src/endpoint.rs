@@ -128,6 +128,21 @@ impl Common {
         unsafe { self.host.on_match(self.tag, i32::try_from(now).unwrap_or(i32::MAX)) };
     }
 
+    /// A peer is gone; one that was known is reported.
+    pub fn lost(&self, peer: u64) {
+        let mut peers = lock(&self.matching);
+        let before = peers.len();
+        peers.retain(|known| *known != peer);
+        let now = peers.len() as u32;
+        if peers.len() == before {
+            return;
+        }
+        self.matched.store(now, Ordering::SeqCst);
+        drop(peers);
+        // SAFETY: as in `heard`.
+        unsafe { self.host.on_match(self.tag, i32::try_from(now).unwrap_or(i32::MAX)) };
+    }
+
     pub fn matched(&self) -> u32 {
         self.matched.load(Ordering::SeqCst)
     }

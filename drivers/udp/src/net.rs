@@ -127,6 +127,40 @@ pub fn set<T>(fd: RawFd, level: c_int, name: c_int, value: &T) -> Result<()> {
     check(unsafe { libc::setsockopt(fd, level, name, p, len) } as isize).map(drop)
 }
 
+/// Joins a group on the interface with this address, and hears no other group.
+pub fn join(fd: RawFd, group: Ipv4Addr, on: Ipv4Addr) -> Result<()> {
+    const IP_MULTICAST_ALL: c_int = 49;
+    let raw = |ip: Ipv4Addr| libc::in_addr { s_addr: u32::from_ne_bytes(ip.octets()) };
+    set_int(fd, libc::IPPROTO_IP, IP_MULTICAST_ALL, 0)?;
+    let request = libc::ip_mreq { imr_multiaddr: raw(group), imr_interface: raw(on) };
+    set(fd, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, &request)
+}
+
+/// Sends to groups by the interface with this address.
+pub fn send_groups_by(fd: RawFd, on: Ipv4Addr) -> Result<()> {
+    let raw = libc::in_addr { s_addr: u32::from_ne_bytes(on.octets()) };
+    set(fd, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &raw)
+}
+
+/// Whether the kernel keeps refusals with their address; what it has kept is forgotten.
+pub fn hear_refusals(fd: RawFd, on: bool) {
+    refused(fd);
+    for (level, name) in [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)] {
+        // The level of the other family is refused. Without either a peer that dies goes unnoticed, as ever.
+        let _ = set_int(fd, level, name, c_int::from(on));
+    }
+}
+
+/// Where datagrams went that a peer's kernel refused, from the socket's queue of errors (IP_RECVERR).
+pub fn refused(fd: RawFd) -> Vec<SocketAddr> {
+    let mut all = Vec::new();
+    let mut datagram = [0u8; 64];
+    while let Ok(got) = receive_stamped(fd, &mut datagram, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) {
+        all.extend(got.from.get());
+    }
+    all
+}
+
 pub fn set_device(fd: RawFd, interface: &str) -> Result<()> {
     let (p, len) = (interface.as_ptr().cast::<c_void>(), interface.len() as socklen_t);
     // SAFETY: `p` points to `len` readable octets.

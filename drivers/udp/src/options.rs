@@ -6,6 +6,7 @@ use tailbound_abi::side::{Outcome, Pair, fail};
 use tailbound_abi::{TB_EINVAL, TB_EIO, TB_EUNSUPPORTED};
 
 use crate::net;
+use crate::wire::{candidate_port, group};
 
 /// Receive buffer asked for when the study says nothing: the kernel's own default holds three datagrams of 60 kB. The
 /// kernel gives at most net.core.rmem_max; what it gave is in the answer to `transport`.
@@ -22,6 +23,8 @@ pub struct Options {
     pub sndbuf_bytes: Option<i32>,
     pub timestamps: bool,
     pub ttl: Option<i32>,
+    /// One datagram for all readers, to a group that follows from domain and topic.
+    pub multicast: bool,
 }
 
 fn ip(key: &str, value: &str) -> Outcome<IpAddr> {
@@ -41,6 +44,7 @@ impl Options {
             sndbuf_bytes: None,
             timestamps: false,
             ttl: None,
+            multicast: false,
         };
         for pair in pairs {
             match pair.key {
@@ -51,11 +55,16 @@ impl Options {
                 "rcvbuf" => o.rcvbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
                 "sndbuf" => o.sndbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
                 "timestamps" => o.timestamps = pair.word(TB_EINVAL, &["off", "on"])? == 1,
-                "ttl" => o.ttl = Some(pair.number(TB_EINVAL, 1..=255)?),
+                "ttl" => o.ttl = Some(pair.number(TB_EINVAL, 0..=255)?),
+                "data" => o.multicast = pair.word(TB_EINVAL, &["unicast", "multicast"])? == 1,
+                "unacked_limit" => {
+                    return Err(pair.bad(TB_EUNSUPPORTED, "with the udp driver nothing is acknowledged"));
+                }
                 // Every end point has sockets of its own, and there are no participants that they could share.
                 "participants" => drop(pair.number(TB_EINVAL, 1..=2)?),
-                "multicast" if ["off", "no", "none"].contains(&pair.value) => {}
-                "multicast" | "discovery_server" | "transport" | "naming" | "config" => {
+                // Whether the path carries it is found out when nobody answers.
+                "multicast" => drop(pair.word(TB_EINVAL, &["off", "on"])?),
+                "discovery_server" | "transport" | "naming" | "config" => {
                     return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not have it"));
                 }
                 _ => return Err(pair.bad(TB_EINVAL, "the udp driver has no such option")),
@@ -80,6 +89,15 @@ impl Options {
                 }
             },
         };
+        if self.ttl == Some(0) && !self.multicast {
+            return fail(TB_EINVAL, "ttl=0: datagrams to one reader need 1 or more; 0 is for data=multicast");
+        }
+        if self.multicast && !self.address.is_ipv4() {
+            return fail(
+                TB_EUNSUPPORTED,
+                "data=multicast: the udp driver has groups of IPv4 only; give an IPv4 address",
+            );
+        }
         if self.peers.is_empty() {
             self.peers.push(self.address);
         }
@@ -89,6 +107,15 @@ impl Options {
             }
             None => Ok(self),
         }
+    }
+
+    /// Where a writer asks for readers of a topic: ports of its peers, or the group.
+    pub fn asked(&self, topic: u64, candidates: u32) -> Vec<SocketAddr> {
+        if self.multicast {
+            return vec![group(topic)];
+        }
+        let ports = |peer| (0..candidates).map(move |i| self.at(peer, candidate_port(topic, i)));
+        self.peers.iter().flat_map(|peer| ports(*peer)).collect()
     }
 
     /// Address and port, with the interface as scope where IPv6 needs one.
@@ -113,7 +140,8 @@ mod tests {
 
     #[test]
     fn errors_name_the_option() {
-        for (key, value) in [("domain", "x"), ("peers", "10.0.0.1,y"), ("ttl", "0"), ("timestamps", "1"), ("zz", "1")] {
+        for (key, value) in [("domain", "x"), ("peers", "10.0.0.1,y"), ("ttl", "256"), ("timestamps", "1"), ("zz", "1")]
+        {
             let text = parse(&[(key, value)]).map(drop).unwrap_err().text;
             assert!(text.starts_with(key), "{text}");
         }

@@ -1,17 +1,18 @@
 //! Answers in JSON.
 
+use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use serde_json::{Value, json};
-use tailbound_abi::TB_EUNSUPPORTED;
-use tailbound_abi::side::{Outcome, Session as _, fail};
+use tailbound_abi::side::{Fail, Outcome, Session as _, fail};
+use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
 use crate::endpoint::{Common, lock};
 use crate::net;
 use crate::session::{Endpoint, Session};
-use crate::wire::candidate_port;
+use crate::wire::group;
 
 /// What the driver says of itself.
 pub fn describe() -> &'static CStr {
@@ -34,10 +35,12 @@ pub fn describe() -> &'static CStr {
                 {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Send buffer asked for (SO_SNDBUF)."},
                 {"key": "timestamps", "type": "bool", "default": "off",
                  "help": "Software receive time stamps of the kernel (SO_TIMESTAMPNS)."},
-                {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255."},
+                {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255; with data=multicast from 0, which stays on the host, and 1 when not given."},
+                {"key": "data", "type": "enum", "default": "unicast", "values": ["unicast", "multicast"],
+                 "help": "To several readers: a datagram for each, one after the other, or one for all to a group that follows from domain and topic (IPv4, on the interface of `address`). Both ends need the same."},
                 {"key": "participants", "type": "integer", "default": "1",
                  "help": "1 or 2, without effect: end points share no participant, each has sockets of its own."},
-                {"key": "multicast", "type": "enum", "default": "off", "values": ["off"], "help": "Unicast only."},
+                {"key": "multicast", "type": "enum", "default": "off", "values": ["off", "on"], "help": "Whether the interface carries multicast; without effect, `data` chooses."},
             ],
             "qos": [],
             "receive_modes": ["listener", "block", "spin"],
@@ -67,6 +70,7 @@ pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
         "unmatched" => open().filter(|e| e.common().matched() == 0).map(|e| unmatched(s, e)).collect(),
         "transport" => transport(s, open()),
         "threads" => threads(s, open()),
+        "flow" => flow(s, ep)?,
         _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the udp driver does not know it")),
     };
     Ok(json.to_string().into_bytes())
@@ -90,6 +94,32 @@ fn stats<'a>(open: impl Iterator<Item = &'a Endpoint>) -> Value {
     json!({"sent": sent, "refused_by_peer": refused, "received": received, "wrong_length": odd, "kernel_drops": drops})
 }
 
+/// Whoever has gone meanwhile is noticed here.
+fn flow(s: &Session, ep: u32) -> Outcome<Value> {
+    let Endpoint::Writer(writer) = s.existing(ep)? else {
+        return fail(TB_EINVAL, format!("query flow: end point {ep} is a reader"));
+    };
+    let Some(_inside) = writer.common.enter() else { return Err(Fail::closed(ep)) };
+    writer.hear();
+    let (data, by) = match s.inner.options.multicast {
+        true => ("multicast", format!("one datagram to {}", group(writer.common.topic_key))),
+        false => ("unicast", "one datagram and system call for each reader, in turn".to_owned()),
+    };
+    let none = "nothing is acknowledged";
+    Ok(json!({
+        "matched": writer.common.matched(),
+        "batching": "none",
+        "data": data,
+        "by": {
+            "batching": "every message is a datagram of its own, sent at once",
+            "unacked_limit": none,
+            "data": by,
+            "retransmitted": "nothing is sent again",
+            "throttled": "send never waits: a full send buffer is TB_EWOULDBLOCK",
+        },
+    }))
+}
+
 fn peers(endpoint: &Endpoint) -> Value {
     let readers: Vec<String> = match endpoint {
         Endpoint::Writer(w) => {
@@ -105,9 +135,10 @@ fn unmatched(s: &Session, endpoint: &Endpoint) -> Value {
     let common: &Common = endpoint.common();
     let text = match endpoint {
         Endpoint::Writer(w) => {
-            let ports = |n: u32| (candidate_port(common.topic_key, 0), candidate_port(common.topic_key, n - 1));
-            let (first, last) = ports(w.candidates());
-            let peers: Vec<String> = s.inner.options.peers.iter().map(ToString::to_string).collect();
+            let asked = s.inner.options.asked(common.topic_key, w.candidates());
+            let (first, last) = (asked[0].port(), asked[asked.len() - 1].port());
+            let peers: BTreeSet<String> = asked.iter().map(|at| at.ip().to_string()).collect();
+            let peers: Vec<String> = peers.into_iter().collect();
             let trouble = lock(&w.targets).last_error.clone().map(|e| format!("; last error: {e}")).unwrap_or_default();
             format!("nothing seen: no hello answered from {} (ports {first} to {last}){trouble}", peers.join(", "))
         }
@@ -142,6 +173,7 @@ fn transport<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value
         "interface": options.interface,
         "domain": options.domain,
         "ttl": options.ttl,
+        "data": if options.multicast { "multicast" } else { "unicast" },
         "timestamps": if options.timestamps { "on" } else { "off" },
         "rcvbuf_asked_bytes": options.rcvbuf_bytes,
         "sndbuf_asked_bytes": options.sndbuf_bytes,

@@ -1,6 +1,7 @@
 //! One reader: its port, its places and, as a listener, its thread.
 
 use std::io::ErrorKind;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -14,7 +15,7 @@ use crate::error::os;
 use crate::net::{self, Address};
 use crate::options::{DEFAULT_RCVBUF_BYTES, Options};
 use crate::receive::{Places, Received};
-use crate::wire::{Control, MOST_CANDIDATES, candidate_port, topic_key};
+use crate::wire::{Control, MOST_CANDIDATES, candidate_port, group, topic_key};
 
 /// How long `recvmsg` blocks before it looks whether it was woken: half of what the ABI allows.
 pub const SLICE_MS: i64 = 50;
@@ -34,6 +35,8 @@ pub struct Reader {
     /// Thread id of the receive thread; 0 = none.
     pub thread_id: AtomicI32,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// The writers that asked, to be told of the end.
+    writers: Mutex<Vec<(u64, Address)>>,
 }
 
 impl Reader {
@@ -59,6 +62,7 @@ impl Reader {
             in_use: AtomicBool::new(false),
             thread_id: AtomicI32::new(0),
             thread: Mutex::new(None),
+            writers: Mutex::default(),
         });
         if wanted.mode == TB_LISTENER {
             let own = reader.clone();
@@ -82,6 +86,9 @@ impl Reader {
             let ack = Control::Ack { topic, reader: self.common.identity }.encode();
             // Lost answers are asked for again.
             let _ = net::send(self.common.fd(), &ack, &[], Some(from));
+            let mut writers = lock(&self.writers);
+            writers.retain(|(known, _)| *known != writer);
+            writers.push((writer, *from));
             self.common.heard(writer);
         }
     }
@@ -116,6 +123,13 @@ impl Reader {
 
     /// `false` when somebody else destroyed it.
     pub fn destroy(&self) -> bool {
+        let bye = Control::Bye { topic: self.common.topic_key, reader: self.common.identity }.encode();
+        // Before the socket is shut down. A writer that misses it finds out when it is refused.
+        if let Some(_inside) = self.common.enter() {
+            for (_, writer) in lock(&self.writers).drain(..) {
+                let _ = net::send(self.common.fd(), &bye, &[], Some(&writer));
+            }
+        }
         if !self.common.close() {
             return false;
         }
@@ -132,6 +146,9 @@ impl Reader {
 /// Binds the first candidate port that is free.
 fn bind(options: &Options, topic: &str, key: u64) -> Outcome<OwnedFd> {
     let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
+    if options.multicast {
+        return bind_group(options, socket, key);
+    }
     for i in 0..MOST_CANDIDATES {
         let at = options.at(options.address, candidate_port(key, i));
         match net::bind(&socket, at) {
@@ -143,6 +160,16 @@ fn bind(options: &Options, topic: &str, key: u64) -> Outcome<OwnedFd> {
     let (first, last) = (candidate_port(key, 0), candidate_port(key, MOST_CANDIDATES - 1));
     let on = options.address;
     fail(TB_EIO, format!("ports {first} to {last} on {on}, those of topic {topic}, are all in use; try another domain"))
+}
+
+/// All readers of a topic share its group and port.
+fn bind_group(options: &Options, socket: OwnedFd, key: u64) -> Outcome<OwnedFd> {
+    let (fd, at) = (socket.as_raw_fd(), group(key));
+    let (IpAddr::V4(to), IpAddr::V4(on)) = (at.ip(), options.address) else { return Ok(socket) };
+    net::set_int(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).or_else(|e| os("SO_REUSEADDR", &e))?;
+    net::bind(&socket, at).or_else(|e| os(format!("cannot bind {at}"), &e))?;
+    net::join(fd, to, on).or_else(|e| os(format!("data=multicast: cannot join {to} on {on}"), &e))?;
+    Ok(socket)
 }
 
 /// Options that readers and writers have in common.
@@ -169,7 +196,12 @@ pub fn prepare(fd: i32, options: &Options) -> Outcome {
     if options.rcvbuf_bytes.is_none() {
         net::set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, DEFAULT_RCVBUF_BYTES).or_else(|e| os("rcvbuf", &e))?;
     }
-    if let Some(ttl) = options.ttl {
+    if let (true, IpAddr::V4(on)) = (options.multicast, options.address) {
+        net::send_groups_by(fd, on).or_else(|e| os(format!("data=multicast: cannot send by {on}"), &e))?;
+        let ttl = options.ttl.unwrap_or(1);
+        net::set_int(fd, libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, ttl).or_else(|e| os("ttl", &e))?;
+    }
+    if let Some(ttl) = options.ttl.filter(|ttl| *ttl > 0) {
         let (level, name) = match options.address.is_ipv4() {
             true => (libc::IPPROTO_IP, libc::IP_TTL),
             false => (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),

@@ -134,6 +134,9 @@ impl side::Session for Session {
         let endpoint = self.existing(id)?;
         let common = endpoint.common();
         let Some(_inside) = common.enter() else { return Err(Fail::closed(id)) };
+        if let Endpoint::Writer(writer) = endpoint {
+            writer.hear();
+        }
         if common.matched() < peers {
             match endpoint {
                 Endpoint::Writer(writer) => writer.seek(peers),

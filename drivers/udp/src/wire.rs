@@ -1,4 +1,6 @@
-//! What is on the wire: data, and before matching the question for a topic and its answer.
+//! What is on the wire: data, before matching the question for a topic and its answer, and the end of a reader.
+
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 /// Octets before the payload: the sequence number, little endian.
 pub const HEADER: usize = 8;
@@ -34,6 +36,13 @@ pub enum Control {
         /// The reader.
         reader: u64,
     },
+    /// A reader of the topic ends.
+    Bye {
+        /// [`topic_key`].
+        topic: u64,
+        /// The reader.
+        reader: u64,
+    },
 }
 
 impl Control {
@@ -41,6 +50,7 @@ impl Control {
         let (kind, topic, id) = match self {
             Control::Hello { topic, writer } => (1u64, topic, writer),
             Control::Ack { topic, reader } => (2, topic, reader),
+            Control::Bye { topic, reader } => (3, topic, reader),
         };
         let mut out = [0; CONTROL];
         for (at, word) in out.chunks_exact_mut(8).zip([MAGIC, kind, topic, id]) {
@@ -59,6 +69,7 @@ impl Control {
         match word(datagram, 1) {
             1 => Some(Control::Hello { topic, writer: id }),
             2 => Some(Control::Ack { topic, reader: id }),
+            3 => Some(Control::Bye { topic, reader: id }),
             _ => None,
         }
     }
@@ -83,6 +94,12 @@ pub fn candidate_port(topic: u64, i: u32) -> u16 {
     FIRST_PORT + ((base + u64::from(i)) % PORTS) as u16
 }
 
+/// Group and port of a topic's samples: within 239.255.0.0/16, which stays inside a site, away from DDS at 239.255.0.1.
+pub fn group(topic: u64) -> SocketAddr {
+    let [low, high, ..] = (topic ^ (topic >> 32)).to_be_bytes();
+    SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(239, 255, low | 0x80, high), candidate_port(topic, 0)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +110,8 @@ mod tests {
         assert_eq!(Control::decode(&hello.encode()), Some(hello));
         let ack = Control::Ack { topic: 7, reader: 0 };
         assert_eq!(Control::decode(&ack.encode()), Some(ack));
+        let bye = Control::Bye { topic: 7, reader: 1 };
+        assert_eq!(Control::decode(&bye.encode()), Some(bye));
         assert_eq!(Control::decode(&[0; CONTROL]), None);
         assert_eq!(Control::decode(&hello.encode()[..31]), None);
     }

@@ -13,7 +13,7 @@ use crate::error::os;
 use crate::net::{self, Address};
 use crate::options::Options;
 use crate::reader::prepare;
-use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, candidate_port, topic_key};
+use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, group, topic_key};
 
 /// Up to this length a datagram is copied together.
 const SMALL: usize = 1024;
@@ -30,6 +30,8 @@ pub struct Writer {
 
 /// Where samples go.
 pub struct Targets {
+    /// One datagram goes here, in place of one to each reader.
+    pub group: Option<Address>,
     pub readers: Vec<(u64, Address)>,
     /// Where short datagrams are put together.
     small: Box<[u8; SMALL]>,
@@ -50,6 +52,7 @@ impl Writer {
             common: Common::new(wanted, key, host, socket.into_raw_fd()),
             targets: Mutex::new(Targets {
                 readers: Vec::new(),
+                group: options.multicast.then(|| Address::new(group(key))),
                 small: Box::new([1; SMALL]),
                 connected: false,
                 last_error: None,
@@ -75,7 +78,7 @@ impl Writer {
             return fail(TB_ECLOSED, format!("the writer of topic {} is destroyed", self.common.topic));
         }
         let fd = self.common.fd();
-        let Targets { readers, connected, small, .. } = &mut *targets;
+        let Targets { group, readers, connected, small, .. } = &mut *targets;
         let header = seq.to_le_bytes();
         let len = HEADER + payload.len();
         // Copying a little is cheaper than a list of parts, which the kernel has to read and check.
@@ -90,6 +93,8 @@ impl Writer {
         };
         if *connected {
             self.sent(send(None), || send(None))?;
+        } else if let Some(group) = group {
+            self.sent(send(Some(group)), || send(Some(group)))?;
         } else {
             for (_, to) in &*readers {
                 self.sent(send(Some(to)), || send(Some(to)))?;
@@ -132,6 +137,7 @@ impl Writer {
             targets.connected = false;
             let _ = net::connect(self.common.fd(), None);
         }
+        net::hear_refusals(self.common.fd(), false);
         self.common.settled.store(false, Ordering::SeqCst);
     }
 
@@ -139,7 +145,10 @@ impl Writer {
     pub fn settle(&self) {
         let mut targets = lock(&self.targets);
         self.common.settled.store(true, Ordering::SeqCst);
-        if let [(_, only)] = targets.readers.as_slice() {
+        // Not before: most ports that are asked refuse.
+        net::hear_refusals(self.common.fd(), true);
+        // Not to a group: answers and ends come from elsewhere.
+        if let ([(_, only)], None) = (targets.readers.as_slice(), &targets.group) {
             targets.connected = net::connect(self.common.fd(), Some(only)).is_ok();
         }
     }
@@ -151,12 +160,12 @@ impl Writer {
         }
         let hello = Control::Hello { topic: self.common.topic_key, writer: self.common.identity }.encode();
         let mut trouble = None;
-        for peer in &options.peers {
-            for i in 0..self.candidates.load(Ordering::Relaxed) {
-                let at = options.at(*peer, candidate_port(self.common.topic_key, i));
-                if let Err(e) = net::send(self.common.fd(), &hello, &[], Some(&Address::new(at))) {
-                    trouble = Some(format!("{at}: {e}"));
-                }
+        for at in options.asked(self.common.topic_key, self.candidates.load(Ordering::Relaxed)) {
+            match net::send(self.common.fd(), &hello, &[], Some(&Address::new(at))) {
+                // That nobody is at a port is what asking is for; the report is about an earlier one.
+                Err(e) if e.kind() != ErrorKind::ConnectionRefused => trouble = Some(format!("{at}: {e}")),
+                Err(_) => drop(net::send(self.common.fd(), &hello, &[], Some(&Address::new(at)))),
+                Ok(()) => {}
             }
         }
         if trouble.is_some() {
@@ -165,25 +174,50 @@ impl Writer {
         self.hear();
     }
 
-    /// Takes in the answers that are there.
+    /// Takes in the answers and ends that are there, and who is gone without a word.
     pub fn hear(&self) {
         let mut datagram = [0u8; 64];
-        while let Ok(got) = net::receive(self.common.fd(), &mut datagram, libc::MSG_DONTWAIT, false) {
-            let answer = datagram.get(..got.len).and_then(Control::decode);
-            let Some(Control::Ack { topic, reader }) = answer else { continue };
-            if topic != self.common.topic_key {
-                continue;
-            }
-            {
-                let mut targets = lock(&self.targets);
-                // Another reader at the same port means that the former is gone.
-                targets.readers.retain(|(id, at)| *id == reader || at.get() != got.from.get());
-                if !targets.readers.iter().any(|(id, _)| *id == reader) {
-                    targets.readers.push((reader, got.from));
+        loop {
+            let got = match net::receive(self.common.fd(), &mut datagram, libc::MSG_DONTWAIT, false) {
+                Ok(got) => got,
+                Err(e) if e.kind() == ErrorKind::ConnectionRefused => continue,
+                Err(_) => break,
+            };
+            match datagram.get(..got.len).and_then(Control::decode) {
+                Some(Control::Ack { topic, reader }) if topic == self.common.topic_key => self.found(reader, got.from),
+                Some(Control::Bye { topic, reader }) if topic == self.common.topic_key => {
+                    self.lost(|id, _| id == reader);
                 }
+                _ => {}
             }
-            self.common.heard(reader);
         }
+        for gone in net::refused(self.common.fd()) {
+            self.lost(|_, at| at.get() == Some(gone));
+        }
+    }
+
+    fn found(&self, reader: u64, from: Address) {
+        // Another reader at the same port means that the former is gone; those of a group share theirs.
+        let shared = lock(&self.targets).group.is_some();
+        self.lost(|id, at| !shared && id != reader && at.get() == from.get());
+        let mut targets = lock(&self.targets);
+        if !targets.readers.iter().any(|(id, _)| *id == reader) {
+            targets.readers.push((reader, from));
+        }
+        drop(targets);
+        self.common.heard(reader);
+    }
+
+    fn lost(&self, is: impl Fn(u64, &Address) -> bool) {
+        let mut gone = Vec::new();
+        lock(&self.targets).readers.retain(|(id, at)| {
+            let keep = !is(*id, at);
+            if !keep {
+                gone.push(*id);
+            }
+            keep
+        });
+        gone.into_iter().for_each(|id| self.common.lost(id));
     }
 
     pub fn candidates(&self) -> u32 {

@@ -131,6 +131,10 @@ pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
     if order.spec.participants_of_session() > 1 {
         kv.set("participants", order.spec.participants_of_session().to_string());
     }
+    // For a middleware that counts octets where the study counts messages.
+    if knows("payload") && kv.get("unacked_limit").is_some() && kv.get("payload").is_none() {
+        kv.set("payload", order.spec.payload.0.to_string());
+    }
     if let Some(config) = &order.spec.driver.config {
         kv.set("config", config.text.as_str());
     }

@@ -2,6 +2,7 @@
 
 mod answers;
 mod exchange;
+mod flow;
 mod lifetime;
 mod limits;
 mod table;
@@ -64,6 +65,21 @@ pub static ALL: &[Check] = &[
         &[MATCH],
         LONG,
         limits::largest_payload,
+    ),
+    check("batch", "samples that may wait in a batch go out with flush", &[MATCH], SHORT, flow::batch),
+    check(
+        "several-subscribers",
+        "one writer reaches four readers, and one that ends is no longer matched",
+        &[MATCH],
+        SHORT,
+        flow::several_subscribers,
+    ),
+    check(
+        "flow",
+        "a writer tells of batching, limits, ways and retransmissions, or why not",
+        &[MATCH],
+        SHORT,
+        flow::flow,
     ),
     check("qos-read-back", "every declared QoS value reads back as it was set", &[], LONG, limits::qos_read_back),
     check("two-sessions", "sessions of one process do not disturb each other", &[MATCH], SHORT, lifetime::two_sessions),
