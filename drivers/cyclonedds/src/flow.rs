@@ -90,7 +90,7 @@ pub fn answer(session: &Session, e: &Endpoint) -> Outcome<Value> {
         "throttled_times": stats["throttle_count"],
         "throttled_ns": stats["time_throttle_ns"],
         "by": {
-            "batching": "QoS writer batching and dds_write_flush; a batch goes out when a datagram (max_message_size) is full, too",
+            "batching": "QoS writer batching and dds_write_flush; a full datagram (max_message_size) goes out by itself",
             "unacked_limit": limit_by,
             "data": data_by,
             "retransmitted": "dds_create_statistics: rexmit_bytes",

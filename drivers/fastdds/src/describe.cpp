@@ -47,6 +47,11 @@ static std::string options()
                "Use of multicast; spdp: for discovery only, samples are never sent so; off needs peers or a discovery "
                "server."),
         number("multicast_ttl", o.multicast_ttl, "", "Hops that multicast may go; 0 stays on the host, 1 on the link."),
+        option("data", "enum", "unicast", "", {"unicast"},
+               "Way of samples to several readers: one each. There is no multicast: Fast DDS 2.9.1 asserts."),
+        text("unacked_limit", "integer",
+             "Messages that a reliable writer with history keep-all has unacknowledged before it waits "
+             "(resource_limits.max_samples)."),
         text("discovery_server", "list",
              "IPv4 addresses with :PORT of discovery servers, of which this is a client; the first has server id 0, the "
              "next 1. Port 11811 when none is given."),

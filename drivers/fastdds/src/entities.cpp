@@ -6,6 +6,7 @@
 
 #include "endpoint.hpp"
 #include "fail.hpp"
+#include "flow.hpp"
 #include "log.hpp"
 
 namespace fdds = eprosima::fastdds::dds;
@@ -71,6 +72,7 @@ void Endpoint::make_writer(const Policies &policies)
         auto &period = qos.reliable_writer_qos().times.heartbeatPeriod;
         period = eprosima::fastrtps::Duration_t(static_cast<int32_t>(options.heartbeat_ms / 1000),
                                                 options.heartbeat_ms % 1000 * 1000000);
+        limit_unacked(options, policies, qos);
         share(*this, policies, qos);
         memory(*this, qos);
     }

@@ -49,7 +49,13 @@ void Options::set(const tb_kv &kv)
         max_participant_index = size(kv, 0, 119);
     else if (key == "participants")
         participants = size(kv, 1, 2);
-    else if (key == "config")
+    else if (key == "unacked_limit")
+        unacked_limit = size(kv, 1, 1000000);
+    else if (key == "data") {
+        if (word(kv, TB_EINVAL, {"unicast", "multicast"}) == 1)
+            throw bad(TB_EUNSUPPORTED, kv, "Fast DDS 2.9.1 ends the process by an assertion of its own when a writer sends "
+                                           "samples to several readers by multicast");
+    } else if (key == "config")
         config = kv.value;
     else
         throw bad(TB_EINVAL, kv, "the fastdds driver has no such option");

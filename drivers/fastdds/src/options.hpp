@@ -34,6 +34,7 @@ struct Options {
     uint32_t heartbeat_ms = 3000;
     uint32_t max_participant_index = 9;
     uint32_t participants = 1; /* of the session */
+    uint32_t unacked_limit = 0; /* messages; 0: none */
     std::string config;
     std::vector<std::string> ignored; /* what a configuration of the user's puts out of effect */
 

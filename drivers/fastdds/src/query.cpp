@@ -5,6 +5,7 @@
 #include <fastrtps/config.h>
 
 #include "fail.hpp"
+#include "flow.hpp"
 #include "json.hpp"
 #include "library.hpp"
 #include "network.hpp"
@@ -143,13 +144,15 @@ std::string answer(Session &session, Endpoint *e, const std::string &what)
         }
         return all.str();
     }
-    if (what != "qos" && what != "unmatched")
+    if (what != "qos" && what != "unmatched" && what != "flow")
         throw Fail{TB_EUNSUPPORTED,
-                   "query " + what + ": not known; known: qos stats peers unmatched transport threads"};
+                   "query " + what + ": not known; known: qos stats peers unmatched transport threads flow"};
     if (!e)
         throw Fail{TB_EINVAL, "query " + what + " needs an end point"};
     if (what == "unmatched")
         return unmatched(*e);
+    if (what == "flow")
+        return flow(*e);
     return e->writer ? qos::effective(e->writer->get_qos()) : qos::effective(e->reader->get_qos());
 }
 

@@ -47,6 +47,13 @@ impl Options {
                 "naming" if pair.value == "ros2" => {}
                 "naming" => return Err(pair.bad(TB_EUNSUPPORTED, "the ros2 driver has the names of ROS 2 only")),
                 "transport" if pair.value == "udp" => {}
+                "unacked_limit" => {
+                    let why = "RustDDS lets a reliable writer have 8,192 unacknowledged messages; ros2-client sets no other";
+                    return Err(pair.bad(TB_EUNSUPPORTED, why));
+                }
+                "data" => {
+                    return Err(pair.bad(TB_EUNSUPPORTED, "RustDDS chooses by itself between unicast and multicast"));
+                }
                 "transport" => return Err(pair.bad(TB_EUNSUPPORTED, "RustDDS has UDP only")),
                 _ => return Err(pair.bad(TB_EINVAL, "the ros2 driver has no such option")),
             }
