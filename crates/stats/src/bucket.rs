@@ -49,6 +49,11 @@ impl BucketIndex {
         self.0
     }
 
+    /// The bucket at an index: the reverse of [`BucketIndex::as_usize`].
+    pub(crate) fn at(index: usize) -> Self {
+        BucketIndex(index)
+    }
+
     /// The bucket of a slot on the side of the values from zero up.
     pub(crate) fn from_non_negative_slot(slot: usize) -> Self {
         BucketIndex(SIDE + slot)

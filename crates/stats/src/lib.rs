@@ -39,10 +39,12 @@
 //! * [`Histogram`], [`BucketIndex`], [`Bucket`]: log-linear buckets over all of `i64`.
 //! * [`RankPicker`]: exact order statistics from a second pass.
 //! * [`Exceedance`]: how dependent the slots beyond a threshold are ([`TOO_NARROW`]).
+//! * [`compare`]: whether two sides differ, with the trial as the unit.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and what the maximum says.
 
 mod binomial;
 mod bucket;
+pub mod compare;
 mod distribution;
 mod estimate;
 mod exceedance;
