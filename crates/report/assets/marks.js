@@ -108,7 +108,8 @@ function quantileLines(name, metric, q, figures) {
   const unit = unitOf(q.value_ns);
   const high = q.high_ns === null ? "never" : time(q.high_ns, unit);
   lines.push(`${time(q.value_ns, unit)} (95${THIN}%: ${time(q.low_ns, unit)} to ${high})`);
-  if (q.too_narrow) lines.push(`interval too narrow: autocorrelation ${threeDigits(q.autocorrelation)}`);
+  if (q.effective_n < figures.scheduled) lines.push(`messages depend on each other: worth ${count(q.effective_n)}`);
+  if (q.too_narrow) lines.push("the interval is still too narrow");
   lines.push(`exactly ${count(q.value_ns)}${THIN}ns, n = ${count(figures.scheduled)}`);
   return lines;
 }

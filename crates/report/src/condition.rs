@@ -195,15 +195,21 @@ pub enum QuantileReport {
         high_beyond: Option<Beyond>,
         /// Lag-1 autocorrelation of exceeding the value, within trials; null = not defined.
         autocorrelation: Option<f64>,
-        /// Messages depend on each other so much that the interval is narrower than it ought to be.
+        /// How many independent messages the scheduled ones are worth here: what the interval is made from.
+        effective_n: u64,
+        /// Messages depend on each other for so long, or trials differ so much, that the interval is still narrower than
+        /// it ought to be.
         too_narrow: bool,
     },
     /// Too few messages: no number.
     Needs {
         /// Fraction.
         q: f64,
-        /// How many messages it takes.
+        /// How many messages it takes, of such as depend on each other like these.
         needs: u64,
+        /// How many independent messages these are worth; absent = too few even if they are independent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        effective_n: Option<u64>,
     },
     /// The quantile falls among the slots without an answer.
     Beyond {

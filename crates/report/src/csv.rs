@@ -4,7 +4,7 @@ use crate::condition::{Beyond, ConditionReport, MetricReport, QuantileReport};
 use crate::document::Report;
 use tailbound_model::Metric;
 
-const FIXED: [&str; 20] = [
+const FIXED: [&str; 21] = [
     "metric",
     "n",
     "scheduled",
@@ -17,6 +17,7 @@ const FIXED: [&str; 20] = [
     "low_ns",
     "high_ns",
     "autocorrelation",
+    "effective_n",
     "too_narrow",
     "needs",
     "beyond",
@@ -72,19 +73,31 @@ fn numbers(figures: &MetricReport, quantile: &QuantileReport, condition: &Condit
     let empty = String::new;
     let beyond = |b: &Beyond| word(b);
     cells.extend(match quantile {
-        QuantileReport::Value { value_ns, low_ns, high_ns, high_beyond, autocorrelation, too_narrow, .. } => [
+        QuantileReport::Value {
+            value_ns,
+            low_ns,
+            high_ns,
+            high_beyond,
+            autocorrelation,
+            effective_n,
+            too_narrow,
+            ..
+        } => [
             value_ns.to_string(),
             low_ns.to_string(),
             high_ns.map_or_else(|| high_beyond.as_ref().map_or(String::new(), beyond), |h| h.to_string()),
             text(*autocorrelation),
+            effective_n.to_string(),
             too_narrow.to_string(),
             empty(),
             empty(),
         ],
-        QuantileReport::Needs { needs, .. } => {
-            [empty(), empty(), empty(), empty(), empty(), needs.to_string(), empty()]
+        QuantileReport::Needs { needs, effective_n, .. } => {
+            [empty(), empty(), empty(), empty(), text(*effective_n), empty(), needs.to_string(), empty()]
         }
-        QuantileReport::Beyond { beyond: b, .. } => [empty(), empty(), empty(), empty(), empty(), empty(), beyond(b)],
+        QuantileReport::Beyond { beyond: b, .. } => {
+            [empty(), empty(), empty(), empty(), empty(), empty(), empty(), beyond(b)]
+        }
     });
     let counts = &condition.counts;
     cells.extend([counts.answered, counts.after_timeout, counts.lost, counts.not_sent].map(|n| n.to_string()));

@@ -3,7 +3,7 @@
 use crate::condition::{ConditionReport, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::{finding, label_with_share, tail_quantile};
-use crate::number::{THIN, count, label, three_digits, time};
+use crate::number::{THIN, count, label, time};
 use crate::{host_settings, loads, patterns, proof, starved};
 
 /// From-intended is told apart from the round trip when its tail is this much longer.
@@ -11,8 +11,10 @@ const SENDER_LATE: f64 = 1.5;
 
 /// Limits of what was measured.
 pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
-    let mut all: Vec<Finding> =
-        [sender_late(report), too_narrow(report), not_possible(report)].into_iter().flatten().collect();
+    let mut all: Vec<Finding> = [sender_late(report), clustered(report), too_narrow(report), not_possible(report)]
+        .into_iter()
+        .flatten()
+        .collect();
     all.extend(proof::findings(report));
     all.extend(loads::beside(report));
     all.extend(patterns::finding_of(report));
@@ -76,29 +78,61 @@ fn lateness(condition: &ConditionReport) -> Option<(&ConditionReport, f64, i64, 
     (counted as f64 >= SENDER_LATE * sent as f64).then_some((condition, q, counted, sent))
 }
 
-fn too_narrow(report: &Report) -> Option<Finding> {
-    let worst_mark = |m: &MetricReport| {
-        let mark = |q: &QuantileReport| match q {
-            QuantileReport::Value { q, too_narrow: true, autocorrelation: Some(r), .. } => Some((*r, *q)),
+/// Below this share of the messages their worth is told.
+const CLUSTERED: f64 = 0.5;
+
+/// Where messages come in clusters: what they are worth, told for the worst of such conditions.
+fn clustered(report: &Report) -> Option<Finding> {
+    let least = |c: &ConditionReport| {
+        let figures = c.round_trip.as_ref()?;
+        let worth = |q: &QuantileReport| match *q {
+            QuantileReport::Value { q, effective_n, .. }
+            | QuantileReport::Needs { q, effective_n: Some(effective_n), .. } => {
+                Some((effective_n as f64 / figures.scheduled as f64, effective_n, q))
+            }
             _ => None,
         };
-        m.quantiles.iter().filter_map(mark).max_by(|a, b| a.0.total_cmp(&b.0))
+        let least = figures.quantiles.iter().filter_map(worth).min_by(|a, b| a.0.total_cmp(&b.0))?;
+        (least.0 < CLUSTERED).then_some((c.id, least, figures.scheduled))
     };
-    let marked: Vec<(usize, (f64, f64))> =
-        report.conditions.iter().filter_map(|c| Some((c.id, c.round_trip.as_ref().and_then(worst_mark)?))).collect();
-    let (worst, (r, q)) = *marked.iter().max_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
-    let ids: Vec<usize> = marked.iter().map(|m| m.0).collect();
-    let place = match ids.len() {
-        1 => format!("of {}", report.conditions[worst].name),
-        n => format!("of {n} conditions"),
+    let found: Vec<(usize, (f64, u64, f64), u64)> = report.conditions.iter().filter_map(least).collect();
+    let (worst, (_, worth, q), n) = *found.iter().min_by(|a, b| a.1.0.total_cmp(&b.1.0))?;
+    let ids: Vec<usize> = found.iter().map(|m| m.0).collect();
+    let several = match ids.len() {
+        1 => String::new(),
+        n => format!(" in {n} conditions"),
     };
     let text = format!(
-        "Late messages come in clusters, so intervals {place} are narrower than they ought to be (marked ~): \
-         the autocorrelation of exceeding {} reaches {}{}.",
+        "Late messages come in clusters{several}, and intervals are wider for it: for {} the {} messages of {} are worth \
+         {} independent ones.",
         label(q),
-        three_digits(r),
-        if ids.len() > 1 { format!(" with {}", report.conditions[worst].name) } else { String::new() },
+        count(n),
+        report.conditions[worst].name,
+        count(worth),
     );
+    Some(finding(FindingLevel::Caution, "clustered", text, &ids))
+}
+
+/// Where intervals are narrower than they ought to be all the same.
+fn too_narrow(report: &Report) -> Option<Finding> {
+    let marked = |m: &MetricReport| {
+        let mark = |q: &&QuantileReport| matches!(q, QuantileReport::Value { too_narrow: true, .. });
+        m.quantiles.iter().find(mark).map(QuantileReport::q)
+    };
+    let found: Vec<(&ConditionReport, f64)> =
+        report.conditions.iter().filter_map(|c| Some((c, c.round_trip.as_ref().and_then(marked)?))).collect();
+    let (first, q) = found.first()?;
+    let more = match found.len() - 1 {
+        0 => String::new(),
+        n => format!(" and {n} more"),
+    };
+    let text = format!(
+        "Messages of {}{more} go on depending on each other for as long as a trial can show, or trials differ: intervals \
+         marked ~, of {} first, are narrower than they ought to be. Longer trials, or five and more of them, tell.",
+        first.name,
+        label(*q)
+    );
+    let ids: Vec<usize> = found.iter().map(|(c, _)| c.id).collect();
     Some(finding(FindingLevel::Caution, "too_narrow", text, &ids))
 }
 
@@ -128,9 +162,9 @@ fn needs_more(report: &Report, q: f64) -> Option<Finding> {
             _ => None,
         })
         .collect();
-    let needs = lacking.first()?.1;
-    let slots = |c: &ConditionReport| round_up(needs.div_ceil(c.used_trial_ids.len().max(1) as u64));
-    let enough = lacking.iter().map(|(c, _)| slots(c)).max()?;
+    let needs = lacking.iter().map(|(_, needs)| *needs).max()?;
+    let slots = |c: &ConditionReport, needs: u64| round_up(needs.div_ceil(c.used_trial_ids.len().max(1) as u64));
+    let enough = lacking.iter().map(|(c, needs)| slots(c, *needs)).max()?;
     let (least, most) =
         lacking.iter().map(|(c, _)| c.counts.scheduled).fold((u64::MAX, 0), |(low, high), n| (low.min(n), high.max(n)));
     let has = match (lacking.len(), least == most) {

@@ -1,7 +1,7 @@
 //! Figures of the metrics in the shape of the document.
 
 use crate::condition::{Beyond, Message, MetricReport, QuantileReport};
-use crate::passes::{Figures, First, FirstPass, Tally, place};
+use crate::passes::{Figures, First, FirstPass, Tally, Told, place};
 use crate::worst::{MessageKey, MessagePart};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Rate};
@@ -55,7 +55,7 @@ fn beyond(metric: Metric, tally: &Tally) -> Beyond {
     }
 }
 
-fn metric_report(beyond: Beyond, first: &First, estimates: &[(Estimate, Option<f64>, bool)]) -> MetricReport {
+fn metric_report(beyond: Beyond, first: &First, estimates: &[Told]) -> MetricReport {
     let distribution = &first.distribution;
     let moments = distribution.moments();
     let complete = distribution.beyond_count() == 0 && distribution.answered() > 0;
@@ -77,11 +77,8 @@ fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }
 
-fn quantile(
-    &(estimate, autocorrelation, too_narrow): &(Estimate, Option<f64>, bool),
-    beyond: Beyond,
-) -> QuantileReport {
-    match estimate {
+fn quantile(told: &Told, beyond: Beyond) -> QuantileReport {
+    match told.estimate {
         Estimate::Value { q, value_ns, low_ns, high } => QuantileReport::Value {
             q: q.as_f64(),
             value_ns,
@@ -91,10 +88,15 @@ fn quantile(
                 Bound::Beyond => None,
             },
             high_beyond: (high == Bound::Beyond).then_some(beyond),
-            autocorrelation: autocorrelation.map(|r| rounded(r, 1e6)),
-            too_narrow,
+            autocorrelation: told.lag1.map(|r| rounded(r, 1e6)),
+            effective_n: told.worth.slots,
+            too_narrow: told.worth.unresolved,
         },
-        Estimate::Needs { q, needs } => QuantileReport::Needs { q: q.as_f64(), needs },
+        Estimate::Needs { q, needs } => {
+            // Without a value there was nothing to exceed.
+            let effective_n = told.lag1.map(|_| told.worth.slots);
+            QuantileReport::Needs { q: q.as_f64(), needs, effective_n }
+        }
         Estimate::Beyond { q } => QuantileReport::Beyond { q: q.as_f64(), value_ns: (), beyond },
     }
 }

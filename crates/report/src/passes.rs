@@ -1,4 +1,4 @@
-//! Three streaming passes over the samples of one condition: histograms and counts, exact quantiles, autocorrelation.
+//! Three streaming passes over the samples of one condition: histograms and counts, exact quantiles, dependence.
 //!
 //! Metrics fall into two groups that need different columns; each group of each condition is a task of its own, so
 //! that two CPUs share even a single long trial. Nothing grows with the number of slots.
@@ -9,7 +9,7 @@ use crate::series::{Group, Series};
 use crate::worst::{MessageKey, MessagePart, Worst};
 use tailbound_model::{Metric, Outcome};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
-use tailbound_stats::{Distribution, Estimate, Exceedance, Quantile, SecondPass};
+use tailbound_stats::{Distribution, Effective, Estimate, Exceedance, Quantile, SecondPass};
 
 /// Why a pass ended early.
 #[derive(Debug)]
@@ -54,10 +54,18 @@ pub(crate) struct FirstPass {
 /// The second and third pass of one group.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Figures {
-    /// For each metric of the group one estimate per quantile, with its autocorrelation.
-    pub estimates: Vec<Vec<(Estimate, Option<f64>, bool)>>,
+    /// For each metric of the group one estimate per quantile.
+    pub estimates: Vec<Vec<Told>>,
     pub messages: Vec<MessagePart>,
     pub median: Option<MessagePart>,
+}
+
+/// A quantile with the interval that dependent messages support.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told {
+    pub estimate: Estimate,
+    pub lag1: Option<f64>,
+    pub worth: Effective,
 }
 
 fn rows_of(
@@ -127,7 +135,7 @@ fn count(batch: &SlotBatch, tally: &mut Tally) {
     }
 }
 
-/// Exact quantiles and their autocorrelation, and the messages of `wanted` (sorted).
+/// Exact quantiles with their intervals, and the messages of `wanted` (sorted).
 pub(crate) fn figures(
     record: &Record,
     trials: &[usize],
@@ -158,15 +166,18 @@ pub(crate) fn figures(
     let estimates: Vec<Vec<Estimate>> =
         plans.into_iter().map(|p| p.finish().map_err(changed)).collect::<Result<_, _>>()?;
     let (marks, median) = dependence(record, trials, group, &estimates)?;
-    let with_mark = |(estimates, marks): (Vec<Estimate>, Vec<Exceedance>)| {
-        let mark = |(e, m): (Estimate, Exceedance)| (e, m.lag1(), m.is_too_narrow());
-        estimates.into_iter().zip(marks).map(mark).collect()
+    let told = |((first, estimates), marks): ((&First, &Vec<Estimate>), &Vec<Exceedance>)| {
+        let widened = |(estimate, mark): (&Estimate, &Exceedance)| {
+            let worth = mark.effective();
+            Told { estimate: first.distribution.widened(*estimate, worth.slots), lag1: mark.lag1(), worth }
+        };
+        estimates.iter().zip(marks).map(widened).collect()
     };
-    let estimates = estimates.into_iter().zip(marks).map(with_mark).collect();
+    let estimates = first.metrics.iter().zip(&estimates).zip(&marks).map(told).collect();
     Ok(Figures { estimates, messages, median })
 }
 
-/// The third pass: lag-1 autocorrelation of exceeding each quantile, and the first message that took the median.
+/// The third pass: dependence of exceeding each quantile, and the first message that took the median.
 fn dependence(
     record: &Record,
     trials: &[usize],

@@ -4,7 +4,7 @@
 mod support;
 
 use proptest::prelude::*;
-use support::{Given, GivenTrial, lose, skip, slot};
+use support::{Given, GivenTrial, Random, lose, skip, slot};
 use tailbound_model::*;
 use tailbound_record::*;
 use tailbound_report::*;
@@ -79,7 +79,7 @@ fn known_rows_become_known_figures() {
     // Rank 250 of 499: two are missing below it, so it is the 252nd of the row 31, 32, 33 ...
     assert_eq!(round_trip.quantile(0.5).unwrap().value_ns(), Some(282_000));
     assert_eq!(condition.half_round_trip.as_ref().unwrap().quantiles[0].value_ns(), Some(141_000));
-    assert_eq!(round_trip.quantile(0.999), Some(&QuantileReport::Needs { q: 0.999, needs: 3_688 }));
+    assert_eq!(round_trip.quantile(0.999), Some(&QuantileReport::Needs { q: 0.999, needs: 3_688, effective_n: None }));
     let out = condition.out.as_ref().unwrap();
     assert_eq!(
         (out.min_ns, out.max_ns, out.mean_ns, out.stddev_ns),
@@ -217,10 +217,10 @@ fn what_was_not_sent_is_not_lost() {
 #[test]
 fn a_fine_quantile_is_told_with_what_it_needs() {
     let ask = |m: &mut Manifest| m.plan.report.quantiles = vec!["0.99".into(), "0.9999999999".into()];
-    let report = analysed_with(&[open_loop(vec![trial(TrialStatus::Valid, &rising(400))])], ask);
+    let report = analysed_with(&[open_loop(vec![trial(TrialStatus::Valid, &scattered(400))])], ask);
     assert_eq!(report.view.quantiles, [0.5, 0.99, 0.9999999999]);
     let fine = report.conditions[0].round_trip.as_ref().unwrap().quantile(0.9999999999);
-    assert_eq!(fine, Some(&QuantileReport::Needs { q: 0.9999999999, needs: 36_888_794_540 }));
+    assert_eq!(fine, Some(&QuantileReport::Needs { q: 0.9999999999, needs: 36_888_794_540, effective_n: None }));
     let hint = &report.findings.iter().find(|f| f.code == "needs_more").unwrap().text;
     assert!(hint.starts_with("p99.99999999 needs 36,888,794,540 messages"), "{hint}");
 }
@@ -293,9 +293,56 @@ fn trials_are_no_neighbours() {
     assert!(*r < -0.99 && !too_narrow, "{r}");
 }
 
+/// The values of [`rising`] in an order in which neighbours tell nothing of each other.
+fn scattered(n: usize) -> Vec<Option<[i64; 3]>> {
+    let mut legs = rising(n as i64);
+    let mut random = Random(5);
+    (1..n).rev().for_each(|k| legs.swap(k, random.next() as usize % (k + 1)));
+    legs
+}
+
+#[test]
+fn dependent_messages_are_worth_fewer_and_their_intervals_wider() {
+    let scattered = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &scattered(4_000))])]);
+    let rising = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &rising(4_000))])]);
+    let median = |report: &Report| report.conditions[0].round_trip.as_ref().unwrap().quantile(0.5).unwrap().clone();
+    let QuantileReport::Value {
+        value_ns, low_ns, high_ns: Some(high_ns), effective_n: 4_000, too_narrow: false, ..
+    } = median(&scattered)
+    else {
+        panic!("{:?}", median(&scattered))
+    };
+    let QuantileReport::Value {
+        value_ns: same,
+        low_ns: low,
+        high_ns: Some(high),
+        effective_n: ..100,
+        too_narrow: true,
+        ..
+    } = median(&rising)
+    else {
+        panic!("{:?}", median(&rising))
+    };
+    assert_eq!(same, value_ns);
+    assert!(low < low_ns && high > high_ns);
+    let told = |report: &Report, code: &str| report.findings.iter().find(|f| f.code == code).map(|f| f.text.clone());
+    assert_eq!((told(&scattered, "clustered"), told(&scattered, "too_narrow")), (None, None));
+    let text = told(&rising, "clustered").unwrap();
+    assert!(
+        text.starts_with(
+            "Late messages come in clusters, and intervals are wider for it: for p50 the 4,000 messages of udp"
+        ),
+        "{text}"
+    );
+    assert!(told(&rising, "too_narrow").unwrap().contains("of p50 first, are narrower than they ought to be"));
+    // What it takes is told in messages that depend on each other like these.
+    let p99 = rising.conditions[0].round_trip.as_ref().unwrap().quantile(0.99).unwrap();
+    assert!(matches!(p99, QuantileReport::Needs { needs: 10_000.., effective_n: Some(..368), .. }), "{p99:?}");
+}
+
 #[test]
 fn advice_names_slots_and_time() {
-    let report = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &rising(1_000))])]);
+    let report = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &scattered(1_000))])]);
     let hint = report.findings.iter().find(|f| f.code == "needs_more").unwrap();
     assert_eq!(
         hint.text,

@@ -2,7 +2,7 @@
 
 use crate::estimate::{Bound, Estimate};
 use crate::histogram::Histogram;
-use crate::interval::interval_ranks;
+use crate::interval::{NeedsMore, interval_ranks, interval_ranks_of_dependent};
 use crate::moments::Moments;
 use crate::quantile::Quantile;
 use crate::rank_picker::{PassesDiffer, RankPicker};
@@ -81,6 +81,19 @@ impl Distribution {
         let planned = quantiles.iter().map(|&q| self.plan_one(q, &mut ranks)).collect();
         let picker = RankPicker::new(&self.histogram, &ranks).expect("only ranks of answered slots are picked");
         SecondPass { planned, picker }
+    }
+
+    /// The estimate with the interval that slots worth only `effective` independent ones support, or how many slots it
+    /// would take. Never narrower than the interval of independent slots.
+    pub fn widened(&self, estimate: Estimate, effective: u64) -> Estimate {
+        let (Estimate::Value { q, value_ns, .. }, n) = (estimate, self.scheduled()) else { return estimate };
+        let ranks = match interval_ranks_of_dependent(n, effective.min(n), q) {
+            Ok(ranks) => ranks,
+            Err(NeedsMore { needs }) => return Estimate::Needs { q, needs },
+        };
+        let bucket = |rank| self.histogram.bucket_of_rank(rank).map(|l| l.bucket);
+        let low_ns = bucket(ranks.lower).map_or(value_ns, |b| b.low);
+        Estimate::Value { q, value_ns, low_ns, high: bucket(ranks.upper).map_or(Bound::Beyond, |b| Bound::Ns(b.high)) }
     }
 
     fn plan_one(&self, q: Quantile, ranks: &mut Vec<u64>) -> Planned {

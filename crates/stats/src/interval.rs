@@ -67,6 +67,27 @@ pub fn interval_ranks(n: u64, q: Quantile) -> Result<RankInterval, NeedsMore> {
     Ok(RankInterval { lower: last_in_tail(below) + 1, upper: n - last_in_tail(below.mirrored()) })
 }
 
+/// The ranks among `n` slots that are worth `effective` independent ones: those of so many independent slots, spread
+/// over all of them, and never closer together than the ranks of `n` independent slots.
+///
+/// The count below the true quantile scatters like that of `effective` slots, `n / effective` times as much (design
+/// effect: L. Kish, Survey Sampling (1965), section 8.2; with order statistics: R. S. Woodruff, Confidence Intervals for
+/// Medians and Other Position Measures, JASA 47 (1952)).
+///
+/// # Errors
+/// [`NeedsMore`] when `effective` is below [`needs`]: how many slots of such dependence it takes.
+pub fn interval_ranks_of_dependent(n: u64, effective: u64, q: Quantile) -> Result<RankInterval, NeedsMore> {
+    let independent = interval_ranks(n, q)?;
+    let spread = |rank: u64| (u128::from(rank) * u128::from(n) / u128::from(effective.max(1))) as u64;
+    match interval_ranks(effective, q) {
+        Ok(ranks) => Ok(RankInterval {
+            lower: (1 + spread(ranks.lower - 1)).min(independent.lower),
+            upper: (n - spread(effective - ranks.upper)).max(independent.upper),
+        }),
+        Err(NeedsMore { needs }) => Err(NeedsMore { needs: spread(needs) }),
+    }
+}
+
 /// How often the order statistics of two ranks enclose the true quantile of a continuous
 /// distribution: P(X_(lower) <= x_q < X_(upper)) = P(lower <= X < upper), X binomial of `n` and `q`.
 ///

@@ -38,11 +38,13 @@
 //! * [`interval_ranks`], [`needs`], [`exact_coverage`]: distribution-free intervals.
 //! * [`Histogram`], [`BucketIndex`], [`Bucket`]: log-linear buckets over all of `i64`.
 //! * [`RankPicker`]: exact order statistics from a second pass.
-//! * [`Exceedance`]: how dependent the slots beyond a threshold are ([`TOO_NARROW`]).
+//! * [`Exceedance`], [`Effective`]: how dependent slots are, and how many independent ones they are worth;
+//!   [`Distribution::widened`]: the interval that follows.
 //! * [`compare`]: whether two sides differ, with the trial as the unit.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and what the maximum says.
 
 mod binomial;
+mod blocks;
 mod bucket;
 pub mod compare;
 mod distribution;
@@ -53,13 +55,16 @@ mod interval;
 mod moments;
 mod quantile;
 mod rank_picker;
+mod reference;
 
 pub use bucket::{Bucket, BucketIndex, round_outward};
 pub use distribution::{Distribution, SecondPass};
 pub use estimate::{Bound, Estimate};
-pub use exceedance::{Exceedance, TOO_NARROW};
+pub use exceedance::{Effective, Exceedance};
 pub use histogram::{Histogram, RankedBucket};
-pub use interval::{CONFIDENCE, NeedsMore, RankInterval, exact_coverage, interval_ranks, needs};
+pub use interval::{
+    CONFIDENCE, NeedsMore, RankInterval, exact_coverage, interval_ranks, interval_ranks_of_dependent, needs,
+};
 pub use moments::{Moments, rule_of_three};
 pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};

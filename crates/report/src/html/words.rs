@@ -124,9 +124,9 @@ pub(super) fn definitions() -> String {
         ),
         (
             "interval",
-            "Two-sided, 95 %, from order statistics: it assumes nothing of the distribution, but that messages are \
-                      independent. Where they are not (autocorrelation of exceeding the value above 0.1) it is marked \
-                      ~ or dashed: too narrow.",
+            "Two-sided, 95 %, from order statistics: it assumes nothing of the distribution. Where messages depend on \
+                      each other it is that of as many independent ones as they are worth. Marked ~ or dashed: even so \
+                      too narrow, because the dependence lasts as long as a trial, or trials differ.",
         ),
         ("needs N", "With fewer messages the quantile has no interval, and no number is given."),
         ("max", "The latest answer. It has no interval; with 95 % confidence at most 3 in n messages are later."),

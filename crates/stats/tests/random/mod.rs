@@ -21,3 +21,16 @@ impl Random {
         ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 }
+
+#[allow(dead_code)]
+impl Random {
+    /// Standard normal: G. E. P. Box, M. E. Muller (1958).
+    pub fn normal(&mut self) -> f64 {
+        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
+    }
+
+    /// Exponential with mean 1.
+    pub fn exponential(&mut self) -> f64 {
+        -self.unit().ln()
+    }
+}
