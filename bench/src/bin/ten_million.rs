@@ -1,7 +1,7 @@
-//! Times `analyse` on one trial of ten million slots, and tells its peak memory.
+//! Times `analyse` and the page on trials of many slots, and tells the peak memory.
 //!
-//! `cargo run --release -p tailbound-bench --bin ten_million -- DIR [SLOTS]`: DIR is written first when it does
-//! not exist.
+//! `cargo run --release -p tailbound-bench --bin ten_million -- DIR [SLOTS] [CONDITIONS]`: conditions of one trial each,
+//! one of ten million slots unless told otherwise. DIR is written first when it does not exist; the page becomes DIR.html.
 
 #[path = "../../../crates/report/tests/support/mod.rs"]
 #[allow(dead_code)]
@@ -20,15 +20,16 @@ fn main() {
     let mut args = std::env::args().skip(1);
     let dir = args.next().expect("a directory");
     let slots: u64 = args.next().map_or(10_000_000, |n| n.parse().expect("a number of slots"));
+    let conditions: usize = args.next().map_or(1, |n| n.parse().expect("a number of conditions"));
     let dir = Path::new(&dir);
     if std::env::var_os("WRITE_ONLY").is_some() {
-        return write(dir, slots);
+        return write(dir, slots, conditions);
     }
     if !dir.exists() {
         // In a process of its own: its memory is not that of the report.
         let me = std::env::current_exe().expect("the path of this program");
         let mut writer = Command::new(me);
-        writer.arg(dir).arg(slots.to_string()).env("WRITE_ONLY", "1");
+        writer.arg(dir).args([slots.to_string(), conditions.to_string()]).env("WRITE_ONLY", "1");
         assert!(writer.status().expect("this program runs").success());
     }
     let record = Record::open(dir).expect("the record opens");
@@ -37,6 +38,9 @@ fn main() {
     let analysed = begin.elapsed();
     let json = serde_json::to_string(&report).expect("the report is written");
     println!("analyse {analysed:.2?}, with JSON {:.2?}, {} octets of JSON", begin.elapsed(), json.len());
+    let page = tailbound_report::render_html(&report);
+    println!("with the page {:.2?}, {} octets of HTML", begin.elapsed(), page.len());
+    std::fs::write(dir.with_extension("html"), page).expect("the page is written");
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     println!("{}", status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("VmHWM unknown"));
     for finding in &report.findings {
@@ -44,15 +48,24 @@ fn main() {
     }
 }
 
+fn write(dir: &Path, slots: u64, conditions: usize) {
+    let rate = Rate::Period(Nanos(PERIOD));
+    let given = |i: usize| {
+        let driver = ["null", "udp", "cyclonedds", "fastdds"][i % 4];
+        Given { driver, payload: 64 << (i / 4), rate, trials: vec![trial()] }
+    };
+    drop(support::write(dir, &(0..conditions).map(given).collect::<Vec<_>>(), |_| ()));
+    (0..conditions).for_each(|i| samples(dir, i, slots));
+}
+
 /// Latencies with a log-normal body and bursts of stalls; one message in 100,000 is lost.
-fn write(dir: &Path, slots: u64) {
-    let given = Given { driver: "null", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials: vec![trial()] };
-    drop(support::write(dir, &[given], |_| ()));
-    let mut random = support::Random(7);
+fn samples(dir: &Path, condition: usize, slots: u64) {
+    let mut random = support::Random(7 + condition as u64);
     let mut stall = 0;
     let mut echoes = Vec::with_capacity(slots as usize);
     let rows = (0..slots).map(|seq| {
-        let leg = |random: &mut support::Random| (4_000.0 * (random.unit() + random.unit()).exp2().powi(2)) as i64;
+        let scale = 4_000.0 * (1.0 + condition as f64 / 5.0);
+        let leg = |random: &mut support::Random| (scale * (random.unit() + random.unit()).exp2().powi(2)) as i64;
         if random.next().is_multiple_of(50_000) {
             stall = 1_000_000;
         }
@@ -68,8 +81,9 @@ fn write(dir: &Path, slots: u64) {
         row
     });
     assert!(slots > 0 && T0 > 0);
-    write_slots(&RecordWriter::segment_path(dir, 0, "ping", 0), 0, rows).expect("slots are written");
-    write_echoes(&RecordWriter::segment_path(dir, 0, "pong", 0), 0, &echoes).expect("echoes are written");
+    write_slots(&RecordWriter::segment_path(dir, condition, "ping", 0), condition, rows).expect("slots are written");
+    write_echoes(&RecordWriter::segment_path(dir, condition, "pong", 0), condition, &echoes)
+        .expect("echoes are written");
 }
 
 fn trial() -> support::GivenTrial {

@@ -10,6 +10,14 @@ const METRICS = {
 /** Conditions that were run. */
 const measured = report.conditions.filter((c) => c.round_trip);
 
+/** What the reader chose. `hidden` holds levels as "factor=level", `overlay` ids of conditions. */
+const chosen = { metric: "round_trip", x: report.view.x, hidden: new Set(), overlay: new Set(), legs: null, loop: null };
+
+/** Conditions of which no level was put away. */
+function shown() {
+  return measured.filter((c) => Object.entries(c.levels).every(([f, level]) => !chosen.hidden.has(`${f}=${level}`)));
+}
+
 /** Factors with more than one level, in the order of the study. */
 function differing() {
   const all = [...new Set([...report.run.factors, ...report.conditions.flatMap((c) => Object.keys(c.levels))])];
@@ -32,8 +40,14 @@ function xValue(condition, factor) {
   return number > 0 && /^[\d.]+$/.test(condition.levels[factor]) ? number : null;
 }
 
+/** Factors that can be an x axis: the one that the study names, and others whose levels are numbers. */
+function axes() {
+  const numeric = (f) => measured.every((c) => xValue(c, f) > 0);
+  return [...new Set([report.view.x, ...VARIED.filter(numeric)])];
+}
+
 /** Series in the order of the study: conditions that differ in `factor` alone; one hue each. */
-function seriesAlong(factor, conditions = measured, without = []) {
+function seriesAlong(factor, conditions, without = []) {
   const series = new Map();
   for (const condition of conditions) {
     const name = shortName(condition, [factor, ...without]);
@@ -45,7 +59,7 @@ function seriesAlong(factor, conditions = measured, without = []) {
 
 /** As few panels as keep the series of each apart by their hue: one, or one per level of the outermost factor. */
 function panelsAlong(factor) {
-  const all = seriesAlong(factor);
+  const all = seriesAlong(factor, measured);
   const outer = VARIED.find((f) => f !== factor);
   if (all.length <= 6 || !outer) return [{ title: "", series: all }];
   const levels = [...new Set(measured.map((c) => c.levels[outer]))];
@@ -53,10 +67,33 @@ function panelsAlong(factor) {
   return levels.map((level) => ({ title: `${outer} ${level}`, series: seriesAlong(factor, within(level), [outer]) }));
 }
 
+/** The same with the conditions that are shown; hues stay what they are. */
+function shownPanels() {
+  const there = new Set(shown());
+  const some = ({ name, hue, conditions }) => ({ name, hue, conditions: conditions.filter((c) => there.has(c)) });
+  const panels = panelsAlong(chosen.x).map(({ title, series }) => ({ title, series: series.map(some).filter((s) => s.conditions.length) }));
+  return panels.filter((p) => p.series.length);
+}
+
 /** The hue of a condition, so that all figures agree. */
 const HUES = new Map();
-for (const { conditions, hue } of panelsAlong(report.view.x).flatMap((p) => p.series)) {
-  for (const c of conditions) HUES.set(c.id, hue);
+function setHues() {
+  for (const { conditions, hue } of panelsAlong(chosen.x).flatMap((p) => p.series)) {
+    for (const c of conditions) HUES.set(c.id, hue);
+  }
+}
+setHues();
+
+/** Conditions that are laid over one another. */
+function overlaid() {
+  return shown().filter((c) => chosen.overlay.has(c.id));
+}
+
+/** Hues of those: their own where these differ, otherwise one after another. */
+function overlayHues() {
+  const conditions = overlaid(), own = conditions.map((c) => HUES.get(c.id));
+  const differ = new Set(own).size === own.length;
+  return new Map(conditions.map((c, i) => [c.id, differ ? own[i] : i % 6]));
 }
 
 /** Lowest and highest time that a figure of `metric` shows. */

@@ -1,9 +1,9 @@
 // The percentile ladder: one row per condition, every quantile with its interval on one log axis.
 
 function drawLadder(figure, metric) {
-  const domain = extent(measured, metric);
-  if (!domain) return;
-  const rows = measured.filter((c) => c[metric]);
+  const domain = extent(shown(), metric);
+  if (!domain) return figure.replaceChildren("Nothing to show.");
+  const rows = shown().filter((c) => c[metric]);
   const width = Math.max(720, figure.clientWidth), step = 36, top = 34;
   const height = top + rows.length * step + 12;
   const names = rows.map((c) => shortName(c));

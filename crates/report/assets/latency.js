@@ -7,10 +7,10 @@ function shownAsLost(condition, metric) {
 }
 
 function drawLatency(figure, metric) {
-  const factor = report.view.x;
-  const domain = extent(measured, metric);
-  if (!domain) return;
-  figure.replaceChildren(...panelsAlong(factor).map((panel) => drawPanel(panel, factor, metric, domain, figure.clientWidth)));
+  const factor = chosen.x;
+  const domain = extent(shown(), metric);
+  if (!domain) return figure.replaceChildren("Nothing to show.");
+  figure.replaceChildren(...shownPanels().map((panel) => drawPanel(panel, factor, metric, domain, figure.clientWidth)));
 }
 
 function drawPanel({ title, series }, factor, metric, domain, space) {
@@ -108,6 +108,7 @@ function drawLost(picture, series, metric, x, plot) {
 
 /** Draws the axis; gives a function from a condition to its place. Levels that are no numbers stand side by side. */
 function xAxis(picture, factor, plot, series) {
+  const measured = shown();
   const values = measured.map((c) => xValue(c, factor));
   const numeric = values.every((v) => v > 0) && new Set(values).size > 1;
   const levels = [...new Set(measured.map((c) => c.levels[factor] ?? ""))];
@@ -139,7 +140,7 @@ function xAxis(picture, factor, plot, series) {
 
 function mtuLine(picture, factor, x, plot) {
   if (factor !== "payload" || !x.scale) return;
-  for (const mtu of new Set(measured.map((c) => c.mtu_bytes).filter(Boolean))) {
+  for (const mtu of new Set(shown().map((c) => c.mtu_bytes).filter(Boolean))) {
     const at = x.scale(mtu);
     if (at <= plot.left || at >= plot.right) continue;
     picture.append(svg("line", { class: "mtu", x1: at, x2: at, y1: plot.top, y2: plot.bottom }));

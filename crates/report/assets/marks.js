@@ -16,6 +16,13 @@ function element(name, attributes = {}, ...children) {
   return node;
 }
 
+/** A sentence: what stands between back quotes is set as code. */
+function prose(text) {
+  const parts = text.split("`");
+  if (parts.length % 2 === 0) return [text];
+  return parts.map((part, i) => (i % 2 ? element("code", {}, part) : part));
+}
+
 const tooltip = element("div", { id: "tooltip", role: "status", hidden: "" });
 
 /** Shows what a mark says, beside it and within the window. */

@@ -46,7 +46,7 @@ function oneIn(q) {
 
 function logScale(low, high, from, to) {
   const [a, b] = [Math.log(low), Math.log(high)];
-  return (v) => from + (to - from) * (b > a ? (Math.log(Math.max(v, 1e-9)) - a) / (b - a) : 0.5);
+  return (v) => from + (to - from) * (b !== a ? (Math.log(Math.max(v, 1e-9)) - a) / (b - a) : 0.5);
 }
 
 function linearScale(low, high, from, to) {

@@ -10,7 +10,7 @@ use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, gather, host_settings, metrics, names, proof, tasks, tools, why};
+use crate::{findings, gather, host_settings, metrics, names, over_time, proof, tasks, tools, why};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
@@ -40,7 +40,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
     let plan = &manifest.plan;
     let quantiles = quantiles(plan);
     let mut flaws = flaws::flaws(record);
-    let Samples { chosen, firsts, wanted, figures } = loop {
+    let Samples { chosen, firsts, wanted, mut figures } = loop {
         match read(record, &flaws, &quantiles) {
             Ok(samples) => break samples,
             // Nothing of a trial counts that shows its flaw only now: what was read with it is read anew.
@@ -70,6 +70,13 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
     let unreadable = unreadable.iter().filter_map(|f| f.as_ref().err());
     warnings.extend(unreadable.map(|e| gather::warning(&flaws::unreadable(record, "facts_unreadable", e))));
     let threads = gather::threads(record, &mut warnings);
+    let mut trials = gather::trials(manifest, &flaws, courses(plan, &firsts));
+    for pair in figures.chunks_mut(2) {
+        let [answers, sends] = [0, 1].map(|group| std::mem::take(&mut pair[group].over_time));
+        for (id, over_time) in over_time::join(answers, sends) {
+            trials.iter_mut().filter(|t| t.id == id).for_each(|t| t.over_time = Some(over_time.clone()));
+        }
+    }
     let mut report = Report {
         format: FormatVersion { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
         tailbound: env!("CARGO_PKG_VERSION").into(),
@@ -90,7 +97,7 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
         },
         published: plan.report.published.iter().map(Into::into).collect(),
         conditions,
-        trials: gather::trials(manifest, &flaws, courses(plan, &firsts)),
+        trials,
         run: gather::run(manifest),
         facts: facts.into_iter().flatten().map(gather::host).collect(),
         threads,

@@ -1,6 +1,7 @@
 //! The part of the JSON document that says under which circumstances the figures came about.
 
 use crate::course::Course;
+use crate::over_time::OverTime;
 use crate::patterns::PatternReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -68,6 +69,9 @@ pub struct TrialReport {
     /// The trial slot by slot, where its slots are in the figures.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub course: Option<Course>,
+    /// The trial over time, finely, where its slots are in the figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_time: Option<OverTime>,
     /// What became of it under a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<PatternReport>,

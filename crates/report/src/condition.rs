@@ -302,6 +302,9 @@ pub struct Message {
     /// send-end - send-begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_duration_ns: Option<i64>,
+    /// send-end - wake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_to_sent_ns: Option<i64>,
     /// echo-in - send-begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_ns: Option<i64>,

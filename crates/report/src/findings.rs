@@ -150,6 +150,7 @@ fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, 
         Some(QuantileReport::Beyond { beyond, .. }) => {
             text.push_str(&format!("more than half of the messages {}", beyond.happens(true)));
         }
+        _ if figures.scheduled == 1 => text.push_str("only 1 message"),
         _ => text.push_str(&format!("only {} messages", count(figures.scheduled))),
     }
     let tail = tail_quantile(figures);

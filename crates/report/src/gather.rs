@@ -63,6 +63,7 @@ pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws, mut courses: BTreeMap<u
                 t0_ns: record.and_then(|t| t.t0_ns),
                 finding: record.and_then(|t| t.finding.clone()),
                 course: courses.remove(&planned.id),
+                over_time: None,
                 pattern: None,
                 ends: record.iter().flat_map(|t| &t.ends).map(|(name, e)| (name.clone(), end(e))).collect(),
             }

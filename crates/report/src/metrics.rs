@@ -166,6 +166,7 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         round_trip_ns: value(Metric::RoundTrip),
         send_lateness_ns: value(Metric::SendLateness),
         send_duration_ns: value(Metric::SendDuration),
+        wake_to_sent_ns: value(Metric::WakeToSent),
         out_ns: value(Metric::Out),
         turnaround_ns: value(Metric::Turnaround),
         back_ns: value(Metric::Back),

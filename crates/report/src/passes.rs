@@ -5,9 +5,11 @@
 
 use crate::bins::Bins;
 use crate::course::Courses;
+use crate::over_time::{Extent, Follow, OverTime};
 use crate::series::{Group, Series};
 use crate::worst::{MessageKey, MessagePart, Worst};
-use tailbound_model::{Metric, Outcome};
+use std::collections::BTreeMap;
+use tailbound_model::{Metric, Outcome, Rate};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::{Distribution, Effective, Estimate, Exceedance, Quantile, SecondPass};
 
@@ -20,7 +22,7 @@ pub(crate) struct PassError {
 }
 
 /// How many of the worst messages are kept.
-pub(crate) const WORST: usize = 10;
+pub(crate) const WORST: usize = 50;
 
 /// Slots of a condition by how they ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub(crate) struct FirstPass {
     pub worst: Worst,
     /// Slot by slot, of the sender's own group: its columns hold all that it takes.
     pub courses: Courses,
+    /// How many slots each trial has.
+    pub extents: BTreeMap<usize, Extent>,
     /// The table of equal bins, where the study asks for one of this group's metrics.
     pub bins: Option<Bins>,
 }
@@ -58,6 +62,8 @@ pub(crate) struct Figures {
     pub estimates: Vec<Vec<Told>>,
     pub messages: Vec<MessagePart>,
     pub median: Option<MessagePart>,
+    /// The group's first metric over time, by trial.
+    pub over_time: BTreeMap<usize, OverTime>,
 }
 
 /// A quantile with the interval that dependent messages support.
@@ -93,12 +99,14 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
     let mut worst = Worst::new(WORST);
     let mut courses = Courses::new(record.manifest.plan.trials.len());
     let mut series = Series::default();
+    let mut extents: BTreeMap<usize, Extent> = BTreeMap::new();
     let bins = record.manifest.plan.report.histogram.map(Bins::new);
     let mut bins = bins.filter(|b| metrics.contains(&b.source()));
     let counts = group == Group::Answer;
     let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
     rows_of(record, trials, &columns, &mut |trial, row, batch| {
         series.classify(batch);
+        extents.entry(trial).or_default().add(batch);
         if counts {
             count(batch, &mut tally);
         } else {
@@ -120,7 +128,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
             (0..series.beyond).for_each(|_| first.distribution.beyond());
         }
     })?;
-    Ok(FirstPass { metrics: firsts, tally, worst, courses, bins })
+    Ok(FirstPass { metrics: firsts, tally, worst, courses, extents, bins })
 }
 
 fn count(batch: &SlotBatch, tally: &mut Tally) {
@@ -148,10 +156,12 @@ pub(crate) fn figures(
     let mut plans: Vec<SecondPass> = first.metrics.iter().map(|f| f.distribution.plan(quantiles)).collect();
     let mut series = Series::default();
     let mut messages = Vec::new();
+    let mut follow = follow(record, trials, metrics[0], first);
     rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
         let of_batch = |key: &&MessageKey| key.trial == trial && (row..row + batch.len() as u64).contains(&key.row);
         messages.extend(wanted.iter().filter(of_batch).map(|key| MessagePart::read(batch, *key, row)));
         series.classify(batch);
+        follow.offer(trial, row, batch);
         for (metric, plan) in metrics.iter().zip(&mut plans) {
             if plan.needs_values() {
                 series.load(batch, *metric);
@@ -174,7 +184,14 @@ pub(crate) fn figures(
         estimates.iter().zip(marks).map(widened).collect()
     };
     let estimates = first.metrics.iter().zip(&estimates).zip(&marks).map(told).collect();
-    Ok(Figures { estimates, messages, median })
+    Ok(Figures { estimates, messages, median, over_time: follow.finish() })
+}
+
+fn follow(record: &Record, trials: &[usize], metric: Metric, first: &FirstPass) -> Follow {
+    let plan = &record.manifest.plan;
+    let rate = |id: &usize| Some(plan.conditions[plan.trials.iter().find(|t| t.id == *id)?.condition].spec.rate);
+    let unscheduled = trials.first().and_then(rate).is_some_and(|r| r == Rate::Max);
+    Follow::new(metric, unscheduled && metric == Metric::RoundTrip, &first.extents, plan.trials.len())
 }
 
 /// The third pass: dependence of exceeding each quantile, and the first message that took the median.

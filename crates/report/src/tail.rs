@@ -21,7 +21,8 @@ pub(crate) fn leg_words(condition: &ConditionReport) -> Option<String> {
     let median = condition.median_message.as_ref()?;
     let total = |m: &Message| m.from_intended_ns.or(m.round_trip_ns);
     let limit = total(median)?.saturating_mul(FAR);
-    let far: Vec<&Message> = condition.worst.iter().filter(|m| total(m).is_some_and(|t| t > limit)).collect();
+    let far: Vec<&Message> =
+        condition.worst.iter().take(crate::why::TOLD).filter(|m| total(m).is_some_and(|t| t > limit)).collect();
     if far.len() < 5 {
         return None;
     }

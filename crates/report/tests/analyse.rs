@@ -92,7 +92,7 @@ fn known_rows_become_known_figures() {
     assert_eq!(period.quantile(0.5).unwrap().value_ns(), Some(PERIOD));
     let intended = condition.from_intended.as_ref().unwrap();
     assert_eq!(intended.max_ns, Some(530_000));
-    assert_eq!(condition.worst.len(), 10);
+    assert_eq!(condition.worst.len(), 50);
     let worst = &condition.worst[0];
     assert_eq!(
         (worst.trial, worst.slot, worst.from_intended_ns, worst.back_ns),
@@ -169,6 +169,16 @@ proptest! {
         prop_assert_eq!(course.unanswered.iter().sum::<u64>(), 1);
         prop_assert_eq!(course.slots.div_ceil(course.slots_per_column), course.unanswered.len() as u64);
         prop_assert!(course.unanswered.len() <= 480);
+        let over_time = report.trials[0].over_time.as_ref().unwrap();
+        for (metric, columns) in
+            [(Metric::RoundTrip, &over_time.round_trip), (Metric::FromIntended, over_time.from_intended.as_ref().unwrap())]
+        {
+            let known = condition.metric(metric).unwrap();
+            prop_assert_eq!(columns.max_ns.iter().flatten().max().copied(), known.max_ns);
+            prop_assert_eq!(columns.min_ns.iter().flatten().min().copied(), known.min_ns);
+            prop_assert_eq!(columns.median_ns.len() as u64, over_time.slots.div_ceil(over_time.slots_per_column));
+        }
+        prop_assert_eq!(over_time.unanswered.iter().map(|u| u.1).sum::<u64>(), 1);
     }
 }
 

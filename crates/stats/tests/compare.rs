@@ -10,12 +10,6 @@ use tailbound_stats::compare::{Cell, Chunks, Group, Statistic, Verdict, judge, w
 const SLOTS: usize = 4_000;
 const LOST: i64 = i64::MIN;
 
-impl Random {
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.unit().ln()).sqrt() * (std::f64::consts::TAU * self.unit()).cos()
-    }
-}
-
 /// One trial: a log-normal body; an effect that all of its messages share; stalls that each make some twenty messages in
 /// a row late, more of them in some trials than in others; one message in 4,000 lost.
 fn trial(random: &mut Random, scale: f64, values: &mut Vec<i64>) {

@@ -37,7 +37,7 @@ pub(super) fn section(report: &Report) -> String {
         ));
     }
     format!(
-        "<section id=\"bins\"><h2>Histogram</h2>\n<p class=\"lead\">{}: messages by bins of equal width. Rows marked \
+        "<section id=\"bins\"><h2>Bins of equal width</h2>\n<p class=\"lead\">{}: messages by bins of equal width. Rows marked \
          <em>{ELSEWHERE}</em> are figures of others, as the study gives them.</p>\n{}</section>\n",
         escape(&first.metric.replace('_', " ")),
         table(&columns, &rows)

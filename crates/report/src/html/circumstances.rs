@@ -1,4 +1,4 @@
-//! Path, trials, hosts, and the study itself.
+//! Path, trials, and the study itself.
 
 use super::escape::{escape, left, number, prose, right, table, words};
 use crate::circumstances::{PathReport, TrialState};
@@ -130,75 +130,6 @@ pub(super) fn trials(report: &Report) -> String {
         "<details id=\"trials\"><summary>Trials, in the order in which they ran</summary>\n{}</details>\n",
         table(&heads, &rows)
     )
-}
-
-/// Facts of every host, folded and searchable.
-pub(super) fn facts(report: &Report) -> String {
-    let mut html = String::from(
-        "<section id=\"facts\"><h2>Facts</h2>\n<p class=\"lead\">What the hosts were like while measuring.</p>\n",
-    );
-    html.push_str("<p><input type=\"search\" placeholder=\"Search facts\" aria-label=\"Search facts\"></p>\n");
-    let heads = [left("fact"), left("value"), left("read from")];
-    for host in &report.facts {
-        let rows: Vec<String> = host
-            .facts
-            .iter()
-            .map(|f| {
-                let value = match (&f.unknown, &f.value) {
-                    (Some(why), _) => format!("<span class=\"quiet\">not read: {}</span>", escape(why)),
-                    (None, serde_json::Value::String(text)) => escape(text),
-                    (None, serde_json::Value::Bool(flag)) => if *flag { "yes" } else { "no" }.into(),
-                    (None, other) => escape(&other.to_string()),
-                };
-                let value = format!("<td class=\"l wrap\">{value}</td>");
-                format!(
-                    "<tr>{}{value}<td class=\"l\"><span class=\"quiet\">{}</span></td></tr>\n",
-                    words(&f.key),
-                    escape(&f.source)
-                )
-            })
-            .collect();
-        html.push_str(&format!(
-            "<details><summary>{}: {} facts</summary>\n{}</details>\n",
-            escape(&host.host),
-            host.facts.len(),
-            table(&heads, &rows)
-        ));
-    }
-    let heads = [left("host"), left("clock"), right("widest conversion", "ns"), left("spans not to be trusted")];
-    let rows: Vec<String> = report
-        .clocks
-        .iter()
-        .map(|c| {
-            let width = c.conversion_width_ns.map_or("nothing converted".into(), |w| count(w.unsigned_abs()));
-            let span = |w: &crate::circumstances::ClockWindow| {
-                format!(
-                    "trial {}: {} long, stepped by {}",
-                    w.trial,
-                    time(w.to_ns.saturating_sub(w.from_ns) as f64),
-                    time(w.step_ns as f64)
-                )
-            };
-            let spans: Vec<String> = c.invalid_windows.iter().map(span).collect();
-            let spans = if spans.is_empty() {
-                words("none")
-            } else {
-                format!("<td class=\"l bad wrap\">{}</td>", escape(&spans.join("; ")))
-            };
-            format!("<tr>{}{}{}{spans}</tr>\n", words(&c.host), words(&c.clock), number(&width))
-        })
-        .collect();
-    html.push_str(&format!("<h3>Clocks</h3>\n{}", table(&heads, &rows)));
-    for (name, driver) in &report.drivers {
-        let text = serde_json::to_string_pretty(driver).unwrap_or_default();
-        html.push_str(&format!(
-            "<details><summary>Driver {}</summary><pre>{}</pre></details>\n",
-            escape(name),
-            escape(&text)
-        ));
-    }
-    html.push_str("</section>\n");
-    html
 }
 
 /// The study file, so that the page alone says how to do it again.

@@ -7,6 +7,8 @@ mod bins;
 mod circumstances;
 mod conditions;
 mod escape;
+mod facts;
+mod figures;
 mod host_settings;
 mod loads;
 mod loops;
@@ -26,14 +28,19 @@ const STYLE: [&str; 4] = [
     include_str!("../../assets/figures.css"),
     include_str!("../../assets/print.css"),
 ];
-const SCRIPT: [&str; 8] = [
+const SCRIPT: [&str; 13] = [
     include_str!("../../assets/scale.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/data.js"),
     include_str!("../../assets/latency.js"),
+    include_str!("../../assets/tail.js"),
     include_str!("../../assets/ladder.js"),
+    include_str!("../../assets/histogram.js"),
+    include_str!("../../assets/overtime.js"),
     include_str!("../../assets/legs.js"),
+    include_str!("../../assets/worst.js"),
     include_str!("../../assets/loop.js"),
+    include_str!("../../assets/save.js"),
     include_str!("../../assets/page.js"),
 ];
 
@@ -48,7 +55,7 @@ pub fn render_html(report: &Report) -> String {
     let main = [
         words::findings(report),
         words::warnings(report),
-        figures(report),
+        figures::sections(report),
         loops::section(report),
         patterns::section(report),
         bins::section(report),
@@ -61,7 +68,7 @@ pub fn render_html(report: &Report) -> String {
         proof::section(report),
         circumstances::path(report),
         circumstances::trials(report),
-        circumstances::facts(report),
+        facts::section(report),
         words::definitions(),
         circumstances::study(report),
     ];
@@ -91,11 +98,15 @@ fn header(report: &Report) -> String {
     let sections = [
         ("findings", "Findings"),
         ("latency", "Latency"),
+        ("tail", "Tail"),
         ("ladder", "Percentiles"),
+        ("histogram", "Histogram"),
+        ("time", "Over time"),
         ("legs", "Legs"),
+        ("worst", "Worst"),
         ("loop", "Loop"),
         ("patterns", "Patterns"),
-        ("bins", "Histogram"),
+        ("bins", "Bins"),
         ("conditions", "Conditions"),
         ("tools", "Other programs"),
         ("threads", "Threads"),
@@ -107,6 +118,7 @@ fn header(report: &Report) -> String {
         ("definitions", "Definitions"),
     ];
     let is_there = |id: &str| match id {
+        "latency" | "tail" | "ladder" | "histogram" | "time" | "legs" | "worst" => figures::are_there(report),
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
@@ -140,51 +152,6 @@ fn header(report: &Report) -> String {
 fn host_words(host: &crate::circumstances::Host) -> String {
     let release = host.facts.iter().find(|f| f.key == "kernel.release").and_then(|f| f.value.as_str());
     release.map_or(host.host.clone(), |r| format!("{}, Linux {r}", host.host))
-}
-
-fn figures(report: &Report) -> String {
-    if report.conditions.iter().all(|c| c.round_trip.as_ref().is_none_or(|m| m.n == 0)) {
-        return String::new();
-    }
-    let x = escape(&report.view.x);
-    let figure = |id: &str, title: String, note: String, choice: &str| {
-        format!(
-            "<section id=\"{id}\"><h2>{title}</h2>\n<p class=\"lead\">{note}</p>\n{choice}<figure>\
-             <div class=\"picture\"><noscript>The figure needs JavaScript; the table below holds its numbers.</noscript>\
-             </div></figure></section>\n"
-        )
-    };
-    let metric = "<span data-shows=\"metric\">round trip</span>";
-    let mut first = x.chars();
-    let capital: String = first.next().map_or(String::new(), |c| c.to_uppercase().collect()) + first.as_str();
-    let keys = "<span class=\"key late\"></span>sent late<span class=\"key out\"></span>out\
-                <span class=\"key turn\"></span>turnaround<span class=\"key back\"></span>back";
-    [
-        figure(
-            "latency",
-            format!("{capital} against latency"),
-            format!(
-                "{metric}: the median as a line with its 95 % interval, p99 thin, the maximum as a hollow triangle."
-            ),
-            "<p class=\"note narrow-keys\"></p><div class=\"choose choose-metric\" role=\"radiogroup\" aria-label=\"Metric\"></div>\n",
-        ),
-        figure(
-            "ladder",
-            "Percentile ladder".into(),
-            format!(
-                "{metric}: every quantile with its 95 % interval (dashed: too narrow, messages depend on each other). \
-                     An open dot has no number, and says why."
-            ),
-            "",
-        ),
-        figure(
-            "legs",
-            "Where the time went".into(),
-            format!("The message that took the median, beside the worst ones, from due to answered.<span class=\"keys\">{keys}</span>"),
-            "<div class=\"choose choose-legs\"></div>\n",
-        ),
-    ]
-    .concat()
 }
 
 fn footer(report: &Report) -> String {

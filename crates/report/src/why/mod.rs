@@ -19,6 +19,9 @@ use std::collections::BTreeMap;
 use tailbound_model::{SwitchScope, Switches};
 use tailbound_record::Record;
 
+/// How many of the worst messages sentences are about; the document has more.
+pub(crate) const TOLD: usize = 10;
+
 /// Why one message was late.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Cause {
@@ -60,7 +63,7 @@ pub enum CauseKind {
     Unexplained,
 }
 
-/// What the worst messages took beyond the medians.
+/// What the ten worst messages took beyond the medians.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
     /// All of it.
@@ -82,7 +85,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report) {
                 message.cause = Some(Judge::new(report, message, &leg, seen).cause());
             }
         }
-        condition.explained = total(condition, &worst);
+        condition.explained = total(condition, &worst[..worst.len().min(TOLD)]);
         condition.worst = worst;
     }
     report.conditions = conditions;
@@ -135,5 +138,8 @@ pub(crate) fn findings(report: &Report) -> Option<Finding> {
 
 /// The worst messages of that condition, one sentence each, the worst first.
 pub(crate) fn sentences(report: &Report) -> impl Iterator<Item = &str> {
-    told(report).into_iter().flat_map(|c| &c.worst).filter_map(|m| Some(m.cause.as_ref()?.text.as_str()))
+    told(report)
+        .into_iter()
+        .flat_map(|c| c.worst.iter().take(TOLD))
+        .filter_map(|m| Some(m.cause.as_ref()?.text.as_str()))
 }

@@ -1,9 +1,9 @@
 //! Causes in sentences.
 
 use super::judge::Leg;
-use super::{Cause, CauseKind};
+use super::{Cause, CauseKind, TOLD};
 use crate::condition::{ConditionReport, Message};
-use crate::number;
+use crate::number::{self, count};
 use std::collections::BTreeMap;
 use tailbound_model::Metric;
 
@@ -31,19 +31,19 @@ pub(super) fn sentence(message: &Message, leg: &Leg, text: &str) -> String {
         _ => "between sending and its answer",
     };
     let whole = message.from_intended_ns.or(message.round_trip_ns).unwrap_or(0);
-    format!("slot {} took {}, {} of it {place}: {text}", message.slot, time(whole), time(leg.took_ns))
+    format!("slot {} took {}, {} of it {place}: {text}", count(message.slot), time(whole), time(leg.took_ns))
 }
 
 /// What the worst messages of a condition come to.
 pub(super) fn total(condition: &ConditionReport) -> Option<String> {
     let explained = condition.explained?;
-    let causes: Vec<&Cause> = condition.worst.iter().filter_map(|m| m.cause.as_ref()).collect();
+    let causes: Vec<&Cause> = condition.worst.iter().take(TOLD).filter_map(|m| m.cause.as_ref()).collect();
     let share = 100.0 * explained.explained_ns as f64 / explained.excess_ns.max(1) as f64;
     let mut text = format!(
         "{}: of the {} that the worst {} took beyond the medians, {share:.0} % are explained, {:.0} % are not",
         condition.name,
         time(explained.excess_ns),
-        condition.worst.len(),
+        condition.worst.len().min(TOLD),
         100.0 - share,
     );
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();

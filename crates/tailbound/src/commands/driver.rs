@@ -91,7 +91,11 @@ fn check(name: &str) -> Outcome {
     outln!(
         "{}: {}",
         report.driver,
-        if failed == 0 { "keeps the rules".to_owned() } else { format!("breaks {failed} rules") }
+        match failed {
+            0 => "keeps the rules".to_owned(),
+            1 => "breaks 1 rule".to_owned(),
+            _ => format!("breaks {failed} rules"),
+        }
     );
     Ok(if report.passed() { ExitCode::Done } else { ExitCode::RunFailed })
 }

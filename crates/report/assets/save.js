@@ -1,0 +1,101 @@
+// Every figure as SVG and PNG, its numbers as CSV. Nothing leaves the page but by the reader's hand.
+
+const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-weight", "font-family", "paint-order"];
+
+/** A copy that needs no style sheet. */
+function plainCopy(picture) {
+  const copy = picture.cloneNode(true);
+  const [from, to] = [picture, copy].map((p) => [p, ...p.querySelectorAll("*")]);
+  from.forEach((node, i) => {
+    const style = getComputedStyle(node);
+    for (const key of KEPT) to[i].setAttribute(key, style.getPropertyValue(key));
+    to[i].removeAttribute("tabindex");
+  });
+  for (const node of copy.querySelectorAll(".hit")) node.remove();
+  return copy;
+}
+
+/** All panels of a figure below one another, on paper. */
+function wholePicture(figure) {
+  const panels = [...figure.querySelectorAll("svg")].map((p) => ({ p, box: p.viewBox.baseVal }));
+  const width = Math.max(...panels.map(({ box }) => box.width));
+  const height = panels.reduce((sum, { box }) => sum + box.height, 0);
+  const paper = getComputedStyle(document.body).backgroundColor;
+  const whole = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, svg("rect", { width, height, fill: paper }));
+  let top = 0;
+  for (const { p, box } of panels) {
+    const copy = plainCopy(p);
+    for (const [key, value] of Object.entries({ x: 0, y: top, width: box.width, height: box.height })) copy.setAttribute(key, value);
+    whole.append(copy);
+    top += box.height;
+  }
+  const source = new XMLSerializer().serializeToString(whole);
+  return { width, height, source: '<?xml version="1.0" encoding="UTF-8"?>\n' + source };
+}
+
+function give(name, blob) {
+  const link = element("a", { download: name, href: URL.createObjectURL(blob) });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+}
+
+function toPng({ width, height, source }, then) {
+  const image = new Image();
+  image.onload = () => {
+    const canvas = element("canvas", { width: 2 * width, height: 2 * height });
+    canvas.getContext("2d").drawImage(image, 0, 0, 2 * width, 2 * height);
+    canvas.toBlob(then);
+  };
+  image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(source);
+}
+
+/** RFC 4180; a cell that begins like a formula is one to a spreadsheet. */
+function csv(rows) {
+  const cell = (value) => {
+    const words = typeof value === "string" && /^[=+@]/.test(value) ? `'${value}'` : String(value ?? "");
+    return /[",\n\r]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words;
+  };
+  return rows.map((row) => row.map(cell).join(",") + "\r\n").join("");
+}
+
+/** Buttons under a figure. */
+function saving(figure, id, rows) {
+  const name = `${report.study}-${id}`;
+  const button = (words, act) => {
+    const node = element("button", { type: "button", "data-saves": words }, words);
+    node.addEventListener("click", act);
+    return node;
+  };
+  const box = element("div", { class: "save" }, "Save: ");
+  if (figure.querySelector(".picture")) {
+    box.append(button("SVG", () => give(`${name}.svg`, new Blob([wholePicture(figure).source], { type: "image/svg+xml" }))));
+    box.append(button("PNG", () => toPng(wholePicture(figure), (blob) => give(`${name}.png`, blob))));
+  }
+  box.append(button("CSV", () => give(`${name}.csv`, new Blob([csv(rows())], { type: "text/csv" }))));
+  figure.append(box);
+}
+
+/** Quantiles of the conditions that are shown. */
+function quantileRows(metric) {
+  const heads = ["condition", ...VARIED, "metric", "n", "scheduled", "q", "value_ns", "low_ns", "high_ns", "needs", "beyond"];
+  const rows = shown().filter((c) => c[metric]).flatMap((c) => {
+    const figures = c[metric], levels = VARIED.map((f) => c.levels[f] ?? "");
+    const head = [c.name, ...levels, metric, figures.n, figures.scheduled];
+    const known = figures.quantiles.map((q) => [...head, q.q, q.value_ns, q.low_ns, q.high_ns, q.needs, q.beyond ?? q.high_beyond]);
+    return [...known, [...head, "max", figures.max_ns, "", "", "", ""]];
+  });
+  return [heads, ...rows];
+}
+
+function legRows(condition) {
+  const rows = legBars(condition).map(({ of, message, isMedian }) => [of.name, isMedian ? "median" : "worst", message.trial, message.slot, ...PARTS.map(([key]) => message[key])]);
+  return [["condition", "which", "trial", "slot", ...PARTS.map(([key]) => key)], ...rows];
+}
+
+function loopRows(condition) {
+  const rows = loopTrials(condition).flatMap((t) => t.course.unanswered.map((lost, i) => {
+    const ranges = LOOP_PANELS.flatMap(([metric]) => t.course[metric][i] ?? ["", ""]);
+    return [t.id, i * t.course.slots_per_column, ...ranges, lost];
+  }));
+  return [["trial", "first_slot", ...LOOP_PANELS.flatMap(([m]) => [`${m}_min_ns`, `${m}_max_ns`]), "unanswered"], ...rows];
+}

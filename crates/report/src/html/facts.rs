@@ -1,0 +1,115 @@
+//! Facts of the hosts, with what differs between them first; clocks and drivers.
+
+use super::escape::{escape, left, number, right, table, words};
+use crate::circumstances::HostFact;
+use crate::document::Report;
+use crate::number::{count, time};
+use std::collections::BTreeSet;
+
+/// Facts of every host, folded and searchable.
+pub(super) fn section(report: &Report) -> String {
+    let mut html = String::from(
+        "<section id=\"facts\"><h2>Facts</h2>\n<p class=\"lead\">What the hosts were like while measuring.</p>\n",
+    );
+    html.push_str("<p><input type=\"search\" placeholder=\"Search facts\" aria-label=\"Search facts\"></p>\n");
+    let differ = differing(report);
+    html.push_str(&differences(report, &differ));
+    let heads = [left("fact"), left("value"), left("read from")];
+    for host in &report.facts {
+        let rows: Vec<String> = host
+            .facts
+            .iter()
+            .map(|f| {
+                let mark = if differ.contains(f.key.as_str()) { " <span class=\"bad\">differs</span>" } else { "" };
+                let value = value(f);
+                let value = format!("<td class=\"l wrap\">{value}{mark}</td>");
+                format!(
+                    "<tr>{}{value}<td class=\"l\"><span class=\"quiet\">{}</span></td></tr>\n",
+                    words(&f.key),
+                    escape(&f.source)
+                )
+            })
+            .collect();
+        html.push_str(&format!(
+            "<details><summary>Facts of {}: {}</summary>\n{}</details>\n",
+            escape(&host.host),
+            host.facts.len(),
+            table(&heads, &rows)
+        ));
+    }
+    let heads = [left("host"), left("clock"), right("widest conversion", "ns"), left("spans not to be trusted")];
+    let rows: Vec<String> = report
+        .clocks
+        .iter()
+        .map(|c| {
+            let width = c.conversion_width_ns.map_or("nothing converted".into(), |w| count(w.unsigned_abs()));
+            let span = |w: &crate::circumstances::ClockWindow| {
+                format!(
+                    "trial {}: {} long, stepped by {}",
+                    w.trial,
+                    time(w.to_ns.saturating_sub(w.from_ns) as f64),
+                    time(w.step_ns as f64)
+                )
+            };
+            let spans: Vec<String> = c.invalid_windows.iter().map(span).collect();
+            let spans = if spans.is_empty() {
+                words("none")
+            } else {
+                format!("<td class=\"l bad wrap\">{}</td>", escape(&spans.join("; ")))
+            };
+            format!("<tr>{}{}{}{spans}</tr>\n", words(&c.host), words(&c.clock), number(&width))
+        })
+        .collect();
+    html.push_str(&format!("<h3>Clocks</h3>\n{}", table(&heads, &rows)));
+    for (name, driver) in &report.drivers {
+        let text = serde_json::to_string_pretty(driver).unwrap_or_default();
+        html.push_str(&format!(
+            "<details><summary>Driver {}</summary><pre>{}</pre></details>\n",
+            escape(name),
+            escape(&text)
+        ));
+    }
+    html.push_str("</section>\n");
+    html
+}
+
+/// A value as it is shown.
+fn value(fact: &HostFact) -> String {
+    match (&fact.unknown, &fact.value) {
+        (Some(why), _) => format!("<span class=\"quiet\">not read: {}</span>", escape(why)),
+        (None, serde_json::Value::String(text)) => escape(text),
+        (None, serde_json::Value::Bool(flag)) => if *flag { "yes" } else { "no" }.into(),
+        (None, other) => escape(&other.to_string()),
+    }
+}
+
+/// Keys of facts that are not the same on every host, or that some host lacks.
+fn differing(report: &Report) -> BTreeSet<&str> {
+    let of = |host: &'_ crate::circumstances::Host, key: &str| {
+        host.facts.iter().find(|f| f.key == key).map(|f| (f.value.clone(), f.unknown.clone()))
+    };
+    let keys = report.facts.iter().flat_map(|h| h.facts.iter().map(|f| f.key.as_str()));
+    let same = |key: &str| report.facts.windows(2).all(|pair| of(&pair[0], key) == of(&pair[1], key));
+    keys.collect::<BTreeSet<&str>>().into_iter().filter(|key| !same(key)).collect()
+}
+
+/// One column per host.
+fn differences(report: &Report, differ: &BTreeSet<&str>) -> String {
+    if report.facts.len() < 2 {
+        return String::new();
+    }
+    if differ.is_empty() {
+        return "<p>The hosts agree in every fact.</p>\n".into();
+    }
+    let heads: Vec<_> = [left("fact")].into_iter().chain(report.facts.iter().map(|h| left(h.host.as_str()))).collect();
+    let row = |key: &&str| {
+        let cell = |h: &crate::circumstances::Host| {
+            let fact = h.facts.iter().find(|f| f.key == *key);
+            let text = fact.map_or("<span class=\"quiet\">not there</span>".to_owned(), value);
+            format!("<td class=\"l wrap\">{text}</td>")
+        };
+        format!("<tr>{}{}</tr>\n", words(key), report.facts.iter().map(cell).collect::<String>())
+    };
+    let rows: Vec<String> = differ.iter().map(row).collect();
+    format!("<h3 id=\"differences\">Differences between hosts</h3>\n{}", table(&heads, &rows))
+}
