@@ -1,4 +1,4 @@
-//! Times `analyse` and the page on trials of many slots, and tells the peak memory.
+//! Times `analyse` and the page on trials of many slots, then `compare` of the record with itself, and tells the peak memory.
 //!
 //! `cargo run --release -p tailbound-bench --bin ten_million -- DIR [SLOTS] [CONDITIONS]`: conditions of one trial each,
 //! one of ten million slots unless told otherwise. DIR is written first when it does not exist; the page becomes DIR.html.
@@ -41,11 +41,21 @@ fn main() {
     let page = tailbound_report::render_html(&report);
     println!("with the page {:.2?}, {} octets of HTML", begin.elapsed(), page.len());
     std::fs::write(dir.with_extension("html"), page).expect("the page is written");
-    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    println!("{}", status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("VmHWM unknown"));
+    peak();
+    let begin = Instant::now();
+    let options = tailbound_report::CompareOptions { metrics: vec![Metric::RoundTrip], margin: Some(0.05) };
+    let compared = tailbound_report::compare_records(&record, &record, &options).expect("the record is compared");
+    println!("compare, both sides {slots} slots: {:.2?}", begin.elapsed());
+    peak();
+    println!("{}", tailbound_report::render_comparison_terminal(&compared, 80, false));
     for finding in &report.findings {
         println!("{}", finding.text);
     }
+}
+
+fn peak() {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    println!("{}", status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("VmHWM unknown"));
 }
 
 fn write(dir: &Path, slots: u64, conditions: usize) {

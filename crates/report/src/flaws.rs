@@ -12,9 +12,15 @@ pub(crate) type Flaws = BTreeMap<usize, RecordError>;
 
 /// Looks at the samples of every trial that has, or must have, some.
 pub(crate) fn flaws(record: &Record) -> Flaws {
+    let all: Vec<usize> = record.manifest.plan.trials.iter().map(|t| t.id).collect();
+    flaws_of(record, &all)
+}
+
+/// The same of some trials.
+pub(crate) fn flaws_of(record: &Record, trials: &[usize]) -> Flaws {
     let manifest = &record.manifest;
     let mut flaws = Flaws::new();
-    for planned in &manifest.plan.trials {
+    for planned in manifest.plan.trials.iter().filter(|t| trials.contains(&t.id)) {
         let Some(trial) = manifest.trials.iter().find(|t| t.id == planned.id) else { continue };
         let ended = trial.status == TrialStatus::Valid;
         // A trial that failed, or was cut off, may have come to no samples.

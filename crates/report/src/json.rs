@@ -1,11 +1,18 @@
 //! The JSON document as text, and its schema.
 
 use crate::document::Report;
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 /// The document, indented; a list without objects in it, such as a histogram, stays on one line.
 pub fn render_json(report: &Report) -> String {
-    let value = serde_json::to_value(report).expect("a report holds nothing that JSON cannot");
+    document(report)
+}
+
+/// Any document in the same form.
+pub(crate) fn document(document: &impl Serialize) -> String {
+    let value = serde_json::to_value(document).expect("a report holds nothing that JSON cannot");
     let mut text = String::new();
     indented(&value, 0, &mut text);
     text.push('\n');
@@ -44,7 +51,12 @@ fn indented(value: &Value, depth: usize, text: &mut String) {
 
 /// The JSON Schema of the document, as committed in `schema/report.json`.
 pub fn schema() -> String {
-    let schema = serde_json::to_value(schemars::schema_for!(Report)).expect("a schema is JSON");
+    schema_of::<Report>()
+}
+
+/// The JSON Schema of any document.
+pub(crate) fn schema_of<T: JsonSchema>() -> String {
+    let schema = serde_json::to_value(schemars::schema_for!(T)).expect("a schema is JSON");
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     text.push('\n');
     text

@@ -81,7 +81,7 @@ fn table(report: &Report) -> String {
 }
 
 /// Characters that Markdown or HTML within it would take as their own.
-fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut code = false;
     for c in text.chars() {

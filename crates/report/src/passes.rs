@@ -11,7 +11,7 @@ use crate::worst::{MessageKey, MessagePart, Worst};
 use std::collections::BTreeMap;
 use tailbound_model::{Metric, Outcome, Rate};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
-use tailbound_stats::{Distribution, Effective, Estimate, Exceedance, Quantile, SecondPass};
+use tailbound_stats::{Distribution, Effective, Estimate, Exceedance, PassesDiffer, Quantile, SecondPass};
 
 /// Why a pass ended early.
 #[derive(Debug)]
@@ -169,10 +169,7 @@ pub(crate) fn figures(
             }
         }
     })?;
-    let changed = |e| {
-        let reason = format!("it changes while read: {e}");
-        PassError { trial: None, error: RecordError::Damaged { path: record.dir().to_owned(), reason } }
-    };
+    let changed = |e| PassError { trial: None, error: changed(record, e) };
     let estimates: Vec<Vec<Estimate>> =
         plans.into_iter().map(|p| p.finish().map_err(changed)).collect::<Result<_, _>>()?;
     let (marks, median) = dependence(record, trials, group, &estimates)?;
@@ -192,6 +189,11 @@ fn follow(record: &Record, trials: &[usize], metric: Metric, first: &FirstPass) 
     let rate = |id: &usize| Some(plan.conditions[plan.trials.iter().find(|t| t.id == *id)?.condition].spec.rate);
     let unscheduled = trials.first().and_then(rate).is_some_and(|r| r == Rate::Max);
     Follow::new(metric, unscheduled && metric == Metric::RoundTrip, &first.extents, plan.trials.len())
+}
+
+/// The record was another in the second pass than in the first.
+pub(crate) fn changed(record: &Record, e: PassesDiffer) -> RecordError {
+    RecordError::Damaged { path: record.dir().to_owned(), reason: format!("it changes while read: {e}") }
 }
 
 /// The third pass: dependence of exceeding each quantile, and the first message that took the median.

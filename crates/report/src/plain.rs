@@ -1,10 +1,11 @@
 //! The document for forms that a terminal may show: no text of it holds anything that a terminal obeys.
 
-use crate::document::Report;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The report with every text of it made plain, whatever file it came from.
-pub(crate) fn plain(report: &Report) -> Report {
+/// The document with every text of it made plain, whatever file it came from.
+pub(crate) fn plain<T: Serialize + DeserializeOwned>(report: &T) -> T {
     let document = serde_json::to_value(report).expect("a report holds nothing that JSON cannot");
     serde_json::from_value(texts(document)).expect("the document of a report is a report")
 }

@@ -19,6 +19,9 @@ const CAUSES: usize = 3;
 pub(crate) struct Paint(bool);
 
 impl Paint {
+    pub fn new(colour: bool) -> Paint {
+        Paint(colour)
+    }
     fn with(&self, code: &str, text: &str) -> String {
         if self.0 && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
@@ -28,7 +31,7 @@ impl Paint {
     pub fn dim(&self, text: &str) -> String {
         self.with("2", text)
     }
-    fn alarm(&self, text: &str) -> String {
+    pub fn alarm(&self, text: &str) -> String {
         self.with("33", text)
     }
 }
@@ -193,7 +196,7 @@ fn extra_lines((title, mut grid): (String, Grid), width: usize, paint: &Paint) -
 }
 
 /// Breaks a text at spaces; lines after the first are indented.
-fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut current = String::new();
     for word in text.split(' ') {

@@ -11,13 +11,15 @@ use tailbound_record::TrialStatus;
 /// `TAILBOUND_REGENERATE=1` writes it anew.
 #[test]
 fn schema_is_current() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../schema/report.json");
-    let made = tailbound_report::schema();
-    if std::env::var_os("TAILBOUND_REGENERATE").is_some_and(|v| v == "1") {
-        std::fs::write(path, &made).unwrap();
+    let schemas = [("report", tailbound_report::schema()), ("compare", tailbound_report::comparison_schema())];
+    for (name, made) in schemas {
+        let path = format!("{}/../../schema/{name}.json", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("TAILBOUND_REGENERATE").is_some_and(|v| v == "1") {
+            std::fs::write(&path, &made).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == made, "schema/{name}.json is not current; run this test with TAILBOUND_REGENERATE=1");
     }
-    let committed = std::fs::read_to_string(path).unwrap_or_default();
-    assert!(committed == made, "schema/report.json is not current; run this test with TAILBOUND_REGENERATE=1");
 }
 
 #[test]
@@ -36,6 +38,15 @@ fn a_report_keeps_to_the_schema() {
     let given = Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(1_000_000)), trials: vec![trial] };
     let folder = tempfile::tempdir().unwrap();
     let record = support::write(&folder.path().join("record"), &[given], |_| ());
+    let options = tailbound_report::CompareOptions { metrics: vec![tailbound_model::Metric::RoundTrip], margin: None };
+    let comparison = tailbound_report::compare_records(&record, &record, &options).unwrap();
+    let compared: Value = serde_json::from_str(&tailbound_report::render_comparison_json(&comparison)).unwrap();
+    let schema: Value = serde_json::from_str(&tailbound_report::comparison_schema()).unwrap();
+    assert_eq!(validate(&compared, &schema, &schema), Ok(()));
+    let mut wrong = compared;
+    wrong["pairs"][0]["statistics"][0]["verdict"] = "better".into();
+    assert!(validate(&wrong, &schema, &schema).is_err(), "the check checks");
+
     let report = tailbound_report::analyse(&record).unwrap();
     let document: Value = serde_json::from_str(&tailbound_report::render_json(&report)).unwrap();
     let schema: Value = serde_json::from_str(&tailbound_report::schema()).unwrap();

@@ -22,6 +22,8 @@ pub enum Command {
     Run(Run),
     /// Show a record
     Report(Report),
+    /// Compare two records, or two levels of a factor inside one: which is faster, and how sure that is
+    Compare(Compare),
     /// Take over what another benchmark program printed, as a record that says so
     Import(Import),
     /// The studies that are built in
@@ -106,6 +108,43 @@ pub struct Report {
     /// Form of the report
     #[arg(long, value_enum, default_value = "terminal")]
     pub format: Format,
+    /// File to write to in place of standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CompareFormat {
+    /// Words and a table for the terminal
+    Terminal,
+    /// The document of schema/compare.json
+    Json,
+    /// Markdown
+    Md,
+}
+
+#[derive(Debug, Args)]
+pub struct Compare {
+    /// The record that ratios are taken to
+    pub a: PathBuf,
+    /// The record that ratios are taken of; without it two levels of a factor of A are compared
+    #[arg(conflicts_with_all = ["factor", "levels"])]
+    pub b: Option<PathBuf>,
+    /// Factor whose levels are compared, e.g. payload [default: the only one that varies]
+    #[arg(long)]
+    pub factor: Option<String>,
+    /// Its two levels, e.g. "64 B" "1 KiB" [default: the only two]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], requires = "factor")]
+    pub levels: Option<Vec<String>>,
+    /// Metric; may be given more than once
+    #[arg(long = "metric", default_value = "round_trip")]
+    pub metrics: Vec<String>,
+    /// Sides that differ by no more than this are called equal, e.g. 5%
+    #[arg(long, value_name = "SHARE", value_parser = crate::commands::share)]
+    pub margin: Option<f64>,
+    /// Form of the comparison
+    #[arg(long, value_enum, default_value = "terminal")]
+    pub format: CompareFormat,
     /// File to write to in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

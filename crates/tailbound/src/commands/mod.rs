@@ -1,6 +1,7 @@
 //! The commands.
 
 mod agent;
+mod compare;
 mod doctor;
 mod driver;
 mod driver_new;
@@ -16,6 +17,8 @@ mod studies;
 use crate::cli::{Cli, Command};
 use crate::exit::Outcome;
 
+pub use compare::share;
+
 /// Runs the command.
 pub fn dispatch(cli: Cli) -> Outcome {
     match cli.command {
@@ -23,6 +26,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
         Command::Import(args) => import::import(&args),
+        Command::Compare(args) => compare::compare(&args),
         Command::Studies(args) => studies::studies(args.command.as_ref()),
         Command::Driver(args) => driver::driver(args.command.as_ref()),
         Command::Lab(args) => lab::lab(args.command.as_ref()),

@@ -1,0 +1,46 @@
+//! Whether two conditions are the same thing, so that a ratio of their figures means something.
+
+use super::CompareError;
+use tailbound_model::{Condition, DriverSpec, Metric, Rate, TrialSpec};
+
+/// Metrics that can be compared at all.
+pub(crate) fn comparable(metrics: &[Metric]) -> Result<(), CompareError> {
+    match metrics.contains(&Metric::HalfRoundTrip) {
+        true => Err(CompareError::refused(
+            "half_round_trip is a figure of location only; its ratio is that of round_trip\n  what to do: --metric \
+             round_trip",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Why the figures of two conditions cannot be set against each other; `factor` may differ, that is the question.
+pub(crate) fn differ(a: &Condition, b: &Condition, factor: Option<&str>, metrics: &[Metric]) -> Option<String> {
+    let (a, b) = (&a.spec, &b.spec);
+    if a.payload != b.payload && factor != Some("payload") {
+        return Some(format!("the payload differs: {} and {}", a.payload, b.payload));
+    }
+    if clock(a) != clock(b) {
+        let [a, b] = [a, b].map(clock);
+        return Some(format!("the clock differs: {a} and {b}"));
+    }
+    let waits = |s: &TrialSpec| s.rate == Rate::Max;
+    let scheduled = [Metric::FromIntended, Metric::SendLateness, Metric::WakePeriod];
+    if let Some(metric) = metrics.iter().find(|m| scheduled.contains(m) && (waits(a) || waits(b))) {
+        return Some(format!("stop-and-wait (rate: max) has no {}", metric.key()));
+    }
+    if waits(a) != waits(b) && factor != Some("rate") {
+        let how = |s: &TrialSpec| match waits(s) {
+            true => "stop-and-wait, which sends nothing while an answer is late".to_owned(),
+            false => format!("a schedule of {} that waits for no answer", s.rate),
+        };
+        return Some(format!("one side is {}, the other {}", how(a), how(b)));
+    }
+    None
+}
+
+/// Which clock the times of a trial are of: a driver may bring one.
+fn clock(spec: &TrialSpec) -> &'static str {
+    let scripted = |d: &DriverSpec| d.options.get("clock").is_some_and(|c| c == "scripted");
+    if spec.drivers().any(scripted) { "the scripted clock of a calibration" } else { "CLOCK_MONOTONIC" }
+}

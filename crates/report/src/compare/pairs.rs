@@ -1,0 +1,248 @@
+//! Which condition is set against which.
+
+use super::changed::{between, shared};
+use super::definitions::{comparable, differ};
+use super::document::*;
+use super::table::{self, PairOf};
+use super::{CompareError, CompareOptions};
+use crate::document::ReportStatus;
+use crate::names::{names, short};
+use std::collections::{BTreeMap, BTreeSet};
+use tailbound_model::Condition;
+use tailbound_record::{Record, Status};
+
+/// How a comparison of separate runs begins.
+const SEPARATE: &str = "separate runs: the ratios include everything that changed between them";
+
+type Levels = BTreeMap<String, String>;
+
+/// Two records: conditions with the same levels of all factors that either of them varies.
+///
+/// # Errors
+/// No condition has a counterpart that is the same thing; a record cannot be read.
+pub fn compare_records(a: &Record, b: &Record, options: &CompareOptions) -> Result<Comparison, CompareError> {
+    comparable(&options.metrics)?;
+    let (of_a, of_b) = (shared(a), shared(b));
+    // A factor with one level on each side is not what conditions are told apart by.
+    let key = |c: &Condition| -> Levels {
+        let varied = |f: &String| !(of_a.contains_key(f) && of_b.contains_key(f));
+        let all = c.levels.iter().filter(|(f, _)| varied(f));
+        all.map(|(f, l)| (f.clone(), l.clone())).collect()
+    };
+    let (names_a, names_b) = (names(&a.manifest.plan), names(&b.manifest.plan));
+    let mut found = Found::default();
+    for (i, condition) in a.manifest.plan.conditions.iter().enumerate() {
+        let same = b.manifest.plan.conditions.iter().position(|c| key(c) == key(condition));
+        match same {
+            Some(j) => {
+                let other = &b.manifest.plan.conditions[j];
+                let name = name_of_both(condition, other, &names_a[i]);
+                found.offer((a, condition), (b, other), name, None, options);
+            }
+            None => found.left(&names_a[i], "only A has it"),
+        }
+    }
+    for (i, condition) in b.manifest.plan.conditions.iter().enumerate() {
+        if !a.manifest.plan.conditions.iter().any(|c| key(c) == key(condition)) {
+            found.left(&names_b[i], "only B has it");
+        }
+    }
+    let (mut side_a, mut side_b) = (side(a, None), side(b, None));
+    if side_a.name == side_b.name {
+        (side_a.name, side_b.name) = (side_a.record.clone(), side_b.record.clone());
+    }
+    let mut comparison = found.comparison(ComparisonOf::Records, side_a, side_b, options)?;
+    comparison.caution = Some(SEPARATE.into());
+    comparison.changed = between(a, b);
+    Ok(comparison)
+}
+
+/// Two levels of a factor inside one record: conditions that have all other levels in common. Without a factor: the one
+/// that the record varies; without levels: its two.
+///
+/// # Errors
+/// There is no such factor or level, or more than one that could be meant; a record cannot be read.
+pub fn compare_levels(
+    record: &Record,
+    factor: Option<&str>,
+    levels: Option<[&str; 2]>,
+    options: &CompareOptions,
+) -> Result<Comparison, CompareError> {
+    comparable(&options.metrics)?;
+    let (factor, of_factor) = the_factor(record, factor)?;
+    let [level_a, level_b] = the_levels(&factor, &of_factor, levels)?;
+    let plan = &record.manifest.plan;
+    let without = |c: &Condition| -> Levels {
+        c.levels.iter().filter(|(f, _)| **f != factor).map(|(f, l)| (f.clone(), l.clone())).collect()
+    };
+    let with = |level: &str| {
+        let level = level.to_owned();
+        let factor = factor.clone();
+        plan.conditions.iter().filter(move |c| c.levels.get(&factor) == Some(&level))
+    };
+    let mut found = Found::default();
+    for condition in with(&level_a) {
+        let name = name_without(&plan.conditions, condition, &factor);
+        match with(&level_b).find(|c| without(c) == without(condition)) {
+            Some(other) => found.offer((record, condition), (record, other), name, Some(&factor), options),
+            None => found.left(&name, &format!("there is no {factor} {level_b} with it")),
+        }
+    }
+    let sides = [&level_a, &level_b].map(|l| side(record, Some(format!("{} {l}", short(&factor)))));
+    let [a, b] = sides;
+    found.comparison(ComparisonOf::Levels, a, b, options)
+}
+
+/// The factor that is meant, with its levels in the order of the study.
+fn the_factor(record: &Record, asked: Option<&str>) -> Result<(String, Vec<String>), CompareError> {
+    let plan = &record.manifest.plan;
+    let factors: BTreeSet<&String> = plan.conditions.iter().flat_map(|c| c.levels.keys()).collect();
+    let levels = |factor: &str| {
+        let mut levels: Vec<String> = Vec::new();
+        for level in plan.conditions.iter().filter_map(|c| c.levels.get(factor)) {
+            if !levels.contains(level) {
+                levels.push(level.clone());
+            }
+        }
+        levels
+    };
+    let varied: Vec<&String> = factors.iter().filter(|f| levels(f).len() > 1).copied().collect();
+    let there = || match varied.as_slice() {
+        [] => "it varies none".to_owned(),
+        some => some.iter().map(|f| format!("{f} ({})", levels(f).join(", "))).collect::<Vec<_>>().join("; "),
+    };
+    let one = |matching: Vec<&String>| match matching.as_slice() {
+        [one] => Some((*one).clone()),
+        _ => None,
+    };
+    let chosen = match asked {
+        Some(asked) => one(varied.iter().filter(|f| f.as_str() == asked).copied().collect())
+            .or_else(|| one(varied.iter().filter(|f| short(f) == asked).copied().collect()))
+            .ok_or_else(|| format!("{}: `{asked}` is not a factor that varies", record.dir().display())),
+        None => one(varied.clone()).ok_or_else(|| format!("{}: one record, and no --factor", record.dir().display())),
+    };
+    match chosen {
+        Ok(factor) => Ok((factor.clone(), levels(&factor))),
+        Err(text) => Err(CompareError::refused(format!(
+            "{text}\n  what to do: name a second record, or two levels of one of its factors: {}",
+            there()
+        ))),
+    }
+}
+
+fn the_levels(factor: &str, there: &[String], asked: Option<[&str; 2]>) -> Result<[String; 2], CompareError> {
+    let list = there.join(", ");
+    match asked {
+        None => match there {
+            [a, b] => Ok([a.clone(), b.clone()]),
+            _ => Err(CompareError::refused(format!(
+                "{factor} has {} levels\n  what to do: --levels with two of: {list}",
+                there.len()
+            ))),
+        },
+        Some([a, b]) => {
+            // `64B` and `64 B` are one level; the plan spells it with its space.
+            let tight = |text: &str| text.replace(' ', "");
+            let find = |asked: &str| {
+                let found = there.iter().find(|l| tight(l) == tight(asked)).cloned();
+                found.ok_or_else(|| {
+                    CompareError::refused(format!("{factor} has no level `{asked}`\n  what to do: take two of: {list}"))
+                })
+            };
+            let (a, b) = (find(a)?, find(b)?);
+            match a == b {
+                true => Err(CompareError::refused(format!("both levels are {a}\n  what to do: take two of: {list}"))),
+                false => Ok([a, b]),
+            }
+        }
+    }
+}
+
+/// The name of A's condition, unless that tells levels that B has not: then those that both have.
+fn name_of_both(a: &Condition, b: &Condition, name: &str) -> String {
+    if a.levels == b.levels {
+        return name.to_owned();
+    }
+    let both = a.levels.iter().filter(|(f, l)| b.levels.get(*f) == Some(l));
+    let told: Vec<String> = both.map(|(f, l)| format!("{} {l}", short(f))).collect();
+    if told.is_empty() { "all".into() } else { told.join(", ") }
+}
+
+/// The levels that tell a condition from others with the same level of `factor`.
+fn name_without(all: &[Condition], condition: &Condition, factor: &str) -> String {
+    let varies = |f: &str| all.iter().any(|c| c.levels.get(f) != condition.levels.get(f));
+    let told: Vec<String> = condition
+        .levels
+        .iter()
+        .filter(|(f, _)| *f != factor && varies(f))
+        .map(|(f, l)| format!("{} {l}", short(f)))
+        .collect();
+    if told.is_empty() { "all".into() } else { told.join(", ") }
+}
+
+fn side(record: &Record, name: Option<String>) -> Side {
+    let manifest = &record.manifest;
+    let dir = record.dir().display().to_string();
+    let last = record.dir().file_name().map(|n| n.to_string_lossy().into_owned());
+    Side {
+        name: name.or(last).unwrap_or_else(|| dir.clone()),
+        record: dir,
+        study: manifest.plan.study.clone(),
+        run_id: manifest.run_id.clone(),
+        began_unix_ns: manifest.began_unix_ns,
+        status: match manifest.status {
+            Status::Valid => ReportStatus::Valid,
+            Status::Invalid => ReportStatus::Invalid,
+            Status::Incomplete => ReportStatus::Incomplete,
+        },
+        functional_only: manifest.functional_only.clone(),
+    }
+}
+
+/// What was found to compare.
+#[derive(Default)]
+struct Found<'r> {
+    pairs: Vec<PairOf<'r>>,
+    left: Vec<NotCompared>,
+}
+
+impl<'r> Found<'r> {
+    fn left(&mut self, name: &str, why: &str) {
+        self.left.push(NotCompared { condition: name.into(), why: why.into() });
+    }
+
+    fn offer(
+        &mut self,
+        a: (&'r Record, &'r Condition),
+        b: (&'r Record, &'r Condition),
+        name: String,
+        factor: Option<&str>,
+        options: &CompareOptions,
+    ) {
+        let impossible = a.1.not_possible.as_ref().or(b.1.not_possible.as_ref());
+        let why = impossible.map(|why| format!("not possible: {why}"));
+        match why.or_else(|| differ(a.1, b.1, factor, &options.metrics)) {
+            Some(why) => self.left(&name, &why),
+            None => self.pairs.push(PairOf { name, a, b }),
+        }
+    }
+
+    fn comparison(
+        self,
+        of: ComparisonOf,
+        a: Side,
+        b: Side,
+        options: &CompareOptions,
+    ) -> Result<Comparison, CompareError> {
+        if self.pairs.is_empty() {
+            let reasons: Vec<String> = self.left.iter().map(|l| format!("\n  {}: {}", l.condition, l.why)).collect();
+            return Err(CompareError::refused(format!(
+                "{} and {} have no condition in common that is the same thing{}",
+                a.name,
+                b.name,
+                reasons.concat()
+            )));
+        }
+        table::comparison(of, a, b, self.pairs, self.left, options)
+    }
+}

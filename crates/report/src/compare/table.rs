@@ -1,0 +1,254 @@
+//! The table: trials read, logarithms judged, verdicts put into the document.
+
+use super::document::*;
+use super::statistics::{ALL, Wanted};
+use super::trials::{self, OfTrial, TrialRead};
+use super::{CompareError, CompareOptions, words};
+use crate::document::{FormatVersion, ReportStatus};
+use crate::number::count;
+use crate::{flaws, tasks};
+use tailbound_model::Condition;
+use tailbound_record::{Record, TrialStatus};
+use tailbound_stats::compare::{Cell, Chunks, EXACT_TRIALS, Group, Judged, Verdict, judge, within_runs};
+
+/// A condition on both sides.
+pub(crate) struct PairOf<'r> {
+    pub name: String,
+    pub a: (&'r Record, &'r Condition),
+    pub b: (&'r Record, &'r Condition),
+}
+
+/// One side of a pair, read.
+struct SideRead {
+    side: OneSide,
+    trials: Vec<TrialRead>,
+}
+
+pub(crate) fn comparison(
+    of: ComparisonOf,
+    a: Side,
+    b: Side,
+    pairs: Vec<PairOf<'_>>,
+    not_compared: Vec<NotCompared>,
+    options: &CompareOptions,
+) -> Result<Comparison, CompareError> {
+    let sides: Vec<(&Record, &Condition)> = pairs.iter().flat_map(|p| [p.a, p.b]).collect();
+    let read = tasks::all(&sides, |&(record, condition)| read(record, condition, options))?;
+    let read: Vec<(&SideRead, &SideRead)> = read.chunks_exact(2).map(|p| (&p[0], &p[1])).collect();
+    // Cells that cannot be judged (too few messages in a trial) are in no group.
+    let cells: Vec<Vec<Result<Cell, String>>> = read.iter().map(|(a, b)| cells(a, b, options)).collect();
+    let group = |of_pair: &Vec<Result<Cell, String>>| Group {
+        cells: of_pair.iter().filter_map(|c| c.as_ref().ok().cloned()).collect(),
+    };
+    let groups: Vec<Group> = cells.iter().map(group).collect();
+    let judged = judge(&groups, options.margin);
+    let mut all: Vec<Pair> = Vec::new();
+    for (((pair, (side_a, side_b)), cells), judged) in pairs.iter().zip(&read).zip(&cells).zip(judged) {
+        let mut judged = judged.into_iter();
+        let within = within(side_a, side_b, options);
+        let statistics = wanted(options)
+            .zip(cells)
+            .zip(within)
+            .map(|(((m, metric, wanted), cell), within)| match cell {
+                Ok(cell) => {
+                    let judged = judged.next().expect("one for each cell that could be judged");
+                    compared(metric, wanted, cell, judged, within, options)
+                }
+                Err(why) => not_told(metric, wanted, why, [side_a, side_b].map(|s| value(s, m, wanted))),
+            })
+            .collect();
+        let same = |(f, l): &(&String, &String)| pair.b.1.levels.get(*f) == Some(l);
+        all.push(Pair {
+            name: pair.name.clone(),
+            levels: pair.a.1.levels.iter().filter(same).map(|(f, l)| (f.clone(), l.clone())).collect(),
+            a: side_a.side.clone(),
+            b: side_b.side.clone(),
+            statistics,
+        });
+    }
+    all.sort_by(|x, y| words::effect(y).total_cmp(&words::effect(x)));
+    let mut comparison = Comparison {
+        format: FormatVersion { major: COMPARISON_MAJOR, minor: COMPARISON_MINOR },
+        tailbound: env!("CARGO_PKG_VERSION").into(),
+        of,
+        a,
+        b,
+        caution: None,
+        changed: Vec::new(),
+        not_compared,
+        margin: options.margin,
+        findings: Vec::new(),
+        pairs: all,
+    };
+    // A trial with a flaw shows only when it is read.
+    let left = |of: fn(&Pair) -> &OneSide| comparison.pairs.iter().any(|p| !of(p).left_out.is_empty());
+    let (left_a, left_b) = (left(|p| &p.a), left(|p| &p.b));
+    for (side, left) in [(&mut comparison.a, left_a), (&mut comparison.b, left_b)] {
+        if left && side.status == ReportStatus::Valid {
+            side.status = ReportStatus::Invalid;
+        }
+    }
+    comparison.findings = words::findings(&comparison);
+    Ok(comparison)
+}
+
+/// All statistics of all metrics: number of the metric, metric, statistic.
+fn wanted(options: &CompareOptions) -> impl Iterator<Item = (usize, tailbound_model::Metric, Wanted)> + '_ {
+    options.metrics.iter().enumerate().flat_map(|(m, metric)| ALL.iter().map(move |w| (m, *metric, *w)))
+}
+
+fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Result<SideRead, CompareError> {
+    let manifest = &record.manifest;
+    let mut ids: Vec<usize> =
+        manifest.plan.trials.iter().filter(|t| t.condition == condition.id).map(|t| t.id).collect();
+    ids.sort_unstable();
+    let flawed = flaws::flaws_of(record, &ids);
+    let valid = |id: &usize| {
+        !flawed.contains_key(id) && manifest.trials.iter().any(|t| t.id == *id && t.status == TrialStatus::Valid)
+    };
+    let (used, left_out): (Vec<usize>, Vec<usize>) = ids.into_iter().partition(valid);
+    let trials = used.iter().map(|id| trials::read(record, *id, &options.metrics)).collect::<Result<Vec<_>, _>>()?;
+    let sum = |of: fn(&TrialRead) -> u64| trials.iter().map(of).sum();
+    let side = OneSide {
+        condition: condition.id,
+        scheduled: sum(|t| t.tally.outcomes.iter().sum()),
+        lost: sum(|t| t.tally.outcomes[2]),
+        not_sent: sum(|t| t.tally.outcomes[3]),
+        trials: used,
+        left_out,
+    };
+    Ok(SideRead { side, trials })
+}
+
+/// The logarithms of each statistic, or why it cannot be judged.
+fn cells(a: &SideRead, b: &SideRead, options: &CompareOptions) -> Vec<Result<Cell, String>> {
+    let place = |name: &str| ALL.iter().position(|w| w.name == name).expect("a statistic of the list");
+    wanted(options)
+        .map(|(m, metric, wanted)| {
+            let side = |of: &SideRead| {
+                of.trials.iter().map(|t| log(t.metrics[m].statistics[place(wanted.name)], metric.key(), of)).collect()
+            };
+            let logs: Result<Vec<Vec<f64>>, String> = [a, b].into_iter().map(side).collect();
+            let mut logs = logs?.into_iter();
+            Ok(Cell { a: logs.next().unwrap_or_default(), b: logs.next().unwrap_or_default() })
+        })
+        .collect()
+}
+
+fn log(of: OfTrial, metric: &str, side: &SideRead) -> Result<f64, String> {
+    match of {
+        OfTrial::Ns(ns) if ns > 0.0 => Ok(ns.ln()),
+        OfTrial::Ns(_) => Err(format!("{metric} is not above zero in every trial, so there is no ratio")),
+        OfTrial::Beyond => Ok(f64::INFINITY),
+        OfTrial::Needs(needs) => {
+            let each = side.side.scheduled / side.trials.len().max(1) as u64;
+            Err(format!("needs {} messages in every trial; there are about {}", count(needs), count(each)))
+        }
+        OfTrial::Nothing => Err(format!("a trial has no {metric}")),
+    }
+}
+
+/// Intervals of these runs alone, where there are too few trials for others.
+fn within(a: &SideRead, b: &SideRead, options: &CompareOptions) -> Vec<Option<(f64, f64)>> {
+    let statistics = ALL.map(|w| w.of);
+    let of_metric = |m: usize| {
+        if a.trials.len().min(b.trials.len()) >= EXACT_TRIALS {
+            return vec![None; ALL.len()];
+        }
+        let chunks = |s: &SideRead| s.trials.iter().map(|t| t.metrics[m].chunks.clone()).collect::<Vec<Chunks>>();
+        within_runs(&chunks(a), &chunks(b), &statistics)
+    };
+    (0..options.metrics.len()).flat_map(of_metric).collect()
+}
+
+/// Geometric mean over the trials.
+fn value(side: &SideRead, m: usize, wanted: Wanted) -> Option<f64> {
+    let at = ALL.iter().position(|w| *w == wanted)?;
+    let log = |t: &TrialRead| match t.metrics[m].statistics[at] {
+        OfTrial::Ns(ns) if ns > 0.0 => Some(ns.ln()),
+        _ => None,
+    };
+    mean(&side.trials.iter().map(log).collect::<Option<Vec<f64>>>()?)
+}
+
+fn mean(logs: &[f64]) -> Option<f64> {
+    let mean = logs.iter().sum::<f64>() / logs.len() as f64;
+    (!logs.is_empty() && mean.is_finite()).then(|| mean.exp())
+}
+
+fn not_told(metric: tailbound_model::Metric, wanted: Wanted, why: &str, [a_ns, b_ns]: [Option<f64>; 2]) -> Compared {
+    Compared {
+        metric,
+        statistic: wanted.name.into(),
+        a_ns,
+        b_ns,
+        ratio: None,
+        interval: None,
+        within_runs: false,
+        verdict: VerdictWord::NotEnoughData,
+        within_margin: false,
+        more_trials: None,
+        trials_for_margin: None,
+        why: Some(why.to_owned()),
+    }
+}
+
+fn compared(
+    metric: tailbound_model::Metric,
+    wanted: Wanted,
+    cell: &Cell,
+    judged: Judged,
+    within: Option<(f64, f64)>,
+    options: &CompareOptions,
+) -> Compared {
+    let better =
+        |higher: bool| if higher == wanted.higher_is_better { VerdictWord::Faster } else { VerdictWord::Slower };
+    let (mut more_trials, mut trials_margin) = (None, None);
+    let verdict = match judged.verdict {
+        Verdict::Lower => better(false),
+        Verdict::Higher => better(true),
+        Verdict::Equal => VerdictWord::Equal,
+        Verdict::NoDifference { trials_for_margin } => {
+            trials_margin = trials_for_margin;
+            VerdictWord::NoDifferenceFound
+        }
+        Verdict::NotEnough { more_trials: more } => {
+            more_trials = Some(more);
+            VerdictWord::NotEnoughData
+        }
+    };
+    let within = within.filter(|_| verdict == VerdictWord::NotEnoughData);
+    let lost = |side: &[f64]| side.iter().any(|v| !v.is_finite());
+    let whose = match (lost(&cell.a), lost(&cell.b)) {
+        (false, false) => None,
+        (true, false) => Some("A"),
+        (false, true) => Some("B"),
+        (true, true) => Some("both sides"),
+    };
+    Compared {
+        metric,
+        statistic: wanted.name.into(),
+        a_ns: mean(&cell.a),
+        b_ns: mean(&cell.b),
+        ratio: judged.log_ratio.map(f64::exp),
+        interval: judged.interval.or(within).map(|(low, high)| [low.exp(), high.exp()]),
+        within_runs: judged.interval.is_none() && within.is_some(),
+        verdict,
+        within_margin: options.margin.is_some_and(|m| judged.within(m)),
+        more_trials,
+        trials_for_margin: trials_margin,
+        why: whose.map(|w| {
+            format!("in trials of {w} it lies among the messages without an answer; no ratio, judged by rank")
+        }),
+    }
+}
+
+/// For [`words`]: how many trials each side has, as text.
+pub(crate) fn trials_text(pair: &Pair) -> String {
+    let (a, b) = (pair.a.trials.len(), pair.b.trials.len());
+    match (a, b) {
+        (1, 1) => "1 trial a side".into(),
+        (a, b) if a == b => format!("{a} trials a side"),
+        _ => format!("{a} and {b} trials"),
+    }
+}

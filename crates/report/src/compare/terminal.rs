@@ -1,0 +1,160 @@
+//! A comparison on a terminal: words, then one line per statistic with its interval on a log axis around 1.
+
+use super::document::*;
+use super::table::trials_text;
+use super::words;
+use crate::number::{Unit, count, three_digits};
+use crate::terminal::{Paint, wrap};
+
+/// Columns of the axis.
+const AXIS: usize = 17;
+/// Changed circumstances told here; the rest is in the document.
+const CHANGES: usize = 12;
+
+/// The comparison as text for a terminal of `width` columns. Colour repeats what words say.
+pub fn render_comparison_terminal(comparison: &Comparison, width: usize, colour: bool) -> String {
+    let comparison = &crate::plain::plain(comparison);
+    let paint = Paint::new(colour);
+    let width = width.max(60);
+    let mut lines: Vec<String> = Vec::new();
+    let title = format!("A {}, B {}: ratios B to A, below 1 where B is faster", comparison.a.name, comparison.b.name);
+    lines.extend(wrap(&title, width, 2).iter().map(|l| paint.bold(l)));
+    if let Some(caution) = &comparison.caution {
+        lines.extend(wrap(&format!("! {caution}"), width, 2));
+        lines.extend(changes(&comparison.changed, width));
+    }
+    lines.extend(comparison.findings.iter().flat_map(|f| wrap(f, width, 2)));
+    let reach = reach(comparison);
+    for pair in &comparison.pairs {
+        lines.push(String::new());
+        lines.extend(wrap(&format!("{} ({})", pair.name, trials_text(pair)), width, 2).iter().map(|l| paint.bold(l)));
+        lines.extend(rows(pair, comparison, reach, &paint));
+        lines.extend(below(pair).iter().flat_map(|l| wrap(l, width - 2, 2)).map(|l| format!("  {l}")));
+    }
+    lines.push(String::new());
+    for left in &comparison.not_compared {
+        lines.extend(wrap(&format!("- not compared: {}: {}", left.condition, left.why), width, 2));
+    }
+    let holds = "Intervals hold together: in 95 % of such tables all of them hold the true ratio.";
+    let axis =
+        format!("The axis goes from {} to {}, with 1 in the middle.", three_digits(1.0 / reach), three_digits(reach));
+    lines.extend(wrap(&format!("{holds} {axis}"), width, 0).iter().map(|l| paint.dim(l)));
+    if comparison.pairs.iter().flat_map(|p| &p.statistics).any(|c| c.within_runs) {
+        let only = "* within these runs only: it does not know how one trial differs from the next.";
+        lines.extend(wrap(only, width, 2).iter().map(|l| paint.dim(l)));
+    }
+    lines.iter().map(|l| format!("{}\n", l.trim_end())).collect()
+}
+
+fn changes(changed: &[Change], width: usize) -> Vec<String> {
+    let line = |c: &Change| {
+        let short = |text: &str| match text.char_indices().nth(60) {
+            Some((end, _)) => format!("{}...", &text[..end]),
+            None => text.to_owned(),
+        };
+        let text = format!("{}: {} -> {}", c.what, short(&c.a), short(&c.b));
+        wrap(&text, width - 2, 4).iter().map(|l| format!("  {l}")).collect::<Vec<_>>()
+    };
+    let mut lines: Vec<String> = changed.iter().take(CHANGES).flat_map(line).collect();
+    match changed.len() {
+        0 => lines.push("  no circumstance that the records tell has changed".into()),
+        n if n > CHANGES => lines.push(format!("  and {} more: --format json", n - CHANGES)),
+        _ => {}
+    }
+    lines
+}
+
+/// Half of the axis as a ratio: what all intervals fit into, in steps that people know.
+fn reach(comparison: &Comparison) -> f64 {
+    let ends = comparison.pairs.iter().flat_map(|p| &p.statistics).flat_map(|c| {
+        let [low, high] = c.interval.unwrap_or([1.0, 1.0]);
+        [low, high, c.ratio.unwrap_or(1.0)]
+    });
+    let far = ends.map(|e| e.ln().abs()).fold(0.0, f64::max).exp();
+    [1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 100.0].into_iter().find(|r| far <= *r).unwrap_or(1_000.0)
+}
+
+fn rows(pair: &Pair, comparison: &Comparison, reach: f64, paint: &Paint) -> Vec<String> {
+    let several = pair.statistics.iter().any(|c| c.metric != pair.statistics[0].metric);
+    let unit = Unit::of_all(pair.statistics.iter().filter_map(|c| c.a_ns.or(c.b_ns)).map(|ns| ns as i64));
+    let unit = unit.unwrap_or(Unit::Us);
+    let name = |c: &Compared| match several {
+        true => format!("{} {}", c.metric.key(), c.statistic),
+        false => c.statistic.clone(),
+    };
+    let wide = pair.statistics.iter().map(|c| name(c).chars().count()).max().unwrap_or(0);
+    let time = |ns: Option<f64>| ns.map_or("-".into(), |ns| unit.number(ns));
+    let head = format!(
+        "{:<wide$} {:>8} {:>8} {:>6} {:>13}  {:^AXIS$}",
+        "",
+        format!("A {}", unit.name()),
+        format!("B {}", unit.name()),
+        "ratio",
+        "95 %",
+        "1"
+    );
+    let row = |c: &Compared| {
+        let interval = c.interval.map_or(String::new(), |[low, high]| {
+            let mark = if c.within_runs { "*" } else { "" };
+            format!("{}-{}{mark}", three_digits(low), three_digits(high))
+        });
+        let ratio = c.ratio.map_or("-".into(), three_digits);
+        let verdict = words::verdict(c, comparison.margin);
+        let verdict = match c.verdict {
+            VerdictWord::Slower => paint.alarm(&verdict),
+            _ => verdict,
+        };
+        format!(
+            "{:<wide$} {:>8} {:>8} {:>6} {:>13}  {}  {verdict}",
+            name(c),
+            time(c.a_ns),
+            time(c.b_ns),
+            ratio,
+            interval,
+            axis(c, reach)
+        )
+    };
+    [paint.dim(&head)].into_iter().chain(pair.statistics.iter().map(row)).collect()
+}
+
+/// `·····│··━●━·····`: where the interval and the ratio lie.
+fn axis(c: &Compared, reach: f64) -> String {
+    let place = |r: f64| {
+        let at = (r.ln() / reach.ln() + 1.0) / 2.0 * (AXIS - 1) as f64;
+        (at.round().max(0.0) as usize).min(AXIS - 1)
+    };
+    let mut cells = ['·'; AXIS];
+    cells[AXIS / 2] = '│';
+    if let Some([low, high]) = c.interval {
+        cells[place(low)..=place(high)].fill('━');
+    }
+    if let Some(ratio) = c.ratio {
+        cells[place(ratio)] = '●';
+    }
+    cells.iter().collect()
+}
+
+/// What the columns have no room for.
+fn below(pair: &Pair) -> Vec<String> {
+    let mut lines = Vec::new();
+    for c in &pair.statistics {
+        if let Some(why) = &c.why {
+            lines.push(format!("{} of {}: {why}", c.statistic, c.metric.key()));
+        }
+        if let Some(trials) = c.trials_for_margin {
+            let about = count(trials as u64);
+            lines.push(format!(
+                "{} of {}: about {about} trials a side would tell it within the margin",
+                c.statistic,
+                c.metric.key()
+            ));
+        }
+    }
+    for (name, side) in [("A", &pair.a), ("B", &pair.b)] {
+        if side.lost + side.not_sent > 0 {
+            let (lost, not_sent, all) = (count(side.lost), count(side.not_sent), count(side.scheduled));
+            lines.push(format!("{name}: of {all} messages {lost} lost, {not_sent} never sent"));
+        }
+    }
+    lines
+}

@@ -1,0 +1,137 @@
+//! A comparison in sentences.
+
+use super::document::*;
+use super::table::trials_text;
+use crate::number::{count, three_digits};
+
+/// How far apart the sides of a pair are: what is decided comes first.
+pub(crate) fn effect(pair: &Pair) -> f64 {
+    let of = |c: &Compared| {
+        let size = c.ratio.map_or(0.0, |r| r.ln().abs());
+        match c.verdict {
+            VerdictWord::Faster | VerdictWord::Slower => 1e3 + size,
+            _ => size,
+        }
+    };
+    pair.statistics.iter().map(of).fold(0.0, f64::max)
+}
+
+/// The verdict as a table shows it.
+pub(crate) fn verdict(c: &Compared, margin: Option<f64>) -> String {
+    let within = match margin {
+        Some(margin) => format!("within {}", per_cent(margin)),
+        None => String::new(),
+    };
+    match c.verdict {
+        VerdictWord::Faster if c.within_margin => format!("faster, {within}"),
+        VerdictWord::Slower if c.within_margin => format!("slower, {within}"),
+        VerdictWord::Faster => "faster".into(),
+        VerdictWord::Slower => "slower".into(),
+        VerdictWord::Equal => format!("equal {within}"),
+        VerdictWord::NoDifferenceFound => "no difference found".into(),
+        VerdictWord::NotEnoughData => "not enough data".into(),
+    }
+}
+
+pub(crate) fn per_cent(share: f64) -> String {
+    format!("{} %", three_digits(share * 100.0))
+}
+
+/// `1.10 (1.05 to 1.15)`.
+fn ratio(c: &Compared) -> String {
+    let of = |r: f64| three_digits(r);
+    match (c.ratio, c.interval) {
+        (Some(ratio), Some([low, high])) => format!("ratio {}, 95 %: {} to {}", of(ratio), of(low), of(high)),
+        (Some(ratio), None) => format!("ratio {}", of(ratio)),
+        _ => "no ratio".into(),
+    }
+}
+
+/// The sentences above the table.
+pub(crate) fn findings(comparison: &Comparison) -> Vec<String> {
+    let (a, b) = (&comparison.a, &comparison.b);
+    let mut all = Vec::new();
+    for side in [a, b] {
+        if let Some(why) = &side.functional_only {
+            all.push(format!("{} is functional only: {why}. The ratios say that it works, not how fast.", side.name));
+        }
+    }
+    let left: usize = comparison.pairs.iter().map(|p| p.a.left_out.len() + p.b.left_out.len()).sum();
+    if left > 0 {
+        let what = if left == 1 { "1 trial is".to_owned() } else { format!("{} trials are", count(left as u64)) };
+        all.push(format!("{what} left out: invalid, or not ended."));
+    }
+    all.push(summary(comparison));
+    all.extend(comparison.pairs.iter().filter_map(|p| opposite(p, b)));
+    all.extend(comparison.pairs.iter().filter_map(too_few));
+    all
+}
+
+fn summary(comparison: &Comparison) -> String {
+    let cells: Vec<&Compared> = comparison.pairs.iter().flat_map(|p| &p.statistics).collect();
+    let (a, b) = (&comparison.a.name, &comparison.b.name);
+    let counted = [
+        (VerdictWord::Slower, "slower"),
+        (VerdictWord::Faster, "faster"),
+        (VerdictWord::Equal, "equal within the margin"),
+        (VerdictWord::NoDifferenceFound, "no difference found"),
+        (VerdictWord::NotEnoughData, "not enough data"),
+    ];
+    let said: Vec<String> = counted
+        .iter()
+        .map(|(verdict, word)| (cells.iter().filter(|c| c.verdict == *verdict).count(), word))
+        .filter(|(n, _)| *n > 0)
+        .map(|(n, word)| if n == cells.len() { (*word).to_owned() } else { format!("{word} in {n}") })
+        .collect();
+    let of = if said.len() == 1 { String::new() } else { format!(" of {} figures", cells.len()) };
+    let largest = cells.iter().filter(|c| matches!(c.verdict, VerdictWord::Slower | VerdictWord::Faster));
+    let largest = largest.rev().max_by(|x, y| {
+        let size = |c: &Compared| c.ratio.map_or(f64::INFINITY, |r| r.ln().abs());
+        size(x).total_cmp(&size(y))
+    });
+    let largest = largest.map_or(String::new(), |c| {
+        format!(" Farthest apart: {} of {} ({}).", c.statistic, c.metric.key().replace('_', " "), ratio(c))
+    });
+    format!("{b} against {a}: {}{of}.{largest}", said.join(", "))
+}
+
+/// The middle and the tail say different things: both are said.
+fn opposite(pair: &Pair, b: &Side) -> Option<String> {
+    let decided = |c: &&Compared| matches!(c.verdict, VerdictWord::Faster | VerdictWord::Slower);
+    pair.statistics.iter().filter(decided).find_map(|median| {
+        let tail = pair
+            .statistics
+            .iter()
+            .rev()
+            .filter(decided)
+            .find(|c| c.metric == median.metric && c.verdict != median.verdict && c.statistic.starts_with("p99"))?;
+        (median.statistic == "p50").then(|| {
+            let word = |c: &Compared| if c.verdict == VerdictWord::Faster { "faster" } else { "slower" };
+            format!(
+                "{}: the median and the tail point different ways: {} is {} at p50 ({}) and {} at {} ({}).",
+                pair.name,
+                b.name,
+                word(median),
+                ratio(median),
+                word(tail),
+                tail.statistic,
+                ratio(tail)
+            )
+        })
+    })
+}
+
+fn too_few(pair: &Pair) -> Option<String> {
+    let more = pair.statistics.iter().filter_map(|c| c.more_trials).max()?;
+    let plural = if more == 1 { "" } else { "s" };
+    let within = match pair.statistics.iter().any(|c| c.within_runs) {
+        true => ", so intervals are of these runs only",
+        false => "",
+    };
+    let trials = pair.a.trials.len().min(pair.b.trials.len()) + more;
+    Some(format!(
+        "{}: {}{within}. A verdict takes {more} more trial{plural} a side: `--set repeat={trials}`.",
+        pair.name,
+        trials_text(pair)
+    ))
+}

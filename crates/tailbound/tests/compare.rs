@@ -1,0 +1,235 @@
+//! `tailbound compare` over records of the scripted driver `null`: the ratios are those that were planted.
+
+mod support;
+
+use serde_json::{Value, json};
+use std::process::Output;
+use support::{Bench, succeeded, told};
+
+/// A way out and a way back.
+fn script(out: Value, back: Value) -> Value {
+    json!({ "seed": 3, "links": { "out": { "delay": out }, "back": { "delay": back } } })
+}
+
+fn constant(ns: u64) -> Value {
+    script(json!({ "constant": ns - 10_000 }), json!({ "constant": 10_000 }))
+}
+
+fn study(script: &Value, more: &str) -> String {
+    format!(
+        "study: compared\nquestion: Which is faster?\n\
+         measure: {{ ping-pong: {{ slots: 4000, warm_up: 10, timeout: 1 s }} }}\n\
+         rate: 1 kHz\nplace: same-process\npath: loopback\n\
+         driver: {{ \"null\": {{ clock: scripted, script: '{script}' }} }}\n{more}"
+    )
+}
+
+/// Writes the record `name`.
+fn record(bench: &Bench, name: &str, study: &str, settings: &[&str]) {
+    let file = bench.study(study);
+    let mut command = bench.tailbound();
+    command.args(["run", "--quiet", "--out", name]).arg(file);
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
+    succeeded(&command.output().unwrap());
+}
+
+fn compare(bench: &Bench, args: &[&str]) -> Output {
+    bench.tailbound().arg("compare").args(args).output().unwrap()
+}
+
+fn document(bench: &Bench, args: &[&str]) -> Value {
+    let output = compare(bench, &[args, &["--format", "json"]].concat());
+    succeeded(&output);
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn statistic<'a>(document: &'a Value, name: &str) -> &'a Value {
+    let all = document["pairs"][0]["statistics"].as_array().unwrap();
+    all.iter().find(|s| s["statistic"] == name).unwrap()
+}
+
+fn close(found: &Value, expected: f64) {
+    let found = found.as_f64().unwrap_or_else(|| panic!("no number where {expected} was planted"));
+    assert!((found - expected).abs() < 1e-9, "{found} where {expected} was planted");
+}
+
+const FIVE: &str = "repeat=5";
+
+#[test]
+fn two_records_with_a_planted_ratio() {
+    let bench = Bench::new();
+    record(&bench, "before", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
+    record(&bench, "after", &study(&constant(33_000), "payload: 64 B\n"), &[FIVE]);
+    let document = document(&bench, &["before", "after"]);
+    for name in ["p50", "p99", "p99.9", "mean"] {
+        let found = statistic(&document, name);
+        assert_eq!(found["verdict"], "slower", "{name}: {found}");
+        close(&found["ratio"], 1.1);
+        close(&found["interval"][0], 1.1);
+        close(&found["interval"][1], 1.1);
+    }
+    assert!(document["caution"].as_str().unwrap().starts_with("separate runs: "), "{document}");
+    let changed = document["changed"].as_array().unwrap();
+    let scripts: Vec<_> = changed.iter().filter(|c| c["what"] == "driver.options.script").collect();
+    assert_eq!(scripts.len(), 1, "{changed:?}");
+    assert!(scripts[0]["a"].as_str().unwrap().contains("20000") && scripts[0]["b"].as_str().unwrap().contains("23000"));
+
+    // The other way round.
+    let document = self::document(&bench, &["after", "before"]);
+    assert_eq!(statistic(&document, "p50")["verdict"], "faster");
+    close(&statistic(&document, "p50")["ratio"], 1.0 / 1.1);
+
+    let output = compare(&bench, &["before", "after"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!("terminal", text);
+    let text = String::from_utf8(compare(&bench, &["before", "after", "--format", "md"]).stdout).unwrap();
+    assert!(text.contains("| p99.9 | 30.0\u{202f}us | 33.0\u{202f}us | 1.10 | 1.10 to 1.10 | slower |"), "{text}");
+}
+
+#[test]
+fn the_same_twice_is_equal_within_a_margin() {
+    let bench = Bench::new();
+    let wide = script(json!({ "lognormal": { "median_ns": 20000.0, "sigma": 0.8 } }), json!({ "constant": 10_000 }));
+    for name in ["one", "two"] {
+        record(&bench, name, &study(&wide, "payload: 64 B\n"), &[FIVE]);
+    }
+    let verdict = |args: &[&str]| statistic(&document(&bench, args), "p99")["verdict"].clone();
+    assert_eq!(verdict(&["one", "two"]), "no_difference_found");
+    assert_eq!(verdict(&["one", "two", "--margin", "5%"]), "equal");
+}
+
+#[test]
+fn the_middle_and_the_tail_can_point_different_ways() {
+    let bench = Bench::new();
+    let spread = |median: f64, sigma: f64| {
+        script(json!({ "lognormal": { "median_ns": median, "sigma": sigma } }), json!({ "constant": 10_000 }))
+    };
+    record(&bench, "steady", &study(&spread(30_000.0, 0.1), "payload: 64 B\n"), &[FIVE]);
+    record(&bench, "wild", &study(&spread(20_000.0, 1.0), "payload: 64 B\n"), &[FIVE]);
+    let document = document(&bench, &["steady", "wild"]);
+    assert_eq!(statistic(&document, "p50")["verdict"], "faster");
+    assert_eq!(statistic(&document, "p99.9")["verdict"], "slower");
+    let said = document["findings"].to_string();
+    assert!(said.contains("wild is faster at p50 (ratio 0.7") && said.contains("and slower at p99.9 (ratio"), "{said}");
+}
+
+#[test]
+fn two_levels_inside_one_record() {
+    let bench = Bench::new();
+    let varied = "factors: { payload: [64 B, 1 KiB, 8 KiB], rate: [1 kHz, 2 kHz] }\n";
+    let without_rate = study(&constant(30_000), varied).replace("rate: 1 kHz\n", "");
+    record(&bench, "record", &without_rate, &[FIVE]);
+    let document = document(&bench, &["record", "--factor", "payload", "--levels", "64B", "1 KiB", "--margin", "5%"]);
+    let pairs = document["pairs"].as_array().unwrap();
+    let names: Vec<&str> = pairs.iter().map(|p| p["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["rate 1 kHz", "rate 2 kHz"]);
+    assert!(document.get("caution").is_none(), "one run: {document}");
+    for name in ["p50", "p99", "p99.9", "mean"] {
+        close(&statistic(&document, name)["ratio"], 1.0);
+        assert_eq!(statistic(&document, name)["verdict"], "equal");
+    }
+}
+
+#[test]
+fn few_trials_speak_of_these_runs_only() {
+    let bench = Bench::new();
+    let wide = |median: f64| {
+        script(json!({ "lognormal": { "median_ns": median, "sigma": 0.3 } }), json!({ "constant": 10_000 }))
+    };
+    record(&bench, "one", &study(&wide(20_000.0), "payload: 64 B\n"), &["repeat=2"]);
+    record(&bench, "two", &study(&wide(30_000.0), "payload: 64 B\n"), &["repeat=1"]);
+    let document = document(&bench, &["one", "two"]);
+    let median = statistic(&document, "p50");
+    assert_eq!((&median["verdict"], &median["within_runs"]), (&json!("not_enough_data"), &json!(true)));
+    assert_eq!(median["more_trials"], 4);
+    let [low, high] = [0, 1].map(|i| median["interval"][i].as_f64().unwrap());
+    assert!(low < 4.0 / 3.0 && 4.0 / 3.0 < high && high < 1.5, "{median}");
+    assert!(document["findings"].to_string().contains("A verdict takes 4 more trials a side: `--set repeat=5`"));
+}
+
+#[test]
+fn four_trials_a_side_are_decided_exactly() {
+    let bench = Bench::new();
+    record(&bench, "one", &study(&constant(30_000), "payload: 64 B\n"), &["repeat=4"]);
+    record(&bench, "two", &study(&constant(60_000), "payload: 64 B\n"), &["repeat=4"]);
+    let document = document(&bench, &["one", "two"]);
+    assert_eq!(statistic(&document, "p99")["verdict"], "slower");
+    close(&statistic(&document, "p99")["ratio"], 2.0);
+}
+
+#[test]
+fn what_is_lost_is_later_than_everything() {
+    let bench = Bench::new();
+    let mut losing = constant(30_000);
+    losing["links"]["out"]["loss"] = json!({ "probability": 0.02 });
+    record(&bench, "whole", &study(&constant(30_000), "payload: 64 B\n"), &["repeat=6"]);
+    record(&bench, "losing", &study(&losing, "payload: 64 B\n"), &["repeat=6"]);
+    let document = document(&bench, &["whole", "losing"]);
+    assert_eq!(statistic(&document, "p50")["verdict"], "no_difference_found");
+    let tail = statistic(&document, "p99");
+    assert_eq!(tail["verdict"], "slower");
+    assert!(tail.get("ratio").is_none() && tail["why"].as_str().unwrap().contains("without an answer"), "{tail}");
+    assert!(document["pairs"][0]["b"]["lost"].as_u64().unwrap() > 200, "{document}");
+}
+
+#[test]
+fn too_few_messages_in_a_trial() {
+    let bench = Bench::new();
+    for name in ["one", "two"] {
+        record(&bench, name, &study(&constant(30_000), "payload: 64 B\n"), &[FIVE, "measure.slots=400"]);
+    }
+    let document = document(&bench, &["one", "two"]);
+    assert_eq!(statistic(&document, "p99")["verdict"], "no_difference_found");
+    let tail = statistic(&document, "p99.9");
+    assert_eq!(tail["verdict"], "not_enough_data");
+    assert_eq!(tail["why"], "needs 3,688 messages in every trial; there are about 400");
+}
+
+#[test]
+fn an_incomplete_record_says_so_in_the_exit_code() {
+    let bench = Bench::new();
+    record(&bench, "one", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
+    record(&bench, "two", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
+    std::fs::remove_dir_all(bench.path("two/samples/3")).unwrap();
+    let output = compare(&bench, &["one", "two"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(told(&output).0, 6, "{text}");
+    assert!(text.contains("1 trial is left out: invalid, or not ended."), "{text}");
+    assert!(text.contains("5 and 4 trials"), "{text}");
+}
+
+#[test]
+fn what_is_not_the_same_thing_is_refused() {
+    let bench = Bench::new();
+    record(&bench, "base", &study(&constant(30_000), "payload: 64 B\n"), &["measure.slots=400"]);
+    record(&bench, "payload", &study(&constant(30_000), "payload: 1 KiB\n"), &["measure.slots=400"]);
+    record(&bench, "max", &study(&constant(30_000), "payload: 64 B\n"), &["measure.slots=400", "rate=max"]);
+    let real = study(&json!({}), "payload: 64 B\n").replace("clock: scripted, script: '{}'", "clock: real");
+    record(&bench, "real", &real, &["measure.slots=400"]);
+    let varied = "factors: { payload: [64 B, 1 KiB, 8 KiB] }\n";
+    record(&bench, "varied", &study(&constant(30_000), varied), &["measure.slots=400"]);
+    let mut all = String::new();
+    for args in [
+        &["base", "payload"][..],
+        &["base", "max"],
+        &["base", "max", "--metric", "from_intended"],
+        &["base", "real"],
+        &["base", "none"],
+        &["base", "base", "--metric", "round-trap"],
+        &["base", "base", "--metric", "half_round_trip"],
+        &["base"],
+        &["varied"],
+        &["varied", "--factor", "rate"],
+        &["varied", "--factor", "payload", "--levels", "64 B", "2 KiB"],
+        &["varied", "--factor", "payload", "--levels", "64 B", "64B"],
+        &["base", "base", "--margin", "5"],
+    ] {
+        let (code, text) = told(&compare(&bench, args));
+        assert_eq!(code, 2, "{args:?}: {text}");
+        all.push_str(&format!("compare {}\n{text}\n", args.join(" ")));
+    }
+    insta::assert_snapshot!(all);
+}
