@@ -28,8 +28,8 @@ function drawTail(figure, metric) {
   const domain = niceLog(Math.min(...conditions.map((c) => Math.max(1, c[metric].min_ns))), Math.max(...conditions.map((c) => c[metric].max_ns)));
   const rarest = 1.6 * Math.max(...conditions.map((c) => c[metric].scheduled));
   const width = Math.max(640, figure.clientWidth), height = 420;
-  const longest = Math.max(...conditions.map((c) => shortName(c).length));
-  const plot = { left: 92, right: width - Math.min(250, 40 + 7 * longest), top: 14, bottom: height - 46 };
+  const longest = Math.max(...conditions.map((c) => endWords(c, c[metric]).length));
+  const plot = { left: 104, right: width - Math.min(300, 40 + 6.8 * longest), top: 14, bottom: height - 46 };
   const x = logScale(...domain, plot.left, plot.right), y = logScale(1, 1 / rarest, plot.top, plot.bottom);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `How rare each ${METRICS[metric]} is` });
   for (let share = 1; share >= 1 / rarest; share /= 10) {
@@ -65,14 +65,15 @@ function tailOf(condition, metric, hue, x, y, plot, into) {
     into.points.push(readable(dot(x(q.value_ns), y(1 - q.q), 3, `s${hue}`), lines, quantileData(condition, metric, q)));
   }
   const [last, share] = points[points.length - 1], lost = figures.scheduled - figures.n;
-  const end = { x: x(last), y: y(share), words: shortName(condition), hue };
-  if (lost) {
-    into.lines.push(svg("path", { class: `line flat s${hue}`, d: path([[x(last), y(share)], [plot.right, y(share)]]) }));
-    Object.assign(end, { x: plot.right, words: `${beyondOf(condition)}: ${shareWords(share)}` });
-    into.labels.push({ ...end, y: end.y - 1, words: shortName(condition) });
-  }
-  into.labels.push(end);
+  if (lost) into.lines.push(svg("path", { class: `line flat s${hue}`, d: path([[x(last), y(share)], [plot.right, y(share)]]) }));
+  into.labels.push({ x: lost ? plot.right : x(last), y: y(share), words: endWords(condition, figures), hue });
   into.points.push(endMark(x(last), y(share), condition, metric, hue));
+}
+
+/** What stands beside the end of a line. */
+function endWords(condition, { scheduled, n }) {
+  const name = shortName(condition).slice(0, 30);
+  return scheduled > n ? `${name}, ${beyondOf(condition)}: ${shareWords((scheduled - n) / scheduled)}` : name;
 }
 
 /** What the slots without an answer are. */
@@ -96,8 +97,7 @@ function nameTails(picture, labels, plot) {
   labels.sort((a, b) => a.y - b.y || a.x - b.x);
   for (const l of spread(labels, 15, plot.top + 4, plot.bottom)) {
     picture.append(svg("path", { class: `leader s${l.hue}`, d: `M${l.x + 6},${l.y}L${plot.right + 8},${l.at}h4` }));
-    const words = l.words.length > 34 ? l.words.slice(0, 33) + "…" : l.words;
-    picture.append(text(plot.right + 16, l.at + 4, words, { class: `end s${l.hue}` }));
+    picture.append(text(plot.right + 16, l.at + 4, l.words, { class: `end s${l.hue}` }));
   }
 }
 

@@ -1,7 +1,7 @@
 //! A date from a count of seconds.
 
 /// `9 October 2025, 08:53 UTC`, of nanoseconds since 1970.
-pub(crate) fn utc(unix_ns: i64) -> String {
+pub fn utc(unix_ns: i64) -> String {
     const MONTHS: [&str; 12] = [
         "January",
         "February",

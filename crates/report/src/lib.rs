@@ -45,6 +45,7 @@ mod worst;
 
 pub use analyse::analyse;
 pub use bins::{BinsReport, PublishedReport};
+pub use calendar::utc as date;
 pub use circumstances::*;
 pub use compare::*;
 pub use condition::*;
@@ -52,7 +53,7 @@ pub use course::{Course, Range};
 pub use csv::render_csv;
 pub use document::*;
 pub use host_settings::{HostSettingReport, HostSettingsReport};
-pub use html::render_html;
+pub use html::{escape_html, render_frame, render_html};
 pub use json::{render_json, schema};
 pub use markdown::render_markdown;
 pub use over_time::{ColumnValues, OverTime};

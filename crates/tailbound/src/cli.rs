@@ -26,6 +26,8 @@ pub enum Command {
     Compare(Compare),
     /// Take over what another benchmark program printed, as a record that says so
     Import(Import),
+    /// Show the records of a folder as local pages
+    Serve(Serve),
     /// The studies that are built in
     Studies(Studies),
     /// The drivers: what they can do, whether one keeps the rules, and a skeleton of one
@@ -163,6 +165,19 @@ pub struct Import {
     /// What you know of how it was run: payload, rate, path, place, scheduling, host, version or date
     #[arg(long = "known", value_name = "KEY=VALUE")]
     pub known: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Folder of records; folders within it are looked into, links are not followed
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Address to listen on; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8077")]
+    pub listen: std::net::SocketAddr,
+    /// Another name under which the pages may be asked for, beside addresses and `localhost`
+    #[arg(long = "host", value_name = "NAME")]
+    pub names: Vec<String>,
 }
 
 #[derive(Debug, Args)]

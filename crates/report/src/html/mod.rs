@@ -9,6 +9,7 @@ mod conditions;
 mod escape;
 mod facts;
 mod figures;
+mod frame;
 mod host_settings;
 mod loads;
 mod loops;
@@ -21,6 +22,7 @@ mod words;
 use crate::document::{Report, ReportStatus};
 use crate::json::compact;
 use escape::escape;
+pub use frame::{escape_html, render_frame};
 
 const STYLE: [&str; 4] = [
     include_str!("../../assets/tokens.css"),

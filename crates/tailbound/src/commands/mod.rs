@@ -12,6 +12,7 @@ mod lab;
 mod quick;
 mod report;
 mod run;
+mod serve;
 mod studies;
 
 use crate::cli::{Cli, Command};
@@ -27,6 +28,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Report(args) => report::report(&args),
         Command::Import(args) => import::import(&args),
         Command::Compare(args) => compare::compare(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::Studies(args) => studies::studies(args.command.as_ref()),
         Command::Driver(args) => driver::driver(args.command.as_ref()),
         Command::Lab(args) => lab::lab(args.command.as_ref()),

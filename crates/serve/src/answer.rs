@@ -1,0 +1,127 @@
+//! From a path to a page.
+
+use crate::records::{self, Found};
+use crate::server::Options;
+use crate::{list, target};
+use hyper::StatusCode;
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+use tailbound_record::Record;
+use tailbound_report::{Report, escape_html, render_frame};
+
+const HTML: &str = "text/html; charset=utf-8";
+
+/// Reports that are kept: making one anew takes seconds for millions of messages.
+const KEPT: usize = 8;
+
+/// What goes back.
+pub(crate) struct Answer {
+    pub status: StatusCode,
+    pub kind: &'static str,
+    pub text: String,
+}
+
+impl Answer {
+    fn page(text: String) -> Answer {
+        Answer { status: StatusCode::OK, kind: HTML, text }
+    }
+
+    /// A page that says why there is no other.
+    pub fn refused(status: StatusCode, text: &str) -> Answer {
+        let main = format!("<p class=\"lead\">{}</p>\n<p><a href=\"/\">All records</a></p>", escape_html(text));
+        Answer { status, kind: HTML, text: render_frame(status.canonical_reason().unwrap_or("Refused"), &main) }
+    }
+}
+
+/// The folder, and reports that were made of it.
+pub(crate) struct Pages {
+    options: Options,
+    made: Mutex<HashMap<PathBuf, (SystemTime, Arc<Report>)>>,
+}
+
+impl Pages {
+    pub fn new(options: Options) -> Pages {
+        Pages { options, made: Mutex::default() }
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.options.names
+    }
+
+    /// The answer to `GET target`.
+    pub fn answer(&self, request: &str) -> Answer {
+        let Some((path, query)) = target::parse(request) else {
+            return Answer::refused(StatusCode::BAD_REQUEST, "the address is broken");
+        };
+        let found = records::all(&self.options.folder);
+        let value = |key: &str| query.get(key).map_or("", String::as_str);
+        match path.as_str() {
+            "/" => {
+                let folder = self.options.folder.display().to_string();
+                Answer::page(list::page(&folder, &found, value("q"), self.options.compare.is_some()))
+            }
+            "/compare" => self.compare(&found, value("a"), value("b")),
+            path => self.record(&found, path),
+        }
+    }
+
+    /// `/records/NAME/`, or one of its other forms.
+    fn record(&self, found: &[Found], path: &str) -> Answer {
+        let asked = path.strip_prefix("/records/").and_then(|p| p.rsplit_once('/'));
+        let Some((record, form)) = asked.and_then(|(name, form)| Some((named(found, name)?, form))) else {
+            return Answer::refused(StatusCode::NOT_FOUND, "there is no such page");
+        };
+        if !matches!(form, "" | "report.json" | "report.csv" | "report.md") {
+            return Answer::refused(StatusCode::NOT_FOUND, "there is no such form of a report");
+        }
+        let report = match self.report(record) {
+            Ok(report) => report,
+            Err(why) => return Answer::refused(StatusCode::INTERNAL_SERVER_ERROR, &why),
+        };
+        let (kind, text) = match form {
+            "report.json" => ("application/json", tailbound_report::render_json(&report)),
+            "report.csv" => ("text/csv; charset=utf-8", tailbound_report::render_csv(&report)),
+            "report.md" => ("text/markdown; charset=utf-8", tailbound_report::render_markdown(&report)),
+            _ => (HTML, tailbound_report::render_html(&report)),
+        };
+        Answer { status: StatusCode::OK, kind, text }
+    }
+
+    /// The report of a record, made once as long as the record stays what it is.
+    fn report(&self, found: &Found) -> Result<Arc<Report>, String> {
+        let changed = std::fs::metadata(found.dir.join("manifest.json")).and_then(|m| m.modified());
+        let changed = changed.map_err(|e| format!("{}: {e}", found.name))?;
+        let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, report)) = lock().get(&found.dir).filter(|(of, _)| *of == changed) {
+            return Ok(report.clone());
+        }
+        let made = Record::open(&found.dir).and_then(|record| tailbound_report::analyse(&record));
+        let report = Arc::new(made.map_err(|e| e.to_string())?);
+        let mut made = lock();
+        if made.len() >= KEPT {
+            made.clear();
+        }
+        made.insert(found.dir.clone(), (changed, report.clone()));
+        Ok(report)
+    }
+
+    fn compare(&self, found: &[Found], a: &str, b: &str) -> Answer {
+        let Some(compare) = self.options.compare else {
+            return Answer::refused(StatusCode::NOT_FOUND, "there is no such page");
+        };
+        let (Some(a), Some(b)) = (named(found, a), named(found, b)) else {
+            return Answer::refused(StatusCode::NOT_FOUND, "choose two records of the list");
+        };
+        match compare(&a.dir, &b.dir) {
+            Ok(main) => Answer::page(render_frame(&format!("{} and {}", a.name, b.name), &main)),
+            Err(why) => Answer::refused(StatusCode::UNPROCESSABLE_ENTITY, &why),
+        }
+    }
+}
+
+/// What is asked for is looked up by its name; no path is made of it.
+fn named<'a>(found: &'a [Found], name: &str) -> Option<&'a Found> {
+    found.iter().find(|f| f.name == name)
+}
