@@ -10,13 +10,20 @@ pub struct LabSpec {
     pub path: PathSpec,
     /// Where the ping end runs.
     pub ping: PlaceSpec,
-    /// Where the pong end runs.
+    /// Where the pong end runs, and every other that receives.
     pub pong: PlaceSpec,
+    /// How many receive.
+    pub subscribers: u32,
 }
 
 impl From<&TrialSpec> for LabSpec {
     fn from(trial: &TrialSpec) -> LabSpec {
-        LabSpec { path: trial.path.clone(), ping: trial.ping.place.clone(), pong: trial.pong.place.clone() }
+        LabSpec {
+            path: trial.path.clone(),
+            ping: trial.ping.place.clone(),
+            pong: trial.pong.place.clone(),
+            subscribers: trial.measure.subscribers(),
+        }
     }
 }
 
@@ -104,7 +111,8 @@ mod tests {
     fn a_dry_run_says_what_is_read_where_and_with_which_right() {
         let end = |interface: &str| ExistingEnd { interface: Some(interface.into()), address: None };
         let path = PathSpec::Existing { ping: end("eth1"), pong: end("tap0") };
-        let spec = LabSpec { path, ping: PlaceSpec::Process, pong: PlaceSpec::ExistingNetns("blue".into()) };
+        let spec =
+            LabSpec { path, ping: PlaceSpec::Process, pong: PlaceSpec::ExistingNetns("blue".into()), subscribers: 1 };
         assert!(!spec.makes_namespaces());
         let lines = spec.describe();
         assert_eq!(

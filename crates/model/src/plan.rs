@@ -1,7 +1,8 @@
 //! The plan: what a study comes to, condition by condition and trial by trial.
 
 use crate::{
-    Arrangement, CpuList, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Quiet, Rate, ReportSpec, Scheduling,
+    Arrangement, CpuList, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Quiet, Rate,
+    ReportSpec, Scheduling,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -119,6 +120,11 @@ impl TrialSpec {
         self.arrangement.filter(|a| a.processes == 1).map_or(1, |a| a.participants)
     }
 
+    /// Octets of payload in one message.
+    pub fn message_octets(&self) -> u64 {
+        self.payload.0 * self.measure.flow().map_or(1, |f| u64::from(f.pack))
+    }
+
     /// The driver's name, or both: `cyclonedds to fastdds`.
     pub fn driver_names(&self) -> String {
         self.drivers().map(|d| d.name.as_str()).collect::<Vec<_>>().join(" to ")
@@ -131,6 +137,47 @@ impl TrialSpec {
 pub enum Measure {
     /// A message goes out and its answer comes back.
     PingPong(PingPong),
+    /// One publisher, one or more subscribers, and what of it arrives.
+    Flow(Flow),
+}
+
+impl Measure {
+    /// How the ends receive.
+    pub fn receive(&self) -> ReceiveMode {
+        match self {
+            Measure::PingPong(p) => p.receive,
+            Measure::Flow(f) => f.receive,
+        }
+    }
+
+    /// Whether a second thread takes over from the one that receives.
+    pub fn hand_off(&self) -> &HandOff {
+        match self {
+            Measure::PingPong(p) => &p.hand_off,
+            Measure::Flow(_) => &HandOff::None,
+        }
+    }
+
+    /// An answer later than this is `after_timeout`.
+    pub fn timeout(&self) -> Nanos {
+        match self {
+            Measure::PingPong(p) => p.timeout,
+            Measure::Flow(_) => FLOW_TIMEOUT,
+        }
+    }
+
+    /// The flow, where it is one.
+    pub fn flow(&self) -> Option<&Flow> {
+        match self {
+            Measure::PingPong(_) => None,
+            Measure::Flow(f) => Some(f),
+        }
+    }
+
+    /// How many ends receive what the first one sends.
+    pub fn subscribers(&self) -> u32 {
+        self.flow().map_or(1, |f| f.subscribers)
+    }
 }
 
 /// Parameters of ping-pong.

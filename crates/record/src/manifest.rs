@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
-    HostSettings, Imported, InvalidWindow, LoadDone, PathFacts, PathProof, Plan, ToolSummary, Warning,
+    FlowCounts, HostSettings, Imported, InvalidWindow, LoadDone, PathFacts, PathProof, Plan, ToolSummary, Warning,
 };
 
 /// Major version of the record format that this release writes, and the highest that it reads.
@@ -140,6 +140,12 @@ pub struct EndRecord {
     pub serialised_octets: Option<u64>,
     /// Time from open to matched, ns.
     pub matched_after_ns: Option<i64>,
+    /// Monotonic time of its opening, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub opened_ns: Option<i64>,
+    /// What it counted of a flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowCounts>,
     /// Rows lost because a buffer was full.
     pub rows_dropped: u64,
     /// Octets on the control stream between go and done.

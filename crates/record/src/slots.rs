@@ -126,9 +126,23 @@ impl Record {
     /// # Errors
     /// A segment is damaged; where sequence numbers are read, also a slot that is missing or there twice.
     pub fn scan(&self, trial: usize, columns: &Columns, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
+        self.scan_end(trial, "pong", columns, each)
+    }
+
+    /// As [`Record::scan`], joined with what another end received.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn scan_end(
+        &self,
+        trial: usize,
+        end: &str,
+        columns: &Columns,
+        each: &mut dyn FnMut(&SlotBatch),
+    ) -> Result<(), RecordError> {
         let wanted = [0, 1, 2].map(|i| columns.echoes.contains(ECHO_TIMES[i]));
         let segments = self.segments(trial, "ping");
-        let mut echoes = Echoes::open(self.segments(trial, "pong"), &segments, wanted)?;
+        let mut echoes = Echoes::open(self.segments(trial, end), &segments, wanted)?;
         let names = columns.names();
         let mut batch = SlotBatch::default();
         let mut last_wake = NO_TIME;

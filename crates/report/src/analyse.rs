@@ -10,9 +10,9 @@ use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, gather, host_settings, metrics, names, over_time, proof, tasks, tools, why};
+use crate::{findings, flow, gather, host_settings, metrics, names, over_time, proof, tasks, tools, why};
 use std::collections::BTreeMap;
-use tailbound_model::{Condition, Metric, Octets, Plan, Rate, Severity, Warning};
+use tailbound_model::{Condition, Flow, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
 use tailbound_stats::Quantile;
 
@@ -58,8 +58,9 @@ pub fn analyse(record: &Record) -> Result<Report, RecordError> {
     let mut conditions = Vec::new();
     for (id, condition) in plan.conditions.iter().enumerate() {
         let pair = 2 * id..2 * id + 2;
-        let report =
+        let mut report =
             report(record, condition, &names[id], &chosen[id], &firsts[pair.clone()], &figures[pair], &wanted[id]);
+        report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
         let without = metrics::without_pong_row(&firsts[2 * id]);
         if without > 0 {
             warnings.push(gather::warning(&missing_rows(&report.name, without)));
@@ -146,13 +147,16 @@ struct Samples {
 fn read(record: &Record, flaws: &Flaws, quantiles: &[Quantile]) -> Result<Samples, PassError> {
     let conditions = record.manifest.plan.conditions.iter().enumerate();
     let chosen: Vec<Chosen> = conditions.map(|(id, c)| choose(record, flaws, id, c)).collect();
+    // Rows without answers have no round trip.
+    let answered = |c: usize| record.manifest.plan.conditions[c].spec.measure.flow().is_none_or(Flow::has_answers);
+    let rows_of = |c: usize| if answered(c) { chosen[c].used.as_slice() } else { &[] };
     let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::BOTH.map(|group| (c, group))).collect();
-    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, &chosen[c].used, group))?;
+    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, rows_of(c), group))?;
     let wanted: Vec<Vec<MessageKey>> = firsts.chunks(2).map(worst_of).collect();
     let numbered: Vec<usize> = (0..tasks.len()).collect();
     let figures = tasks::all(&numbered, |&task| {
         let (c, group) = tasks[task];
-        passes::figures(record, &chosen[c].used, group, &firsts[task], quantiles, &wanted[c])
+        passes::figures(record, rows_of(c), group, &firsts[task], quantiles, &wanted[c])
     })?;
     Ok(Samples { chosen, firsts, wanted, figures })
 }
@@ -240,7 +244,7 @@ fn report(
         trial_ids: chosen.all.clone(),
         used_trial_ids: chosen.used.clone(),
         finding: chosen.all.iter().find_map(finding),
-        path_proof: proof::of(record, &chosen.used, &condition.spec.path.to_string()),
+        path_proof: proof::of(record, &chosen.used, &condition.spec),
         counts: counts(&tally),
         round_trip: given.remove(&Metric::RoundTrip),
         half_round_trip: given.remove(&Metric::HalfRoundTrip),
@@ -256,6 +260,7 @@ fn report(
         median_message: median.as_ref().and_then(message),
         worst: worst.iter().filter_map(message).collect(),
         explained: None,
+        flow: None,
     }
 }
 

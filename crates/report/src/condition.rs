@@ -1,6 +1,7 @@
 //! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
 
 use crate::bins::BinsReport;
+use crate::flow::FlowReport;
 use crate::proof::PathProofReport;
 use crate::why::{Cause, Explained};
 use schemars::JsonSchema;
@@ -99,6 +100,9 @@ pub struct ConditionReport {
     /// How much of what they took beyond the medians has a cause that was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained: Option<Explained>,
+    /// What was sent and what arrived, of a flow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow: Option<FlowReport>,
 }
 
 impl ConditionReport {

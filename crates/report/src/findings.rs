@@ -18,6 +18,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let common = common_quantile(report);
     let mut results: Vec<(Badness, Finding)> = report.conditions.iter().filter_map(|c| result(c, common)).collect();
     results.sort_by_key(|(badness, _)| std::cmp::Reverse(*badness));
+    all.extend(crate::flow::findings(report));
     all.extend(results.into_iter().map(|(_, finding)| finding));
     all.extend(crate::tools::findings(report));
     all.extend(crate::why::findings(report));

@@ -4,7 +4,7 @@
 
 use crate::findings::TRIALS_MISSING;
 use std::collections::BTreeMap;
-use tailbound_model::{Length, Measure, Rate, Severity, TrialSpec, Warning};
+use tailbound_model::{FlowRows, Length, Measure, Rate, Severity, TrialSpec, Warning};
 use tailbound_record::{Manifest, Record, RecordError, Source, Status, TrialStatus};
 
 /// Trials that cannot be used, and why.
@@ -27,6 +27,9 @@ pub(crate) fn flaws_of(record: &Record, trials: &[usize]) -> Flaws {
         if trial.source != Source::Samples || !(ended || record.has_slots(trial.id)) {
             continue;
         }
+        if manifest.plan.conditions[planned.condition].spec.measure.flow().is_some_and(|f| f.rows == FlowRows::None) {
+            continue;
+        }
         let slots = if ended { slots(&manifest.plan.conditions[planned.condition].spec) } else { 0 };
         if let Err(e) = record.check(trial.id, slots) {
             flaws.insert(trial.id, e);
@@ -37,7 +40,7 @@ pub(crate) fn flaws_of(record: &Record, trials: &[usize]) -> Flaws {
 
 /// How many slots a valid trial has; 0 where the answers decide.
 fn slots(spec: &TrialSpec) -> u64 {
-    let Measure::PingPong(p) = &spec.measure;
+    let Measure::PingPong(p) = &spec.measure else { return 0 };
     let measured = match (p.length, spec.rate) {
         (Length::Slots(n), _) => n,
         (Length::Duration(d), Rate::Period(period)) => (d.0 / period.0.max(1)).max(1) as u64,

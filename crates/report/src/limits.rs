@@ -157,6 +157,8 @@ fn needs_more(report: &Report, q: f64) -> Option<Finding> {
     let lacking: Vec<(&ConditionReport, u64)> = report
         .conditions
         .iter()
+        // The pings of a flow follow from what it sends: no number of slots can be asked for.
+        .filter(|c| c.flow.is_none())
         .filter_map(|c| match c.round_trip.as_ref()?.quantile(q)? {
             QuantileReport::Needs { needs, .. } => Some((c, *needs)),
             _ => None,

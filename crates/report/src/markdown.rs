@@ -1,8 +1,9 @@
 //! The report as Markdown: for an issue, a wiki, a merge request.
 
 use crate::document::Report;
+use crate::flow::FlowColumn;
 use crate::plain::plain;
-use crate::summary::summary;
+use crate::summary::{Summary, summary};
 use crate::terminal::warning_text;
 
 /// Findings, one table, warnings.
@@ -12,8 +13,12 @@ pub fn render_markdown(report: &Report) -> String {
     for finding in &report.findings {
         text.push_str(&format!("- {}\n", escape(&finding.text)));
     }
-    if !report.conditions.is_empty() {
-        text.push_str(&table(report));
+    let table = summary(report);
+    for (title, columns) in crate::flow::tables(report) {
+        text.push_str(&flow(&table, title, &columns));
+    }
+    if !crate::flow::is_all(report) && !report.conditions.is_empty() {
+        text.push_str(&round_trips(&table));
     }
     let causes: Vec<String> = crate::why::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
     if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {
@@ -43,9 +48,9 @@ pub fn render_markdown(report: &Report) -> String {
     text
 }
 
-/// Round trips of all conditions.
-fn table(report: &Report) -> String {
-    let (mut text, table) = (String::new(), summary(report));
+/// The table of round trips.
+fn round_trips(table: &Summary) -> String {
+    let mut text = String::new();
     let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", escape(&table.shared)) };
     text.push_str(&format!("\nRound trip, with 95 % intervals{over}:\n\n"));
     let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
@@ -75,6 +80,25 @@ fn table(report: &Report) -> String {
         if noted {
             cells.push(row.mark.into());
         }
+        text.push_str(&format!("| {} |\n", cells.join(" | ")));
+    }
+    text
+}
+
+/// A table of flows.
+fn flow(table: &Summary, title: &str, columns: &[FlowColumn]) -> String {
+    let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
+    let left = heads.len();
+    heads.extend(columns.iter().map(|c| format!("{} {}", c.head, c.unit).trim_end().to_owned()));
+    let rule: Vec<&str> = (0..heads.len()).map(|i| if i < left { "---" } else { "---:" }).collect();
+    let mut text = format!("\n{}:\n\n| {} |\n| {} |\n", escape(title), heads.join(" | "), rule.join(" | "));
+    for (i, row) in table.rows.iter().enumerate() {
+        let mut cells: Vec<String> = row.levels.iter().map(|l| escape(l)).collect();
+        let cell = |c: &FlowColumn| match &c.cells[i] {
+            (value, below) if below.is_empty() => value.clone(),
+            (value, below) => format!("{value} ({below})"),
+        };
+        cells.extend(columns.iter().map(cell));
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text

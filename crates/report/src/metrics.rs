@@ -55,7 +55,7 @@ fn beyond(metric: Metric, tally: &Tally) -> Beyond {
     }
 }
 
-fn metric_report(beyond: Beyond, first: &First, estimates: &[Told]) -> MetricReport {
+pub(crate) fn metric_report(beyond: Beyond, first: &First, estimates: &[Told]) -> MetricReport {
     let distribution = &first.distribution;
     let moments = distribution.moments();
     let complete = distribution.beyond_count() == 0 && distribution.answered() > 0;

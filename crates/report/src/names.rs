@@ -40,6 +40,7 @@ fn name(condition: &Condition, others: &[&str]) -> String {
     let level = |factor: &str, from_spec: String| condition.levels.get(factor).cloned().unwrap_or(from_spec);
     let spec = &condition.spec;
     let rate = match spec.rate {
+        Rate::Max if spec.measure.flow().is_some() => "as fast as it goes".to_owned(),
         Rate::Max => "stop-and-wait".to_owned(),
         Rate::Period(_) => level("rate", spec.rate.to_string()),
     };

@@ -6,7 +6,7 @@ use crate::findings::finding;
 use crate::number::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tailbound_model::{Counted, PathProof, Space, Way};
+use tailbound_model::{Counted, PathProof, Space, TrialSpec, Way};
 use tailbound_record::Record;
 
 /// The proof of a condition's path, over the trials that its figures are made of.
@@ -70,8 +70,8 @@ pub struct InterfaceProof {
     pub reassembly_failures: i64,
 }
 
-/// The proof of these trials, over a path of this name.
-pub(crate) fn of(record: &Record, trials: &[usize], path: &str) -> Option<PathProofReport> {
+/// The proof of these trials of a condition.
+pub(crate) fn of(record: &Record, trials: &[usize], spec: &TrialSpec) -> Option<PathProofReport> {
     let records: Vec<_> = record.manifest.trials.iter().filter(|t| trials.contains(&t.id)).collect();
     let proofs: Vec<&PathProof> = records.iter().filter_map(|t| t.proof.as_ref()).collect();
     let first = *proofs.first()?;
@@ -98,7 +98,9 @@ pub(crate) fn of(record: &Record, trials: &[usize], path: &str) -> Option<PathPr
         network_sockets: first.processes.iter().map(|p| p.sockets).sum(),
         transports,
     };
-    report.text = text(&report, first, &proofs, path);
+    // What comes back in a flow belongs to its protocol, not to a message.
+    let message = if spec.measure.flow().is_some() { "message" } else { "message with its answer" };
+    report.text = text(&report, first, &proofs, (&spec.path.to_string(), message));
     Some(report)
 }
 
@@ -152,7 +154,7 @@ fn shared_segments(proof: &PathProof) -> Vec<String> {
 }
 
 /// The way in words, with its figures.
-fn text(report: &PathProofReport, first: &PathProof, proofs: &[&PathProof], path: &str) -> String {
+fn text(report: &PathProofReport, first: &PathProof, proofs: &[&PathProof], (path, message): (&str, &str)) -> String {
     let packets: i64 = report.interfaces.iter().map(|i| i.packets).sum();
     let without = report.interfaces.iter().filter_map(|i| i.quiet_packets_per_s).sum::<f64>();
     let nothing = match packets {
@@ -173,7 +175,7 @@ fn text(report: &PathProofReport, first: &PathProof, proofs: &[&PathProof], path
     };
     let by = if first.processes.len() > 1 { "both ends" } else { "the process of both ends" };
     match first.found.filter(|_| report.found.is_some()) {
-        Some(Way::Packets) => packets_text(report, path),
+        Some(Way::Packets) => packets_text(report, path, message),
         Some(Way::InsideProcess) => format!("inside the process: {nothing}"),
         Some(way) => format!("{way}: {nothing}; {segments} of /dev/shm mapped by {by}"),
         None if proofs.iter().any(|p| p.found != first.found) => "not by the same way in all trials".into(),
@@ -184,7 +186,7 @@ fn text(report: &PathProofReport, first: &PathProof, proofs: &[&PathProof], path
     }
 }
 
-fn packets_text(report: &PathProofReport, path: &str) -> String {
+fn packets_text(report: &PathProofReport, path: &str, message: &str) -> String {
     let mut names: Vec<&str> = Vec::new();
     for interface in report.interfaces.iter().filter(|i| i.packets_per_message > 0.005) {
         let name = if interface.path { path } else { &interface.interface };
@@ -203,7 +205,7 @@ fn packets_text(report: &PathProofReport, path: &str) -> String {
     let fragments: f64 = spaces.iter().map(|i| i.fragments_per_message).sum();
     let multicast: f64 = spaces.iter().map(|i| i.multicast_per_message).sum();
     let cast = if multicast > 0.5 { "multicast" } else { "unicast" };
-    let mut text = format!("{cast} over {}: {per_message:.2} packets per message with its answer", names.join(" and "));
+    let mut text = format!("{cast} over {}: {per_message:.2} packets per {message}", names.join(" and "));
     if fragments > 0.005 {
         text.push_str(&format!(", {fragments:.2} of them fragments"));
     }

@@ -2,6 +2,7 @@
 
 use crate::bins;
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
+use crate::flow;
 use crate::grid::{Column, Grid};
 use crate::loops;
 use crate::patterns;
@@ -60,6 +61,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     let table = summary(report);
     if !report.conditions.is_empty() {
         table_lines(report, &table, width, &paint).into_iter().for_each(&mut line);
+    }
+    for l in flow_lines(report, &table, width, &paint) {
+        line(l);
     }
     for l in loop_lines(report, &table, width, &paint) {
         line(l);
@@ -127,7 +131,33 @@ pub(crate) fn warning_text(warning: &ReportWarning) -> String {
     format!("{word}{whom}: {text}.{mend}")
 }
 
+/// What was sent and what arrived, and how late.
+fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+    let set = |(title, columns): (&str, Vec<flow::FlowColumn>)| {
+        let mut grid = Grid::of_levels(table);
+        let head = |c: &flow::FlowColumn| format!("{} {}", c.head, c.unit).trim_end().to_owned();
+        let column = |c: flow::FlowColumn| Column { head: head(&c), cells: c.cells, right: true };
+        grid.columns.extend(columns.into_iter().map(column));
+        grid.fit(width);
+        let mut lines: Vec<String> = wrap(title, width, 0).iter().map(|l| paint.dim(l)).collect();
+        lines.extend(grid.lines(paint, |_| String::new(), |i| reasons(report, i, width)));
+        lines.push(String::new());
+        lines
+    };
+    flow::tables(report).into_iter().flat_map(set).collect()
+}
+
+/// Why a condition has no figures.
+fn reasons(report: &Report, i: usize, width: usize) -> Vec<String> {
+    let condition = &report.conditions[i];
+    let reason = condition.not_possible.as_ref().or(condition.finding.as_ref());
+    reason.map_or(Vec::new(), |r| wrap(r, width - 2, 0).iter().map(|l| format!("  {l}")).collect())
+}
+
 fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+    if flow::is_all(report) {
+        return Vec::new();
+    }
     let mut grid = Grid::of_levels(table);
     for (i, head) in table.heads.iter().enumerate() {
         let cell =
@@ -157,12 +187,7 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
         (Some(axis), Some(figures)) => format!("  {}", axis.line(figures)),
         _ => String::new(),
     };
-    let below = |i: usize| {
-        let condition = &report.conditions[i];
-        let reason = condition.not_possible.as_ref().or(condition.finding.as_ref());
-        reason.map_or(Vec::new(), |r| wrap(r, width - 2, 0).iter().map(|l| format!("  {l}")).collect())
-    };
-    lines.extend(grid.lines(paint, behind, below));
+    lines.extend(grid.lines(paint, behind, |i| reasons(report, i, width)));
     if let Some(axis) = axis {
         lines.extend(
             wrap(&format!("The line shows each distribution {}.", axis.words()), width, 0).iter().map(|l| paint.dim(l)),

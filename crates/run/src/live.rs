@@ -1,6 +1,6 @@
 //! `collect: live`: how large the ring is, and how long a row stays in it.
 
-use tailbound_model::{Measure, Rate, TrialSpec};
+use tailbound_model::{Rate, TrialSpec};
 
 /// The supervisor drains this often.
 pub(crate) const TURN_NS: i64 = 100_000_000;
@@ -12,8 +12,7 @@ const SMALL_OCTETS: u64 = 2 << 20;
 /// How long after its sending a slot waits for its answer before it is stored: twice the timeout, as after the last slot
 /// of a trial, and two turns.
 pub(crate) fn settle_ns(spec: &TrialSpec) -> i64 {
-    let Measure::PingPong(p) = &spec.measure;
-    2 * p.timeout.0 + 2 * TURN_NS
+    2 * spec.measure.timeout().0 + 2 * TURN_NS
 }
 
 /// Cells of a ring: a power of two.

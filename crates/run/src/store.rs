@@ -137,7 +137,7 @@ pub(crate) fn store(
             let cells = if rows.cut { without_unsettled(&cells, clock.timeout_ns) } else { &cells };
             store_sender(&path, order.trial, cells, rows.first, clock, track)
         }
-        Role::Pong => store_echoes(&path, order.trial, &cells(rows.octets), track),
+        Role::Pong | Role::Further(_) => store_echoes(&path, order.trial, &cells(rows.octets), track),
     }
 }
 
@@ -160,8 +160,9 @@ pub(crate) fn rescue(
 
 /// The slot clock of an order.
 fn slot_clock(spec: &TrialSpec, warm_up: u64, t0_ns: i64) -> SlotClock {
-    let Measure::PingPong(p) = &spec.measure;
-    SlotClock { stream: 0, t0_ns, period_ns: spec.rate.period().map(|n| n.0), warm_up, timeout_ns: p.timeout.0 }
+    let every = spec.measure.flow().and_then(Flow::row_every).unwrap_or(1) as i64;
+    let period_ns = spec.rate.period().map(|n| n.0.saturating_mul(every));
+    SlotClock { stream: 0, t0_ns, period_ns, warm_up, timeout_ns: spec.measure.timeout().0 }
 }
 
 /// Converts stamps and keeps account of how well that went.

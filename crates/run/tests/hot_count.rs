@@ -157,6 +157,59 @@ fn executor_child(plant: Plant) {
     println!("{allocations} {answered}");
 }
 
+/// A flow at 1 kHz with a row for every tenth message, which is answered; publisher and subscriber on this thread.
+fn flow_child(plant: Plant) {
+    let driver = Driver::linked("null", tailbound_driver_null::table()).unwrap();
+    let counts = || Box::leak(Box::new(FlowMemory::map(FlowMemory::create(60).unwrap()).unwrap())).cells();
+    let door: Arc<Door<Subscriber<Machine>>> = Arc::default();
+    let session: &'static Session = Box::leak(Box::new(Session::open(&driver, &Kv::new(), door.clone()).unwrap()));
+    let writer = session.create(Kind::Writer, "tailbound_pong_t", 64, &Kv::new(), 0).unwrap();
+    let subscriber = Arc::new(Subscriber {
+        clock: Machine,
+        writer: Some(Port::new(session, writer)),
+        counts: counts(),
+        rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| EchoCell::default()).collect())),
+        header: Box::leak(Box::default()),
+        row_every: 10,
+        seen: Seen::default(),
+        part: 0.into(),
+    });
+    subscriber.begin();
+    let receiver = Arc::new(Receiver { sink: subscriber.clone(), mailbox: None, stop: AtomicBool::new(false) });
+    door.open(&receiver);
+    session.create(Kind::Reader(ReceiveMode::Listener), "tailbound_ping_t", 64, &Kv::new(), 1).unwrap();
+
+    let door: Arc<Door<Publisher<Machine, Planted>>> = Arc::default();
+    let session: &'static Session = Box::leak(Box::new(Session::open(&driver, &Kv::new(), door.clone()).unwrap()));
+    let writer = session.create(Kind::Writer, "tailbound_ping_t", 64, &Kv::new(), 0).unwrap();
+    let publisher = Arc::new(Publisher {
+        clock: Machine,
+        hook: Planted(plant.into()),
+        writer: Port::new(session, writer),
+        counts: counts(),
+        rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| SenderCell::default()).collect())),
+        header: Box::leak(Box::default()),
+        payload: vec![0; 64].into(),
+        pace: FlowPace { period_ns: Some(1_000_000), parts_ns: [100_000_000, 800_000_000, 100_000_000], row_every: 10 },
+        answered: 0.into(),
+        highest: 0.into(),
+    });
+    let receiver = Arc::new(Receiver { sink: publisher.clone(), mailbox: None, stop: AtomicBool::new(false) });
+    door.open(&receiver);
+    session.create(Kind::Reader(ReceiveMode::Listener), "tailbound_pong_t", 64, &Kv::new(), 1).unwrap();
+
+    let t0 = Machine.now() + 10_000_000;
+    let before = ALLOCATIONS.with(Cell::get);
+    set_name(BEGIN);
+    publisher.run(t0);
+    set_name(END);
+    let allocations = ALLOCATIONS.with(Cell::get) - before;
+    let (sent, came) = (publisher.counts.read(), subscriber.counts.read());
+    assert_eq!(sent.parts.map(|p| p.messages), [100, 800, 100]);
+    assert_eq!(publisher.answered.load(std::sync::atomic::Ordering::Relaxed), 90, "pings of ramp-up and window");
+    println!("{allocations} {}", came.messages());
+}
+
 #[derive(Debug)]
 struct Counted {
     calls: BTreeMap<i64, u64>,
@@ -238,6 +291,18 @@ fn executor_verdict(counted: &Counted) -> Result<(), String> {
     Ok(())
 }
 
+/// The rule of a flow: it sleeps, and reads the CPU time where window and drain begin (both ends) and at its end.
+fn flow_verdict(counted: &Counted) -> Result<(), String> {
+    let calls = |number: i64| counted.calls.get(&number).copied().unwrap_or(0);
+    let known = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
+    let others = counted.calls.keys().filter(|n| !known.contains(n)).count();
+    let (sleeps, reads) = (calls(libc::SYS_clock_nanosleep), calls(libc::SYS_clock_gettime));
+    if counted.answered != SLOTS || counted.allocations != 0 || others > 0 || reads != 5 || sleeps > SLOTS as u64 + 1 {
+        return Err(format!("{counted:?}"));
+    }
+    Ok(())
+}
+
 fn main() {
     let mut args = std::env::args().skip(1);
     if args.next().as_deref() == Some("--child") {
@@ -245,6 +310,8 @@ fn main() {
             Some("getpid") => Plant::Getpid,
             Some("executor") => return executor_child(Plant::Nothing),
             Some("executor getpid") => return executor_child(Plant::Getpid),
+            Some("flow") => return flow_child(Plant::Nothing),
+            Some("flow push") => return flow_child(Plant::Push(Vec::new())),
             Some("push") => Plant::Push(Vec::new()),
             _ => Plant::Nothing,
         });
@@ -283,5 +350,11 @@ fn main() {
     let planted = executor_verdict(&count("executor getpid").unwrap());
     println!("planted getpid: {planted:?}");
     planted.expect_err("a planted call was not found");
-    println!("test result: ok. 5 passed; 0 failed");
+    let flow = count("flow").unwrap();
+    println!("flow over {SLOTS} messages: {flow:?}");
+    flow_verdict(&flow).unwrap();
+    let planted = flow_verdict(&count("flow push").unwrap());
+    println!("planted push: {planted:?}");
+    planted.expect_err("a planted push was not found");
+    println!("test result: ok. 7 passed; 0 failed");
 }

@@ -16,7 +16,10 @@ pub fn estimate(plan: &Plan) -> Nanos {
 
 /// The same of one trial.
 pub fn trial_length(spec: &TrialSpec) -> Nanos {
-    let Measure::PingPong(keys) = &spec.measure;
+    let keys = match &spec.measure {
+        Measure::PingPong(keys) => keys,
+        Measure::Flow(flow) => return flow.whole(),
+    };
     let slot = spec.rate.period().unwrap_or(SLOT_AT_MAX).0;
     let of_slots = |slots: u64| slot.saturating_mul(i64::try_from(slots).unwrap_or(i64::MAX));
     let measured = match keys.length {

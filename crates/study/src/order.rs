@@ -6,10 +6,10 @@
 use tailbound_model::{Condition, KnobSpec, PathSpec, PlaceSpec, Trial, TrialSpec};
 
 /// What makes two trials share a lab: settings of the host too, which are set and put back with it.
-type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, &'a [KnobSpec]);
+type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, u32, &'a [KnobSpec]);
 
 fn lab(spec: &TrialSpec) -> Lab<'_> {
-    (&spec.path, &spec.ping.place, &spec.pong.place, &spec.host)
+    (&spec.path, &spec.ping.place, &spec.pong.place, spec.measure.subscribers(), &spec.host)
 }
 
 /// The trials of all conditions that are possible.

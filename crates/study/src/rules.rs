@@ -3,11 +3,14 @@
 use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
-use tailbound_model::{HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec};
+use tailbound_model::{
+    Collect, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec,
+};
 
 /// Why the combination cannot be run, if it cannot.
 pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
-    arrangement(spec, at)
+    flow(spec, at)
+        .or_else(|| arrangement(spec, at))
         .or_else(|| same_process(spec, at))
         .or_else(|| two_drivers(spec, at))
         .or_else(|| null_driver(spec, at))
@@ -16,8 +19,31 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| overrun(spec, at))
 }
 
+fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let flow = spec.measure.flow()?;
+    let fault = |at: Pos, reason: String, help: &str| Some(Fault::new(at, reason).help(help));
+    if spec.arrangement.is_some() {
+        let help = "remove `arrangement`; `subscribers` says how many processes there are";
+        return fault(at.arrangement, "an arrangement is of the two ends of a ping-pong".into(), help);
+    }
+    if flow.subscribers > 1 && spec.pong.place == PlaceSpec::SameProcess {
+        let reason =
+            format!("{} subscribers are processes of their own, but the place is one process", flow.subscribers);
+        return fault(at.pong.place, reason, "write `place: process` or `place: netns`");
+    }
+    if flow.rows == FlowRows::OneWay && spec.rate == Rate::Max {
+        let reason = "fan-out tells how late each message was, which needs times at which they are due";
+        return fault(at.rate, reason.into(), "give a rate such as `1 kHz`, or measure `throughput`");
+    }
+    if spec.collect == Collect::Live {
+        let reason = "`collect: live` is for the rows of a ping-pong";
+        return fault(at.measure, reason.into(), "leave `collect` out: a flow keeps counts, and few rows");
+    }
+    None
+}
+
 fn arrangement(spec: &TrialSpec, at: &Places) -> Option<Fault> {
-    let Measure::PingPong(keys) = &spec.measure;
+    let Measure::PingPong(keys) = &spec.measure else { return None };
     let together = spec.ping.place == PlaceSpec::SameProcess;
     if keys.receive == ReceiveMode::Executor && keys.hand_off != HandOff::None {
         let reason = "an executor serves on the thread that waits: there is nothing to hand off";
@@ -117,7 +143,7 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
 }
 
 fn overrun(spec: &TrialSpec, at: &Places) -> Option<Fault> {
-    let Measure::PingPong(keys) = &spec.measure;
+    let Measure::PingPong(keys) = &spec.measure else { return None };
     if spec.rate != Rate::Max || keys.on_overrun != OnOverrun::Skip {
         return None;
     }

@@ -18,7 +18,7 @@ fn levels<'a>(plan: &'a Plan, factor: &str) -> Vec<&'a str> {
 }
 
 fn ping_pong(plan: &Plan, condition: usize) -> &PingPong {
-    let Measure::PingPong(keys) = &plan.conditions[condition].spec.measure;
+    let Measure::PingPong(keys) = &plan.conditions[condition].spec.measure else { panic!("a ping-pong") };
     keys
 }
 

@@ -51,7 +51,7 @@ proptest! {
         );
         let plan = load(&text, &[]).unwrap();
         let spec = &plan.conditions[0].spec;
-        let tailbound_model::Measure::PingPong(keys) = &spec.measure;
+        let tailbound_model::Measure::PingPong(keys) = &spec.measure else { panic!("a ping-pong") };
         prop_assert_eq!(spec.payload, Octets(octets));
         prop_assert_eq!(keys.timeout, Nanos::from_millis(ms));
         prop_assert_eq!(spec.rate.period().unwrap().0, (1e9 / f64::from(hertz)).round() as i64);

@@ -21,7 +21,7 @@ fn spec(text: &str) -> TrialSpec {
 }
 
 fn ping_pong(spec: &TrialSpec) -> &PingPong {
-    let Measure::PingPong(keys) = &spec.measure;
+    let Measure::PingPong(keys) = &spec.measure else { panic!("{:?}", spec.measure) };
     keys
 }
 

@@ -25,8 +25,12 @@ pub enum Message {
     Done(Box<Done>),
     /// Controller: the others are through; ends that only answer stop.
     Stop,
+    /// Controller: the publisher is through, and so many messages went out; subscribers wait for those on their way.
+    Sent(u64),
     /// Controller: send the sample memory.
     Collect,
+    /// Agent: what each of its ends counted of a flow, before the sample memory.
+    Counted(Vec<FlowCounts>),
     /// Agent: all of the memory has been sent.
     Collected,
     /// Agent: rows of an end follow while it measures (`collect: live`).
@@ -158,7 +162,22 @@ pub enum Role {
     Ping,
     /// Answers.
     Pong,
+    /// Subscriber 2 to 64 of a flow.
+    Further(u8),
 }
+
+/// Words of the subscribers after the first.
+#[rustfmt::skip]
+const FURTHER: [&str; MOST_SUBSCRIBERS as usize - 1] = [
+    "pong2", "pong3", "pong4", "pong5", "pong6", "pong7", "pong8", "pong9",
+    "pong10", "pong11", "pong12", "pong13", "pong14", "pong15", "pong16", "pong17",
+    "pong18", "pong19", "pong20", "pong21", "pong22", "pong23", "pong24", "pong25",
+    "pong26", "pong27", "pong28", "pong29", "pong30", "pong31", "pong32", "pong33",
+    "pong34", "pong35", "pong36", "pong37", "pong38", "pong39", "pong40", "pong41",
+    "pong42", "pong43", "pong44", "pong45", "pong46", "pong47", "pong48", "pong49",
+    "pong50", "pong51", "pong52", "pong53", "pong54", "pong55", "pong56", "pong57",
+    "pong58", "pong59", "pong60", "pong61", "pong62", "pong63", "pong64",
+];
 
 impl Role {
     /// The word in file names.
@@ -166,7 +185,18 @@ impl Role {
         match self {
             Role::Ping => "ping",
             Role::Pong => "pong",
+            Role::Further(n) => FURTHER.get(usize::from(n).wrapping_sub(2)).copied().unwrap_or("pong"),
         }
+    }
+
+    /// The ends that receive what the first one sends, in order.
+    pub fn receiving(subscribers: u32) -> impl Iterator<Item = Role> {
+        (1..=subscribers.clamp(1, MOST_SUBSCRIBERS) as u8).map(|n| if n == 1 { Role::Pong } else { Role::Further(n) })
+    }
+
+    /// It only receives, or answers.
+    pub fn receives(self) -> bool {
+        self != Role::Ping
     }
 }
 
@@ -201,6 +231,9 @@ pub struct EndReady {
     pub peers: Option<serde_json::Value>,
     /// Open to matched, ns.
     pub matched_after_ns: Option<i64>,
+    /// Monotonic time of its opening, ns.
+    #[serde(default)]
+    pub opened_ns: i64,
     /// Why it is not matched, as far as the driver can tell. The trial is then a finding: nothing will be sent.
     pub unmatched: Option<String>,
     /// Pages are locked.
@@ -241,6 +274,9 @@ pub struct EndDone {
     pub rows: u64,
     /// Rows that did not fit.
     pub dropped: u64,
+    /// Messages of a flow that went out.
+    #[serde(default)]
+    pub sent: u64,
     /// Middleware statistics.
     pub stats: Option<serde_json::Value>,
     /// REALTIME - MONOTONIC over the trial.

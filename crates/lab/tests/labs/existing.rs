@@ -10,7 +10,12 @@ fn end(interface: &str) -> ExistingEnd {
 }
 
 fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> LabSpec {
-    LabSpec { path: PathSpec::Existing { ping: ping.1, pong: pong.1 }, ping: ping.0.clone(), pong: pong.0.clone() }
+    LabSpec {
+        path: PathSpec::Existing { ping: ping.1, pong: pong.1 },
+        ping: ping.0.clone(),
+        pong: pong.0.clone(),
+        subscribers: 1,
+    }
 }
 
 /// Namespaces of another lab stand for what the user has set up.

@@ -173,7 +173,7 @@ impl Agent {
                 }
                 Err(failed) => self.controller.send(Message::Failed(failed)),
             },
-            Message::Go | Message::Stop => {
+            Message::Go | Message::Stop | Message::Sent(_) => {
                 if let Some(trial) = &mut self.trial {
                     if message == Message::Go {
                         trial.read_clocks();

@@ -5,7 +5,7 @@ use super::drain::Drain;
 use super::guard::Guard;
 use super::loads::Loads;
 use super::switches::Watched;
-use crate::hot::{Memory, MemoryKind};
+use crate::hot::{FlowMemory, Memory, MemoryKind};
 use crate::pipe::Connection;
 use crate::store::{self, Rows};
 use std::fs::File;
@@ -31,6 +31,8 @@ pub(super) struct Trial {
     log: Option<File>,
     log_text: Vec<u8>,
     memories: Vec<(OwnedFd, Memory)>,
+    /// The counts of a flow, one for each end.
+    counts: Vec<(OwnedFd, FlowMemory)>,
     pub loads: Loads,
     pub switches: Watched,
     drain: Drain,
@@ -65,6 +67,7 @@ impl Trial {
             let cells = match kind {
                 MemoryKind::Sender => order.slots,
                 // Room for duplicates.
+                MemoryKind::Echo if order.spec.measure.flow().is_some() => order.slots,
                 MemoryKind::Echo => order.slots + order.slots / 8 + 1024,
             };
             let fd = Memory::create(kind, order.ring.unwrap_or(cells)).map_err(out_of_memory)?;
@@ -72,8 +75,18 @@ impl Trial {
             memories.push((fd, memory));
         }
         let limit_ns = order.match_timeout_ns + OPENING_NS + order.limit_ns;
+        let mut counts = Vec::new();
+        if order.spec.measure.flow().is_some() {
+            let seconds = (limit_ns / 1_000_000_000) as usize + 2;
+            for _ in &order.ends {
+                let fd = FlowMemory::create(seconds).map_err(out_of_memory)?;
+                let memory = FlowMemory::map(&fd).map_err(out_of_memory)?;
+                counts.push((fd, memory));
+            }
+        }
         let loads = Loads::begin(&order, limit_ns).map_err(|text| fail("load", ExitCode::MachineNotFit, text, ""))?;
-        let given: io::Result<Vec<OwnedFd>> = memories.iter().map(|(fd, _)| fd.try_clone()).collect();
+        let fds = memories.iter().map(|(fd, _)| fd).chain(counts.iter().map(|(fd, _)| fd));
+        let given: io::Result<Vec<OwnedFd>> = fds.map(OwnedFd::try_clone).collect();
         let started =
             given.and_then(|given| child::start(&given, allowed, order.driver_path.as_deref())).map_err(|e| {
                 fail(
@@ -110,6 +123,7 @@ impl Trial {
             log: Some(File::from(log)),
             log_text: Vec::new(),
             memories,
+            counts,
             loads,
             track: OffsetTrack::new(),
             scripted: false,
@@ -163,7 +177,8 @@ impl Trial {
                     if self.order.spec.attribution == Attribution::On {
                         self.switches.open(&prepared.threads, self.scripted);
                     }
-                    prepared.memory_fds = self.memories.iter().map(|(fd, _)| fd.as_raw_fd()).collect();
+                    let fds = self.memories.iter().map(|(fd, _)| fd).chain(self.counts.iter().map(|(fd, _)| fd));
+                    prepared.memory_fds = fds.map(AsRawFd::as_raw_fd).collect();
                     self.prepared = Some(Message::Prepared(prepared));
                 }
                 Message::Done(mut done) => {
@@ -226,9 +241,13 @@ impl Trial {
         self.drain.stored(stored, &self.memories);
     }
 
-    /// Sends the sample memory, or what is left of it.
+    /// Sends the counts of a flow, and the sample memory, or what is left of it.
     pub fn collect(&mut self, controller: &mut Connection) -> io::Result<()> {
         self.draining = false;
+        if !self.counts.is_empty() {
+            let counts = self.counts.iter().map(|(_, memory)| memory.cells().read()).collect();
+            controller.send(Message::Counted(counts))?;
+        }
         self.drain.rest(&self.memories, controller)
     }
 
@@ -256,6 +275,10 @@ impl Trial {
         let _ = self.child.wait();
         for (_, memory) in self.memories {
             // SAFETY: the trial is over; nothing of it is used any more.
+            unsafe { memory.unmap() };
+        }
+        for (_, memory) in self.counts {
+            // SAFETY: as above.
             unsafe { memory.unmap() };
         }
     }

@@ -1,11 +1,11 @@
 //! An agent as the controller sees it: a process with two pipes.
 
 use super::RunError;
-use crate::hot::Memory;
+use crate::hot::{FlowMemory, Memory};
 use std::process::Stdio;
 use std::time::Duration;
 use tailbound_host::journal::{EntryId, Journal};
-use tailbound_model::{ExitCode, Undo};
+use tailbound_model::{ExitCode, FlowCounts, Undo};
 use tailbound_wire::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
@@ -25,6 +25,8 @@ pub(super) struct Agent {
     entry: EntryId,
     /// The sample memory, held here too: it outlives a killed agent.
     pub held: Vec<Memory>,
+    /// The counts of a flow, of each end.
+    counts: Vec<FlowMemory>,
     /// When something was heard of it last.
     heard: Instant,
     /// Octets of frames heard between go and done.
@@ -73,6 +75,7 @@ impl Agent {
             reader: FrameReader::default(),
             entry,
             held: Vec::new(),
+            counts: Vec::new(),
             heard: Instant::now(),
             octets_while_silent: 0,
             silent: false,
@@ -167,10 +170,24 @@ impl Agent {
                 self.held.push(memory);
             }
         }
+        // Behind the samples: the counts of a flow.
+        for fd in fds.iter().skip(roles.len()) {
+            let opened = std::fs::OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{fd}", self.pid));
+            self.counts.extend(opened.and_then(FlowMemory::map));
+        }
+    }
+
+    /// What the ends of a flow had counted when their agent was lost.
+    pub fn held_counts(&self) -> Vec<FlowCounts> {
+        self.counts.iter().map(|memory| memory.cells().read()).collect()
     }
 
     /// Forgets the sample memory.
     pub fn let_go(&mut self) {
+        for memory in self.counts.drain(..) {
+            // SAFETY: counts were copied out; no reference is kept.
+            unsafe { memory.unmap() };
+        }
         for memory in self.held.drain(..) {
             // SAFETY: rows were copied out; no reference is kept.
             unsafe { memory.unmap() };

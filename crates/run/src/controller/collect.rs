@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 use tailbound_host::OffsetTrack;
+use tailbound_model::FlowCounts;
 use tailbound_record::RecordError;
 use tailbound_wire::*;
 use tokio::time::Instant;
@@ -121,24 +122,35 @@ pub(super) async fn close_full(
     Ok(())
 }
 
-/// The rest of each end's memory, as the agent sends it; of a lost agent, what is held here.
-pub(super) async fn rest(agent: &mut Agent, incoming: &mut [Incoming], lost: bool, deadline: Instant) {
-    if !lost && ask(agent, incoming, deadline).await.is_ok() {
-        return;
+/// The rest of each end's memory, as the agent sends it; of a lost agent, what is held here. What the ends counted of a
+/// flow comes with it.
+pub(super) async fn rest(
+    agent: &mut Agent,
+    incoming: &mut [Incoming],
+    lost: bool,
+    deadline: Instant,
+) -> Vec<FlowCounts> {
+    if !lost && let Ok(counts) = ask(agent, incoming, deadline).await {
+        return counts;
     }
     for (memory, incoming) in agent.held.iter().zip(incoming) {
         incoming.take_held(memory);
     }
+    agent.held_counts()
 }
 
-async fn ask(agent: &mut Agent, incoming: &mut [Incoming], deadline: Instant) -> Result<(), Lost> {
+async fn ask(agent: &mut Agent, incoming: &mut [Incoming], deadline: Instant) -> Result<Vec<FlowCounts>, Lost> {
     agent.send(Message::Collect).await?;
+    let mut counts = Vec::new();
     loop {
         match agent.frame(deadline).await? {
             Frame::Memory { end, offset, bytes } => take(incoming, end, offset, &bytes)?,
-            Frame::Message(m) if *m == Message::Collected => return Ok(()),
-            // Rows that were under way when the end was through: their readings are in `done` too.
-            Frame::Message(_) => {}
+            Frame::Message(message) => match *message {
+                Message::Collected => return Ok(counts),
+                Message::Counted(counted) => counts = counted,
+                // Rows that were under way when the end was through: their readings are in `done` too.
+                _ => {}
+            },
         }
     }
 }

@@ -19,8 +19,7 @@ pub fn dry_run(plan: &Plan) -> String {
                 let _ = writeln!(out, "  {:>3}  {levels}: not possible: {reason}", c.id);
             }
             None => {
-                let (slots, warm_up) = trial::slots(&c.spec);
-                let _ = writeln!(out, "  {:>3}  {levels}: {} slots after {warm_up} of warm-up", c.id, slots - warm_up);
+                let _ = writeln!(out, "  {:>3}  {levels}: {}", c.id, length(&c.spec));
             }
         }
     }
@@ -79,6 +78,20 @@ pub fn dry_run(plan: &Plan) -> String {
     out.push_str(&knobs::describe(plan));
     let _ = writeln!(out, "\nabout {} in all", total(plan));
     out
+}
+
+/// How long a trial is.
+fn length(spec: &TrialSpec) -> String {
+    let Some(flow) = spec.measure.flow() else {
+        let (slots, warm_up) = trial::slots(spec);
+        return format!("{} slots after {warm_up} of warm-up", slots - warm_up);
+    };
+    let pack = if flow.pack > 1 { format!(", {} payloads in each", flow.pack) } else { String::new() };
+    let plural = if flow.subscribers == 1 { "" } else { "s" };
+    format!(
+        "messages for {} after {} of ramp-up to {} subscriber{plural}{pack}",
+        flow.window, flow.ramp_up, flow.subscribers
+    )
 }
 
 fn load(load: &LoadSpec) -> String {

@@ -73,12 +73,16 @@ fn ends_of(spec: &TrialSpec) -> impl Iterator<Item = &EndSpec> {
 }
 
 fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Option<String> {
-    let Measure::PingPong(p) = &spec.measure;
     let limit = driver.limits.max_payload_bytes;
+    if spec.message_octets() > limit && spec.message_octets() > spec.payload.0 {
+        let packed = Octets(spec.message_octets());
+        return Some(format!("a message of {packed} is beyond the limit of driver {}, {limit} B", driver.name));
+    }
     if spec.payload.0 > limit {
         return Some(format!("payload {} is beyond the limit of driver {}, {limit} B", spec.payload, driver.name));
     }
-    let mode = crate::measure::driver_mode(p.receive);
+    let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
+    let mode = crate::measure::driver_mode(receive);
     if !driver.receives(mode) {
         let has: Vec<_> = driver.receive_modes.iter().map(|m| m.name()).collect();
         return Some(format!(
@@ -95,8 +99,11 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
         ));
     }
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
-    let one_thread = p.receive == ReceiveMode::Listener || spec.arrangement.is_some_and(|a| a.executors == 1);
-    if scripted && (!one_thread || p.hand_off != HandOff::None) {
+    let one_thread = receive == ReceiveMode::Listener || spec.arrangement.is_some_and(|a| a.executors == 1);
+    if scripted && spec.measure.flow().is_some() {
+        return Some("a scripted clock stands still while a flow is sent as fast as it goes".into());
+    }
+    if scripted && (!one_thread || *hand_off != HandOff::None) {
         return Some("a scripted clock runs on one thread: receive mode listener or one executor, no hand_off".into());
     }
     if scripted && spec.collect == Collect::Live {
@@ -105,7 +112,9 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if let Some(reason) = spec.loads.iter().find_map(|load| topic_lack(load, driver, scripted)) {
         return Some(reason);
     }
-    if let Some(reason) = [&spec.ping, &spec.pong].into_iter().find_map(|end| roles_lack(&end.scheduling, p, driver)) {
+    if let Some(reason) =
+        [&spec.ping, &spec.pong].into_iter().find_map(|end| roles_lack(&end.scheduling, &spec.measure, driver))
+    {
         return Some(reason);
     }
     if let Some(reason) = ends_of(spec).find_map(|end| vendor::lack(&end.scheduling, &spec.driver, driver)) {
@@ -167,13 +176,13 @@ fn wrong_value(option: &tailbound_driver::DriverOption, value: &str) -> Option<S
 }
 
 /// A role that no thread of this driver and this measure has.
-fn roles_lack(asked: &Scheduling, p: &PingPong, driver: &tailbound_driver::Description) -> Option<String> {
+fn roles_lack(asked: &Scheduling, measure: &Measure, driver: &tailbound_driver::Description) -> Option<String> {
     let mut has = vec!["main", MIDDLEWARE, "other"];
     has.extend(driver.roles.iter().map(|r| r.role.as_str()));
-    if matches!(p.receive, ReceiveMode::Block | ReceiveMode::Spin) {
+    if matches!(measure.receive(), ReceiveMode::Block | ReceiveMode::Spin) {
         has.push("receive");
     }
-    if p.hand_off != HandOff::None {
+    if *measure.hand_off() != HandOff::None {
         has.push("processing");
     }
     let role = asked.roles.keys().find(|role| !has.contains(&role.as_str()))?;
@@ -307,8 +316,7 @@ pub(super) fn housekeeping(plan: &Plan, allowed: &[u32]) -> CpuList {
 fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
     let mut rest: BTreeSet<u32> = allowed.iter().copied().collect();
     for c in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
-        let Measure::PingPong(p) = &c.spec.measure;
-        let second = match &p.hand_off {
+        let second = match c.spec.measure.hand_off() {
             HandOff::Thread { cpus: Some(cpus) } => Some(cpus),
             _ => None,
         };
@@ -328,13 +336,14 @@ pub(super) fn functional_only(plan: &Plan, allowed: &[u32]) -> Option<String> {
 }
 
 fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
-    let Measure::PingPong(p) = &spec.measure;
+    let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
     let one_thread = scripted || spec.arrangement.is_some_and(|a| a.executors == 1);
-    let threads = if one_thread { 1 } else { 2 + 2 * usize::from(p.hand_off != HandOff::None) };
+    let ends = 1 + spec.measure.subscribers() as usize;
+    let threads = if one_thread { 1 } else { ends + 2 * usize::from(*hand_off != HandOff::None) };
     let ends = [&spec.ping.scheduling, &spec.pong.scheduling];
     let mut cpus: BTreeSet<u32> = ends.iter().flat_map(|s| s.named_cpus()).collect();
-    if let HandOff::Thread { cpus: Some(second) } = &p.hand_off {
+    if let HandOff::Thread { cpus: Some(second) } = hand_off {
         cpus.extend(&second.0);
     }
     if ends.iter().any(|s| s.cpus.is_none()) {
@@ -344,6 +353,6 @@ fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
         let plural = if cpus.len() == 1 { "" } else { "s" };
         return Some(format!("{threads} measured threads share {} CPU{plural}", cpus.len()));
     }
-    (p.receive == ReceiveMode::Spin && spec.rate != Rate::Max && cpus.len() < 3)
+    (receive == ReceiveMode::Spin && spec.rate != Rate::Max && cpus.len() < 3)
         .then(|| format!("spinning receive threads and senders share {} CPUs", cpus.len()))
 }

@@ -91,19 +91,19 @@ impl Standing {
 
     /// Starts the agents that are not there: all at first, and one that was lost before.
     pub async fn start_agents(&mut self, run_id: &str, journal: &Journal, record: &Path) -> Result<(), RunError> {
-        let wanted: &[&[Role]] = if self.spec.ping == PlaceSpec::SameProcess {
-            &[&[Role::Ping, Role::Pong]]
+        let wanted: Vec<Vec<Role>> = if self.spec.ping == PlaceSpec::SameProcess {
+            vec![vec![Role::Ping, Role::Pong]]
         } else {
-            &[&[Role::Pong], &[Role::Ping]]
+            Role::receiving(self.spec.subscribers).chain([Role::Ping]).map(|role| vec![role]).collect()
         };
         let program = std::env::current_exe()
             .map_err(|e| RunError::new(ExitCode::Unexpected, format!("cannot find this program: {e}"), ""))?;
-        for roles in wanted {
-            if self.agents.iter().any(|(r, _)| r == roles) {
+        for (at, roles) in wanted.into_iter().enumerate() {
+            if self.agents.iter().any(|(r, _)| *r == roles) {
                 continue;
             }
             let name = roles.iter().map(|r| r.word()).collect::<Vec<_>>().join("+");
-            let end = usize::from(roles[0] == Role::Pong);
+            let end = usize::from(roles[0].receives());
             let command = self.lab.command(end, program.as_os_str());
             let log = std::fs::OpenOptions::new()
                 .create(true)
@@ -115,7 +115,8 @@ impl Standing {
             let token = format!("{run_id}-{}", self.started);
             self.started += 1;
             let agent = Agent::start(command, &name, &token, journal, log).await?;
-            self.agents.push((roles.to_vec(), agent));
+            // In their order: those that receive listen before the first message.
+            self.agents.insert(at.min(self.agents.len()), (roles, agent));
         }
         Ok(())
     }

@@ -32,16 +32,18 @@ pub(super) async fn measure(
         }
     }
     let pings = parts.iter().filter(|p| p.roles.contains(&Role::Ping) && p.lost.is_none()).count();
-    let (through, _) = watch::channel(pings);
+    let (through, _) = watch::channel((pings, None));
     let hearing =
         parts.iter_mut().zip(agents.iter_mut()).filter(|(part, _)| part.lost.is_none()).map(|(part, (_, agent))| {
             let (through, is_ping) = (&through, part.roles.contains(&Role::Ping));
+            let is_flow = part.order.spec.measure.flow().is_some();
             async move {
                 let stop = (!is_ping && !broken).then(|| through.subscribe());
                 let heard = hear(part, agent, dir, stop, deadline).await;
                 agent.silent = false;
                 if is_ping {
-                    through.send_modify(|n| *n -= 1);
+                    let sent = part.done.as_ref().filter(|_| is_flow).map(|d| d.ends.iter().map(|e| e.sent).sum());
+                    through.send_modify(|(left, all)| (*left, *all) = (*left - 1, sent));
                 }
                 heard
             }
@@ -54,22 +56,22 @@ async fn hear(
     part: &mut Part,
     agent: &mut Agent,
     dir: &Path,
-    mut stop: Option<watch::Receiver<usize>>,
+    mut stop: Option<watch::Receiver<(usize, Option<u64>)>>,
     deadline: Instant,
 ) -> Result<(), RecordError> {
     loop {
         let pings_through = async {
             match &mut stop {
                 // The sender lives as long as all who listen.
-                Some(stop) => drop(stop.wait_for(|left| *left == 0).await),
+                Some(stop) => stop.wait_for(|(left, _)| *left == 0).await.map_or(None, |through| through.1),
                 None => std::future::pending().await,
             }
         };
         let frame = tokio::select! {
             frame = agent.frame(deadline) => frame,
-            () = pings_through => {
+            sent = pings_through => {
                 stop = None;
-                match agent.send(Message::Stop).await {
+                match agent.send(sent.map_or(Message::Stop, Message::Sent)).await {
                     Ok(()) => continue,
                     Err(lost) => Err(lost),
                 }

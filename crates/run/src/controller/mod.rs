@@ -7,6 +7,7 @@ mod collect;
 mod dry_run;
 mod error;
 mod fit;
+mod flow;
 mod knobs;
 mod lab;
 mod measure;

@@ -5,7 +5,7 @@ use super::collect::Incoming;
 use super::lab::Standing;
 use super::measure::measure;
 use super::stop::Stop;
-use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, proof, store_not_sent};
+use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, flow, proof, store_not_sent};
 use crate::live;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,7 +23,10 @@ const MOST_SLOTS: u64 = 20_000_000;
 
 /// Slots that memory is needed for, and how many of them are warm-up.
 pub(super) fn slots(spec: &TrialSpec) -> (u64, u64) {
-    let Measure::PingPong(p) = &spec.measure;
+    let p = match &spec.measure {
+        Measure::PingPong(p) => p,
+        Measure::Flow(f) => return (flow::rows(f, spec.rate), 0),
+    };
     let measured = match (p.length, spec.rate) {
         (Length::Slots(n), _) => n,
         (Length::Duration(d), Rate::Period(period)) => (d.0 / period.0.max(1)).max(1) as u64,
@@ -37,7 +40,10 @@ pub(super) fn slots(spec: &TrialSpec) -> (u64, u64) {
 
 /// How long a trial's slots take.
 pub(super) fn estimate(spec: &TrialSpec) -> Nanos {
-    let Measure::PingPong(p) = &spec.measure;
+    let p = match &spec.measure {
+        Measure::PingPong(p) => p,
+        Measure::Flow(f) => return f.whole(),
+    };
     match (p.length, spec.rate) {
         (_, Rate::Period(period)) => Nanos(slots(spec).0 as i64 * period.0),
         (Length::Duration(d), Rate::Max) => d,
@@ -52,7 +58,10 @@ pub(super) fn takes(spec: &TrialSpec) -> Nanos {
 
 /// The longest that a trial may take: every answer of stop-and-wait lost, or a sender that falls behind.
 fn limit(spec: &TrialSpec) -> Duration {
-    let Measure::PingPong(p) = &spec.measure;
+    let p = match &spec.measure {
+        Measure::PingPong(p) => p,
+        Measure::Flow(f) => return flow::limit(f),
+    };
     let slots = slots(spec).0 as i64;
     let worst = match (p.length, spec.rate) {
         (Length::Slots(_), Rate::Max) => slots.saturating_mul(p.timeout.0).min(24 * 3_600 * 1_000_000_000),
@@ -173,8 +182,11 @@ pub(super) async fn run(
         let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
         record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change;
     }
-    record.manifest.trials[id].finding =
-        unmatched.or_else(|| (outcome.answered == 0 && outcome.scheduled > 0).then(|| no_answer(&parts)));
+    let none_arrived = match spec.measure {
+        Measure::PingPong(_) => (outcome.answered == 0 && outcome.scheduled > 0).then(|| no_answer(&parts)),
+        Measure::Flow(_) => flow::account(record, id, &mut outcome)?,
+    };
+    record.manifest.trials[id].finding = unmatched.or(none_arrived);
     let processes = parts.iter().filter_map(|p| Some(p.done.as_ref()?.process.clone())).collect();
     let described = |name: &str| record.manifest.drivers.get(name).cloned();
     let proof = proof::proof(spec, spaces, processes, (outcome.sent, outcome.answered), described);
@@ -210,7 +222,6 @@ fn order(
     dir: &std::path::Path,
 ) -> Order {
     let (slots, warm_up) = slots(spec);
-    let Measure::PingPong(p) = &spec.measure;
     let ring = (spec.collect == Collect::Live).then(|| live::ring_cells(spec));
     let ends = roles
         .iter()
@@ -220,12 +231,12 @@ fn order(
             EndOrder { role: *role, options, scheduling: end.scheduling.clone() }
         })
         .collect();
-    let duration_ns = match (p.length, spec.rate) {
-        (Length::Duration(d), Rate::Max) => Some(d.0),
+    let duration_ns = match (&spec.measure, spec.rate) {
+        (Measure::PingPong(PingPong { length: Length::Duration(d), .. }), Rate::Max) => Some(d.0),
         _ => None,
     };
     let limit_ns = limit(spec).as_nanos() as i64 + proof::quiet(spec).0;
-    let spec = if *roles == [Role::Pong] { spec.of_pong() } else { spec.clone() };
+    let spec = if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() };
     Order {
         run_id: context.run_id.to_owned(),
         trial: context.trial.id,
@@ -289,6 +300,7 @@ fn record_prepared(record: &mut RecordWriter, id: usize, part: &Part) -> Result<
             transport: end.transport.clone(),
             peers: end.peers.clone(),
             matched_after_ns: end.matched_after_ns,
+            opened_ns: Some(end.opened_ns),
             memory_locked: end.memory_locked,
             timer_slack_ns: end.timer_slack_ns,
             ..EndRecord::default()
@@ -325,9 +337,15 @@ async fn store_part(
     let gone = part.lost.is_some()
         && agent.message(Instant::now()).await.is_err_and(|l| l.0.contains("ended") || l.0.contains("closed"));
     let mut incoming = std::mem::take(&mut part.incoming);
-    collect::rest(agent, &mut incoming, gone, deadline).await;
+    let counts = collect::rest(agent, &mut incoming, gone, deadline).await;
+    flow::store(record, part, &counts);
     let mut warnings = Vec::new();
     for (role, incoming) in part.roles.iter().zip(incoming) {
+        if part.order.spec.measure.flow().is_some_and(|f| f.rows == FlowRows::None) {
+            record.manifest.trials[id].ends.entry(role.word().into()).or_default().control_octets =
+                agent.octets_while_silent;
+            continue;
+        }
         let done = part.done.as_ref().and_then(|d| d.ends.iter().find(|e| e.name == role.word()));
         let track: OffsetTrack = done.map_or_else(|| part.track.clone(), |d| d.clock.clone().into());
         let (stored, t0) = if unmatched && *role == Role::Ping {

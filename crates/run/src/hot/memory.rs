@@ -106,7 +106,7 @@ impl From<Role> for MemoryKind {
     fn from(role: Role) -> Self {
         match role {
             Role::Ping => MemoryKind::Sender,
-            Role::Pong => MemoryKind::Echo,
+            Role::Pong | Role::Further(_) => MemoryKind::Echo,
         }
     }
 }

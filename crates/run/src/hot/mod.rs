@@ -6,6 +6,7 @@
 
 mod clock;
 mod executor;
+mod flow;
 mod mailbox;
 mod memory;
 mod ping;
@@ -15,6 +16,7 @@ mod receive;
 
 pub use clock::{Clock, Machine, Scripted};
 pub use executor::{Asleep, Between, Executor, Serve};
+pub use flow::{FlowCells, FlowMemory, FlowPace, Publisher, Seen, Sight, Subscriber};
 pub use mailbox::Mailbox;
 pub use memory::{Drained, Header, Memory, MemoryKind, Ring};
 pub use ping::{Hook, NoHook, Pace, Ping};

@@ -1,7 +1,7 @@
 //! The ends of this process: opened, matched, run, stopped.
 
 use super::told::{json, qos, reason};
-use super::{SESSION, Stop, failed, prepare};
+use super::{SESSION, Stop, failed, flow, prepare};
 use crate::govern;
 use crate::hot::*;
 use std::collections::BTreeMap;
@@ -17,12 +17,14 @@ use tailbound_model::*;
 use tailbound_wire::{EndDone, EndOrder, EndReady, Failed, Order, Role};
 
 /// One end: its session, its end points, its threads.
-struct End<S: Sink> {
-    role: Role,
-    sink: Arc<S>,
-    session: &'static Session,
-    writer: Endpoint,
-    reader: Endpoint,
+pub(super) struct End<S: Sink> {
+    pub(super) role: Role,
+    pub(super) sink: Arc<S>,
+    pub(super) session: &'static Session,
+    /// What it sends on; a subscriber that does not answer has none.
+    writer: Option<Endpoint>,
+    /// What it receives on; a publisher without answers has none.
+    reader: Option<Endpoint>,
     receiver: Arc<Receiver<S>>,
     door: Arc<Door<S>>,
     threads: Vec<JoinHandle<()>>,
@@ -34,6 +36,9 @@ struct End<S: Sink> {
 pub(super) struct Ends<C: Clock> {
     ping: Option<End<Ping<C>>>,
     pong: Option<End<Pong<C>>>,
+    pub(super) publisher: Option<End<Publisher<C>>>,
+    /// One process has at most one.
+    pub(super) subscriber: Option<End<Subscriber<C>>>,
 }
 
 /// How soon a thread that does not end is woken again.
@@ -43,7 +48,7 @@ fn topic(direction: &str, order: &Order) -> String {
     format!("tailbound_{direction}_{}_{}", order.run_id, order.trial)
 }
 
-fn memory(order: &Order, memories: &[OwnedFd], index: usize) -> Result<Memory, Failed> {
+pub(super) fn memory(order: &Order, memories: &[OwnedFd], index: usize) -> Result<Memory, Failed> {
     let kind = order.ends[index].role.into();
     memories
         .get(index)
@@ -59,10 +64,25 @@ fn memory(order: &Order, memories: &[OwnedFd], index: usize) -> Result<Memory, F
         })
 }
 
+/// The counts of a flow lie behind the sample memories.
+pub(super) fn count_memory(order: &Order, memories: &[OwnedFd], index: usize) -> Result<FlowCells, Failed> {
+    let given = memories.get(order.ends.len() + index);
+    let fd = given.ok_or_else(|| flow::no_counts(&std::io::Error::other("the supervisor gave none")))?;
+    let memory = FlowMemory::map(fd).map_err(|e| flow::no_counts(&e))?;
+    // Mapped for the life of the process: callbacks of the middleware may still count.
+    Ok(memory.cells())
+}
+
 impl<C: Clock> Ends<C> {
     pub fn open(order: &Order, memories: &[OwnedFd], driver: &Driver, clock: C) -> Result<Self, Stop> {
-        let mut ends = Ends { ping: None, pong: None };
-        let Measure::PingPong(p) = order.spec.measure.clone();
+        let mut ends = Ends { ping: None, pong: None, publisher: None, subscriber: None };
+        let p = match &order.spec.measure {
+            Measure::PingPong(p) => p.clone(),
+            Measure::Flow(f) => {
+                ends.open_flow(order, f, memories, driver, clock)?;
+                return Ok(ends);
+            }
+        };
         let payload = order.spec.payload.0 as usize;
         // Both ends of this process on what the driver opens once.
         let mut shared = None;
@@ -79,19 +99,22 @@ impl<C: Clock> Ends<C> {
                         Rate::Max => Pace::StopAndWait { duration_ns: order.duration_ns },
                     };
                     let bytes: Box<[u8]> = (0..payload).map(|i| i as u8).collect();
-                    let sink = |memory: &Memory, writer| {
+                    let sink = |memory: &Memory, writer: Option<Port>| {
                         let (cells, header) = (memory.sender(), memory.header());
                         let slots = (order.slots, order.warm_up);
+                        let writer = writer.expect("a ping end has a writer");
                         Ping::new(clock, NoHook, writer, cells, header, bytes, pace, slots, p.timeout.0)
                     };
-                    let opened = open_end(clock, order, end, driver, shared, memory, sink)?;
+                    let opened = open_end(clock, order, (end, BOTH), driver, shared, memory, sink)?;
                     shared = order.spec.is_one_session().then_some(opened.session);
                     ends.ping = Some(opened);
                 }
-                Role::Pong => {
-                    let sink =
-                        |memory: &Memory, writer| Pong { clock, writer, cells: memory.echo(), header: memory.header() };
-                    let opened = open_end(clock, order, end, driver, shared, memory, sink)?;
+                Role::Pong | Role::Further(_) => {
+                    let sink = |memory: &Memory, writer: Option<Port>| {
+                        let writer = writer.expect("a pong end has a writer");
+                        Pong { clock, writer, cells: memory.echo(), header: memory.header() }
+                    };
+                    let opened = open_end(clock, order, (end, BOTH), driver, shared, memory, sink)?;
                     shared = order.spec.is_one_session().then_some(opened.session);
                     ends.pong = Some(opened);
                 }
@@ -100,33 +123,40 @@ impl<C: Clock> Ends<C> {
         Ok(ends)
     }
 
+    fn all(&self) -> impl Iterator<Item = &dyn AnyEnd> {
+        // Those that receive come first: they listen before anybody sends.
+        let receiving = [self.pong.as_ref().map(|e| e as &dyn AnyEnd), self.subscriber.as_ref().map(|e| e as _)];
+        let sending = [self.ping.as_ref().map(|e| e as &dyn AnyEnd), self.publisher.as_ref().map(|e| e as _)];
+        receiving.into_iter().chain(sending).flatten()
+    }
+
     /// The session of an end of this process.
     pub fn session(&self, role: Role) -> Option<&'static Session> {
-        match role {
-            Role::Ping => self.ping.as_ref().map(|e| e.session),
-            Role::Pong => self.pong.as_ref().map(|e| e.session),
-        }
+        self.all().find(|e| e.open().role == role).map(|e| e.open().session)
     }
 
     pub fn has_ping(&self) -> bool {
-        self.ping.is_some()
+        self.ping.is_some() || self.publisher.is_some()
     }
 
-    /// Waits until all end points of this process have their peer, in turns, for they may wait for each other.
+    /// Waits until all end points of this process have their peers, in turns, for they may wait for each other.
     pub fn wait_matched(&self, order: &Order) -> Vec<EndReady> {
         let deadline = host::monotonic_ns() + order.match_timeout_ns;
-        let mut open: Vec<(Role, &'static Session, Endpoint)> = Vec::new();
-        if let Some(e) = &self.pong {
-            open.extend([(e.role, e.session, e.reader), (e.role, e.session, e.writer)]);
-        }
-        if let Some(e) = &self.ping {
-            open.extend([(e.role, e.session, e.writer), (e.role, e.session, e.reader)]);
+        let mut open: Vec<(Role, &'static Session, Endpoint, u32)> = Vec::new();
+        for end in self.all().map(AnyEnd::open) {
+            let readers = if end.role.receives() { 1 } else { order.spec.measure.subscribers() };
+            let ends = [end.writer.map(|w| (w, readers)), end.reader.map(|r| (r, 1))];
+            let mut ends: Vec<(Endpoint, u32)> = ends.into_iter().flatten().collect();
+            if end.role.receives() {
+                ends.reverse();
+            }
+            open.extend(ends.into_iter().map(|(ep, peers)| (end.role, end.session, ep, peers)));
         }
         let mut matched_at = BTreeMap::new();
         while !open.is_empty() && host::monotonic_ns() < deadline {
-            open.retain(|(role, session, ep)| {
+            open.retain(|(role, session, ep, peers)| {
                 let turn = (host::monotonic_ns() + 20_000_000).min(deadline);
-                let matched = session.wait_matched(*ep, 1, turn).is_ok();
+                let matched = session.wait_matched(*ep, *peers, turn).is_ok();
                 if matched {
                     matched_at.insert(role.word(), host::monotonic_ns());
                 }
@@ -134,34 +164,31 @@ impl<C: Clock> Ends<C> {
             });
         }
         let why = |role: Role| {
-            let (_, session, ep) = open.iter().find(|(r, ..)| *r == role)?;
+            let (_, session, ep, _) = open.iter().find(|(r, ..)| *r == role)?;
             Some(reason(&session.query(*ep, "unmatched").unwrap_or_else(|e| e.to_string())))
         };
-        let report = |role: Role, session: &Session, reader: Endpoint, writer: Endpoint, opened: i64| EndReady {
-            name: role.word().into(),
-            qos: qos(session, writer, reader),
-            transport: json(session, SESSION, "transport"),
-            peers: json(session, reader, "peers"),
-            matched_after_ns: matched_at.get(role.word()).map(|t| t - opened),
-            unmatched: why(role),
+        let report = |end: Opened| EndReady {
+            name: end.role.word().into(),
+            qos: qos(end.session, end.writer, end.reader),
+            transport: json(end.session, SESSION, "transport"),
+            peers: end.reader.or(end.writer).and_then(|ep| json(end.session, ep, "peers")),
+            matched_after_ns: matched_at.get(end.role.word()).map(|t| t - end.opened_ns),
+            opened_ns: end.opened_ns,
+            unmatched: why(end.role),
             ..EndReady::default()
         };
         // In the order of the order's ends.
-        order
-            .ends
-            .iter()
-            .filter_map(|e| match e.role {
-                Role::Ping => self.ping.as_ref().map(|e| report(e.role, e.session, e.reader, e.writer, e.opened_ns)),
-                Role::Pong => self.pong.as_ref().map(|e| report(e.role, e.session, e.reader, e.writer, e.opened_ns)),
-            })
-            .collect()
+        let of = |role: Role| self.all().map(AnyEnd::open).find(|e| e.role == role);
+        order.ends.iter().filter_map(|e| of(e.role)).map(report).collect()
     }
 
     /// Runs the ping end on the calling thread; with an executor of its own the pong end has a thread beside it.
     pub fn run_ping(&self, spec: &TrialSpec, t0_ns: i64, each_second: &mut dyn FnMut()) {
+        if let Some(end) = &self.publisher {
+            end.sink.run_flow(t0_ns, spec.measure.timeout().0);
+        }
         if let Some(end) = &self.ping {
-            let Measure::PingPong(p) = &spec.measure;
-            let scheduled = match p.receive {
+            let scheduled = match spec.measure.receive() {
                 ReceiveMode::Executor => {
                     let mut served: Vec<(Port, &dyn Serve)> = vec![end.served()];
                     if spec.arrangement.is_some_and(|a| a.executors == 1) {
@@ -207,8 +234,15 @@ impl<C: Clock> Ends<C> {
         if let Some(end) = &mut self.ping {
             end.stop();
         }
+        if let Some(end) = &mut self.publisher {
+            end.stop();
+        }
         if let Some(end) = &mut self.pong {
             end.stop();
+        }
+        if let Some(end) = &mut self.subscriber {
+            end.stop();
+            end.sink.end();
         }
     }
 
@@ -248,36 +282,70 @@ impl<C: Clock> Ends<C> {
         if let Some(end) = &self.pong {
             done.push(end.result(order, warnings, &mut log));
         }
+        if let Some(end) = &self.publisher {
+            let counts = end.sink.counts.read();
+            let sent = counts.messages();
+            done.push(EndDone { sent, ..end.result(order, warnings, &mut log) });
+            warnings.extend(flow::of_publisher(&counts));
+        }
+        if let Some(end) = &self.subscriber {
+            done.push(end.result(order, warnings, &mut log));
+            warnings.extend(flow::of_subscriber(end.role, &end.sink.counts.read()));
+        }
         (done, log)
     }
 
     pub fn close(&self) {
         // The process ends next: a driver that cannot destroy an end point cannot hurt anything any more.
-        if let Some(e) = &self.ping {
-            let _ = (e.session.destroy(e.reader), e.session.destroy(e.writer));
-        }
-        if let Some(e) = &self.pong {
-            let _ = (e.session.destroy(e.reader), e.session.destroy(e.writer));
+        for end in self.all().map(AnyEnd::open) {
+            for ep in [end.reader, end.writer].into_iter().flatten() {
+                let _ = end.session.destroy(ep);
+            }
         }
     }
 }
 
+/// What every end has, whatever it does.
+#[derive(Clone, Copy)]
+struct Opened {
+    role: Role,
+    session: &'static Session,
+    writer: Option<Endpoint>,
+    reader: Option<Endpoint>,
+    opened_ns: i64,
+}
+
+trait AnyEnd {
+    fn open(&self) -> Opened;
+}
+
+impl<S: Sink> AnyEnd for End<S> {
+    fn open(&self) -> Opened {
+        let End { role, session, writer, reader, opened_ns, .. } = self;
+        Opened { role: *role, session, writer: *writer, reader: *reader, opened_ns: *opened_ns }
+    }
+}
+
+/// Whether an end has a writer, and whether it has a reader.
+type Points = (bool, bool);
+const BOTH: Points = (true, true);
+
 /// Opens session, writer, end, reader and threads, in this order: a callback finds everything in place.
-fn open_end<S: Sink, C: Clock>(
+pub(super) fn open_end<S: Sink, C: Clock>(
     clock: C,
     order: &Order,
-    end: &EndOrder,
+    (end, (writes, reads)): (&EndOrder, Points),
     driver: &Driver,
     shared: Option<&'static Session>,
     memory: Memory,
-    sink: impl FnOnce(&Memory, Port) -> S,
+    sink: impl FnOnce(&Memory, Option<Port>) -> S,
 ) -> Result<End<S>, Stop> {
-    let Measure::PingPong(p) = &order.spec.measure;
+    let (receive, hand_off) = (order.spec.measure.receive(), order.spec.measure.hand_off());
     let opened_ns = host::monotonic_ns();
     let door: Arc<Door<S>> = Arc::default();
     let (to, from) = match end.role {
         Role::Ping => ("ping", "pong"),
-        Role::Pong => ("pong", "ping"),
+        Role::Pong | Role::Further(_) => ("pong", "ping"),
     };
     let opening = govern::during(c"open");
     let open = || Session::open(driver, &prepare::open_options(order, end, driver), door.clone());
@@ -292,12 +360,14 @@ fn open_end<S: Sink, C: Clock>(
     })?;
     drop(opening);
     let _creating = govern::during(c"create");
-    let max = order.spec.payload.0;
-    let writer = session
-        .create(Kind::Writer, &topic(to, order), max, &prepare::policies(order, end.role, true), 0)
-        .map_err(prepare::open_failed)?;
-    let sink = Arc::new(sink(&memory, Port::new(session, writer)));
-    let mailbox = match &p.hand_off {
+    let max = order.spec.message_octets();
+    let create = |kind, topic: &str, of_writer, tag| {
+        let qos = prepare::policies(order, end.role, of_writer);
+        session.create(kind, topic, max, &qos, tag).map_err(prepare::open_failed)
+    };
+    let writer = writes.then(|| create(Kind::Writer, &topic(to, order), true, 0)).transpose()?;
+    let sink = Arc::new(sink(&memory, writer.map(|ep| Port::new(session, ep))));
+    let mailbox = match hand_off {
         HandOff::None => None,
         // Only the pong end sends back what it was handed.
         HandOff::Thread { .. } if end.role == Role::Pong => Some(Arc::new(Mailbox::new(max as usize))),
@@ -305,33 +375,32 @@ fn open_end<S: Sink, C: Clock>(
     };
     let receiver = Arc::new(Receiver { sink: sink.clone(), mailbox, stop: AtomicBool::new(false) });
     door.open(&receiver);
-    let mode = prepare::mode(p.receive);
-    let reader = session
-        .create(Kind::Reader(mode), &topic(from, order), max, &prepare::policies(order, end.role, false), 1)
-        .map_err(prepare::open_failed)?;
+    let mode = prepare::mode(receive);
+    let reader = reads.then(|| create(Kind::Reader(mode), &topic(from, order), false, 1)).transpose()?;
     let mut threads = Vec::new();
-    let port = Port::new(session, reader);
+    let port = reader.map(|ep| Port::new(session, ep));
     let spawn = |name: &str, body: Box<dyn FnOnce() + Send>| {
         std::thread::Builder::new()
             .name(name.into())
             .spawn(body)
             .map_err(|e| failed("thread", ExitCode::MachineNotFit, format!("thread {name} cannot be made: {e}"), ""))
     };
-    if matches!(p.receive, ReceiveMode::Block | ReceiveMode::Spin) {
+    if let (Some(port), ReceiveMode::Block | ReceiveMode::Spin) = (port, receive) {
         let receiver = receiver.clone();
-        let spin = p.receive == ReceiveMode::Spin;
+        let spin = receive == ReceiveMode::Spin;
         threads.push(spawn(
             "tb-receive",
             Box::new(move || if spin { receiver.spin(&port) } else { receiver.block(&port) }),
         )?);
     }
     let beside_ping = end.role == Role::Pong && order.spec.is_one_session();
-    if p.receive == ReceiveMode::Executor && beside_ping && order.spec.arrangement.is_some_and(|a| a.executors > 1) {
+    let own_executor = beside_ping && order.spec.arrangement.is_some_and(|a| a.executors > 1);
+    if let (Some(port), ReceiveMode::Executor, true) = (port, receive, own_executor) {
         let (receiver, clock) = (receiver.clone(), clock);
         let body = move || Executor::new(clock, vec![(port, &*receiver)]).serve(&receiver.stop);
         threads.push(spawn("tb-executor", Box::new(body))?);
     }
-    if let (Some(mailbox), HandOff::Thread { cpus }) = (receiver.mailbox.clone(), &p.hand_off) {
+    if let (Some(mailbox), HandOff::Thread { cpus }) = (receiver.mailbox.clone(), hand_off) {
         let (sink, cpus) = (sink.clone(), cpus.clone());
         let (ready, wait) = std::sync::mpsc::channel();
         threads.push(spawn(
@@ -352,7 +421,8 @@ fn open_end<S: Sink, C: Clock>(
 impl<S: Sink> End<S> {
     /// What an executor serves of this end.
     fn served(&self) -> (Port, &dyn Serve) {
-        (Port::new(self.session, self.reader), &*self.receiver)
+        let reader = self.reader.expect("an end that an executor serves has a reader");
+        (Port::new(self.session, reader), &*self.receiver)
     }
 
     fn stop(&mut self) {
@@ -418,7 +488,8 @@ impl<S: Sink> End<S> {
             scheduled: rows,
             rows,
             dropped,
-            stats: json(self.session, self.writer, "stats"),
+            sent: 0,
+            stats: self.writer.or(self.reader).and_then(|ep| json(self.session, ep, "stats")),
             clock: Vec::new(),
         }
     }

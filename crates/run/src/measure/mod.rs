@@ -5,6 +5,7 @@
 
 mod beside;
 mod end;
+mod flow;
 mod prepare;
 mod threads;
 mod told;
@@ -159,7 +160,9 @@ fn trial<C: Clock>(
             // Time for the controller's word to reach the other end, and for this thread to fall asleep once.
             let t0 = clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 };
             ends.run_ping(&order.spec, t0, &mut reading);
-        } else if matches!(&order.spec.measure, Measure::PingPong(p) if p.receive == ReceiveMode::Executor) {
+        } else if order.spec.measure.flow().is_some() {
+            ends.subscribe(wait_for_end(connection)?);
+        } else if order.spec.measure.receive() == ReceiveMode::Executor {
             let mut ended = Ok(());
             ends.serve_pong(|| ended = wait_for(connection, &Message::Stop))?;
             ended?;
@@ -190,6 +193,18 @@ fn wait_for(connection: &mut Connection, wanted: &Message) -> io::Result<()> {
     loop {
         match connection.receive()? {
             Some(message) if message == *wanted => return Ok(()),
+            Some(_) => {}
+            None => return Err(io::ErrorKind::UnexpectedEof.into()),
+        }
+    }
+}
+
+/// Until the publisher is through: how many messages it sent, or nothing when the trial is broken off.
+fn wait_for_end(connection: &mut Connection) -> io::Result<Option<u64>> {
+    loop {
+        match connection.receive()? {
+            Some(Message::Sent(messages)) => return Ok(Some(messages)),
+            Some(Message::Stop) => return Ok(None),
             Some(_) => {}
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
         }

@@ -80,10 +80,9 @@ pub(super) fn roles(order: &Order, driver: &Driver) -> Result<(), Failed> {
 
 /// Refuses what the driver says that it cannot do.
 pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed> {
-    let Measure::PingPong(p) = &order.spec.measure;
     let description = driver.description();
-    let (payload, limit) = (order.spec.payload.0, description.limits.max_payload_bytes);
-    if payload > limit {
+    let limit = description.limits.max_payload_bytes;
+    if order.spec.message_octets() > limit {
         return Err(failed(
             "payload",
             ExitCode::BadInput,
@@ -91,7 +90,7 @@ pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed>
             format!("use a payload of at most {limit} B with this driver"),
         ));
     }
-    let mode = mode(p.receive);
+    let mode = mode(order.spec.measure.receive());
     if !description.receives(mode) {
         let has: Vec<_> = description.receive_modes.iter().map(|m| m.name()).collect();
         return Err(failed(
@@ -134,6 +133,11 @@ pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
     // For a middleware that counts octets where the study counts messages.
     if knows("payload") && kv.get("unacked_limit").is_some() && kv.get("payload").is_none() {
         kv.set("payload", order.spec.payload.0.to_string());
+    }
+    // Without multicast a participant is looked for at the ports of so many numbers, and each end is one.
+    let ends = order.spec.measure.subscribers() + 1;
+    if ends > 2 && knows("max_participant_index") && !order.spec.driver.options.contains_key("max_participant_index") {
+        kv.set("max_participant_index", (ends + 8).to_string());
     }
     if let Some(config) = &order.spec.driver.config {
         kv.set("config", config.text.as_str());

@@ -21,7 +21,6 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
         own_role(name).or_else(of_driver)
     };
     let role = |name: &str| named(name).unwrap_or("other").to_owned();
-    let Measure::PingPong(p) = &order.spec.measure;
     let pid = std::process::id() as i32;
     births::settle(BIRTH);
     let mut rows = read_threads(pid, &role)
@@ -42,7 +41,8 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
             let RoleScheduling { policy, cpus } = load.scheduling.clone();
             row.asked = RoleScheduling { policy: policy.or(row.asked.policy), cpus: cpus.or(row.asked.cpus.take()) };
         }
-        if let (HandOff::Thread { cpus: Some(cpus) }, "processing") = (&p.hand_off, row.role.as_str()) {
+        if let (HandOff::Thread { cpus: Some(cpus) }, "processing") = (order.spec.measure.hand_off(), row.role.as_str())
+        {
             row.asked.cpus = Some(cpus.clone());
         }
         if let Some(birth) = birth {

@@ -8,9 +8,10 @@ pub(super) fn json(session: &Session, ep: Endpoint, what: &str) -> Option<serde_
 }
 
 /// Effective QoS of writer and reader; where they differ both are named.
-pub(super) fn qos(session: &Session, writer: Endpoint, reader: Endpoint) -> BTreeMap<String, String> {
-    let read = |ep| -> BTreeMap<String, String> {
-        let Some(serde_json::Value::Object(map)) = json(session, ep, "qos") else { return BTreeMap::new() };
+pub(super) fn qos(session: &Session, writer: Option<Endpoint>, reader: Option<Endpoint>) -> BTreeMap<String, String> {
+    let read = |ep: Option<Endpoint>| -> BTreeMap<String, String> {
+        let told = ep.and_then(|ep| json(session, ep, "qos"));
+        let Some(serde_json::Value::Object(map)) = told else { return BTreeMap::new() };
         map.into_iter().map(|(k, v)| (k, v.as_str().map_or_else(|| v.to_string(), str::to_owned))).collect()
     };
     let (mut all, reader) = (read(writer), read(reader));

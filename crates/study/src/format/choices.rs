@@ -15,6 +15,51 @@ use std::fmt;
 pub(crate) enum MeasureChoice {
     /// A message goes out and its answer comes back.
     PingPong(PingPongKeys),
+    /// One publisher sends as fast as it is let, or at a rate, and its subscribers count what arrives.
+    Throughput(ThroughputKeys),
+    /// One publisher sends at a rate, and each of its subscribers tells how late every message was.
+    FanOut(FanOutKeys),
+}
+
+/// Options of throughput.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ThroughputKeys {
+    /// Length of the window that counts. Default: `10 s`.
+    pub duration: Option<At<Duration>>,
+    /// The publisher sends for this long before the window. Default: `1 s`.
+    pub ramp_up: Option<At<Duration>>,
+    /// The publisher goes on sending for this long after the window. Default: `200 ms`.
+    pub drain: Option<At<Duration>>,
+    /// How many subscribers there are. Default: 1.
+    #[schemars(range(min = 1, max = 64))]
+    pub subscribers: Option<At<u32>>,
+    /// Payloads in one message, put together by Tailbound, not by the driver; each counts as a sample. Default: 1.
+    #[schemars(range(min = 1, max = 65_535))]
+    pub pack: Option<At<u32>>,
+    /// One message in so many is a ping: the first subscriber answers it, and the latency under load is told as a round
+    /// trip. Default: none.
+    #[schemars(range(min = 1))]
+    pub ping_every: Option<At<u64>>,
+    /// How the subscribers receive. Default: `listener`.
+    pub receive: Option<At<ReceiveChoice>>,
+}
+
+/// Options of fan-out.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FanOutKeys {
+    /// Length of the window that counts. Default: `10 s`.
+    pub duration: Option<At<Duration>>,
+    /// The publisher sends for this long before the window. Default: `1 s`.
+    pub ramp_up: Option<At<Duration>>,
+    /// The publisher goes on sending for this long after the window. Default: `200 ms`.
+    pub drain: Option<At<Duration>>,
+    /// How many subscribers there are. Default: 1.
+    #[schemars(range(min = 1, max = 64))]
+    pub subscribers: Option<At<u32>>,
+    /// How the subscribers receive. Default: `listener`.
+    pub receive: Option<At<ReceiveChoice>>,
 }
 
 /// Options of ping-pong.

@@ -22,8 +22,8 @@ pub(crate) struct StudyFile {
     pub measure: At<MeasureChoice>,
     /// Octets of payload in each message. Default: `64 B`.
     pub payload: Option<At<Size>>,
-    /// How often a message is due, or `max` for stop-and-wait: the next goes out when the answer is in.
-    /// Default: `1 kHz`.
+    /// How often a message is due, or `max`: of a ping-pong stop-and-wait (the next goes out when the answer is in), of
+    /// throughput as fast as the driver lets it. Default: `1 kHz`, of throughput `max`.
     pub rate: Option<At<Frequency>>,
     /// The middleware of both ends. Required, here, as a factor, or for each end.
     pub driver: Option<At<DriverChoice>>,

@@ -28,12 +28,7 @@ pub(super) fn ping_pong(
             None | Some(OverrunChoice::CatchUp) => OnOverrun::CatchUp,
             Some(OverrunChoice::Skip) => OnOverrun::Skip,
         },
-        receive: match keys.receive {
-            None | Some(ReceiveChoice::Listener) => ReceiveMode::Listener,
-            Some(ReceiveChoice::Block) => ReceiveMode::Block,
-            Some(ReceiveChoice::Spin) => ReceiveMode::Spin,
-            Some(ReceiveChoice::Executor) => ReceiveMode::Executor,
-        },
+        receive: receive_mode(keys.receive),
         hand_off: match keys.hand_off.as_ref().map(|h| &h.value) {
             None | Some(HandOffChoice::None) => HandOff::None,
             Some(HandOffChoice::Thread(thread)) => {
@@ -41,6 +36,15 @@ pub(super) fn ping_pong(
             }
         },
     })
+}
+
+pub(super) fn receive_mode(choice: Option<ReceiveChoice>) -> ReceiveMode {
+    match choice {
+        None | Some(ReceiveChoice::Listener) => ReceiveMode::Listener,
+        Some(ReceiveChoice::Block) => ReceiveMode::Block,
+        Some(ReceiveChoice::Spin) => ReceiveMode::Spin,
+        Some(ReceiveChoice::Executor) => ReceiveMode::Executor,
+    }
 }
 
 fn length(keys: &PingPongKeys, rate: Rate, measure: Pos) -> Result<Length, Fault> {

@@ -6,6 +6,7 @@
 mod arrangement;
 mod driver;
 mod ends;
+mod flow;
 mod host;
 mod length;
 mod loads;
@@ -40,6 +41,7 @@ pub(crate) struct Places {
     pub pong_driver: Pos,
     pub payload: Pos,
     pub on_overrun: Pos,
+    pub rate: Pos,
     pub path: Pos,
     pub measure: Pos,
     pub arrangement: Pos,
@@ -64,7 +66,11 @@ pub(crate) struct Context<'a> {
 /// The trial that the keys of one condition describe.
 pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Result<(TrialSpec, Places), Fault> {
     let (driver, pong_driver) = driver::drivers(file, root)?;
-    let rate = file.rate.as_ref().map_or(Rate::Period(Nanos::from_millis(1)), |r| r.value.0);
+    let usual = match &file.measure.value {
+        MeasureChoice::Throughput(_) => Rate::Max,
+        MeasureChoice::PingPong(_) | MeasureChoice::FanOut(_) => Rate::Period(Nanos::from_millis(1)),
+    };
+    let rate = file.rate.as_ref().map_or(usual, |r| r.value.0);
     let payload = file.payload.as_ref().map_or(Octets(64), |p| p.value.0);
     if let Some(at) = file.payload.as_ref().filter(|_| payload.0 > MAX_PAYLOAD) {
         return Err(Fault::new(at.at, format!("a payload of {payload} is too large")).help("at most 2 GiB"));
@@ -74,26 +80,37 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         let help = "0 to 232: the ports of higher domains lie beyond 65535";
         return Err(Fault::new(at.at, format!("domain {domain} does not exist")).help(help));
     }
-    let MeasureChoice::PingPong(keys) = &file.measure.value;
-    let ping_pong = length::ping_pong(keys, rate, file.measure.at, context)?;
-    let receive = ping_pong.receive;
-    let arranged = file.arrangement.as_ref().map(|keys| arrangement(keys, receive)).transpose()?;
+    let measure = match &file.measure.value {
+        MeasureChoice::PingPong(keys) => Measure::PingPong(length::ping_pong(keys, rate, file.measure.at, context)?),
+        MeasureChoice::Throughput(keys) => Measure::Flow(flow::throughput(keys, rate, file.measure.at)?),
+        MeasureChoice::FanOut(keys) => Measure::Flow(flow::fan_out(keys, rate, file.measure.at)?),
+    };
+    let of_ping_pong = match &file.measure.value {
+        MeasureChoice::PingPong(keys) => Some(keys),
+        MeasureChoice::Throughput(_) | MeasureChoice::FanOut(_) => None,
+    };
+    let arranged = file.arrangement.as_ref().map(|keys| arrangement(keys, measure.receive())).transpose()?;
     let (ping, pong, path) = ends::ends(file, context)?;
     let places = Places {
         driver: driver.at,
         pong_driver: pong_driver.map_or(driver.at, |d| d.at),
         payload: file.payload.as_ref().map_or(driver.at, |p| p.at),
-        on_overrun: keys.on_overrun.as_ref().map_or(file.measure.at, |o| o.at),
+        on_overrun: of_ping_pong.and_then(|k| k.on_overrun.as_ref()).map_or(file.measure.at, |o| o.at),
+        rate: file.rate.as_ref().map_or(file.measure.at, |r| r.at),
         path: path.at,
         measure: file.measure.at,
         arrangement: file.arrangement.as_ref().map_or(file.measure.at, |a| a.at),
         ping: ping.at,
         pong: pong.at,
     };
-    ends::check_hand_off(keys, &ping, &pong)?;
+    if let Some(keys) = of_ping_pong {
+        ends::check_hand_off(keys, &ping, &pong)?;
+    }
     let spec_driver = driver::driver(driver, context)?;
+    // Watching every switch costs a flow what it measures: only where it is asked for.
+    let is_flow = measure.flow().is_some();
     let spec = TrialSpec {
-        measure: Measure::PingPong(ping_pong),
+        measure,
         payload,
         rate,
         pong_driver: pong_driver
@@ -112,6 +129,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
             Some(CollectChoice::Live) => Collect::Live,
         },
         attribution: match file.attribution {
+            None if is_flow => Attribution::Off,
             None | Some(AttributionChoice::On) => Attribution::On,
             Some(AttributionChoice::Off) => Attribution::Off,
         },

@@ -1,0 +1,197 @@
+//! From the counts of a record to the figures of a flow, and the sentences about them.
+
+use super::{FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, latency};
+use crate::condition::ConditionReport;
+use crate::document::{Finding, FindingLevel, Report};
+use crate::findings::finding;
+use crate::number::{count, three_digits, time};
+use tailbound_model::{Condition, Flow, FlowCounts, FlowPart, PartCounts};
+use tailbound_record::{EndRecord, Record, RecordError, TrialRecord};
+use tailbound_stats::Quantile;
+
+const PUBLISHER: &str = "ping";
+/// From this share of lost samples on the loss is the news.
+const MANY_LOST: f64 = 0.1;
+
+/// The flow of a condition; `None` where it measures something else, or nothing was counted.
+///
+/// # Errors
+/// The rows of a trial cannot be read.
+pub(crate) fn of(
+    record: &Record,
+    condition: &Condition,
+    used: &[usize],
+    quantiles: &[Quantile],
+) -> Result<Option<FlowReport>, RecordError> {
+    let Some(flow) = condition.spec.measure.flow() else { return Ok(None) };
+    let records = record.manifest.trials.iter().filter(|t| used.contains(&t.id));
+    let trials: Vec<FlowTrial> = records.filter_map(|t| trial(t, flow, condition.spec.payload.0)).collect();
+    if trials.is_empty() {
+        return Ok(None);
+    }
+    let latency = latency::of(record, flow, used, quantiles)?;
+    let pack = f64::from(flow.pack);
+    let of_slowest = |value: fn(&FlowSubscriber) -> Option<f64>| {
+        spread(trials.iter().filter_map(|t| t.subscribers.iter().filter_map(value).reduce(f64::min)))
+    };
+    let per = |part: Option<i64>, whole: u64| part.filter(|_| whole > 0).map(|part| part as f64 / whole as f64);
+    let wire = |t: &FlowTrial| {
+        let per_s = t.sent as f64 / pack / (t.window_ns as f64 / 1e9);
+        Some(t.wire_octets_per_message? * per_s * 8.0 / 1e6).filter(|v| v.is_finite())
+    };
+    let subscriber_cpu = |t: &FlowTrial| {
+        let all: Vec<f64> = t.subscribers.iter().filter_map(|s| per(s.cpu_ns, s.received)).collect();
+        (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
+    };
+    let blocked = |t: &FlowTrial| t.blocked_ns as f64 / t.window_ns.max(1) as f64;
+    let sum = |value: fn(&FlowSubscriber) -> u64| trials.iter().flat_map(|t| &t.subscribers).map(value).sum();
+    Ok(Some(FlowReport {
+        subscribers: flow.subscribers,
+        pack: flow.pack,
+        samples_per_s: of_slowest(|s| s.samples_per_s),
+        payload_mbit_s: of_slowest(|s| s.payload_mbit_s),
+        wire_mbit_s: spread(trials.iter().filter_map(wire)),
+        blocked_share: spread(trials.iter().filter(|t| t.window_ns > 0).map(blocked)),
+        publisher_cpu_ns: spread(trials.iter().filter_map(|t| per(t.cpu_ns, t.sent))),
+        subscriber_cpu_ns: spread(trials.iter().filter_map(subscriber_cpu)),
+        discovery_ns: spread(trials.iter().filter_map(|t| t.discovery_ns.map(|ns| ns as f64))),
+        sent: trials.iter().map(|t| t.sent).sum(),
+        lost: sum(|s| s.lost),
+        out_of_order: sum(|s| s.out_of_order),
+        duplicates: sum(|s| s.duplicates),
+        one_way: latency.one_way,
+        slowest: latency.slowest,
+        slowest_from_intended: latency.from_intended,
+        trials,
+    }))
+}
+
+/// Median, least and most.
+fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_unstable_by(f64::total_cmp);
+    let (low, high) = (*values.first()?, *values.last()?);
+    let n = values.len();
+    Some(Spread { median: (values[(n - 1) / 2] + values[n / 2]) / 2.0, low, high })
+}
+
+fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
+    let publisher = trial.ends.get(PUBLISHER)?;
+    let sent = publisher.flow.as_ref()?;
+    let window = sent.part(FlowPart::Window);
+    let pack = u64::from(flow.pack);
+    let receiving = trial.ends.iter().filter(|(name, _)| *name != PUBLISHER);
+    let mut subscribers: Vec<FlowSubscriber> =
+        receiving.filter_map(|(name, end)| subscriber(name, end, window, (pack, payload))).collect();
+    subscribers.sort_by_key(|s| s.end.trim_start_matches("pong").parse::<u32>().unwrap_or(1));
+    // Publisher and subscriber are one process: its CPU time is of both.
+    let together = trial.proof.as_ref().is_some_and(|p| p.processes.iter().any(|p| p.ends.len() > 1));
+    if together {
+        subscribers.iter_mut().for_each(|s| s.cpu_ns = None);
+    }
+    let spans = || trial.ends.values().filter_map(|e| Some((e.opened_ns?, e.opened_ns? + e.matched_after_ns?)));
+    let discovery_ns = spans().map(|s| s.1).max().zip(spans().map(|s| s.0).min()).map(|(last, first)| last - first);
+    Some(FlowTrial {
+        trial: trial.id,
+        first: window.first,
+        end: sent.part(FlowPart::Drain).first.max(window.first),
+        window_ns: window.last_ns - window.first_ns,
+        sent: window.messages * pack,
+        refused: sent.refused,
+        send_ns: sent.send_ns,
+        blocked_ns: sent.blocked_ns,
+        longest_ns: sent.longest_ns,
+        cpu_ns: sent.cpu_ns(),
+        wire_octets_per_message: wire_octets(trial, sent),
+        matched_after_ns: publisher.matched_after_ns,
+        discovery_ns,
+        seconds: seconds(sent, window, pack),
+        subscribers,
+    })
+}
+
+/// What the interface of the publisher sent for each message, less what it sends without messages.
+fn wire_octets(trial: &TrialRecord, sent: &FlowCounts) -> Option<f64> {
+    let space = trial.proof.as_ref()?.spaces.iter().find(|s| s.ends.iter().any(|e| e == PUBLISHER))?;
+    let interface = space.path.first()?;
+    let octets = space.data.interfaces.get(interface)?.tx_bytes as f64;
+    let quiet = space.quiet.as_ref().and_then(|q| Some((q.interfaces.get(interface)?.tx_bytes, q.ns)));
+    let without = quiet.map_or(0.0, |(octets, ns)| octets as f64 * space.data.ns as f64 / ns.max(1) as f64);
+    (sent.messages() > 0).then(|| (octets - without).max(0.0) / sent.messages() as f64)
+}
+
+fn subscriber(name: &str, end: &EndRecord, sent: &PartCounts, (pack, payload): (u64, u64)) -> Option<FlowSubscriber> {
+    let counts = end.flow.as_ref()?;
+    let window = counts.part(FlowPart::Window);
+    let span_s = (window.last_ns - window.first_ns) as f64 / 1e9;
+    let samples_per_s =
+        (window.messages > 1 && span_s > 0.0).then(|| (window.messages - 1) as f64 * pack as f64 / span_s);
+    Some(FlowSubscriber {
+        end: name.to_owned(),
+        received: window.messages * pack,
+        lost: sent.messages.saturating_sub(window.messages) * pack,
+        out_of_order: counts.out_of_order * pack,
+        duplicates: counts.duplicates * pack,
+        samples_per_s,
+        payload_mbit_s: samples_per_s.map(|n| n * payload as f64 * 8.0 / 1e6),
+        cpu_ns: counts.cpu_ns(),
+        matched_after_ns: end.matched_after_ns,
+        seconds: seconds(counts, window, pack),
+    })
+}
+
+/// The whole seconds within a part.
+fn seconds(counts: &FlowCounts, part: &PartCounts, pack: u64) -> Vec<FlowSecond> {
+    const SECOND: i64 = 1_000_000_000;
+    let within = counts.seconds.iter().filter(|s| s.second * SECOND >= part.first_ns);
+    let within = within.filter(|s| (s.second + 1) * SECOND <= part.last_ns);
+    let second = |s: &tailbound_model::SecondCounts| FlowSecond {
+        after_ns: s.second * SECOND - part.first_ns,
+        samples: s.messages * pack,
+        missing: s.missing * pack,
+        out_of_order: s.out_of_order * pack,
+        duplicates: s.duplicates * pack,
+        blocked_ns: s.blocked_ns,
+    };
+    within.map(second).collect()
+}
+
+/// What each flow came to, the largest loss first.
+pub(crate) fn findings(report: &Report) -> Vec<Finding> {
+    let mut told: Vec<(f64, Finding)> = report.conditions.iter().filter_map(told).collect();
+    told.sort_by(|a, b| b.0.total_cmp(&a.0));
+    told.into_iter().map(|(_, finding)| finding).collect()
+}
+
+fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
+    let flow = condition.flow.as_ref()?;
+    let expected = flow.sent * u64::from(flow.subscribers);
+    let lost = if expected == 0 { 1.0 } else { flow.lost as f64 / expected as f64 };
+    let whom = match flow.subscribers {
+        1 => "the subscriber".to_owned(),
+        n => format!("the slowest of {n} subscribers"),
+    };
+    let Some((samples, octets)) = flow.samples_per_s.zip(flow.payload_mbit_s) else {
+        let text = format!("{}: of {} samples sent none reached {whom}.", condition.name, count(flow.sent));
+        return Some((lost, finding(FindingLevel::Failed, "flow_lost", text, &[condition.id])));
+    };
+    let share = match flow.lost {
+        0 => "none lost".to_owned(),
+        n => format!("{} of {} lost ({} %)", count(n), count(expected), three_digits(100.0 * lost)),
+    };
+    let blocked = flow.blocked_share.filter(|b| b.median >= 0.01);
+    let blocked = blocked.map_or(String::new(), |b| {
+        format!("; the publisher was blocked {} % of the time", three_digits(100.0 * b.median))
+    });
+    let late = flow.slowest.as_ref().and_then(|m| m.quantile(0.5)?.value_ns());
+    let late = late.map_or(String::new(), |ns| format!("; half of them have reached all within {}", time(ns as f64)));
+    let text = format!(
+        "{}: {} samples/s ({} Mbit/s of payload) reach {whom}, {share}{blocked}{late}.",
+        condition.name,
+        three_digits(samples.median),
+        three_digits(octets.median)
+    );
+    let level = if lost >= MANY_LOST { FindingLevel::Failed } else { FindingLevel::Result };
+    let code = if lost >= MANY_LOST { "flow_lost" } else { "flow" };
+    Some((lost, finding(level, code, text, &[condition.id])))
+}

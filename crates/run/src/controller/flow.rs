@@ -1,0 +1,80 @@
+//! A flow as the controller sees it: how much memory and time it takes, its counts, and whether they add up.
+
+use super::RunError;
+use super::trial::{Outcome, Part};
+use std::time::Duration;
+use tailbound_model::*;
+use tailbound_record::{RecordWriter, TrialRecord};
+use tailbound_wire::Role;
+
+/// What is kept ready for rows where no rate says how many there will be.
+const FASTEST_NS: i64 = 250;
+const MOST_ROWS: u64 = 4_000_000;
+
+/// Cells for the rows of a flow.
+pub(super) fn rows(flow: &Flow, rate: Rate) -> u64 {
+    let Some(every) = flow.row_every() else { return 0 };
+    let time = flow.ramp_up.0.saturating_add(flow.window.0);
+    let messages = match rate {
+        Rate::Period(period) => time / period.0.max(1) + 1,
+        Rate::Max => time / FASTEST_NS,
+    };
+    let rows = messages as u64 / every + 2;
+    if rate == Rate::Max { rows.min(MOST_ROWS) } else { rows }
+}
+
+/// The longest that a flow may take: a publisher that is blocked again and again, and subscribers that wait for the rest.
+pub(super) fn limit(flow: &Flow) -> Duration {
+    Nanos(flow.whole().0.saturating_mul(2).saturating_add(4 * FLOW_TIMEOUT.0)).duration() + Duration::from_secs(60)
+}
+
+/// What the ends of an agent counted goes into the record; the rows of the ramp-up are known by it.
+pub(super) fn store(record: &mut RecordWriter, part: &mut Part, counts: &[FlowCounts]) {
+    let trial = &mut record.manifest.trials[part.order.trial];
+    for (role, counts) in part.roles.iter().zip(counts) {
+        trial.ends.entry(role.word().into()).or_default().flow = Some(counts.clone());
+        let every = part.order.spec.measure.flow().and_then(Flow::row_every);
+        if let (Role::Ping, Some(every)) = (role, every) {
+            part.order.warm_up = counts.part(FlowPart::Window).first.div_ceil(every);
+        }
+    }
+}
+
+/// Messages of the trial as an outcome; why nothing arrived, if nothing did. Counts that do not add up make it invalid.
+pub(super) fn account(record: &mut RecordWriter, id: usize, outcome: &mut Outcome) -> Result<Option<String>, RunError> {
+    let trial: &TrialRecord = &record.manifest.trials[id];
+    let Some(sent) = trial.ends.get(Role::Ping.word()).and_then(|e| e.flow.as_ref()) else { return Ok(None) };
+    let receiving = trial.ends.iter().filter(|(name, _)| *name != Role::Ping.word());
+    let receiving: Vec<_> = receiving.filter_map(|(name, e)| Some((name, e.flow.as_ref()?))).collect();
+    outcome.sent = sent.messages();
+    outcome.scheduled = sent.messages();
+    outcome.answered = receiving.iter().map(|(_, c)| c.messages()).min().unwrap_or(0);
+    let none: Vec<&str> = receiving.iter().filter(|(_, c)| c.messages() == 0).map(|(name, _)| name.as_str()).collect();
+    let finding = match (outcome.sent, none.as_slice()) {
+        (0, _) => Some("the driver took none of the messages".to_owned()),
+        (_, []) => None,
+        (n, none) => Some(format!("the ends had met, but of {n} messages none reached {}", none.join(", "))),
+    };
+    let wrong: Vec<Warning> = receiving.iter().filter_map(|(name, c)| differ(sent, name, c)).collect();
+    for warning in wrong {
+        record.warn(warning.at_trial(id))?;
+    }
+    Ok(finding)
+}
+
+/// What a subscriber counted, held against what was sent and against its own account of gaps.
+fn differ(sent: &FlowCounts, name: &str, counts: &FlowCounts) -> Option<Warning> {
+    let beyond = sent.parts.iter().zip(&counts.parts).any(|(sent, came)| came.messages > sent.messages);
+    let gaps = counts.messages() + counts.missing != counts.next;
+    let text = match (beyond, gaps) {
+        (true, _) => format!("{name} counted more messages than were sent"),
+        (_, true) => format!(
+            "{name} counted {} messages and {} gaps up to message {}",
+            counts.messages(),
+            counts.missing,
+            counts.next
+        ),
+        (false, false) => return None,
+    };
+    Some(Warning::new("counts_differ", Severity::Invalid, text, "").at_end(name.to_owned()))
+}

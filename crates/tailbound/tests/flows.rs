@@ -1,0 +1,204 @@
+//! Throughput and fan-out: that sent = received + lost for every subscriber, held against what the kernel counts.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use serde_json::Value;
+use std::process::Stdio;
+use std::time::Duration;
+use support::processes::{descendants, kill, wait_for_measuring};
+use support::{Bench, succeeded, told};
+use tailbound_model::{FlowCounts, FlowPart};
+use tailbound_record::Record;
+
+/// One after the other: the ends are pinned to the same CPUs.
+static ALONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
+
+fn alone() -> std::sync::MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn study(measure: &str, rest: &str) -> String {
+    format!("study: flows\nquestion: q\nmeasure: {{ {measure} }}\nquiet: off\n{rest}\n")
+}
+
+/// The counts of all ends of trial 0: the publisher's, then each subscriber's.
+fn counts(bench: &Bench) -> (FlowCounts, Vec<(String, FlowCounts)>) {
+    let record = Record::open(&bench.path("record")).unwrap();
+    let ends = &record.manifest.trials[0].ends;
+    let of = |name: &str| ends[name].flow.clone().unwrap_or_else(|| panic!("{name} has no counts"));
+    let receiving = ends.keys().filter(|name| *name != "ping").map(|name| (name.clone(), of(name)));
+    (of("ping"), receiving.collect())
+}
+
+fn flow(report: &Value) -> &Value {
+    &report["conditions"][0]["flow"]
+}
+
+/// sent = received + lost in the report, for every subscriber; how many were lost in all.
+fn adds_up(report: &Value, subscribers: usize) -> u64 {
+    let trial = &flow(report)["trials"][0];
+    let of = trial["subscribers"].as_array().unwrap();
+    assert_eq!(of.len(), subscribers);
+    let number = |v: &Value| v.as_u64().unwrap();
+    for one in of {
+        assert_eq!(number(&trial["sent"]), number(&one["received"]) + number(&one["lost"]), "{one}");
+    }
+    of.iter().map(|one| number(&one["lost"])).sum()
+}
+
+/// Every second that is counted, added up, is what the parts hold.
+fn seconds_hold_all(counts: &FlowCounts) {
+    assert_eq!(counts.seconds.iter().map(|s| s.messages).sum::<u64>(), counts.messages());
+    let octets: u64 = counts.parts.iter().map(|p| p.octets).sum();
+    assert_eq!(counts.seconds.iter().map(|s| s.octets).sum::<u64>(), octets);
+}
+
+/// A publisher that outruns its subscriber: what is lost is what the kernel threw away, to the message.
+#[test]
+fn losses_are_those_that_the_kernel_counts() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 2 s, ramp_up: 300 ms }",
+        "driver: { udp: { rcvbuf: 4096 } }\nplace: netns\npath: veth\npayload: 1 KiB",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let (sent, received) = counts(&bench);
+    let (_, received) = &received[0];
+    let lost = sent.messages() - received.messages();
+    let record = Record::open(&bench.path("record")).unwrap();
+    let counters = &record.manifest.trials[0].ends["pong"].counters;
+    println!("sent {}, lost {lost}, {counters:?}", sent.messages());
+    assert!(lost > 100, "a buffer of 4 KiB lost {lost} of {} messages", sent.messages());
+    assert_eq!(lost as i64, counters["Udp.RcvbufErrors"]);
+    let tail = sent.next - received.next;
+    assert_eq!(lost, received.missing + tail, "gaps that the subscriber saw, and the tail");
+    seconds_hold_all(&sent);
+    seconds_hold_all(received);
+    adds_up(&bench.report(), 1);
+}
+
+#[test]
+fn eight_reliable_subscribers_lose_nothing() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 1 s, ramp_up: 200 ms, subscribers: 8, pack: 4 }",
+        "driver: cyclonedds\nplace: process\npayload: 64 B\n\
+         qos: { reliability: { reliable: { max_blocking_time: 2 s } }, history: keep-all }",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let (sent, received) = counts(&bench);
+    for (name, counts) in &received {
+        assert_eq!(counts.parts.map(|p| p.messages), sent.parts.map(|p| p.messages), "{name}");
+        assert_eq!(counts.part(FlowPart::Window).octets, counts.part(FlowPart::Window).messages * 4 * 64, "{name}");
+        assert_eq!((counts.missing, counts.duplicates, counts.foreign), (0, 0, 0), "{name}");
+    }
+    let report = bench.report();
+    assert_eq!(adds_up(&report, 8), 0);
+    let flow = flow(&report);
+    assert_eq!(flow["sent"].as_u64().unwrap(), sent.part(FlowPart::Window).messages * 4);
+    assert!(flow["discovery_ns"]["median"].as_f64().unwrap() > 0.0);
+    assert!(flow["publisher_cpu_ns"]["median"].as_f64().unwrap() > 0.0);
+    assert!(
+        report["functional_only"].as_str().unwrap().contains("9 measured threads"),
+        "{}",
+        report["functional_only"]
+    );
+}
+
+/// At a rate the window holds the messages that were due in it; pings are round trips as those of a ping-pong are.
+#[test]
+fn a_rate_is_kept_and_pings_are_round_trips() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 1 s, ramp_up: 200 ms, ping_every: 10, subscribers: 2 }",
+        "driver: udp\nplace: process\nrate: 2 kHz",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let (sent, received) = counts(&bench);
+    assert_eq!(sent.parts.map(|p| p.messages), [400, 2000, 400]);
+    assert_eq!(received.len(), 2);
+    received.iter().for_each(|(_, counts)| seconds_hold_all(counts));
+    let report = bench.report();
+    let condition = &report["conditions"][0];
+    assert_eq!(condition["counts"]["scheduled"], 200);
+    assert_eq!(condition["counts"]["warm_up"], 40);
+    assert!(condition["counts"]["answered"].as_u64().unwrap() > 190, "{}", condition["counts"]);
+    let message = &condition["median_message"];
+    let legs = ["out_ns", "turnaround_ns", "back_ns"].map(|leg| message[leg].as_i64().unwrap());
+    assert_eq!(legs.iter().sum::<i64>(), message["round_trip_ns"].as_i64().unwrap());
+    let intended = condition["worst"][0]["intended_ns"].as_i64().unwrap();
+    let t0 = report["trials"][0]["t0_ns"].as_i64().unwrap();
+    assert_eq!((intended - t0) % 5_000_000, 0, "every tenth message of 2 kHz");
+}
+
+#[test]
+fn inside_one_process_nothing_is_lost() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study("throughput: { duration: 500 ms, ramp_up: 100 ms }", "driver: \"null\"\nplace: same-process");
+    succeeded(&bench.run(&text, &[]));
+    let (sent, received) = counts(&bench);
+    assert!(sent.messages() > 1000, "{sent:?}");
+    assert_eq!(received[0].1.messages(), sent.messages());
+    assert_eq!(adds_up(&bench.report(), 1), 0);
+}
+
+#[test]
+fn fan_out_tells_how_late_messages_were_at_each_and_at_the_last() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "fan-out: { duration: 1 s, ramp_up: 200 ms, subscribers: 3 }",
+        "driver: udp\nplace: process\nrate: 1 kHz",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let report = bench.report();
+    let flow = flow(&report);
+    let one_way = flow["one_way"].as_array().unwrap();
+    assert_eq!(one_way.len(), 3);
+    let median = |figures: &Value| figures["quantiles"][0]["value_ns"].as_i64().unwrap();
+    let medians: Vec<i64> = one_way.iter().map(|s| median(&s["figures"])).collect();
+    for one in one_way {
+        assert_eq!(one["figures"]["scheduled"], 1000);
+    }
+    assert_eq!(flow["slowest"]["scheduled"], 1000);
+    assert!(median(&flow["slowest"]) >= *medians.iter().max().unwrap(), "{medians:?} {}", flow["slowest"]);
+    assert!(median(&flow["slowest_from_intended"]) >= median(&flow["slowest"]));
+    adds_up(&report, 3);
+}
+
+/// The trial is invalid and says whom it lost; what the others counted stays, and what the dead one had counted too.
+#[test]
+fn a_subscriber_that_dies_leaves_the_counts_of_the_others() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 3 s, ramp_up: 200 ms, subscribers: 3 }",
+        "driver: udp\nplace: process\nrate: 1 kHz",
+    );
+    let file = bench.study(&text);
+    let mut command = bench.tailbound();
+    command.arg("run").arg(file).arg("--out").arg(bench.path("record"));
+    let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let measuring = descendants(wait_for_measuring(child.id() as i32, "pong2"))[0];
+    std::thread::sleep(Duration::from_millis(1000));
+    kill(measuring);
+    let (code, text) = told(&child.wait_with_output().unwrap());
+    assert_eq!(code, 6, "{text}");
+    let (sent, received) = counts(&bench);
+    let messages = |name: &str| received.iter().find(|(n, _)| n == name).unwrap().1.messages();
+    for other in ["pong", "pong3"] {
+        assert!(messages(other) > sent.messages() - 50, "{other}: {} of {}", messages(other), sent.messages());
+    }
+    let dead = messages("pong2");
+    assert!(dead > 100 && dead < sent.messages() - 500, "{dead} of {}", sent.messages());
+    let report = bench.report();
+    assert_eq!(report["status"], "invalid");
+    let told = report["warnings"].to_string();
+    assert!(told.contains("agent pong2 was lost in mid-trial"), "{told}");
+    assert!(adds_up(&report, 3) > 500);
+}
