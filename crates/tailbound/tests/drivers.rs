@@ -34,7 +34,8 @@ fn the_skeletons_pass_the_check() {
         let out = String::from_utf8_lossy(&output.stdout);
         assert_eq!(told(&output).0, 0, "{source}: {out}{}", told(&output).1);
         assert!(out.contains("keeps the rules") && !out.contains("FAIL"), "{source}: {out}");
-        assert_eq!(out.matches("pass").count(), 22, "{source}: {out}");
+        assert_eq!(out.matches("pass").count(), 24, "{source}: {out}");
+        assert!(out.contains("n/a   flow"), "{source}: {out}");
     }
 }
 

@@ -45,7 +45,7 @@ fn cyclone_obeys_what_is_exported_for_it() {
         return;
     }
     let bench = Bench::new();
-    bench.study(&study("driver: { cyclonedds: { max_message_size: 4000 } }\n", "process", ASKED));
+    bench.study(&study("driver: { cyclonedds: { max_message_size: 4000, unacked_limit: 1000 } }\n", "process", ASKED));
     let (code, xml, text) = export(&bench, "cyclonedds", "study.yaml", &[]);
     assert_eq!(code, 0, "{text}");
     insta::assert_snapshot!(xml);
@@ -60,6 +60,7 @@ fn cyclone_obeys_what_is_exported_for_it() {
     let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
     let told = serde_json::to_value(&record.manifest.trials[0].ends["ping"].transport).unwrap();
     assert_eq!(told["config"]["General/MaxMessageSize"], "4000 B", "{told}");
+    assert_eq!(told["config"]["Internal/Watermarks/WhcHigh"], "159840 B", "{told}");
 }
 
 #[test]
@@ -69,7 +70,7 @@ fn fast_dds_takes_what_is_exported_for_it() {
         return;
     }
     for (options, place, packets) in [
-        ("max_message_size: 4000, publish_mode: async", "process", true),
+        ("max_message_size: 4000, publish_mode: async, unacked_limit: 1000", "process", true),
         ("transport: shm, shm_segment_size: 1048576", "process", false),
         ("transport: data-sharing", "process", false),
         ("transport: intra-process", "same-process", false),

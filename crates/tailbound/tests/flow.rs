@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -165,6 +165,62 @@ fn fastdds_sends_one_datagram_for_each_reader() {
         }
     });
     thread.join().unwrap();
+}
+
+/// A process of its own for [`a_reader_that_is_killed_is_missed`]: it has a reader until it is killed.
+#[test]
+#[ignore = "run by another test"]
+fn a_reader_in_another_process() {
+    let name = std::env::var("TAILBOUND_TEST_DRIVER").expect("the driver");
+    let driver = named(&name).expect("the driver is built");
+    let session = open(&driver, &on_lo(&driver, DOMAIN_OF_THE_KILLED, &[]));
+    session.create(Kind::Reader(ReceiveMode::Spin), &name, 64, &Kv::new(), 0).unwrap();
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+const DOMAIN_OF_THE_KILLED: u32 = 154;
+
+fn named(name: &str) -> Option<Driver> {
+    match name {
+        "cyclonedds" => Some(Driver::linked(name, tailbound_driver_cyclonedds::table()).unwrap()),
+        "fastdds" => fastdds(),
+        _ => Some(load(ros2::built()).unwrap()),
+    }
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+/// Nobody says farewell: the lease of its participant runs out.
+#[test]
+fn a_reader_that_is_killed_is_missed() {
+    std::thread::scope(|scope| {
+        for name in ["cyclonedds", "fastdds", "ros2"] {
+            let Some(driver) = named(name) else { continue };
+            scope.spawn(move || {
+                let mut command = Command::new(std::env::current_exe().unwrap());
+                command.args(["--ignored", "--exact", "a_reader_in_another_process"]);
+                command.env("TAILBOUND_TEST_DRIVER", name).stdout(Stdio::null()).stderr(Stdio::null());
+                let other = Killed(command.spawn().unwrap());
+                let session = open(&driver, &on_lo(&driver, DOMAIN_OF_THE_KILLED, &[]));
+                let writer = session.create(Kind::Writer, name, 64, &Kv::new(), 0).unwrap();
+                session.wait_matched(writer, 1, in_seconds(30)).unwrap();
+                drop(other);
+                let begin = Instant::now();
+                while flow(&session, writer).matched != 0 {
+                    assert!(begin.elapsed() < Duration::from_secs(120), "{name}: the killed reader is missed");
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                println!("{name}: missed after {:.1} s", begin.elapsed().as_secs_f64());
+            });
+        }
+    });
 }
 
 #[test]

@@ -92,7 +92,19 @@ impl Graph {
             Event::ParticipantDiscovered { dpd } => {
                 known.participants.insert(dpd.guid);
             }
-            Event::ParticipantLost { id, .. } => known.participants.retain(|p| p.prefix != id),
+            // Of what was in it RustDDS says nothing.
+            Event::ParticipantLost { id, .. } => {
+                known.participants.retain(|p| p.prefix != id);
+                known.other_types.retain(|guid, _| guid.prefix != id);
+                for end in known.ends.values_mut() {
+                    end.other_type.retain(|guid, _| guid.prefix != id);
+                    let before = end.peers.len();
+                    end.peers.retain(|guid| guid.prefix != id);
+                    if end.peers.len() != before {
+                        tell(host, end);
+                    }
+                }
+            }
             _ => {}
         }
         drop(known);

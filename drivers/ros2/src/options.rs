@@ -48,7 +48,8 @@ impl Options {
                 "naming" => return Err(pair.bad(TB_EUNSUPPORTED, "the ros2 driver has the names of ROS 2 only")),
                 "transport" if pair.value == "udp" => {}
                 "unacked_limit" => {
-                    let why = "RustDDS lets a reliable writer have 8,192 unacknowledged messages; ros2-client sets no other";
+                    let why =
+                        "RustDDS lets a reliable writer have 8,192 unacknowledged messages; ros2-client sets no other";
                     return Err(pair.bad(TB_EUNSUPPORTED, why));
                 }
                 "data" => {

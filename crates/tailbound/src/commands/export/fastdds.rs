@@ -126,7 +126,14 @@ fn end_point(kind: &str, source: &Source, transport: &str) -> String {
     if !history.contains("KEEP_ALL") {
         history += &element("depth", &qos("history.depth", "1"));
     }
-    let topic = element("topic", &element("historyQos", &history));
+    let waits = history.contains("KEEP_ALL") && qos("reliability", "reliable") == "RELIABLE";
+    let limits = source.option("unacked_limit").filter(|_| waits && kind == "data_writer");
+    let limits = limits.map_or(String::new(), |n| {
+        let each =
+            [("max_samples", n), ("max_instances", "1"), ("max_samples_per_instance", n), ("allocated_samples", "1")];
+        element("resourceLimitsQos", &each.map(|(name, value)| element(name, value)).concat())
+    });
+    let topic = element("topic", &(element("historyQos", &history) + &limits));
     format!(
         "<{kind} profile_name=\"tailbound {kind}\" is_default_profile=\"true\">{topic}{}{rest}</{kind}>",
         element("qos", &x)

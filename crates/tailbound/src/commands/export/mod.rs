@@ -84,7 +84,11 @@ pub fn export(args: &Export) -> Outcome {
         driver.option(key).is_some_and(|o| o.values.is_empty() || o.values.contains(value))
     };
     let given = spec.driver.options.iter().map(|(k, v)| (k.clone(), v.clone()));
-    let options = path.into_iter().filter(takes).chain(given).collect();
+    let mut options: Vec<(String, String)> = path.into_iter().filter(takes).chain(given).collect();
+    let has = |key: &str| options.iter().any(|(k, _)| k == key);
+    if driver.option("payload").is_some() && has("unacked_limit") && !has("payload") {
+        options.push(("payload".to_owned(), spec.payload.0.to_string()));
+    }
     let end = if index == 0 { &spec.ping } else { &spec.pong };
     let what = format!("study {}, condition {} ({}), {word} end", plan.study, found.id, condition::levels(found));
     let source = Source { what, spec: &spec, end, options, driver, notes };
