@@ -3,6 +3,7 @@
 //! Every other crate speaks in these types; nothing here measures, reads a file or touches the host.
 
 mod arrangement;
+mod budget;
 mod cpus;
 mod exit;
 mod facts;
@@ -27,6 +28,7 @@ mod view;
 mod warning;
 
 pub use arrangement::Arrangement;
+pub use budget::{AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, Limit, LimitSet};
 pub use cpus::CpuList;
 pub use exit::ExitCode;
 pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};

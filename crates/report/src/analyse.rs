@@ -36,9 +36,14 @@ struct Chosen {
 /// # Errors
 /// The record changes while it is read.
 pub fn analyse(record: &Record) -> Result<Report, RecordError> {
+    analyse_with(record, std::iter::empty())
+}
+
+/// The same with quantiles beside those of the study.
+pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>) -> Result<Report, RecordError> {
     let manifest = &record.manifest;
     let plan = &manifest.plan;
-    let quantiles = quantiles(plan);
+    let quantiles = quantiles(plan, more);
     let mut flaws = flaws::flaws(record);
     let Samples { chosen, firsts, wanted, mut figures } = loop {
         match read(record, &flaws, &quantiles) {
@@ -161,13 +166,14 @@ fn read(record: &Record, flaws: &Flaws, quantiles: &[Quantile]) -> Result<Sample
     Ok(Samples { chosen, firsts, wanted, figures })
 }
 
-fn quantiles(plan: &Plan) -> Vec<Quantile> {
+fn quantiles(plan: &Plan, more: impl Iterator<Item = Quantile>) -> Vec<Quantile> {
     let mut quantiles: Vec<Quantile> = plan.report.quantiles.iter().filter_map(|q| q.parse().ok()).collect();
     if quantiles.is_empty() {
         quantiles = USUAL.to_vec();
     }
     // Half a round trip is given for the median only, and sentences begin with it.
     quantiles.push(Quantile::P50);
+    quantiles.extend(more);
     quantiles.sort_unstable();
     quantiles.dedup();
     quantiles

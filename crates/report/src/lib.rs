@@ -6,6 +6,7 @@
 
 mod analyse;
 mod bins;
+mod budget;
 mod calendar;
 mod circumstances;
 mod compare;
@@ -46,6 +47,10 @@ mod worst;
 
 pub use analyse::analyse;
 pub use bins::{BinsReport, PublishedReport};
+pub use budget::{
+    BudgetCheck, BudgetOutcome, BudgetReport, judge_budget, render_budget_junit, render_budget_markdown,
+    render_budget_terminal,
+};
 pub use calendar::utc as date;
 pub use circumstances::*;
 pub use compare::*;

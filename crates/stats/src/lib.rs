@@ -41,6 +41,7 @@
 //! * [`Exceedance`], [`Effective`]: how dependent slots are, and how many independent ones they are worth;
 //!   [`Distribution::widened`]: the interval that follows.
 //! * [`compare`]: whether two sides differ, with the trial as the unit.
+//! * [`share_interval`]: how often something happens that was counted.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and what the maximum says.
 
 mod binomial;
@@ -53,6 +54,7 @@ mod exceedance;
 mod histogram;
 mod interval;
 mod moments;
+mod proportion;
 mod quantile;
 mod rank_picker;
 mod reference;
@@ -66,5 +68,6 @@ pub use interval::{
     CONFIDENCE, NeedsMore, RankInterval, exact_coverage, interval_ranks, interval_ranks_of_dependent, needs,
 };
 pub use moments::{Moments, rule_of_three};
+pub use proportion::share_interval;
 pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};

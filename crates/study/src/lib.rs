@@ -12,6 +12,7 @@
 //! 4. `resolve`: defaults and quantities; `rules`: what does not go together.
 //! 5. `order`: trials in their seeded random order.
 
+mod budget;
 mod conditions;
 mod embedded;
 mod error;
@@ -31,6 +32,7 @@ mod shape;
 mod source;
 mod tree;
 
+pub use budget::{budget_schema, load_budget, load_budget_str};
 pub use embedded::embedded;
 pub use error::{StudyError, StudyReport, nearest};
 pub use estimate::{estimate, trial_length};

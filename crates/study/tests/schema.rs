@@ -1,17 +1,19 @@
 //! The committed JSON Schema is the one that the types generate.
 
 use std::path::Path;
-use tailbound_study::schema;
+use tailbound_study::{budget_schema, schema};
 
 #[test]
 fn committed_schema_is_current() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schema/study.json");
-    let generated = serde_json::to_string_pretty(&schema()).unwrap() + "\n";
-    if std::env::var_os("TAILBOUND_REGENERATE").is_some() {
-        std::fs::write(&path, &generated).unwrap();
+    for (name, schema) in [("study", schema()), ("budget", budget_schema())] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../schema/{name}.json"));
+        let generated = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        if std::env::var_os("TAILBOUND_REGENERATE").is_some() {
+            std::fs::write(&path, &generated).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == generated, "schema/{name}.json is old: run with TAILBOUND_REGENERATE=1");
     }
-    let committed = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(committed == generated, "schema/study.json is old: run with TAILBOUND_REGENERATE=1");
 }
 
 #[test]
@@ -30,4 +32,5 @@ fn no_key_may_be_null_and_every_key_is_described() {
         }
     }
     walk(&schema(), "");
+    walk(&budget_schema(), "");
 }

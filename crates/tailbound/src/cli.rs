@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// How late can a message be on exactly this deployment, why was it that late, and what to change.
 ///
 /// Exit codes: 0 done and valid; 1 unexpected; 2 bad arguments or study file; 3 machine not fit; 4 agent, driver or lab
-/// failed; 6 finished but the record is invalid or incomplete.
+/// failed; 5 a budget is broken; 6 finished but the record is invalid or incomplete; 7 not enough data to judge a budget.
 #[derive(Debug, Parser)]
 #[command(name = "tailbound", version, max_term_width = 100)]
 pub struct Cli {
@@ -28,6 +28,8 @@ pub enum Command {
     Import(Import),
     /// Show the records of a folder as local pages
     Serve(Serve),
+    /// Check whether a record keeps its limits, as far as its messages can tell
+    Budget(Budget),
     /// The studies that are built in
     Studies(Studies),
     /// The drivers: what they can do, whether one keeps the rules, and a skeleton of one
@@ -150,6 +152,35 @@ pub struct Compare {
     /// File to write to in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// As what a limit counts that cannot be judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Undecided {
+    /// As one that holds: exit code 0
+    Pass,
+    /// As one that is broken: exit code 5
+    Fail,
+}
+
+#[derive(Debug, Args)]
+pub struct Budget {
+    /// The record
+    pub record: PathBuf,
+    /// The budget file
+    pub budget: PathBuf,
+    /// Record to compare with, in place of the one that the budget names
+    #[arg(long, value_name = "RECORD")]
+    pub baseline: Option<PathBuf>,
+    /// As what limits count that cannot be judged from this many messages [default: exit code 7]
+    #[arg(long, value_enum)]
+    pub undecided: Option<Undecided>,
+    /// JUnit XML file to write: one test case for each limit and condition
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Markdown file to write, e.g. "$GITHUB_STEP_SUMMARY"
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -22,3 +22,12 @@ pub(crate) const ALL: [Wanted; 4] = [
     latency("p99.9", Statistic::Quantile(Quantile::P99_9)),
     latency("mean", Statistic::Mean),
 ];
+
+#[cfg(test)]
+mod tests {
+    /// Budgets name them without knowing this crate.
+    #[test]
+    fn names_are_those_of_the_vocabulary() {
+        assert_eq!(super::ALL.map(|w| w.name), tailbound_model::COMPARED_STATISTICS);
+    }
+}

@@ -1,6 +1,7 @@
 //! The commands.
 
 mod agent;
+mod budget;
 mod compare;
 mod doctor;
 mod driver;
@@ -27,6 +28,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
         Command::Import(args) => import::import(&args),
+        Command::Budget(args) => budget::budget(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::Studies(args) => studies::studies(args.command.as_ref()),

@@ -1,0 +1,48 @@
+//! A judged budget as JUnit XML, as CI systems read it: one test case for each limit and condition.
+
+use super::{BudgetCheck, BudgetOutcome, BudgetReport};
+use tailbound_model::plain;
+
+/// The document. `undecided` says as what an undecided limit counts; without it, as skipped.
+pub fn render_budget_junit(report: &BudgetReport, undecided: Option<BudgetOutcome>) -> String {
+    let counts_as = |c: &BudgetCheck| match c.outcome {
+        BudgetOutcome::Undecided => undecided.unwrap_or(BudgetOutcome::Undecided),
+        decided => decided,
+    };
+    let of = |outcome: BudgetOutcome| report.checks.iter().filter(|c| counts_as(c) == outcome).count();
+    let counts = format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"0\" skipped=\"{}\"",
+        report.checks.len(),
+        of(BudgetOutcome::Broken),
+        of(BudgetOutcome::Undecided)
+    );
+    let name = escape(&report.name);
+    let mut text = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"tailbound budget\" {counts}>\n  <testsuite \
+         name=\"{name}\" {counts}>\n"
+    );
+    for check in &report.checks {
+        let case = format!("{} at most {}", check.what, check.limit);
+        text.push_str(&format!(
+            "    <testcase classname=\"{name}.{}\" name=\"{}\">\n",
+            escape(&check.condition),
+            escape(&case)
+        ));
+        let parts = [check.outcome.word(), &check.found, &check.why];
+        let told: Vec<&str> = parts.into_iter().filter(|p| !p.is_empty()).collect();
+        let told = escape(&told.join(": "));
+        text.push_str(&match counts_as(check) {
+            BudgetOutcome::Broken => format!("      <failure message=\"{told}\"/>\n"),
+            BudgetOutcome::Undecided => format!("      <skipped message=\"{told}\"/>\n"),
+            BudgetOutcome::Holds => format!("      <system-out>{told}</system-out>\n"),
+        });
+        text.push_str("    </testcase>\n");
+    }
+    text + "  </testsuite>\n</testsuites>\n"
+}
+
+/// Characters that XML would take as its own; those that it does not have are gone already.
+fn escape(text: &str) -> String {
+    let text = plain(text);
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,56 @@
+//! How often something happens that was seen `k` times among `n`.
+
+use crate::binomial::Binomial;
+use crate::quantile::WHOLE;
+
+/// Probability allowed on each side.
+const TAIL: f64 = 0.025;
+
+/// The two-sided, equal-tailed 95 % interval of a share: the shares under which `k` or more, and `k` or fewer, of `n`
+/// independent ones would be seen with a probability of 2.5 %.
+///
+/// C. J. Clopper, E. S. Pearson, The Use of Confidence or Fiducial Limits, Biometrika 26 (1934).
+pub fn share_interval(k: u64, n: u64) -> (f64, f64) {
+    let share = |parts: u64| parts as f64 / WHOLE as f64;
+    let low = match k {
+        0 => 0.0,
+        _ => share(last(|parts| Binomial { n, parts }.at_least(k) <= TAIL)),
+    };
+    let high = match k >= n {
+        true => 1.0,
+        false => share(last(|parts| Binomial { n, parts }.at_most(k) > TAIL) + 1),
+    };
+    (low, high)
+}
+
+/// The last whole number of parts for which `holds`, which it does from 0 up to somewhere.
+fn last(holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut yes, mut no) = (0, WHOLE);
+    while no - yes > 1 {
+        let middle = yes + (no - yes) / 2;
+        if holds(middle) { yes = middle } else { no = middle }
+    }
+    yes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// From tables; none of n is 1 - 0.025^(1/n).
+    #[test]
+    fn known_intervals() {
+        for (k, n, low, high) in
+            [(0, 10, 0.0, 0.30850), (1, 10, 0.00253, 0.44502), (5, 10, 0.18709, 0.81291), (10, 10, 0.69150, 1.0)]
+        {
+            let (found_low, found_high) = share_interval(k, n);
+            assert!(
+                (found_low - low).abs() < 1e-5 && (found_high - high).abs() < 1e-5,
+                "{k} of {n}: {found_low} {found_high}"
+            );
+        }
+        let (low, high) = share_interval(0, 1_000_000);
+        assert!(low == 0.0 && (high - 3.689e-6).abs() < 1e-9, "{high}");
+        assert_eq!(share_interval(0, 0), (0.0, 1.0));
+    }
+}

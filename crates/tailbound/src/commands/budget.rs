@@ -1,0 +1,45 @@
+//! `tailbound budget`.
+
+use super::report::{colour, colour_of_errors, width, write};
+use crate::cli::{Budget, Undecided};
+use crate::exit::{Failure, Outcome};
+use crate::say::out;
+use tailbound_model::ExitCode;
+use tailbound_record::Record;
+use tailbound_report::BudgetOutcome;
+
+pub fn budget(args: &Budget) -> Outcome {
+    let budget = tailbound_study::load_budget(&args.budget)
+        .map_err(|e| Failure::new(ExitCode::BadInput, e.render(colour_of_errors(), width())))?;
+    let record = Record::open(&args.record).map_err(bad)?;
+    // A record that the budget names lies beside the budget.
+    let named = budget.baseline.as_ref().and_then(|b| b.record.as_ref());
+    let named = named.map(|r| args.budget.parent().unwrap_or_else(|| "".as_ref()).join(r));
+    let baseline = args.baseline.clone().or(named).map(|dir| Record::open(&dir)).transpose().map_err(bad)?;
+    let judged = tailbound_report::judge_budget(&record, &budget, baseline.as_ref()).map_err(bad)?;
+
+    let undecided = args.undecided.map(|as_what| match as_what {
+        Undecided::Pass => BudgetOutcome::Holds,
+        Undecided::Fail => BudgetOutcome::Broken,
+    });
+    if let Some(file) = &args.junit {
+        write(file, &tailbound_report::render_budget_junit(&judged, undecided))?;
+    }
+    if let Some(file) = &args.markdown {
+        write(file, &tailbound_report::render_budget_markdown(&judged))?;
+    }
+    out!("{}", tailbound_report::render_budget_terminal(&judged, width(), colour()));
+    let outcome = match judged.outcome() {
+        BudgetOutcome::Undecided => undecided.unwrap_or(BudgetOutcome::Undecided),
+        decided => decided,
+    };
+    Ok(match outcome {
+        BudgetOutcome::Holds => ExitCode::Done,
+        BudgetOutcome::Broken => ExitCode::BudgetExceeded,
+        BudgetOutcome::Undecided => ExitCode::Undecided,
+    })
+}
+
+fn bad(e: impl ToString) -> Failure {
+    Failure::new(ExitCode::BadInput, e)
+}
