@@ -19,7 +19,7 @@ function plainCopy(picture) {
 function wholePicture(figure) {
   const panels = [...figure.querySelectorAll("svg")].map((p) => ({ p, box: p.viewBox.baseVal }));
   const width = Math.max(...panels.map(({ box }) => box.width));
-  const height = panels.reduce((sum, { box }) => sum + box.height, 0);
+  const foot = panels.reduce((sum, { box }) => sum + box.height, 0), height = foot + 24;
   const paper = getComputedStyle(document.body).backgroundColor;
   const whole = svg("svg", { width, height, viewBox: `0 0 ${width} ${height}` }, svg("rect", { width, height, fill: paper }));
   let top = 0;
@@ -29,6 +29,12 @@ function wholePicture(figure) {
     whole.append(copy);
     top += box.height;
   }
+  // A picture goes where the page does not: it says where it comes from, and whether it is to be trusted.
+  const style = getComputedStyle(document.body), font = { "font-family": style.fontFamily, "font-size": 12, y: foot + 15 };
+  const muted = getComputedStyle(document.querySelector("footer")).color;
+  const cautions = [report.functional_only && "functional only", report.status !== "valid" && `record ${report.status}`].filter(Boolean);
+  whole.append(svg("text", { ...font, x: 16, fill: muted }, `Tailbound ${report.run.recorded_by}, study ${report.study}, run ${report.run.id}`));
+  whole.append(svg("text", { ...font, x: width - 16, "text-anchor": "end", fill: style.getPropertyValue("--warn") }, cautions.join(", ")));
   const source = new XMLSerializer().serializeToString(whole);
   return { width, height, source: '<?xml version="1.0" encoding="UTF-8"?>\n' + source };
 }

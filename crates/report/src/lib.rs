@@ -32,6 +32,7 @@ mod number;
 mod over_time;
 mod passes;
 mod patterns;
+mod picture;
 mod plain;
 mod proof;
 mod series;
@@ -65,6 +66,9 @@ pub use json::{render_json, schema};
 pub use markdown::render_markdown;
 pub use over_time::{ColumnValues, OverTime};
 pub use patterns::PatternReport;
+pub use picture::{Figure, render_svg};
+#[cfg(feature = "png")]
+pub use picture::{PngError, render_png};
 pub use proof::{InterfaceProof, PathProofReport};
 pub use terminal::render_terminal;
 pub use tools::{ToolFigureReport, ToolReport};

@@ -99,7 +99,7 @@ fn round_trips(report: &Report) -> impl Iterator<Item = &MetricReport> {
 }
 
 /// Factors with more than one level, in the order of the study; with a single condition its payload.
-fn differing(report: &Report) -> Vec<String> {
+pub(crate) fn differing(report: &Report) -> Vec<String> {
     let levels = |factor: &str| {
         let mut all: Vec<_> = report.conditions.iter().map(|c| c.levels.get(factor)).collect();
         all.sort();

@@ -140,6 +140,7 @@ fn a_record_without_a_single_answer_still_reads() {
     assert!(words.contains("none of 10 messages was answered (nothing was seen)"), "{words}");
     assert!(render_html(&report).contains("nothing was seen"));
     assert!(!render_markdown(&report).is_empty() && !render_csv(&report).is_empty());
+    assert!(render_svg(&report, Figure::Latency).is_none(), "there is nothing to draw");
 }
 
 /// Whatever a study, a warning or a finding holds: a terminal obeys none of it.
@@ -193,4 +194,41 @@ fn facts_that_differ_between_hosts_are_marked() {
     assert!(!table.contains("kernel.release"), "{table}");
     // Two hosts tell the one, one host tells the other.
     assert_eq!(page.matches("<span class=\"bad\">differs</span>").count(), 3);
+}
+
+/// Exactly the values of the document are drawn, each once.
+#[test]
+fn pictures_hold_the_numbers_of_the_document() {
+    let report = report();
+    let figures = || report.conditions.iter().filter_map(|c| c.round_trip.as_ref()).filter(|m| m.n > 0);
+    let quantiles = |some: &[f64]| -> Vec<i64> {
+        let of = |m: &MetricReport| some.iter().filter_map(|q| m.quantile(*q)?.value_ns()).collect::<Vec<_>>();
+        figures().flat_map(of).collect()
+    };
+    let all: Vec<f64> = report.view.quantiles.clone();
+    let maxima: Vec<i64> = figures().filter_map(|m| m.max_ns).collect();
+    for (figure, expected) in [
+        (Figure::Latency, [quantiles(&[0.5, 0.99]), maxima.clone()].concat()),
+        (Figure::Ladder, [quantiles(&all), maxima].concat()),
+        (Figure::Tail, quantiles(&all)),
+    ] {
+        let svg = render_svg(&report, figure).unwrap();
+        let mut drawn: Vec<i64> = svg
+            .split("data-value-ns=\"")
+            .skip(1)
+            .map(|rest| rest.split_once('"').unwrap().0.parse().unwrap())
+            .collect();
+        let mut expected = expected;
+        drawn.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(drawn, expected, "{figure:?}");
+        assert!(
+            svg.contains("What does a &lt;larger&gt; payload &amp; &quot;path&quot; cost?") && !svg.contains("NaN")
+        );
+        assert!(svg.contains("invalid trials: see the report") && svg.contains(&report.run.id), "{figure:?}");
+        assert!(!svg.contains("<script") && !svg.contains("href"), "it fetches nothing");
+    }
+    assert!(render_svg(&report, Figure::Tail).unwrap().contains("no answer: 1 in"), "losses are in the picture");
+    let emulated = Report { functional_only: Some("emulated".into()), ..report };
+    assert!(render_svg(&emulated, Figure::Ladder).unwrap().contains("functional only"));
 }

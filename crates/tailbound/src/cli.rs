@@ -103,6 +103,22 @@ pub enum Format {
     Csv,
     /// Markdown
     Md,
+    /// One figure as a vector picture
+    Svg,
+    /// One figure as pixels
+    #[cfg(feature = "png")]
+    Png,
+}
+
+/// Figures that can stand alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Picture {
+    /// The study's main factor against the round trip
+    Latency,
+    /// How rare a round trip is
+    Tail,
+    /// Every quantile of every condition with its interval
+    Ladder,
 }
 
 #[derive(Debug, Args)]
@@ -112,6 +128,9 @@ pub struct Report {
     /// Form of the report
     #[arg(long, value_enum, default_value = "terminal")]
     pub format: Format,
+    /// Which figure, for a picture
+    #[arg(long, value_enum, default_value = "latency")]
+    pub figure: Picture,
     /// File to write to in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

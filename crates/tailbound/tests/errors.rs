@@ -217,12 +217,30 @@ fn every_form_of_a_report() {
         ("csv", "round_trip"),
         ("md", "udp"),
         ("html", "</html>"),
+        ("svg", "</svg>"),
+        ("png", "PNG"),
     ] {
         let output = bench.tailbound().args(["report", "record", "--format", format]).output().unwrap();
         support::succeeded(&output);
         assert!(String::from_utf8_lossy(&output.stdout).contains(holds), "{format}");
     }
     assert!(fs::read_to_string(bench.path("record/report.html")).unwrap().contains("</html>"));
+}
+
+#[test]
+fn pages_of_what_is_no_folder_and_on_a_port_that_is_taken() {
+    let bench = Bench::new();
+    let serve = |args: &[&str]| told(&bench.tailbound().arg("serve").args(args).output().unwrap());
+    let (code, text) = serve(&["nowhere"]);
+    assert!(code == 2 && text.contains("nowhere: not a folder; give one that holds records"), "{code} {text}");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = taken.local_addr().unwrap().to_string();
+    let (code, text) = serve(&[".", "--listen", &at]);
+    let text = text.replace(&at, "AT");
+    assert!(
+        code == 2 && text.contains("cannot listen on AT: ") && text.contains("`--listen`, port 0 is any"),
+        "{code} {text}"
+    );
 }
 
 #[test]

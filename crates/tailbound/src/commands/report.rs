@@ -1,37 +1,51 @@
 //! `tailbound report`.
 
-use crate::cli::{Format, Report};
+use crate::cli::{Format, Picture, Report};
 use crate::exit::{Failure, Outcome};
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 use tailbound_model::ExitCode;
 use tailbound_record::{Record, RecordError};
-use tailbound_report::ReportStatus;
+use tailbound_report::{Figure, ReportStatus};
 
 pub fn report(args: &Report) -> Outcome {
     let unreadable = |e: RecordError| Failure::new(ExitCode::BadInput, e);
     let record = Record::open(&args.record).map_err(unreadable)?;
     let report = tailbound_report::analyse(&record).map_err(unreadable)?;
-    let text = match args.format {
-        Format::Terminal => tailbound_report::render_terminal(&report, width(), colour()),
-        Format::Html => tailbound_report::render_html(&report),
-        Format::Json => tailbound_report::render_json(&report),
-        Format::Csv => tailbound_report::render_csv(&report),
-        Format::Md => tailbound_report::render_markdown(&report),
+    let text: Vec<u8> = match args.format {
+        Format::Terminal => tailbound_report::render_terminal(&report, width(), colour()).into(),
+        Format::Html => tailbound_report::render_html(&report).into(),
+        Format::Json => tailbound_report::render_json(&report).into(),
+        Format::Csv => tailbound_report::render_csv(&report).into(),
+        Format::Md => tailbound_report::render_markdown(&report).into(),
+        Format::Svg => picture(&report, args.figure)?.into(),
+        #[cfg(feature = "png")]
+        Format::Png => tailbound_report::render_png(&picture(&report, args.figure)?)
+            .map_err(|e| Failure::new(ExitCode::Unexpected, e))?,
     };
     match &args.out {
         Some(file) => write(file, &text)?,
         None => {
             let mut out = std::io::stdout().lock();
-            let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+            let written = out.write_all(&text).and_then(|()| out.flush());
             written.map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot write the report: {e}")))?;
         }
     }
     Ok(code(report.status))
 }
 
+fn picture(report: &tailbound_report::Report, picture: Picture) -> Result<String, Failure> {
+    let figure = match picture {
+        Picture::Latency => Figure::Latency,
+        Picture::Tail => Figure::Tail,
+        Picture::Ladder => Figure::Ladder,
+    };
+    let nothing = || Failure::new(ExitCode::RecordInvalid, "there is nothing to draw: no message was answered");
+    tailbound_report::render_svg(report, figure).ok_or_else(nothing)
+}
+
 /// Writes a report file.
-pub fn write(file: &Path, text: &str) -> Result<(), Failure> {
+pub fn write(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     std::fs::write(file, text)
         .map_err(|e| Failure::new(ExitCode::RunFailed, format!("{}: cannot write the report: {e}", file.display())))
 }

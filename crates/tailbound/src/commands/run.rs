@@ -69,7 +69,7 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
     let record = Record::open(&finished.dir).map_err(unreadable)?;
     let analysed = tailbound_report::analyse(&record).map_err(unreadable)?;
     let page = finished.dir.join("report.html");
-    report::write(&page, &tailbound_report::render_html(&analysed))?;
+    report::write(&page, tailbound_report::render_html(&analysed))?;
     if !quiet {
         out!("{}", tailbound_report::render_terminal(&analysed, report::width(), report::colour()));
     }
