@@ -232,3 +232,34 @@ fn pictures_hold_the_numbers_of_the_document() {
     let emulated = Report { functional_only: Some("emulated".into()), ..report };
     assert!(render_svg(&emulated, Figure::Ladder).unwrap().contains("functional only"));
 }
+
+/// What a run tells of a trial that ended agrees with the report of it.
+#[test]
+fn a_glance_tells_what_the_report_tells() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("record");
+    let trial = |slots: u64| {
+        let (mut rows, mut echoes) = (Vec::new(), Vec::new());
+        for seq in 0..slots {
+            let (mut row, echo) = slot(seq, 1_000_000, 900, [8_000, 4_000, 9_000 + (seq as i64 * 7_919) % 1_000]);
+            row.warm_up = seq < 10;
+            if seq == 50 {
+                lose(&mut row);
+            }
+            rows.push(row);
+            echoes.push(echo);
+        }
+        GivenTrial { status: TrialStatus::Valid, slots: rows, echoes, finding: None }
+    };
+    let given =
+        |slots| Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(1_000_000)), trials: vec![trial(slots)] };
+    let report = analyse(&support::write(&dir, &[given(510), given(110), given(10)], |_| ())).unwrap();
+    let known = report.conditions[0].round_trip.as_ref().unwrap();
+    let us = |ns: i64| format!("{:.1}\u{202f}us", ns as f64 / 1e3);
+    let [p50, p99] = [0.5, 0.99].map(|q| us(known.quantile(q).unwrap().value_ns().unwrap()));
+    let max = us(known.max_ns.unwrap());
+    let told = |trial| glance(&dir, trial).unwrap();
+    assert_eq!(told(0), Some(format!("p50 {p50}, p99 {p99}, max {max}, 1 of 500 without an answer")));
+    assert!(told(1).unwrap().contains("p99 needs 368"), "{:?}", told(1));
+    assert_eq!(told(2), None, "warm-up alone");
+}

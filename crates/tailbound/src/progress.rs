@@ -3,25 +3,30 @@
 use crate::say::errln;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::path::PathBuf;
 use tailbound_model::Nanos;
 use tailbound_run::{Progress, ProgressEvent};
 
-/// Shows how far a run got. It draws between trials only: while a trial is measured nothing is written.
+/// Shows how far a run got. It draws between trials only: while a trial is measured nothing is written, and nothing is
+/// computed. The figures are those of the trial that ended last, read from the record.
 pub struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
+    record: PathBuf,
     trials: usize,
     left: Nanos,
+    /// What takes part in the trial that goes on.
+    what: String,
 }
 
 impl Display {
-    pub fn new(quiet: bool) -> Display {
+    pub fn new(quiet: bool, record: PathBuf) -> Display {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{bar:24} trial {pos}/{len} {wide_msg}");
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
-        Display { bar, quiet, trials: 0, left: Nanos(0) }
+        Display { bar, quiet, record, trials: 0, left: Nanos(0), what: String::new() }
     }
 
     pub fn end(&self) {
@@ -36,33 +41,57 @@ impl Display {
             None => errln!("{text}"),
         }
     }
+
+    fn began(&mut self, trials: usize, estimate: Nanos) {
+        self.trials = trials;
+        self.left = estimate;
+        if let Some(bar) = &self.bar {
+            bar.set_length(trials as u64);
+        } else if !self.quiet {
+            let word = if trials == 1 { "trial" } else { "trials" };
+            self.line(&format!("{trials} {word}, about {estimate} of measuring"));
+        }
+    }
+
+    fn trial(&mut self, number: usize, what: &str, estimate: Nanos) {
+        let left = self.left_words();
+        self.left = Nanos((self.left.0 - estimate.0).max(0));
+        self.what = what.to_owned();
+        match &self.bar {
+            Some(bar) => {
+                bar.set_position(number as u64 + 1);
+                bar.set_message(format!("{left}: {what}"));
+                bar.tick();
+            }
+            None if !self.quiet => self.line(&format!("trial {}/{}: {what}, {left}", number + 1, self.trials)),
+            None => {}
+        }
+    }
+
+    /// The figures of a trial that ended: a line that stays.
+    fn done(&self, number: usize, trial: usize) {
+        if self.quiet {
+            return;
+        }
+        // A record that cannot be read is told at the end of the run; here it is no reason to stop.
+        if let Ok(Some(figures)) = tailbound_report::glance(&self.record, trial) {
+            // The bar goes on to the next trial; without one the line before says what was measured.
+            let what = if self.bar.is_some() { format!("{}: ", self.what) } else { String::new() };
+            self.line(&format!("trial {}/{}: {what}{figures}", number + 1, self.trials));
+        }
+    }
+
+    fn left_words(&self) -> String {
+        format!("about {} left", Nanos(self.left.0 / 100_000_000 * 100_000_000))
+    }
 }
 
 impl Progress for Display {
     fn event(&mut self, event: ProgressEvent<'_>) {
         match event {
-            ProgressEvent::Began { trials, estimate } => {
-                self.trials = trials;
-                self.left = estimate;
-                if let Some(bar) = &self.bar {
-                    bar.set_length(trials as u64);
-                } else if !self.quiet {
-                    self.line(&format!("{trials} trials, about {estimate} of measuring"));
-                }
-            }
-            ProgressEvent::Trial { number, what, estimate } => {
-                let left = self.left;
-                self.left = Nanos((left.0 - estimate.0).max(0));
-                match &self.bar {
-                    Some(bar) => {
-                        bar.set_position(number as u64);
-                        bar.set_message(format!("about {} left: {what}", Nanos(left.0 / 100_000_000 * 100_000_000)));
-                        bar.tick();
-                    }
-                    None if !self.quiet => self.line(&format!("trial {}/{}: {what}", number + 1, self.trials)),
-                    None => {}
-                }
-            }
+            ProgressEvent::Began { trials, estimate } => self.began(trials, estimate),
+            ProgressEvent::Trial { number, what, estimate } => self.trial(number, what, estimate),
+            ProgressEvent::TrialDone { number, trial, .. } => self.done(number, trial),
             // Notes are for the report.
             ProgressEvent::Warned(w) if w.severity > tailbound_model::Severity::Note => {
                 self.line(&format!(

@@ -227,6 +227,21 @@ fn every_form_of_a_report() {
     assert!(fs::read_to_string(bench.path("record/report.html")).unwrap().contains("</html>"));
 }
 
+/// Without a terminal: a line before each trial, and its figures after it; with --quiet none.
+#[test]
+fn a_run_tells_each_trial_as_it_ends() {
+    let bench = Bench::new();
+    let output = bench.run(&GOOD.replace("slots: 200", "slots: 400"), &[]);
+    support::succeeded(&output);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let report = bench.report();
+    let figures = &report["conditions"][0]["round_trip"];
+    assert_eq!(text.matches("trial 1/1: ").count(), 2, "{text}");
+    assert!(text.contains("1 trial, about ") && text.contains(" left\n"), "{text}");
+    let told = text.lines().find(|l| l.contains("p50 ")).unwrap();
+    assert!(told.contains(&format!("none of {} without an answer", figures["scheduled"])), "{told}");
+}
+
 #[test]
 fn pages_of_what_is_no_folder_and_on_a_port_that_is_taken() {
     let bench = Bench::new();

@@ -31,6 +31,8 @@ pub enum ProgressEvent<'a> {
     TrialDone {
         /// Place in the order, from 0.
         number: usize,
+        /// Its id, under which its samples are stored by now.
+        trial: usize,
         /// Slots answered.
         answered: u64,
         /// Slots scheduled.

@@ -177,7 +177,7 @@ async fn run_trials(
         match result {
             Ok(Some(outcome)) => {
                 let (answered, scheduled) = (outcome.answered, outcome.scheduled);
-                progress.event(ProgressEvent::TrialDone { number, answered, scheduled });
+                progress.event(ProgressEvent::TrialDone { number, trial: trial.id, answered, scheduled });
                 standing = Some(lab);
             }
             Err(error) => {

@@ -60,8 +60,8 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
         .filter(|c| c.not_possible.is_none())
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(|e| Failure::new(ExitCode::MachineNotFit, e))?;
+    let mut display = Display::new(quiet, out.clone());
     let options = RunOptions { out, command: std::env::args().collect(), warnings };
-    let mut display = Display::new(quiet);
     let finished = controller::run(plan, options, &mut display);
     display.end();
     let finished = finished?;
