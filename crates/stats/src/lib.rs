@@ -42,6 +42,7 @@
 //!   [`Distribution::widened`]: the interval that follows.
 //! * [`compare`]: whether two sides differ, with the trial as the unit.
 //! * [`share_interval`]: how often something happens that was counted.
+//! * [`Peaks`], [`tail_estimate`]: how late one message in so many is, beyond what was measured.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and what the maximum says.
 
 mod binomial;
@@ -58,6 +59,7 @@ mod proportion;
 mod quantile;
 mod rank_picker;
 mod reference;
+mod tail;
 
 pub use bucket::{Bucket, BucketIndex, round_outward};
 pub use distribution::{Distribution, SecondPass};
@@ -71,3 +73,4 @@ pub use moments::{Moments, rule_of_three};
 pub use proportion::share_interval;
 pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};
+pub use tail::{FARTHEST, NotApplicable, Peaks, TailEstimate, tail_estimate};
