@@ -49,5 +49,5 @@ pub use thread::{ThreadRow, ThreadTable};
 pub use tool::*;
 pub use undo::{JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
-pub use view::{HistogramSpec, Pattern, Published, ReportSpec};
+pub use view::{HistogramSpec, Pattern, Published, ReportSpec, TailSpec};
 pub use warning::{Severity, Warning};

@@ -16,6 +16,9 @@ pub struct ReportSpec {
     /// A table of equal bins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<HistogramSpec>,
+    /// How rare a message the tail estimate is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<TailSpec>,
     /// Figures of others, from other hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -30,6 +33,13 @@ pub struct HistogramSpec {
     pub bin: Nanos,
     /// How many there are below the open one.
     pub bins: u32,
+}
+
+/// One message in so many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TailSpec {
+    /// How many.
+    pub one_in: u64,
 }
 
 /// What somebody else found, on other hardware.

@@ -100,6 +100,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             title: plan.report.title.clone().unwrap_or_else(|| plan.question.clone()),
             x: plan.report.x.clone().unwrap_or_else(|| "payload".into()),
             quantiles: quantiles.iter().map(|q| q.as_f64()).collect(),
+            tail_asked: plan.report.tail.is_some(),
         },
         published: plan.report.published.iter().map(Into::into).collect(),
         conditions,

@@ -3,6 +3,7 @@
 use crate::bins::BinsReport;
 use crate::flow::FlowReport;
 use crate::proof::PathProofReport;
+use crate::tail_estimate::TailReport;
 use crate::why::{Cause, Explained};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -168,6 +169,10 @@ pub struct MetricReport {
     pub rule_of_three: Option<f64>,
     /// Quantiles over scheduled slots.
     pub quantiles: Vec<QuantileReport>,
+    /// How late one message in so many is, beyond what was measured: an estimate, never a bound. Of `round_trip` and
+    /// `from_intended`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<TailReport>,
     /// `[low_ns, high_ns, count]` of the buckets that hold something, rising; bounds are inclusive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub histogram: Vec<(i64, i64, u64)>,

@@ -158,4 +158,7 @@ pub struct View {
     pub x: String,
     /// Quantiles shown.
     pub quantiles: Vec<f64>,
+    /// The study asks for a tail estimate: where there is none, findings say why.
+    #[serde(default)]
+    pub tail_asked: bool,
 }

@@ -41,6 +41,7 @@ mod spark;
 mod starved;
 mod summary;
 mod tail;
+mod tail_estimate;
 mod tasks;
 mod terminal;
 mod tools;
@@ -72,5 +73,6 @@ pub use picture::{Figure, render_svg};
 #[cfg(feature = "png")]
 pub use picture::{PngError, render_png};
 pub use proof::{InterfaceProof, PathProofReport};
+pub use tail_estimate::TailReport;
 pub use terminal::render_terminal;
 pub use tools::{ToolFigureReport, ToolReport};

@@ -4,7 +4,7 @@ use crate::condition::{ConditionReport, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::{finding, label_with_share, tail_quantile};
 use crate::number::{THIN, count, label, time};
-use crate::{host_settings, loads, patterns, proof, starved};
+use crate::{host_settings, loads, patterns, proof, starved, tail_estimate};
 
 /// From-intended is told apart from the round trip when its tail is this much longer.
 const SENDER_LATE: f64 = 1.5;
@@ -15,6 +15,7 @@ pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
         .into_iter()
         .flatten()
         .collect();
+    all.extend(tail_estimate::findings(report));
     all.extend(proof::findings(report));
     all.extend(loads::beside(report));
     all.extend(patterns::finding_of(report));

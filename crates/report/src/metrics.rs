@@ -2,6 +2,7 @@
 
 use crate::condition::{Beyond, Message, MetricReport, QuantileReport};
 use crate::passes::{Figures, First, FirstPass, Tally, Told, place};
+use crate::tail_estimate::TailReport;
 use crate::worst::{MessageKey, MessagePart};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Rate};
@@ -30,7 +31,9 @@ pub(crate) fn metrics(
         let always = matches!(metric, Metric::RoundTrip | Metric::FromIntended);
         let seen = if always { first.distribution.scheduled() } else { first.distribution.answered() };
         if seen > 0 {
-            all.insert(metric, metric_report(beyond(metric, &firsts[0].tally), first, &figures[group].estimates[at]));
+            let tail = figures[group].tail.as_ref().filter(|_| at == 0).map(TailReport::of);
+            let beyond = beyond(metric, &firsts[0].tally);
+            all.insert(metric, MetricReport { tail, ..metric_report(beyond, first, &figures[group].estimates[at]) });
         }
     }
     if let Some(round_trip) = all.get(&Metric::RoundTrip) {
@@ -68,6 +71,7 @@ pub(crate) fn metric_report(beyond: Beyond, first: &First, estimates: &[Told]) -
         max_ns: moments.max(),
         rule_of_three: complete.then(|| rule_of_three(distribution.answered())),
         quantiles: estimates.iter().map(|e| quantile(e, beyond)).collect(),
+        tail: None,
         histogram: histogram(distribution),
     }
 }
@@ -120,6 +124,7 @@ fn half(round_trip: &MetricReport) -> MetricReport {
         max_ns: None,
         rule_of_three: None,
         quantiles: median,
+        tail: None,
         histogram: Vec::new(),
     }
 }

@@ -11,7 +11,10 @@ use crate::worst::{MessageKey, MessagePart, Worst};
 use std::collections::BTreeMap;
 use tailbound_model::{Metric, Outcome, Rate};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
-use tailbound_stats::{Distribution, Effective, Estimate, Exceedance, PassesDiffer, Quantile, SecondPass};
+use tailbound_stats::{
+    Distribution, Effective, Estimate, Exceedance, NotApplicable, PassesDiffer, Peaks, Quantile, SecondPass,
+    TailEstimate, tail_estimate,
+};
 
 /// Why a pass ended early.
 #[derive(Debug)]
@@ -60,6 +63,8 @@ pub(crate) struct FirstPass {
 pub(crate) struct Figures {
     /// For each metric of the group one estimate per quantile.
     pub estimates: Vec<Vec<Told>>,
+    /// Of the first metric of the group, where there are messages: how rare, and what can be said.
+    pub tail: Option<(u64, Result<TailEstimate, NotApplicable>)>,
     pub messages: Vec<MessagePart>,
     pub median: Option<MessagePart>,
     /// The group's first metric over time, by trial.
@@ -172,7 +177,9 @@ pub(crate) fn figures(
     let changed = |e| PassError { trial: None, error: changed(record, e) };
     let estimates: Vec<Vec<Estimate>> =
         plans.into_iter().map(|p| p.finish().map_err(changed)).collect::<Result<_, _>>()?;
-    let (marks, median) = dependence(record, trials, group, &estimates)?;
+    let distribution = &first.metrics[0].distribution;
+    let mut peaks = Peaks::of(distribution);
+    let (marks, median) = dependence(record, trials, group, &estimates, &mut peaks)?;
     let told = |((first, estimates), marks): ((&First, &Vec<Estimate>), &Vec<Exceedance>)| {
         let widened = |(estimate, mark): (&Estimate, &Exceedance)| {
             let worth = mark.effective();
@@ -181,7 +188,11 @@ pub(crate) fn figures(
         estimates.iter().zip(marks).map(widened).collect()
     };
     let estimates = first.metrics.iter().zip(&estimates).zip(&marks).map(told).collect();
-    Ok(Figures { estimates, messages, median, over_time: follow.finish() })
+    let tail = (distribution.scheduled() > 0).then(|| {
+        let one_in = record.manifest.plan.report.tail.map_or_else(|| rarity(distribution.scheduled()), |t| t.one_in);
+        (one_in, tail_estimate(&peaks, distribution.beyond_count(), one_in))
+    });
+    Ok(Figures { estimates, tail, messages, median, over_time: follow.finish() })
 }
 
 fn follow(record: &Record, trials: &[usize], metric: Metric, first: &FirstPass) -> Follow {
@@ -196,12 +207,20 @@ pub(crate) fn changed(record: &Record, e: PassesDiffer) -> RecordError {
     RecordError::Damaged { path: record.dir().to_owned(), reason: format!("it changes while read: {e}") }
 }
 
-/// The third pass: dependence of exceeding each quantile, and the first message that took the median.
+/// How rare a message the tail estimate is about, where the study does not say: a power of ten, 3 to 30 times as many as
+/// there are.
+fn rarity(n: u64) -> u64 {
+    10u64.saturating_pow((3 * n.max(1)).ilog10() + 1)
+}
+
+/// The third pass: dependence of exceeding each quantile, the latest messages of the group's first metric, and the first that
+/// took the median.
 fn dependence(
     record: &Record,
     trials: &[usize],
     group: Group,
     estimates: &[Vec<Estimate>],
+    peaks: &mut Peaks,
 ) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), PassError> {
     let metrics = group.metrics();
     let mut marks: Vec<Vec<Exceedance>> = estimates.iter().map(|e| vec![Exceedance::new(); e.len()]).collect();
@@ -213,13 +232,17 @@ fn dependence(
     rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
         if before.replace(trial).is_some_and(|t| t != trial) {
             marks.iter_mut().flatten().for_each(Exceedance::end_sequence);
+            peaks.end_sequence();
         }
         series.classify(batch);
         for (i, (metric, (estimates, marks))) in metrics.iter().zip(estimates.iter().zip(&mut marks)).enumerate() {
-            if estimates.iter().all(|e| e.value_ns().is_none()) {
+            if i > 0 && estimates.iter().all(|e| e.value_ns().is_none()) {
                 continue;
             }
             series.load(batch, *metric);
+            if i == 0 {
+                peaks.push_all(series.values());
+            }
             if i == 0 && median.is_none() {
                 let found = median_ns.and_then(|m| series.position(m));
                 median = found.map(|at| MessagePart::read(batch, MessageKey { trial, row: row + at as u64 }, row));

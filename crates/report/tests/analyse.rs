@@ -350,6 +350,51 @@ fn dependent_messages_are_worth_fewer_and_their_intervals_wider() {
     assert!(matches!(p99, QuantileReport::Needs { needs: 10_000.., effective_n: Some(..368), .. }), "{p99:?}");
 }
 
+/// Exponential latencies above 30 us.
+fn exponential(n: usize) -> Vec<Option<[i64; 3]>> {
+    let mut random = Random(11);
+    (0..n).map(|_| Some([10_000, 5_000, 15_000 + (-20_000.0 * (1.0 - random.unit()).ln()) as i64])).collect()
+}
+
+#[test]
+fn the_tail_is_estimated_beyond_what_was_measured() {
+    let legs = exponential(6_000);
+    let trials = || vec![trial(TrialStatus::Valid, &legs[..3_000]), trial(TrialStatus::Valid, &legs[3_000..])];
+    let report = analysed(&[open_loop(trials())]);
+    let round_trip = report.conditions[0].round_trip.as_ref().unwrap();
+    let Some(TailReport::Estimate { one_in: 100_000, level_ns, low_ns, high_ns, clusters, .. }) = round_trip.tail
+    else {
+        panic!("{:?}", round_trip.tail)
+    };
+    let truth = 30_000 + (20_000.0 * 1e5f64.ln()) as i64;
+    assert!(low_ns < truth && truth < high_ns && low_ns < level_ns && level_ns < high_ns, "{low_ns} to {high_ns}");
+    let text = &report.findings.iter().find(|f| f.code == "tail_estimate").unwrap().text;
+    assert!(
+        text.starts_with("Tail estimate, not a bound: one message in 100,000 of udp over veth, 64 B, 1 kHz "),
+        "{text}"
+    );
+    assert!(text.ends_with(&format!("told from {clusters} clusters of late ones.")), "{text}");
+    assert!(report.conditions[0].from_intended.as_ref().unwrap().tail.is_some());
+    assert_eq!(report.conditions[0].half_round_trip.as_ref().unwrap().tail, None);
+
+    // Asked for more than so many messages tell: said why. A lost message is later than every level.
+    let reason = |given: Given, one_in: u64| {
+        let report = analysed_with(&[given], |m| m.plan.report.tail = Some(TailSpec { one_in }));
+        let round_trip = report.conditions[0].round_trip.as_ref().unwrap().tail.clone();
+        assert!(matches!(round_trip, Some(TailReport::NotApplicable { .. })), "{round_trip:?}");
+        report.findings.iter().find(|f| f.code == "no_tail_estimate").unwrap().text.clone()
+    };
+    assert_eq!(
+        reason(open_loop(trials()), 1_000_000),
+        "No tail estimate of 1 in 1,000,000 for udp over veth, 64 B, 1 kHz: these messages tell at most 1 in 600000, \
+         100 times their number."
+    );
+    let mut lossy = trials();
+    lose(&mut lossy[1].slots[70]);
+    let text = reason(open_loop(lossy), 100_000);
+    assert!(text.ends_with(": unanswered messages (1) are later than any time."), "{text}");
+}
+
 #[test]
 fn advice_names_slots_and_time() {
     let report = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &scattered(1_000))])]);

@@ -148,7 +148,7 @@ fn what_is_refused() {
 #[test]
 fn every_reason_is_a_sentence() {
     for (reason, text) in [
-        (NotApplicable::Unanswered { count: 3 }, "3 messages were never answered, which is later than any time"),
+        (NotApplicable::Unanswered { count: 3 }, "unanswered messages (3) are later than any time"),
         (NotApplicable::TooFew { clusters: 12 }, "late messages came in 12 clusters; it takes 50"),
         (NotApplicable::TooFar { most: 400 }, "these messages tell at most 1 in 400, 100 times their number"),
         (

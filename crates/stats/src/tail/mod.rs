@@ -121,7 +121,7 @@ impl fmt::Display for NotApplicable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unanswered { count } => {
-                write!(f, "{count} messages were never answered, which is later than any time")
+                write!(f, "unanswered messages ({count}) are later than any time")
             }
             Self::TooFar { most } => {
                 write!(f, "these messages tell at most 1 in {most}, {FARTHEST} times their number")

@@ -17,6 +17,8 @@ pub(crate) struct ReportKeys {
     pub x: Option<At<String>>,
     /// A table that counts messages in bins of equal width from zero.
     pub histogram: Option<At<HistogramKeys>>,
+    /// How rare a message the tail estimate is about. Default: 1 in a power of ten, 3 to 30 times the messages.
+    pub tail: Option<TailKeys>,
     /// What others found on other hardware: shown beside what was measured, and marked so.
     pub published: Option<Vec<At<PublishedKeys>>>,
 }
@@ -32,6 +34,15 @@ pub(crate) struct HistogramKeys {
     /// How many bins there are below the open one.
     #[schemars(range(min = 1, max = 100))]
     pub bins: At<u32>,
+}
+
+/// What the tail estimate is about.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TailKeys {
+    /// One message in so many. Nothing is told beyond 100 times the messages of a condition.
+    #[schemars(range(min = 100))]
+    pub one_in: At<u64>,
 }
 
 /// What a table of bins counts.

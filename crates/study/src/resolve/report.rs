@@ -1,12 +1,15 @@
 //! How the report shows a study: keys checked against each other.
 
 use crate::error::{Fault, advice};
-use crate::format::{HistogramKeys, HistogramMetric, PatternKeys, PublishedKeys, ReportKeys};
+use crate::format::{HistogramKeys, HistogramMetric, PatternKeys, PublishedKeys, ReportKeys, TailKeys};
 use crate::read::At;
-use tailbound_model::{HistogramSpec, Metric, Pattern, Published, ReportSpec};
+use tailbound_model::{HistogramSpec, Metric, Pattern, Published, ReportSpec, TailSpec};
 
 /// Bins of one table: as many as a page can show.
 const MAX_BINS: u32 = 100;
+
+/// What is more common than this is measured, not estimated.
+const COMMON: u64 = 100;
 
 /// The report's keys; `factors` may stand on an axis.
 pub(crate) fn report(keys: Option<&ReportKeys>, factors: &[&str]) -> Result<ReportSpec, Fault> {
@@ -21,9 +24,10 @@ pub(crate) fn report(keys: Option<&ReportKeys>, factors: &[&str]) -> Result<Repo
         return Err(Fault::new(list.at, "the list of quantiles is empty").help("remove it for the default list"));
     }
     let histogram = keys.histogram.as_ref().map(histogram).transpose()?;
+    let tail = keys.tail.as_ref().map(tail).transpose()?;
     let published = keys.published.iter().flatten().map(|p| published(p, histogram)).collect::<Result<_, _>>()?;
     let x = keys.x.as_ref().map(|x| x.value.clone());
-    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, histogram, published })
+    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, histogram, tail, published })
 }
 
 fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
@@ -44,6 +48,15 @@ fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
         HistogramMetric::WakeToSent => Metric::WakeToSent,
     };
     Ok(HistogramSpec { metric, bin: bin.value.0, bins: bins.value })
+}
+
+fn tail(keys: &TailKeys) -> Result<TailSpec, Fault> {
+    let one_in = &keys.one_in;
+    if one_in.value < COMMON {
+        let reason = format!("1 in {} is no tail", one_in.value);
+        return Err(Fault::new(one_in.at, reason).help(format!("{COMMON} or more, for example 10000000")));
+    }
+    Ok(TailSpec { one_in: one_in.value })
 }
 
 fn published(keys: &At<PublishedKeys>, table: Option<HistogramSpec>) -> Result<Published, Fault> {
