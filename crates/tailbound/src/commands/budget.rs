@@ -23,10 +23,10 @@ pub fn budget(args: &Budget) -> Outcome {
         Undecided::Fail => BudgetOutcome::Broken,
     });
     if let Some(file) = &args.junit {
-        write(file, &tailbound_report::render_budget_junit(&judged, undecided))?;
+        write(file, tailbound_report::render_budget_junit(&judged, undecided))?;
     }
     if let Some(file) = &args.markdown {
-        write(file, &tailbound_report::render_budget_markdown(&judged))?;
+        write(file, tailbound_report::render_budget_markdown(&judged))?;
     }
     out!("{}", tailbound_report::render_budget_terminal(&judged, width(), colour()));
     let outcome = match judged.outcome() {

@@ -27,7 +27,7 @@ pub fn import(args: &Import) -> Outcome {
     let record = tailbound_record::Record::open(&dir).map_err(|e| Failure::new(ExitCode::RunFailed, e))?;
     let report = tailbound_report::analyse(&record).map_err(|e| Failure::new(ExitCode::RunFailed, e))?;
     let page = dir.join("report.html");
-    super::report::write(&page, &tailbound_report::render_html(&report))?;
+    super::report::write(&page, tailbound_report::render_html(&report))?;
     out!("{}", tailbound_report::render_terminal(&report, super::report::width(), super::report::colour()));
     outln!("\n{}", page.display());
     Ok(super::report::code(report.status))
