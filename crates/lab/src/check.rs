@@ -82,7 +82,7 @@ mod tests {
     use tailbound_model::ExistingEnd;
 
     fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
-        let lacks = LabSpec { path, ping, pong, subscribers: 1 }.check();
+        let lacks = LabSpec { path, ping, pong, subscribers: 1, apart: false }.check();
         lacks.iter().map(Lack::to_string).collect::<Vec<_>>().join("\n")
     }
 

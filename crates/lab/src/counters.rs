@@ -32,9 +32,32 @@ pub(crate) fn counted(netns: &NetNs) -> io::Result<Counted> {
         ip.extend(group_counters(&text("netstat")?));
         let names = dev.lines().skip(2).filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
         let interfaces = names.map(|name| (name.to_owned(), traffic(&interface_counters(&dev, name)))).collect();
-        Ok(Counted { ns: tailbound_host::monotonic_ns(), interfaces, ip })
+        // A kernel without multicast has no such file.
+        let groups = groups(&text("igmp").unwrap_or_default());
+        Ok(Counted { ns: tailbound_host::monotonic_ns(), interfaces, ip, groups })
     });
     task?.join()?
+}
+
+/// Multicast groups that somebody in the namespace has joined, apart from that of all hosts (proc_pid_net(5), igmp).
+fn groups(igmp: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut device = "";
+    for line in igmp.lines().skip(1) {
+        let mut words = line.split_ascii_whitespace();
+        if line.starts_with('\t') {
+            // Hexadecimal, in the order of the network on a little-endian machine read backwards.
+            let group = words.next().and_then(|w| u32::from_str_radix(w, 16).ok()).map(u32::from_be);
+            let group = group
+                .map(|g| std::net::Ipv4Addr::from(if cfg!(target_endian = "little") { g } else { g.swap_bytes() }));
+            found.extend(group.filter(|g| g.octets() != [224, 0, 0, 1]).map(|g| format!("{device} {g}")));
+        } else {
+            device = words.nth(1).unwrap_or("");
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
 }
 
 fn traffic(counters: &BTreeMap<String, i64>) -> Traffic {
@@ -88,6 +111,14 @@ mod tests {
         assert_eq!(counters["interface.tx_packets"], 10);
         assert_eq!(counters.len(), 6);
         assert!(interface_counters(dev, "absent").is_empty());
+    }
+
+    #[test]
+    fn groups_are_told_with_their_interface() {
+        let igmp = "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n\
+                    1\tlo        :     1      V3\n\t\t\t\t010000E0     1 0:00000000\t\t0\n\
+                    2\ttb-p1     :     2      V3\n\t\t\t\t0100FFEF     3 0:00000000\t\t0\n";
+        assert_eq!(groups(igmp), ["tb-p1 239.255.0.1"]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub struct EndNet {
     pub interface: String,
     /// Its address.
     pub address: IpAddr,
-    /// Address of the other end.
+    /// Address of the other end, or the first of them.
     pub peer: IpAddr,
     /// MTU of the interface in octets, as read back.
     pub mtu: u32,
@@ -20,11 +20,13 @@ pub struct EndNet {
 }
 
 impl EndNet {
-    pub(crate) fn new(interface: &str, address: IpAddr, peer: IpAddr, mtu: u32, multicast: bool) -> EndNet {
+    pub(crate) fn new(interface: &str, address: IpAddr, peers: &[IpAddr], mtu: u32, multicast: bool) -> EndNet {
+        let all: Vec<String> = peers.iter().map(IpAddr::to_string).collect();
+        let peer = peers.first().copied().unwrap_or(address);
         let options = [
             ("interface", interface.to_owned()),
             ("address", address.to_string()),
-            ("peers", peer.to_string()),
+            ("peers", all.join(",")),
             ("multicast", if multicast { "on" } else { "off" }.to_owned()),
         ];
         let driver_options = options.map(|(key, value)| (key.to_owned(), value)).to_vec();

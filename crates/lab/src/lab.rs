@@ -7,7 +7,7 @@ use crate::error::LabError;
 use crate::existing::{self, Found};
 use crate::netns::{NetNs, processes_in, run_in};
 use crate::probe::{self, Side};
-use crate::spec::{ENDS, LabSpec};
+use crate::spec::LabSpec;
 use crate::step::{Layout, Room, Step, prefix};
 use crate::verify::{settled, verify};
 use std::collections::BTreeMap;
@@ -28,6 +28,8 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Lab {
     ends: [Side; 2],
+    /// Of subscribers 2 to 64, where each has a namespace of its own.
+    further: Vec<Side>,
     rooms: Rooms,
     entries: Vec<EntryId>,
 }
@@ -47,13 +49,13 @@ impl Lab {
                 let addresses = ends.each_ref().map(|e| e.address);
                 let [ping, pong] = ends;
                 let ends = [ping.into_side(addresses[1].into()), pong.into_side(addresses[0].into())];
-                Ok(Lab { ends, rooms: Rooms::default(), entries: Vec::new() })
+                Ok(Lab { ends, further: Vec::new(), rooms: Rooms::default(), entries: Vec::new() })
             }
             Layout::Made(shape) => {
                 let (mut rooms, mut entries) = (Rooms::default(), Vec::new());
                 let steps = shape.steps(&prefix(run_id));
-                match make(&steps, run_id, journal, &mut rooms, &mut entries).await {
-                    Ok(ends) => Ok(Lab { ends, rooms, entries }),
+                match make(&steps, spec.places(), run_id, journal, (&mut rooms, &mut entries)).await {
+                    Ok((ends, further)) => Ok(Lab { ends, further, rooms, entries }),
                     Err(error) => {
                         rooms.take_all().for_each(drop);
                         for entry in entries.into_iter().rev() {
@@ -67,20 +69,29 @@ impl Lab {
         }
     }
 
-    /// What end 0 (ping) or 1 (pong) needs to know of the network.
-    pub fn end(&self, end: usize) -> &EndNet {
-        &self.ends[end].net
+    /// How many ends there are.
+    pub fn places(&self) -> usize {
+        self.ends.len() + self.further.len()
     }
 
-    /// The network namespace of end 0 (ping) or 1 (pong).
+    fn side(&self, end: usize) -> &Side {
+        self.ends.get(end).unwrap_or_else(|| &self.further[end - self.ends.len()])
+    }
+
+    /// What an end needs to know of the network: 0 (ping), 1 (pong) and, each in a namespace of its own, further ones.
+    pub fn end(&self, end: usize) -> &EndNet {
+        &self.side(end).net
+    }
+
+    /// The network namespace of an end.
     pub fn netns(&self, end: usize) -> &NetNs {
-        &self.ends[end].netns
+        &self.side(end).netns
     }
 
     /// A command that runs `program` inside the end's network namespace.
     pub fn command(&self, end: usize, program: &OsStr) -> Command {
         let mut command = Command::new(program);
-        let netns = self.ends[end].netns.clone();
+        let netns = self.side(end).netns.clone();
         if !netns.is_own() {
             // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and
             // allocates nothing.
@@ -100,7 +111,7 @@ impl Lab {
     /// Counters of the end's interface (`interface.*`) and of IP and UDP in its network namespace (`Ip.*`, `Udp.*`,
     /// `IpExt.*`, named as in /proc/net/snmp and netstat); empty when they cannot be read. Blocks for a moment.
     pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
-        counters::read(&self.ends[end].netns, &self.ends[end].net.interface)
+        counters::read(&self.side(end).netns, &self.side(end).net.interface)
     }
 
     /// Counters of all interfaces of the end's network namespace, and of IP and UDP in it. Blocks for a moment.
@@ -108,7 +119,7 @@ impl Lab {
     /// # Errors
     /// The namespace cannot be entered, or its counters not be read.
     pub fn counted(&self, end: usize) -> io::Result<Counted> {
-        counters::counted(&self.ends[end].netns)
+        counters::counted(&self.side(end).netns)
     }
 
     /// A UDP port that is free on the end's address. Blocks for a moment.
@@ -116,8 +127,8 @@ impl Lab {
     /// # Errors
     /// The namespace cannot be entered, or no port is free.
     pub fn free_port(&self, end: usize) -> io::Result<u16> {
-        let address = self.ends[end].net.address;
-        let task = run_in(&self.ends[end].netns, move || Ok(UdpSocket::bind((address, 0))?.local_addr()?.port()))?;
+        let address = self.side(end).net.address;
+        let task = run_in(&self.side(end).netns, move || Ok(UdpSocket::bind((address, 0))?.local_addr()?.port()))?;
         task.join()?
     }
 
@@ -130,8 +141,8 @@ impl Lab {
     ///
     /// A process still holds a namespace (its journal entry stays), or the journal cannot be written.
     pub async fn down(self, journal: &Journal) -> Result<(), LabError> {
-        let Lab { ends, rooms, entries } = self;
-        drop(ends);
+        let Lab { ends, further, rooms, entries } = self;
+        drop((ends, further));
         let mut first_error = None;
         for ((room, netns), entry) in rooms.take_all().zip(entries.into_iter().rev()) {
             let inode = netns.inode();
@@ -148,7 +159,7 @@ impl Lab {
 impl Found {
     fn into_side(self, peer: IpAddr) -> Side {
         let Found { netns, interface, address } = self;
-        let net = EndNet::new(&interface.name, address.into(), peer, interface.mtu, interface.multicast);
+        let net = EndNet::new(&interface.name, address.into(), &[peer], interface.mtu, interface.multicast);
         Side { netns, net }
     }
 }
@@ -156,11 +167,11 @@ impl Found {
 /// Takes all steps and reads the result back.
 async fn make(
     steps: &[Step],
+    places: usize,
     run_id: &str,
     journal: &Journal,
-    rooms: &mut Rooms,
-    entries: &mut Vec<EntryId>,
-) -> Result<[Side; 2], LabError> {
+    (rooms, entries): (&mut Rooms, &mut Vec<EntryId>),
+) -> Result<([Side; 2], Vec<Side>), LabError> {
     for step in steps {
         if let Step::Namespace(room) = step {
             let undo = |inode| Undo::UnnamedNetns { inode, what: format!("{} of run {run_id}", room.name()) };
@@ -176,20 +187,27 @@ async fn make(
     if rooms.get(Room::Bridge).is_ok() {
         verify(Room::Bridge, &settled(Room::Bridge, rooms, steps).await?, steps)?;
     }
-    Ok([side(0, steps, rooms).await?, side(1, steps, rooms).await?])
+    let ends = [side(0, places, steps, rooms).await?, side(1, places, steps, rooms).await?];
+    let mut further = Vec::new();
+    for end in 2..places {
+        further.push(side(end, places, steps, rooms).await?);
+    }
+    Ok((ends, further))
 }
 
 /// Verifies one end and says what it needs to know.
-async fn side(end: usize, steps: &[Step], rooms: &Rooms) -> Result<Side, LabError> {
+async fn side(end: usize, places: usize, steps: &[Step], rooms: &Rooms) -> Result<Side, LabError> {
     let room = Room::of_end(end);
     let found = settled(room, rooms, steps).await?;
     verify(room, &found, steps)?;
-    let incomplete = || LabError::read("reading the interfaces back", ENDS[end], io::Error::other("it has no address"));
+    let incomplete =
+        || LabError::read("reading the interfaces back", room.name(), io::Error::other("it has no address"));
     let (name, own) = address_of(end, steps).ok_or_else(incomplete)?;
-    let (_, peer) = address_of(1 - end, steps).ok_or_else(incomplete)?;
+    let others = if end == 0 { 1..places } else { 0..1 };
+    let peers: Vec<IpAddr> = others.filter_map(|other| Some(address_of(other, steps)?.1)).collect();
     let interface = found.iter().find(|i| i.name == name).ok_or_else(incomplete)?;
-    let netns = rooms.get(room).map_err(|e| LabError::read("entering the namespace", ENDS[end], e))?.clone();
-    Ok(Side { netns, net: EndNet::new(name, own, peer, interface.mtu, interface.multicast) })
+    let netns = rooms.get(room).map_err(|e| LabError::read("entering the namespace", room.name(), e))?.clone();
+    Ok(Side { netns, net: EndNet::new(name, own, &peers, interface.mtu, interface.multicast) })
 }
 
 /// Interface and address that the steps give an end.

@@ -14,6 +14,8 @@ pub struct LabSpec {
     pub pong: PlaceSpec,
     /// How many receive.
     pub subscribers: u32,
+    /// Each of them in a network namespace of its own.
+    pub apart: bool,
 }
 
 impl From<&TrialSpec> for LabSpec {
@@ -23,6 +25,7 @@ impl From<&TrialSpec> for LabSpec {
             ping: trial.ping.place.clone(),
             pong: trial.pong.place.clone(),
             subscribers: trial.measure.subscribers(),
+            apart: trial.measure.flow().is_some_and(|f| f.apart),
         }
     }
 }
@@ -86,6 +89,11 @@ impl LabSpec {
         }
     }
 
+    /// How many places there are: that of the ping end, and of those that receive.
+    pub fn places(&self) -> usize {
+        1 + if self.apart { self.subscribers as usize } else { 1 }
+    }
+
     pub(crate) fn place(&self, end: usize) -> &PlaceSpec {
         if end == 0 { &self.ping } else { &self.pong }
     }
@@ -97,8 +105,8 @@ impl LabSpec {
                 Layout::Found([lo.clone(), lo])
             }
             PathSpec::Existing { ping, pong } => Layout::Found([ping.clone(), pong.clone()]),
-            PathSpec::Veth { mtu } => Layout::Made(Shape { bridged: false, mtu: *mtu }),
-            PathSpec::Bridge { mtu } => Layout::Made(Shape { bridged: true, mtu: *mtu }),
+            PathSpec::Veth { mtu } => Layout::Made(Shape { bridged: false, mtu: *mtu, receiving: 1 }),
+            PathSpec::Bridge { mtu } => Layout::Made(Shape { bridged: true, mtu: *mtu, receiving: self.places() - 1 }),
         }
     }
 }
@@ -111,8 +119,13 @@ mod tests {
     fn a_dry_run_says_what_is_read_where_and_with_which_right() {
         let end = |interface: &str| ExistingEnd { interface: Some(interface.into()), address: None };
         let path = PathSpec::Existing { ping: end("eth1"), pong: end("tap0") };
-        let spec =
-            LabSpec { path, ping: PlaceSpec::Process, pong: PlaceSpec::ExistingNetns("blue".into()), subscribers: 1 };
+        let spec = LabSpec {
+            path,
+            ping: PlaceSpec::Process,
+            pong: PlaceSpec::ExistingNetns("blue".into()),
+            subscribers: 1,
+            apart: false,
+        };
         assert!(!spec.makes_namespaces());
         let lines = spec.describe();
         assert_eq!(

@@ -16,6 +16,8 @@ pub(crate) enum Layout {
 pub(crate) struct Shape {
     pub bridged: bool,
     pub mtu: Option<u32>,
+    /// Namespaces beside that of the ping end; more than one only with a bridge.
+    pub receiving: usize,
 }
 
 /// A namespace of the lab.
@@ -23,18 +25,25 @@ pub(crate) struct Shape {
 pub(crate) enum Room {
     Ping,
     Pong,
+    /// Of subscriber 2 to 64.
+    Further(u8),
     Bridge,
 }
 
 impl Room {
     pub fn of_end(end: usize) -> Room {
-        [Room::Ping, Room::Pong][end]
+        match end {
+            0 => Room::Ping,
+            1 => Room::Pong,
+            n => Room::Further(n as u8),
+        }
     }
 
     pub fn name(self) -> &'static str {
         match self {
             Room::Ping => "ping",
             Room::Pong => "pong",
+            Room::Further(n) => tailbound_model::subscriber_end(n),
             Room::Bridge => "bridge",
         }
     }
@@ -54,7 +63,9 @@ pub(crate) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// All multicast groups, the destination of a route.
 pub(crate) const MULTICAST: (Ipv4Addr, u8) = (Ipv4Addr::new(224, 0, 0, 0), 4);
 /// Addresses may be the same in every lab: each lies in namespaces of its own.
-const ADDRESSES: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 177, 0, 1), Ipv4Addr::new(10, 177, 0, 2)];
+fn address(end: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 177, 0, end as u8 + 1)
+}
 const PREFIX: u8 = 24;
 
 /// One thing that is done.
@@ -95,17 +106,21 @@ impl Shape {
     pub fn steps(&self, prefix: &str) -> Vec<Step> {
         let mtu = self.mtu.unwrap_or(DEFAULT_MTU);
         let at = |room, suffix: &str| At { room, name: format!("{prefix}-{suffix}") };
-        let ends = [at(Room::Ping, "p0"), at(Room::Pong, "p1")];
-        let rooms = [Room::Ping, Room::Pong, Room::Bridge];
+        let ends: Vec<At> = (0..=self.receiving).map(|i| at(Room::of_end(i), &format!("p{i}"))).collect();
+        let mut rooms: Vec<Room> = ends.iter().map(|end| end.room).collect();
+        if self.bridged {
+            rooms.push(Room::Bridge);
+        }
         let mut steps = Vec::new();
-        for room in &rooms[..if self.bridged { 3 } else { 2 }] {
+        for room in &rooms {
             steps.extend([Step::Namespace(*room), Step::NoIpv6(*room)]);
             steps.push(Step::Up(At { room: *room, name: "lo".into() }));
         }
         if self.bridged {
             let bridge = at(Room::Bridge, "b");
             steps.push(Step::Bridge { at: bridge.clone(), mtu });
-            for (end, port) in ends.iter().zip([at(Room::Bridge, "q0"), at(Room::Bridge, "q1")]) {
+            for (i, end) in ends.iter().enumerate() {
+                let port = at(Room::Bridge, &format!("q{i}"));
                 steps.push(Step::Pair { near: end.clone(), far: port.clone(), mtu });
                 steps.push(Step::Join { port: port.clone(), bridge: bridge.name.clone() });
                 steps.push(Step::Up(port));
@@ -114,8 +129,8 @@ impl Shape {
         } else {
             steps.push(Step::Pair { near: ends[0].clone(), far: ends[1].clone(), mtu });
         }
-        for (end, address) in ends.into_iter().zip(ADDRESSES) {
-            steps.push(Step::Address { at: end.clone(), address, prefix: PREFIX });
+        for (i, end) in ends.into_iter().enumerate() {
+            steps.push(Step::Address { at: end.clone(), address: address(i), prefix: PREFIX });
             steps.push(Step::Up(end.clone()));
             steps.push(Step::MulticastRoute(end));
         }
@@ -184,7 +199,7 @@ mod tests {
     #[test]
     fn every_name_fits_an_interface_name() {
         for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
-            for step in (Shape { bridged: true, mtu: None }).steps(&prefix(run)) {
+            for step in (Shape { bridged: true, mtu: None, receiving: 64 }).steps(&prefix(run)) {
                 if let Step::Up(at) = step {
                     assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
                 }
@@ -195,8 +210,11 @@ mod tests {
 
     #[test]
     fn the_dry_run_prints_each_step_as_a_command_would_say_it() {
-        let lines: Vec<String> =
-            Shape { bridged: false, mtu: Some(9000) }.steps("tbRUN").iter().map(Step::with_privilege).collect();
+        let lines: Vec<String> = Shape { bridged: false, mtu: Some(9000), receiving: 1 }
+            .steps("tbRUN")
+            .iter()
+            .map(Step::with_privilege)
+            .collect();
         assert_eq!(
             lines[0],
             "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or in a user namespace none]"

@@ -21,6 +21,12 @@ pub struct Flow {
     pub subscribers: u32,
     /// Payloads in one message.
     pub pack: u32,
+    /// Messages may wait in the driver for others to go with them.
+    #[serde(default)]
+    pub batching: bool,
+    /// Each subscriber has a network namespace of its own.
+    #[serde(default)]
+    pub apart: bool,
     /// What is kept of single messages.
     pub rows: FlowRows,
     /// How the subscribers receive.
@@ -185,4 +191,22 @@ impl FlowCounts {
         };
         (began > 0 && ended >= began).then_some(ended - began)
     }
+}
+
+/// Words of the subscribers after the first.
+#[rustfmt::skip]
+const FURTHER: [&str; MOST_SUBSCRIBERS as usize - 1] = [
+    "pong2", "pong3", "pong4", "pong5", "pong6", "pong7", "pong8", "pong9",
+    "pong10", "pong11", "pong12", "pong13", "pong14", "pong15", "pong16", "pong17",
+    "pong18", "pong19", "pong20", "pong21", "pong22", "pong23", "pong24", "pong25",
+    "pong26", "pong27", "pong28", "pong29", "pong30", "pong31", "pong32", "pong33",
+    "pong34", "pong35", "pong36", "pong37", "pong38", "pong39", "pong40", "pong41",
+    "pong42", "pong43", "pong44", "pong45", "pong46", "pong47", "pong48", "pong49",
+    "pong50", "pong51", "pong52", "pong53", "pong54", "pong55", "pong56", "pong57",
+    "pong58", "pong59", "pong60", "pong61", "pong62", "pong63", "pong64",
+];
+
+/// The name of a subscriber's end: `pong`, `pong2` to `pong64`.
+pub fn subscriber_end(number: u8) -> &'static str {
+    FURTHER.get(usize::from(number).wrapping_sub(2)).copied().unwrap_or("pong")
 }

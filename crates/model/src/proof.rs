@@ -76,6 +76,9 @@ pub struct Counted {
     pub interfaces: BTreeMap<String, Traffic>,
     /// Counters of IP and UDP as the kernel names them, such as `Ip.FragCreates`.
     pub ip: BTreeMap<String, i64>,
+    /// Multicast groups that are joined there, with their interface.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<String>,
 }
 
 impl Counted {
@@ -97,6 +100,7 @@ impl Counted {
             ns: self.ns - earlier.ns,
             interfaces: self.interfaces.iter().map(interface).collect(),
             ip: ip.filter(|(_, change)| *change != 0).collect(),
+            groups: self.groups.clone(),
         }
     }
 }

@@ -143,6 +143,9 @@ pub struct EndRecord {
     /// Monotonic time of its opening, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened_ns: Option<i64>,
+    /// What the driver tells of a flow: batching, limits, retransmissions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flow_told: Option<serde_json::Value>,
     /// What it counted of a flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowCounts>,

@@ -19,6 +19,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let mut results: Vec<(Badness, Finding)> = report.conditions.iter().filter_map(|c| result(c, common)).collect();
     results.sort_by_key(|(badness, _)| std::cmp::Reverse(*badness));
     all.extend(crate::flow::findings(report));
+    all.extend(crate::flow::growth(report));
     all.extend(results.into_iter().map(|(_, finding)| finding));
     all.extend(crate::tools::findings(report));
     all.extend(crate::why::findings(report));

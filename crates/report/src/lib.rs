@@ -61,7 +61,7 @@ pub use condition::*;
 pub use course::{Course, Range};
 pub use csv::render_csv;
 pub use document::*;
-pub use flow::{FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, SubscriberLatency};
+pub use flow::{FlowCast, FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, SubscriberLatency};
 pub use glance::glance;
 pub use host_settings::{HostSettingReport, HostSettingsReport};
 pub use html::{escape_html, render_frame, render_html};

@@ -65,6 +65,8 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for l in flow_lines(report, &table, width, &paint) {
         line(l);
     }
+    let grown = report.findings.iter().filter(|f| f.code == "growth");
+    grown.flat_map(|f| wrap(&f.text, width, 2)).for_each(&mut line);
     for l in loop_lines(report, &table, width, &paint) {
         line(l);
     }

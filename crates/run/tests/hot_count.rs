@@ -190,7 +190,12 @@ fn flow_child(plant: Plant) {
         rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| SenderCell::default()).collect())),
         header: Box::leak(Box::default()),
         payload: vec![0; 64].into(),
-        pace: FlowPace { period_ns: Some(1_000_000), parts_ns: [100_000_000, 800_000_000, 100_000_000], row_every: 10 },
+        pace: FlowPace {
+            period_ns: Some(1_000_000),
+            parts_ns: [100_000_000, 800_000_000, 100_000_000],
+            row_every: 10,
+            batching: false,
+        },
         answered: 0.into(),
         highest: 0.into(),
     });

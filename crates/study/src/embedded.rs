@@ -10,6 +10,9 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("scheduling", include_str!("../../../studies/scheduling.yaml")),
         ("vendor-pairs", include_str!("../../../studies/vendor-pairs.yaml")),
         ("rate-sweep", include_str!("../../../studies/rate-sweep.yaml")),
+        ("throughput", include_str!("../../../studies/throughput.yaml")),
+        ("fan-out", include_str!("../../../studies/fan-out.yaml")),
+        ("discovery", include_str!("../../../studies/discovery.yaml")),
         ("rt-priority", include_str!("../../../studies/rt-priority.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]

@@ -6,10 +6,11 @@
 use tailbound_model::{Condition, KnobSpec, PathSpec, PlaceSpec, Trial, TrialSpec};
 
 /// What makes two trials share a lab: settings of the host too, which are set and put back with it.
-type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, u32, &'a [KnobSpec]);
+type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, (u32, bool), &'a [KnobSpec]);
 
 fn lab(spec: &TrialSpec) -> Lab<'_> {
-    (&spec.path, &spec.ping.place, &spec.pong.place, spec.measure.subscribers(), &spec.host)
+    let receiving = (spec.measure.subscribers(), spec.measure.flow().is_some_and(|f| f.apart));
+    (&spec.path, &spec.ping.place, &spec.pong.place, receiving, &spec.host)
 }
 
 /// The trials of all conditions that are possible.

@@ -31,6 +31,11 @@ fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
             format!("{} subscribers are processes of their own, but the place is one process", flow.subscribers);
         return fault(at.pong.place, reason, "write `place: process` or `place: netns`");
     }
+    let bridged = matches!(spec.path, PathSpec::Bridge { .. });
+    if flow.apart && !bridged {
+        let reason = format!("network namespaces of their own are joined by a bridge, and the path is {}", spec.path);
+        return fault(at.path, reason, "write `path: bridge`, or remove `spread`");
+    }
     if flow.rows == FlowRows::OneWay && spec.rate == Rate::Max {
         let reason = "fan-out tells how late each message was, which needs times at which they are due";
         return fault(at.rate, reason.into(), "give a rate such as `1 kHz`, or measure `throughput`");

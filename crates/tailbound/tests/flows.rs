@@ -171,6 +171,80 @@ fn fan_out_tells_how_late_messages_were_at_each_and_at_the_last() {
     adds_up(&report, 3);
 }
 
+/// Four namespaces of their own on a bridge: `udp` sends each subscriber a datagram of its own, and IP counts them so.
+#[test]
+fn datagrams_of_each_subscriber_are_counted_in_its_namespace() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "fan-out: { duration: 1 s, ramp_up: 200 ms, subscribers: 4, spread: namespaces }",
+        "driver: udp\nplace: netns\npath: bridge\nrate: 500 Hz",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let report = bench.report();
+    assert_eq!(adds_up(&report, 4), 0);
+    let trial = &flow(&report)["trials"][0];
+    let cast = &trial["cast"];
+    assert_eq!(cast["way"], "unicast", "{cast}");
+    let single = cast["to_single"].as_f64().unwrap();
+    assert!((3.9..=4.2).contains(&single), "{cast}");
+    // An independent count: what came in over each subscriber's own interface.
+    let (sent, received) = counts(&bench);
+    let record = Record::open(&bench.path("record")).unwrap();
+    for (name, counts) in &received {
+        let came = record.manifest.trials[0].ends[name].counters["Udp.InDatagrams"];
+        assert!(came >= counts.messages() as i64 && came <= sent.messages() as i64 + 100, "{name}: {came}");
+    }
+}
+
+/// Cyclone DDS with multicast: one datagram to a group for all subscribers.
+#[test]
+fn one_datagram_to_a_group_reaches_all() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "fan-out: { duration: 1 s, ramp_up: 200 ms, subscribers: 4, spread: namespaces }",
+        "driver: { cyclonedds: { multicast: on } }\nplace: netns\npath: bridge\nrate: 500 Hz\n\
+         qos: { reliability: best-effort }",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let report = bench.report();
+    assert_eq!(flow(&report)["trials"][0]["subscribers"].as_array().unwrap().len(), 4);
+    let cast = &flow(&report)["trials"][0]["cast"];
+    println!("{cast}");
+    assert_eq!(cast["way"], "multicast", "{cast}");
+    assert!((0.9..=1.2).contains(&cast["to_groups"].as_f64().unwrap()), "{cast}");
+    assert!(cast["groups"].as_array().unwrap().len() >= 4, "each of them has joined: {cast}");
+}
+
+/// Batching changes what goes over the wire, not what arrives; a driver without it says so.
+#[test]
+fn batches_arrive_whole_and_a_driver_without_them_says_so() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 1 s, ramp_up: 200 ms }",
+        "driver: udp\nplace: process\nqos: { reliability: { reliable: { max_blocking_time: 2 s } }, history: keep-all }\n\
+         factors:\n  driver: [cyclonedds]\n  measure.batching: [off, on]",
+    );
+    let text = text.replace("driver: udp\n", "");
+    succeeded(&bench.run(&text, &[]));
+    let report = bench.report();
+    let of = |i: usize| &report["conditions"][i]["flow"];
+    for i in 0..2 {
+        assert_eq!(of(i)["lost"], 0, "{}", of(i));
+    }
+    let octets = |i: usize| of(i)["trials"][0]["wire_octets_per_message"].as_f64().unwrap();
+    println!("octets per message: {} without, {} with batching", octets(0), octets(1));
+    assert!(octets(1) < 0.8 * octets(0), "{} and {}", octets(0), octets(1));
+
+    let bench = Bench::new();
+    let text = study("throughput: { batching: on }", "driver: udp\nplace: process");
+    let (code, said) = told(&bench.run(&text, &[]));
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("driver udp has no batching"), "{said}");
+}
+
 /// The trial is invalid and says whom it lost; what the others counted stays, and what the dead one had counted too.
 #[test]
 fn a_subscriber_that_dies_leaves_the_counts_of_the_others() {

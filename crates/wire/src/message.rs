@@ -166,26 +166,13 @@ pub enum Role {
     Further(u8),
 }
 
-/// Words of the subscribers after the first.
-#[rustfmt::skip]
-const FURTHER: [&str; MOST_SUBSCRIBERS as usize - 1] = [
-    "pong2", "pong3", "pong4", "pong5", "pong6", "pong7", "pong8", "pong9",
-    "pong10", "pong11", "pong12", "pong13", "pong14", "pong15", "pong16", "pong17",
-    "pong18", "pong19", "pong20", "pong21", "pong22", "pong23", "pong24", "pong25",
-    "pong26", "pong27", "pong28", "pong29", "pong30", "pong31", "pong32", "pong33",
-    "pong34", "pong35", "pong36", "pong37", "pong38", "pong39", "pong40", "pong41",
-    "pong42", "pong43", "pong44", "pong45", "pong46", "pong47", "pong48", "pong49",
-    "pong50", "pong51", "pong52", "pong53", "pong54", "pong55", "pong56", "pong57",
-    "pong58", "pong59", "pong60", "pong61", "pong62", "pong63", "pong64",
-];
-
 impl Role {
     /// The word in file names.
     pub fn word(self) -> &'static str {
         match self {
             Role::Ping => "ping",
             Role::Pong => "pong",
-            Role::Further(n) => FURTHER.get(usize::from(n).wrapping_sub(2)).copied().unwrap_or("pong"),
+            Role::Further(n) => subscriber_end(n),
         }
     }
 
@@ -277,6 +264,9 @@ pub struct EndDone {
     /// Messages of a flow that went out.
     #[serde(default)]
     pub sent: u64,
+    /// What the driver tells of its flow: batching, limits, retransmissions.
+    #[serde(default)]
+    pub told: Option<serde_json::Value>,
     /// Middleware statistics.
     pub stats: Option<serde_json::Value>,
     /// REALTIME - MONOTONIC over the trial.

@@ -15,6 +15,7 @@ fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> Lab
         ping: ping.0.clone(),
         pong: pong.0.clone(),
         subscribers: 1,
+        apart: false,
     }
 }
 

@@ -1,6 +1,6 @@
 //! From the counts of a record to the figures of a flow, and the sentences about them.
 
-use super::{FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, latency};
+use super::{FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, cast, latency};
 use crate::condition::ConditionReport;
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::finding;
@@ -103,6 +103,8 @@ fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
         longest_ns: sent.longest_ns,
         cpu_ns: sent.cpu_ns(),
         wire_octets_per_message: wire_octets(trial, sent),
+        cast: cast::of(trial, sent, flow.subscribers),
+        told: publisher.flow_told.clone(),
         matched_after_ns: publisher.matched_after_ns,
         discovery_ns,
         seconds: seconds(sent, window, pack),

@@ -1,10 +1,13 @@
 //! Flows: what a publisher sent, what of it reached each subscriber, how fast and how late.
 
+mod cast;
 mod figures;
+mod growth;
 mod latency;
 mod table;
 
 pub(crate) use figures::{findings, of};
+pub(crate) use growth::findings as growth;
 pub(crate) use table::{FlowColumn, is_all, tables};
 
 use crate::condition::MetricReport;
@@ -108,6 +111,12 @@ pub struct FlowTrial {
     /// Octets that the publisher's interface sent for each message, over the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire_octets_per_message: Option<f64>,
+    /// To whom its datagrams went; absent where none went, or nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cast: Option<FlowCast>,
+    /// What the driver tells of the publisher's writer: batching, limits, retransmissions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<serde_json::Value>,
     /// From opening the publisher until all its subscribers were matched, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_after_ns: Option<i64>,
@@ -118,6 +127,19 @@ pub struct FlowTrial {
     pub seconds: Vec<FlowSecond>,
     /// Each of them.
     pub subscribers: Vec<FlowSubscriber>,
+}
+
+/// To whom the datagrams of the publisher's network namespace were addressed, as IP counted them over the trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FlowCast {
+    /// `multicast`, `unicast` or `mixed`.
+    pub way: String,
+    /// Datagrams to a group, for each message.
+    pub to_groups: f64,
+    /// Datagrams to a single address, for each message.
+    pub to_single: f64,
+    /// Interface and group of those that the ends' namespaces have joined.
+    pub groups: Vec<String>,
 }
 
 /// One subscriber of one trial. Counts are of samples of the window.

@@ -14,8 +14,8 @@ pub(crate) struct FlowColumn {
 }
 
 /// What stands over each table.
-const COUNTS: &str =
-    "flow: samples and payload at the slowest subscriber, losses of all; least to most of the trials below";
+const COUNTS: &str = "flow: samples and payload at the slowest subscriber, losses of all; below, least to most of the trials, and datagrams \
+     for each message";
 const LATENCIES: &str = "fan-out: from send until the fastest subscriber, and until the last one, had a message, with \
                          95 % intervals";
 
@@ -57,6 +57,13 @@ fn columns(report: &Report) -> Vec<FlowColumn> {
     if some(|f| f.duplicates) {
         plain("duplicates", "", &|f| (count(f.duplicates), String::new()));
     }
+    let cast = |f: &FlowReport| {
+        let cast = f.trials.iter().find_map(|t| t.cast.as_ref())?;
+        let same = f.trials.iter().filter_map(|t| t.cast.as_ref()).all(|c| c.way == cast.way);
+        let way = if same { cast.way.as_str() } else { "mixed" };
+        Some((way.to_owned(), three_digits(cast.to_groups + cast.to_single)))
+    };
+    plain("datagrams", "", &|f| cast(f).unwrap_or_default());
     plain("blocked", "%", &|f| spread(f.blocked_share, |v| three_digits(100.0 * v)));
     plain("CPU send", "ns", &|f| rate(f.publisher_cpu_ns));
     plain("CPU receive", "ns", &|f| rate(f.subscriber_cpu_ns));

@@ -9,6 +9,7 @@ mod conditions;
 mod escape;
 mod facts;
 mod figures;
+mod flow;
 mod frame;
 mod host_settings;
 mod loads;
@@ -57,6 +58,7 @@ pub fn render_html(report: &Report) -> String {
     let main = [
         words::findings(report),
         words::warnings(report),
+        flow::section(report),
         figures::sections(report),
         loops::section(report),
         patterns::section(report),
@@ -99,6 +101,7 @@ fn header(report: &Report) -> String {
     let hosts: Vec<String> = report.facts.iter().map(host_words).collect();
     let sections = [
         ("findings", "Findings"),
+        ("flow", "Flow"),
         ("latency", "Latency"),
         ("tail", "Tail"),
         ("ladder", "Percentiles"),
@@ -121,6 +124,7 @@ fn header(report: &Report) -> String {
     ];
     let is_there = |id: &str| match id {
         "latency" | "tail" | "ladder" | "histogram" | "time" | "legs" | "worst" => figures::are_there(report),
+        "flow" => flow::is_there(report),
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),

@@ -151,7 +151,7 @@ pub fn path_proof(messages: u64) -> PathProof {
     let counted = |ns: i64, packets: i64, name: &str| {
         let sent = Traffic { tx_packets: packets, tx_bytes: 120 * packets, ..Traffic::default() };
         let interfaces = [("lo".to_owned(), Traffic::default()), (name.to_owned(), sent)].into();
-        Counted { ns, interfaces, ip: BTreeMap::from([("IpExt.OutMcastPkts".to_owned(), 1)]) }
+        Counted { ns, interfaces, ip: BTreeMap::from([("IpExt.OutMcastPkts".to_owned(), 1)]), ..Counted::default() }
     };
     let space = |end: &str| {
         let name = format!("tb-{end}");

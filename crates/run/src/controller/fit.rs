@@ -81,6 +81,9 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if spec.payload.0 > limit {
         return Some(format!("payload {} is beyond the limit of driver {}, {limit} B", spec.payload, driver.name));
     }
+    if spec.measure.flow().is_some_and(|f| f.batching) && !driver.has("batch") {
+        return Some(format!("driver {} has no batching", driver.name));
+    }
     let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
     let mode = crate::measure::driver_mode(receive);
     if !driver.receives(mode) {

@@ -9,6 +9,8 @@ use tailbound_wire::Role;
 
 /// What is kept ready for rows where no rate says how many there will be.
 const FASTEST_NS: i64 = 250;
+/// Octets that fit into one datagram at most: so many batches there are at least.
+const LARGEST_DATAGRAM: u64 = 65_507;
 const MOST_ROWS: u64 = 4_000_000;
 
 /// Cells for the rows of a flow.
@@ -48,6 +50,10 @@ pub(super) fn account(record: &mut RecordWriter, id: usize, outcome: &mut Outcom
     let receiving: Vec<_> = receiving.filter_map(|(name, e)| Some((name, e.flow.as_ref()?))).collect();
     outcome.sent = sent.messages();
     outcome.scheduled = sent.messages();
+    let condition = record.manifest.plan.trials.iter().find(|t| t.id == id).map_or(0, |t| t.condition);
+    let spec = &record.manifest.plan.conditions[condition].spec;
+    let octets: u64 = sent.parts.iter().map(|p| p.octets).sum();
+    outcome.batches = spec.measure.flow().filter(|f| f.batching).map(|_| (octets / LARGEST_DATAGRAM).max(1));
     outcome.answered = receiving.iter().map(|(_, c)| c.messages()).min().unwrap_or(0);
     let none: Vec<&str> = receiving.iter().filter(|(_, c)| c.messages() == 0).map(|(name, _)| name.as_str()).collect();
     let finding = match (outcome.sent, none.as_slice()) {

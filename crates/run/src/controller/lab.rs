@@ -71,6 +71,15 @@ impl Standing {
         self.spec == LabSpec::from(trial) && self.host == trial.host
     }
 
+    /// The place of an end in the lab.
+    pub fn place_of(&self, role: Role) -> usize {
+        match role {
+            Role::Ping => 0,
+            Role::Further(n) if self.spec.apart => usize::from(n),
+            Role::Pong | Role::Further(_) => 1,
+        }
+    }
+
     /// From where to where the loads `udp-stream` of a trial send.
     ///
     /// # Errors
@@ -103,7 +112,7 @@ impl Standing {
                 continue;
             }
             let name = roles.iter().map(|r| r.word()).collect::<Vec<_>>().join("+");
-            let end = usize::from(roles[0].receives());
+            let end = self.place_of(roles[0]);
             let command = self.lab.command(end, program.as_os_str());
             let log = std::fs::OpenOptions::new()
                 .create(true)

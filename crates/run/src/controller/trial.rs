@@ -90,6 +90,8 @@ pub(super) struct Outcome {
     late: Vec<(i64, i64)>,
     /// Of those, how many went out.
     pub sent: u64,
+    /// Packets that there must be where messages wait for others to fill one; `None` = one for each message.
+    pub batches: Option<u64>,
 }
 
 /// What is known of one agent's part while the trial goes on.
@@ -130,7 +132,7 @@ pub(super) async fn run(
             Part { roles: roles.clone(), order, prepared, incoming, track, done: None, lost: None, failed: None }
         })
         .collect();
-    let before: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
+    let before: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
     record.manifest.trials[id].status = TrialStatus::Running;
     record.manifest.trials[id].path = Some(standing.path.clone());
     if let Some(settings) = standing.settings.and_then(|i| record.manifest.host_settings.get_mut(i)) {
@@ -164,7 +166,7 @@ pub(super) async fn run(
         () = context.stop.wait() => return Ok(None),
     }
     let spaces = watch.end(standing);
-    let after: Vec<BTreeMap<String, i64>> = (0..2).map(|end| standing.lab.counters(end)).collect();
+    let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
     let mut outcome = Outcome::default();
     let ping = parts.iter().flat_map(|p| p.done.iter().flat_map(|d| &d.ends)).find(|e| e.name == Role::Ping.word());
@@ -178,7 +180,8 @@ pub(super) async fn run(
     for warning in unheard(&parts) {
         record.warn(warning.at_trial(id))?;
     }
-    for (end, name) in ["ping", "pong"].into_iter().enumerate() {
+    for end in 0..after.len() {
+        let name = proof::name(end);
         let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
         record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change;
     }
@@ -189,7 +192,8 @@ pub(super) async fn run(
     record.manifest.trials[id].finding = unmatched.or(none_arrived);
     let processes = parts.iter().filter_map(|p| Some(p.done.as_ref()?.process.clone())).collect();
     let described = |name: &str| record.manifest.drivers.get(name).cloned();
-    let proof = proof::proof(spec, spaces, processes, (outcome.sent, outcome.answered), described);
+    let carried = outcome.batches.map_or(outcome.answered, |batches| batches.min(outcome.answered));
+    let proof = proof::proof(spec, spaces, processes, (outcome.sent, carried), described);
     if let Some(warning) = proof.as_ref().and_then(proof::warning) {
         record.warn(warning.at_trial(id))?;
     }
@@ -226,8 +230,8 @@ fn order(
     let ends = roles
         .iter()
         .map(|role| {
-            let (index, end) = if *role == Role::Ping { (0, &spec.ping) } else { (1, &spec.pong) };
-            let options = standing.lab.end(index).driver_options.clone();
+            let end = if *role == Role::Ping { &spec.ping } else { &spec.pong };
+            let options = standing.lab.end(standing.place_of(*role)).driver_options.clone();
             EndOrder { role: *role, options, scheduling: end.scheduling.clone() }
         })
         .collect();
@@ -342,8 +346,13 @@ async fn store_part(
     let mut warnings = Vec::new();
     for (role, incoming) in part.roles.iter().zip(incoming) {
         if part.order.spec.measure.flow().is_some_and(|f| f.rows == FlowRows::None) {
-            record.manifest.trials[id].ends.entry(role.word().into()).or_default().control_octets =
-                agent.octets_while_silent;
+            let done = part.done.as_ref().and_then(|d| d.ends.iter().find(|e| e.name == role.word()));
+            let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
+            end.control_octets = agent.octets_while_silent;
+            if let Some(done) = done {
+                end.stats.clone_from(&done.stats);
+                end.flow_told.clone_from(&done.told);
+            }
             continue;
         }
         let done = part.done.as_ref().and_then(|d| d.ends.iter().find(|e| e.name == role.word()));
@@ -366,6 +375,7 @@ async fn store_part(
         end.control_octets = agent.octets_while_silent;
         if let Some(done) = done {
             end.stats.clone_from(&done.stats);
+            end.flow_told.clone_from(&done.told);
             end.rows_dropped = done.dropped;
         }
         // A step matters only where stamps of the stepped clock were to be used.

@@ -21,6 +21,12 @@ impl Port {
         self.hot.send(self.ep, seq, payload)
     }
 
+    /// Sends one sample that may wait for others in the driver.
+    #[inline]
+    pub fn send_batched(&self, seq: u64, payload: &[u8]) -> Result<(), Code> {
+        self.hot.send_with(self.ep, seq, payload, 0, true)
+    }
+
     /// The calls of the session.
     #[inline]
     pub fn hot(&self) -> &'static Hot {

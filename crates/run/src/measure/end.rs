@@ -44,6 +44,9 @@ pub(super) struct Ends<C: Clock> {
 /// How soon a thread that does not end is woken again.
 const WAKE_AGAIN: Duration = Duration::from_millis(1);
 
+/// How long the last batch may take to go out.
+const FLUSH: Duration = Duration::from_secs(5);
+
 fn topic(direction: &str, order: &Order) -> String {
     format!("tailbound_{direction}_{}_{}", order.run_id, order.trial)
 }
@@ -185,7 +188,12 @@ impl<C: Clock> Ends<C> {
     /// Runs the ping end on the calling thread; with an executor of its own the pong end has a thread beside it.
     pub fn run_ping(&self, spec: &TrialSpec, t0_ns: i64, each_second: &mut dyn FnMut()) {
         if let Some(end) = &self.publisher {
-            end.sink.run_flow(t0_ns, spec.measure.timeout().0);
+            end.sink.run_flow(t0_ns, spec.measure.timeout().0, || {
+                if let Some(writer) = end.writer.filter(|_| end.sink.pace.batching) {
+                    // What cannot be pushed out is counted as lost.
+                    let _ = end.session.flush(writer, host::monotonic_ns() + FLUSH.as_nanos() as i64);
+                }
+            });
         }
         if let Some(end) = &self.ping {
             let scheduled = match spec.measure.receive() {
@@ -489,6 +497,10 @@ impl<S: Sink> End<S> {
             rows,
             dropped,
             sent: 0,
+            told: self
+                .writer
+                .filter(|_| order.spec.measure.flow().is_some())
+                .and_then(|ep| json(self.session, ep, "flow")),
             stats: self.writer.or(self.reader).and_then(|ep| json(self.session, ep, "stats")),
             clock: Vec::new(),
         }

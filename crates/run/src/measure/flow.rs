@@ -36,7 +36,8 @@ impl<C: Clock> Ends<C> {
             if end.role == Role::Ping {
                 let payload = (0..order.spec.message_octets()).map(|i| i as u8).collect();
                 let parts_ns = [flow.ramp_up.0, flow.window.0, flow.drain.0];
-                let pace = FlowPace { period_ns: order.spec.rate.period().map(|p| p.0), parts_ns, row_every };
+                let period_ns = order.spec.rate.period().map(|p| p.0);
+                let pace = FlowPace { period_ns, parts_ns, row_every, batching: flow.batching };
                 let sink = |memory: &Memory, writer: Option<Port>| Publisher {
                     clock,
                     hook: NoHook,
@@ -91,8 +92,9 @@ impl<C: Clock> Ends<C> {
 
 impl<C: Clock> Publisher<C> {
     /// Sends, and waits for answers; with the subscriber in this process, for what is on its way.
-    pub(super) fn run_flow(&self, t0_ns: i64, timeout_ns: i64) {
+    pub(super) fn run_flow(&self, t0_ns: i64, timeout_ns: i64, flush: impl FnOnce()) {
         let rows = self.run(t0_ns);
+        flush();
         if self.pace.row_every > 0 && timeout_ns > 0 {
             self.await_answers(rows, timeout_ns);
         }

@@ -155,6 +155,9 @@ const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
 pub(crate) fn policies(order: &Order, role: Role, writer: bool) -> Kv {
     let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
     let mut kv: Kv = order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    if writer && role == Role::Ping && order.spec.measure.flow().is_some_and(|f| f.batching) {
+        kv.set("batch", "on");
+    }
     if order.spec.participants_of_session() > 1 {
         kv.set("participant", if role == Role::Ping { "0" } else { "1" });
     }

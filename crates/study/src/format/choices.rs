@@ -37,12 +37,36 @@ pub(crate) struct ThroughputKeys {
     /// Payloads in one message, put together by Tailbound, not by the driver; each counts as a sample. Default: 1.
     #[schemars(range(min = 1, max = 65_535))]
     pub pack: Option<At<u32>>,
+    /// Whether messages may wait in the driver for others to go with them, where it has that. Default: `off`.
+    pub batching: Option<BatchingChoice>,
+    /// Where the subscribers are. Default: `processes`.
+    pub spread: Option<SpreadChoice>,
     /// One message in so many is a ping: the first subscriber answers it, and the latency under load is told as a round
     /// trip. Default: none.
     #[schemars(range(min = 1))]
     pub ping_every: Option<At<u64>>,
     /// How the subscribers receive. Default: `listener`.
     pub receive: Option<At<ReceiveChoice>>,
+}
+
+/// Whether a driver sends messages together.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BatchingChoice {
+    /// Each message goes out at once.
+    Off,
+    /// It waits in the driver until it is worth a packet. A driver without batching cannot run the condition.
+    On,
+}
+
+/// Where the subscribers of a flow are.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum SpreadChoice {
+    /// Processes at the place of the pong end.
+    Processes,
+    /// Each in a network namespace of its own, joined by `path: bridge`.
+    Namespaces,
 }
 
 /// Options of fan-out.
@@ -58,6 +82,8 @@ pub(crate) struct FanOutKeys {
     /// How many subscribers there are. Default: 1.
     #[schemars(range(min = 1, max = 64))]
     pub subscribers: Option<At<u32>>,
+    /// Where the subscribers are. Default: `processes`.
+    pub spread: Option<SpreadChoice>,
     /// How the subscribers receive. Default: `listener`.
     pub receive: Option<At<ReceiveChoice>>,
 }

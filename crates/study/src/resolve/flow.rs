@@ -2,7 +2,7 @@
 
 use super::length::{positive, receive_mode};
 use crate::error::Fault;
-use crate::format::{Duration, FanOutKeys, ReceiveChoice, ThroughputKeys};
+use crate::format::{BatchingChoice, Duration, FanOutKeys, ReceiveChoice, SpreadChoice, ThroughputKeys};
 use crate::read::At;
 use crate::source::Pos;
 use tailbound_model::{Flow, FlowRows, MOST_SUBSCRIBERS, Nanos, Rate, ReceiveMode};
@@ -21,12 +21,15 @@ pub(super) fn throughput(keys: &ThroughputKeys, rate: Rate, measure: Pos) -> Res
     }
     let rows = every.map_or(FlowRows::None, |e| FlowRows::Pings { every: e.value });
     let times = [&keys.duration, &keys.ramp_up, &keys.drain];
-    flow(times, keys.subscribers.as_ref(), keys.receive.as_ref(), (rate, measure), (pack, rows))
+    let flow = flow(times, keys.subscribers.as_ref(), keys.receive.as_ref(), (rate, measure), (pack, rows))?;
+    let batching = keys.batching == Some(BatchingChoice::On);
+    Ok(Flow { batching, apart: keys.spread == Some(SpreadChoice::Namespaces), ..flow })
 }
 
 pub(super) fn fan_out(keys: &FanOutKeys, rate: Rate, measure: Pos) -> Result<Flow, Fault> {
     let times = [&keys.duration, &keys.ramp_up, &keys.drain];
-    flow(times, keys.subscribers.as_ref(), keys.receive.as_ref(), (rate, measure), (1, FlowRows::OneWay))
+    let flow = flow(times, keys.subscribers.as_ref(), keys.receive.as_ref(), (rate, measure), (1, FlowRows::OneWay))?;
+    Ok(Flow { apart: keys.spread == Some(SpreadChoice::Namespaces), ..flow })
 }
 
 fn flow(
@@ -57,6 +60,8 @@ fn flow(
         drain: positive(drain.as_ref(), "a drain")?.unwrap_or(Nanos::from_millis(200)),
         subscribers: count,
         pack,
+        batching: false,
+        apart: false,
         rows,
         receive: receive_mode,
     })

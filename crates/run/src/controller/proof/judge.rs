@@ -162,7 +162,7 @@ mod tests {
 
     fn counted(ms: i64, packets: i64) -> Counted {
         let lo = Traffic { tx_packets: packets, ..Traffic::default() };
-        Counted { ns: ms * MS, interfaces: BTreeMap::from([("lo".into(), lo)]), ip: BTreeMap::new() }
+        Counted { ns: ms * MS, interfaces: BTreeMap::from([("lo".into(), lo)]), ..Counted::default() }
     }
 
     fn process(end: &str, sockets: usize, segment: &str) -> ProcessSeen {

@@ -48,13 +48,22 @@ pub(super) struct Watch {
     quiet: Vec<Option<Counted>>,
 }
 
-const NAMES: [&str; 2] = ["ping", "pong"];
+/// The name of the end at a place of the lab.
+pub(super) fn name(end: usize) -> &'static str {
+    if end == 0 { "ping" } else { subscriber_end(end as u8) }
+}
 
 impl Watch {
     /// The ends have met: waits in silence.
     pub async fn begin(standing: &Standing, quiet: Nanos) -> Watch {
         let inode = |end: usize| standing.lab.netns(end).inode();
-        let ends: Vec<Vec<usize>> = if inode(0) == inode(1) { vec![vec![0, 1]] } else { vec![vec![0], vec![1]] };
+        let mut ends: Vec<Vec<usize>> = Vec::new();
+        for end in 0..standing.lab.places() {
+            match ends.iter_mut().find(|shared| inode(shared[0]) == inode(end)) {
+                Some(shared) => shared.push(end),
+                None => ends.push(vec![end]),
+            }
+        }
         let count = |ends: &[usize]| standing.lab.counted(ends[0]).ok();
         if quiet.0 > 0 {
             calm(|| ends.iter().filter_map(|e| count(e)).map(|c| packets(&c)).sum()).await;
@@ -76,7 +85,7 @@ impl Watch {
             let data = standing.lab.counted(ends[0]).ok()?.since(&before?);
             let mut path: Vec<String> = ends.iter().map(|e| standing.lab.end(*e).interface.clone()).collect();
             path.dedup();
-            let ends = ends.iter().map(|e| NAMES[*e].to_owned()).collect();
+            let ends = ends.iter().map(|e| name(*e).to_owned()).collect();
             Some(Space { ends, path, made: standing.lab.is_made(), quiet, data })
         };
         self.spaces.into_iter().zip(self.quiet).map(space).collect()

@@ -18,6 +18,8 @@ pub struct FlowPace {
     pub parts_ns: [i64; 3],
     /// One message in so many has a row; 0 = none.
     pub row_every: u64,
+    /// Messages may wait in the driver for others.
+    pub batching: bool,
 }
 
 /// The publisher of one trial.
@@ -89,7 +91,7 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
                     // Before the call: the answer may be taken by another thread before `send` returns.
                     cell.send_begin_ns.store(begin, Release);
                 }
-                let sent = self.writer.send(seq_of(part, counter), &self.payload);
+                let sent = self.send(seq_of(part, counter));
                 now = self.clock.now();
                 let on = sent.is_ok() || self.pace.period_ns.is_some();
                 if let Some(cell) = row {
@@ -112,6 +114,15 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
         totals.cpu_ended_ns.store(cpu_ns(), Relaxed);
         self.header.dropped.store(rows.saturating_sub(self.rows.len()), Relaxed);
         rows.min(self.rows.len())
+    }
+
+    #[inline]
+    fn send(&self, seq: u64) -> Result<(), tailbound_driver::Code> {
+        if self.pace.batching {
+            self.writer.send_batched(seq, &self.payload)
+        } else {
+            self.writer.send(seq, &self.payload)
+        }
     }
 
     #[inline]
