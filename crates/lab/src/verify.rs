@@ -136,7 +136,7 @@ mod tests {
         let lo = Interface { index: 1, name: "lo".into(), ..as_asked() };
         let mut interface = as_asked();
         change(&mut interface);
-        let steps = Shape { bridged: false, mtu: Some(9000) }.steps("tbx");
+        let steps = Shape { bridged: false, mtu: Some(9000), receiving: 1 }.steps("tbx");
         verify(Room::Ping, &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
     }
 
