@@ -3,7 +3,9 @@
 mod support;
 
 use serde_json::{Value, json};
-use std::process::Output;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Output, Stdio};
 use support::{Bench, succeeded, told};
 
 /// A way out and a way back.
@@ -87,6 +89,33 @@ fn two_records_with_a_planted_ratio() {
     insta::assert_snapshot!("terminal", text);
     let text = String::from_utf8(compare(&bench, &["before", "after", "--format", "md"]).stdout).unwrap();
     assert!(text.contains("| p99.9 | 30.0\u{202f}us | 33.0\u{202f}us | 1.10 | 1.10 to 1.10 | slower |"), "{text}");
+
+    // `serve` draws and tells the same.
+    let page = served(&bench, "/compare?a=before&b=after");
+    let known = document["pairs"][0]["statistics"].as_array().unwrap();
+    let drawn: Vec<&str> = page.split("data-ratio=\"").skip(1).filter_map(|r| Some(r.split_once('"')?.0)).collect();
+    assert_eq!(drawn.len(), known.iter().filter(|s| s["ratio"].is_number()).count());
+    assert!(drawn.iter().all(|r| (r.parse::<f64>().unwrap() - 1.1).abs() < 1e-9), "{drawn:?}");
+    assert!(page.contains("<td>1.10 to 1.10</td>"), "{page}");
+    assert!(page.contains("separate runs: ") && page.contains("driver.options.script"), "{page}");
+    assert!(served(&bench, "/").contains("Compare A with B"));
+    assert!(served(&bench, "/compare?a=before&b=nowhere").contains("choose two records"));
+}
+
+/// A page of `tailbound serve` over the records of the bench.
+fn served(bench: &Bench, target: &str) -> String {
+    let mut server =
+        bench.tailbound().args(["serve", ".", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let at = line.strip_prefix("http://").and_then(|l| l.split_once('/')).unwrap().0.to_owned();
+    let mut stream = TcpStream::connect(&at).unwrap();
+    write!(stream, "GET {target} HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
+    page
 }
 
 #[test]

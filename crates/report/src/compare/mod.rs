@@ -8,6 +8,8 @@
 mod changed;
 mod definitions;
 mod document;
+mod figure;
+mod html;
 mod markdown;
 mod pairs;
 mod statistics;
@@ -17,6 +19,7 @@ mod trials;
 mod words;
 
 pub use document::*;
+pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
 pub use pairs::{compare_levels, compare_records};
 pub use terminal::render_comparison_terminal;

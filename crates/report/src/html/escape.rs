@@ -17,7 +17,7 @@ pub(super) fn escape(text: &str) -> String {
 }
 
 /// A sentence: units stay with their numbers, and what stands between back quotes is set as code.
-pub(super) fn prose(text: &str) -> String {
+pub(crate) fn prose(text: &str) -> String {
     let text = &thin(text);
     let parts: Vec<&str> = text.split('`').collect();
     if parts.len().is_multiple_of(2) {

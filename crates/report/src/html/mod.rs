@@ -23,6 +23,7 @@ mod words;
 use crate::document::{Report, ReportStatus};
 use crate::json::compact;
 use escape::escape;
+pub(crate) use escape::prose;
 pub use frame::{escape_html, render_frame};
 
 const STYLE: [&str; 4] = [

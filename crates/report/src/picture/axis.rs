@@ -2,7 +2,7 @@
 
 /// A place on an axis from `from` to `to`, in pixels.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Log {
+pub(crate) struct Log {
     pub low: f64,
     pub high: f64,
     pub from: f64,
@@ -32,7 +32,7 @@ impl Log {
 }
 
 /// The next 1-2-5 step below and above.
-pub(super) fn nice(low: f64, high: f64) -> (f64, f64) {
+pub(crate) fn nice(low: f64, high: f64) -> (f64, f64) {
     let floor = 10f64.powf(low.log10().floor());
     let base = 10f64.powf(high.log10().floor());
     let down = [5.0, 2.0, 1.0].into_iter().map(|s| s * floor).find(|v| *v <= low * 1.0001);

@@ -5,26 +5,26 @@ use std::fmt::Write;
 
 /// Hues of conditions, after Okabe and Ito, as on the page.
 const HUES: [&str; 6] = ["#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6b6b6b"];
-pub(super) const PAPER: &str = "#fdfdfb";
-pub(super) const INK: &str = "#1b1e22";
-pub(super) const MUTED: &str = "#5b616b";
+pub(crate) const PAPER: &str = "#fdfdfb";
+pub(crate) const INK: &str = "#1b1e22";
+pub(crate) const MUTED: &str = "#5b616b";
 const WARN: &str = "#b84a00";
-pub(super) const HAIR: &str = "#e4e4df";
+pub(crate) const HAIR: &str = "#e4e4df";
 
-pub(super) fn hue(n: usize) -> &'static str {
+pub(crate) fn hue(n: usize) -> &'static str {
     HUES[n % HUES.len()]
 }
 
 /// Where a text is held.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Hold {
+pub(crate) enum Hold {
     Start,
     Middle,
     End,
 }
 
 /// A drawing that grows shape by shape.
-pub(super) struct Canvas {
+pub(crate) struct Canvas {
     body: String,
     width: f64,
     height: f64,
@@ -98,6 +98,13 @@ impl Canvas {
         ));
     }
 
+    /// A dot that stands for a ratio.
+    pub fn mark(&mut self, (x, y): (f64, f64), colour: &str, ratio: f64) {
+        self.push(format_args!(
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-ratio=\"{ratio}\"/>"
+        ));
+    }
+
     /// The document, with where it comes from below, and first of all that it is not to be trusted, if so.
     pub fn finish(mut self, report: &Report) -> String {
         let low = self.height + 12.0;
@@ -109,7 +116,11 @@ impl Canvas {
         }
         let from = format!("Tailbound {}, study {}, run {}", report.run.recorded_by, report.study, report.run.id);
         self.text((16.0, low), &from, Hold::Start, MUTED);
-        let title = &report.view.title;
+        self.bare(&report.view.title)
+    }
+
+    /// The document alone.
+    pub fn bare(self, title: &str) -> String {
         let Canvas { body, width, height } = self;
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
@@ -141,7 +152,7 @@ fn escape(text: &str) -> String {
 }
 
 /// Moves labels apart by at least `gap`, downwards from where they belong, and up again from `high`.
-pub(super) fn spread<T>(labels: &mut [(f64, T)], gap: f64, high: f64) {
+pub(crate) fn spread<T>(labels: &mut [(f64, T)], gap: f64, high: f64) {
     labels.sort_by(|a, b| a.0.total_cmp(&b.0));
     for i in 1..labels.len() {
         labels[i].0 = labels[i].0.max(labels[i - 1].0 + gap);

@@ -2,8 +2,8 @@
 //!
 //! They are still, so they hold less than those of the page: no choice, no tooltip.
 
-mod axis;
-mod canvas;
+pub(crate) mod axis;
+pub(crate) mod canvas;
 mod ladder;
 mod latency;
 #[cfg(feature = "png")]

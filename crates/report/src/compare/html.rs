@@ -1,0 +1,71 @@
+//! A comparison as the middle of a page: sentences, a picture of the ratios, one table.
+
+use super::document::*;
+use super::figure;
+use super::table::trials_text;
+use super::words;
+use crate::escape_html as escape;
+use crate::html::prose;
+use crate::number::{three_digits, time};
+
+/// HTML for [`render_frame`](crate::render_frame); whatever a user named is escaped.
+pub fn render_comparison_html(comparison: &Comparison) -> String {
+    let comparison = &crate::plain::plain(comparison);
+    let (a, b) = (escape(&comparison.a.name), escape(&comparison.b.name));
+    let mut html = format!("<p class=\"note\">B, {b}, against A, {a}. Ratios are B to A.</p>\n");
+    if let Some(caution) = &comparison.caution {
+        html.push_str(&format!("<p class=\"banner\">{}</p>\n", prose(caution)));
+    }
+    let findings: String = comparison.findings.iter().map(|f| format!("<li>{}</li>\n", prose(f))).collect();
+    html.push_str(&format!("<h2>Findings</h2>\n<ul>\n{findings}</ul>\n"));
+    if let Some(picture) = figure::ratios(comparison) {
+        html.push_str(&format!("<h2>Ratios</h2>\n<figure><div class=\"picture\">{picture}</div></figure>\n"));
+    }
+    let rows: String =
+        comparison.pairs.iter().flat_map(|p| p.statistics.iter().map(move |c| row(comparison, p, c))).collect();
+    html.push_str(&format!(
+        "<h2>All that was compared</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"l\">condition</th>\
+         <th class=\"l\">metric</th><th class=\"l\">statistic</th><th>A</th><th>B</th><th>ratio</th><th>95 %</th>\
+         <th class=\"l\">verdict</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n\
+         <p class=\"note\">Of geometric means over trials. Intervals hold together: in 95 % of such tables all of them hold \
+         the true ratio.</p>\n"
+    ));
+    for left in &comparison.not_compared {
+        html.push_str(&format!("<p>Not compared: {}: {}</p>\n", escape(&left.condition), prose(&left.why)));
+    }
+    if !comparison.changed.is_empty() {
+        let change = |c: &Change| {
+            format!(
+                "<tr>{}</tr>\n",
+                [&c.what, &c.a, &c.b].map(|t| format!("<td class=\"l wrap\">{}</td>", escape(t))).concat()
+            )
+        };
+        let rows: String = comparison.changed.iter().map(change).collect();
+        html.push_str(&format!(
+            "<h2>What else changed</h2>\n<div class=\"scroll\"><table><thead><tr><th class=\"l\">what</th>\
+             <th class=\"l\">A</th><th class=\"l\">B</th></tr></thead>\n<tbody>\n{rows}</tbody></table></div>\n"
+        ));
+    }
+    html
+}
+
+fn row(comparison: &Comparison, pair: &Pair, c: &Compared) -> String {
+    let ns = |ns: Option<f64>| ns.map_or(String::new(), time);
+    let interval = c.interval.map_or(String::new(), |[low, high]| {
+        let only = if c.within_runs { ", these runs only" } else { "" };
+        format!("{} to {}{only}", three_digits(low), three_digits(high))
+    });
+    let why = c.why.as_ref().map_or(String::new(), |w| format!("<span class=\"interval\">{}</span>", prose(w)));
+    format!(
+        "<tr><td class=\"l\">{}<span class=\"interval\">{}</span></td><td class=\"l\">{}</td><td class=\"l\">{}</td><td>{}</td>\
+         <td>{}</td><td>{}</td><td>{interval}</td><td class=\"l wrap\">{}{why}</td></tr>\n",
+        escape(&pair.name),
+        escape(&trials_text(pair)),
+        escape(&c.metric.key().replace('_', " ")),
+        escape(&c.statistic),
+        ns(c.a_ns),
+        ns(c.b_ns),
+        c.ratio.map_or(String::new(), three_digits),
+        escape(&words::verdict(c, comparison.margin)),
+    )
+}
