@@ -10,7 +10,7 @@ use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, flow, gather, host_settings, metrics, names, over_time, proof, tasks, tools, why};
+use crate::{findings, flow, gather, host_settings, metrics, names, over_time, proof, tasks, tools, warm_up, why};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Flow, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
@@ -263,6 +263,7 @@ fn report(
         send_duration: given.remove(&Metric::SendDuration),
         wake_to_sent: given.remove(&Metric::WakeToSent),
         wake_period: given.remove(&Metric::WakePeriod),
+        warm_up: warm_up::of(&firsts[0].medians),
         bins: firsts.iter().find_map(|f| f.bins.clone()).map(Bins::report),
         median_message: median.as_ref().and_then(message),
         worst: worst.iter().filter_map(message).collect(),

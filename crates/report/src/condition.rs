@@ -4,6 +4,7 @@ use crate::bins::BinsReport;
 use crate::flow::FlowReport;
 use crate::proof::PathProofReport;
 use crate::tail_estimate::TailReport;
+use crate::warm_up::WarmUpReport;
 use crate::why::{Cause, Explained};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,6 +91,9 @@ pub struct ConditionReport {
     /// wake - wake of the slot before; absent for stop-and-wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_period: Option<MetricReport>,
+    /// The beginning of trials is unlike the rest; its messages are in all figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUpReport>,
     /// The table of equal bins that the study asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bins: Option<BinsReport>,

@@ -45,6 +45,7 @@ mod tail_estimate;
 mod tasks;
 mod terminal;
 mod tools;
+mod warm_up;
 mod why;
 mod worst;
 
@@ -76,3 +77,4 @@ pub use proof::{InterfaceProof, PathProofReport};
 pub use tail_estimate::TailReport;
 pub use terminal::render_terminal;
 pub use tools::{ToolFigureReport, ToolReport};
+pub use warm_up::WarmUpReport;

@@ -4,7 +4,7 @@ use crate::condition::{ConditionReport, MetricReport, QuantileReport};
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::{finding, label_with_share, tail_quantile};
 use crate::number::{THIN, count, label, time};
-use crate::{host_settings, loads, patterns, proof, starved, tail_estimate};
+use crate::{host_settings, loads, patterns, proof, starved, tail_estimate, warm_up};
 
 /// From-intended is told apart from the round trip when its tail is this much longer.
 const SENDER_LATE: f64 = 1.5;
@@ -15,6 +15,7 @@ pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
         .into_iter()
         .flatten()
         .collect();
+    all.extend(warm_up::finding_of(report));
     all.extend(tail_estimate::findings(report));
     all.extend(proof::findings(report));
     all.extend(loads::beside(report));
@@ -196,7 +197,7 @@ fn per_slot_ns(condition: &ConditionReport) -> Option<f64> {
 }
 
 /// Up to the next number with one digit that is not zero, or two where one would be a waste.
-fn round_up(n: u64) -> u64 {
+pub(crate) fn round_up(n: u64) -> u64 {
     let digits = n.checked_ilog10().unwrap_or(0);
     let to = |kept: u32| n.next_multiple_of(10u64.pow(digits.saturating_sub(kept - 1)));
     if to(1) <= n + n / 8 { to(1) } else { to(2) }

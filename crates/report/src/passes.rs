@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use tailbound_model::{Metric, Outcome, Rate};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::{
-    Distribution, Effective, Estimate, Exceedance, NotApplicable, PassesDiffer, Peaks, Quantile, SecondPass,
+    BlockMedians, Distribution, Effective, Estimate, Exceedance, NotApplicable, PassesDiffer, Peaks, Quantile, SecondPass,
     TailEstimate, tail_estimate,
 };
 
@@ -50,6 +50,8 @@ pub(crate) struct FirstPass {
     pub metrics: Vec<First>,
     pub tally: Tally,
     pub worst: Worst,
+    /// Of the group's first metric, by trial.
+    pub medians: BTreeMap<usize, BlockMedians>,
     /// Slot by slot, of the sender's own group: its columns hold all that it takes.
     pub courses: Courses,
     /// How many slots each trial has.
@@ -103,6 +105,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
     let mut tally = Tally::default();
     let mut worst = Worst::new(WORST);
     let mut courses = Courses::new(record.manifest.plan.trials.len());
+    let mut medians: BTreeMap<usize, BlockMedians> = BTreeMap::new();
     let mut series = Series::default();
     let mut extents: BTreeMap<usize, Extent> = BTreeMap::new();
     let bins = record.manifest.plan.report.histogram.map(Bins::new);
@@ -121,6 +124,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
             series.load(batch, *metric);
             if i == 0 {
                 worst.offer(trial, row, &series);
+                medians.entry(trial).or_default().push_all(series.values());
             }
             if let Some(bins) = bins.as_mut().filter(|b| b.source() == *metric) {
                 bins.offer(&series);
@@ -133,7 +137,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
             (0..series.beyond).for_each(|_| first.distribution.beyond());
         }
     })?;
-    Ok(FirstPass { metrics: firsts, tally, worst, courses, extents, bins })
+    Ok(FirstPass { metrics: firsts, tally, worst, medians, courses, extents, bins })
 }
 
 fn count(batch: &SlotBatch, tally: &mut Tally) {

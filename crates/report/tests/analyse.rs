@@ -350,6 +350,36 @@ fn dependent_messages_are_worth_fewer_and_their_intervals_wider() {
     assert!(matches!(p99, QuantileReport::Needs { needs: 10_000.., effective_n: Some(..368), .. }), "{p99:?}");
 }
 
+#[test]
+fn a_warm_up_is_told_and_stays_in_the_figures() {
+    let legs = |seed, warm: usize| -> Vec<Option<[i64; 3]>> {
+        let mut random = Random(seed);
+        let leg = |k| 15_000 + if k < warm { 40_000 } else { 0 } + (random.next() % 10_000) as i64;
+        (0..4_000).map(leg).map(|back| Some([10_000, 5_000, back])).collect()
+    };
+    let slow = |warm: [usize; 3]| {
+        let mut trials: Vec<_> =
+            warm.iter().zip(1..).map(|(w, seed)| trial(TrialStatus::Valid, &legs(seed, *w))).collect();
+        trials.iter_mut().flat_map(|t| &mut t.slots[..10]).for_each(|s| s.warm_up = true);
+        analysed(&[open_loop(trials)])
+    };
+    let report = slow([400, 400, 0]);
+    let condition = &report.conditions[0];
+    let Some(WarmUpReport { slots, of: 3_990, before_ns, after_ns, trials: 2 }) = condition.warm_up else {
+        panic!("{:?}", condition.warm_up)
+    };
+    assert!((380..=400).contains(&slots) && before_ns > 70_000 && after_ns < 40_000, "{slots} {before_ns} {after_ns}");
+    assert_eq!(condition.counts.scheduled, 3 * 3_990, "nothing is left out");
+    let text = &report.findings.iter().find(|f| f.code == "warm_up").unwrap().text;
+    let begin = format!(
+        "udp over veth, 64 B, 1 kHz: the first {slots} of 3,990 messages of a trial are slower than the rest (median 7"
+    );
+    assert!(text.starts_with(&begin), "{text}");
+    assert!(text.ends_with("`--set measure.warm_up=410` leaves them out."), "{text}");
+    // One of three trials: chance, or a stall.
+    assert_eq!(slow([400, 0, 0]).conditions[0].warm_up, None);
+}
+
 /// Exponential latencies above 30 us.
 fn exponential(n: usize) -> Vec<Option<[i64; 3]>> {
     let mut random = Random(11);

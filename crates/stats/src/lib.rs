@@ -43,6 +43,7 @@
 //! * [`compare`]: whether two sides differ, with the trial as the unit.
 //! * [`share_interval`]: how often something happens that was counted.
 //! * [`Peaks`], [`tail_estimate`]: how late one message in so many is, beyond what was measured.
+//! * [`BlockMedians`], [`WarmUp`]: a beginning that is unlike the rest.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and what the maximum says.
 
 mod binomial;
@@ -60,6 +61,7 @@ mod quantile;
 mod rank_picker;
 mod reference;
 mod tail;
+mod warm_up;
 
 pub use bucket::{Bucket, BucketIndex, round_outward};
 pub use distribution::{Distribution, SecondPass};
@@ -74,3 +76,4 @@ pub use proportion::share_interval;
 pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};
 pub use tail::{FARTHEST, NotApplicable, Peaks, TailEstimate, tail_estimate};
+pub use warm_up::{BlockMedians, WarmUp};
