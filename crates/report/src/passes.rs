@@ -50,7 +50,7 @@ pub(crate) struct FirstPass {
     pub metrics: Vec<First>,
     pub tally: Tally,
     pub worst: Worst,
-    /// Of the group's first metric, by trial.
+    /// Round trips by trial.
     pub medians: BTreeMap<usize, BlockMedians>,
     /// Slot by slot, of the sender's own group: its columns hold all that it takes.
     pub courses: Courses,
@@ -124,7 +124,9 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
             series.load(batch, *metric);
             if i == 0 {
                 worst.offer(trial, row, &series);
-                medians.entry(trial).or_default().push_all(series.values());
+                if counts {
+                    medians.entry(trial).or_default().push_all(series.values());
+                }
             }
             if let Some(bins) = bins.as_mut().filter(|b| b.source() == *metric) {
                 bins.offer(&series);
@@ -182,7 +184,8 @@ pub(crate) fn figures(
     let estimates: Vec<Vec<Estimate>> =
         plans.into_iter().map(|p| p.finish().map_err(changed)).collect::<Result<_, _>>()?;
     let distribution = &first.metrics[0].distribution;
-    let mut peaks = Peaks::of(distribution);
+    let unanswered = distribution.beyond_count();
+    let mut peaks = (unanswered == 0).then(|| Peaks::of(distribution));
     let (marks, median) = dependence(record, trials, group, &estimates, &mut peaks)?;
     let told = |((first, estimates), marks): ((&First, &Vec<Estimate>), &Vec<Exceedance>)| {
         let widened = |(estimate, mark): (&Estimate, &Exceedance)| {
@@ -194,7 +197,8 @@ pub(crate) fn figures(
     let estimates = first.metrics.iter().zip(&estimates).zip(&marks).map(told).collect();
     let tail = (distribution.scheduled() > 0).then(|| {
         let one_in = record.manifest.plan.report.tail.map_or_else(|| rarity(distribution.scheduled()), |t| t.one_in);
-        (one_in, tail_estimate(&peaks, distribution.beyond_count(), one_in))
+        let none = || Err(NotApplicable::Unanswered { count: unanswered });
+        (one_in, peaks.as_ref().map_or_else(none, |peaks| tail_estimate(peaks, one_in)))
     });
     Ok(Figures { estimates, tail, messages, median, over_time: follow.finish() })
 }
@@ -224,7 +228,7 @@ fn dependence(
     trials: &[usize],
     group: Group,
     estimates: &[Vec<Estimate>],
-    peaks: &mut Peaks,
+    peaks: &mut Option<Peaks>,
 ) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), PassError> {
     let metrics = group.metrics();
     let mut marks: Vec<Vec<Exceedance>> = estimates.iter().map(|e| vec![Exceedance::new(); e.len()]).collect();
@@ -236,7 +240,7 @@ fn dependence(
     rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
         if before.replace(trial).is_some_and(|t| t != trial) {
             marks.iter_mut().flatten().for_each(Exceedance::end_sequence);
-            peaks.end_sequence();
+            peaks.iter_mut().for_each(Peaks::end_sequence);
         }
         series.classify(batch);
         for (i, (metric, (estimates, marks))) in metrics.iter().zip(estimates.iter().zip(&mut marks)).enumerate() {
@@ -244,7 +248,7 @@ fn dependence(
                 continue;
             }
             series.load(batch, *metric);
-            if i == 0 {
+            if let Some(peaks) = peaks.as_mut().filter(|_| i == 0) {
                 peaks.push_all(series.values());
             }
             if i == 0 && median.is_none() {

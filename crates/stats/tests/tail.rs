@@ -19,7 +19,7 @@ fn estimate(trials: &[Vec<i64>], one_in: u64) -> Result<TailEstimate, NotApplica
         peaks.push_all(trial);
         peaks.end_sequence();
     }
-    tail_estimate(&peaks, 0, one_in)
+    tail_estimate(&peaks, one_in)
 }
 
 /// The value that one in `rarity` is above: generalised Pareto, 20 us and up.
@@ -141,8 +141,7 @@ fn what_is_refused() {
     assert_eq!(estimate(&[steps], 100_000), Err(NotApplicable::Steps { step_ns: 4_000 }));
     assert_eq!(estimate(&[vec![5; 10_000]], 100_000).map(|e| e.one_in), Err(NotApplicable::TooFew { clusters: 0 }));
     let peaks = Peaks::of(&Distribution::new());
-    assert_eq!(tail_estimate(&peaks, 3, 10), Err(NotApplicable::Unanswered { count: 3 }));
-    assert_eq!(tail_estimate(&peaks, 0, 10), Err(NotApplicable::TooFar { most: 0 }));
+    assert_eq!(tail_estimate(&peaks, 10), Err(NotApplicable::TooFar { most: 0 }));
 }
 
 #[test]

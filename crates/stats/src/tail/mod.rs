@@ -71,7 +71,7 @@ pub struct TailEstimate {
 /// Why there is no tail estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NotApplicable {
-    /// Messages that never came back are later than everything that a tail could tell.
+    /// Messages that never came back are later than everything that a tail could tell: said by who counts them.
     Unanswered {
         /// How many.
         count: u64,
@@ -151,15 +151,12 @@ impl fmt::Display for NotApplicable {
 
 impl std::error::Error for NotApplicable {}
 
-/// How late one message in `one_in` is, told from messages of which `unanswered` have no value.
+/// How late one message in `one_in` is.
 ///
 /// # Errors
 /// [`NotApplicable`] with the first reason found.
-pub fn tail_estimate(peaks: &Peaks, unanswered: u64, one_in: u64) -> Result<TailEstimate, NotApplicable> {
+pub fn tail_estimate(peaks: &Peaks, one_in: u64) -> Result<TailEstimate, NotApplicable> {
     let n = peaks.count();
-    if unanswered > 0 {
-        return Err(NotApplicable::Unanswered { count: unanswered });
-    }
     if one_in > n.saturating_mul(FARTHEST) {
         return Err(NotApplicable::TooFar { most: n.saturating_mul(FARTHEST) });
     }

@@ -36,7 +36,7 @@ impl Peaks {
         Peaks { floor_ns, n: 0, above: Vec::with_capacity(wanted as usize), starts: vec![0] }
     }
 
-    /// The next messages, in nanoseconds, in the order of their slots.
+    /// The next messages, in nanoseconds, in the order of their slots: all values of the first pass, and no others.
     pub fn push_all(&mut self, values: &[i64]) {
         let places = self.n..;
         self.above.extend(places.zip(values).filter(|(_, v)| **v > self.floor_ns).map(|(at, v)| (at, *v)));
