@@ -14,6 +14,9 @@ use tailbound_record::*;
 const SLOTS: u64 = 6_000;
 const PERIOD: i64 = 1_000_000;
 
+/// The trial whose messages are the latest of all.
+const DISTURBED: usize = 7;
+
 fn main() {
     let dir = std::env::args().nth(1).expect("a directory");
     let dir = Path::new(&dir);
@@ -84,7 +87,25 @@ fn trial(random: &mut Random, wire: f64, lossy: bool) -> GivenTrial {
     GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None }
 }
 
+/// A load in the middle of the trial with the worst message, and a clock that was stepped.
+fn disturb(manifest: &mut Manifest) {
+    let Some(end) = manifest.trials.get_mut(DISTURBED).and_then(|t| t.ends.get_mut("ping")) else { return };
+    let at = |ms: i64| support::T0 + ms * 1_000_000;
+    end.invalid_windows.push(InvalidWindow { from_ns: at(5_000), to_ns: at(5_500), step_ns: 40_000_000 });
+    end.loads.push(LoadDone {
+        run: "cpu".into(),
+        at: "ping".into(),
+        policy: "fifo 90".into(),
+        cpus: "1".into(),
+        began_ns: Some(at(2_000)),
+        ended_ns: Some(at(4_000)),
+        cpu_ns: 1_900_000_000,
+        ..LoadDone::default()
+    });
+}
+
 fn raise(manifest: &mut Manifest) {
+    disturb(manifest);
     let last = manifest.trials.len() - 1;
     let text = "the pong's thread `recv` ran with other instead of the requested fifo 80 (no CAP_SYS_NICE)";
     let mend = "Run as root, or give the binary CAP_SYS_NICE.";
