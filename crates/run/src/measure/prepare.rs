@@ -132,7 +132,7 @@ pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
     }
     // For a middleware that counts octets where the study counts messages.
     if knows("payload") && kv.get("unacked_limit").is_some() && kv.get("payload").is_none() {
-        kv.set("payload", order.spec.payload.0.to_string());
+        kv.set("payload", order.spec.message_octets().to_string());
     }
     // Without multicast a participant is looked for at the ports of so many numbers, and each end is one.
     let ends = order.spec.measure.subscribers() + 1;
