@@ -210,19 +210,16 @@ pub enum QuantileReport {
         autocorrelation: Option<f64>,
         /// How many independent messages the scheduled ones are worth here: what the interval is made from.
         effective_n: u64,
-        /// Messages depend on each other for so long, or trials differ so much, that the interval is still narrower than
-        /// it ought to be.
+        /// The interval is still narrower than it ought to be: messages depend on each other for as long as a trial can
+        /// show, trials differ, or the messages are worth fewer than the quantile needs.
         too_narrow: bool,
     },
     /// Too few messages: no number.
     Needs {
         /// Fraction.
         q: f64,
-        /// How many messages it takes, of such as depend on each other like these.
+        /// How many messages it takes.
         needs: u64,
-        /// How many independent messages these are worth; absent = too few even if they are independent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        effective_n: Option<u64>,
     },
     /// The quantile falls among the slots without an answer.
     Beyond {

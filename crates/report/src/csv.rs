@@ -92,8 +92,8 @@ fn numbers(figures: &MetricReport, quantile: &QuantileReport, condition: &Condit
             empty(),
             empty(),
         ],
-        QuantileReport::Needs { needs, effective_n, .. } => {
-            [empty(), empty(), empty(), empty(), text(*effective_n), empty(), needs.to_string(), empty()]
+        QuantileReport::Needs { needs, .. } => {
+            [empty(), empty(), empty(), empty(), empty(), empty(), needs.to_string(), empty()]
         }
         QuantileReport::Beyond { beyond: b, .. } => {
             [empty(), empty(), empty(), empty(), empty(), empty(), empty(), beyond(b)]

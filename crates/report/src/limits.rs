@@ -88,8 +88,7 @@ fn clustered(report: &Report) -> Option<Finding> {
     let least = |c: &ConditionReport| {
         let figures = c.round_trip.as_ref()?;
         let worth = |q: &QuantileReport| match *q {
-            QuantileReport::Value { q, effective_n, .. }
-            | QuantileReport::Needs { q, effective_n: Some(effective_n), .. } => {
+            QuantileReport::Value { q, effective_n, .. } => {
                 Some((effective_n as f64 / figures.scheduled as f64, effective_n, q))
             }
             _ => None,
@@ -124,15 +123,11 @@ fn too_narrow(report: &Report) -> Option<Finding> {
     let found: Vec<(&ConditionReport, f64)> =
         report.conditions.iter().filter_map(|c| Some((c, c.round_trip.as_ref().and_then(marked)?))).collect();
     let (first, q) = found.first()?;
-    let more = match found.len() - 1 {
-        0 => String::new(),
-        n => format!(" and {n} more"),
-    };
     let text = format!(
-        "Messages of {}{more} go on depending on each other for as long as a trial can show, or trials differ: intervals \
-         marked ~, of {} first, are narrower than they ought to be. Longer trials, or five and more of them, tell.",
+        "Intervals marked ~, such as that of {} for {}, are narrower than they ought to be: messages depend on each other \
+         for too long, or trials differ. Longer trials, or five and more of them, tell.",
+        label(*q),
         first.name,
-        label(*q)
     );
     let ids: Vec<usize> = found.iter().map(|(c, _)| c.id).collect();
     Some(finding(FindingLevel::Caution, "too_narrow", text, &ids))

@@ -6,7 +6,7 @@ use crate::tail_estimate::TailReport;
 use crate::worst::{MessageKey, MessagePart};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Metric, Rate};
-use tailbound_stats::{Bound, Bucket, Distribution, Estimate, Quantile, rule_of_three};
+use tailbound_stats::{Bound, Bucket, Distribution, Estimate, Quantile, needs, rule_of_three};
 
 /// Buckets to an octave in the document: coarser than what quantiles are taken from, finer than an eye can see.
 const BUCKETS_PER_OCTAVE_BITS: u32 = 4;
@@ -94,13 +94,9 @@ fn quantile(told: &Told, beyond: Beyond) -> QuantileReport {
             high_beyond: (high == Bound::Beyond).then_some(beyond),
             autocorrelation: told.lag1.map(|r| rounded(r, 1e6)),
             effective_n: told.worth.slots,
-            too_narrow: told.worth.unresolved,
+            too_narrow: told.worth.unresolved || told.worth.slots < needs(q),
         },
-        Estimate::Needs { q, needs } => {
-            // Without a value there was nothing to exceed.
-            let effective_n = told.lag1.map(|_| told.worth.slots);
-            QuantileReport::Needs { q: q.as_f64(), needs, effective_n }
-        }
+        Estimate::Needs { q, needs } => QuantileReport::Needs { q: q.as_f64(), needs },
         Estimate::Beyond { q } => QuantileReport::Beyond { q: q.as_f64(), value_ns: (), beyond },
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::estimate::{Bound, Estimate};
 use crate::histogram::Histogram;
-use crate::interval::{NeedsMore, interval_ranks, interval_ranks_of_dependent};
+use crate::interval::{interval_ranks, interval_ranks_of_dependent, needs};
 use crate::moments::Moments;
 use crate::quantile::Quantile;
 use crate::rank_picker::{PassesDiffer, RankPicker};
@@ -83,14 +83,14 @@ impl Distribution {
         SecondPass { planned, picker }
     }
 
-    /// The estimate with the interval that slots worth only `effective` independent ones support, or how many slots it
-    /// would take. Never narrower than the interval of independent slots.
+    /// The estimate with the interval that slots worth only `effective` independent ones support. Never narrower than the
+    /// interval of independent slots.
+    ///
+    /// Slots that are worth fewer than the quantile [`needs`] have no interval of full coverage: the widest that there is
+    /// then reaches to the latest slot, and whoever shows it must say that it is too narrow.
     pub fn widened(&self, estimate: Estimate, effective: u64) -> Estimate {
         let (Estimate::Value { q, value_ns, .. }, n) = (estimate, self.scheduled()) else { return estimate };
-        let ranks = match interval_ranks_of_dependent(n, effective.min(n), q) {
-            Ok(ranks) => ranks,
-            Err(NeedsMore { needs }) => return Estimate::Needs { q, needs },
-        };
+        let Ok(ranks) = interval_ranks_of_dependent(n, effective.max(needs(q)).min(n), q) else { return estimate };
         let bucket = |rank| self.histogram.bucket_of_rank(rank).map(|l| l.bucket);
         let low_ns = bucket(ranks.lower).map_or(value_ns, |b| b.low);
         Estimate::Value { q, value_ns, low_ns, high: bucket(ranks.upper).map_or(Bound::Beyond, |b| Bound::Ns(b.high)) }

@@ -13,9 +13,6 @@ const FEWEST_BLOCKS: u64 = 16;
 /// Nor do fewer sequences.
 const FEWEST_SEQUENCES: f64 = 5.0;
 
-/// Slots that differ so much are not said to be worth less: as many as an interval of the median takes.
-const LEAST_WORTH: u64 = 6;
-
 /// Streaming dependence of an indicator, one slot at a time in the order of the slots.
 ///
 /// A slot without an answer exceeds every threshold. All sums are whole numbers, so the result does
@@ -209,8 +206,7 @@ impl Exceedance {
         let whole = self.of_sequences();
         let slots = self.worth(whole.as_ref().map_or(time, |s| s.time().max(time)));
         // Slots that take turns are not worth less.
-        let unresolved = (whole.is_none() || slots < LEAST_WORTH) && slots < self.n;
-        Effective { slots: slots.max(LEAST_WORTH).min(self.n), unresolved }
+        Effective { slots, unresolved: whole.is_none() && slots < self.n }
     }
 
     /// Whole sequences as blocks, of any length: the variance of a ratio (Cochran, Sampling Techniques, section 6.3).
