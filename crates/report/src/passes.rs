@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 use tailbound_model::{Metric, Outcome, Rate};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::{
-    BlockMedians, Distribution, Effective, Estimate, Exceedance, NotApplicable, PassesDiffer, Peaks, Quantile, SecondPass,
-    TailEstimate, tail_estimate,
+    BlockMedians, Distribution, Effective, Estimate, Exceedance, NotApplicable, PassesDiffer, Peaks, Quantile,
+    SecondPass, TailEstimate, tail_estimate,
 };
 
 /// Why a pass ended early.
