@@ -262,3 +262,24 @@ fn what_is_not_the_same_thing_is_refused() {
     }
     insta::assert_snapshot!(all);
 }
+
+/// Real flows at two rates: twice the samples a second is faster, whatever the machine.
+#[cfg(feature = "system-tests")]
+#[test]
+fn throughput_of_flows() {
+    let bench = Bench::new();
+    let text = "study: flows\nquestion: q\nmeasure: { throughput: { duration: 300 ms, ramp_up: 50 ms } }\nquiet: off\n\
+                driver: udp\nplace: process\npath: loopback\npayload: 64 B\nfactors: { rate: [1 kHz, 2 kHz] }\n";
+    record(&bench, "record", text, &[FIVE]);
+    let document = document(&bench, &["record"]);
+    let found = statistic(&document, "samples/s");
+    assert_eq!(
+        (&found["metric"], &found["unit"], &found["verdict"]),
+        (&json!("throughput"), &json!("1/s"), &json!("faster"))
+    );
+    let ratio = found["ratio"].as_f64().unwrap();
+    assert!((1.5..2.7).contains(&ratio), "{found}");
+    let text = String::from_utf8(compare(&bench, &["record"]).stdout).unwrap();
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    assert!(text.contains("\nsamples/s "), "{text}");
+}

@@ -26,7 +26,7 @@ pub(super) fn checks(
     pairs.sort_by_key(|p| p.b.condition);
     for pair in pairs {
         for (metric, statistics) in &budget.statistics {
-            let wanted = |c: &&Compared| c.metric == *metric && statistics.contains(&c.statistic);
+            let wanted = |c: &&Compared| c.metric == metric.key() && statistics.contains(&c.statistic);
             for compared in pair.statistics.iter().filter(wanted) {
                 let mut check = check(pair, compared, budget.tolerance);
                 if let Some(why) = functional {
@@ -63,7 +63,7 @@ fn check(pair: &Pair, c: &Compared, tolerance: f64) -> BudgetCheck {
     }
     BudgetCheck {
         condition: pair.name.clone(),
-        what: format!("{} {} against the baseline", c.metric.key(), c.statistic),
+        what: format!("{} {} against the baseline", c.metric, c.statistic),
         limit: format!("{} more", per_cent(tolerance)),
         found,
         outcome,

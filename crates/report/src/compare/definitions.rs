@@ -20,11 +20,20 @@ pub(crate) fn differ(a: &Condition, b: &Condition, factor: Option<&str>, metrics
     if a.payload != b.payload && factor != Some("payload") {
         return Some(format!("the payload differs: {} and {}", a.payload, b.payload));
     }
+    let what = |s: &TrialSpec| match s.measure.flow() {
+        None => "round trips of a ping-pong".to_owned(),
+        Some(flow) => format!("a flow to {} subscribers, {} in one message", flow.subscribers, flow.pack),
+    };
+    let varies = factor.is_some_and(|f| f == "measure" || f.starts_with("measure."));
+    if what(a) != what(b) && !(varies && a.measure.flow().is_some() == b.measure.flow().is_some()) {
+        return Some(format!("the measure differs: {} and {}", what(a), what(b)));
+    }
     if clock(a) != clock(b) {
         let [a, b] = [a, b].map(clock);
         return Some(format!("the clock differs: {a} and {b}"));
     }
-    let waits = |s: &TrialSpec| s.rate == Rate::Max;
+    // A flow has no answers to wait for.
+    let waits = |s: &TrialSpec| s.rate == Rate::Max && s.measure.flow().is_none();
     let scheduled = [Metric::FromIntended, Metric::SendLateness, Metric::WakePeriod];
     if let Some(metric) = metrics.iter().find(|m| scheduled.contains(m) && (waits(a) || waits(b))) {
         return Some(format!("stop-and-wait (rate: max) has no {}", metric.key()));

@@ -1,12 +1,11 @@
 //! The JSON document of a comparison: `tailbound compare --format json`.
 //!
-//! Times are nanoseconds; a ratio is side b to side a. A member that does not apply is absent.
+//! A ratio is side b to side a. A member that does not apply is absent.
 
 use crate::document::{FormatVersion, ReportStatus};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::Metric;
 
 /// Major version of the document; a higher one means that a member changed its meaning or went away.
 pub const COMPARISON_MAJOR: u32 = 1;
@@ -130,18 +129,19 @@ pub struct OneSide {
 /// One statistic on both sides.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Compared {
-    /// Metric, e.g. `round_trip`.
-    #[schemars(with = "String")]
-    pub metric: Metric,
-    /// Statistic: `p50`, `p99`, `p99.9`, `mean`.
+    /// Metric, e.g. `round_trip`; `throughput` and `publisher_cpu` of flows.
+    pub metric: String,
+    /// Statistic: `p50`, `p99`, `p99.9`, `mean`; of flows `samples/s`, `CPU/sample`.
     pub statistic: String,
+    /// Unit of `a` and `b`: `ns` or `1/s`.
+    pub unit: String,
     /// Geometric mean over the trials of side a; absent where a trial has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub a_ns: Option<f64>,
+    pub a: Option<f64>,
     /// The same of side b.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub b_ns: Option<f64>,
-    /// `b_ns` to `a_ns`.
+    pub b: Option<f64>,
+    /// `b` to `a`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
     /// Interval of the ratio. Unless `within_runs`, all intervals of the document hold together in 95 % of documents.

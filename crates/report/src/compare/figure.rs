@@ -36,7 +36,7 @@ pub(super) fn ratios(comparison: &Comparison) -> Option<String> {
     }
     for (i, (name, c, ratio)) in rows.iter().enumerate() {
         let y = TOP + ROW * (i as f64 + 0.5);
-        let what = format!(", {} {}", c.metric.key().replace('_', " "), c.statistic);
+        let what = format!(", {} {}", c.metric.replace('_', " "), c.statistic);
         let room = 46_usize.saturating_sub(what.chars().count());
         let name: String = match name.chars().count() {
             long if long > room => name.chars().take(room.saturating_sub(1)).chain(['…']).collect(),

@@ -3,10 +3,10 @@
 use super::document::*;
 use super::figure;
 use super::table::trials_text;
-use super::words;
+use super::{statistics, words};
 use crate::escape_html as escape;
 use crate::html::prose;
-use crate::number::{three_digits, time};
+use crate::number::three_digits;
 
 /// HTML for [`render_frame`](crate::render_frame); whatever a user named is escaped.
 pub fn render_comparison_html(comparison: &Comparison) -> String {
@@ -50,7 +50,6 @@ pub fn render_comparison_html(comparison: &Comparison) -> String {
 }
 
 fn row(comparison: &Comparison, pair: &Pair, c: &Compared) -> String {
-    let ns = |ns: Option<f64>| ns.map_or(String::new(), time);
     let interval = c.interval.map_or(String::new(), |[low, high]| {
         let only = if c.within_runs { ", these runs only" } else { "" };
         format!("{} to {}{only}", three_digits(low), three_digits(high))
@@ -61,10 +60,10 @@ fn row(comparison: &Comparison, pair: &Pair, c: &Compared) -> String {
          <td>{}</td><td>{}</td><td>{interval}</td><td class=\"l wrap\">{}{why}</td></tr>\n",
         escape(&pair.name),
         escape(&trials_text(pair)),
-        escape(&c.metric.key().replace('_', " ")),
+        escape(&c.metric.replace('_', " ")),
         escape(&c.statistic),
-        ns(c.a_ns),
-        ns(c.b_ns),
+        statistics::shown(c.a, &c.unit),
+        statistics::shown(c.b, &c.unit),
         c.ratio.map_or(String::new(), three_digits),
         escape(&words::verdict(c, comparison.margin)),
     )

@@ -2,9 +2,9 @@
 
 use super::document::*;
 use super::table::trials_text;
-use super::words;
+use super::{statistics, words};
 use crate::markdown::escape;
-use crate::number::{three_digits, time};
+use crate::number::three_digits;
 
 /// Sentences, what changed, one table.
 pub fn render_comparison_markdown(comparison: &Comparison) -> String {
@@ -25,7 +25,7 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
     for pair in &comparison.pairs {
         let name = format!("{} ({})", pair.name, trials_text(pair));
         for c in &pair.statistics {
-            let ns = |ns: Option<f64>| ns.map_or(String::new(), time);
+            let shown = |value: Option<f64>| statistics::shown(value, &c.unit);
             let interval = c.interval.map_or(String::new(), |[low, high]| {
                 let only = if c.within_runs { ", these runs only" } else { "" };
                 format!("{} to {}{only}", three_digits(low), three_digits(high))
@@ -34,10 +34,10 @@ pub fn render_comparison_markdown(comparison: &Comparison) -> String {
             text.push_str(&format!(
                 "| {} | {} | {} | {} | {} | {} | {interval} | {}{why} |\n",
                 escape(&name),
-                c.metric.key().replace('_', " "),
+                c.metric.replace('_', " "),
                 c.statistic,
-                ns(c.a_ns),
-                ns(c.b_ns),
+                shown(c.a),
+                shown(c.b),
                 c.ratio.map_or(String::new(), three_digits),
                 words::verdict(c, comparison.margin),
             ));

@@ -30,7 +30,7 @@ use tailbound_record::RecordError;
 /// What is compared, and how closely.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareOptions {
-    /// Metrics; all of them are one table.
+    /// Metrics of messages; all of them are one table. Flows have throughput in their place.
     pub metrics: Vec<Metric>,
     /// Sides whose ratio lies within `1 / (1 + margin)` to `1 + margin` are equal; 0.05 for 5 %.
     pub margin: Option<f64>,

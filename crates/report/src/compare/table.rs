@@ -1,7 +1,7 @@
 //! The table: trials read, logarithms judged, verdicts put into the document.
 
 use super::document::*;
-use super::statistics::{ALL, Wanted};
+use super::statistics::{self, LATENCIES, Of, Wanted};
 use super::trials::{self, OfTrial, TrialRead};
 use super::{CompareError, CompareOptions, words};
 use crate::document::{FormatVersion, ReportStatus};
@@ -36,25 +36,30 @@ pub(crate) fn comparison(
     let read = tasks::all(&sides, |&(record, condition)| read(record, condition, options))?;
     let read: Vec<(&SideRead, &SideRead)> = read.chunks_exact(2).map(|p| (&p[0], &p[1])).collect();
     // Cells that cannot be judged (too few messages in a trial) are in no group.
-    let cells: Vec<Vec<Result<Cell, String>>> = read.iter().map(|(a, b)| cells(a, b, options)).collect();
+    let wanted: Vec<Vec<Wanted>> = pairs.iter().map(|p| statistics::of(p.a.1, options)).collect();
+    let cells: Vec<Vec<Result<Cell, String>>> =
+        read.iter().zip(&wanted).map(|((a, b), wanted)| cells(a, b, wanted)).collect();
     let group = |of_pair: &Vec<Result<Cell, String>>| Group {
         cells: of_pair.iter().filter_map(|c| c.as_ref().ok().cloned()).collect(),
     };
     let groups: Vec<Group> = cells.iter().map(group).collect();
     let judged = judge(&groups, options.margin);
     let mut all: Vec<Pair> = Vec::new();
-    for (((pair, (side_a, side_b)), cells), judged) in pairs.iter().zip(&read).zip(&cells).zip(judged) {
+    for ((((pair, (side_a, side_b)), cells), wanted), judged) in
+        pairs.iter().zip(&read).zip(&cells).zip(&wanted).zip(judged)
+    {
         let mut judged = judged.into_iter();
-        let within = within(side_a, side_b, options);
-        let statistics = wanted(options)
+        let within = within(side_a, side_b, wanted);
+        let statistics = wanted
+            .iter()
             .zip(cells)
             .zip(within)
-            .map(|(((m, metric, wanted), cell), within)| match cell {
+            .map(|((wanted, cell), within)| match cell {
                 Ok(cell) => {
                     let judged = judged.next().expect("one for each cell that could be judged");
-                    compared(metric, wanted, cell, judged, within, options)
+                    compared(*wanted, cell, judged, within, options)
                 }
-                Err(why) => not_told(metric, wanted, why, [side_a, side_b].map(|s| value(s, m, wanted))),
+                Err(why) => not_told(*wanted, why, [side_a, side_b].map(|s| value(s, *wanted))),
             })
             .collect();
         let same = |(f, l): &(&String, &String)| pair.b.1.levels.get(*f) == Some(l);
@@ -92,11 +97,6 @@ pub(crate) fn comparison(
     Ok(comparison)
 }
 
-/// All statistics of all metrics: number of the metric, metric, statistic.
-fn wanted(options: &CompareOptions) -> impl Iterator<Item = (usize, tailbound_model::Metric, Wanted)> + '_ {
-    options.metrics.iter().enumerate().flat_map(|(m, metric)| ALL.iter().map(move |w| (m, *metric, *w)))
-}
-
 fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Result<SideRead, CompareError> {
     let manifest = &record.manifest;
     let mut ids: Vec<usize> =
@@ -107,7 +107,8 @@ fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Res
         !flawed.contains_key(id) && manifest.trials.iter().any(|t| t.id == *id && t.status == TrialStatus::Valid)
     };
     let (used, left_out): (Vec<usize>, Vec<usize>) = ids.into_iter().partition(valid);
-    let trials = used.iter().map(|id| trials::read(record, *id, &options.metrics)).collect::<Result<Vec<_>, _>>()?;
+    let trials =
+        used.iter().map(|id| trials::read(record, condition, *id, &options.metrics)).collect::<Result<Vec<_>, _>>()?;
     let sum = |of: fn(&TrialRead) -> u64| trials.iter().map(of).sum();
     let side = OneSide {
         condition: condition.id,
@@ -121,24 +122,20 @@ fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Res
 }
 
 /// The logarithms of each statistic, or why it cannot be judged.
-fn cells(a: &SideRead, b: &SideRead, options: &CompareOptions) -> Vec<Result<Cell, String>> {
-    let place = |name: &str| ALL.iter().position(|w| w.name == name).expect("a statistic of the list");
-    wanted(options)
-        .map(|(m, metric, wanted)| {
-            let side = |of: &SideRead| {
-                of.trials.iter().map(|t| log(t.metrics[m].statistics[place(wanted.name)], metric.key(), of)).collect()
-            };
-            let logs: Result<Vec<Vec<f64>>, String> = [a, b].into_iter().map(side).collect();
-            let mut logs = logs?.into_iter();
-            Ok(Cell { a: logs.next().unwrap_or_default(), b: logs.next().unwrap_or_default() })
-        })
-        .collect()
+fn cells(a: &SideRead, b: &SideRead, wanted: &[Wanted]) -> Vec<Result<Cell, String>> {
+    let cell = |wanted: &Wanted| {
+        let side = |of: &SideRead| -> Result<Vec<f64>, String> {
+            of.trials.iter().map(|t| log(t.value(*wanted), wanted.metric, of)).collect()
+        };
+        Ok(Cell { a: side(a)?, b: side(b)? })
+    };
+    wanted.iter().map(cell).collect()
 }
 
 fn log(of: OfTrial, metric: &str, side: &SideRead) -> Result<f64, String> {
     match of {
-        OfTrial::Ns(ns) if ns > 0.0 => Ok(ns.ln()),
-        OfTrial::Ns(_) => Err(format!("{metric} is not above zero in every trial, so there is no ratio")),
+        OfTrial::Value(v) if v > 0.0 => Ok(v.ln()),
+        OfTrial::Value(_) => Err(format!("{metric} is not above zero in every trial, so there is no ratio")),
         OfTrial::Beyond => Ok(f64::INFINITY),
         OfTrial::Needs(needs) => {
             let each = side.side.scheduled / side.trials.len().max(1) as u64;
@@ -148,24 +145,30 @@ fn log(of: OfTrial, metric: &str, side: &SideRead) -> Result<f64, String> {
     }
 }
 
-/// Intervals of these runs alone, where there are too few trials for others.
-fn within(a: &SideRead, b: &SideRead, options: &CompareOptions) -> Vec<Option<(f64, f64)>> {
-    let statistics = ALL.map(|w| w.of);
+/// Intervals of these runs alone, where there are too few trials for others; only rows have them.
+fn within(a: &SideRead, b: &SideRead, wanted: &[Wanted]) -> Vec<Option<(f64, f64)>> {
+    let few = a.trials.len().min(b.trials.len()) < EXACT_TRIALS;
+    let statistics = LATENCIES.map(|(_, of)| of);
     let of_metric = |m: usize| {
-        if a.trials.len().min(b.trials.len()) >= EXACT_TRIALS {
-            return vec![None; ALL.len()];
-        }
         let chunks = |s: &SideRead| s.trials.iter().map(|t| t.metrics[m].chunks.clone()).collect::<Vec<Chunks>>();
         within_runs(&chunks(a), &chunks(b), &statistics)
     };
-    (0..options.metrics.len()).flat_map(of_metric).collect()
+    let metrics = wanted.iter().filter(|_| few).filter_map(|w| match w.of {
+        Of::Rows(metric, _) => Some(metric + 1),
+        _ => None,
+    });
+    let intervals: Vec<Vec<_>> = (0..metrics.max().unwrap_or(0)).map(of_metric).collect();
+    let one = |w: &Wanted| match w.of {
+        Of::Rows(metric, statistic) if few => intervals[metric][statistics.iter().position(|s| *s == statistic)?],
+        _ => None,
+    };
+    wanted.iter().map(one).collect()
 }
 
 /// Geometric mean over the trials.
-fn value(side: &SideRead, m: usize, wanted: Wanted) -> Option<f64> {
-    let at = ALL.iter().position(|w| *w == wanted)?;
-    let log = |t: &TrialRead| match t.metrics[m].statistics[at] {
-        OfTrial::Ns(ns) if ns > 0.0 => Some(ns.ln()),
+fn value(side: &SideRead, wanted: Wanted) -> Option<f64> {
+    let log = |t: &TrialRead| match t.value(wanted) {
+        OfTrial::Value(v) if v > 0.0 => Some(v.ln()),
         _ => None,
     };
     mean(&side.trials.iter().map(log).collect::<Option<Vec<f64>>>()?)
@@ -176,12 +179,13 @@ fn mean(logs: &[f64]) -> Option<f64> {
     (!logs.is_empty() && mean.is_finite()).then(|| mean.exp())
 }
 
-fn not_told(metric: tailbound_model::Metric, wanted: Wanted, why: &str, [a_ns, b_ns]: [Option<f64>; 2]) -> Compared {
+fn not_told(wanted: Wanted, why: &str, [a, b]: [Option<f64>; 2]) -> Compared {
     Compared {
-        metric,
+        metric: wanted.metric.into(),
         statistic: wanted.name.into(),
-        a_ns,
-        b_ns,
+        unit: wanted.unit.into(),
+        a,
+        b,
         ratio: None,
         interval: None,
         within_runs: false,
@@ -194,7 +198,6 @@ fn not_told(metric: tailbound_model::Metric, wanted: Wanted, why: &str, [a_ns, b
 }
 
 fn compared(
-    metric: tailbound_model::Metric,
     wanted: Wanted,
     cell: &Cell,
     judged: Judged,
@@ -226,10 +229,11 @@ fn compared(
         (true, true) => Some("both sides"),
     };
     Compared {
-        metric,
+        metric: wanted.metric.into(),
         statistic: wanted.name.into(),
-        a_ns: mean(&cell.a),
-        b_ns: mean(&cell.b),
+        unit: wanted.unit.into(),
+        a: mean(&cell.a),
+        b: mean(&cell.b),
         ratio: judged.log_ratio.map(f64::exp),
         interval: judged.interval.or(within).map(|(low, high)| [low.exp(), high.exp()]),
         within_runs: judged.interval.is_none() && within.is_some(),

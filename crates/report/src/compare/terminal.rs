@@ -7,7 +7,7 @@ use crate::number::{Unit, count, three_digits};
 use crate::terminal::{Paint, wrap};
 
 /// Columns of the axis.
-const AXIS: usize = 17;
+const AXIS: usize = 11;
 /// Changed circumstances told here; the rest is in the document.
 const CHANGES: usize = 12;
 
@@ -17,7 +17,9 @@ pub fn render_comparison_terminal(comparison: &Comparison, width: usize, colour:
     let paint = Paint::new(colour);
     let width = width.max(60);
     let mut lines: Vec<String> = Vec::new();
-    let title = format!("A {}, B {}: ratios B to A, below 1 where B is faster", comparison.a.name, comparison.b.name);
+    let times = comparison.pairs.iter().flat_map(|p| &p.statistics).all(|c| c.unit == "ns");
+    let direction = if times { ", below 1 where B is faster" } else { "" };
+    let title = format!("A {}, B {}: ratios B to A{direction}", comparison.a.name, comparison.b.name);
     lines.extend(wrap(&title, width, 2).iter().map(|l| paint.bold(l)));
     if let Some(caution) = &comparison.caution {
         lines.extend(wrap(&format!("! {caution}"), width, 2));
@@ -75,17 +77,23 @@ fn reach(comparison: &Comparison) -> f64 {
 }
 
 fn rows(pair: &Pair, comparison: &Comparison, reach: f64, paint: &Paint) -> Vec<String> {
-    let several = pair.statistics.iter().any(|c| c.metric != pair.statistics[0].metric);
-    let unit = Unit::of_all(pair.statistics.iter().filter_map(|c| c.a_ns.or(c.b_ns)).map(|ns| ns as i64));
+    let twice = |c: &Compared| pair.statistics.iter().filter(|o| o.statistic == c.statistic).count() > 1;
+    let unit =
+        Unit::of_all(pair.statistics.iter().filter(|c| c.unit == "ns").filter_map(|c| c.a.or(c.b)).map(|ns| ns as i64));
     let unit = unit.unwrap_or(Unit::Us);
-    let name = |c: &Compared| match several {
-        true => format!("{} {}", c.metric.key(), c.statistic),
+    let name = |c: &Compared| match twice(c) {
+        true => format!("{} {}", c.metric, c.statistic),
         false => c.statistic.clone(),
     };
     let wide = pair.statistics.iter().map(|c| name(c).chars().count()).max().unwrap_or(0);
-    let time = |ns: Option<f64>| ns.map_or("-".into(), |ns| unit.number(ns));
+    // A rate is no time: it stands in its own unit, which the name tells.
+    let number = |value: Option<f64>, c: &Compared| match value {
+        None => "-".into(),
+        Some(value) if c.unit == "ns" => unit.number(value),
+        Some(value) => three_digits(value),
+    };
     let head = format!(
-        "{:<wide$} {:>8} {:>8} {:>6} {:>13}  {:^AXIS$}",
+        "{:<wide$} {:>7} {:>7} {:>6} {:>12}  {:^AXIS$}",
         "",
         format!("A {}", unit.name()),
         format!("B {}", unit.name()),
@@ -105,10 +113,10 @@ fn rows(pair: &Pair, comparison: &Comparison, reach: f64, paint: &Paint) -> Vec<
             _ => verdict,
         };
         format!(
-            "{:<wide$} {:>8} {:>8} {:>6} {:>13}  {}  {verdict}",
+            "{:<wide$} {:>7} {:>7} {:>6} {:>12}  {}  {verdict}",
             name(c),
-            time(c.a_ns),
-            time(c.b_ns),
+            number(c.a, c),
+            number(c.b, c),
             ratio,
             interval,
             axis(c, reach)
@@ -139,14 +147,13 @@ fn below(pair: &Pair) -> Vec<String> {
     let mut lines = Vec::new();
     for c in &pair.statistics {
         if let Some(why) = &c.why {
-            lines.push(format!("{} of {}: {why}", c.statistic, c.metric.key()));
+            lines.push(format!("{} of {}: {why}", c.statistic, c.metric));
         }
         if let Some(trials) = c.trials_for_margin {
             let about = count(trials as u64);
             lines.push(format!(
                 "{} of {}: about {about} trials a side would tell it within the margin",
-                c.statistic,
-                c.metric.key()
+                c.statistic, c.metric
             ));
         }
     }

@@ -1,9 +1,10 @@
 //! Statistics trial by trial: exact, over scheduled slots, in two passes whose memory does not grow with the samples.
 
-use super::statistics::ALL;
+use super::statistics::{LATENCIES, Of, Wanted};
+use crate::flow;
 use crate::passes::{self, Tally};
 use crate::series::Series;
-use tailbound_model::Metric;
+use tailbound_model::{Condition, Metric};
 use tailbound_record::{Columns, Record, RecordError};
 use tailbound_stats::compare::{Chunks, Statistic};
 use tailbound_stats::{Distribution, Estimate, Quantile};
@@ -11,8 +12,8 @@ use tailbound_stats::{Distribution, Estimate, Quantile};
 /// What a statistic came to in one trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum OfTrial {
-    /// Nanoseconds.
-    Ns(f64),
+    /// In the statistic's unit.
+    Value(f64),
     /// Among the slots without an answer.
     Beyond,
     /// Too few slots: how many it takes.
@@ -24,21 +25,58 @@ pub(crate) enum OfTrial {
 /// One metric of one trial.
 #[derive(Debug, Clone)]
 pub(crate) struct MetricOfTrial {
-    /// In the order of [`ALL`].
+    /// In the order of [`LATENCIES`].
     pub statistics: Vec<OfTrial>,
     pub chunks: Chunks,
 }
 
 /// One trial.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TrialRead {
     pub tally: Tally,
-    /// In the order of the metrics asked for.
+    /// In the order of the metrics asked for; none of a flow.
     pub metrics: Vec<MetricOfTrial>,
+    /// Of a flow: samples per second at the slowest subscriber, and CPU time per sample.
+    flow: (Option<f64>, Option<f64>),
 }
 
-/// Reads `metrics` of a trial.
-pub(crate) fn read(record: &Record, trial: usize, metrics: &[Metric]) -> Result<TrialRead, RecordError> {
+impl TrialRead {
+    /// What a statistic came to.
+    pub fn value(&self, wanted: Wanted) -> OfTrial {
+        let told = |value: Option<f64>| value.map_or(OfTrial::Nothing, OfTrial::Value);
+        match wanted.of {
+            Of::Rows(metric, _) => {
+                let at = LATENCIES.iter().position(|(name, _)| *name == wanted.name);
+                at.map_or(OfTrial::Nothing, |at| self.metrics[metric].statistics[at])
+            }
+            Of::SamplesPerSecond => told(self.flow.0),
+            Of::PublisherCpu => told(self.flow.1),
+        }
+    }
+}
+
+/// Reads a trial of a condition.
+pub(crate) fn read(
+    record: &Record,
+    condition: &Condition,
+    trial: usize,
+    metrics: &[Metric],
+) -> Result<TrialRead, RecordError> {
+    match flow::of_trial(record, condition, trial) {
+        Some(of) => {
+            let slowest = of.subscribers.iter().filter_map(|s| s.samples_per_s).reduce(f64::min);
+            let cpu = of.cpu_ns.filter(|_| of.sent > 0).map(|ns| ns as f64 / of.sent as f64);
+            let received: u64 = of.subscribers.iter().map(|s| s.received).sum();
+            let lost: u64 = of.subscribers.iter().map(|s| s.lost).sum();
+            let tally = Tally { outcomes: [received, 0, lost, 0], ..Tally::default() };
+            Ok(TrialRead { tally, metrics: Vec::new(), flow: (slowest, cpu) })
+        }
+        None if condition.spec.measure.flow().is_some() => Ok(TrialRead::default()),
+        None => read_rows(record, trial, metrics),
+    }
+}
+
+fn read_rows(record: &Record, trial: usize, metrics: &[Metric]) -> Result<TrialRead, RecordError> {
     let columns = Columns::of(metrics);
     let mut tally = Tally::default();
     let mut series = Series::default();
@@ -57,7 +95,7 @@ pub(crate) fn read(record: &Record, trial: usize, metrics: &[Metric]) -> Result<
             chunks.push_all(series.values(), Series::BEYOND);
         }
     })?;
-    let quantiles: Vec<Quantile> = ALL.iter().filter_map(|w| quantile(w.of)).collect();
+    let quantiles: Vec<Quantile> = LATENCIES.iter().filter_map(|(_, of)| quantile(*of)).collect();
     let mut plans: Vec<_> = firsts.iter().map(|(d, _)| d.plan(&quantiles)).collect();
     if plans.iter().any(|p| p.needs_values()) {
         record.scan(trial, &columns, &mut |batch| {
@@ -72,17 +110,17 @@ pub(crate) fn read(record: &Record, trial: usize, metrics: &[Metric]) -> Result<
     for ((distribution, chunks), plan) in firsts.into_iter().zip(plans) {
         let estimates = plan.finish().map_err(|e| passes::changed(record, e))?;
         let of = |wanted: Statistic| match wanted {
-            Statistic::Mean => distribution.moments().mean().map_or(OfTrial::Nothing, OfTrial::Ns),
+            Statistic::Mean => distribution.moments().mean().map_or(OfTrial::Nothing, OfTrial::Value),
             Statistic::Quantile(q) => match estimates.iter().find(|e| e.q() == q) {
-                Some(Estimate::Value { value_ns, .. }) => OfTrial::Ns(*value_ns as f64),
+                Some(Estimate::Value { value_ns, .. }) => OfTrial::Value(*value_ns as f64),
                 Some(Estimate::Beyond { .. }) => OfTrial::Beyond,
                 Some(Estimate::Needs { needs, .. }) if distribution.scheduled() > 0 => OfTrial::Needs(*needs),
                 _ => OfTrial::Nothing,
             },
         };
-        read.push(MetricOfTrial { statistics: ALL.iter().map(|w| of(w.of)).collect(), chunks });
+        read.push(MetricOfTrial { statistics: LATENCIES.iter().map(|(_, s)| of(*s)).collect(), chunks });
     }
-    Ok(TrialRead { tally, metrics: read })
+    Ok(TrialRead { tally, metrics: read, ..TrialRead::default() })
 }
 
 fn quantile(of: Statistic) -> Option<Quantile> {

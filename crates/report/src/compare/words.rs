@@ -90,7 +90,7 @@ fn summary(comparison: &Comparison) -> String {
         size(x).total_cmp(&size(y))
     });
     let largest = largest.map_or(String::new(), |c| {
-        format!(" Farthest apart: {} of {} ({}).", c.statistic, c.metric.key().replace('_', " "), ratio(c))
+        format!(" Farthest apart: {} of {} ({}).", c.statistic, c.metric.replace('_', " "), ratio(c))
     });
     format!("{b} against {a}: {}{of}.{largest}", said.join(", "))
 }

@@ -66,6 +66,12 @@ pub(crate) fn of(
     }))
 }
 
+/// One trial of a flow.
+pub(crate) fn of_trial(record: &Record, condition: &Condition, id: usize) -> Option<FlowTrial> {
+    let flow = condition.spec.measure.flow()?;
+    trial(record.manifest.trials.iter().find(|t| t.id == id)?, flow, condition.spec.payload.0)
+}
+
 /// Median, least and most.
 fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
     let mut values: Vec<f64> = values.collect();

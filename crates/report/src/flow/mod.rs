@@ -6,7 +6,7 @@ mod growth;
 mod latency;
 mod table;
 
-pub(crate) use figures::{findings, of};
+pub(crate) use figures::{findings, of, of_trial};
 pub(crate) use growth::findings as growth;
 pub(crate) use table::{FlowColumn, is_all, tables};
 
