@@ -56,6 +56,9 @@ pub fn render_html(report: &Report) -> String {
     // In a script element only `<` can end it or begin a comment.
     let data = compact(report).replace('<', "\\u003c");
     let title = escape(&report.view.title);
+    // A record of imported outputs has no conditions, and nothing to say of how they came about.
+    let ran =
+        |section: fn(&Report) -> String| if report.conditions.is_empty() { String::new() } else { section(report) };
     let main = [
         words::findings(report),
         words::warnings(report),
@@ -64,18 +67,18 @@ pub fn render_html(report: &Report) -> String {
         loops::section(report),
         patterns::section(report),
         bins::section(report),
-        conditions::table(report),
-        conditions::metrics(report),
+        ran(conditions::table),
+        ran(conditions::metrics),
         tools::section(report),
-        threads::section(report),
+        ran(threads::section),
         loads::section(report),
         host_settings::section(report),
         proof::section(report),
-        circumstances::path(report),
-        circumstances::trials(report),
-        facts::section(report),
+        ran(circumstances::path),
+        ran(circumstances::trials),
+        ran(facts::section),
         words::definitions(),
-        circumstances::study(report),
+        ran(circumstances::study),
     ];
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -129,6 +132,7 @@ fn header(report: &Report) -> String {
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
+        "conditions" | "threads" | "path" | "facts" => !report.conditions.is_empty(),
         "tools" => !report.tools.is_empty(),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),

@@ -41,6 +41,7 @@ fn item(report: &Report, finding: &Finding, first: bool) -> String {
     let (class, kind) = match finding.level {
         FindingLevel::Untrusted => ("untrusted", "not to be trusted"),
         FindingLevel::Failed => ("failed", "failed"),
+        FindingLevel::Result if finding.code == "tool" => ("result", "printed by others"),
         FindingLevel::Result => ("result", "measured"),
         FindingLevel::Caution => ("caution", "mind"),
         FindingLevel::Hint => ("hint", "to know more"),
