@@ -50,7 +50,7 @@ impl Stored {
 }
 
 /// How many of the latest answers are kept: what a report shows of a condition, here of each trial.
-const WORST: usize = 10;
+const WORST: usize = 50;
 /// What is looked at before a late message was due and after it was answered.
 const BEFORE_NS: i64 = 2_000_000;
 const AFTER_NS: i64 = 500_000;
