@@ -96,6 +96,30 @@ pub struct Manifest {
     pub warnings: Vec<Warning>,
 }
 
+impl Manifest {
+    /// Of a record that begins now, with nothing in it but its plan.
+    pub fn begun(plan: Plan, run_id: &str, command: Vec<String>) -> Manifest {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Manifest {
+            format: Format { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
+            readable_by: READABLE_BY.into(),
+            tailbound: env!("CARGO_PKG_VERSION").into(),
+            run_id: run_id.into(),
+            began_unix_ns: now.as_nanos() as i64,
+            command,
+            status: Status::Incomplete,
+            functional_only: None,
+            plan,
+            hosts: BTreeMap::new(),
+            drivers: BTreeMap::new(),
+            trials: Vec::new(),
+            host_settings: Vec::new(),
+            imported: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
 /// What is known of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {

@@ -5,7 +5,7 @@ mod support;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Output;
-use support::{Bench, succeeded, told};
+use support::{Bench, told};
 
 /// Round trips of 30 us, those of the slots in `late` 1 ms longer; `loss` is the share that is lost.
 fn study(base_ns: u64, loss: f64, more: &str) -> String {
@@ -18,16 +18,6 @@ fn study(base_ns: u64, loss: f64, more: &str) -> String {
          rate: 1 kHz\nplace: same-process\npath: loopback\n\
          driver: {{ \"null\": {{ clock: scripted, script: '{script}' }} }}\n{more}"
     )
-}
-
-fn record(bench: &Bench, name: &str, study: &str, settings: &[&str]) {
-    let file = bench.study(study);
-    let mut command = bench.tailbound();
-    command.args(["run", "--quiet", "--out", name]).arg(file);
-    for setting in settings {
-        command.args(["--set", setting]);
-    }
-    succeeded(&command.output().unwrap());
 }
 
 /// Exit code, standard output and standard error.
@@ -46,7 +36,7 @@ const PAYLOAD: &str = "payload: 64 B\n";
 fn a_limit_holds_is_broken_or_cannot_be_told() {
     let bench = Bench::new();
     // Half of a per cent of the messages takes 0.93 ms in place of 0.03 ms: p99.9 is one of them, p99 is none.
-    record(&bench, "record", &study(30_000, 0.0, PAYLOAD), &["measure.slots=20000"]);
+    bench.record("record", &study(30_000, 0.0, PAYLOAD), &["measure.slots=20000"]);
     let limit = |limit: &str| format!("limits:\n  - round_trip: {{ {limit} }}\n");
     for (text, expected) in [
         ("p50: 31 us", 0),
@@ -77,7 +67,7 @@ fn a_limit_holds_is_broken_or_cannot_be_told() {
 #[test]
 fn losses_are_judged_by_their_interval() {
     let bench = Bench::new();
-    record(&bench, "record", &study(30_000, 0.02, PAYLOAD), &["measure.slots=10000"]);
+    bench.record("record", &study(30_000, 0.02, PAYLOAD), &["measure.slots=10000"]);
     for (text, expected) in [
         ("lost: 3 %", 0),
         ("lost: 1 %", 5),
@@ -95,7 +85,7 @@ fn losses_are_judged_by_their_interval() {
 #[test]
 fn limits_of_some_conditions() {
     let bench = Bench::new();
-    record(&bench, "record", &study(30_000, 0.0, "factors: { payload: [64 B, 1 KiB] }\n"), &[]);
+    bench.record("record", &study(30_000, 0.0, "factors: { payload: [64 B, 1 KiB] }\n"), &[]);
     let (code, out, err) = judged(
         &bench,
         "budget: some\nlimits:\n  - where: { payload: 1KiB }\n    round_trip: { p50: 31 us }\n  \
@@ -117,7 +107,7 @@ fn limits_of_some_conditions() {
 #[test]
 fn undecided_in_junit_is_skipped_failed_or_passed() {
     let bench = Bench::new();
-    record(&bench, "record", &study(30_000, 0.0, PAYLOAD), &["measure.slots=400"]);
+    bench.record("record", &study(30_000, 0.0, PAYLOAD), &["measure.slots=400"]);
     let budget = "limits:\n  - round_trip: { p99.9: 1 ms }\n";
     for (args, expected) in [
         (&[][..], "tests=\"1\" failures=\"0\" errors=\"0\" skipped=\"1\""),
@@ -142,9 +132,9 @@ fn undecided_in_junit_is_skipped_failed_or_passed() {
 #[test]
 fn against_a_baseline() {
     let bench = Bench::new();
-    record(&bench, "record", &study(33_000, 0.0, PAYLOAD), &["repeat=5"]);
-    record(&bench, "accepted", &study(30_000, 0.0, PAYLOAD), &["repeat=5"]);
-    record(&bench, "short", &study(30_000, 0.0, PAYLOAD), &["repeat=2"]);
+    bench.record("record", &study(33_000, 0.0, PAYLOAD), &["repeat=5"]);
+    bench.record("accepted", &study(30_000, 0.0, PAYLOAD), &["repeat=5"]);
+    bench.record("short", &study(30_000, 0.0, PAYLOAD), &["repeat=2"]);
     let budget = |tolerance: &str| {
         format!("baseline: {{ record: accepted, tolerance: {tolerance}, round_trip: [p50, p99, mean] }}\n")
     };
@@ -161,7 +151,7 @@ fn against_a_baseline() {
 fn an_invalid_trial_decides_nothing() {
     let bench = Bench::new();
     let budget = "limits:\n  - round_trip: { p50: 31 us }\n";
-    record(&bench, "record", &study(30_000, 0.0, PAYLOAD), &["repeat=2"]);
+    bench.record("record", &study(30_000, 0.0, PAYLOAD), &["repeat=2"]);
     assert_eq!(judged(&bench, budget, &[]).0, 0);
     fs::remove_dir_all(bench.path("record/samples/1")).unwrap();
     let (code, out, err) = judged(&bench, budget, &[]);
@@ -174,7 +164,7 @@ fn an_invalid_trial_decides_nothing() {
 #[test]
 fn a_budget_that_does_not_fit_the_record_is_refused() {
     let bench = Bench::new();
-    record(&bench, "record", &study(30_000, 0.0, "factors: { payload: [64 B, 1 KiB] }\n"), &["rate=max"]);
+    bench.record("record", &study(30_000, 0.0, "factors: { payload: [64 B, 1 KiB] }\n"), &["rate=max"]);
     let mut all = String::new();
     for (budget, args) in [
         ("limits:\n  - from_intended: { p99: 1 ms }\n", &[][..]),

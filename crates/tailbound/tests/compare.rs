@@ -26,17 +26,6 @@ fn study(script: &Value, more: &str) -> String {
     )
 }
 
-/// Writes the record `name`.
-fn record(bench: &Bench, name: &str, study: &str, settings: &[&str]) {
-    let file = bench.study(study);
-    let mut command = bench.tailbound();
-    command.args(["run", "--quiet", "--out", name]).arg(file);
-    for setting in settings {
-        command.args(["--set", setting]);
-    }
-    succeeded(&command.output().unwrap());
-}
-
 fn compare(bench: &Bench, args: &[&str]) -> Output {
     bench.tailbound().arg("compare").args(args).output().unwrap()
 }
@@ -62,8 +51,8 @@ const FIVE: &str = "repeat=5";
 #[test]
 fn two_records_with_a_planted_ratio() {
     let bench = Bench::new();
-    record(&bench, "before", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
-    record(&bench, "after", &study(&constant(33_000), "payload: 64 B\n"), &[FIVE]);
+    bench.record("before", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
+    bench.record("after", &study(&constant(33_000), "payload: 64 B\n"), &[FIVE]);
     let document = document(&bench, &["before", "after"]);
     for name in ["p50", "p99", "p99.9", "mean"] {
         let found = statistic(&document, name);
@@ -123,7 +112,7 @@ fn the_same_twice_is_equal_within_a_margin() {
     let bench = Bench::new();
     let wide = script(json!({ "lognormal": { "median_ns": 20000.0, "sigma": 0.8 } }), json!({ "constant": 10_000 }));
     for name in ["one", "two"] {
-        record(&bench, name, &study(&wide, "payload: 64 B\n"), &[FIVE]);
+        bench.record(name, &study(&wide, "payload: 64 B\n"), &[FIVE]);
     }
     let verdict = |args: &[&str]| statistic(&document(&bench, args), "p99")["verdict"].clone();
     assert_eq!(verdict(&["one", "two"]), "no_difference_found");
@@ -136,8 +125,8 @@ fn the_middle_and_the_tail_can_point_different_ways() {
     let spread = |median: f64, sigma: f64| {
         script(json!({ "lognormal": { "median_ns": median, "sigma": sigma } }), json!({ "constant": 10_000 }))
     };
-    record(&bench, "steady", &study(&spread(30_000.0, 0.1), "payload: 64 B\n"), &[FIVE]);
-    record(&bench, "wild", &study(&spread(20_000.0, 1.0), "payload: 64 B\n"), &[FIVE]);
+    bench.record("steady", &study(&spread(30_000.0, 0.1), "payload: 64 B\n"), &[FIVE]);
+    bench.record("wild", &study(&spread(20_000.0, 1.0), "payload: 64 B\n"), &[FIVE]);
     let document = document(&bench, &["steady", "wild"]);
     assert_eq!(statistic(&document, "p50")["verdict"], "faster");
     assert_eq!(statistic(&document, "p99.9")["verdict"], "slower");
@@ -150,7 +139,7 @@ fn two_levels_inside_one_record() {
     let bench = Bench::new();
     let varied = "factors: { payload: [64 B, 1 KiB, 8 KiB], rate: [1 kHz, 2 kHz] }\n";
     let without_rate = study(&constant(30_000), varied).replace("rate: 1 kHz\n", "");
-    record(&bench, "record", &without_rate, &[FIVE]);
+    bench.record("record", &without_rate, &[FIVE]);
     let document = document(&bench, &["record", "--factor", "payload", "--levels", "64B", "1 KiB", "--margin", "5%"]);
     let pairs = document["pairs"].as_array().unwrap();
     let names: Vec<&str> = pairs.iter().map(|p| p["name"].as_str().unwrap()).collect();
@@ -168,8 +157,8 @@ fn few_trials_speak_of_these_runs_only() {
     let wide = |median: f64| {
         script(json!({ "lognormal": { "median_ns": median, "sigma": 0.3 } }), json!({ "constant": 10_000 }))
     };
-    record(&bench, "one", &study(&wide(20_000.0), "payload: 64 B\n"), &["repeat=2"]);
-    record(&bench, "two", &study(&wide(30_000.0), "payload: 64 B\n"), &["repeat=1"]);
+    bench.record("one", &study(&wide(20_000.0), "payload: 64 B\n"), &["repeat=2"]);
+    bench.record("two", &study(&wide(30_000.0), "payload: 64 B\n"), &["repeat=1"]);
     let document = document(&bench, &["one", "two"]);
     let median = statistic(&document, "p50");
     assert_eq!((&median["verdict"], &median["within_runs"]), (&json!("not_enough_data"), &json!(true)));
@@ -182,8 +171,8 @@ fn few_trials_speak_of_these_runs_only() {
 #[test]
 fn four_trials_a_side_are_decided_exactly() {
     let bench = Bench::new();
-    record(&bench, "one", &study(&constant(30_000), "payload: 64 B\n"), &["repeat=4"]);
-    record(&bench, "two", &study(&constant(60_000), "payload: 64 B\n"), &["repeat=4"]);
+    bench.record("one", &study(&constant(30_000), "payload: 64 B\n"), &["repeat=4"]);
+    bench.record("two", &study(&constant(60_000), "payload: 64 B\n"), &["repeat=4"]);
     let document = document(&bench, &["one", "two"]);
     assert_eq!(statistic(&document, "p99")["verdict"], "slower");
     close(&statistic(&document, "p99")["ratio"], 2.0);
@@ -194,8 +183,8 @@ fn what_is_lost_is_later_than_everything() {
     let bench = Bench::new();
     let mut losing = constant(30_000);
     losing["links"]["out"]["loss"] = json!({ "probability": 0.02 });
-    record(&bench, "whole", &study(&constant(30_000), "payload: 64 B\n"), &["repeat=6"]);
-    record(&bench, "losing", &study(&losing, "payload: 64 B\n"), &["repeat=6"]);
+    bench.record("whole", &study(&constant(30_000), "payload: 64 B\n"), &["repeat=6"]);
+    bench.record("losing", &study(&losing, "payload: 64 B\n"), &["repeat=6"]);
     let document = document(&bench, &["whole", "losing"]);
     assert_eq!(statistic(&document, "p50")["verdict"], "no_difference_found");
     let tail = statistic(&document, "p99");
@@ -208,7 +197,7 @@ fn what_is_lost_is_later_than_everything() {
 fn too_few_messages_in_a_trial() {
     let bench = Bench::new();
     for name in ["one", "two"] {
-        record(&bench, name, &study(&constant(30_000), "payload: 64 B\n"), &[FIVE, "measure.slots=400"]);
+        bench.record(name, &study(&constant(30_000), "payload: 64 B\n"), &[FIVE, "measure.slots=400"]);
     }
     let document = document(&bench, &["one", "two"]);
     assert_eq!(statistic(&document, "p99")["verdict"], "no_difference_found");
@@ -220,8 +209,8 @@ fn too_few_messages_in_a_trial() {
 #[test]
 fn an_incomplete_record_says_so_in_the_exit_code() {
     let bench = Bench::new();
-    record(&bench, "one", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
-    record(&bench, "two", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
+    bench.record("one", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
+    bench.record("two", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
     std::fs::remove_dir_all(bench.path("two/samples/3")).unwrap();
     let output = compare(&bench, &["one", "two"]);
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -233,13 +222,13 @@ fn an_incomplete_record_says_so_in_the_exit_code() {
 #[test]
 fn what_is_not_the_same_thing_is_refused() {
     let bench = Bench::new();
-    record(&bench, "base", &study(&constant(30_000), "payload: 64 B\n"), &["measure.slots=400"]);
-    record(&bench, "payload", &study(&constant(30_000), "payload: 1 KiB\n"), &["measure.slots=400"]);
-    record(&bench, "max", &study(&constant(30_000), "payload: 64 B\n"), &["measure.slots=400", "rate=max"]);
+    bench.record("base", &study(&constant(30_000), "payload: 64 B\n"), &["measure.slots=400"]);
+    bench.record("payload", &study(&constant(30_000), "payload: 1 KiB\n"), &["measure.slots=400"]);
+    bench.record("max", &study(&constant(30_000), "payload: 64 B\n"), &["measure.slots=400", "rate=max"]);
     let real = study(&json!({}), "payload: 64 B\n").replace("clock: scripted, script: '{}'", "clock: real");
-    record(&bench, "real", &real, &["measure.slots=400"]);
+    bench.record("real", &real, &["measure.slots=400"]);
     let varied = "factors: { payload: [64 B, 1 KiB, 8 KiB] }\n";
-    record(&bench, "varied", &study(&constant(30_000), varied), &["measure.slots=400"]);
+    bench.record("varied", &study(&constant(30_000), varied), &["measure.slots=400"]);
     let mut all = String::new();
     for args in [
         &["base", "payload"][..],
@@ -270,7 +259,7 @@ fn throughput_of_flows() {
     let bench = Bench::new();
     let text = "study: flows\nquestion: q\nmeasure: { throughput: { duration: 300 ms, ramp_up: 50 ms } }\nquiet: off\n\
                 driver: udp\nplace: process\npath: loopback\npayload: 64 B\nfactors: { rate: [1 kHz, 2 kHz] }\n";
-    record(&bench, "record", text, &[FIVE]);
+    bench.record("record", text, &[FIVE]);
     let document = document(&bench, &["record"]);
     let found = statistic(&document, "samples/s");
     assert_eq!(

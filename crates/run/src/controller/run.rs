@@ -99,7 +99,6 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
 }
 
 fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) -> Manifest {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     let trial = |t: &Trial| TrialRecord {
         id: t.id,
         status: TrialStatus::Pending,
@@ -113,21 +112,9 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         summary: None,
     };
     Manifest {
-        format: Format { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
-        readable_by: READABLE_BY.into(),
-        tailbound: env!("CARGO_PKG_VERSION").into(),
-        run_id: run_id.into(),
-        began_unix_ns: now.as_nanos() as i64,
-        command,
-        status: Status::Incomplete,
         functional_only: fit::functional_only(plan, allowed),
         trials: plan.trials.iter().map(trial).collect(),
-        plan: plan.clone(),
-        hosts: Default::default(),
-        drivers: Default::default(),
-        host_settings: Vec::new(),
-        imported: Vec::new(),
-        warnings: Vec::new(),
+        ..Manifest::begun(plan.clone(), run_id, command)
     }
 }
 

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tailbound_model::{ExitCode, Imported, Plan, ReportSpec, ToolSummary};
-use tailbound_record::{FORMAT_MAJOR, FORMAT_MINOR, Format, Manifest, READABLE_BY, RecordWriter, Status};
+use tailbound_record::{Manifest, RecordWriter, Status};
 use tailbound_tools::Tool;
 
 /// What there is to know of a run. Whatever nobody says is not known.
@@ -69,33 +69,18 @@ fn one(tool: &Tool, file: &Path, known: &BTreeMap<String, String>) -> Result<Imp
 
 /// A record without conditions and trials: nothing was planned or run.
 fn manifest(tool: &Tool, imported: Vec<Imported>) -> Manifest {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    let began_unix_ns = now.map_or(0, |d| d.as_nanos() as i64);
-    Manifest {
-        format: Format { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
-        readable_by: READABLE_BY.into(),
-        tailbound: env!("CARGO_PKG_VERSION").into(),
-        run_id: format!("{:08x}", (began_unix_ns / 1000) as u32),
-        began_unix_ns,
-        command: std::env::args().collect(),
-        status: Status::Valid,
-        functional_only: None,
-        plan: Plan {
-            study: format!("imported-{}", tool.tool),
-            question: format!("What did {} print?", tool.tool),
-            seed: 0,
-            factors: Vec::new(),
-            conditions: Vec::new(),
-            trials: Vec::new(),
-            report: ReportSpec::default(),
-            source: String::new(),
-            settings: Vec::new(),
-        },
-        hosts: BTreeMap::new(),
-        drivers: BTreeMap::new(),
+    let plan = Plan {
+        study: format!("imported-{}", tool.tool),
+        question: format!("What did {} print?", tool.tool),
+        seed: 0,
+        factors: Vec::new(),
+        conditions: Vec::new(),
         trials: Vec::new(),
-        host_settings: Vec::new(),
-        imported,
-        warnings: Vec::new(),
-    }
+        report: ReportSpec::default(),
+        source: String::new(),
+        settings: Vec::new(),
+    };
+    let begun = Manifest::begun(plan, "", std::env::args().collect());
+    let run_id = format!("{:08x}", (begun.began_unix_ns / 1000) as u32);
+    Manifest { run_id, status: Status::Valid, imported, ..begun }
 }

@@ -39,9 +39,18 @@ impl Bench {
 
     /// Runs a study into `record`; the output.
     pub fn run(&self, study: &str, settings: &[&str]) -> Output {
+        self.run_into("record", study, settings)
+    }
+
+    /// Writes the record `name`.
+    pub fn record(&self, name: &str, study: &str, settings: &[&str]) {
+        succeeded(&self.run_into(name, study, settings));
+    }
+
+    fn run_into(&self, name: &str, study: &str, settings: &[&str]) -> Output {
         let study = self.study(study);
         let mut command = self.tailbound();
-        command.arg("run").arg(study).arg("--out").arg(self.path("record"));
+        command.arg("run").arg(study).arg("--out").arg(self.path(name));
         for setting in settings {
             command.args(["--set", setting]);
         }
