@@ -1,0 +1,57 @@
+# shellcheck shell=bash
+# Calico with VXLAN, which enforces network policies. Its daemons run beside the kubelet and not in pods. Without its
+# controllers: addresses of a node that is deleted stay taken.
+
+build_calico() {
+  # Felix is in C in part. What it is told of pods are kinds of its own in the cluster, which its module describes.
+  local out; out=$(built_dir calico)
+  if [ ! -d "$out" ]; then
+    local header
+    for header in /usr/include/bpf/libbpf.h /usr/include/libelf.h /usr/include/pcap/pcap.h; do
+      [ -e "$header" ] || die "$header is not there, which building Calico needs; install it by: dev/setup cluster"
+    done
+  fi
+  CGO_CFLAGS="-I/usr/include/bpf -Wno-error" build_module calico 1 "" \
+    github.com/projectcalico/calico/cni-plugin/cmd/calico github.com/projectcalico/calico/node/cmd/calico-node
+  [ -e "$out/crds.yaml" ] || {
+    find_go
+    cp "$(cd "$cluster_dir/go/calico" && GOFLAGS=-mod=readonly GOWORK=off go list -m -f '{{.Dir}}' github.com/projectcalico/calico)/manifests/crds.yaml" "$out/crds.yaml.new"
+    chmod u+w "$out/crds.yaml.new"; mv "$out/crds.yaml.new" "$out/crds.yaml"
+  }
+  bin_calico=$out
+}
+
+calico_env() { # number of the node
+  echo DATASTORE_TYPE=kubernetes KUBECONFIG="$state/kubeconfig" NODENAME="node$1" FELIX_FELIXHOSTNAME="node$1" FELIX_DATASTORETYPE=kubernetes
+  echo IP="$(node_address "$1")/24" CALICO_NETWORKING_BACKEND=vxlan WAIT_FOR_DATASTORE=true CALICO_MANAGE_CNI=false
+  echo CALICO_IPV4POOL_CIDR="$pods" CALICO_IPV4POOL_VXLAN=Always CALICO_IPV4POOL_IPIP=Never
+  # Many kernels have no IP in IP; and nothing calls home.
+  echo FELIX_IPINIPENABLED=false FELIX_IPV6SUPPORT=false FELIX_XDPENABLED=false FELIX_USAGEREPORTINGENABLED=false
+  echo FELIX_IPTABLESBACKEND=NFT FELIX_DEFAULTENDPOINTTOHOSTACTION=ACCEPT
+  echo FELIX_LOGSEVERITYSCREEN=info FELIX_LOGFILEPATH=none FELIX_LOGSEVERITYFILE=none FELIX_LOGSEVERITYSYS=none
+}
+
+cni_calico() {
+  local i; local -a environment
+  kube create -f "$bin_calico/crds.yaml" >/dev/null
+  kube wait --for=condition=Established crd --all --timeout=30s --request-timeout=35s >/dev/null
+  for i in 1 2; do
+    read -r -d '' -a environment < <(calico_env "$i") || true
+    enter "node$i" cp "$bin_calico/calico" /run/cni/bin/calico
+    enter "node$i" cp "$bin_calico/calico" /run/cni/bin/calico-ipam
+    enter "node$i" mkdir -p /run/calico /var/lib/calico
+    enter "node$i" timeout 60 env "${environment[@]}" "$bin_calico/calico-node" -startup >"$state/node$i/log/calico-startup" 2>&1 || {
+      echo "dev/cluster: Calico did not begin on node$i within 60 s ($state/node$i/log/calico-startup)" >&2; return 1; }
+    spawn "node$i" calico-tunnel env "${environment[@]}" "$bin_calico/calico-node" -allocate-tunnel-addrs
+    spawn "node$i" felix env "${environment[@]}" "$bin_calico/calico-node" -felix
+    cni_config "node$i" 10-calico.conflist <<J
+{"cniVersion": "0.3.1", "name": "k8s-pod-network", "plugins": [
+  {"type": "calico", "datastore_type": "kubernetes", "nodename": "node$i", "mtu": 1450, "log_level": "info",
+   "ipam": {"type": "calico-ipam"}, "policy": {"type": "k8s"}, "kubernetes": {"kubeconfig": "$state/kubeconfig"}},
+  {"type": "portmap", "snat": true, "capabilities": {"portMappings": true}}]}
+J
+  done
+  for i in 1 2; do
+    wait_for 60 "the tunnel of Calico on node$i ($state/node$i/log/felix)" enter "node$i" ip link show vxlan.calico || return
+  done
+}

@@ -1,0 +1,72 @@
+# shellcheck shell=bash
+# Pod networks: what is written to /etc/cni/net.d of the nodes, and what runs beside it.
+
+# Inside the directory: containerd 1.6 does not look for files that come from elsewhere.
+cni_config() { # node file-name < configuration
+  enter "$1" sh -c "cat >/etc/cni/net.d/.new && mv /etc/cni/net.d/.new /etc/cni/net.d/$2"
+}
+
+start_cni() { "cni_$1"; }
+
+cni_flannel() {
+  local node
+  # Made by the same daemon and plugin as everywhere; only that it runs beside the kubelet and not in a pod.
+  echo "{\"Network\":\"$pods\",\"EnableIPv4\":true,\"Backend\":{\"Type\":\"vxlan\"}}" >"$state/flannel.json"
+  for node in node1 node2; do
+    spawn "$node" flanneld env NODE_NAME="$node" "$bin_flannel/flannel" --kube-subnet-mgr --kubeconfig-file="$state/kubeconfig" \
+      --iface=eth0 --ip-masq --net-config-path="$state/flannel.json"
+  done
+  for node in node1 node2; do
+    wait_for 60 "the subnet of Flannel on $node ($state/$node/log/flanneld)" enter "$node" test -s /run/flannel/subnet.env || return
+    cni_config "$node" 10-flannel.conflist <<'J'
+{"cniVersion": "0.3.1", "name": "cbr0", "plugins": [
+  {"type": "flannel", "delegate": {"hairpinMode": true, "isDefaultGateway": true}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+J
+  done
+}
+
+# Pods behind a gateway of their node, and each place told by a route where the pods of the others are.
+route_pods() {
+  local i place
+  for i in 1 2; do
+    for place in control node$((3 - i)); do
+      enter "$place" ip route add "$(pod_range "$i")" via "$(node_address "$i")"
+    done
+  done
+}
+cni_bridge() {
+  local i
+  route_pods
+  for i in 1 2; do
+    cni_config "node$i" 10-bridge.conflist <<J
+{"cniVersion": "0.4.0", "name": "bridge", "plugins": [
+  {"type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "hairpinMode": true,
+   "ipam": {"type": "host-local", "ranges": [[{"subnet": "$(pod_range "$i")"}]]}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+J
+  done
+}
+cni_ptp() {
+  local i
+  route_pods
+  for i in 1 2; do
+    cni_config "node$i" 10-ptp.conflist <<J
+{"cniVersion": "0.4.0", "name": "ptp", "plugins": [
+  {"type": "ptp", "ipam": {"type": "host-local", "ranges": [[{"subnet": "$(pod_range "$i")"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
+  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+J
+  done
+}
+# Pods are neighbours of the nodes in the network between them. Services do not reach them, and their own node does not.
+cni_macvlan() {
+  local i
+  for i in 1 2; do
+    cni_config "node$i" 10-macvlan.conflist <<J
+{"cniVersion": "0.4.0", "name": "macvlan", "plugins": [
+  {"type": "macvlan", "master": "eth0", "mode": "bridge",
+   "ipam": {"type": "host-local", "routes": [{"dst": "0.0.0.0/0"}], "ranges": [[{"subnet": "$lan.0/24", "gateway": "$api_address",
+     "rangeStart": "$lan.$((i * 64))", "rangeEnd": "$lan.$((i * 64 + 62))"}]]}}]}
+J
+  done
+}

@@ -1,0 +1,100 @@
+# shellcheck shell=bash
+# Brings the cluster up, in stages, each with the time since the beginning.
+
+require() { # program package
+  command -v "$1" >/dev/null || die "$1 is not installed (Debian: $2); install all that is missing by: dev/setup cluster"
+}
+require_programs() {
+  local pair
+  for pair in containerd:containerd runc:runc etcd:etcd-server iptables:iptables nft:nftables ip:iproute2 \
+    nsenter:util-linux openssl:openssl python3:python3 timeout:coreutils; do
+    require "${pair%:*}" "${pair#*:}"
+  done
+  [ -x /usr/lib/cni/host-local ] || die "the CNI plugins are not installed (Debian: containernetworking-plugins); install them by: dev/setup cluster"
+}
+
+say_how_to_use() {
+  echo "kubeconfig: $state/kubeconfig"
+  echo "use it:     export KUBECONFIG=$state/kubeconfig; or: dev/cluster kubectl get pods -A -o wide"
+}
+
+up() { # cni
+  if [ -e "$state/ready" ]; then
+    local has; has=$(<"$state/cni")
+    [ "$has" = "$1" ] || die "a cluster with the pod network $has is up; first: dev/cluster down"
+    [ -z "$(ended)" ] || die "a cluster is up, but these of its programs have ended: $(ended)(logs: $state/*/log); first: dev/cluster down"
+    echo "dev/cluster: it is up already, with the pod network $has"
+    say_how_to_use
+    return
+  fi
+  [ ! -e "$state" ] || die "a cluster is being brought up, or that was cut short; in the second case: dev/cluster down"
+  require_programs
+  # The longest, and not part of the time from here on: it happens once.
+  [ "$1" != calico ] || require ipset ipset
+  build "$1"
+  local route; route=$(ip -4 route show to root "$lan.0/24"; ip -4 route show to match "$lan.0/24" | grep -v '^default' || true)
+  [ -z "$route" ] || die "the host has a route to $lan.0/24, where the cluster wants to be: $route"
+  mkdir "$state" || die "another dev/cluster up was quicker"
+  # Whatever goes wrong from here, also Ctrl-C: the reason, then everything away again.
+  trap 'failed' EXIT
+  trap 'exit 130' INT TERM HUP
+  began_us=${EPOCHREALTIME/./}
+  bring_up "$1"
+  trap - EXIT INT TERM HUP
+  say_how_to_use
+}
+
+failed() {
+  trap - EXIT INT TERM HUP
+  local program logs=()
+  # What ended by itself is likely the reason; otherwise it may be any.
+  for program in $(ended); do logs+=("$state/${program%%/*}/log/${program#*/}"); done
+  [ ${#logs[@]} -gt 0 ] || logs=("$state"/*/log/*)
+  for program in "${logs[@]}"; do
+    [ -s "$program" ] || continue
+    echo "--- last lines of $program"; tail -n 3 "$program" | cut -c 1-300
+  done >&2
+  down
+  echo "dev/cluster: the cluster did not come up, for the reason said above its logs; what was made is taken away again" >&2
+  exit 1
+}
+
+bring_up() { # cni
+  local place i
+  echo "$1" >"$state/cni"
+  for place in control node1 node2; do make_place "$place"; done
+  make_lan
+  # After the interfaces: a place's sysfs is that of its namespace.
+  for place in control node1 node2; do furnish_place "$place"; done
+  make_keys
+  stage "namespaces, network, keys"
+  start_etcd
+  write_containerd_config; write_proxy_config
+  for i in 1 2; do start_containerd "node$i"; done
+  for i in 1 2; do
+    wait_for 30 "containerd of node$i ($state/node$i/log/containerd)" containerd_answers "node$i"
+    load_pause "node$i"
+  done
+  stage "containerd"
+  wait_for 90 "the API server ($state/control/log/apiserver)" kube get --raw /readyz
+  start_controllers
+  stage "API server"
+  for i in 1 2; do start_kubelet "$i"; done
+  for i in 1 2; do
+    wait_for 60 "registration of node$i ($state/node$i/log/kubelet)" kube get node "node$i"
+    give_pod_range "$i"
+    start_proxy "$i"
+  done
+  stage "kubelets"
+  start_cni "$1"
+  stage "pod network $1"
+  wait_for 60 "both nodes ready (dev/cluster status)" nodes_ready
+  # Without it pods are refused.
+  wait_for 30 "the service account of the namespace default" kube get serviceaccount default
+  [ -z "$(ended)" ] || die "ended while coming up: $(ended)"
+  touch "$state/ready"
+  stage "nodes ready"
+}
+nodes_ready() {
+  [ "$(kube get nodes -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {end}')" = "True True " ]
+}
