@@ -54,6 +54,15 @@ class Path_:
             subprocess.run(["ip", "netns", "del", name])
 
 
+def stop(process):
+    process.send_signal(signal.SIGINT)
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 def cyclone_xml(path):
     peers = '<Discovery><ParticipantIndex>auto</ParticipantIndex><Peers><Peer address="localhost"/></Peers></Discovery>'
     lo = path.kind == "lo"
@@ -125,12 +134,7 @@ def sockperf(binary, path, size, seconds, spin, work):
         client = subprocess.run([*path.enter(0, 0), binary, "ping-pong", "-i", address, "-p", "17171", "-m", str(size), "-t", str(seconds),
                                  "--full-rtt", "--full-log", str(log), *extra], capture_output=True, text=True, timeout=seconds + 20)
     finally:
-        server.send_signal(signal.SIGINT)
-        try:
-            server.wait(5)
-        except subprocess.TimeoutExpired:
-            server.kill()
-            server.wait()
+        stop(server)
     trips = []
     for line in log.read_text().splitlines():
         m = re.match(r"\d+, [\d.]+, [\d.]+, ([\d.]+)$", line)   # packet, sent, received, round trip in us
@@ -174,7 +178,7 @@ def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--binary", default=str(TOP / "target/release/tailbound"))
     ap.add_argument("--ddsperf", default=str(TOP / "target/bench/ddsperf/bin/ddsperf"), help="built from the bundled source")
-    ap.add_argument("--fastdds", default=str(TOP / "target/bench/fastdds"), help="bench/fastdds/pingpong.cpp, compiled")
+    ap.add_argument("--fastdds", default=str(TOP / "target/bench/fastdds-pingpong"), help="bench/fastdds/pingpong.cpp, compiled")
     ap.add_argument("--debian-ddsperf", default=shutil.which("ddsperf"))
     ap.add_argument("--sockperf", default=shutil.which("sockperf"))
     ap.add_argument("--pairs", type=int, default=10)

@@ -7,91 +7,9 @@
  *
  * OWN and PEER are IPv4 addresses. UDP only, reliable, keep-last 1, synchronous publishing.
  */
+#include "message.hpp"
+
 #include <atomic>
-#include <chrono>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <string>
-#include <thread>
-#include <vector>
-
-#include <fastdds/dds/domain/DomainParticipant.hpp>
-#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastdds/dds/publisher/DataWriter.hpp>
-#include <fastdds/dds/publisher/Publisher.hpp>
-#include <fastdds/dds/subscriber/DataReader.hpp>
-#include <fastdds/dds/subscriber/DataReaderListener.hpp>
-#include <fastdds/dds/subscriber/SampleInfo.hpp>
-#include <fastdds/dds/subscriber/Subscriber.hpp>
-#include <fastdds/dds/topic/TopicDataType.hpp>
-#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
-#include <fastrtps/utils/IPLocator.h>
-
-using namespace eprosima::fastdds::dds;
-namespace rtps = eprosima::fastrtps::rtps;
-
-struct Message {
-    uint64_t number = 0;
-    std::vector<uint8_t> octets;
-};
-
-/* struct { unsigned long long number; sequence<octet> octets; } in plain CDR, little-endian. */
-struct MessageType : TopicDataType {
-    explicit MessageType(uint32_t most)
-    {
-        setName("bench::Message");
-        m_typeSize = 4 + 8 + 4 + most + 4;
-        m_isGetKeyDefined = false;
-        auto_fill_type_object(false);
-        auto_fill_type_information(false);
-    }
-    bool serialize(void *data, rtps::SerializedPayload_t *to) override
-    {
-        const auto &m = *static_cast<Message *>(data);
-        const uint32_t n = static_cast<uint32_t>(m.octets.size());
-        if (to->max_size < 16 + n)
-            return false;
-        const uint8_t head[4] = {0, CDR_LE, 0, 0};
-        std::memcpy(to->data, head, 4);
-        std::memcpy(to->data + 4, &m.number, 8);
-        std::memcpy(to->data + 12, &n, 4);
-        std::memcpy(to->data + 16, m.octets.data(), n);
-        to->encapsulation = CDR_LE;
-        to->length = 16 + n;
-        return true;
-    }
-    bool deserialize(rtps::SerializedPayload_t *from, void *data) override
-    {
-        auto &m = *static_cast<Message *>(data);
-        uint32_t n = 0;
-        if (from->length < 16)
-            return false;
-        std::memcpy(&m.number, from->data + 4, 8);
-        std::memcpy(&n, from->data + 12, 4);
-        if (n > from->length - 16)
-            return false;
-        m.octets.resize(n);
-        std::memcpy(m.octets.data(), from->data + 16, n);
-        return true;
-    }
-    std::function<uint32_t()> getSerializedSizeProvider(void *data) override
-    {
-        return [data] { return static_cast<uint32_t>(16 + static_cast<Message *>(data)->octets.size()); };
-    }
-    void *createData() override { return new Message; }
-    void deleteData(void *data) override { delete static_cast<Message *>(data); }
-    bool getKey(void *, rtps::InstanceHandle_t *, bool) override { return false; }
-};
-
-static int64_t now_ns()
-{
-    timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000000000LL + t.tv_nsec;
-}
 
 /* Sends each message on, or counts the round trip and sends the next. */
 struct Answer : DataReaderListener {
@@ -135,18 +53,7 @@ int main(int argc, char **argv)
         return 2;
     }
     const int seconds = std::atoi(argv[4]);
-    auto *factory = DomainParticipantFactory::get_instance();
-
-    DomainParticipantQos qos = PARTICIPANT_QOS_DEFAULT;
-    qos.transport().use_builtin_transports = false;
-    auto udp = std::make_shared<eprosima::fastdds::rtps::UDPv4TransportDescriptor>();
-    udp->interfaceWhiteList = {argv[2]};
-    udp->non_blocking_send = false;
-    qos.transport().user_transports.push_back(udp);
-    rtps::Locator_t peer(LOCATOR_KIND_UDPv4, 0);
-    rtps::IPLocator::setIPv4(peer, std::string(argv[3]));
-    qos.wire_protocol().builtin.initialPeersList.push_back(peer);
-    auto *participant = factory->create_participant(79, qos);
+    auto *participant = ::participant(79, argv[2], argv[3]);
     if (!participant)
         return 1;
     TypeSupport type(new MessageType(65000));
@@ -158,6 +65,7 @@ int main(int argc, char **argv)
     wqos.reliability().kind = RELIABLE_RELIABILITY_QOS;
     wqos.history().kind = KEEP_LAST_HISTORY_QOS;
     wqos.history().depth = 1;
+    wqos.durability().kind = VOLATILE_DURABILITY_QOS;
     wqos.data_sharing().off();
     wqos.publish_mode().kind = SYNCHRONOUS_PUBLISH_MODE;
     DataReaderQos rqos = DATAREADER_QOS_DEFAULT;
@@ -205,6 +113,6 @@ int main(int argc, char **argv)
         }
     }
     participant->delete_contained_entities();
-    factory->delete_participant(participant);
+    DomainParticipantFactory::get_instance()->delete_participant(participant);
     return 0;
 }

@@ -1,4 +1,4 @@
-//! Times `analyse` and the page on trials of many slots, then `compare` of the record with itself, and tells the peak memory.
+//! Times `analyse` and the page on trials of many slots, then `compare` of the record with itself; peak memory and CPU time.
 //!
 //! `cargo run --release -p tailbound-bench --bin ten_million -- DIR [SLOTS] [CONDITIONS]`: conditions of one trial each,
 //! one of ten million slots unless told otherwise. DIR is written first when it does not exist; the page becomes DIR.html.
@@ -41,21 +41,27 @@ fn main() {
     let page = tailbound_report::render_html(&report);
     println!("with the page {:.2?}, {} octets of HTML", begin.elapsed(), page.len());
     std::fs::write(dir.with_extension("html"), page).expect("the page is written");
-    peak();
+    spent();
     let begin = Instant::now();
     let options = tailbound_report::CompareOptions { metrics: vec![Metric::RoundTrip], margin: Some(0.05) };
     let compared = tailbound_report::compare_records(&record, &record, &options).expect("the record is compared");
     println!("compare, both sides {slots} slots: {:.2?}", begin.elapsed());
-    peak();
+    spent();
     println!("{}", tailbound_report::render_comparison_terminal(&compared, 80, false));
     for finding in &report.findings {
         println!("{}", finding.text);
     }
 }
 
-fn peak() {
+/// Peak memory, and CPU time so far: on a busy machine that says more than the time that has passed.
+fn spent() {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    println!("{}", status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("VmHWM unknown"));
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
+    // After the name: from the third field on; utime and stime are fields 14 and 15, in hundredths of a second.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks: f64 = fields.skip(11).take(2).map(|n| n.parse::<f64>().expect("a number")).sum();
+    let peak = status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("VmHWM unknown");
+    println!("{peak}, CPU time so far {:.2} s", ticks / 100.0);
 }
 
 fn write(dir: &Path, slots: u64, conditions: usize) {
