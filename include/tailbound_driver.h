@@ -147,7 +147,8 @@ typedef struct tb_send {
     int64_t txtime_ns;
 } tb_send;
 
-// Receives the answer of `query`: UTF-8 JSON, or for `clock` the bytes of a `tb_clock`.
+// Receives the answer of `query`: UTF-8 JSON, or for `clock` and `far_clock` the bytes of a `tb_clock`. The far clock
+// stamps what the ends do that receive, where a calibration gives them another clock than that of the session.
 typedef void (*tb_sink)(void *ctx, const char *bytes, size_t len);
 
 // One driver. Every pointer of the first block is mandatory; `loan` and `commit` are null without the capability `loan`.

@@ -136,7 +136,8 @@ pub struct tb_host {
     pub log: Option<unsafe extern "C" fn(ctx: *mut c_void, level: c_int, text: *const c_char)>,
 }
 
-/// Receives the answer of `query`: UTF-8 JSON, or for `clock` the bytes of a [`tb_clock`].
+/// Receives the answer of `query`: UTF-8 JSON, or for `clock` and `far_clock` the bytes of a [`tb_clock`]. The far clock
+/// stamps what the ends do that receive, where a calibration gives them another clock than that of the session.
 pub type tb_sink = Option<unsafe extern "C" fn(ctx: *mut c_void, bytes: *const c_char, len: usize)>;
 
 /// A clock that a driver brings along (only the calibration driver does), in place of the machine's.

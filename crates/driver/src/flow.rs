@@ -17,6 +17,9 @@ pub struct Flow {
     /// Most messages that are sent and not acknowledged before `send` waits; absent without a limit in messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unacked_limit: Option<u64>,
+    /// The limit in octets, as the middleware counts them, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unacked_limit_bytes: Option<u64>,
     /// By which way a message goes to several readers.
     pub data: DataWay,
     /// Octets sent again, as the middleware counts them.

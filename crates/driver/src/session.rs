@@ -171,14 +171,26 @@ impl Session {
     /// # Errors
     /// What the driver returned, other than "unsupported".
     pub fn clock(&self) -> Result<Option<DriverClock>, DriverError> {
-        let bytes = match self.query_bytes(Endpoint::SESSION, "clock") {
+        self.clock_called("clock")
+    }
+
+    /// The clock of the ends that receive, where a calibration gives them another one than that of the session.
+    ///
+    /// # Errors
+    /// The same.
+    pub fn far_clock(&self) -> Result<Option<DriverClock>, DriverError> {
+        self.clock_called("far_clock")
+    }
+
+    fn clock_called(&self, what: &str) -> Result<Option<DriverClock>, DriverError> {
+        let bytes = match self.query_bytes(Endpoint::SESSION, what) {
             Err(e) if e.code == Code::EUNSUPPORTED => return Ok(None),
             other => other?,
         };
         if bytes.len() < size_of::<tb_clock>() {
             return Ok(None);
         }
-        // SAFETY: the answer to `clock` is a `tb_clock` in the form of the ABI, and there are bytes enough for it.
+        // SAFETY: such an answer is a `tb_clock` in the form of the ABI, and there are bytes enough for it.
         let clock = unsafe { bytes.as_ptr().cast::<tb_clock>().read_unaligned() };
         Ok(DriverClock::new(clock))
     }

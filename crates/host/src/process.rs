@@ -52,6 +52,17 @@ pub fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
+/// The identity of this process's monotonic clock: that of the kernel, and of the time namespace where there are such
+/// (time_namespaces(7) may shift the clock). Equal words mean one clock.
+///
+/// # Errors
+/// /proc is not there.
+pub fn clock_id() -> io::Result<String> {
+    let (boot, link) = (boot_id()?, fs::read_link("/proc/self/ns/time"));
+    let inode = link.as_ref().ok().and_then(|l| l.to_str()?.strip_prefix("time:[")?.strip_suffix(']'));
+    Ok(inode.map_or(boot.clone(), |inode| format!("{boot}/{inode}")))
+}
+
 /// The identity of the process that now has this id.
 pub fn process_id(pid: i32) -> io::Result<ProcessId> {
     let stat = Stat::read(&format!("/proc/{pid}/stat"))?;

@@ -37,7 +37,7 @@ impl LabSpec {
                 lacks.extend(userns::lack());
                 lacks
             }
-            Layout::Found(ends) => existing::find_both(self, &ends).err().unwrap_or_default(),
+            Layout::Found(ends) => existing::missing_here(self, &ends),
         }
     }
 
@@ -57,6 +57,10 @@ impl LabSpec {
                 ),
                 "use `place: netns`, or set the path up yourself and use `path: existing`",
             )),
+            PlaceSpec::Ssh(_) if made => Some(Lack::new(
+                format!("place `{place}` ({name}) with the path `{path}`: nothing is made on another host"),
+                "use `path: existing` and name the interface on each side",
+            )),
             _ if made => Some(Lack::new(
                 format!(
                     "place `{place}` ({name}) with the path `{path}`: the network namespace of this machine is never changed"
@@ -69,7 +73,7 @@ impl LabSpec {
 
     fn ping_and_pong_apart(&self) -> bool {
         let netns = |place: &PlaceSpec| match place {
-            PlaceSpec::ExistingNetns(name) => Some(name.clone()),
+            PlaceSpec::ExistingNetns(_) | PlaceSpec::Ssh(_) => Some(place.clone()),
             _ => None,
         };
         netns(&self.ping) != netns(&self.pong)

@@ -1,6 +1,5 @@
 //! Counters of an interface and of the IP layer, from /proc/thread-self/net inside the namespace (proc_pid_net(5)).
 
-use crate::netns::{NetNs, run_in};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -11,32 +10,26 @@ const GROUPS: [&str; 3] = ["Ip", "Udp", "IpExt"];
 /// Settings that stand among the counters.
 const SETTINGS: [&str; 2] = ["Forwarding", "DefaultTTL"];
 
-pub(crate) fn read(netns: &NetNs, interface: &str) -> BTreeMap<String, i64> {
-    let interface = interface.to_owned();
-    let task = run_in(netns, move || {
-        let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
-        let mut all = interface_counters(&text("dev"), &interface);
-        all.extend(group_counters(&text("snmp")));
-        all.extend(group_counters(&text("netstat")));
-        all
-    });
-    task.and_then(|t| t.join()).unwrap_or_default()
+/// Counters of an interface of the calling thread's network namespace, and of IP and UDP; empty where they cannot be read.
+pub(crate) fn of_interface(interface: &str) -> BTreeMap<String, i64> {
+    let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
+    let mut all = interface_counters(&text("dev"), interface);
+    all.extend(group_counters(&text("snmp")));
+    all.extend(group_counters(&text("netstat")));
+    all
 }
 
-/// All interfaces of the namespace, and IP and UDP, at this moment.
-pub(crate) fn counted(netns: &NetNs) -> io::Result<Counted> {
-    let task = run_in(netns, || {
-        let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
-        let dev = text("dev")?;
-        let mut ip = group_counters(&text("snmp")?);
-        ip.extend(group_counters(&text("netstat")?));
-        let names = dev.lines().skip(2).filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
-        let interfaces = names.map(|name| (name.to_owned(), traffic(&interface_counters(&dev, name)))).collect();
-        // A kernel without multicast has no such file.
-        let groups = groups(&text("igmp").unwrap_or_default());
-        Ok(Counted { ns: tailbound_host::monotonic_ns(), interfaces, ip, groups })
-    });
-    task?.join()?
+/// All interfaces of the calling thread's network namespace, and IP and UDP, at this moment.
+pub(crate) fn counted() -> io::Result<Counted> {
+    let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
+    let dev = text("dev")?;
+    let mut ip = group_counters(&text("snmp")?);
+    ip.extend(group_counters(&text("netstat")?));
+    let names = dev.lines().skip(2).filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim());
+    let interfaces = names.map(|name| (name.to_owned(), traffic(&interface_counters(&dev, name)))).collect();
+    // A kernel without multicast has no such file.
+    let groups = groups(&text("igmp").unwrap_or_default());
+    Ok(Counted { ns: tailbound_host::monotonic_ns(), interfaces, ip, groups })
 }
 
 /// Multicast groups that somebody in the namespace has joined, apart from that of all hosts (proc_pid_net(5), igmp).

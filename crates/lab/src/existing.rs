@@ -1,13 +1,14 @@
 //! What the user has set up: finding the interface and address that a study means, and saying what is missing.
 
 use crate::error::Lack;
-use crate::interface::{Interface, interfaces_of};
 use crate::netns::{self, NetNs};
+use crate::site::{Far, Site};
 use crate::spec::{ENDS, LabSpec};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tailbound_model::{ExistingEnd, PlaceSpec};
+use tailbound_model::{ExistingEnd, Interface, PlaceSpec};
 
 /// The kernel may tell of a carrier up to a second after an interface was set up.
 const FRESH: Duration = Duration::from_secs(2);
@@ -15,45 +16,57 @@ const FRESH: Duration = Duration::from_secs(2);
 /// One side of a path that exists.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
-    pub netns: NetNs,
+    pub site: Site,
     pub interface: Interface,
     pub address: Ipv4Addr,
 }
 
 /// Looks both ends up; blocks for some milliseconds, for two seconds where a carrier is missing.
-pub(crate) fn find_both(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Result<[Found; 2], Vec<Lack>> {
-    let found = [0, 1].map(|end| find(spec, end, &ends[end]));
-    match found {
+pub(crate) fn find_both(
+    spec: &LabSpec,
+    ends: &[ExistingEnd; 2],
+    hosts: &[(PlaceSpec, Arc<dyn Far>)],
+) -> Result<[Found; 2], Vec<Lack>> {
+    match [0, 1].map(|end| find(spec, end, &ends[end], hosts)) {
         [Ok(ping), Ok(pong)] => Ok([ping, pong]),
-        both => {
-            let mut lacks: Vec<Lack> = Vec::new();
-            for lack in both.into_iter().filter_map(Result::err) {
-                // One and the same namespace or loopback interface is missing once.
-                if !lacks.contains(&lack) {
-                    lacks.push(lack);
-                }
-            }
-            Err(lacks)
-        }
+        both => Err(once(both.into_iter().filter_map(Result::err))),
     }
 }
 
-fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd) -> Result<Found, Lack> {
+/// What is missing of those ends that are on this host.
+pub(crate) fn missing_here(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Vec<Lack> {
+    let here = (0..2).filter(|end| !spec.place(*end).is_remote());
+    once(here.filter_map(|end| find(spec, end, &ends[end], &[]).err()))
+}
+
+/// One and the same namespace or loopback interface is missing once.
+fn once(lacks: impl Iterator<Item = Lack>) -> Vec<Lack> {
+    let mut all: Vec<Lack> = Vec::new();
+    for lack in lacks {
+        if !all.contains(&lack) {
+            all.push(lack);
+        }
+    }
+    all
+}
+
+fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: &[(PlaceSpec, Arc<dyn Far>)]) -> Result<Found, Lack> {
     let place = spec.place(end);
-    let netns = open(place)?;
-    let here = match place {
-        PlaceSpec::ExistingNetns(name) => format!("network namespace {name}"),
-        _ => "this network namespace".to_owned(),
+    let site = open(place, hosts)?;
+    let here = match (place, &site) {
+        (PlaceSpec::ExistingNetns(name), _) => format!("in network namespace {name}"),
+        (_, Site::There(far)) => format!("on host {}", far.name()),
+        _ => "in this network namespace".to_owned(),
     };
     let until = Instant::now() + FRESH;
     loop {
-        let interfaces = interfaces_of(&netns).map_err(|error| unreadable(&here, &error))?;
+        let interfaces = site.interfaces().map_err(|error| unreadable(&here, &error))?;
         let (interface, address) = choose(ENDS[end], wanted, &here, &interfaces)?;
         if interface.has_link() {
-            return Ok(Found { netns, interface, address });
+            return Ok(Found { site, interface, address });
         }
         if Instant::now() >= until {
-            let what = format!("interface {} in {here} is up but has no carrier ({})", interface.name, ENDS[end]);
+            let what = format!("interface {} {here} is up but has no carrier ({})", interface.name, ENDS[end]);
             let mend = "plug the cable in, or start what holds the other side (a tap needs its program)";
             return Err(Lack::new(what, mend));
         }
@@ -61,11 +74,16 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd) -> Result<Found, Lack>
     }
 }
 
-fn open(place: &PlaceSpec) -> Result<NetNs, Lack> {
+fn open(place: &PlaceSpec, hosts: &[(PlaceSpec, Arc<dyn Far>)]) -> Result<Site, Lack> {
+    if place.is_remote() {
+        let found = hosts.iter().find(|(known, _)| known == place);
+        let missing = || Lack::new(format!("nobody has reached {place}"), "please report this");
+        return found.map(|(_, far)| Site::There(far.clone())).ok_or_else(missing);
+    }
     let PlaceSpec::ExistingNetns(name) = place else {
-        return NetNs::own().map_err(|error| unreadable("this network namespace", &error));
+        return NetNs::own().map(Site::Here).map_err(|error| unreadable("in this network namespace", &error));
     };
-    NetNs::open(name).map_err(|error| {
+    NetNs::open(name).map(Site::Here).map_err(|error| {
         let path = netns::path_of(name);
         if error.kind() != io::ErrorKind::NotFound {
             return Lack::new(
@@ -87,7 +105,7 @@ fn unreadable(here: &str, error: &io::Error) -> Lack {
         Some(libc::EPERM) => "run as root: entering a network namespace that somebody else made takes CAP_SYS_ADMIN",
         _ => "look whether netlink is allowed here (a container's seccomp filter?)",
     };
-    Lack::new(format!("the interfaces of {here} cannot be read: {error}"), mend)
+    Lack::new(format!("the interfaces {here} cannot be read: {error}"), mend)
 }
 
 /// The interface and the address that `wanted` means, among those of one namespace.
@@ -109,7 +127,7 @@ fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Res
     let address = match address {
         Some(address) if own.contains(&address) => address,
         Some(address) => {
-            let what = format!("interface {name} in {here} does not have the address {address} ({end})");
+            let what = format!("interface {name} {here} does not have the address {address} ({end})");
             let mend = match by_address(end, address, here, all) {
                 Ok(other) => format!("{} has it; {name} has {}", other.name, list(own)),
                 Err(_) => format!("it has {}", list(own)),
@@ -118,14 +136,11 @@ fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Res
         }
         None => *own.first().ok_or_else(|| {
             let mend = format!("give it one, e.g. `ip address add 192.0.2.1/24 dev {name}`");
-            Lack::new(format!("interface {name} in {here} has no IPv4 address ({end})"), mend)
+            Lack::new(format!("interface {name} {here} has no IPv4 address ({end})"), mend)
         })?,
     };
     if !interface.enabled {
-        return Err(Lack::new(
-            format!("interface {name} in {here} is down ({end})"),
-            format!("`ip link set {name} up`"),
-        ));
+        return Err(Lack::new(format!("interface {name} {here} is down ({end})"), format!("`ip link set {name} up`")));
     }
     Ok((interface.clone(), address))
 }
@@ -151,7 +166,7 @@ fn by_name<'a>(end: &str, name: &str, here: &str, all: &'a [Interface]) -> Resul
             Some(near) => format!("did you mean `{near}`? these exist: {}", names.join(", ")),
             None => "none exists there".to_owned(),
         };
-        Lack::new(format!("there is no interface {name} in {here} ({end})"), mend)
+        Lack::new(format!("there is no interface {name} {here} ({end})"), mend)
     })
 }
 
@@ -159,7 +174,7 @@ fn by_address<'a>(end: &str, address: Ipv4Addr, here: &str, all: &'a [Interface]
     all.iter().find(|i| i.ipv4().any(|a| a == address)).ok_or_else(|| {
         let addresses = all.iter().flat_map(|i| i.ipv4().map(move |a| format!("{a} ({})", i.name)));
         let mend = format!("these exist: {}", list(addresses.collect()));
-        Lack::new(format!("no interface in {here} has the address {address} ({end})"), mend)
+        Lack::new(format!("no interface {here} has the address {address} ({end})"), mend)
     })
 }
 

@@ -9,123 +9,59 @@ use rtnetlink::packet_route::link::{
 };
 use rtnetlink::{Error, Handle};
 use std::io;
-use std::net::IpAddr;
+use tailbound_model::{BridgeState, Interface};
 
-/// One interface with its addresses.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interface {
-    /// Index within its namespace.
-    pub index: u32,
-    /// Name.
-    pub name: String,
-    /// MTU in octets.
-    pub mtu: u32,
-    /// Set up by an administrator (`ip link set up`).
-    pub enabled: bool,
-    /// Operational state is `up`. Loopback, tun and dummy devices never report one; others report it with a delay.
-    pub operational: bool,
-    /// The device reports no operational state, or not yet.
-    pub unreported: bool,
-    /// The lower layer is there (IFF_LOWER_UP); true at once, while `operational` may follow up to a second later.
-    pub carrier: bool,
-    /// Carries multicast.
-    pub multicast: bool,
-    /// Transmit queues.
-    pub tx_queues: Option<u32>,
-    /// Receive queues.
-    pub rx_queues: Option<u32>,
-    /// Index of the bridge or bond it belongs to.
-    pub controller: Option<u32>,
-    /// For a bridge: how it forwards.
-    pub bridge: Option<BridgeState>,
-    /// Addresses with their prefix lengths, in the kernel's order.
-    pub addresses: Vec<(IpAddr, u8)>,
-}
-
-/// Settings of a bridge that decide when and where it forwards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BridgeState {
-    /// Spanning tree protocol is on.
-    pub spanning_tree: bool,
-    /// Multicast goes only where somebody asked for it.
-    pub multicast_snooping: bool,
-    /// Time before a new port forwards, in hundredths of a second.
-    pub forward_delay: u32,
-}
-
-impl BridgeState {
-    fn from_data(data: &[InfoBridge]) -> BridgeState {
-        let mut state = BridgeState::default();
-        for item in data {
-            match item {
-                InfoBridge::StpState(stp) => state.spanning_tree = *stp != BridgeStpState::Disabled,
-                InfoBridge::MulticastSnooping(on) => state.multicast_snooping = *on,
-                InfoBridge::ForwardDelay(delay) => state.forward_delay = *delay,
-                _ => {}
-            }
+fn bridge_state(data: &[InfoBridge]) -> BridgeState {
+    let mut state = BridgeState::default();
+    for item in data {
+        match item {
+            InfoBridge::StpState(stp) => state.spanning_tree = *stp != BridgeStpState::Disabled,
+            InfoBridge::MulticastSnooping(on) => state.multicast_snooping = *on,
+            InfoBridge::ForwardDelay(delay) => state.forward_delay = *delay,
+            _ => {}
         }
-        state
     }
+    state
 }
 
-impl Interface {
-    /// Can carry datagrams, as far as the device tells.
-    pub fn up(&self) -> bool {
-        self.enabled && self.has_link()
-    }
-
-    /// Something is on the other side, as far as the device tells.
-    pub fn has_link(&self) -> bool {
-        self.operational || (self.unreported && self.carrier)
-    }
-
-    /// IPv4 addresses, in the kernel's order.
-    pub fn ipv4(&self) -> impl Iterator<Item = std::net::Ipv4Addr> + '_ {
-        self.addresses.iter().filter_map(|(address, _)| match address {
-            IpAddr::V4(v4) => Some(*v4),
-            IpAddr::V6(_) => None,
-        })
-    }
-
-    fn from_message(message: &LinkMessage) -> Interface {
-        let flags = message.header.flags;
-        let mut interface = Interface {
-            index: message.header.index,
-            name: String::new(),
-            mtu: 0,
-            enabled: flags.contains(LinkFlags::Up),
-            operational: false,
-            unreported: true,
-            carrier: flags.contains(LinkFlags::LowerUp),
-            multicast: flags.contains(LinkFlags::Multicast),
-            tx_queues: None,
-            rx_queues: None,
-            controller: None,
-            bridge: None,
-            addresses: Vec::new(),
-        };
-        for attribute in &message.attributes {
-            match attribute {
-                LinkAttribute::IfName(name) => interface.name.clone_from(name),
-                LinkAttribute::Mtu(mtu) => interface.mtu = *mtu,
-                LinkAttribute::OperState(state) => {
-                    interface.operational = *state == State::Up;
-                    interface.unreported = *state == State::Unknown;
-                }
-                LinkAttribute::NumTxQueues(n) => interface.tx_queues = Some(*n),
-                LinkAttribute::NumRxQueues(n) => interface.rx_queues = Some(*n),
-                LinkAttribute::Controller(index) => interface.controller = Some(*index),
-                LinkAttribute::LinkInfo(infos) => {
-                    interface.bridge = infos.iter().find_map(|info| match info {
-                        LinkInfo::Data(InfoData::Bridge(data)) => Some(BridgeState::from_data(data)),
-                        _ => None,
-                    });
-                }
-                _ => {}
+fn from_message(message: &LinkMessage) -> Interface {
+    let flags = message.header.flags;
+    let mut interface = Interface {
+        index: message.header.index,
+        name: String::new(),
+        mtu: 0,
+        enabled: flags.contains(LinkFlags::Up),
+        operational: false,
+        unreported: true,
+        carrier: flags.contains(LinkFlags::LowerUp),
+        multicast: flags.contains(LinkFlags::Multicast),
+        tx_queues: None,
+        rx_queues: None,
+        controller: None,
+        bridge: None,
+        addresses: Vec::new(),
+    };
+    for attribute in &message.attributes {
+        match attribute {
+            LinkAttribute::IfName(name) => interface.name.clone_from(name),
+            LinkAttribute::Mtu(mtu) => interface.mtu = *mtu,
+            LinkAttribute::OperState(state) => {
+                interface.operational = *state == State::Up;
+                interface.unreported = *state == State::Unknown;
             }
+            LinkAttribute::NumTxQueues(n) => interface.tx_queues = Some(*n),
+            LinkAttribute::NumRxQueues(n) => interface.rx_queues = Some(*n),
+            LinkAttribute::Controller(index) => interface.controller = Some(*index),
+            LinkAttribute::LinkInfo(infos) => {
+                interface.bridge = infos.iter().find_map(|info| match info {
+                    LinkInfo::Data(InfoData::Bridge(data)) => Some(bridge_state(data)),
+                    _ => None,
+                });
+            }
+            _ => {}
         }
-        interface
     }
+    interface
 }
 
 /// Starts reading all interfaces of a namespace.
@@ -147,7 +83,7 @@ pub(crate) fn interfaces_of(netns: &NetNs) -> io::Result<Vec<Interface>> {
 
 async fn list(handle: Handle) -> Result<Vec<Interface>, Error> {
     let links: Vec<LinkMessage> = handle.link().get().execute().try_collect().await?;
-    let mut interfaces: Vec<Interface> = links.iter().map(Interface::from_message).collect();
+    let mut interfaces: Vec<Interface> = links.iter().map(from_message).collect();
     let mut addresses = handle.address().get().execute();
     while let Some(message) = addresses.try_next().await? {
         let Some(owner) = interfaces.iter_mut().find(|i| i.index == message.header.index) else { continue };

@@ -1,24 +1,24 @@
 //! A lab while it stands.
 
 use crate::apply::{Rooms, apply, failed};
-use crate::counters;
 use crate::end::EndNet;
 use crate::error::LabError;
 use crate::existing::{self, Found};
-use crate::netns::{NetNs, processes_in, run_in};
+use crate::netns::{NetNs, processes_in};
 use crate::probe::{self, Side};
+use crate::site::{Far, Site, unexpected};
 use crate::spec::LabSpec;
 use crate::step::{Layout, Room, Step, prefix};
 use crate::verify::{settled, verify};
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Counted, PathFacts, Undo};
+use tailbound_model::{Ask, Counted, PathFacts, PlaceSpec, Told, Undo};
 
 /// How long ended processes may take to leave a namespace.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
@@ -39,13 +39,26 @@ impl Lab {
     ///
     /// What [`LabSpec::check`] finds, the step that failed, or the difference that was read back.
     pub async fn up(spec: &LabSpec, run_id: &str, journal: &Journal) -> Result<Lab, LabError> {
+        Lab::up_with(spec, run_id, journal, &[]).await
+    }
+
+    /// As [`up`](Lab::up), with the other hosts that are among its places.
+    ///
+    /// # Errors
+    /// As `up`.
+    pub async fn up_with(
+        spec: &LabSpec,
+        run_id: &str,
+        journal: &Journal,
+        hosts: &[(PlaceSpec, Arc<dyn Far>)],
+    ) -> Result<Lab, LabError> {
         let lacks = spec.check();
         if !lacks.is_empty() {
             return Err(LabError::Lacks(lacks));
         }
         match spec.layout() {
             Layout::Found(ends) => {
-                let ends = existing::find_both(spec, &ends).map_err(LabError::Lacks)?;
+                let ends = existing::find_both(spec, &ends, hosts).map_err(LabError::Lacks)?;
                 let addresses = ends.each_ref().map(|e| e.address);
                 let [ping, pong] = ends;
                 let ends = [ping.into_side(addresses[1].into()), pong.into_side(addresses[0].into())];
@@ -83,19 +96,38 @@ impl Lab {
         &self.side(end).net
     }
 
-    /// The network namespace of an end.
-    pub fn netns(&self, end: usize) -> &NetNs {
-        &self.side(end).netns
+    /// The network namespace of an end; `None` = it is on another host.
+    pub fn netns(&self, end: usize) -> Option<&NetNs> {
+        match &self.side(end).site {
+            Site::Here(netns) => Some(netns),
+            Site::There(_) => None,
+        }
     }
 
-    /// A command that runs `program` inside the end's network namespace.
-    pub fn command(&self, end: usize, program: &OsStr) -> Command {
-        let mut command = Command::new(program);
-        let netns = self.side(end).netns.clone();
-        if !netns.is_own() {
-            // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and
-            // allocates nothing.
-            unsafe { command.pre_exec(move || netns.enter()) };
+    /// The other host that an end is on.
+    pub fn host(&self, end: usize) -> Option<&Arc<dyn Far>> {
+        match &self.side(end).site {
+            Site::Here(_) => None,
+            Site::There(far) => Some(far),
+        }
+    }
+
+    /// A word that is equal for ends that share a network namespace.
+    pub fn space(&self, end: usize) -> String {
+        self.side(end).site.identity()
+    }
+
+    /// This program made to run where the end is; `command` starts it on this host.
+    pub fn command(&self, end: usize, mut command: Command) -> Command {
+        match &self.side(end).site {
+            Site::There(far) => return far.program(),
+            Site::Here(netns) if !netns.is_own() => {
+                let netns = netns.clone();
+                // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and
+                // allocates nothing.
+                unsafe { command.pre_exec(move || netns.enter()) };
+            }
+            Site::Here(_) => {}
         }
         command
     }
@@ -111,25 +143,33 @@ impl Lab {
     /// Counters of the end's interface (`interface.*`) and of IP and UDP in its network namespace (`Ip.*`, `Udp.*`,
     /// `IpExt.*`, named as in /proc/net/snmp and netstat); empty when they cannot be read. Blocks for a moment.
     pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
-        counters::read(&self.side(end).netns, &self.side(end).net.interface)
+        let side = self.side(end);
+        match side.site.ask(Ask::Counters(side.net.interface.clone())) {
+            Ok(Told::Counters(counters)) => counters,
+            _ => BTreeMap::new(),
+        }
     }
 
     /// Counters of all interfaces of the end's network namespace, and of IP and UDP in it. Blocks for a moment.
     ///
     /// # Errors
-    /// The namespace cannot be entered, or its counters not be read.
+    /// The namespace cannot be entered, its counters not be read, or its host does not answer.
     pub fn counted(&self, end: usize) -> io::Result<Counted> {
-        counters::counted(&self.side(end).netns)
+        match self.side(end).site.ask(Ask::Counted)? {
+            Told::Counted(counted) => Ok(counted),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// A UDP port that is free on the end's address. Blocks for a moment.
     ///
     /// # Errors
-    /// The namespace cannot be entered, or no port is free.
+    /// The namespace cannot be entered, no port is free, or its host does not answer.
     pub fn free_port(&self, end: usize) -> io::Result<u16> {
-        let address = self.side(end).net.address;
-        let task = run_in(&self.side(end).netns, move || Ok(UdpSocket::bind((address, 0))?.local_addr()?.port()))?;
-        task.join()?
+        match self.side(end).site.ask(Ask::FreePort(self.side(end).net.address))? {
+            Told::Port(port) => Ok(port),
+            other => Err(unexpected(&other)),
+        }
     }
 
     /// The namespaces of both ends were made for this lab: nobody else sends in them.
@@ -158,9 +198,9 @@ impl Lab {
 
 impl Found {
     fn into_side(self, peer: IpAddr) -> Side {
-        let Found { netns, interface, address } = self;
+        let Found { site, interface, address } = self;
         let net = EndNet::new(&interface.name, address.into(), &[peer], interface.mtu, interface.multicast);
-        Side { netns, net }
+        Side { site, net }
     }
 }
 
@@ -207,7 +247,7 @@ async fn side(end: usize, places: usize, steps: &[Step], rooms: &Rooms) -> Resul
     let peers: Vec<IpAddr> = others.filter_map(|other| Some(address_of(other, steps)?.1)).collect();
     let interface = found.iter().find(|i| i.name == name).ok_or_else(incomplete)?;
     let netns = rooms.get(room).map_err(|e| LabError::read("entering the namespace", room.name(), e))?.clone();
-    Ok(Side { netns, net: EndNet::new(name, own, &peers, interface.mtu, interface.multicast) })
+    Ok(Side { site: Site::Here(netns), net: EndNet::new(name, own, &peers, interface.mtu, interface.multicast) })
 }
 
 /// Interface and address that the steps give an end.

@@ -8,11 +8,15 @@
 //! by the processes started inside: the namespace of the controller is never touched, and the kernel removes all of it
 //! once those processes are gone, also after SIGKILL. What the user has set up (`existing`) is only read here.
 //!
+//! An end may be on another host ([`Far`]), which answers for itself ([`Answers`]) what the lab asks of it
+//! ([`tailbound_model::Ask`]): this host is asked in the same way. How such a host is reached is somebody else's matter.
+//!
 //! Five verbs: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`],
 //! [`Lab::down`]; [`LabSpec::describe`] prints the very steps that `up` takes.
 //!
 //! [`PathFacts`]: tailbound_model::PathFacts
 
+mod answer;
 mod apply;
 mod check;
 mod counters;
@@ -24,14 +28,17 @@ mod lab;
 mod netlink;
 pub mod netns;
 mod probe;
+mod site;
 mod spec;
 mod step;
 pub mod userns;
 mod verify;
 
+pub use answer::Answers;
 pub use end::EndNet;
 pub use error::{LabError, Lack};
-pub use interface::{BridgeState, Interface, interfaces_here};
+pub use interface::interfaces_here;
 pub use lab::Lab;
+pub use site::Far;
 pub use spec::LabSpec;
 pub use userns::Privilege;

@@ -42,7 +42,17 @@ impl LabSpec {
     /// What `up` and the path check would do, one line each: the step as a command would say it, and the privilege it
     /// takes.
     pub fn describe(&self) -> Vec<String> {
-        let mut lines = self.describe_up();
+        let mut lines = Vec::new();
+        for place in [&self.ping, &self.pong] {
+            let PlaceSpec::Ssh(ssh) = place else { continue };
+            let what = match &ssh.program {
+                Some(program) => format!("start {program} there"),
+                None => "copy the bundle there, unless it is there already, and start it".to_owned(),
+            };
+            lines.push(format!("{place}: log in, {what}  [your login there]"));
+        }
+        lines.dedup();
+        lines.extend(self.describe_up());
         lines.push(
             "path check: UDP datagrams of at most 65507 B both ways, and to a group of 239.255/16 (TTL 1) where the \
              interfaces carry multicast  [no privilege]"
@@ -80,6 +90,7 @@ impl LabSpec {
                     };
                     let (place, privilege) = match self.place(i) {
                         PlaceSpec::ExistingNetns(name) => (format!("network namespace {name}"), "CAP_SYS_ADMIN"),
+                        place @ PlaceSpec::Ssh(_) => (place.to_string(), "no privilege"),
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };
                     format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", ENDS[i])
@@ -114,6 +125,25 @@ impl LabSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_model::SshSpec;
+
+    #[test]
+    fn a_dry_run_says_what_is_done_on_another_host() {
+        let far = |program: Option<&str>| {
+            PlaceSpec::Ssh(SshSpec {
+                host: "guest-1".into(),
+                directory: None,
+                program: program.map(str::to_owned),
+                remove: false,
+            })
+        };
+        let spec = |ping, pong| LabSpec { path: PathSpec::Loopback, ping, pong, subscribers: 1, apart: false };
+        let both = spec(far(None), far(None)).describe();
+        let begin = "ssh guest-1: log in, copy the bundle there, unless it is there already, and start it  [your login";
+        assert!(both[0].starts_with(begin) && both[1].starts_with("read interface lo"), "{both:?}");
+        let installed = spec(PlaceSpec::Process, far(Some("/opt/tailbound"))).describe();
+        assert_eq!(installed[0], "ssh guest-1: log in, start /opt/tailbound there  [your login there]");
+    }
 
     #[test]
     fn a_dry_run_says_what_is_read_where_and_with_which_right() {

@@ -2,10 +2,11 @@
 
 use crate::apply::Rooms;
 use crate::error::LabError;
-use crate::interface::{BridgeState, Interface, read_interfaces};
+use crate::interface::read_interfaces;
 use crate::step::{At, Room, Step};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
+use tailbound_model::{BridgeState, Interface};
 
 /// A new link becomes operational through a work queue of the kernel (net/core/link_watch.c): within milliseconds, or
 /// within a second when it is not thought urgent.

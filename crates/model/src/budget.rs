@@ -19,8 +19,10 @@ pub struct Budget {
 pub struct LimitSet {
     /// Levels that a condition must have; none = every condition.
     pub levels: BTreeMap<String, String>,
-    /// The limits.
+    /// Limits of messages.
     pub limits: Vec<Limit>,
+    /// Limits of flows.
+    pub throughput: Vec<FlowLimit>,
 }
 
 /// One limit.
@@ -39,8 +41,32 @@ pub enum AtMost {
     Quantile(String, Nanos),
     /// The maximum of the answered messages.
     Max(Nanos),
+    /// The mean of the answered messages.
+    Mean(Nanos),
     /// The share of messages that are never answered; `None` = not one of the record.
     Lost(Option<f64>),
+}
+
+/// What a flow must keep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FlowLimit {
+    /// At least so many samples per second at the slowest subscriber.
+    SamplesPerSecond(f64),
+    /// At least so many Mbit/s of payload at the slowest subscriber.
+    PayloadMbitPerSecond(f64),
+    /// At most this share of the samples lost, of all subscribers together; `None` = not one of the record.
+    Lost(Option<f64>),
+}
+
+impl FlowLimit {
+    /// The statistic's key.
+    pub fn key(self) -> &'static str {
+        match self {
+            FlowLimit::SamplesPerSecond(_) => "samples/s",
+            FlowLimit::PayloadMbitPerSecond(_) => "Mbit/s",
+            FlowLimit::Lost(_) => LOST,
+        }
+    }
 }
 
 impl AtMost {
@@ -49,7 +75,8 @@ impl AtMost {
         match self {
             AtMost::Quantile(label, _) => label,
             AtMost::Max(_) => "max",
-            AtMost::Lost(_) => "lost",
+            AtMost::Mean(_) => "mean",
+            AtMost::Lost(_) => LOST,
         }
     }
 }
@@ -61,9 +88,20 @@ pub struct BaselineBudget {
     pub record: Option<String>,
     /// By how much it may be worse; 0.05 for 5 %.
     pub tolerance: f64,
-    /// Metric and statistics, as `compare` names them.
+    /// Metric and statistics, as `compare` names them, or [`LOST`].
     pub statistics: Vec<(Metric, Vec<String>)>,
+    /// Statistics of flows: of [`FLOW_STATISTICS`].
+    pub throughput: Vec<String>,
 }
+
+/// The metric of flows.
+pub const THROUGHPUT: &str = "throughput";
+
+/// The share of what was sent and never arrived.
+pub const LOST: &str = "lost";
+
+/// Statistics of flows that a budget knows.
+pub const FLOW_STATISTICS: [&str; 3] = ["samples/s", "Mbit/s", LOST];
 
 /// Statistics that `compare` tells of each metric, by the names that it gives them.
 pub const COMPARED_STATISTICS: [&str; 4] = ["p50", "p99", "p99.9", "mean"];

@@ -24,6 +24,9 @@ pub struct Flow {
     /// Messages may wait in the driver for others to go with them.
     #[serde(default)]
     pub batching: bool,
+    /// Messages that may be sent and not acknowledged before the publisher waits; `None` = as the driver has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unacked_limit: Option<u32>,
     /// Each subscriber has a network namespace of its own.
     #[serde(default)]
     pub apart: bool,

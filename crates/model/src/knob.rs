@@ -171,7 +171,7 @@ pub struct KnobDone {
     pub key: String,
     /// Which of those that the key names: a file, an interrupt, a thread.
     pub what: String,
-    /// The end (`ping`, `pong`) in whose network namespace it lies; empty = the host's.
+    /// The end (`ping`, `pong`) in whose network namespace it lies, or another host (`host guest-1`); empty = this host's.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub at: String,
     /// Value asked for.

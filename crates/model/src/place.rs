@@ -16,6 +16,31 @@ pub enum PlaceSpec {
     /// A process of its own in a network namespace that exists already (`ip netns` name or a path); changed by
     /// nothing but settings of the host.
     ExistingNetns(String),
+    /// On another host, reached by the user's own ssh.
+    Ssh(SshSpec),
+}
+
+/// Another host, as ssh reaches it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SshSpec {
+    /// What `ssh` is called with: a name of its configuration, `user@host`.
+    pub host: String,
+    /// Directory there for the bundle; absent = `$XDG_CACHE_HOME/tailbound` there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
+    /// A Tailbound that is installed there is used instead of a bundle.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// The bundle is removed after the run.
+    #[serde(default)]
+    pub remove: bool,
+}
+
+impl PlaceSpec {
+    /// It is not on the controller's host.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, PlaceSpec::Ssh(_))
+    }
 }
 
 impl fmt::Display for PlaceSpec {
@@ -25,6 +50,7 @@ impl fmt::Display for PlaceSpec {
             PlaceSpec::Process => f.write_str("process"),
             PlaceSpec::Netns => f.write_str("netns"),
             PlaceSpec::ExistingNetns(name) => write!(f, "existing netns {name}"),
+            PlaceSpec::Ssh(ssh) => write!(f, "ssh {}", ssh.host),
         }
     }
 }

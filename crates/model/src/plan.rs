@@ -110,6 +110,11 @@ impl TrialSpec {
         TrialSpec { driver: self.pong_driver.clone().unwrap_or_else(|| self.driver.clone()), ..self.clone() }
     }
 
+    /// Another benchmark program runs in place of a driver: Tailbound measures nothing itself.
+    pub fn has_tool(&self) -> bool {
+        self.drivers().any(|d| d.tool.is_some())
+    }
+
     /// Both ends are in one process and share what the driver opens there.
     pub fn is_one_session(&self) -> bool {
         self.arrangement.is_some_and(|a| a.processes == 1)
@@ -278,9 +283,12 @@ pub struct DriverSpec {
     pub options: BTreeMap<String, String>,
     /// The user's own vendor configuration, used as it is.
     pub config: Option<ConfigFile>,
+    /// It is no driver but another benchmark program, which runs in the place of one: its tool file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ConfigFile>,
 }
 
-/// A vendor configuration file of the user.
+/// A file that the study names: a vendor configuration of the user, or a tool file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigFile {
     /// Path as written in the study.

@@ -13,15 +13,44 @@ pub struct ToolSummary {
     pub version: Option<String>,
     /// The command of each end, as it was run; empty = not known.
     pub commands: BTreeMap<String, Vec<String>>,
+    /// The variables that were set for each end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub environment: BTreeMap<String, BTreeMap<String, String>>,
+    /// The process of each end, where Tailbound ran it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processes: BTreeMap<String, ToolProcess>,
+    /// What the study asks for and this program has in its own way, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// What its figures mean.
     pub definition: ToolDefinition,
     /// The figures, in the order of the tool's file.
     pub figures: Vec<ToolFigure>,
 }
 
+/// A program in the place of an end, as it ran.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ToolProcess {
+    /// Policy of its first thread as the kernel had it.
+    pub policy: String,
+    /// CPUs of its first thread as the kernel had them.
+    pub cpus: String,
+    /// When it began, monotonic ns.
+    pub began_ns: i64,
+    /// When it ended.
+    pub ended_ns: i64,
+    /// CPU time of it and of the children it waited for, ns.
+    pub cpu_ns: u64,
+    /// How it ended.
+    pub ended: String,
+}
+
 /// What a tool's figures mean: without it they compare with nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolDefinition {
+    /// The driver whose messages are like its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub like: Option<String>,
     /// What a latency of it is, as it prints it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency: Option<PrintedLatency>,
@@ -93,6 +122,8 @@ pub enum ToolMetric {
     JitterNs,
     /// Samples, messages or datagrams received in a second.
     SamplesPerS,
+    /// Those sent in a second, whatever arrives of them.
+    SentPerS,
     /// Of payload received, Mbit/s.
     PayloadMbitPerS,
     /// Samples that a figure is made of.
@@ -120,6 +151,7 @@ impl ToolMetric {
             ToolMetric::WakeUpNs => "wake-up",
             ToolMetric::JitterNs => "jitter",
             ToolMetric::SamplesPerS => "samples/s",
+            ToolMetric::SentPerS => "sent/s",
             ToolMetric::PayloadMbitPerS => "payload Mbit/s",
             ToolMetric::Samples => "samples",
             ToolMetric::Lost => "lost",

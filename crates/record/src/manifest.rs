@@ -145,6 +145,18 @@ pub struct TrialRecord {
     /// What the tool printed, where one ran in place of a driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<ToolSummary>,
+    /// What the controller itself took while the ends measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<ControllerUse>,
+}
+
+/// CPU time of the controller's process from `go` until the last end was through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ControllerUse {
+    /// Of all its threads, ns.
+    pub cpu_ns: i64,
+    /// How long that was, ns.
+    pub span_ns: i64,
 }
 
 /// What is known of one end of one trial.
@@ -152,6 +164,10 @@ pub struct TrialRecord {
 pub struct EndRecord {
     /// Host.
     pub host: String,
+    /// The clock of its stamps: boot id and time namespace of the kernel that it ran on. Ends with the same word have the same clock, and
+    /// so have those of a record that has no word.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub clock: String,
     /// Effective QoS, read back.
     pub qos: BTreeMap<String, String>,
     /// What the driver says of its transport.

@@ -87,6 +87,15 @@ impl Columns {
         }
     }
 
+    /// What two clocks prove of each other: when a message was sent and came, and when its answer was begun and came.
+    pub fn of_clocks() -> Columns {
+        Columns {
+            times: BTreeSet::from(["send_begin_ns", "receive_ns"]),
+            echoes: BTreeSet::from(["in_ns", "begin_ns"]),
+            ..Columns::default()
+        }
+    }
+
     /// The same with sequence numbers.
     pub fn with_seq(mut self) -> Columns {
         self.seq = true;

@@ -1,7 +1,6 @@
 //! Slots joined with echoes, whatever was lost, doubled or drained late, against a join written out.
 
 use proptest::prelude::*;
-use std::collections::BTreeMap;
 use tailbound_model::*;
 use tailbound_record::*;
 
@@ -17,23 +16,7 @@ fn manifest() -> Manifest {
         source: String::new(),
         settings: Vec::new(),
     };
-    Manifest {
-        format: Format { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
-        readable_by: READABLE_BY.into(),
-        tailbound: "0.1.0".into(),
-        run_id: "r".into(),
-        began_unix_ns: 0,
-        command: Vec::new(),
-        status: Status::Valid,
-        functional_only: None,
-        plan,
-        hosts: BTreeMap::new(),
-        drivers: BTreeMap::new(),
-        trials: Vec::new(),
-        host_settings: Vec::new(),
-        imported: Vec::new(),
-        warnings: Vec::new(),
-    }
+    Manifest { status: Status::Valid, ..Manifest::begun(plan, "r", Vec::new()) }
 }
 
 fn slot(seq: u64) -> SenderRow {

@@ -11,7 +11,7 @@ const METRICS = {
 const measured = report.conditions.filter((c) => c.round_trip);
 
 /** What the reader chose. `hidden` holds levels as "factor=level", `overlay` ids of conditions. */
-const chosen = { metric: "round_trip", x: report.view.x, hidden: new Set(), overlay: new Set(), legs: null, loop: null };
+const chosen = { metric: "round_trip", x: report.view.x, hidden: new Set(), overlay: new Set(), legs: null, loop: null, estimate: null };
 
 /** Conditions of which no level was put away. */
 function shown() {

@@ -4,6 +4,8 @@ const PARTS = [
   ["send_lateness_ns", "sent late", "late"], ["out_ns", "out", "out"],
   ["turnaround_ns", "turnaround", "turn"], ["back_ns", "back", "back"],
 ];
+/** The same where the legs are not known apart: two clocks, or no row of the pong. */
+const WHOLE = [PARTS[0], ["round_trip_ns", "round trip", "out"]];
 
 /** Why each of them was late, in a sentence. */
 function causes(messages) {
@@ -40,11 +42,12 @@ function drawLegs(figure, condition) {
     picture.append(svg("line", { class: "grid", x1: x(tick), x2: x(tick), y1: top - 6, y2: height - 12 }));
     picture.append(text(x(tick), top - 13, `${+(tick / unit[1]).toFixed(6)}${THIN}${unit[0]}`, { class: "tick", "text-anchor": "middle" }));
   }
+  const parts = messages.every((m) => m.out_ns != null) ? PARTS : WHOLE;
   bars.forEach(({ of, message, isMedian, name }, i) => {
     const y = top + i * step + (isMedian ? 0 : 6);
     picture.append(text(plot.left - 10, y + 12, name.slice(0, 36), { class: isMedian && condition ? "row strong" : "row", "text-anchor": "end" }));
     let from = 0;
-    for (const [key, words, kind] of PARTS) {
+    for (const [key, words, kind] of parts) {
       const ns = message[key];
       if (!(ns > 0)) continue;
       const bar = svg("rect", { class: `bar ${kind}`, x: x(from), y, width: Math.max(0.6, x(from + ns) - x(from)), height: 15 });

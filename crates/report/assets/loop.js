@@ -20,7 +20,8 @@ function loopPanel(condition, trials, [metric, words], last, space) {
   const plot = { left: 64, right: width - 28, top, bottom: height };
   const ranges = trials.flatMap((t) => t.course[metric].filter(Boolean));
   const domain = niceLog(Math.max(1, Math.min(...ranges.map((r) => r[0]))), Math.max(2, ...ranges.map((r) => r[1])));
-  const y = logScale(...domain, plot.bottom, plot.top);
+  // Nothing, as a virtual clock has it, lies at the foot.
+  const scale = logScale(...domain, plot.bottom, plot.top), y = (ns) => scale(Math.max(ns, domain[0]));
   const slots = Math.max(...trials.map((t) => t.course.slots));
   const x = linearScale(0, slots, plot.left, plot.right);
   const picture = svg("svg", { viewBox: `0 0 ${width} ${height + foot}`, role: "group", "aria-label": `${words} over the loop number` });

@@ -121,6 +121,15 @@ function conditionChoice(box, figure, some, worst, then, all) {
   box.append(select);
 }
 
+/** Whose tail is estimated. */
+function estimateChoice(box) {
+  const some = measured.filter((c) => ["round_trip", "from_intended", "out"].some((m) => c[m]?.tail));
+  if (some.length < 2) return;
+  const select = element("select", { "aria-label": "Condition" }, ...some.map((c) => element("option", { value: c.id }, c.name)));
+  select.addEventListener("change", () => { chosen.estimate = Number(select.value); draw(["tail-estimate"]); });
+  box.append(select);
+}
+
 function legsChoice(box) {
   conditionChoice(box, "legs", measured.filter((c) => c.worst.length), (c) => c.worst[0].from_intended_ns ?? c.worst[0].round_trip_ns, null, "the median message of every condition");
 }
@@ -143,6 +152,7 @@ function nameHues() {
 const FIGURES = {
   latency: [(into) => drawLatency(into, chosen.metric), () => quantileRows(chosen.metric)],
   tail: [(into) => drawTail(into, chosen.metric), () => tailRows(chosen.metric)],
+  "tail-estimate": [(into) => drawEstimate(into, chosen.metric), () => estimateRows(chosen.metric)],
   ladder: [(into) => drawLadder(into, chosen.metric), () => quantileRows(chosen.metric)],
   histogram: [(into) => drawHistogram(into, chosen.metric), () => histogramRows(chosen.metric)],
   time: [(into) => chosen.time && drawTime(into), () => timeRows()],
@@ -182,6 +192,7 @@ document.querySelectorAll(".choose-levels").forEach(levelChoice);
 document.querySelectorAll(".choose-time").forEach(timeChoice);
 nameHues();
 overlayChoice();
+document.querySelectorAll(".choose-estimate").forEach(estimateChoice);
 document.querySelectorAll(".choose-legs").forEach(legsChoice);
 document.querySelectorAll(".choose-loop").forEach(loopChoice);
 document.querySelectorAll("#facts input").forEach(searchFacts);
@@ -189,6 +200,7 @@ for (const [id, [, rows]] of Object.entries(FIGURES)) {
   const figure = document.querySelector(`#${id} figure`);
   if (figure) saving(figure, id, rows);
 }
+for (const figure of document.querySelectorAll("#flow-axis figure")) saving(figure, "flow", flowRows);
 draw();
 let width = document.documentElement.clientWidth;
 window.addEventListener("resize", () => {

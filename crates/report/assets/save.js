@@ -69,7 +69,8 @@ function saving(figure, id, rows) {
   const name = `${report.study}-${id}`;
   const button = (words, act) => {
     const node = element("button", { type: "button", "data-saves": words }, words);
-    node.addEventListener("click", act);
+    // Where there are words in place of a figure there is no picture to save.
+    node.addEventListener("click", () => (words === "CSV" || figure.querySelector("svg")) && act());
     return node;
   };
   const box = element("div", { class: "save" }, "Save: ");
@@ -89,6 +90,18 @@ function quantileRows(metric) {
     const head = [c.name, ...levels, metric, figures.n, figures.scheduled];
     const known = figures.quantiles.map((q) => [...head, q.q, q.value_ns, q.low_ns, q.high_ns, q.needs, q.beyond ?? q.high_beyond]);
     return [...known, [...head, "max", figures.max_ns, "", "", "", ""]];
+  });
+  return [heads, ...rows];
+}
+
+/** Flows, drawn without a script. */
+function flowRows() {
+  const keys = ["samples_per_s", "payload_mbit_s", "publisher_cpu_ns", "discovery_ns"], ends = ["median", "low", "high"];
+  const heads = ["condition", ...VARIED, "subscribers", "sent", "lost", ...keys.flatMap((k) => ends.map((e) => `${k}_${e}`)), "last_p50_ns", "last_p99_ns"];
+  const rows = report.conditions.filter((c) => c.flow).map(({ name, levels, flow }) => {
+    const late = [0.5, 0.99].map((q) => flow.slowest?.quantiles.find((e) => e.q === q)?.value_ns);
+    const spreads = keys.flatMap((k) => ends.map((e) => flow[k]?.[e]));
+    return [name, ...VARIED.map((f) => levels[f] ?? ""), flow.subscribers, flow.sent, flow.lost, ...spreads, ...late];
   });
   return [heads, ...rows];
 }

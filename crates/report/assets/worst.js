@@ -41,7 +41,7 @@ function drawWorst(box, condition) {
     return element("tr", { id: `worst-${condition.id}-${i + 1}` }, ...cells, ...(told ? [why] : []));
   });
   const table = element("table", {}, element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...rows));
-  box.replaceChildren(element("p", { class: "note" }, `The ${messages.length === 1 ? "worst message" : `${messages.length} worst messages`} of ${condition.name}. Stamps count from when the message was due (stop-and-wait: from its send call).${told ? "" : " No cause was looked for."}`),
+  box.replaceChildren(element("p", { class: "note" }, `The ${messages.length === 1 ? "worst message" : `${messages.length} worst messages`} of ${condition.name}. Stamps count from when the message was due (stop-and-wait: from its send call).${told ? "" : " No cause was looked for."}${messages.some((m) => m.out_range_ns) ? " Stamps of the pong are of another clock, and are left out." : ""}`),
     element("div", { class: "scroll tall", tabindex: 0, role: "region", "aria-label": "The worst messages" }, table));
 }
 

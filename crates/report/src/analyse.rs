@@ -2,6 +2,7 @@
 
 use crate::bins::Bins;
 use crate::circumstances::TrialState;
+use crate::clocks::Clocks;
 use crate::condition::*;
 use crate::course::Course;
 use crate::document::*;
@@ -10,7 +11,9 @@ use crate::passes::{self, Figures, FirstPass, PassError, Tally};
 use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
-use crate::{findings, flow, gather, host_settings, metrics, names, over_time, proof, tasks, tools, warm_up, why};
+use crate::{
+    findings, flow, gather, host_settings, metrics, names, over_time, proof, side_by_side, tasks, tools, warm_up, why,
+};
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Flow, Metric, Octets, Plan, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
@@ -45,7 +48,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     let plan = &manifest.plan;
     let quantiles = quantiles(plan, more);
     let mut flaws = flaws::flaws(record);
-    let Samples { chosen, firsts, wanted, mut figures } = loop {
+    let Samples { clocks, chosen, firsts, wanted, mut figures } = loop {
         match read(record, &flaws, &quantiles) {
             Ok(samples) => break samples,
             // Nothing of a trial counts that shows its flaw only now: what was read with it is read anew.
@@ -60,12 +63,15 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     let mut warnings: Vec<ReportWarning> = manifest.warnings.iter().map(gather::warning).collect();
     warnings.extend(flaws::missing_trials(manifest).iter().map(gather::warning));
     warnings.extend(flaws.iter().map(|(trial, flaw)| gather::warning(&flaws::warning(record, *trial, flaw))));
+    warnings.extend(clocks.warnings().map(|w| gather::warning(&w)));
     let mut conditions = Vec::new();
     for (id, condition) in plan.conditions.iter().enumerate() {
         let pair = 2 * id..2 * id + 2;
         let mut report =
             report(record, condition, &names[id], &chosen[id], &firsts[pair.clone()], &figures[pair], &wanted[id]);
         report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
+        warnings.extend(flow::without_latency(record, &report).iter().map(gather::warning));
+        warnings.extend(without_bins(plan, &report).iter().map(gather::warning));
         let without = metrics::without_pong_row(&firsts[2 * id]);
         if without > 0 {
             warnings.push(gather::warning(&missing_rows(&report.name, without)));
@@ -76,13 +82,15 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     let unreadable = unreadable.iter().filter_map(|f| f.as_ref().err());
     warnings.extend(unreadable.map(|e| gather::warning(&flaws::unreadable(record, "facts_unreadable", e))));
     let threads = gather::threads(record, &mut warnings);
-    let mut trials = gather::trials(manifest, &flaws, courses(plan, &firsts));
+    let mut trials =
+        gather::trials(manifest, &|id| flaws.contains_key(&id) || clocks.parted(id), courses(plan, &firsts));
     for pair in figures.chunks_mut(2) {
         let [answers, sends] = [0, 1].map(|group| std::mem::take(&mut pair[group].over_time));
         for (id, over_time) in over_time::join(answers, sends) {
             trials.iter_mut().filter(|t| t.id == id).for_each(|t| t.over_time = Some(over_time.clone()));
         }
     }
+    let side_by_side = side_by_side::of(manifest, &conditions);
     let mut report = Report {
         format: FormatVersion { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
         tailbound: env!("CARGO_PKG_VERSION").into(),
@@ -114,6 +122,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         clocks: gather::clocks(manifest),
         drivers: manifest.drivers.clone(),
         tools: tools::of(manifest, &names),
+        side_by_side,
     };
     why::explain(record, &mut report);
     for (id, (pattern, evidence)) in patterns::of_trials(&report) {
@@ -144,6 +153,7 @@ fn courses(plan: &Plan, firsts: &[FirstPass]) -> BTreeMap<usize, Course> {
 
 /// What the passes over the samples gave.
 struct Samples {
+    clocks: Clocks,
     chosen: Vec<Chosen>,
     firsts: Vec<FirstPass>,
     wanted: Vec<Vec<MessageKey>>,
@@ -152,19 +162,29 @@ struct Samples {
 
 fn read(record: &Record, flaws: &Flaws, quantiles: &[Quantile]) -> Result<Samples, PassError> {
     let conditions = record.manifest.plan.conditions.iter().enumerate();
-    let chosen: Vec<Chosen> = conditions.map(|(id, c)| choose(record, flaws, id, c)).collect();
+    let clocks = clocks(record, flaws)?;
+    let chosen: Vec<Chosen> = conditions.map(|(id, c)| choose(record, flaws, &clocks, id, c)).collect();
     // Rows without answers have no round trip.
     let answered = |c: usize| record.manifest.plan.conditions[c].spec.measure.flow().is_none_or(Flow::has_answers);
     let rows_of = |c: usize| if answered(c) { chosen[c].used.as_slice() } else { &[] };
     let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::BOTH.map(|group| (c, group))).collect();
-    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, rows_of(c), group))?;
+    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, rows_of(c), group, &clocks))?;
     let wanted: Vec<Vec<MessageKey>> = firsts.chunks(2).map(worst_of).collect();
     let numbered: Vec<usize> = (0..tasks.len()).collect();
     let figures = tasks::all(&numbered, |&task| {
         let (c, group) = tasks[task];
-        passes::figures(record, rows_of(c), group, &firsts[task], quantiles, &wanted[c])
+        passes::figures(record, rows_of(c), group, &firsts[task], &clocks, quantiles, &wanted[c])
     })?;
-    Ok(Samples { chosen, firsts, wanted, figures })
+    Ok(Samples { clocks, chosen, firsts, wanted, figures })
+}
+
+/// What the messages prove of the clocks, of all trials that have answers.
+fn clocks(record: &Record, flaws: &Flaws) -> Result<Clocks, PassError> {
+    let manifest = &record.manifest;
+    let answers = |c: &usize| manifest.plan.conditions[*c].spec.measure.flow().is_none_or(Flow::has_answers);
+    let planned = manifest.plan.trials.iter().filter(|t| answers(&t.condition) && !flaws.contains_key(&t.id));
+    let there = |id: &usize| record.has_slots(*id);
+    Clocks::of(record, &planned.map(|t| t.id).filter(there).collect::<Vec<_>>())
 }
 
 fn quantiles(plan: &Plan, more: impl Iterator<Item = Quantile>) -> Vec<Quantile> {
@@ -180,7 +200,7 @@ fn quantiles(plan: &Plan, more: impl Iterator<Item = Quantile>) -> Vec<Quantile>
     quantiles
 }
 
-fn choose(record: &Record, flaws: &Flaws, id: usize, condition: &Condition) -> Chosen {
+fn choose(record: &Record, flaws: &Flaws, clocks: &Clocks, id: usize, condition: &Condition) -> Chosen {
     let manifest = &record.manifest;
     let mut all: Vec<usize> = manifest.plan.trials.iter().filter(|t| t.condition == id).map(|t| t.id).collect();
     all.sort_unstable();
@@ -190,8 +210,11 @@ fn choose(record: &Record, flaws: &Flaws, id: usize, condition: &Condition) -> C
     };
     let whole = |ids: Vec<usize>| -> Vec<usize> { ids.into_iter().filter(|id| !flaws.contains_key(id)).collect() };
     let mut used = whole(with(&[TrialStatus::Valid, TrialStatus::Running]));
+    used.retain(|id| !clocks.parted(*id));
     let ended = with(&[TrialStatus::Valid, TrialStatus::Invalid]).len() == all.len();
-    let invalid = whole(with(&[TrialStatus::Invalid]));
+    let mut invalid = whole(with(&[TrialStatus::Invalid]));
+    invalid.extend(whole(with(&[TrialStatus::Valid])).into_iter().filter(|id| clocks.parted(*id)));
+    invalid.sort_unstable();
     let none_valid = used.is_empty() && all.iter().any(|id| flaws.contains_key(id) || invalid.contains(id));
     let status = if condition.not_possible.is_some() {
         ConditionStatus::NotPossible
@@ -244,6 +267,7 @@ fn report(
         levels: condition.levels.clone(),
         status: chosen.status,
         not_possible: condition.not_possible.clone(),
+        tool: condition.spec.drivers().find(|d| d.tool.is_some()).map(|d| d.name.clone()),
         payload_bytes,
         period_ns,
         mtu_bytes: chosen.all.iter().filter_map(mtu).min(),
@@ -256,8 +280,10 @@ fn report(
         round_trip: given.remove(&Metric::RoundTrip),
         half_round_trip: given.remove(&Metric::HalfRoundTrip),
         out: given.remove(&Metric::Out),
+        out_range: metrics::range(Metric::Out, firsts, figures),
         turnaround: given.remove(&Metric::Turnaround),
         back: given.remove(&Metric::Back),
+        back_range: metrics::range(Metric::Back, firsts, figures),
         from_intended: given.remove(&Metric::FromIntended),
         send_lateness: given.remove(&Metric::SendLateness),
         send_duration: given.remove(&Metric::SendDuration),
@@ -284,6 +310,18 @@ fn counts(tally: &Tally) -> Counts {
         out_of_order: tally.out_of_order,
         warm_up: tally.warm_up,
     }
+}
+
+/// The study asks for bins of a leg that is a range.
+fn without_bins(plan: &Plan, report: &ConditionReport) -> Option<Warning> {
+    let metric = plan.report.histogram.as_ref()?.metric;
+    report.range(metric)?;
+    let text = format!(
+        "{}: no bins of {}: the ends have different clocks, so that each message has a range and falls into no one bin",
+        report.name,
+        metric.key()
+    );
+    Some(Warning::new("bins_between_clocks", Severity::Warning, text, "Ask for bins of round_trip."))
 }
 
 fn missing_rows(name: &str, without: u64) -> Warning {

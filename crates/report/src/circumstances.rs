@@ -75,6 +75,9 @@ pub struct TrialReport {
     /// What became of it under a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<PatternReport>,
+    /// CPU time of the controller from `go` until the last end was through, as a share of one CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller_share: Option<f64>,
     /// The ends by name.
     pub ends: BTreeMap<String, EndReport>,
 }
@@ -84,6 +87,9 @@ pub struct TrialReport {
 pub struct EndReport {
     /// Host.
     pub host: String,
+    /// The clock of its stamps; ends with the same word, or none, share it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub clock: String,
     /// QoS in effect, read back.
     pub qos: BTreeMap<String, String>,
     /// Serialised octets of one message.

@@ -39,6 +39,9 @@ pub struct ConditionReport {
     /// Why it cannot be run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_possible: Option<String>,
+    /// Another program ran in place of a driver: Tailbound measured nothing itself, and its figures are in `tools`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
     /// Octets of `Sample.payload`.
     pub payload_bytes: u64,
     /// One slot every so many ns; absent for stop-and-wait.
@@ -67,15 +70,21 @@ pub struct ConditionReport {
     /// Half of the round trip: a figure of location only, given for the median.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_round_trip: Option<MetricReport>,
-    /// echo-in - send-begin.
+    /// echo-in - send-begin; absent where the ends have different clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out: Option<MetricReport>,
+    /// The same between two clocks: from the least to the most that they leave possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_range: Option<LegRange>,
     /// echo-end - echo-in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turnaround: Option<MetricReport>,
-    /// receive - echo-end.
+    /// receive - echo-end; absent where the ends have different clocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back: Option<MetricReport>,
+    /// The same between two clocks: from the least to the most that they leave possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_range: Option<LegRange>,
     /// receive - intended; absent for stop-and-wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_intended: Option<MetricReport>,
@@ -111,6 +120,15 @@ pub struct ConditionReport {
 }
 
 impl ConditionReport {
+    /// A leg between two clocks.
+    pub fn range(&self, metric: Metric) -> Option<&LegRange> {
+        match metric {
+            Metric::Out => self.out_range.as_ref(),
+            Metric::Back => self.back_range.as_ref(),
+            _ => None,
+        }
+    }
+
     /// The figures of a metric.
     pub fn metric(&self, metric: Metric) -> Option<&MetricReport> {
         match metric {
@@ -147,6 +165,17 @@ pub struct Counts {
     pub out_of_order: u64,
     /// Slots of the warm-up, counted nowhere else.
     pub warm_up: u64,
+}
+
+/// Figures of a leg between two clocks. Every message has a least and a most that it can have taken, whatever the clocks
+/// were within what the messages prove of them, so every quantile of what they took lies between the same quantile of
+/// either.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LegRange {
+    /// Of the least that each message can have taken.
+    pub low: MetricReport,
+    /// Of the most that each message can have taken.
+    pub high: MetricReport,
 }
 
 /// Figures of one metric.
@@ -324,6 +353,12 @@ pub struct Message {
     /// receive - echo-end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_ns: Option<i64>,
+    /// `out_ns` between two clocks: at least, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_range_ns: Option<[i64; 2]>,
+    /// `back_ns` between two clocks: at least, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_range_ns: Option<[i64; 2]>,
     /// Why it was late; of the worst messages only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,

@@ -1,7 +1,10 @@
-//! The report as CSV (RFC 4180): one row per condition, metric and quantile, in nanoseconds.
+//! The report as CSV (RFC 4180): one row per condition, metric and quantile, in nanoseconds. A leg
+//! between two clocks has the metrics `out_low` and `out_high`. With flows it has further
+//! columns, filled in a row of its own for each condition: `metric` is `flow` there, and quantiles are empty.
 
 use crate::condition::{Beyond, ConditionReport, MetricReport, QuantileReport};
 use crate::document::Report;
+use crate::flow;
 use tailbound_model::Metric;
 
 const FIXED: [&str; 21] = [
@@ -36,16 +39,37 @@ pub fn render_csv(report: &Report) -> String {
     let mut heads = vec!["condition".to_owned(), "status".to_owned()];
     heads.extend(factors.iter().map(|f| f.to_string()));
     heads.extend(FIXED.map(str::to_owned));
+    let flows = report.conditions.iter().any(|c| c.flow.is_some());
+    if flows {
+        heads.extend(flow::CSV_HEADS.map(str::to_owned));
+    }
     let mut text = line(&heads);
+    let head = |condition: &ConditionReport, metric: &str| {
+        let mut cells = vec![condition.id.to_string(), word(&condition.status)];
+        cells.extend(factors.iter().map(|f| condition.levels.get(*f).cloned().unwrap_or_default()));
+        cells.push(metric.to_owned());
+        cells
+    };
     for condition in &report.conditions {
+        if let Some(of) = &condition.flow {
+            let mut cells = head(condition, "flow");
+            cells.extend(std::iter::repeat_n(String::new(), FIXED.len() - 2));
+            cells.push(condition.used_trial_ids.len().to_string());
+            cells.extend(flow::csv_cells(of));
+            text.push_str(&line(&cells));
+        }
         for metric in Metric::ALL {
-            let Some(figures) = condition.metric(metric) else { continue };
-            for quantile in &figures.quantiles {
-                let mut cells = vec![condition.id.to_string(), word(&condition.status)];
-                cells.extend(factors.iter().map(|f| condition.levels.get(*f).cloned().unwrap_or_default()));
-                cells.push(metric.key().into());
-                cells.extend(numbers(figures, quantile, condition));
-                text.push_str(&line(&cells));
+            let exact = condition.metric(metric).map(|m| (metric.key().to_owned(), m));
+            // Between two clocks a leg has two sets of figures: at least, at most.
+            let range = condition.range(metric).map(|r| [("low", &r.low), ("high", &r.high)]);
+            let range = range.into_iter().flatten().map(|(end, m)| (format!("{}_{end}", metric.key()), m));
+            for (name, figures) in exact.into_iter().chain(range) {
+                for quantile in &figures.quantiles {
+                    let mut cells = head(condition, &name);
+                    cells.extend(numbers(figures, quantile, condition));
+                    cells.extend(std::iter::repeat_n(String::new(), if flows { flow::CSV_HEADS.len() } else { 0 }));
+                    text.push_str(&line(&cells));
+                }
             }
         }
     }

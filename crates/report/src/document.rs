@@ -6,6 +6,7 @@ use crate::bins::PublishedReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::condition::ConditionReport;
 use crate::host_settings::HostSettingsReport;
+use crate::side_by_side::SideBySide;
 use crate::tools::ToolReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,9 @@ pub struct Report {
     /// What other programs printed: nothing of it was measured by Tailbound.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolReport>,
+    /// Other programs beside drivers, and beside each other: what of it is comparable.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub side_by_side: Vec<SideBySide>,
 }
 
 /// Version of a format.

@@ -21,6 +21,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     all.extend(crate::flow::findings(report));
     all.extend(crate::flow::growth(report));
     all.extend(results.into_iter().map(|(_, finding)| finding));
+    all.extend(crate::side_by_side::findings(report));
     all.extend(crate::tools::findings(report));
     all.extend(crate::why::findings(report));
     all.extend(limits::cautions(report));

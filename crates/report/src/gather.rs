@@ -1,14 +1,15 @@
 //! Circumstances out of the record, in the shape of the document.
 
 use crate::circumstances::*;
+use crate::clocks;
 use crate::course::Course;
 use crate::document::{ReportWarning, WarningSeverity};
-use crate::flaws::{self, Flaws};
+use crate::flaws;
 use std::collections::BTreeMap;
 use tailbound_model::{
     FactValue, HostFacts, LoadPart, Policy, RoleScheduling, Scheduling, Severity, ThreadRow, Warning,
 };
-use tailbound_record::{EndRecord, Manifest, Record, TrialStatus};
+use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, TrialStatus};
 
 /// How the record came about.
 pub(crate) fn run(manifest: &Manifest) -> RunReport {
@@ -42,7 +43,11 @@ pub(crate) fn warning(w: &Warning) -> ReportWarning {
 }
 
 /// All trials of the plan, by id.
-pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws, mut courses: BTreeMap<usize, Course>) -> Vec<TrialReport> {
+pub(crate) fn trials(
+    manifest: &Manifest,
+    spoilt: &dyn Fn(usize) -> bool,
+    mut courses: BTreeMap<usize, Course>,
+) -> Vec<TrialReport> {
     let mut trials: Vec<TrialReport> = manifest
         .plan
         .trials
@@ -55,7 +60,7 @@ pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws, mut courses: BTreeMap<u
                 repeat: planned.repeat,
                 block: planned.block,
                 status: match record {
-                    Some(_) if flaws.contains_key(&planned.id) => TrialState::Invalid,
+                    Some(_) if spoilt(planned.id) => TrialState::Invalid,
                     Some(trial) => state(trial.status),
                     None => TrialState::Pending,
                 },
@@ -65,6 +70,7 @@ pub(crate) fn trials(manifest: &Manifest, flaws: &Flaws, mut courses: BTreeMap<u
                 course: courses.remove(&planned.id),
                 over_time: None,
                 pattern: None,
+                controller_share: record.and_then(|t| controller_share(t.controller?)),
                 ends: record.iter().flat_map(|t| &t.ends).map(|(name, e)| (name.clone(), end(e))).collect(),
             }
         })
@@ -82,9 +88,14 @@ fn state(status: TrialStatus) -> TrialState {
     }
 }
 
+fn controller_share(used: ControllerUse) -> Option<f64> {
+    (used.span_ns > 0).then(|| used.cpu_ns as f64 / used.span_ns as f64)
+}
+
 fn end(end: &EndRecord) -> EndReport {
     EndReport {
         host: end.host.clone(),
+        clock: end.clock.clone(),
         qos: end.qos.clone(),
         serialised_octets: end.serialised_octets,
         matched_after_ns: end.matched_after_ns,
@@ -175,6 +186,11 @@ fn thread(row: &ThreadRow, asked: &Scheduling) -> Thread {
     }
 }
 
+/// When slot 0 was due, for stamps that an end's clock took; `None` where that is not the clock of slot 0.
+fn t0_ns(trial: &tailbound_record::TrialRecord, end: &str) -> Option<i64> {
+    trial.t0_ns.filter(|t0| *t0 != 0 && !clocks::apart(trial, end))
+}
+
 /// What the loads of all trials did.
 pub(crate) fn loads(manifest: &Manifest) -> Vec<LoadReport> {
     let of = |trial: &tailbound_record::TrialRecord, load: &tailbound_model::LoadDone| LoadReport {
@@ -183,7 +199,7 @@ pub(crate) fn loads(manifest: &Manifest) -> Vec<LoadReport> {
         run: load.run.clone(),
         policy: load.policy.clone(),
         cpus: load.cpus.clone(),
-        began_after_ns: load.began_ns.zip(trial.t0_ns.filter(|t0| *t0 != 0)).map(|(began, t0)| began - t0),
+        began_after_ns: t0_ns(trial, &load.at).zip(load.began_ns).map(|(t0, began)| began - t0),
         ran_ns: load.began_ns.zip(load.ended_ns).map_or(0, |(began, ended)| ended - began),
         cpu_ns: load.cpu_ns,
         octets: load.octets,
@@ -246,17 +262,19 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
 
 /// One clock per host.
 pub(crate) fn clocks(manifest: &Manifest) -> Vec<Clock> {
-    let mut clocks: BTreeMap<&str, Clock> = BTreeMap::new();
+    let mut all: BTreeMap<&str, Clock> = BTreeMap::new();
     for trial in &manifest.trials {
-        for end in trial.ends.values() {
-            let clock = clocks.entry(&end.host).or_insert_with(|| Clock {
+        for (name, end) in &trial.ends {
+            let clock = all.entry(&end.host).or_insert_with(|| Clock {
                 host: end.host.clone(),
                 clock: "CLOCK_MONOTONIC".into(),
                 conversion_width_ns: None,
                 invalid_windows: Vec::new(),
             });
             clock.conversion_width_ns = clock.conversion_width_ns.max(end.clock_width_ns);
-            clock.invalid_windows.extend(end.invalid_windows.iter().map(|w| ClockWindow {
+            // Windows are shown over the times of slots.
+            let shown = end.invalid_windows.iter().filter(|_| !clocks::apart(trial, name));
+            clock.invalid_windows.extend(shown.map(|w| ClockWindow {
                 trial: trial.id,
                 from_ns: w.from_ns,
                 to_ns: w.to_ns,
@@ -264,5 +282,5 @@ pub(crate) fn clocks(manifest: &Manifest) -> Vec<Clock> {
             }));
         }
     }
-    clocks.into_values().collect()
+    all.into_values().collect()
 }

@@ -1,6 +1,7 @@
 //! One trial in a few words, as soon as it has ended: for whoever waits for the run.
 
-use crate::number::{count, label, time};
+use crate::flow::FlowTrial;
+use crate::number::{count, label, three_digits, time};
 use crate::passes::answered;
 use std::path::Path;
 use tailbound_model::{Metric, NO_TIME};
@@ -10,12 +11,21 @@ use tailbound_stats::{Distribution, Estimate, Quantile, SecondPass};
 const SHOWN: [Quantile; 2] = [Quantile::P50, Quantile::P99];
 
 /// `p50 62.1 us, p99 3.40 ms, max 10.8 ms, none of 60,000 without an answer`: round trips of a trial that was stored;
-/// `None` where it has no measured slot.
+/// of a flow what it came to, and the round trips of its pings; `None` where it has no measured slot.
 ///
 /// # Errors
 /// The record cannot be read, or the trial's samples are damaged.
 pub fn glance(dir: &Path, trial: usize) -> Result<Option<String>, RecordError> {
     let record = Record::open(dir)?;
+    if let Some(summary) = record.manifest.trials.iter().find(|t| t.id == trial).and_then(|t| t.summary.as_ref()) {
+        return Ok(crate::tools::glance(summary));
+    }
+    let plan = &record.manifest.plan;
+    let condition = plan.trials.iter().find(|t| t.id == trial).and_then(|t| plan.conditions.get(t.condition));
+    let flow = condition.and_then(|c| flow(&crate::flow::of_trial(&record, c, trial)?));
+    if condition.and_then(|c| c.spec.measure.flow()).is_some_and(|f| !f.has_answers()) {
+        return Ok(flow);
+    }
     let mut distribution = Distribution::new();
     round_trips(&record, trial, |value| match value {
         Some(value) => distribution.value(value),
@@ -31,7 +41,22 @@ pub fn glance(dir: &Path, trial: usize) -> Result<Option<String>, RecordError> {
         0 => format!("none of {} without an answer", count(all)),
         lost => format!("{} of {} without an answer", count(lost), count(all)),
     });
-    Ok((all > 0).then(|| words.join(", ")))
+    let pings = (all > 0).then(|| words.join(", "));
+    Ok(match (flow, pings) {
+        (Some(flow), Some(pings)) => Some(format!("{flow}; pings: {pings}")),
+        (flow, pings) => flow.or(pings),
+    })
+}
+
+/// `48,500 samples/s, none of 28,753 lost`, at the slowest subscriber, and of all.
+fn flow(trial: &FlowTrial) -> Option<String> {
+    let slowest = trial.subscribers.iter().map(|s| s.samples_per_s.unwrap_or(0.0)).reduce(f64::min)?;
+    let (all, lost) = (trial.sent * trial.subscribers.len() as u64, trial.subscribers.iter().map(|s| s.lost).sum());
+    if all == 0 {
+        return None;
+    }
+    let lost = if lost == 0 { "none".to_owned() } else { count(lost) };
+    Some(format!("{} samples/s, {lost} of {} lost", three_digits(slowest), count(all)))
 }
 
 fn quantile(estimate: &Estimate) -> String {

@@ -68,6 +68,36 @@ impl Grid {
         }
     }
 
+    /// The columns as several tables with the same levels, each as wide as fits: a line that wraps is no table.
+    pub fn split(table: &Summary, columns: Vec<Column>, width: usize) -> Vec<Grid> {
+        let mut whole = Grid::of_levels(table);
+        if whole.width() + columns.iter().map(|c| c.width() + 2).sum::<usize>() <= width {
+            whole.columns.extend(columns);
+            return vec![whole];
+        }
+        let mut grids: Vec<Grid> = Vec::new();
+        let begun = || {
+            let mut grid = Grid::of_levels(table);
+            // The outermost factor over the rows leaves room beside them.
+            if grid.factors > 1 {
+                grid.over = Some(grid.columns.remove(0));
+            }
+            grid
+        };
+        for column in columns {
+            let fits = |g: &Grid| g.width() + column.width() <= width;
+            match grids.last_mut().filter(|g| fits(g)) {
+                Some(grid) => grid.columns.push(column),
+                None => {
+                    let mut grid = begun();
+                    grid.columns.push(column);
+                    grids.push(grid);
+                }
+            }
+        }
+        grids
+    }
+
     /// Head and rows; `behind` goes after the first line of a row, `below` under it.
     pub fn lines(
         &self,

@@ -17,8 +17,24 @@ pub fn render_markdown(report: &Report) -> String {
     for (title, columns) in crate::flow::tables(report) {
         text.push_str(&flow(&table, title, &columns));
     }
+    let mut notes = crate::flow::notes(report);
+    if crate::flow::is_all(report) {
+        let reason = |c: &crate::condition::ConditionReport| {
+            let reason = c.not_possible.as_ref().or(c.finding.as_ref())?;
+            Some(format!("{}: {reason}", c.name))
+        };
+        notes.extend(report.conditions.iter().filter_map(reason));
+    }
+    if !notes.is_empty() {
+        text.push('\n');
+    }
+    notes.iter().for_each(|n| text.push_str(&format!("- {}\n", escape(n))));
     if !crate::flow::is_all(report) && !report.conditions.is_empty() {
         text.push_str(&round_trips(&table));
+    }
+    let legs = crate::legs::columns(report);
+    if !legs.is_empty() {
+        text.push_str(&flow(&table, crate::legs::TITLE, &legs));
     }
     let causes: Vec<String> = crate::why::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
     if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {

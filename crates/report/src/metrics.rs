@@ -1,7 +1,8 @@
 //! Figures of the metrics in the shape of the document.
 
-use crate::condition::{Beyond, Message, MetricReport, QuantileReport};
+use crate::condition::{Beyond, LegRange, Message, MetricReport, QuantileReport};
 use crate::passes::{Figures, First, FirstPass, Tally, Told, place};
+use crate::series::{Group, UPPER, is_between_ends};
 use crate::tail_estimate::TailReport;
 use crate::worst::{MessageKey, MessagePart};
 use std::collections::BTreeMap;
@@ -22,6 +23,9 @@ pub(crate) fn metrics(
     for metric in Metric::ALL {
         let Some((group, at)) = place(metric) else { continue };
         let group = group as usize;
+        if is_between_ends(metric) && clocks_differ(firsts) {
+            continue;
+        }
         let scheduled_only = matches!(metric, Metric::FromIntended | Metric::SendLateness | Metric::WakePeriod);
         if scheduled_only && !open_loop {
             continue;
@@ -40,6 +44,24 @@ pub(crate) fn metrics(
         all.insert(Metric::HalfRoundTrip, half(round_trip));
     }
     all
+}
+
+/// The passes read both ends of the legs' ranges.
+fn clocks_differ(firsts: &[FirstPass]) -> bool {
+    firsts[Group::Answer as usize].metrics.len() > Group::Answer.metrics().len()
+}
+
+/// A leg between two clocks; `None` where there is one clock, or nobody knows the leg.
+pub(crate) fn range(metric: Metric, firsts: &[FirstPass], figures: &[Figures]) -> Option<LegRange> {
+    let group = Group::Answer as usize;
+    let (_, low) = place(metric).filter(|_| clocks_differ(firsts))?;
+    let high = Group::Answer.metrics().len() + UPPER.iter().position(|m| *m == metric)?;
+    let report = |at: usize| {
+        let first = &firsts[group].metrics[at];
+        let seen = first.distribution.answered() > 0;
+        seen.then(|| metric_report(beyond(metric, &firsts[0].tally), first, &figures[group].estimates[at]))
+    };
+    Some(LegRange { low: report(low)?, high: report(high)? })
 }
 
 /// Answered messages that the pong side has no row of.
@@ -171,6 +193,8 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         out_ns: value(Metric::Out),
         turnaround_ns: value(Metric::Turnaround),
         back_ns: value(Metric::Back),
+        out_range_ns: parts.iter().find_map(|p| p.ranges[0]),
+        back_range_ns: parts.iter().find_map(|p| p.ranges[1]),
         cause: None,
     })
 }

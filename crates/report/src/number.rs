@@ -46,6 +46,14 @@ impl Unit {
         if self == Unit::Ns { three_digits(value.round()) } else { three_digits(value) }
     }
 
+    /// `12.3 to 18.4`, rounded outwards: what lies between the values lies between the numbers.
+    pub fn range(self, low_ns: i64, high_ns: i64) -> String {
+        let step = |ns: i64| 10i64.pow(ns.unsigned_abs().max(1).ilog10().saturating_sub(2));
+        let down = |ns: i64| ns.div_euclid(step(ns)).saturating_mul(step(ns));
+        let up = |ns: i64| down(ns.saturating_neg()).saturating_neg();
+        format!("{} to {}", self.number(down(low_ns) as f64), self.number(up(high_ns) as f64))
+    }
+
     /// Number and unit.
     pub fn with(self, ns: f64) -> String {
         format!("{}{THIN}{}", self.number(ns), self.name())
@@ -137,6 +145,20 @@ mod tests {
         ] {
             assert_eq!(three_digits(value), text, "{value}");
         }
+    }
+
+    #[test]
+    fn ranges_are_rounded_outwards() {
+        for (low, high, text) in [
+            (12_349, 18_401, "12.3 to 18.5"),
+            (12_300, 18_400, "12.3 to 18.4"),
+            (0, 999_901, "0 to 1,000"),
+            (-1_235, 7, "-1.24 to 0.00700"),
+            (-2_000, -1_239, "-2 to -1.23"),
+        ] {
+            assert_eq!(Unit::Us.range(low, high), text);
+        }
+        assert!(Unit::S.range(i64::MIN, i64::MAX).contains(" to "));
     }
 
     #[test]

@@ -4,9 +4,10 @@
 //! that two CPUs share even a single long trial. Nothing grows with the number of slots.
 
 use crate::bins::Bins;
+use crate::clocks::Clocks;
 use crate::course::Courses;
 use crate::over_time::{Extent, Follow, OverTime};
-use crate::series::{Group, Series};
+use crate::series::{Group, Series, is_between_ends};
 use crate::worst::{MessageKey, MessagePart, Worst};
 use std::collections::BTreeMap;
 use tailbound_model::{Metric, Outcome, Rate};
@@ -99,9 +100,11 @@ fn rows_of(
 }
 
 /// Counts everything of `trials`.
-pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<FirstPass, PassError> {
+pub(crate) fn first(record: &Record, trials: &[usize], group: Group, clocks: &Clocks) -> Result<FirstPass, PassError> {
     let metrics = group.metrics();
-    let mut firsts = vec![First::default(); metrics.len()];
+    let clocks_differ = clocks.differ(trials);
+    let readings = group.readings(clocks_differ);
+    let mut firsts = vec![First::default(); readings.len()];
     let mut tally = Tally::default();
     let mut worst = Worst::new(WORST);
     let mut courses = Courses::new(record.manifest.plan.trials.len());
@@ -109,7 +112,9 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
     let mut series = Series::default();
     let mut extents: BTreeMap<usize, Extent> = BTreeMap::new();
     let bins = record.manifest.plan.report.histogram.map(Bins::new);
-    let mut bins = bins.filter(|b| metrics.contains(&b.source()));
+    // A range is in no one bin.
+    let told = |b: &Bins| metrics.contains(&b.source()) && !(clocks_differ && is_between_ends(b.source()));
+    let mut bins = bins.filter(told);
     let counts = group == Group::Answer;
     let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
     rows_of(record, trials, &columns, &mut |trial, row, batch| {
@@ -120,15 +125,15 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group) -> Result<F
         } else {
             courses.offer(trial, batch);
         }
-        for (i, (metric, first)) in metrics.iter().zip(&mut firsts).enumerate() {
-            series.load(batch, *metric);
+        for (i, (reading, first)) in readings.iter().zip(&mut firsts).enumerate() {
+            series.load(batch, *reading, clocks.legs(trial));
             if i == 0 {
                 worst.offer(trial, row, &series);
                 if counts {
                     medians.entry(trial).or_default().push_all(series.values());
                 }
             }
-            if let Some(bins) = bins.as_mut().filter(|b| b.source() == *metric) {
+            if let Some(bins) = bins.as_mut().filter(|b| b.source() == reading.0) {
                 bins.offer(&series);
             }
             first.without += series.without;
@@ -160,22 +165,25 @@ pub(crate) fn figures(
     trials: &[usize],
     group: Group,
     first: &FirstPass,
+    clocks: &Clocks,
     quantiles: &[Quantile],
     wanted: &[MessageKey],
 ) -> Result<Figures, PassError> {
     let metrics = group.metrics();
+    let readings = group.readings(clocks.differ(trials));
     let mut plans: Vec<SecondPass> = first.metrics.iter().map(|f| f.distribution.plan(quantiles)).collect();
     let mut series = Series::default();
     let mut messages = Vec::new();
     let mut follow = follow(record, trials, metrics[0], first);
     rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
         let of_batch = |key: &&MessageKey| key.trial == trial && (row..row + batch.len() as u64).contains(&key.row);
-        messages.extend(wanted.iter().filter(of_batch).map(|key| MessagePart::read(batch, *key, row)));
+        let legs = clocks.legs(trial);
+        messages.extend(wanted.iter().filter(of_batch).map(|key| MessagePart::read(batch, *key, row, legs)));
         series.classify(batch);
         follow.offer(trial, row, batch);
-        for (metric, plan) in metrics.iter().zip(&mut plans) {
+        for (reading, plan) in readings.iter().zip(&mut plans) {
             if plan.needs_values() {
-                series.load(batch, *metric);
+                series.load(batch, *reading, legs);
                 series.values().iter().for_each(|v| plan.offer(*v));
             }
         }
@@ -186,7 +194,7 @@ pub(crate) fn figures(
     let distribution = &first.metrics[0].distribution;
     let unanswered = distribution.beyond_count();
     let mut peaks = (unanswered == 0).then(|| Peaks::of(distribution));
-    let (marks, median) = dependence(record, trials, group, &estimates, &mut peaks)?;
+    let (marks, median) = dependence(record, trials, group, clocks, &estimates, &mut peaks)?;
     let told = |((first, estimates), marks): ((&First, &Vec<Estimate>), &Vec<Exceedance>)| {
         let widened = |(estimate, mark): (&Estimate, &Exceedance)| {
             let worth = mark.effective();
@@ -227,33 +235,36 @@ fn dependence(
     record: &Record,
     trials: &[usize],
     group: Group,
+    clocks: &Clocks,
     estimates: &[Vec<Estimate>],
     peaks: &mut Option<Peaks>,
 ) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), PassError> {
-    let metrics = group.metrics();
+    let readings = group.readings(clocks.differ(trials));
     let mut marks: Vec<Vec<Exceedance>> = estimates.iter().map(|e| vec![Exceedance::new(); e.len()]).collect();
     let half = |e: &&Estimate| e.q() == Quantile::P50;
     let median_ns = estimates[0].iter().find(half).and_then(Estimate::value_ns).filter(|_| group == Group::Answer);
     let mut median = None;
     let mut series = Series::default();
     let mut before = None;
-    rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
+    rows_of(record, trials, &Columns::of(group.metrics()).with_seq(), &mut |trial, row, batch| {
+        let legs = clocks.legs(trial);
         if before.replace(trial).is_some_and(|t| t != trial) {
             marks.iter_mut().flatten().for_each(Exceedance::end_sequence);
             peaks.iter_mut().for_each(Peaks::end_sequence);
         }
         series.classify(batch);
-        for (i, (metric, (estimates, marks))) in metrics.iter().zip(estimates.iter().zip(&mut marks)).enumerate() {
+        for (i, (reading, (estimates, marks))) in readings.iter().zip(estimates.iter().zip(&mut marks)).enumerate() {
             if i > 0 && estimates.iter().all(|e| e.value_ns().is_none()) {
                 continue;
             }
-            series.load(batch, *metric);
+            series.load(batch, *reading, legs);
             if let Some(peaks) = peaks.as_mut().filter(|_| i == 0) {
                 peaks.push_all(series.values());
             }
             if i == 0 && median.is_none() {
                 let found = median_ns.and_then(|m| series.position(m));
-                median = found.map(|at| MessagePart::read(batch, MessageKey { trial, row: row + at as u64 }, row));
+                median =
+                    found.map(|at| MessagePart::read(batch, MessageKey { trial, row: row + at as u64 }, row, legs));
             }
             for (estimate, mark) in estimates.iter().zip(marks) {
                 if let Some(q) = estimate.value_ns() {

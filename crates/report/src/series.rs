@@ -1,5 +1,6 @@
 //! One metric of one batch as the statistics take it: measured slots only, a slot without an answer as later than all.
 
+use crate::clocks::Legs;
 use crate::passes::answered;
 use tailbound_model::{Metric, NO_TIME, Outcome};
 use tailbound_record::SlotBatch;
@@ -31,6 +32,42 @@ impl Group {
     }
 }
 
+/// Which end of a range a figure is made of; of an exact leg, and of all other metrics, both are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Low,
+    High,
+}
+
+/// The higher ends of the legs between two clocks, in this order behind [`Group::metrics`].
+pub(crate) const UPPER: [Metric; 2] = [Metric::Out, Metric::Back];
+
+impl Group {
+    /// What is read of every message: the metrics, and where clocks differ also the higher ends of legs.
+    pub fn readings(self, clocks_differ: bool) -> Vec<(Metric, Side)> {
+        let upper: &[Metric] = if clocks_differ && self == Group::Answer { &UPPER } else { &[] };
+        self.metrics().iter().map(|m| (*m, Side::Low)).chain(upper.iter().map(|m| (*m, Side::High))).collect()
+    }
+}
+
+/// From the least to the most that a leg took between two clocks; `None` where there was none.
+pub(crate) fn leg_range(batch: &SlotBatch, metric: Metric, legs: Legs<'_>, i: usize) -> Option<[i64; 2]> {
+    let Legs::Bounded(bounds) = legs else { return None };
+    let there = |t: &&i64| **t != NO_TIME;
+    let [came, answered] = [&batch.echo_in_ns, &batch.echo_end_ns].map(|c| c.get(i).filter(there));
+    let [sent, received] = [&batch.send_begin_ns, &batch.receive_ns].map(|c| c.get(i).filter(there));
+    match metric {
+        Metric::Out => Some(bounds.there_ns(*sent?, *came?)),
+        Metric::Back => Some(bounds.back_ns(*answered?, *received?)),
+        _ => None,
+    }
+}
+
+/// Whether a metric is made of the stamps of both ends.
+pub(crate) fn is_between_ends(metric: Metric) -> bool {
+    matches!(metric, Metric::Out | Metric::Back)
+}
+
 /// Whether a slot without an answer is later than all for this metric; otherwise only one that was not sent is.
 fn waits_for_answer(metric: Metric) -> bool {
     !matches!(metric, Metric::SendLateness | Metric::SendDuration | Metric::WakeToSent | Metric::WakePeriod)
@@ -60,11 +97,27 @@ impl Series {
         self.all_answered = batch.outcome.iter().all(|o| answered(*o)) && !batch.warm_up.contains(&true);
     }
 
-    /// Takes the values of `metric`; the batch has been classified.
-    pub fn load(&mut self, batch: &SlotBatch, metric: Metric) {
-        batch.metric_column(metric, &mut self.rows);
-        self.rows.resize(batch.len(), NO_TIME);
+    /// Takes the values of a metric; the batch has been classified. Of legs that nobody knows there are none, and no slot
+    /// is without one.
+    pub fn load(&mut self, batch: &SlotBatch, (metric, side): (Metric, Side), legs: Legs<'_>) {
         (self.without, self.beyond) = (0, 0);
+        let far = is_between_ends(metric) || metric == Metric::Turnaround;
+        match legs {
+            Legs::Unknown if far => {
+                self.rows.clear();
+                self.rows.resize(batch.len(), NO_TIME);
+                self.values.clear();
+                return;
+            }
+            Legs::Bounded(_) if is_between_ends(metric) => {
+                let end = |range: [i64; 2]| if side == Side::Low { range[0] } else { range[1] };
+                let value = |i| leg_range(batch, metric, legs, i).map_or(NO_TIME, end);
+                self.rows.clear();
+                self.rows.extend((0..batch.len()).map(value));
+            }
+            _ => batch.metric_column(metric, &mut self.rows),
+        }
+        self.rows.resize(batch.len(), NO_TIME);
         if !self.all_answered {
             let last_good = if waits_for_answer(metric) { Outcome::AfterTimeout } else { Outcome::Lost } as u8;
             for (i, value) in self.rows.iter_mut().enumerate() {

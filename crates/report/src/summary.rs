@@ -7,6 +7,9 @@ use crate::number::{Unit, count, label};
 /// Quantiles of the table, where the study shows them.
 const SHOWN: [f64; 3] = [0.5, 0.99, 0.999];
 
+/// The mark of a condition that another program measured.
+pub(crate) const TOOL: &str = "other program";
+
 /// The table.
 pub(crate) struct Summary {
     /// Levels that all conditions share, e.g. `path veth, rate 1 kHz`.
@@ -45,13 +48,17 @@ pub(crate) struct Cell {
     pub interval: String,
 }
 
-/// Sets the table of round trips.
-pub(crate) fn summary(report: &Report) -> Summary {
-    let shown: Vec<f64> = match SHOWN.iter().filter(|q| asked(report, **q)).copied().collect::<Vec<_>>() {
+/// The quantiles of tables.
+pub(crate) fn shown(report: &Report) -> Vec<f64> {
+    match SHOWN.iter().filter(|q| asked(report, **q)).copied().collect::<Vec<_>>() {
         few if few.len() < 2 => report.view.quantiles.iter().copied().take(3).collect(),
         usual => usual,
-    };
-    let columns: Vec<Column> = shown.iter().map(|q| Column::of(report, *q)).collect();
+    }
+}
+
+/// Sets the table of round trips.
+pub(crate) fn summary(report: &Report) -> Summary {
+    let columns: Vec<Column> = shown(report).iter().map(|q| Column::of(report, *q)).collect();
     let max = Column::max(report);
     let factors = differing(report);
     let rows = report.conditions.iter().map(|c| row(c, &factors, &columns, &max)).collect();
@@ -138,6 +145,7 @@ fn row(condition: &ConditionReport, factors: &[String], columns: &[Column], max:
         lost: counted(counts.lost),
         not_sent: counted(counts.not_sent),
         mark: match condition.status {
+            ConditionStatus::Valid if condition.tool.is_some() => TOOL,
             ConditionStatus::Valid => "",
             ConditionStatus::Invalid => "invalid",
             ConditionStatus::Incomplete => "incomplete",

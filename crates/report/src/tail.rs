@@ -16,6 +16,9 @@ const PARTS: [(&str, Part); 4] = [
     ("on the way back", |m| m.back_ns),
 ];
 
+/// The same where the legs are not known apart.
+const WHOLE: [(&str, Part); 2] = [PARTS[0], ("between sending and its answer", |m| m.round_trip_ns)];
+
 /// "In 9 of the 10 worst messages the time went by on the way back.", when one part is to blame for most of them.
 pub(crate) fn leg_words(condition: &ConditionReport) -> Option<String> {
     let median = condition.median_message.as_ref()?;
@@ -26,13 +29,14 @@ pub(crate) fn leg_words(condition: &ConditionReport) -> Option<String> {
     if far.len() < 5 {
         return None;
     }
+    let parts: &[(&str, Part)] = if far.iter().all(|m| m.out_ns.is_some()) { &PARTS } else { &WHOLE };
     let mut blamed = [0; PARTS.len()];
     for message in &far {
         let excess = |part: Part| Some(part(message)?.saturating_sub(part(median).unwrap_or(0)));
-        let most = (0..PARTS.len()).filter_map(|p| Some((excess(PARTS[p].1)?, p))).max()?;
+        let most = (0..parts.len()).filter_map(|p| Some((excess(parts[p].1)?, p))).max()?;
         blamed[most.1] += 1;
     }
-    let (most, part) = blamed.iter().zip(PARTS).map(|(n, (words, _))| (*n, words)).max_by_key(|(n, _)| *n)?;
+    let (most, part) = blamed.iter().zip(parts).map(|(n, (words, _))| (*n, words)).max_by_key(|(n, _)| *n)?;
     let all = far.len();
     let which = if most == all { format!("all of the {all}") } else { format!("{most} of the {all}") };
     (most * 10 >= all * 7).then(|| format!("In {which} worst messages most of the time went by {part}."))

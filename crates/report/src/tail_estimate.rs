@@ -42,6 +42,9 @@ pub enum TailReport {
         held_out_expected: f64,
         /// Clusters that the second half has there.
         held_out_found: u64,
+        /// The fitted tail from above the threshold up to the level: how rare, level, both ends of its interval.
+        #[serde(default)]
+        course: Vec<(f64, i64, i64, i64)>,
     },
     /// Nothing can be said.
     NotApplicable {
@@ -71,6 +74,12 @@ impl TailReport {
                 critical: digits(e.critical),
                 held_out_expected: digits(e.expected_in_held_out),
                 held_out_found: e.found_in_held_out,
+                course: e
+                    .course
+                    .iter()
+                    .flatten()
+                    .map(|l| (digits(l.one_in), l.level_ns as i64, l.low_ns as i64, l.high_ns as i64))
+                    .collect(),
             },
             Err(reason) => TailReport::NotApplicable { one_in: *one_in, not_applicable: reason.to_string() },
         }

@@ -4,6 +4,7 @@ use crate::bins;
 use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
 use crate::flow;
 use crate::grid::{Column, Grid};
+use crate::legs;
 use crate::loops;
 use crate::patterns;
 use crate::plain::plain;
@@ -67,6 +68,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     }
     let grown = report.findings.iter().filter(|f| f.code == "growth");
     grown.flat_map(|f| wrap(&f.text, width, 2)).for_each(&mut line);
+    for l in leg_lines(report, &table, width, &paint) {
+        line(l);
+    }
     for l in loop_lines(report, &table, width, &paint) {
         line(l);
     }
@@ -87,6 +91,8 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
         notes.iter().for_each(|l| line(paint.dim(l)));
         line(String::new());
     }
+    let beside = report.findings.iter().filter(|f| f.code == "side_by_side");
+    beside.flat_map(|f| wrap(&f.text, width, 2)).for_each(&mut line);
     let rest: Vec<&Finding> = report.findings.iter().filter(|f| f.level > FindingLevel::Result).collect();
     if !rest.is_empty() {
         line(String::new());
@@ -135,18 +141,47 @@ pub(crate) fn warning_text(warning: &ReportWarning) -> String {
 
 /// What was sent and what arrived, and how late.
 fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
-    let set = |(title, columns): (&str, Vec<flow::FlowColumn>)| {
-        let mut grid = Grid::of_levels(table);
-        let head = |c: &flow::FlowColumn| format!("{} {}", c.head, c.unit).trim_end().to_owned();
-        let column = |c: flow::FlowColumn| Column { head: head(&c), cells: c.cells, right: true };
-        grid.columns.extend(columns.into_iter().map(column));
-        grid.fit(width);
+    // Reasons once, under the first table.
+    let set = |(nth, (title, columns)): (usize, (&str, Vec<flow::FlowColumn>))| {
         let mut lines: Vec<String> = wrap(title, width, 0).iter().map(|l| paint.dim(l)).collect();
-        lines.extend(grid.lines(paint, |_| String::new(), |i| reasons(report, i, width)));
+        let grids = Grid::split(table, columns.into_iter().map(with_unit).collect(), width);
+        for (part, grid) in grids.iter().enumerate() {
+            let below = |i| if nth + part == 0 { reasons(report, i, width) } else { Vec::new() };
+            lines.extend(grid.lines(paint, |_| String::new(), below));
+            if part + 1 < grids.len() {
+                lines.push(String::new());
+            }
+        }
         lines.push(String::new());
         lines
     };
-    flow::tables(report).into_iter().flat_map(set).collect()
+    let mut lines: Vec<String> = flow::tables(report).into_iter().enumerate().flat_map(set).collect();
+    let notes = flow::notes(report);
+    if !notes.is_empty() {
+        lines.extend(notes.iter().flat_map(|n| wrap(n, width, 2)).map(|l| paint.dim(&l)));
+        lines.push(String::new());
+    }
+    lines
+}
+
+/// One way between two clocks.
+fn leg_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
+    let columns = legs::columns(report);
+    if columns.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new()];
+    lines.extend(wrap(legs::TITLE, width, 0).iter().map(|l| paint.dim(l)));
+    for grid in Grid::split(table, columns.into_iter().map(with_unit).collect(), width) {
+        lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
+    }
+    lines
+}
+
+/// A column with its unit in the head.
+fn with_unit(column: flow::FlowColumn) -> Column {
+    let head = format!("{} {}", column.head, column.unit).trim_end().to_owned();
+    Column { head, cells: column.cells, right: true }
 }
 
 /// Why a condition has no figures.

@@ -6,7 +6,7 @@ use crate::number::{count, three_digits, time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::{PrintedLatency, ToolFigure, ToolMetric, ToolSummary, ToolWindow};
+use tailbound_model::{PrintedLatency, ToolFigure, ToolMetric, ToolProcess, ToolSummary, ToolWindow};
 use tailbound_record::Manifest;
 
 /// The output of one run of a tool.
@@ -33,6 +33,12 @@ pub struct ToolReport {
     /// The command of each end.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub commands: BTreeMap<String, String>,
+    /// How the process of each end ran, where Tailbound ran it: policy, CPUs, time, CPU time, end.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub processes: BTreeMap<String, String>,
+    /// What the study asks for and the program has in its own way, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
     /// What its figures mean, a sentence each.
     pub definition: Vec<String>,
     /// Its figures.
@@ -89,10 +95,38 @@ fn report(summary: &ToolSummary, name: String) -> ToolReport {
         known: BTreeMap::new(),
         unknown: Vec::new(),
         version: summary.version.clone(),
-        commands: summary.commands.iter().map(|(end, words)| (end.clone(), words.join(" "))).collect(),
+        commands: summary.commands.keys().map(|end| (end.clone(), command(summary, end))).collect(),
+        processes: summary.processes.iter().map(|(end, process)| (end.clone(), ran(process))).collect(),
+        remarks: summary.remarks.clone(),
         definition,
         figures: summary.figures.iter().map(figure).collect(),
     }
+}
+
+/// `NAME=value program arguments`, quoted as a shell takes it.
+fn command(summary: &ToolSummary, end: &str) -> String {
+    let quoted = |word: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@".contains(c);
+        match !word.is_empty() && word.chars().all(plain) {
+            true => word.to_owned(),
+            false => format!("'{}'", word.replace('\'', "'\\''")),
+        }
+    };
+    let variables = summary.environment.get(end).into_iter().flatten();
+    let variables = variables.map(|(name, value)| format!("{name}={}", quoted(value)));
+    let words = summary.commands.get(end).into_iter().flatten().map(|word| quoted(word));
+    variables.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+fn ran(process: &ToolProcess) -> String {
+    let (ran, cpu) = (time((process.ended_ns - process.began_ns) as f64), time(process.cpu_ns as f64));
+    let how = format!("{}, CPU {}", process.policy, process.cpus);
+    format!("{how}, {ran}, of it {cpu} of CPU time ({})", process.ended)
+}
+
+/// As JSON has it.
+pub(crate) fn key(metric: ToolMetric) -> String {
+    serde_json::to_value(metric).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default()
 }
 
 fn figure(figure: &ToolFigure) -> ToolFigureReport {
@@ -112,8 +146,14 @@ fn figure(figure: &ToolFigure) -> ToolFigureReport {
         _ if set(least) == set(most) => set(most),
         _ => format!("{} to {}", set(least), set(most)),
     };
-    let what = serde_json::to_value(figure.what).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+    let what = key(figure.what);
     ToolFigureReport { what, statistic: figure.statistic.clone(), values: figure.values.clone(), text }
+}
+
+/// Its first kind of figures, in a line; `None` without any.
+pub(crate) fn glance(summary: &ToolSummary) -> Option<String> {
+    let first = report(summary, String::new()).lines().into_iter().next()?;
+    Some(format!("{} says {first}", summary.tool))
 }
 
 impl ToolReport {
@@ -138,7 +178,7 @@ impl ToolReport {
 
     /// What the figures mean, and what is not known of them.
     pub(crate) fn notes(&self) -> String {
-        let mut notes = self.definition.clone();
+        let mut notes = [self.definition.as_slice(), self.remarks.as_slice()].concat();
         if !self.unknown.is_empty() {
             notes.push(format!("Not known: {}.", self.unknown.join(", ")));
         }
@@ -157,6 +197,8 @@ impl ToolReport {
 
 /// A sentence for each tool, in the order of the record.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
+    // One without figures is told by what went wrong with it.
+    let told = |tool: &&ToolReport| !tool.figures.is_empty();
     let of = |tool: &ToolReport| {
         let text =
             format!("{}, not measured by Tailbound: {}. {}", tool.origin(), tool.lines().join("; "), tool.notes());
@@ -164,5 +206,5 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
         let conditions: Vec<usize> = of_trial.into_iter().collect();
         Finding { evidence: "tools".into(), ..finding(FindingLevel::Result, "tool", text, &conditions) }
     };
-    report.tools.iter().map(of).collect()
+    report.tools.iter().filter(told).map(of).collect()
 }

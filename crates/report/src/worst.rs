@@ -1,6 +1,7 @@
 //! Single messages: the worst ones, and the one that took the median.
 
-use crate::series::Series;
+use crate::clocks::Legs;
+use crate::series::{Series, is_between_ends, leg_range};
 use tailbound_model::{Metric, NO_TIME, counter_of};
 use tailbound_record::SlotBatch;
 
@@ -58,11 +59,13 @@ pub(crate) struct MessagePart {
     pub previous_send_end_ns: Option<i64>,
     /// By [`Metric::ALL`].
     pub values: [Option<i64>; Metric::ALL.len()],
+    /// Out and back between two clocks: at least, at most.
+    pub ranges: [Option<[i64; 2]>; 2],
 }
 
 impl MessagePart {
     /// Reads the row of `key` from the batch that begins at `row`.
-    pub fn read(batch: &SlotBatch, key: MessageKey, row: u64) -> Self {
+    pub fn read(batch: &SlotBatch, key: MessageKey, row: u64, legs: Legs<'_>) -> Self {
         let at = (key.row - row) as usize;
         let time = |column: &[i64], at: Option<usize>| column.get(at?).copied().filter(|t| *t != NO_TIME);
         MessagePart {
@@ -71,7 +74,17 @@ impl MessagePart {
             intended_ns: time(&batch.intended_ns, Some(at)),
             send_begin_ns: time(&batch.send_begin_ns, Some(at)),
             previous_send_end_ns: time(&batch.send_end_ns, at.checked_sub(1)),
-            values: Metric::ALL.map(|m| batch.metric(m, at)),
+            values: Metric::ALL.map(|m| batch.metric(m, at).filter(|_| is_known(m, legs))),
+            ranges: [Metric::Out, Metric::Back].map(|m| leg_range(batch, m, legs, at)),
         }
+    }
+}
+
+/// Whether the difference of two stamps is the metric.
+fn is_known(metric: Metric, legs: Legs<'_>) -> bool {
+    match legs {
+        Legs::Exact => true,
+        Legs::Bounded(_) => !is_between_ends(metric),
+        Legs::Unknown => !is_between_ends(metric) && metric != Metric::Turnaround,
     }
 }

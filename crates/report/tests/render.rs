@@ -140,7 +140,10 @@ fn a_record_without_a_single_answer_still_reads() {
     assert!(words.contains("none of 10 messages was answered (nothing was seen)"), "{words}");
     assert!(render_html(&report).contains("nothing was seen"));
     assert!(!render_markdown(&report).is_empty() && !render_csv(&report).is_empty());
-    assert!(render_svg(&report, Figure::Latency).is_none(), "there is nothing to draw");
+    assert_eq!(
+        render_svg(&report, Figure::Latency),
+        Err("there is nothing to draw: no message was answered\n  there is: no figure".into())
+    );
 }
 
 /// Whatever a study, a warning or a finding holds: a terminal obeys none of it.
@@ -231,6 +234,42 @@ fn pictures_hold_the_numbers_of_the_document() {
     assert!(render_svg(&report, Figure::Tail).unwrap().contains("no answer: 1 in"), "losses are in the picture");
     let emulated = Report { functional_only: Some("emulated".into()), ..report };
     assert!(render_svg(&emulated, Figure::Ladder).unwrap().contains("functional only"));
+}
+
+/// What the figures of a single condition or trial show is what the document holds of it.
+#[test]
+fn pictures_of_one_condition_hold_its_numbers() {
+    let report = report();
+    let drawn = |figure, key: &str| -> Vec<i64> {
+        let (svg, key) = (render_svg(&report, figure).unwrap(), format!("{key}=\""));
+        let values = svg.split(key.as_str()).skip(1).map(|rest| rest.split_once('"').unwrap().0.parse().unwrap());
+        values.collect()
+    };
+    let answered: u64 = report.conditions.iter().filter_map(|c| c.round_trip.as_ref()).map(|m| m.scheduled).sum();
+    assert_eq!(
+        drawn(Figure::Histogram, "data-count").iter().sum::<i64>(),
+        answered as i64,
+        "every message, lost ones too"
+    );
+    let most = report.trials.iter().filter_map(|t| *t.over_time.as_ref()?.round_trip.max_ns.iter().max()?).max();
+    assert_eq!(drawn(Figure::Time, "data-value-ns").into_iter().max(), most, "no maximum is left out");
+    let parts = drawn(Figure::Legs, "data-value-ns");
+    let worst =
+        report.conditions.iter().filter_map(|c| c.worst.first()).max_by_key(|m| m.from_intended_ns.or(m.round_trip_ns));
+    let worst = worst.unwrap();
+    for part in [worst.out_ns, worst.turnaround_ns, worst.back_ns].into_iter().flatten().filter(|ns| *ns > 0) {
+        assert!(parts.contains(&part), "{part} of the worst message is drawn");
+    }
+    let loops = drawn(Figure::Loop, "data-value-ns");
+    let longest = report.conditions.iter().filter_map(|c| c.wake_to_sent.as_ref()?.max_ns).max().unwrap();
+    assert!(loops.contains(&longest), "the longest call is drawn: {longest}");
+    for (figure, name) in Figure::ALL {
+        match (figure, render_svg(&report, figure)) {
+            (Figure::Flow, told) => assert!(told.unwrap_err().contains("there is: latency, tail, ladder"), "{name}"),
+            (Figure::TailEstimate, told) => assert!(told.unwrap_err().contains("not applicable"), "{name}"),
+            (_, told) => assert!(told.is_ok_and(|svg| !svg.contains("NaN") && !svg.contains("inf")), "{name}"),
+        }
+    }
 }
 
 /// What a run tells of a trial that ended agrees with the report of it.

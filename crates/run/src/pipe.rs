@@ -1,8 +1,29 @@
 //! Frames over blocking descriptors.
 
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
+use std::time::{Duration, Instant};
 use tailbound_wire::{Frame, FrameReader, Message, encode};
+
+fn misplaced() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "sample memory where a message belongs")
+}
+
+/// Whether there is something to read (or the end of the stream) within a time.
+pub(crate) fn readable(stream: &impl AsFd, limit: Duration) -> io::Result<bool> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now()).as_millis().min(i32::MAX as u128) as i32;
+        let mut fds = [PollFd::new(stream.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX)) {
+            Ok(n) => return Ok(n > 0),
+            Err(nix::errno::Errno::EINTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+}
 
 /// Both directions of a stream of frames.
 pub(crate) struct Connection {
@@ -52,6 +73,31 @@ impl Connection {
         }
     }
 
+    /// The next message that is not a heartbeat; `None` at the end of the stream.
+    ///
+    /// # Errors
+    /// None came within the time, or the stream broke.
+    pub fn receive_within(&mut self, limit: Duration) -> io::Result<Option<Message>> {
+        let deadline = Instant::now() + limit;
+        loop {
+            while let Some(frame) = self.pending()? {
+                match frame {
+                    Frame::Message(message) if matches!(*message, Message::Heartbeat(_)) => {}
+                    Frame::Message(message) => return Ok(Some(*message)),
+                    Frame::Memory { .. } => return Err(misplaced()),
+                }
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if !readable(&self.input, left)? {
+                let text = format!("nothing was heard for {} s", limit.as_secs());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+            }
+            if !self.fill()? {
+                return Ok(None);
+            }
+        }
+    }
+
     /// A frame that is already here.
     pub fn pending(&mut self) -> io::Result<Option<Frame>> {
         self.reader.next_frame().map_err(|e| io::Error::new(io::ErrorKind::InvalidData, e))
@@ -63,12 +109,7 @@ impl Connection {
             if let Some(frame) = self.pending()? {
                 match frame {
                     Frame::Message(message) => return Ok(Some(*message)),
-                    Frame::Memory { .. } => {
-                        return Err(io::Error::new(
-                            io::ErrorKind::InvalidData,
-                            "sample memory where a message belongs",
-                        ));
-                    }
+                    Frame::Memory { .. } => return Err(misplaced()),
                 }
             }
             if !self.fill()? {

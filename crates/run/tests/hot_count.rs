@@ -157,8 +157,10 @@ fn executor_child(plant: Plant) {
     println!("{allocations} {answered}");
 }
 
-/// A flow at 1 kHz with a row for every tenth message, which is answered; publisher and subscriber on this thread.
-fn flow_child(plant: Plant) {
+/// A flow at 1 kHz with a row for every tenth message, which is answered, or as fast as it goes with one for every
+/// thousandth; publisher and subscriber on this thread.
+fn flow_child(plant: Plant, period_ns: Option<i64>) {
+    let row_every = if period_ns.is_some() { 10 } else { 1000 };
     let driver = Driver::linked("null", tailbound_driver_null::table()).unwrap();
     let counts = || Box::leak(Box::new(FlowMemory::map(FlowMemory::create(60).unwrap()).unwrap())).cells();
     let door: Arc<Door<Subscriber<Machine>>> = Arc::default();
@@ -170,7 +172,7 @@ fn flow_child(plant: Plant) {
         counts: counts(),
         rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| EchoCell::default()).collect())),
         header: Box::leak(Box::default()),
-        row_every: 10,
+        row_every,
         seen: Seen::default(),
         part: 0.into(),
     });
@@ -190,12 +192,7 @@ fn flow_child(plant: Plant) {
         rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| SenderCell::default()).collect())),
         header: Box::leak(Box::default()),
         payload: vec![0; 64].into(),
-        pace: FlowPace {
-            period_ns: Some(1_000_000),
-            parts_ns: [100_000_000, 800_000_000, 100_000_000],
-            row_every: 10,
-            batching: false,
-        },
+        pace: FlowPace { period_ns, parts_ns: [100_000_000, 800_000_000, 100_000_000], row_every, batching: false },
         answered: 0.into(),
         highest: 0.into(),
     });
@@ -210,8 +207,11 @@ fn flow_child(plant: Plant) {
     set_name(END);
     let allocations = ALLOCATIONS.with(Cell::get) - before;
     let (sent, came) = (publisher.counts.read(), subscriber.counts.read());
-    assert_eq!(sent.parts.map(|p| p.messages), [100, 800, 100]);
-    assert_eq!(publisher.answered.load(std::sync::atomic::Ordering::Relaxed), 90, "pings of ramp-up and window");
+    if period_ns.is_some() {
+        assert_eq!(sent.parts.map(|p| p.messages), [100, 800, 100]);
+        assert_eq!(publisher.answered.load(std::sync::atomic::Ordering::Relaxed), 90, "pings of ramp-up and window");
+    }
+    assert_eq!(sent.messages(), came.messages());
     println!("{allocations} {}", came.messages());
 }
 
@@ -308,6 +308,18 @@ fn flow_verdict(counted: &Counted) -> Result<(), String> {
     Ok(())
 }
 
+/// The same as fast as it goes: it sleeps until its beginning, and never again.
+fn flow_at_once_verdict(counted: &Counted) -> Result<(), String> {
+    let calls = |number: i64| counted.calls.get(&number).copied().unwrap_or(0);
+    let known = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
+    let others = counted.calls.keys().filter(|n| !known.contains(n)).count();
+    let (sleeps, reads) = (calls(libc::SYS_clock_nanosleep), calls(libc::SYS_clock_gettime));
+    if counted.answered <= SLOTS || counted.allocations != 0 || others > 0 || reads != 5 || sleeps > 1 {
+        return Err(format!("{counted:?}"));
+    }
+    Ok(())
+}
+
 fn main() {
     let mut args = std::env::args().skip(1);
     if args.next().as_deref() == Some("--child") {
@@ -315,8 +327,10 @@ fn main() {
             Some("getpid") => Plant::Getpid,
             Some("executor") => return executor_child(Plant::Nothing),
             Some("executor getpid") => return executor_child(Plant::Getpid),
-            Some("flow") => return flow_child(Plant::Nothing),
-            Some("flow push") => return flow_child(Plant::Push(Vec::new())),
+            Some("flow") => return flow_child(Plant::Nothing, Some(1_000_000)),
+            Some("flow push") => return flow_child(Plant::Push(Vec::new()), Some(1_000_000)),
+            Some("flow at once") => return flow_child(Plant::Nothing, None),
+            Some("flow at once getpid") => return flow_child(Plant::Getpid, None),
             Some("push") => Plant::Push(Vec::new()),
             _ => Plant::Nothing,
         });
@@ -361,5 +375,11 @@ fn main() {
     let planted = flow_verdict(&count("flow push").unwrap());
     println!("planted push: {planted:?}");
     planted.expect_err("a planted push was not found");
-    println!("test result: ok. 7 passed; 0 failed");
+    let flow = count("flow at once").unwrap();
+    println!("flow as fast as it goes: {flow:?}");
+    flow_at_once_verdict(&flow).unwrap();
+    let planted = flow_at_once_verdict(&count("flow at once getpid").unwrap());
+    println!("planted getpid: {planted:?}");
+    planted.expect_err("a planted call was not found");
+    println!("test result: ok. 9 passed; 0 failed");
 }

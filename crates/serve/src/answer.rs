@@ -115,7 +115,7 @@ impl Pages {
             return Answer::refused(StatusCode::NOT_FOUND, "choose two records of the list");
         };
         match compare(&a.dir, &b.dir) {
-            Ok(main) => Answer::page(render_frame(&format!("{} and {}", a.name, b.name), &main)),
+            Ok(page) => Answer::page(page),
             Err(why) => Answer::refused(StatusCode::UNPROCESSABLE_ENTITY, &why),
         }
     }

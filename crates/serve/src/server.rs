@@ -23,7 +23,7 @@ const CONNECTIONS: usize = 32;
 /// A head that takes longer to arrive ends the connection.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// Compares two records: HTML for the middle of a page, in which whatever a user named is escaped; or why they cannot be.
+/// Compares two records: a whole page, in which whatever a user named is escaped; or why they cannot be compared.
 pub type Compare = fn(&Path, &Path) -> Result<String, String>;
 
 /// What is served.

@@ -41,8 +41,9 @@
 //! * [`Exceedance`], [`Effective`]: how dependent slots are, and how many independent ones they are worth;
 //!   [`Distribution::widened`]: the interval that follows.
 //! * [`compare`]: whether two sides differ, with the trial as the unit.
-//! * [`share_interval`]: how often something happens that was counted.
+//! * [`share_interval`], [`share_difference`]: how often something happens that was counted, and how much oftener.
 //! * [`Peaks`], [`tail_estimate`]: how late one message in so many is, beyond what was measured.
+//! * [`TwoClocks`]: what two clocks prove of each other, so that one way of a round trip has a least and a most.
 //! * [`BlockMedians`], [`WarmUp`]: a beginning that is unlike the rest.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and what the maximum says.
 
@@ -61,6 +62,7 @@ mod quantile;
 mod rank_picker;
 mod reference;
 mod tail;
+mod two_clocks;
 mod warm_up;
 
 pub use bucket::{Bucket, BucketIndex, round_outward};
@@ -72,8 +74,9 @@ pub use interval::{
     CONFIDENCE, NeedsMore, RankInterval, exact_coverage, interval_ranks, interval_ranks_of_dependent, needs,
 };
 pub use moments::{Moments, rule_of_three};
-pub use proportion::share_interval;
+pub use proportion::{share_difference, share_interval};
 pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};
-pub use tail::{FARTHEST, NotApplicable, Peaks, TailEstimate, tail_estimate};
+pub use tail::{FARTHEST, NotApplicable, Peaks, ReturnLevel, TailEstimate, tail_estimate};
+pub use two_clocks::{ClockBounds, NoBounds, TwoClocks};
 pub use warm_up::{BlockMedians, WarmUp};

@@ -23,6 +23,18 @@ pub fn share_interval(k: u64, n: u64) -> (f64, f64) {
     (low, high)
 }
 
+/// The 95 % interval of how much larger a share is on side `b` than on side `a`, each given as `k` of `n`.
+///
+/// Method 10 of R. G. Newcombe, Interval Estimation for the Difference between Independent Proportions, Statistics in
+/// Medicine 17 (1998), with the intervals of [`share_interval`] in place of Wilson's: it is not narrower.
+pub fn share_difference(a: (u64, u64), b: (u64, u64)) -> (f64, f64) {
+    let share = |(k, n): (u64, u64)| k as f64 / n.max(1) as f64;
+    let (of_a, of_b) = (share(a), share(b));
+    let ((low_a, high_a), (low_b, high_b)) = (share_interval(a.0, a.1), share_interval(b.0, b.1));
+    let difference = of_b - of_a;
+    (difference - (of_b - low_b).hypot(high_a - of_a), difference + (high_b - of_b).hypot(of_a - low_a))
+}
+
 /// The last whole number of parts for which `holds`, which it does from 0 up to somewhere.
 fn last(holds: impl Fn(u64) -> bool) -> u64 {
     let (mut yes, mut no) = (0, WHOLE);
@@ -52,5 +64,14 @@ mod tests {
         let (low, high) = share_interval(0, 1_000_000);
         assert!(low == 0.0 && (high - 3.689e-6).abs() < 1e-9, "{high}");
         assert_eq!(share_interval(0, 0), (0.0, 1.0));
+    }
+
+    /// Newcombe's example (his table II): 56 of 70 and 48 of 80, by his method 0.0524 to 0.3339.
+    #[test]
+    fn a_known_difference() {
+        let (low, high) = share_difference((48, 80), (56, 70));
+        assert!((0.035..=0.0524).contains(&low) && (0.3339..0.350).contains(&high), "{low} {high}");
+        let (low, high) = share_difference((0, 100_000), (0, 100_000));
+        assert!(low < 0.0 && (-low - high).abs() < 1e-12 && high < 5e-5, "{low} {high}");
     }
 }

@@ -5,10 +5,12 @@
 use crate::error::{Fault, StudyError, advice};
 use crate::source::{MAX_TEXT, Pos, Source, Sources};
 use crate::tree::{self, Key, Kind, Node};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::Path;
-use tailbound_model::{AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, Limit, LimitSet, Metric, Nanos};
+use tailbound_model::{
+    AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, Metric,
+    Nanos, THROUGHPUT,
+};
 
 /// Loads a budget file.
 pub fn load_budget(path: &Path) -> Result<Budget, StudyError> {
@@ -48,7 +50,7 @@ fn budget(root: &Node, stem: String) -> Result<Budget, Fault> {
 }
 
 fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
-    let mut set = LimitSet { levels: BTreeMap::new(), limits: Vec::new() };
+    let mut set = LimitSet { levels: BTreeMap::new(), limits: Vec::new(), throughput: Vec::new() };
     for (key, node) in map(node)? {
         if key.text == "where" {
             for (factor, level) in map(node)? {
@@ -56,12 +58,18 @@ fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
             }
             continue;
         }
-        let metric = metric(key, &["where"])?;
+        if key.text == THROUGHPUT {
+            for (statistic, value) in map(node)? {
+                set.throughput.push(of_flow(statistic, value)?);
+            }
+            continue;
+        }
+        let metric = metric(key, &["where", THROUGHPUT])?;
         for (statistic, value) in map(node)? {
             set.limits.push(Limit { metric, at_most: at_most(statistic, value)? });
         }
     }
-    match set.limits.is_empty() {
+    match set.limits.is_empty() && set.throughput.is_empty() {
         true => Err(Fault::new(node.at, "nothing is limited here").help("for example `round_trip: { p99: 500 us }`")),
         false => Ok(set),
     }
@@ -70,12 +78,43 @@ fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
 fn at_most(key: &Key, value: &Node) -> Result<AtMost, Fault> {
     match key.text.as_str() {
         "max" => Ok(AtMost::Max(duration(value)?)),
-        "lost" if text(value)?.trim() == "none" => Ok(AtMost::Lost(None)),
-        "lost" => Ok(AtMost::Lost(Some(share(value, "`none` or a share such as `0.1 %`")?))),
+        "mean" => Ok(AtMost::Mean(duration(value)?)),
+        LOST => Ok(AtMost::Lost(lost(value)?)),
         label if is_quantile(label) => Ok(AtMost::Quantile(label.to_owned(), duration(value)?)),
-        "mean" => Err(Fault::new(key.at, "a mean has no absolute limit: its interval is one of trials")
-            .help("limit a quantile, or the mean against a `baseline`")),
-        _ => Err(unknown(key, &["p50", "p99", "p99.9", "p99.99", "max", "lost"])),
+        _ => Err(unknown(key, &["p50", "p99", "p99.9", "p99.99", "mean", "max", LOST])),
+    }
+}
+
+/// `samples/s: 100000`, `Mbit/s: 800`, `lost: none`.
+fn of_flow(key: &Key, value: &Node) -> Result<FlowLimit, Fault> {
+    match key.text.as_str() {
+        "samples/s" => {
+            Ok(FlowLimit::SamplesPerSecond(number(value, &[("", 1.0)], "a number of samples, e.g. 100000")?))
+        }
+        "Mbit/s" => {
+            let units = [("kbit/s", 1e-3), ("Mbit/s", 1.0), ("Gbit/s", 1e3), ("", 1.0)];
+            Ok(FlowLimit::PayloadMbitPerSecond(number(value, &units, "a number of Mbit/s, e.g. 800 or 1.2 Gbit/s")?))
+        }
+        LOST => Ok(FlowLimit::Lost(lost(value)?)),
+        _ => Err(unknown(key, &FLOW_STATISTICS)),
+    }
+}
+
+/// `None` = not one.
+fn lost(value: &Node) -> Result<Option<f64>, Fault> {
+    match text(value)?.trim() {
+        "none" => Ok(None),
+        _ => share(value, "`none` or a share such as `0.1 %`").map(Some),
+    }
+}
+
+/// A number above zero, with one of these units.
+fn number(node: &Node, units: &[(&str, f64)], wanted: &str) -> Result<f64, Fault> {
+    let given = text(node)?.trim();
+    let of = |(unit, factor): &(&str, f64)| given.strip_suffix(unit)?.trim().parse::<f64>().ok().map(|n| n * factor);
+    match units.iter().find_map(of).filter(|n| n.is_finite() && *n > 0.0) {
+        Some(n) => Ok(n),
+        None => Err(Fault::new(node.at, format!("`{given}` is not {wanted}")).help("above 0")),
     }
 }
 
@@ -88,38 +127,38 @@ fn is_quantile(label: &str) -> bool {
 }
 
 fn baseline(node: &Node) -> Result<BaselineBudget, Fault> {
-    let mut budget = BaselineBudget { record: None, tolerance: 0.0, statistics: Vec::new() };
+    let mut budget = BaselineBudget { record: None, tolerance: 0.0, statistics: Vec::new(), throughput: Vec::new() };
     let mut tolerance = None;
     for (key, node) in map(node)? {
         match key.text.as_str() {
             "record" => budget.record = Some(text(node)?.to_owned()),
             "tolerance" => tolerance = Some(share(node, "a share such as `5 %`")?),
+            THROUGHPUT => budget.throughput.extend(statistics(node, &FLOW_STATISTICS)?),
             _ => {
-                let metric = metric(key, &["record", "tolerance"])?;
-                budget.statistics.push((metric, statistics(node)?));
+                let metric = metric(key, &["record", "tolerance", THROUGHPUT])?;
+                let known = [&COMPARED_STATISTICS[..], &[LOST]].concat();
+                budget.statistics.push((metric, statistics(node, &known)?));
             }
         }
     }
     budget.tolerance =
         tolerance.ok_or_else(|| Fault::new(node.at, "`tolerance` is missing").help("for example `tolerance: 5 %`"))?;
-    if budget.statistics.is_empty() {
+    if budget.statistics.is_empty() && budget.throughput.is_empty() {
         return Err(Fault::new(node.at, "no metric is compared").help("for example `round_trip: [p50, p99]`"));
     }
     Ok(budget)
 }
 
-fn statistics(node: &Node) -> Result<Vec<String>, Fault> {
+fn statistics(node: &Node, known: &[&str]) -> Result<Vec<String>, Fault> {
     let Kind::List(items) = &node.kind else {
-        let known = COMPARED_STATISTICS.join(", ");
-        return Err(Fault::new(node.at, format!("expected a list, found {}", node.what())).help(format!("of: {known}")));
+        let help = format!("of: {}", known.join(", "));
+        return Err(Fault::new(node.at, format!("expected a list, found {}", node.what())).help(help));
     };
     let one = |item: &Node| {
         let word = text(item)?;
-        match COMPARED_STATISTICS.contains(&word) {
+        match known.contains(&word) {
             true => Ok(word.to_owned()),
-            false => {
-                Err(Fault::new(item.at, format!("`{word}` is not compared")).help(advice(word, &COMPARED_STATISTICS)))
-            }
+            false => Err(Fault::new(item.at, format!("`{word}` is not compared")).help(advice(word, known))),
         }
     };
     items.iter().map(one).collect()
@@ -134,7 +173,7 @@ fn metric(key: &Key, others: &[&str]) -> Result<Metric, Fault> {
 }
 
 /// Half a round trip is a figure of location only.
-fn metrics() -> Vec<&'static str> {
+pub(crate) fn metrics() -> Vec<&'static str> {
     Metric::ALL.into_iter().filter(|m| *m != Metric::HalfRoundTrip).map(Metric::key).collect()
 }
 
@@ -177,43 +216,4 @@ fn fault_of(at: Pos, text: String) -> Fault {
         Some((reason, help)) => Fault::new(at, reason).help(help),
         None => Fault::new(at, text),
     }
-}
-
-/// The JSON Schema (draft 2020-12) of the budget file, as committed in `schema/budget.json`.
-pub fn budget_schema() -> Value {
-    let duration = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min|h)$",
-        "examples": ["500 us", "2 ms"] });
-    let share = r"[0-9]+(\.[0-9]+)? ?%";
-    let quantile = r"^p[0-9]{1,2}(\.[0-9]{1,13})?$";
-    let limits = json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
-        "description": "What statistics of this metric may be at most.",
-        "properties": {
-            "max": { "description": "The maximum of the answered messages.", "type": "string",
-                "pattern": duration["pattern"] },
-            "lost": { "description": "Share of messages never answered, or `none`: not one of the record.",
-                "type": "string", "pattern": format!("^(none|{share})$"), "examples": ["0.1 %", "none"] } },
-        "patternProperties": { quantile: duration } });
-    let compared = json!({ "type": "array", "minItems": 1, "items": { "enum": COMPARED_STATISTICS },
-        "description": "Statistics of this metric that may not become worse." });
-    let of_metrics = |each: &Value| metrics().into_iter().map(|m| (m.to_owned(), each.clone())).collect::<Vec<_>>();
-    let mut set = json!({
-        "where": { "description": "Levels that a condition must have; every condition when absent.",
-            "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } } });
-    set.as_object_mut().expect("a map").extend(of_metrics(&limits));
-    let mut baseline = json!({
-        "record": { "description": "The record to compare with, relative to this file; or `--baseline`.",
-            "type": "string" },
-        "tolerance": { "description": "By how much a statistic may be larger.", "type": "string",
-            "pattern": format!("^{share}$"), "examples": ["5 %"] } });
-    baseline.as_object_mut().expect("a map").extend(of_metrics(&compared));
-    json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Budget",
-        "description": "What a result must keep. Read by `tailbound budget`.",
-        "type": "object", "additionalProperties": false,
-        "anyOf": [{ "required": ["limits"] }, { "required": ["baseline"] }],
-        "properties": {
-            "budget": { "description": "Name; the file's when absent.", "type": "string" },
-            "limits": { "description": "Absolute limits.", "type": "array",
-                "items": { "type": "object", "additionalProperties": false, "properties": set } },
-            "baseline": { "description": "Limits relative to another record.", "type": "object",
-                "additionalProperties": false, "required": ["tolerance"], "properties": baseline } } })
 }

@@ -56,7 +56,7 @@ pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Co
 /// What the driver refuses, placed where the user can change it.
 fn limit(spec: &TrialSpec, places: &Places, context: &Context<'_>) -> Option<Fault> {
     let reason = (context.options.limits?)(spec)?;
-    let at = if reason.contains("payload") { places.payload } else { places.driver };
+    let at = if reason.contains("payload") && !spec.has_tool() { places.payload } else { places.driver };
     Some(Fault::new(at, reason))
 }
 

@@ -14,6 +14,8 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("fan-out", include_str!("../../../studies/fan-out.yaml")),
         ("discovery", include_str!("../../../studies/discovery.yaml")),
         ("rt-priority", include_str!("../../../studies/rt-priority.yaml")),
+        ("tools-side-by-side", include_str!("../../../studies/tools-side-by-side.yaml")),
+        ("two-hosts", include_str!("../../../studies/two-hosts.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]
 }

@@ -13,6 +13,7 @@
 //! 5. `order`: trials in their seeded random order.
 
 mod budget;
+mod budget_schema;
 mod conditions;
 mod embedded;
 mod error;
@@ -32,7 +33,8 @@ mod shape;
 mod source;
 mod tree;
 
-pub use budget::{budget_schema, load_budget, load_budget_str};
+pub use budget::{load_budget, load_budget_str};
+pub use budget_schema::budget_schema;
 pub use embedded::embedded;
 pub use error::{StudyError, StudyReport, nearest};
 pub use estimate::{estimate, trial_length};

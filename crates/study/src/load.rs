@@ -30,6 +30,8 @@ pub struct Options<'a> {
     pub strict: bool,
     /// Names of the drivers there are. Empty: not known, names are not checked.
     pub known_drivers: &'a [&'a str],
+    /// Names and texts of the tools that come along: other programs that a study names where no driver has the name.
+    pub tools: &'a [(&'a str, &'a str)],
     /// Asked for every trial that is possible so far.
     pub limits: Option<&'a Limits<'a>>,
 }

@@ -17,6 +17,22 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
         .or_else(|| overrun(spec, at))
+        .or_else(|| remote(spec, at))
+}
+
+/// What is not done on other hosts.
+fn remote(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let ends = [(&spec.ping, &at.ping), (&spec.pong, &at.pong)];
+    let (end, places) = ends.into_iter().find(|(end, _)| end.place.is_remote())?;
+    if spec.has_tool() {
+        let reason = format!("a tool is run on this host, and an end has the place {}", end.place);
+        return Some(Fault::new(places.place, reason).help("name a driver, or places on this host"));
+    }
+    if spec.collect == Collect::Live {
+        let reason = format!("`collect: live` needs both ends on this host, and one has the place {}", end.place);
+        return Some(Fault::new(places.place, reason).help("leave `collect` out: samples are fetched after the trial"));
+    }
+    None
 }
 
 fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
@@ -138,6 +154,14 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
                 spec.path
             );
             fault(reason, "write `place: netns`, or `path: loopback`")
+        }
+        (PathSpec::Loopback, PlaceSpec::Ssh(_)) if spec.ping.place != spec.pong.place => {
+            let reason = format!("loopback does not reach the {end} end: its place, {place}, is another host");
+            fault(reason, "write `path: { existing: { ping: { interface: ... }, pong: { interface: ... } } }`")
+        }
+        (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, PlaceSpec::Ssh(_)) => {
+            let reason = format!("{} is made on this host, and the place of the {end} end is {place}", spec.path);
+            fault(reason, "write `path: { existing: { ping: { interface: ... }, pong: { interface: ... } } }`")
         }
         (PathSpec::Existing { .. }, PlaceSpec::Netns) => {
             let reason = format!("an existing interface is not in the new network namespace of the {end} end");

@@ -41,6 +41,7 @@ fn each_broken_study_has_its_error() {
             allowed_cpus: &cpus,
             strict: text.lines().any(|line| line == "# strict"),
             known_drivers: &drivers,
+            tools: &[],
             limits: Some(&limits),
         };
         let Err(error) = load_str_with(&name, &text, &dir, &options) else { panic!("{name} was accepted") };

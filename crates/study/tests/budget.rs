@@ -1,6 +1,6 @@
 //! Budget files: what is read, and what is told about those that are wrong.
 
-use tailbound_model::{AtMost, Limit, Metric, Nanos};
+use tailbound_model::{AtMost, FlowLimit, Limit, Metric, Nanos};
 use tailbound_study::{budget_schema, load_budget_str};
 
 const GOOD: &str = "\
@@ -8,8 +8,9 @@ budget: pick-and-place
 limits:
   - round_trip: { p50: 100 us, p99.9: 0.5 ms, max: 2 ms, lost: 0.1 % }
   - where: { payload: 64 B, driver: cyclonedds }
-    from_intended: { lost: none }
-baseline: { record: ../accepted, tolerance: 5 %, round_trip: [p50, mean] }
+    from_intended: { lost: none, mean: 80 us }
+  - throughput: { samples/s: 100000, Mbit/s: 1.2 Gbit/s, lost: 1 % }
+baseline: { record: ../accepted, tolerance: 5 %, round_trip: [p50, mean, lost], throughput: [samples/s, lost] }
 ";
 
 #[test]
@@ -28,9 +29,15 @@ fn a_budget() {
     );
     assert_eq!(budget.limits[1].levels["payload"], "64 B");
     assert_eq!(budget.limits[1].limits[0].at_most, AtMost::Lost(None));
+    assert_eq!(budget.limits[1].limits[1].at_most, AtMost::Mean(Nanos(80_000)));
+    assert_eq!(
+        budget.limits[2].throughput,
+        [FlowLimit::SamplesPerSecond(1e5), FlowLimit::PayloadMbitPerSecond(1200.0), FlowLimit::Lost(Some(0.01)),]
+    );
     let baseline = budget.baseline.unwrap();
     assert_eq!((baseline.record.as_deref(), baseline.tolerance), (Some("../accepted"), 0.05));
-    assert_eq!(baseline.statistics, [(Metric::RoundTrip, vec!["p50".to_owned(), "mean".to_owned()])]);
+    assert_eq!(baseline.statistics, [(Metric::RoundTrip, ["p50", "mean", "lost"].map(str::to_owned).to_vec())]);
+    assert_eq!(baseline.throughput, ["samples/s", "lost"]);
 }
 
 #[test]
@@ -45,7 +52,14 @@ fn each_broken_budget_has_its_error() {
         "limits:\n  - half_round_trip: { p50: 1 ms }\n",
         "limits:\n  - round_trip: { q99: 1 ms }\n",
         "limits:\n  - round_trip: { p100: 1 ms }\n",
-        "limits:\n  - round_trip: { mean: 1 ms }\n",
+        "limits:\n  - round_trip: { mean: 1 }\n",
+        "limits:\n  - throughput: { p99: 1 ms }\n",
+        "limits:\n  - throughput: { samples/s: many }\n",
+        "limits:\n  - throughput: { samples/s: 0 }\n",
+        "limits:\n  - throughput: { samples/s: 1 kHz }\n",
+        "limits:\n  - throughput: { Mbit/s: 1 MB }\n",
+        "limits:\n  - throughput: 800 Mbit/s\n",
+        "baseline: { tolerance: 5 %, throughput: [mbit/s] }\n",
         "limits:\n  - round_trip: { p99: 500 }\n",
         "limits:\n  - round_trip: { p99: 500 Us }\n",
         "limits:\n  - round_trip: { p99: 0 us }\n",

@@ -34,6 +34,15 @@ pub enum Command {
     Studies(Studies),
     /// The drivers: what they can do, whether one keeps the rules, and a skeleton of one
     Driver(DriverCommand),
+    /// Put this program, its drivers and all libraries into one directory that runs on other distributions
+    Bundle(Bundle),
+    /// Write the bundle as an image for containers and pods: an archive for podman, docker, containerd, kind and registries
+    Image(Image),
+    /// What a Kubernetes cluster is given before Tailbound measures in it
+    K8s {
+        #[command(subcommand)]
+        command: K8sSub,
+    },
     /// What runs have changed on this host and not yet taken back
     Lab(Lab),
     /// Check whether this machine is set up for short tails; changes nothing
@@ -117,8 +126,20 @@ pub enum Picture {
     Latency,
     /// How rare a round trip is
     Tail,
+    /// The tail estimate: what was measured, the fitted tail with its interval, and where it is refused
+    TailEstimate,
     /// Every quantile of every condition with its interval
     Ladder,
+    /// Messages in each bucket, of six conditions at most
+    Histogram,
+    /// The trial of the worst message over time
+    Time,
+    /// The parts of the median message and of the ten worst, of the condition with the worst
+    Legs,
+    /// Every slot of the sender's loop, of the condition with the longest call that publishes
+    Loop,
+    /// Samples of flows, second by second
+    Flow,
 }
 
 #[derive(Debug, Args)]
@@ -128,9 +149,9 @@ pub struct Report {
     /// Form of the report
     #[arg(long, value_enum, default_value = "terminal")]
     pub format: Format,
-    /// Which figure, for a picture
-    #[arg(long, value_enum, default_value = "latency")]
-    pub figure: Picture,
+    /// Which figure, for a picture [default: latency; of flows without round trips flow]
+    #[arg(long, value_enum)]
+    pub figure: Option<Picture>,
     /// File to write to in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -140,6 +161,8 @@ pub struct Report {
 pub enum CompareFormat {
     /// Words and a table for the terminal
     Terminal,
+    /// One page that works offline
+    Html,
     /// The document of schema/compare.json
     Json,
     /// Markdown
@@ -215,6 +238,51 @@ pub struct Import {
     /// What you know of how it was run: payload, rate, path, place, scheduling, host, version or date
     #[arg(long = "known", value_name = "KEY=VALUE")]
     pub known: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Bundle {
+    /// Directory of the bundle; must not exist [default: tailbound-bundle]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// A driver to take along beside those that are linked in, by name or path; may be given more than once [default: all that are found]
+    #[arg(long = "driver", value_name = "DRIVER")]
+    pub drivers: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Image {
+    /// File of the image; must not exist [default: tailbound-image.tar]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Name of the image; without a registry it is localhost, without a tag the release [default: localhost/tailbound]
+    #[arg(long, value_name = "NAME[:TAG]")]
+    pub name: Option<String>,
+    /// Take a bundle that is there, in place of one made of this program
+    #[arg(long, value_name = "DIR", conflicts_with = "drivers")]
+    pub bundle: Option<PathBuf>,
+    /// A driver to take along beside those that are linked in, by name or path; may be given more than once [default: all that are found]
+    #[arg(long = "driver", value_name = "DRIVER")]
+    pub drivers: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum K8sSub {
+    /// Print a namespace, the rights that Tailbound needs, and an example Job, for `kubectl apply -f -`
+    Manifest(Manifest),
+}
+
+#[derive(Debug, Args)]
+pub struct Manifest {
+    /// Namespace of all objects; printed as an object too, unless it is `default` or begins with `kube-`
+    #[arg(long, default_value = "tailbound")]
+    pub namespace: String,
+    /// Name of the objects: another one for a second set in the namespace
+    #[arg(long, default_value = "tailbound")]
+    pub name: String,
+    /// Image of the Job, as the nodes name it [default: localhost/tailbound:RELEASE]
+    #[arg(long)]
+    pub image: Option<String>,
 }
 
 #[derive(Debug, Args)]

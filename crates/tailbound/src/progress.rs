@@ -1,11 +1,15 @@
 //! Progress on standard error: a bar on a terminal, plain lines elsewhere.
 
+use crate::commands::width;
 use crate::say::errln;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use tailbound_model::Nanos;
 use tailbound_run::{Progress, ProgressEvent};
+
+/// Fewer columns have no room for a bar.
+const NARROW: usize = 70;
 
 /// Shows how far a run got. It draws between trials only: while a trial is measured nothing is written, and nothing is
 /// computed. The figures are those of the trial that ended last, read from the record.
@@ -23,7 +27,12 @@ impl Display {
     pub fn new(quiet: bool, record: PathBuf) -> Display {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            let style = ProgressStyle::with_template("{bar:24} trial {pos}/{len} {wide_msg}");
+            // Where there is little room the time left and the condition take it.
+            let template = match width() {
+                0..NARROW => "{pos}/{len} {wide_msg}",
+                _ => "{bar:24} trial {pos}/{len} {wide_msg}",
+            };
+            let style = ProgressStyle::with_template(template);
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
         Display { bar, quiet, record, trials: 0, left: Nanos(0), what: String::new() }
@@ -82,7 +91,8 @@ impl Display {
     }
 
     fn left_words(&self) -> String {
-        format!("about {} left", Nanos(self.left.0 / 100_000_000 * 100_000_000))
+        let about = if self.bar.is_some() && width() < NARROW { "" } else { "about " };
+        format!("{about}{} left", Nanos(self.left.0 / 100_000_000 * 100_000_000))
     }
 }
 

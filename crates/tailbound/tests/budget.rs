@@ -65,6 +65,25 @@ fn a_limit_holds_is_broken_or_cannot_be_told() {
 }
 
 #[test]
+fn a_mean_has_an_interval_over_trials() {
+    let bench = Bench::new();
+    // Each trial has the delays of the same script: 30 us, and 0.5 % of them 0.93 ms.
+    bench.record("record", &study(30_000, 0.0, PAYLOAD), &["repeat=5", "measure.slots=1000"]);
+    let limit = |limit: &str| format!("limits:\n  - round_trip: {{ mean: {limit} }}\n");
+    for (text, expected) in [("60 us", 0), ("31 us", 5)] {
+        let (code, out, err) = judged(&bench, &limit(text), &[]);
+        assert_eq!(code, expected, "{text}: {out}{err}");
+        assert!(out.contains("round_trip mean, at most") && out.contains("(95 %:"), "{out}");
+    }
+    bench.record("few", &study(30_000, 0.0, PAYLOAD), &["repeat=3", "measure.slots=1000"]);
+    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    std::fs::rename(bench.path("few"), bench.path("record")).unwrap();
+    let (code, out, err) = judged(&bench, &limit("60 us"), &[]);
+    assert_eq!(code, 7, "{out}{err}");
+    assert!(out.contains("it takes 2 more: the interval is one over trials"), "{out}");
+}
+
+#[test]
 fn losses_are_judged_by_their_interval() {
     let bench = Bench::new();
     bench.record("record", &study(30_000, 0.02, PAYLOAD), &["measure.slots=10000"]);
@@ -142,6 +161,19 @@ fn against_a_baseline() {
     assert_eq!(code, 5, "{out}{err}");
     assert!(out.contains("round_trip p50 against the baseline, at most 5 % more: 1.10 times"), "{out}");
     assert_eq!(judged(&bench, &budget("15 %"), &[]).0, 0);
+    // Losses are a difference of shares, since nothing lost has no ratio: 5 trials of 4,000 a side, none lost.
+    let lost =
+        |tolerance: &str| format!("baseline: {{ record: accepted, tolerance: {tolerance}, round_trip: [lost] }}\n");
+    assert_eq!(judged(&bench, &lost("0.1 %"), &[]).0, 0);
+    assert_eq!(judged(&bench, &lost("0.01 %"), &[]).0, 7);
+    bench.record("lossy", &study(30_000, 0.05, PAYLOAD), &["repeat=5"]);
+    std::fs::rename(bench.path("record"), bench.path("good")).unwrap();
+    std::fs::rename(bench.path("lossy"), bench.path("record")).unwrap();
+    let (code, out, err) = judged(&bench, &lost("1 %"), &[]);
+    assert_eq!(code, 5, "{out}{err}");
+    assert!(out.contains("round_trip lost against the baseline, at most 1 % of all more"), "{out}");
+    std::fs::rename(bench.path("record"), bench.path("lossy")).unwrap();
+    std::fs::rename(bench.path("good"), bench.path("record")).unwrap();
     let (code, out, err) = judged(&bench, &budget("15 %"), &["--baseline", "short"]);
     assert_eq!(code, 7, "{out}{err}");
     assert!(out.contains("it takes 3 more trials a side"), "{out}");
@@ -168,6 +200,9 @@ fn a_budget_that_does_not_fit_the_record_is_refused() {
     let mut all = String::new();
     for (budget, args) in [
         ("limits:\n  - from_intended: { p99: 1 ms }\n", &[][..]),
+        ("limits:\n  - throughput: { samples/s: 1000 }\n", &[]),
+        ("baseline: { record: record, tolerance: 5 %, throughput: [samples/s] }\n", &[]),
+        ("baseline: { record: record, tolerance: 5 %, from_intended: [p50] }\n", &[]),
         ("limits:\n  - where: { payload: 2 KiB }\n    round_trip: { p99: 1 ms }\n", &[]),
         ("limits:\n  - where: { load: cpu }\n    round_trip: { p99: 1 ms }\n", &[]),
         ("limits:\n  - round_trip: { p99: 500 }\n", &[]),

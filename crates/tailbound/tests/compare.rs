@@ -49,6 +49,26 @@ fn close(found: &Value, expected: f64) {
 const FIVE: &str = "repeat=5";
 
 #[test]
+fn the_page_holds_what_the_document_holds() {
+    let bench = Bench::new();
+    bench.record("before", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);
+    bench.record("after <b>", &study(&constant(33_000), "payload: 64 B\n"), &[FIVE]);
+    let document = document(&bench, &["before", "after <b>"]);
+    succeeded(&compare(&bench, &["before", "after <b>", "--format", "html", "--out", "page.html"]));
+    let page = std::fs::read_to_string(bench.path("page.html")).unwrap();
+    assert!(page.starts_with("<!doctype html>") && page.contains("<title>after &lt;b&gt; against before</title>"));
+    assert!(!page.contains("<b>") && !page.contains("<script"), "nothing of the user's runs");
+    for name in ["p50", "p99", "p99.9", "mean"] {
+        let ratio = statistic(&document, name)["ratio"].as_f64().unwrap();
+        assert!(page.contains(&format!("data-ratio=\"{ratio}\"")), "the figure has a dot at {ratio}");
+    }
+    // A finding, four rows of the figure, four of the table.
+    assert_eq!(page.matches("slower").count(), 1 + 4 + 4, "{page}");
+    let changed = document["changed"].as_array().unwrap();
+    assert!(page.contains("What else changed") || changed.is_empty());
+}
+
+#[test]
 fn two_records_with_a_planted_ratio() {
     let bench = Bench::new();
     bench.record("before", &study(&constant(30_000), "payload: 64 B\n"), &[FIVE]);

@@ -276,3 +276,142 @@ fn a_subscriber_that_dies_leaves_the_counts_of_the_others() {
     assert!(told.contains("agent pong2 was lost in mid-trial"), "{told}");
     assert!(adds_up(&report, 3) > 500);
 }
+
+/// The same limit in messages for both drivers that have one, each told back by its own setting; a driver without it,
+/// and a writer that waits for nothing, say so.
+#[test]
+fn a_limit_of_unacknowledged_messages_is_read_back() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 500 ms, ramp_up: 100 ms }",
+        "place: process\npayload: 64 B\n\
+         qos: { reliability: { reliable: { max_blocking_time: 2 s } }, history: keep-all }\n\
+         factors:\n  driver: [cyclonedds]\n  measure.unacked_limit: [none, 20, 5]",
+    );
+    let drivers = if support::fastdds::built().is_some() { "[cyclonedds, fastdds]" } else { "[cyclonedds]" };
+    succeeded(&bench.run(&text.replace("[cyclonedds]", drivers), &[]));
+    let report = bench.report();
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    for condition in report["conditions"].as_array().unwrap() {
+        let told = &condition["flow"]["trials"][0]["told"];
+        let asked = condition["levels"]["measure.unacked_limit"].as_str().unwrap();
+        assert_eq!(told["unacked_limit"].as_u64(), asked.parse().ok(), "{told}");
+        assert_eq!(condition["flow"]["lost"], 0);
+        if condition["levels"]["driver"] == "cyclonedds" && asked != "none" {
+            // A message of 64 B counts 160 B, and the mark is that of one message less.
+            assert_eq!(told["unacked_limit_bytes"], (asked.parse::<u64>().unwrap() - 1) * 160, "{told}");
+            assert!(told["throttled_times"].as_u64().unwrap() > 0, "{told}");
+        }
+    }
+    let output = bench.tailbound().args(["report", "record"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("limit in force"), "{text}");
+    assert!(drivers == "[cyclonedds]" || text.contains("not told"), "{text}");
+
+    let refused = |rest: &str| {
+        let bench = Bench::new();
+        let (code, text) = told(&bench.run(&study("throughput: { unacked_limit: 20 }", rest), &[]));
+        format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH"))
+    };
+    insta::assert_snapshot!(
+        [
+            "driver: udp\nplace: process",
+            "driver: cyclonedds\nplace: process",
+            "driver: cyclonedds\nplace: process\nqos: { reliability: best-effort, history: keep-all }",
+            "driver: { cyclonedds: { unacked_limit: 7 } }\nplace: process\nqos: { history: keep-all }",
+        ]
+        .map(refused)
+        .join("\n")
+    );
+}
+
+/// As many subscribers as there may be: every row is kept, and the controller tells what it took itself.
+#[test]
+fn sixty_four_subscribers_keep_every_row() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "fan-out: { duration: 2 s, ramp_up: 500 ms, subscribers: 64 }",
+        "driver: udp\nplace: process\nrate: 50 Hz\nends: { pong: { cpus: any } }",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let report = bench.report();
+    assert_eq!(adds_up(&report, 64), 0);
+    let one_way = flow(&report)["one_way"].as_array().unwrap();
+    assert_eq!(one_way.len(), 64);
+    for one in one_way {
+        assert_eq!((&one["figures"]["n"], &one["figures"]["scheduled"]), (&100.into(), &100.into()), "{one}");
+    }
+    let record = Record::open(&bench.path("record")).unwrap();
+    let ends = &record.manifest.trials[0].ends;
+    assert!(ends.values().all(|end| end.rows_dropped == 0));
+    assert!(report["functional_only"].as_str().unwrap().contains("65 measured threads"));
+    let share = report["trials"][0]["controller_share"].as_f64().unwrap();
+    println!("the controller took {:.2} % of a CPU", 100.0 * share);
+    assert!(share > 0.0);
+    assert_eq!(flow(&report)["controller_share"]["median"], share);
+}
+
+/// A publisher that outruns three best-effort subscribers: what each of them lost is what the kernel threw away of it.
+#[test]
+fn a_publisher_outruns_its_subscribers_for_a_minute() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 60 s, ramp_up: 300 ms, subscribers: 3, spread: namespaces }",
+        "driver: { udp: { rcvbuf: 4096 } }\nplace: netns\npath: bridge\npayload: 1 KiB\nends: { pong: { cpus: any } }",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let (sent, received) = counts(&bench);
+    let record = Record::open(&bench.path("record")).unwrap();
+    assert_eq!(received.len(), 3);
+    for (name, counts) in &received {
+        let lost = sent.messages() - counts.messages();
+        println!("{name}: sent {}, lost {lost}", sent.messages());
+        assert!(lost > 100, "{name}: {lost}");
+        assert_eq!(lost, counts.missing + sent.next - counts.next, "{name}: gaps that it saw, and the tail");
+        let dropped = &record.manifest.trials[0].ends[name].counters;
+        // Of the socket's buffer; on a busy machine also of the queue in front of the interface (netdev_max_backlog).
+        let by_kernel = dropped["Udp.RcvbufErrors"] + dropped["interface.rx_drop"];
+        assert_eq!(lost as i64, by_kernel, "{name}: {dropped:?}");
+        seconds_hold_all(counts);
+    }
+    seconds_hold_all(&sent);
+    assert!(sent.seconds.len() >= 60, "{} seconds", sent.seconds.len());
+    assert!(adds_up(&bench.report(), 3) > 300);
+}
+
+/// What the page draws over the payload is what the document holds; Markdown and CSV have the same figures.
+#[test]
+fn figures_over_the_payload_are_those_of_the_document() {
+    let _alone = alone();
+    let bench = Bench::new();
+    let text = study(
+        "throughput: { duration: 300 ms, ramp_up: 50 ms }",
+        "driver: udp\nplace: process\nrepeat: 2\nfactors:\n  payload: [64 B, 1 KiB]",
+    );
+    succeeded(&bench.run(&text, &[]));
+    let report = bench.report();
+    let page = std::fs::read_to_string(bench.path("record/report.html")).unwrap();
+    let (_, drawn) = page.split_once("<section id=\"flow-axis\">").expect("the figures");
+    let drawn = drawn.split_once("</section>").unwrap().0;
+    assert!(!page.contains("<section id=\"conditions\">"), "a table of round trips without one");
+    let said = |format: &str| {
+        let output = bench.tailbound().args(["report", "record", "--format", format]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let (markdown, csv) = (said("md"), said("csv"));
+    assert_eq!(csv.lines().filter(|line| line.contains(",flow,")).count(), 2, "{csv}");
+    let widths: Vec<usize> = csv.lines().map(|line| line.split(',').count()).collect();
+    assert!(csv.contains('"') || widths.iter().all(|w| *w == widths[0]), "{widths:?}");
+    for condition in report["conditions"].as_array().unwrap() {
+        assert_eq!(condition["flow"]["trials"].as_array().unwrap().len(), 2);
+        for key in ["samples_per_s", "payload_mbit_s", "publisher_cpu_ns"] {
+            let median = condition["flow"][key]["median"].as_f64().unwrap();
+            assert!(drawn.contains(&format!("data-value=\"{median}\"")), "{key} {median}: {drawn}");
+        }
+        assert!(csv.contains(&condition["flow"]["samples_per_s"]["median"].to_string()), "{csv}");
+    }
+    assert!(markdown.contains("| payload |") && markdown.contains("limit in force"), "{markdown}");
+}

@@ -153,7 +153,7 @@ fn what_cannot_be_put_back_is_said_and_kept_in_the_journal() {
     assert_eq!(said("nsenter", &["-t", &pid.to_string(), "-m", "sh", "-c", &shut]), "shut");
     let (code, text) = told(&child.wait_with_output().unwrap());
     assert_eq!((code, read(LEASE)), (4, wanted), "{text}");
-    assert!(text.contains("a setting of this host could NOT be put back"), "{text}");
+    assert!(text.contains("a setting of the host could NOT be put back"), "{text}");
     assert!(text.contains("tailbound lab cleanup") && text.contains(&format!("back to {LEASE}: Read-only")), "{text}");
     let report = bench.report();
     assert!(warning(&report, "host_setting_not_put_back").contains(LEASE));

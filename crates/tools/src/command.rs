@@ -27,18 +27,23 @@ pub struct Values {
 /// A name in braces that stands for nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{{{0}}}` stands for nothing; there are payload, seconds, rate_hz, bit_rate, address, peer, interface, port and domain"
+    "`{{{0}}}` stands for nothing; there are payload, payload+N, seconds, rate_hz, period_us, bit_rate, address, peer, interface, port and domain"
 )]
 pub struct WhatIsMissing(pub String);
 
 impl Values {
     /// `None` = there is no such value in this trial, and what needs it is left out.
     fn value(&self, name: &str) -> Result<Option<String>, WhatIsMissing> {
+        let beside = name.strip_prefix("payload+").and_then(|more| more.parse::<u64>().ok());
+        if let Some(more) = beside {
+            return Ok(Some(self.payload.saturating_add(more).to_string()));
+        }
         let bits = |hz: f64| (hz * self.payload as f64 * 8.0).round();
         Ok(Some(match name {
             "payload" => self.payload.to_string(),
             "seconds" => self.seconds.to_string(),
             "rate_hz" => return Ok(self.rate_hz.map(|hz| hz.to_string())),
+            "period_us" => return Ok(self.rate_hz.map(|hz| (1e6 / hz).round().to_string())),
             "bit_rate" => self.rate_hz.map_or(0.0, bits).to_string(),
             "address" => self.address.clone(),
             "peer" => self.peer.clone(),
@@ -63,6 +68,14 @@ impl Values {
 }
 
 impl Tool {
+    /// Some command of it has `{name}`, or `{name+N}`.
+    pub fn takes(&self, name: &str) -> bool {
+        let (alone, with_more) = (format!("{{{name}}}"), format!("{{{name}+"));
+        let ends = [Some(&self.ping), self.pong.as_ref()].into_iter().flatten();
+        let mut words = ends.flat_map(|e| e.command.iter().chain(e.environment.values()));
+        words.any(|word| word.contains(&alone) || word.contains(&with_more))
+    }
+
     /// Program, arguments and environment of an end.
     ///
     /// # Errors

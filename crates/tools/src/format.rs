@@ -2,7 +2,7 @@
 
 use crate::{ToolError, Values};
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{PrintedLatency, ToolDefinition, ToolMetric, ToolWindow};
 
@@ -21,6 +21,18 @@ pub struct Tool {
     pub evidence: Evidence,
     /// The measures that it can take the place of.
     pub measures: Measures,
+    /// The driver whose messages are like its own, e.g. `udp`: only with that one a report compares it.
+    #[serde(default)]
+    pub like: Option<String>,
+    /// How it receives: `listener`, `block` or `spin`. A study that asks for another way cannot have it.
+    #[serde(default)]
+    pub receive: Option<Receives>,
+    /// Least and most octets of payload that it can be given.
+    #[serde(default)]
+    pub payload_octets: Option<(u64, u64)>,
+    /// It cannot go without a rate: `rate: max` is refused.
+    #[serde(default)]
+    pub needs_rate: bool,
     /// The command that prints its version, and the pattern whose first group is the version.
     #[serde(default)]
     pub version: Option<Version>,
@@ -58,6 +70,18 @@ pub enum Measures {
     Throughput,
 }
 
+/// How a program receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Receives {
+    /// In a callback.
+    Listener,
+    /// A thread blocks until something is there.
+    Block,
+    /// A thread asks without pause.
+    Spin,
+}
+
 /// How a version is found out.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,9 +97,9 @@ pub struct Version {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolEnd {
-    /// Program and arguments. `{payload}`, `{seconds}`, `{rate_hz}`, `{bit_rate}` (0 = as fast as it can),
+    /// Program and arguments. `{payload}`, `{payload+N}` (N octets more), `{seconds}`, `{rate_hz}`, `{period_us}`, `{bit_rate}` (0 = as fast as it can),
     /// `{address}` and `{interface}` of this end, `{peer}` of the other, `{port}`, `{domain}` are filled in; an
-    /// argument with `{rate_hz}` is left out where the rate is `max`.
+    /// argument with `{rate_hz}` or `{period_us}` is left out where the rate is `max`.
     pub command: Vec<String>,
     /// Variables of its environment, filled in likewise.
     #[serde(default)]
@@ -83,6 +107,22 @@ pub struct ToolEnd {
     /// A line that it prints once the other end may be started; without it that is after 300 ms.
     #[serde(default)]
     pub ready: Option<String>,
+    /// How it is ended once the other end is through. The end that measures ends by itself.
+    #[serde(default)]
+    pub stop: StopBy,
+}
+
+/// How a program is ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopBy {
+    /// SIGTERM.
+    #[default]
+    Terminate,
+    /// SIGINT, as Ctrl-C sends it: many programs print their summary then.
+    Interrupt,
+    /// It ends by itself; SIGTERM after 5 s.
+    Itself,
 }
 
 /// The end whose output holds the figures.
@@ -116,7 +156,7 @@ pub struct Definition {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// `latency`, `jitter`, `samples-per-s`, `payload-rate`, `samples`, `lost`, `duplicates`, `out-of-order`.
+    /// `latency`, `jitter`, `samples-per-s`, `sent-per-s`, `payload-rate`, `samples`, `lost`, `duplicates`, `out-of-order`.
     pub is: FigureKind,
     /// `mean`, `min`, `max`, `p50`, `p99.9` ...; of counts `total`.
     #[serde(default = "total")]
@@ -145,6 +185,8 @@ pub enum FigureKind {
     Jitter,
     /// Received in a second.
     SamplesPerS,
+    /// Sent in a second, whatever arrives of it.
+    SentPerS,
     /// Payload received in a second.
     PayloadRate,
     /// How many the figures are made of.
@@ -164,6 +206,7 @@ impl FigureKind {
             FigureKind::Latency => "latency",
             FigureKind::Jitter => "jitter",
             FigureKind::SamplesPerS => "samples-per-s",
+            FigureKind::SentPerS => "sent-per-s",
             FigureKind::PayloadRate => "payload-rate",
             FigureKind::Samples => "samples",
             FigureKind::Lost => "lost",
@@ -258,6 +301,7 @@ impl Tool {
                 Ok((ToolMetric::PayloadMbitPerS, scale))
             }
             FigureKind::SamplesPerS => count(ToolMetric::SamplesPerS),
+            FigureKind::SentPerS => count(ToolMetric::SentPerS),
             FigureKind::Samples => count(ToolMetric::Samples),
             FigureKind::Lost => count(ToolMetric::Lost),
             FigureKind::Duplicates => count(ToolMetric::Duplicates),
@@ -268,6 +312,6 @@ impl Tool {
     /// The definition as a record keeps it.
     pub fn definition(&self) -> ToolDefinition {
         let Definition { latency, window, leaves_out } = self.definition.clone();
-        ToolDefinition { latency, window, leaves_out }
+        ToolDefinition { like: self.like.clone(), latency, window, leaves_out }
     }
 }

@@ -11,8 +11,8 @@ mod shipped;
 
 pub use command::{Values, WhatIsMissing};
 pub use error::ToolError;
-pub use format::{Evidence, FigureSource, Measures, OutputOf, Tool, ToolEnd};
-pub use output::figures;
+pub use format::{Evidence, FigureSource, Measures, OutputOf, Receives, StopBy, Tool, ToolEnd};
+pub use output::{figures, first};
 pub use shipped::{find, names, shipped};
 
 /// JSON Schema of a tool file.

@@ -47,6 +47,14 @@ pub fn figures(tool: &Tool, output: &str) -> Result<Vec<ToolFigure>, ToolError> 
     Ok(figures)
 }
 
+/// First group of a pattern, or the whole of what it matches, in the first line that has it.
+pub fn first(pattern: &str, output: &str) -> Option<String> {
+    let pattern = Regex::new(pattern).ok()?;
+    let output = strip_colours(output);
+    let found = output.lines().find_map(|line| pattern.captures(line))?;
+    found.get(1).or_else(|| found.get(0)).map(|text| text.as_str().trim().to_owned())
+}
+
 fn named(figure: &Figure) -> String {
     let at = match &figure.at {
         FigureSource::Line(pattern) => format!("a line like `{pattern}`"),

@@ -28,7 +28,7 @@ fn every_file_reads_the_output_of_its_program() {
     assert_eq!(value(&sockperf, RoundTripNs, "mean"), [27762.0]);
     assert_eq!(value(&sockperf, Samples, "total"), [55781.0]);
     assert_eq!(value(&sockperf, Lost, "total"), [0.0]);
-    assert_eq!(value(&read("sockperf-throughput"), SamplesPerS, "mean"), [181276.0]);
+    assert_eq!(value(&read("sockperf-throughput"), SentPerS, "mean"), [181276.0]);
     let iperf3 = read("iperf3");
     assert_eq!(value(&iperf3, Samples, "total"), [24405.0]);
     assert!((value(&iperf3, PayloadMbitPerS, "mean")[0] - 99.94).abs() < 0.01, "{iperf3:?}");
@@ -52,9 +52,9 @@ fn commands_are_filled_in() {
     let sockperf = find("sockperf").unwrap();
     let values = Values { payload: 64, seconds: 3, peer: "10.0.0.2".into(), port: 7000, ..Values::default() };
     let words = |values: &Values| Tool::command(&sockperf.ping, values).unwrap().0.join(" ");
-    assert_eq!(words(&values), "sockperf ping-pong -i 10.0.0.2 -p 7000 -m 64 -t 3", "as fast as it can");
+    assert_eq!(words(&values), "sockperf ping-pong -i 10.0.0.2 -p 7000 -m 72 -t 3", "as fast as it can");
     let at_a_rate = Values { rate_hz: Some(500.0), ..values.clone() };
-    assert_eq!(words(&at_a_rate), "sockperf ping-pong -i 10.0.0.2 -p 7000 -m 64 -t 3 --mps=500");
+    assert_eq!(words(&at_a_rate), "sockperf ping-pong -i 10.0.0.2 -p 7000 -m 72 -t 3 --mps=500");
     let iperf3 = find("iperf3").unwrap();
     let words = |values: &Values| Tool::command(&iperf3.ping, values).unwrap().0.join(" ");
     assert!(words(&values).ends_with("--bitrate=0 -J") && words(&at_a_rate).ends_with("--bitrate=256000 -J"));

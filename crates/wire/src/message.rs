@@ -45,6 +45,10 @@ pub enum Message {
     Finish,
     /// Agent: ready for the next order.
     Finished,
+    /// Controller: answer for your host.
+    Ask(Ask),
+    /// Agent: that.
+    Told(Told),
     /// Both: still there.
     Heartbeat(Heartbeat),
     /// Agent: what was asked cannot be done.
@@ -67,12 +71,15 @@ pub struct Hello {
     /// Words for abilities beyond the version.
     #[serde(default)]
     pub capabilities: Vec<String>,
-    /// How long an agent outlives its stream, ns; 0 = it ends with it.
+    /// Controller: an agent that has heard nothing for this long ends itself, ns; 0 = it ends with its stream only.
     #[serde(default)]
     pub lease_ns: i64,
-    /// Agent: its host's boot id, so that ends on one kernel are known to share a clock.
+    /// Agent: its host's boot id.
     #[serde(default)]
     pub boot_id: String,
+    /// Agent: the clock of its stamps; equal words mean one clock.
+    #[serde(default)]
+    pub clock: String,
     /// Agent: its process id.
     #[serde(default)]
     pub pid: i32,
@@ -119,9 +126,42 @@ pub struct Order {
     pub rescue: Option<String>,
     /// CPUs for everything that is not measured.
     pub housekeeping: CpuList,
+    /// The end is another program.
+    #[serde(default)]
+    pub tool: Option<ToolOrder>,
     /// Addresses of the loads `udp-stream`.
     #[serde(default)]
     pub streams: Vec<StreamPath>,
+}
+
+/// Another program in the place of an end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolOrder {
+    /// Program and arguments; empty = this end has none.
+    pub command: Vec<String>,
+    /// Variables of its environment.
+    pub environment: BTreeMap<String, String>,
+    /// A regular expression of the line that it prints once the other end may begin; `None` = after a while.
+    pub ready: Option<String>,
+    /// It measures: it is started by `go`, and the trial is over when it has ended. The other answers, from the beginning.
+    pub measures: bool,
+    /// The signal that ends the one that answers; 0 = it ends by itself.
+    pub stop_signal: i32,
+    /// How long the one that measures was told to run, ns; 0 = it was not told.
+    pub told_ns: i64,
+    /// It is killed so long after its start, ns.
+    pub longest_ns: i64,
+}
+
+/// What became of a program in the place of an end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ToolDone {
+    /// What it was and how it ran.
+    pub process: ToolProcess,
+    /// What it wrote.
+    pub output: String,
+    /// Why its output does not count.
+    pub failed: Option<String>,
 }
 
 /// From where to where a load `udp-stream` sends.
@@ -227,6 +267,9 @@ pub struct EndReady {
     pub memory_locked: bool,
     /// Timer slack read back.
     pub timer_slack_ns: Option<u64>,
+    /// The clock of its stamps, where it is not that of the host: a calibration has one of its own.
+    #[serde(default)]
+    pub clock: String,
 }
 
 /// An end is through.
@@ -244,6 +287,9 @@ pub struct Done {
     /// The measuring process as the kernel has it.
     #[serde(default)]
     pub process: ProcessSeen,
+    /// What the program did that ran in the place of the end.
+    #[serde(default)]
+    pub tool: Option<ToolDone>,
     /// What the middleware and the process wrote.
     pub log: String,
 }

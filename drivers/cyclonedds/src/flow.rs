@@ -78,13 +78,14 @@ pub fn answer(session: &Session, e: &Endpoint) -> Outcome<Value> {
     }
     let config = query::effective(session).0;
     let qos = qos::effective(e.open()?.entity, true)?;
-    let (limit, limit_by) = limit(&config, &qos, e.max_len);
+    let (limit, limit_bytes, limit_by) = limit(&config, &qos, e.max_len);
     let (data, data_by) = data(&config);
     let stats = query::stats(e)?;
     Ok(json!({
         "matched": e.matched(),
         "batching": qos["batch"],
         "unacked_limit": limit,
+        "unacked_limit_bytes": limit_bytes,
         "data": data,
         "retransmitted_bytes": stats["rexmit_bytes"],
         "throttled_times": stats["throttle_count"],
@@ -99,20 +100,29 @@ pub fn answer(session: &Session, e: &Endpoint) -> Outcome<Value> {
     }))
 }
 
-fn limit(config: &Map<String, Value>, qos: &Value, max_len: u64) -> (Option<u64>, String) {
+/// Messages, octets, and what they are from.
+fn limit(config: &Map<String, Value>, qos: &Value, max_len: u64) -> (Option<u64>, Option<u64>, String) {
     let text = |key: &str| config.get(key).and_then(Value::as_str).unwrap_or("not told");
     let [low, high, adaptive] =
         ["WhcLow", "WhcHigh", "WhcAdaptive"].map(|mark| text(&format!("Internal/Watermarks/{mark}")));
     if qos["reliability"] != "reliable" || qos["history"] != "keep-all" {
-        return (None, "none: only a reliable writer with history keep-all waits for acknowledgements".to_owned());
+        return (
+            None,
+            None,
+            "none: only a reliable writer with history keep-all waits for acknowledgements".to_owned(),
+        );
     }
     let (Some(mark), true, "false") = (bytes(high), low == high, adaptive) else {
-        return (None, format!("none in messages: Watermarks/WhcLow {low}, WhcHigh {high}, WhcAdaptive {adaptive}"));
+        return (
+            None,
+            bytes(high),
+            format!("none in messages: Watermarks/WhcLow {low}, WhcHigh {high}, WhcAdaptive {adaptive}"),
+        );
     };
     let one = counted_bytes(max_len, bytes(text("General/FragmentSize")).unwrap_or(FRAGMENT_BYTES));
     let by =
         format!("Watermarks/WhcLow = WhcHigh = {mark} B, WhcAdaptive false: a message of {max_len} B counts {one} B");
-    (Some(mark / one + 1), by)
+    (Some(mark / one + 1), Some(mark), by)
 }
 
 fn data(config: &Map<String, Value>) -> (&'static str, String) {

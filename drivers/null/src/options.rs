@@ -34,6 +34,12 @@ impl Options {
                 _ => return Err(pair.bad(TB_EINVAL, "the null driver has no such option")),
             }
         }
+        if options.timestamps && options.script.as_ref().is_some_and(|s| s.pong_clock.is_some()) {
+            return fail(
+                TB_EINVAL,
+                "timestamps: kernel time stamps are not told in the script's pong_clock; leave them off",
+            );
+        }
         if options.script.is_some() && !options.scripted {
             return fail(TB_EINVAL, "script: delays need virtual time; add clock=scripted");
         }

@@ -53,18 +53,21 @@ fn flow(matched: usize) -> serde_json::Value {
             "unacked_limit": "nothing is acknowledged",
             "data": "each reader in turn, inside the process",
             "retransmitted": "nothing is sent again",
-            "throttled": "send never waits: a full queue is TB_EWOULDBLOCK",
+            "throttled": "none: send never waits, a full queue is TB_EWOULDBLOCK",
         },
     })
 }
 
 /// Answers one question.
 pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
-    if what == "clock" {
+    if what == "clock" || what == "far_clock" {
         let Some(world) = s.domain().world else {
-            return fail(TB_EUNSUPPORTED, "clock: this session runs in real time");
+            return fail(TB_EUNSUPPORTED, format!("{what}: this session runs in real time"));
         };
-        let clock = world.clock();
+        let clock = if what == "clock" { Some(world.clock()) } else { world.far_clock() };
+        let Some(clock) = clock else {
+            return fail(TB_EUNSUPPORTED, "far_clock: all ends have the clock of the session");
+        };
         // SAFETY: a `tb_clock` has no padding: two u32 and four pointers.
         let bytes: &[u8] = unsafe { std::slice::from_raw_parts((&raw const clock).cast(), size_of::<tb_clock>()) };
         return Ok(bytes.to_vec());

@@ -11,7 +11,9 @@
 //!     "back": { "delay": {"lognormal": {"median_ns": 20000, "sigma": 0.5}} },
 //!     "any":  { "delay": {"uniform": [1000, 2000]} } },
 //!   "stalls": [ {"where": "out", "at_ns": 1000000, "for_ns": 250000} ],
-//!   "clock_steps": [ {"at_ns": 5000000, "realtime_by_ns": 1000000} ] }
+//!   "clock_steps": [ {"at_ns": 5000000, "realtime_by_ns": 1000000} ],
+//!   "pong_clock": { "offset_ns": -7000000000, "drift_ppm": 25.5,
+//!                   "steps": [ {"at_ns": 5000000, "by_ns": 250000} ] } }
 //! ```
 //! - `out` is for topics that begin with `tailbound_ping`, `back` for `tailbound_pong`, `any` for all without their own
 //!   entry. Delays: `constant` ns, `uniform` [low, high], `exponential` {shift_ns, mean_ns}, `lognormal` {median_ns, sigma},
@@ -25,6 +27,9 @@
 //!   the window [at, at + for) and delivers it at its end, in order of departure. One of `send` blocks a send call that
 //!   begins in the window until its end, at either end. One of `turnaround` acts on a listener of an `out` topic to which a message
 //!   arrives in the window: the first reading of the clock gives the arrival, the second the window's end.
+//! - `pong_clock` is the clock of ends that receive, as if they were on another host: at the first send-begin it is
+//!   `offset_ns` ahead of the domain's, gains `drift_ppm` us in each second of it, and is stepped. Their stamps are told in
+//!   it; what happens when is ruled by the domain's clock alone.
 //!
 //! Every draw depends on seed, direction, sequence number and purpose, never on the order of events: the functions here are
 //! pure, and a test computes with them what the instrument must find.
@@ -35,6 +40,11 @@ mod draw;
 
 /// No delay is longer: an hour. Sums of delays stay far from the end of the clock.
 const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// Clocks are no further apart: about 285 years, which leaves seven for the trial.
+const FURTHEST_CLOCK_NS: u64 = 9_000_000_000_000_000_000;
+/// No clock drifts more: a tenth.
+const MOST_DRIFT_PPM: f64 = 1e5;
 
 /// A whole script. See the module for the format.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -50,6 +60,8 @@ pub struct Script {
     pub stalls: Vec<Stall>,
     /// Steps of the wall clock.
     pub clock_steps: Vec<ClockStep>,
+    /// The clock of ends that receive, where it is not the domain's.
+    pub pong_clock: Option<PongClock>,
 }
 
 impl Default for Script {
@@ -60,6 +72,7 @@ impl Default for Script {
             links: Links::default(),
             stalls: Vec::new(),
             clock_steps: Vec::new(),
+            pong_clock: None,
         }
     }
 }
@@ -182,6 +195,37 @@ pub struct ClockStep {
     pub realtime_by_ns: i64,
 }
 
+/// A clock beside that of the domain.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PongClock {
+    /// By how much it is ahead at the first send.
+    pub offset_ns: i64,
+    /// How much faster it runs, us per s.
+    pub drift_ppm: f64,
+    /// When it is set anew.
+    pub steps: Vec<PongClockStep>,
+}
+
+/// A step of the clock of ends that receive.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PongClockStep {
+    /// When, from the first send, by the domain's clock.
+    pub at_ns: i64,
+    /// By how much.
+    pub by_ns: i64,
+}
+
+impl PongClock {
+    /// By how much it is ahead of the domain's clock at `at_ns` (from the first send).
+    pub fn ahead_ns(&self, at_ns: i64) -> i64 {
+        let gained = (at_ns as f64 * self.drift_ppm / 1e6).round() as i64;
+        let stepped = self.steps.iter().filter(|s| s.at_ns <= at_ns).fold(0i64, |sum, s| sum.wrapping_add(s.by_ns));
+        self.offset_ns.wrapping_add(gained).wrapping_add(stepped)
+    }
+}
+
 /// Which way a topic goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
@@ -295,6 +339,19 @@ impl Script {
                 return Err("stalls: for_ns must not be negative".into());
             }
             within_an_hour(&format!("stalls[{i}].for_ns"), stall.for_ns as f64)?;
+        }
+        // What the stamps would then not fit, or a clock that stands still or runs backwards.
+        let drift = self.pong_clock.as_ref().map_or(0.0, |clock| clock.drift_ppm);
+        if drift.is_nan() || drift.abs() > MOST_DRIFT_PPM {
+            return Err(format!(
+                "pong_clock.drift_ppm: a clock drifts by at most {MOST_DRIFT_PPM} us per s, not {drift}"
+            ));
+        }
+        let far = |ns: &i64| ns.unsigned_abs() > FURTHEST_CLOCK_NS;
+        let times =
+            self.pong_clock.iter().flat_map(|c| std::iter::once(c.offset_ns).chain(c.steps.iter().map(|s| s.by_ns)));
+        if let Some(ns) = times.clone().find(far).or_else(|| Some(times.fold(0, i64::saturating_add)).filter(far)) {
+            return Err(format!("pong_clock: {ns} ns are too far ahead; at most {FURTHEST_CLOCK_NS} in all"));
         }
         Ok(())
     }

@@ -124,6 +124,21 @@ impl World {
         }
     }
 
+    /// The C form of the clock of ends that receive, where the script has one. It is read; only the domain's is slept by.
+    pub fn far_clock(&'static self) -> Option<tb_clock> {
+        let far = self.script().pong_clock.is_some();
+        far.then(|| tb_clock { now: Some(far_clock_now), ..self.clock() })
+    }
+
+    fn far_now(&self) -> i64 {
+        let now = self.now();
+        let state = lock(&self.state);
+        let at_ns = state.since_first_send(now).unwrap_or(0);
+        let ahead = state.script.pong_clock.as_ref().map_or(0, |clock| clock.ahead_ns(at_ns));
+        // Zero is what a stamp is that was not taken yet.
+        if now.wrapping_add(ahead) == 0 { 1 } else { now.wrapping_add(ahead) }
+    }
+
     /// Virtual time, for the host: it may carry a turnaround stall.
     pub fn now(&self) -> i64 {
         let mut state = lock(&self.state);
@@ -245,6 +260,11 @@ impl World {
 unsafe extern "C" fn clock_now(ctx: *mut c_void) -> i64 {
     // SAFETY: `ctx` is a world, which is never freed.
     unsafe { &*ctx.cast::<World>() }.now()
+}
+
+unsafe extern "C" fn far_clock_now(ctx: *mut c_void) -> i64 {
+    // SAFETY: as above.
+    unsafe { &*ctx.cast::<World>() }.far_now()
 }
 
 unsafe extern "C" fn clock_sleep_until(ctx: *mut c_void, deadline_ns: i64) {

@@ -115,7 +115,7 @@ fn flow(s: &Session, ep: u32) -> Outcome<Value> {
             "unacked_limit": none,
             "data": by,
             "retransmitted": "nothing is sent again",
-            "throttled": "send never waits: a full send buffer is TB_EWOULDBLOCK",
+            "throttled": "none: send never waits, a full send buffer is TB_EWOULDBLOCK",
         },
     }))
 }

@@ -15,8 +15,9 @@ use crate::options::Options;
 use crate::reader::prepare;
 use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, group, topic_key};
 
-/// Up to this length a datagram is copied together.
-const SMALL: usize = 1024;
+/// Up to this length a datagram is copied together: with 8 KiB a copy and `sendto` still take less time than `sendmsg` of
+/// two parts, with 63 kB they take more.
+const SMALL: usize = HEADER + 8192;
 
 pub struct Writer {
     pub common: Common,

@@ -1,11 +1,12 @@
 //! Sending datagrams of chosen sizes and seeing which arrive whole.
 
-use super::{Side, socket};
+use super::Side;
+use super::datagram::Station;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use tailbound_model::PathFacts;
+use tailbound_model::{PathFacts, ProbeMessage};
 
 /// IPv4 and UDP headers without options.
 const HEADERS: u64 = 28;
@@ -26,7 +27,7 @@ pub(super) fn random() -> u64 {
 
 struct Party {
     name: &'static str,
-    socket: UdpSocket,
+    socket: Station,
     address: SocketAddr,
     interface: String,
     mtu: u64,
@@ -35,16 +36,21 @@ struct Party {
 /// Both ends' sockets, on one thread.
 pub(super) struct Exchange {
     parties: Vec<Party>,
-    multicast: Option<UdpSocket>,
+    multicast: Option<(Station, SocketAddr)>,
     token: u64,
     sequence: u64,
 }
 
 impl Exchange {
-    pub fn new(sockets: Vec<UdpSocket>, sides: &[Side; 2], multicast: Option<UdpSocket>) -> Exchange {
-        let parties = sockets.into_iter().zip(sides).zip(crate::spec::ENDS).map(|((socket, side), name)| Party {
+    pub fn new(
+        sockets: Vec<(Station, SocketAddr)>,
+        sides: &[Side; 2],
+        multicast: Option<(Station, SocketAddr)>,
+    ) -> Exchange {
+        let parties = sockets.into_iter().zip(sides).zip(crate::spec::ENDS);
+        let parties = parties.map(|(((socket, address), side), name)| Party {
             name,
-            address: socket.local_addr().unwrap_or_else(|_| (side.net.address, 0).into()),
+            address,
             socket,
             interface: side.net.interface.clone(),
             mtu: u64::from(side.net.mtu),
@@ -131,29 +137,31 @@ impl Exchange {
     fn passes(&mut self, from: usize, to: usize, size: u64, whole: bool, tries: (u32, Duration)) -> Result<(), String> {
         let target = self.parties[to].address;
         let refused = |error: io::Error| format!("the kernel refuses to send it ({error})");
-        socket::forbid_fragments(&self.parties[from].socket, whole).map_err(refused)?;
         for _ in 0..tries.0 {
             let message = self.message(size);
-            self.parties[from].socket.send_to(&message, target).map_err(refused)?;
-            if received(&self.parties[to].socket, &message, tries.1).is_some() {
+            self.parties[from].socket.send(target, message, whole).map_err(refused)?;
+            if self.parties[to].socket.received(message, tries.1).is_some() {
                 return Ok(());
             }
         }
         Err(format!("{} sent, none arrived within {} ms", tries.0, tries.1.as_millis()))
     }
 
-    fn multicast(&mut self, group: &UdpSocket) -> bool {
-        let Ok(target) = group.local_addr() else { return false };
+    fn multicast(&mut self, (group, target): &(Station, SocketAddr)) -> bool {
         let (tries, limit) = LATER;
         (0..tries).any(|_| {
             let message = self.message(SMALL);
-            let sent = self.parties[0].socket.send_to(&message, target);
-            sent.is_ok() && received(group, &message, limit).is_some()
+            let sent = self.parties[0].socket.send(*target, message, false);
+            sent.is_ok() && group.received(message, limit).is_some()
         })
     }
 
-    /// Smallest of the round trips of small datagrams, ns.
+    /// Smallest of the round trips of small datagrams, ns. Not of an end on another host: what it is told and answers
+    /// takes longer than the path.
     fn round_trip(&mut self) -> Option<i64> {
+        if !self.parties.iter().all(|p| p.socket.is_here()) {
+            return None;
+        }
         let mut best: Option<Duration> = None;
         let mut missed = 0;
         for _ in 0..ROUND_TRIPS {
@@ -162,10 +170,10 @@ impl Exchange {
             let [ping, pong] = &self.parties[..] else { return None };
             let begin = Instant::now();
             let trip = || {
-                ping.socket.send_to(&there, pong.address).ok()?;
-                received(&pong.socket, &there, LATER.1)?;
-                pong.socket.send_to(&back, ping.address).ok()?;
-                received(&ping.socket, &back, LATER.1)
+                ping.socket.send(pong.address, there, false).ok()?;
+                pong.socket.received(there, LATER.1)?;
+                pong.socket.send(ping.address, back, false).ok()?;
+                ping.socket.received(back, LATER.1)
             };
             match trip() {
                 Some(end) => best = Some(best.map_or(end - begin, |b| b.min(end - begin))),
@@ -178,29 +186,8 @@ impl Exchange {
         best.map(|b| b.as_nanos() as i64)
     }
 
-    /// Token and number, then octets that differ from place to place.
-    fn message(&mut self, size: u64) -> Vec<u8> {
+    fn message(&mut self, octets: u64) -> ProbeMessage {
         self.sequence += 1;
-        let head = [self.token.to_be_bytes(), self.sequence.to_be_bytes()].concat();
-        let mut message: Vec<u8> = (0..size).map(|i| (i.wrapping_mul(167) >> 3) as u8).collect();
-        let length = head.len().min(message.len());
-        message[..length].copy_from_slice(&head[..length]);
-        message
-    }
-}
-
-/// When exactly this message arrived; others (of an earlier try, or of strangers) are passed over.
-fn received(socket: &UdpSocket, message: &[u8], limit: Duration) -> Option<Instant> {
-    let end = Instant::now() + limit;
-    let mut buffer = vec![0; message.len() + 1];
-    loop {
-        let left = end.checked_duration_since(Instant::now()).filter(|left| !left.is_zero())?;
-        socket.set_read_timeout(Some(left)).ok()?;
-        match socket.recv_from(&mut buffer) {
-            Ok((length, _)) if buffer[..length] == *message => return Some(Instant::now()),
-            Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return None,
-        }
+        ProbeMessage { token: self.token, sequence: self.sequence, octets }
     }
 }

@@ -4,24 +4,25 @@
 //! which it was made. So a round trip of the probe holds the path's own time and no wake-up of a second process: it is
 //! a floor for what a driver can reach, not a forecast. Every wait has a limit.
 
+pub(crate) mod datagram;
 mod exchange;
-mod socket;
+pub(crate) mod socket;
 
 use crate::end::EndNet;
 use crate::error::LabError;
-use crate::interface::read_interfaces;
 use crate::netns::{NetNs, run_in};
+use crate::site::{Site, unexpected};
 use crate::spec::ENDS;
+use datagram::Station;
 use exchange::Exchange;
-use socket::open;
 use std::io;
-use tailbound_host::interface::Ethtool;
-use tailbound_model::{PathEnd, PathFacts};
+use std::net::SocketAddr;
+use tailbound_model::{Ask, PathEnd, PathFacts, Told};
 
-/// One end with its namespace.
+/// One end with where it is.
 #[derive(Debug, Clone)]
 pub(crate) struct Side {
-    pub netns: NetNs,
+    pub site: Site,
     pub net: EndNet,
 }
 
@@ -29,25 +30,17 @@ pub(crate) async fn probe(sides: &[Side; 2]) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
     let mut sockets = Vec::new();
     for (side, end) in sides.iter().zip(ENDS) {
-        facts.ends.push(facts_of(side, end).await?);
-        let net = side.net.clone();
-        let opened = async { run_in(&side.netns, move || open(&net))?.wait().await? };
-        sockets.push(
-            opened.await.map_err(|e| LabError::read(format!("opening a socket on {}", side.net.address), end, e))?,
-        );
+        facts.ends.push(facts_of(side, end)?);
+        let opened = open(side).await;
+        sockets.push(opened.map_err(|e| LabError::read(format!("opening a socket on {}", side.net.address), end, e))?);
     }
     let multicast = if sides.iter().all(|s| s.net.multicast) {
-        let net = sides[1].net.clone();
-        let opened = async { run_in(&sides[1].netns, move || socket::join_group(&net))?.wait().await? };
-        Some(
-            opened
-                .await
-                .map_err(|e| LabError::read(format!("joining a group on {}", sides[1].net.interface), ENDS[1], e))?,
-        )
+        let failed = |e| LabError::read(format!("joining a group on {}", sides[1].net.interface), ENDS[1], e);
+        Some(join_group(&sides[1]).await.map_err(failed)?)
     } else {
         None
     };
-    let same = sides[0].netns.inode() == sides[1].netns.inode();
+    let same = sides[0].site.identity() == sides[1].site.identity();
     let [ping, pong] = [0, 1].map(|i| &sides[i].net);
     if same && ping.interface != "lo" {
         facts.remarks.push(format!(
@@ -69,16 +62,49 @@ pub(crate) async fn probe(sides: &[Side; 2]) -> Result<PathFacts, LabError> {
     job.await.map_err(|e| LabError::read("sending datagrams", "path", e))
 }
 
+/// A socket on the end's address, and where it listens.
+async fn open(side: &Side) -> io::Result<(Station, SocketAddr)> {
+    let (address, interface, multicast) = (side.net.address, side.net.interface.clone(), side.net.multicast);
+    match &side.site {
+        Site::Here(netns) => {
+            let socket = run_in(netns, move || socket::open(address, &interface, multicast))?.wait().await??;
+            let address = socket.local_addr()?;
+            Ok((Station::Here(socket), address))
+        }
+        Site::There(far) => match side.site.ask(Ask::OpenProbe { address, interface, multicast })? {
+            Told::Listens(address) => Ok((Station::There { far: far.clone(), group: false }, address)),
+            other => Err(unexpected(&other)),
+        },
+    }
+}
+
+/// A socket that has joined a group on the end's interface, and the group.
+async fn join_group(side: &Side) -> io::Result<(Station, SocketAddr)> {
+    let (address, interface) = (side.net.address, side.net.interface.clone());
+    match &side.site {
+        Site::Here(netns) => {
+            let socket = run_in(netns, move || socket::join_group(address, &interface))?.wait().await??;
+            let group = socket.local_addr()?;
+            Ok((Station::Here(socket), group))
+        }
+        Site::There(far) => match side.site.ask(Ask::JoinGroup)? {
+            Told::Listens(group) => Ok((Station::There { far: far.clone(), group: true }, group)),
+            other => Err(unexpected(&other)),
+        },
+    }
+}
+
 /// Interface facts, read anew.
-async fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
-    let name = side.net.interface.clone();
-    let failed = |error| LabError::read(format!("reading interface {}", side.net.interface), end, error);
-    let read = async { read_interfaces(&side.netns)?.wait().await? };
-    let all = read.await.map_err(failed)?;
-    let interface = all.into_iter().find(|i| i.name == name);
+fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
+    let name = &side.net.interface;
+    let failed = |error| LabError::read(format!("reading interface {name}"), end, error);
+    let all = side.site.interfaces().map_err(failed)?;
+    let interface = all.into_iter().find(|i| i.name == *name);
     let interface = interface.ok_or_else(|| failed(io::Error::other("it is gone since the lab was built")))?;
-    let device = async { run_in(&side.netns, move || device_facts(&name))?.wait().await };
-    let (speed_mbit_s, offloads) = device.await.map_err(failed)?;
+    let (speed_mbit_s, offloads) = match side.site.ask(Ask::Device(name.clone())).map_err(failed)? {
+        Told::Device(speed, offloads) => (speed, offloads),
+        other => return Err(failed(unexpected(&other))),
+    };
     Ok(PathEnd {
         end: end.to_owned(),
         address: side.net.address.to_string(),
@@ -90,12 +116,4 @@ async fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         offloads,
         interface: interface.name,
     })
-}
-
-/// Speed and offloads of a device of the calling thread's network namespace; one that does not tell is one without.
-fn device_facts(name: &str) -> (Option<i64>, Vec<String>) {
-    match Ethtool::open(name) {
-        Ok(device) => (device.speed_mbit_s().ok(), device.offloads().unwrap_or_default()),
-        Err(_) => (None, Vec::new()),
-    }
 }

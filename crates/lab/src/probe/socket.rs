@@ -1,6 +1,5 @@
 //! Sockets of the path check and the options that std does not set.
 
-use crate::end::EndNet;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddrV4, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -9,11 +8,11 @@ use std::os::fd::AsRawFd;
 const RECEIVE_BUFFER: libc::c_int = 1 << 20;
 
 /// Opens a socket on the end's address; to be called inside its namespace.
-pub(super) fn open(net: &EndNet) -> io::Result<UdpSocket> {
-    let socket = UdpSocket::bind((net.address, 0))?;
+pub(crate) fn open(address: IpAddr, interface: &str, multicast: bool) -> io::Result<UdpSocket> {
+    let socket = UdpSocket::bind((address, 0))?;
     set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, RECEIVE_BUFFER)?;
-    if let (IpAddr::V4(address), true) = (net.address, net.multicast) {
-        set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, mreqn(Ipv4Addr::UNSPECIFIED, address, net)?)?;
+    if let (IpAddr::V4(address), true) = (address, multicast) {
+        set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, mreqn(Ipv4Addr::UNSPECIFIED, address, interface)?)?;
         // Never past the first router.
         socket.set_multicast_ttl_v4(1)?;
     }
@@ -22,14 +21,14 @@ pub(super) fn open(net: &EndNet) -> io::Result<UdpSocket> {
 
 /// Opens a socket that receives one group of 239.255/16 (administratively scoped, RFC 2365) on the end's interface
 /// alone.
-pub(super) fn join_group(net: &EndNet) -> io::Result<UdpSocket> {
-    let IpAddr::V4(address) = net.address else { return Err(io::ErrorKind::Unsupported.into()) };
+pub(crate) fn join_group(address: IpAddr, interface: &str) -> io::Result<UdpSocket> {
+    let IpAddr::V4(address) = address else { return Err(io::ErrorKind::Unsupported.into()) };
     let random = super::exchange::random().to_ne_bytes();
     // Not 239.255.0.1, which DDS discovery uses.
     let group = Ipv4Addr::new(239, 255, random[0] | 0x80, random[1]);
     let socket = UdpSocket::bind(SocketAddrV4::new(group, 0))?;
     set(&socket, libc::IPPROTO_IP, libc::IP_MULTICAST_ALL, 0)?;
-    set(&socket, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, mreqn(group, address, net)?)?;
+    set(&socket, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, mreqn(group, address, interface)?)?;
     Ok(socket)
 }
 
@@ -39,8 +38,8 @@ pub(super) fn forbid_fragments(socket: &UdpSocket, forbid: bool) -> io::Result<(
     set(socket, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, mode)
 }
 
-fn mreqn(group: Ipv4Addr, address: Ipv4Addr, net: &EndNet) -> io::Result<libc::ip_mreqn> {
-    let index = nix::net::if_::if_nametoindex(net.interface.as_str())?;
+fn mreqn(group: Ipv4Addr, address: Ipv4Addr, interface: &str) -> io::Result<libc::ip_mreqn> {
+    let index = nix::net::if_::if_nametoindex(interface)?;
     let in_addr = |a: Ipv4Addr| libc::in_addr { s_addr: u32::from(a).to_be() };
     Ok(libc::ip_mreqn {
         imr_multiaddr: in_addr(group),

@@ -2,6 +2,7 @@
 
 use crate::support::{Skip, block_on, interfaces_of, journal, made, probe_once, sleeper, veth};
 use std::os::unix::fs::MetadataExt;
+use std::process::Command;
 use tailbound_lab::netns::NetNs;
 use tailbound_lab::{Lab, LabSpec, interfaces_here};
 use tailbound_model::{PathFacts, PathSpec, PlaceSpec};
@@ -63,7 +64,7 @@ pub fn commands_run_in_their_ends_namespace() -> Result<(), Skip> {
         let lab = Lab::up(&veth(None), journal.run(), &journal).await.unwrap();
         let own = NetNs::own().unwrap().inode();
         let inodes = [0, 1].map(|end| {
-            let output = lab.command(end, "readlink".as_ref()).arg("/proc/self/ns/net").output().unwrap();
+            let output = lab.command(end, Command::new("readlink")).arg("/proc/self/ns/net").output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         });
         assert_ne!(inodes[0], inodes[1]);

@@ -70,7 +70,7 @@ pub fn by_name() -> Result<(), Skip> {
     assert_eq!(facts.remarks, Vec::<String>::new());
     assert_eq!((facts.ends[0].mtu, facts.ends[1].address.as_str(), facts.fragments_pass), (2000, "192.0.2.2", true));
     // IPv6 addresses come and go by themselves; nothing else may differ.
-    let without_v6 = |all: [Vec<tailbound_lab::Interface>; 2]| {
+    let without_v6 = |all: [Vec<tailbound_model::Interface>; 2]| {
         all.map(|mut interfaces| {
             interfaces.iter_mut().for_each(|i| i.addresses.retain(|(a, _)| a.is_ipv4()));
             interfaces

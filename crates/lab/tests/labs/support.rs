@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tailbound_host::Journal;
 use tailbound_lab::netns::{NetNs, run_in};
-use tailbound_lab::{Interface, Lab, LabSpec, interfaces_here};
-use tailbound_model::{PathFacts, PathSpec, PlaceSpec};
+use tailbound_lab::{Lab, LabSpec, interfaces_here};
+use tailbound_model::{Interface, PathFacts, PathSpec, PlaceSpec};
 
 /// A feature that this machine does not have.
 pub struct Skip(pub String);
@@ -88,7 +88,7 @@ pub fn interfaces_of(netns: &NetNs) -> Vec<Interface> {
 
 /// A process that runs in the end's namespace until it is told to end.
 pub fn sleeper(lab: &Lab, end: usize) -> Sleeper {
-    let child = lab.command(end, "sleep".as_ref()).arg("60").spawn().unwrap();
+    let child = lab.command(end, Command::new("sleep")).arg("60").spawn().unwrap();
     let sleeper = Sleeper(child);
     let own = NetNs::own().unwrap().inode();
     // Until exec it is a copy of this process, in this process's namespace at first.

@@ -1,22 +1,44 @@
 //! Absolute limits, against the intervals of the report.
 
-use super::{BudgetCheck, BudgetOutcome};
+use super::{BudgetCheck, BudgetOutcome, trials};
 use crate::circumstances::TrialState;
 use crate::compare::CompareError;
-use crate::condition::{ConditionReport, ConditionStatus, MetricReport, QuantileReport};
+use crate::condition::{ConditionReport, ConditionStatus, LegRange, MetricReport, QuantileReport};
 use crate::document::Report;
 use crate::number::{count, three_digits, time};
 use std::collections::BTreeSet;
-use tailbound_model::{AtMost, Limit, LimitSet, Metric};
+use tailbound_model::{AtMost, Limit, LimitSet, Metric, THROUGHPUT};
+use tailbound_record::Record;
 use tailbound_stats::{Quantile, rule_of_three, share_interval};
 
 /// The checks of one set of limits, condition by condition.
-pub(super) fn checks(report: &Report, set: &LimitSet) -> Result<Vec<BudgetCheck>, CompareError> {
+pub(super) fn checks(record: &Record, report: &Report, set: &LimitSet) -> Result<Vec<BudgetCheck>, CompareError> {
     let selected = selected(report, set)?;
     let mut checks = Vec::new();
     for condition in selected {
         for limit in &set.limits {
-            checks.push(check(report, condition, limit)?);
+            checks.push(check(record, report, condition, limit)?);
+        }
+        for limit in &set.throughput {
+            let mut check = BudgetCheck {
+                condition: condition.name.clone(),
+                what: format!("{THROUGHPUT} {}", limit.key()),
+                limit: trials::flow_limit(*limit),
+                found: String::new(),
+                outcome: BudgetOutcome::Undecided,
+                why: String::new(),
+            };
+            if let Some(why) = &condition.not_possible {
+                check.why = format!("the condition was not possible: {why}");
+            } else if let Some(flow) = &condition.flow {
+                (check.outcome, check.found, check.why) = trials::flow(flow, *limit);
+                distrust(&mut check, report, condition);
+            } else if condition.used_trial_ids.is_empty() {
+                check.why = untrusted(report, condition).unwrap_or_else(|| "nothing was measured".into());
+            } else {
+                return Err(lacking(THROUGHPUT, condition));
+            }
+            checks.push(check);
         }
     }
     Ok(checks)
@@ -62,14 +84,19 @@ fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r ConditionR
     Ok(found)
 }
 
-fn check(report: &Report, condition: &ConditionReport, limit: &Limit) -> Result<BudgetCheck, CompareError> {
+fn check(
+    record: &Record,
+    report: &Report,
+    condition: &ConditionReport,
+    limit: &Limit,
+) -> Result<BudgetCheck, CompareError> {
     let mut check = BudgetCheck {
         condition: condition.name.clone(),
         what: format!("{} {}", limit.metric.key(), limit.at_most.key()),
         limit: match &limit.at_most {
-            AtMost::Quantile(_, ns) | AtMost::Max(ns) => time(ns.0 as f64),
+            AtMost::Quantile(_, ns) | AtMost::Max(ns) | AtMost::Mean(ns) => format!("at most {}", time(ns.0 as f64)),
             AtMost::Lost(None) => "none".into(),
-            AtMost::Lost(Some(share)) => per_cent(*share),
+            AtMost::Lost(Some(share)) => format!("at most {}", per_cent(*share)),
         },
         found: String::new(),
         outcome: BudgetOutcome::Undecided,
@@ -79,30 +106,60 @@ fn check(report: &Report, condition: &ConditionReport, limit: &Limit) -> Result<
         check.why = format!("the condition was not possible: {why}");
         return Ok(check);
     }
-    if condition.counts.scheduled == 0 {
+    if let Some(tool) = &condition.tool {
+        check.why = format!("{tool} is another program, whose figures have no intervals");
+        return Ok(check);
+    }
+    if condition.counts.scheduled == 0 && condition.flow.is_none() {
         check.why = untrusted(report, condition).unwrap_or_else(|| "no message was measured".into());
         return Ok(check);
     }
+    if let Some(range) = condition.range(limit.metric) {
+        (check.outcome, check.found, check.why) = between_clocks(condition, range, &limit.at_most);
+        distrust(&mut check, report, condition);
+        return Ok(check);
+    }
     let Some(figures) = condition.metric(limit.metric) else {
-        let there: Vec<&str> =
-            Metric::ALL.into_iter().filter(|m| condition.metric(*m).is_some()).map(Metric::key).collect();
-        return Err(CompareError::refused(format!(
-            "the budget names `{}`, which {} lacks\n  there is: {}",
-            limit.metric.key(),
-            condition.name,
-            there.join(", ")
-        )));
+        // A trial that is not to be trusted may lack what the others have.
+        if let Some(why) = untrusted(report, condition) {
+            check.why = why;
+            return Ok(check);
+        }
+        return Err(lacking(limit.metric.key(), condition));
     };
     let (outcome, found, why) = match &limit.at_most {
         AtMost::Quantile(label, ns) => quantile(condition, figures, label, ns.0),
         AtMost::Max(ns) => maximum(figures, ns.0),
-        AtMost::Lost(share) => lost(condition, *share),
+        AtMost::Mean(ns) => trials::mean(record, condition, limit.metric, ns.0)?,
+        AtMost::Lost(share) => lost((condition.counts.lost, condition.counts.scheduled), *share),
     };
     (check.outcome, check.found, check.why) = (outcome, found, why);
+    distrust(&mut check, report, condition);
+    Ok(check)
+}
+
+/// Figures that are not to be trusted decide nothing.
+fn distrust(check: &mut BudgetCheck, report: &Report, condition: &ConditionReport) {
     if let Some(why) = untrusted(report, condition) {
         (check.outcome, check.why) = (BudgetOutcome::Undecided, why);
     }
-    Ok(check)
+}
+
+/// The budget names a metric that the condition lacks.
+fn lacking(metric: &str, condition: &ConditionReport) -> CompareError {
+    CompareError::refused(format!(
+        "the budget names `{metric}`, which {} lacks\n  there is: {}",
+        condition.name,
+        there_is(condition).join(", ")
+    ))
+}
+
+/// What a budget can name of a condition.
+pub(super) fn there_is(condition: &ConditionReport) -> Vec<&'static str> {
+    let some = |m: &Metric| condition.metric(*m).is_some() || condition.range(*m).is_some();
+    let known = |m: &Metric| *m != Metric::HalfRoundTrip && some(m);
+    let metrics = Metric::ALL.into_iter().filter(known).map(Metric::key);
+    metrics.chain(condition.flow.as_ref().map(|_| THROUGHPUT)).collect()
 }
 
 /// Why no figure of the condition decides anything.
@@ -119,7 +176,7 @@ fn untrusted(report: &Report, condition: &ConditionReport) -> Option<String> {
         .then(|| format!("the record is incomplete: {ended} of {} trials ended", condition.trials))
 }
 
-type Judged = (BudgetOutcome, String, String);
+pub(super) type Judged = (BudgetOutcome, String, String);
 
 fn quantile(condition: &ConditionReport, figures: &MetricReport, label: &str, limit: i64) -> Judged {
     use BudgetOutcome::*;
@@ -155,6 +212,26 @@ fn quantile(condition: &ConditionReport, figures: &MetricReport, label: &str, li
     }
 }
 
+/// A leg between two clocks holds a limit if the most that messages can have taken does, and breaks it if the least does.
+fn between_clocks(condition: &ConditionReport, range: &LegRange, at_most: &AtMost) -> Judged {
+    use BudgetOutcome::*;
+    let [least, most] = [&range.low, &range.high].map(|figures| match at_most {
+        AtMost::Quantile(label, ns) => quantile(condition, figures, label, ns.0),
+        AtMost::Max(ns) => maximum(figures, ns.0),
+        AtMost::Lost(share) => lost((condition.counts.lost, condition.counts.scheduled), *share),
+        AtMost::Mean(_) => {
+            (Undecided, String::new(), "a mean between two clocks is not judged: limit a quantile".into())
+        }
+    });
+    let found = if least.1 == most.1 { most.1.clone() } else { format!("{} to {}", least.1, most.1) };
+    match (least.0, most.0) {
+        (_, Holds) => (Holds, found, most.2),
+        (Broken, _) => (Broken, found, least.2),
+        (Undecided, Undecided) => (Undecided, found, most.2),
+        _ => (Undecided, found, "the limit lies within what two clocks leave possible".into()),
+    }
+}
+
 /// A statement about this record: a maximum has no interval.
 fn maximum(figures: &MetricReport, limit: i64) -> Judged {
     match figures.max_ns {
@@ -175,9 +252,9 @@ fn maximum(figures: &MetricReport, limit: i64) -> Judged {
     }
 }
 
-fn lost(condition: &ConditionReport, limit: Option<f64>) -> Judged {
+/// So many of so many.
+pub(super) fn lost((lost, all): (u64, u64), limit: Option<f64>) -> Judged {
     use BudgetOutcome::*;
-    let (lost, all) = (condition.counts.lost, condition.counts.scheduled);
     let (low, high) = share_interval(lost, all);
     let found = format!("{} of {} (95 %: {} to {})", count(lost), count(all), per_cent(low), per_cent(high));
     let outcome = match limit {

@@ -22,7 +22,7 @@ pub fn render_budget_junit(report: &BudgetReport, undecided: Option<BudgetOutcom
          name=\"{name}\" {counts}>\n"
     );
     for check in &report.checks {
-        let case = format!("{} at most {}", check.what, check.limit);
+        let case = format!("{} {}", check.what, check.limit);
         text.push_str(&format!(
             "    <testcase classname=\"{name}.{}\" name=\"{}\">\n",
             escape(&check.condition),

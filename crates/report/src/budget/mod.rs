@@ -8,6 +8,7 @@ mod absolute;
 mod junit;
 mod relative;
 mod render;
+mod trials;
 
 pub use junit::render_budget_junit;
 pub use render::{render_budget_markdown, render_budget_terminal};
@@ -35,7 +36,7 @@ pub struct BudgetCheck {
     pub condition: String,
     /// Metric and statistic, e.g. `round_trip p99`.
     pub what: String,
-    /// The limit, in words.
+    /// The limit, in words: `at most 2 ms`, `none`.
     pub limit: String,
     /// What was found, in words.
     pub found: String,
@@ -74,18 +75,16 @@ impl BudgetReport {
 /// The budget names a metric, statistic, factor or level that the record lacks; a record cannot be read.
 pub fn judge_budget(record: &Record, budget: &Budget, baseline: Option<&Record>) -> Result<BudgetReport, CompareError> {
     let mut checks = Vec::new();
-    if !budget.limits.is_empty() {
-        let labels = budget.limits.iter().flat_map(|s| &s.limits).filter_map(|l| match &l.at_most {
-            AtMost::Quantile(label, _) => label.parse().ok(),
-            _ => None,
-        });
-        let report = analyse_with(record, labels)?;
-        for set in &budget.limits {
-            checks.extend(absolute::checks(&report, set)?);
-        }
+    let labels = budget.limits.iter().flat_map(|s| &s.limits).filter_map(|l| match &l.at_most {
+        AtMost::Quantile(label, _) => label.parse().ok(),
+        _ => None,
+    });
+    let report = analyse_with(record, labels)?;
+    for set in &budget.limits {
+        checks.extend(absolute::checks(record, &report, set)?);
     }
     match (&budget.baseline, baseline) {
-        (Some(wanted), Some(baseline)) => checks.extend(relative::checks(record, baseline, wanted)?),
+        (Some(wanted), Some(baseline)) => checks.extend(relative::checks(&report, record, baseline, wanted)?),
         (Some(_), None) => {
             return Err(CompareError::refused(
                 "the budget has a baseline, but names no record for it\n  what to do: add `record` to `baseline`, or \

@@ -34,13 +34,8 @@ pub fn render_budget_terminal(report: &BudgetReport, width: usize, colour: bool)
     for check in sorted(report) {
         let found = if check.found.is_empty() { String::new() } else { format!(": {}", check.found) };
         let why = if check.why.is_empty() { String::new() } else { format!(" - {}", check.why) };
-        let text = format!(
-            "{:<9} {}: {}, at most {}{found}{why}",
-            check.outcome.word(),
-            check.condition,
-            check.what,
-            check.limit
-        );
+        let text =
+            format!("{:<9} {}: {}, {}{found}{why}", check.outcome.word(), check.condition, check.what, check.limit);
         for line in wrap(&plain(&text), width, 10) {
             lines.push(if check.outcome == BudgetOutcome::Holds { line } else { paint.alarm(&line) });
         }
@@ -52,7 +47,7 @@ pub fn render_budget_terminal(report: &BudgetReport, width: usize, colour: bool)
 pub fn render_budget_markdown(report: &BudgetReport) -> String {
     let mut text = format!("## Budget {}: {}\n\n", escape(&plain(&report.name)), report.outcome().word());
     text.push_str(&format!("{} in `{}`.\n\n", summary(report), plain(&report.record)));
-    text.push_str("| outcome | condition | statistic | at most | found | |\n| --- | --- | --- | ---: | --- | --- |\n");
+    text.push_str("| outcome | condition | statistic | limit | found | |\n| --- | --- | --- | ---: | --- | --- |\n");
     for c in sorted(report) {
         let cells = [c.outcome.word(), &c.condition, &c.what, &c.limit, &c.found, &c.why];
         text.push_str(&format!("| {} |\n", cells.map(|t| escape(&plain(t))).join(" | ")));

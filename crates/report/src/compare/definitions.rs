@@ -17,6 +17,12 @@ pub(crate) fn comparable(metrics: &[Metric]) -> Result<(), CompareError> {
 /// Why the figures of two conditions cannot be set against each other; `factor` may differ, that is the question.
 pub(crate) fn differ(a: &Condition, b: &Condition, factor: Option<&str>, metrics: &[Metric]) -> Option<String> {
     let (a, b) = (&a.spec, &b.spec);
+    if let Some(tool) = [a, b].into_iter().find(|s| s.has_tool()) {
+        let name = tool.driver_names();
+        return Some(format!(
+            "{name} is another program: Tailbound measured nothing of it, and `report` sets it beside"
+        ));
+    }
     if a.payload != b.payload && factor != Some("payload") {
         return Some(format!("the payload differs: {} and {}", a.payload, b.payload));
     }

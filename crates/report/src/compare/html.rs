@@ -1,25 +1,38 @@
-//! A comparison as the middle of a page: sentences, a picture of the ratios, one table.
+//! A comparison as a page: sentences, a picture of the ratios, one table.
 
 use super::document::*;
 use super::figure;
 use super::table::trials_text;
 use super::{statistics, words};
+use crate::document::ReportStatus;
 use crate::escape_html as escape;
 use crate::html::prose;
 use crate::number::three_digits;
 
-/// HTML for [`render_frame`](crate::render_frame); whatever a user named is escaped.
+/// The whole page: one file that works offline.
 pub fn render_comparison_html(comparison: &Comparison) -> String {
     let comparison = &crate::plain::plain(comparison);
-    let (a, b) = (escape(&comparison.a.name), escape(&comparison.b.name));
-    let mut html = format!("<p class=\"note\">B, {b}, against A, {a}. Ratios are B to A.</p>\n");
+    crate::render_frame(&format!("{} against {}", comparison.b.name, comparison.a.name), &main(comparison))
+}
+
+/// Whatever a user named is escaped.
+fn main(comparison: &Comparison) -> String {
+    let mut html = format!("<p class=\"lead\">{}<br>{}</p>\n", side("A", &comparison.a), side("B", &comparison.b));
     if let Some(caution) = &comparison.caution {
         html.push_str(&format!("<p class=\"banner\">{}</p>\n", prose(caution)));
     }
     let findings: String = comparison.findings.iter().map(|f| format!("<li>{}</li>\n", prose(f))).collect();
-    html.push_str(&format!("<h2>Findings</h2>\n<ul>\n{findings}</ul>\n"));
-    if let Some(picture) = figure::ratios(comparison) {
-        html.push_str(&format!("<h2>Ratios</h2>\n<figure><div class=\"picture\">{picture}</div></figure>\n"));
+    html.push_str(&format!("<ul class=\"findings plain\">\n{findings}</ul>\n"));
+    if let Some((picture, left)) = figure::ratios(comparison) {
+        let left = match left {
+            0 => String::new(),
+            n => format!(" The largest {}; {n} more are in the table.", figure::MOST),
+        };
+        html.push_str(&format!(
+            "<h2>Ratios</h2>\n<p class=\"lead\">B to A with 95 % intervals, the largest effect first. Blue: decided. Dashed: an \
+             interval of these runs only.{left}</p>\n<figure><div class=\"picture\">{}</div></figure>\n",
+            figure::in_tokens(&picture)
+        ));
     }
     let rows: String =
         comparison.pairs.iter().flat_map(|p| p.statistics.iter().map(move |c| row(comparison, p, c))).collect();
@@ -47,6 +60,20 @@ pub fn render_comparison_html(comparison: &Comparison) -> String {
         ));
     }
     html
+}
+
+fn side(which: &str, side: &Side) -> String {
+    let (status, bad) = match side.status {
+        ReportStatus::Valid => ("valid", ""),
+        ReportStatus::Invalid => ("invalid", " bad"),
+        ReportStatus::Incomplete => ("incomplete", " bad"),
+    };
+    format!(
+        "{which}: <strong>{}</strong> in <code>{}</code>, {} <span class=\"status{bad}\">{status}</span>",
+        escape(&side.name),
+        escape(&side.record),
+        crate::date(side.began_unix_ns)
+    )
 }
 
 fn row(comparison: &Comparison, pair: &Pair, c: &Compared) -> String {

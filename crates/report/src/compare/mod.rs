@@ -23,6 +23,7 @@ pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
 pub use pairs::{compare_levels, compare_records};
 pub use terminal::render_comparison_terminal;
+pub(crate) use trials::mean_of_trial;
 
 use tailbound_model::Metric;
 use tailbound_record::RecordError;

@@ -5,10 +5,12 @@ use super::definitions::{comparable, differ};
 use super::document::*;
 use super::table::{self, PairOf};
 use super::{CompareError, CompareOptions};
+use crate::clocks;
 use crate::document::ReportStatus;
 use crate::names::{names, short};
+use crate::series::is_between_ends;
 use std::collections::{BTreeMap, BTreeSet};
-use tailbound_model::Condition;
+use tailbound_model::{Condition, Metric};
 use tailbound_record::{Record, Status};
 
 /// How a comparison of separate runs begins.
@@ -180,6 +182,17 @@ fn name_without(all: &[Condition], condition: &Condition, factor: &str) -> Strin
     if told.is_empty() { "all".into() } else { told.join(", ") }
 }
 
+/// A leg between two clocks is a range, and a range has no ratio.
+fn between_clocks((record, condition): (&Record, &Condition), metrics: &[Metric]) -> Option<String> {
+    let metric = metrics.iter().find(|m| is_between_ends(**m))?;
+    let trials = record.manifest.plan.trials.iter().filter(|t| t.condition == condition.id);
+    let apart = trials.into_iter().any(|t| clocks::apart_in(record, t.id, "pong"));
+    let metric = metric.key();
+    apart.then(|| {
+        format!("its ends have different clocks: {metric} is known from a least to a most only (`report` has both)")
+    })
+}
+
 fn side(record: &Record, name: Option<String>) -> Side {
     let manifest = &record.manifest;
     let dir = record.dir().display().to_string();
@@ -221,7 +234,8 @@ impl<'r> Found<'r> {
     ) {
         let impossible = a.1.not_possible.as_ref().or(b.1.not_possible.as_ref());
         let why = impossible.map(|why| format!("not possible: {why}"));
-        match why.or_else(|| differ(a.1, b.1, factor, &options.metrics)) {
+        let why = why.or_else(|| differ(a.1, b.1, factor, &options.metrics));
+        match why.or_else(|| between_clocks(a, &options.metrics)).or_else(|| between_clocks(b, &options.metrics)) {
             Some(why) => self.left(&name, &why),
             None => self.pairs.push(PairOf { name, a, b }),
         }

@@ -4,10 +4,11 @@ use super::document::*;
 use super::statistics::{self, LATENCIES, Of, Wanted};
 use super::trials::{self, OfTrial, TrialRead};
 use super::{CompareError, CompareOptions, words};
+use crate::clocks::Clocks;
 use crate::document::{FormatVersion, ReportStatus};
 use crate::number::count;
 use crate::{flaws, tasks};
-use tailbound_model::Condition;
+use tailbound_model::{Condition, Flow};
 use tailbound_record::{Record, TrialStatus};
 use tailbound_stats::compare::{Cell, Chunks, EXACT_TRIALS, Group, Judged, Verdict, judge, within_runs};
 
@@ -103,8 +104,14 @@ fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Res
         manifest.plan.trials.iter().filter(|t| t.condition == condition.id).map(|t| t.id).collect();
     ids.sort_unstable();
     let flawed = flaws::flaws_of(record, &ids);
+    let answers = condition.spec.measure.flow().is_none_or(Flow::has_answers);
+    let has_slots = |id: &usize| answers && record.has_slots(*id);
+    let sound: Vec<usize> = ids.iter().copied().filter(|id| !flawed.contains_key(id) && has_slots(id)).collect();
+    let clocks = Clocks::of(record, &sound).map_err(|e| e.error)?;
     let valid = |id: &usize| {
-        !flawed.contains_key(id) && manifest.trials.iter().any(|t| t.id == *id && t.status == TrialStatus::Valid)
+        !flawed.contains_key(id)
+            && !clocks.parted(*id)
+            && manifest.trials.iter().any(|t| t.id == *id && t.status == TrialStatus::Valid)
     };
     let (used, left_out): (Vec<usize>, Vec<usize>) = ids.into_iter().partition(valid);
     let trials =

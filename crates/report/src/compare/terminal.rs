@@ -3,7 +3,7 @@
 use super::document::*;
 use super::table::trials_text;
 use super::words;
-use crate::number::{Unit, count, three_digits};
+use crate::number::{Unit, count, three_digits, time};
 use crate::terminal::{Paint, wrap};
 
 /// Columns of the axis.
@@ -85,22 +85,18 @@ fn rows(pair: &Pair, comparison: &Comparison, reach: f64, paint: &Paint) -> Vec<
         true => format!("{} {}", c.metric, c.statistic),
         false => c.statistic.clone(),
     };
+    // The head tells the unit where all are times; beside a rate each time has its own.
+    let all_times = pair.statistics.iter().all(|c| c.unit == "ns");
+    let head = |side: &str| if all_times { format!("{side} {}", unit.name()) } else { side.to_owned() };
     let wide = pair.statistics.iter().map(|c| name(c).chars().count()).max().unwrap_or(0);
-    // A rate is no time: it stands in its own unit, which the name tells.
     let number = |value: Option<f64>, c: &Compared| match value {
         None => "-".into(),
-        Some(value) if c.unit == "ns" => unit.number(value),
+        Some(value) if c.unit == "ns" && all_times => unit.number(value),
+        Some(value) if c.unit == "ns" => time(value),
         Some(value) => three_digits(value),
     };
-    let head = format!(
-        "{:<wide$} {:>7} {:>7} {:>6} {:>12}  {:^AXIS$}",
-        "",
-        format!("A {}", unit.name()),
-        format!("B {}", unit.name()),
-        "ratio",
-        "95 %",
-        "1"
-    );
+    let heads =
+        format!("{:<wide$} {:>7} {:>7} {:>6} {:>12}  {:^AXIS$}", "", head("A"), head("B"), "ratio", "95 %", "1");
     let row = |c: &Compared| {
         let interval = c.interval.map_or(String::new(), |[low, high]| {
             let mark = if c.within_runs { "*" } else { "" };
@@ -122,7 +118,7 @@ fn rows(pair: &Pair, comparison: &Comparison, reach: f64, paint: &Paint) -> Vec<
             axis(c, reach)
         )
     };
-    [paint.dim(&head)].into_iter().chain(pair.statistics.iter().map(row)).collect()
+    [paint.dim(&heads)].into_iter().chain(pair.statistics.iter().map(row)).collect()
 }
 
 /// `·····│··━●━·····`: where the interval and the ratio lie.

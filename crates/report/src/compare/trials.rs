@@ -1,9 +1,10 @@
 //! Statistics trial by trial: exact, over scheduled slots, in two passes whose memory does not grow with the samples.
 
 use super::statistics::{LATENCIES, Of, Wanted};
+use crate::clocks::Legs;
 use crate::flow;
 use crate::passes::{self, Tally};
-use crate::series::Series;
+use crate::series::{Series, Side};
 use tailbound_model::{Condition, Metric};
 use tailbound_record::{Columns, Record, RecordError};
 use tailbound_stats::compare::{Chunks, Statistic};
@@ -64,7 +65,9 @@ pub(crate) fn read(
 ) -> Result<TrialRead, RecordError> {
     match flow::of_trial(record, condition, trial) {
         Some(of) => {
-            let slowest = of.subscribers.iter().filter_map(|s| s.samples_per_s).reduce(f64::min);
+            // A subscriber that nothing reached is the slowest, and has no rate.
+            let rates: Option<Vec<f64>> = of.subscribers.iter().map(|s| s.samples_per_s).collect();
+            let slowest = rates.and_then(|rates| rates.into_iter().reduce(f64::min));
             let cpu = of.cpu_ns.filter(|_| of.sent > 0).map(|ns| ns as f64 / of.sent as f64);
             let received: u64 = of.subscribers.iter().map(|s| s.received).sum();
             let lost: u64 = of.subscribers.iter().map(|s| s.lost).sum();
@@ -74,6 +77,19 @@ pub(crate) fn read(
         None if condition.spec.measure.flow().is_some() => Ok(TrialRead::default()),
         None => read_rows(record, trial, metrics),
     }
+}
+
+/// The mean of the messages of a trial that have a value, in ns.
+///
+/// # Errors
+/// The trial cannot be read.
+pub(crate) fn mean_of_trial(record: &Record, trial: usize, metric: Metric) -> Result<Option<f64>, RecordError> {
+    let read = read_rows(record, trial, &[metric])?;
+    let mean = LATENCIES.iter().position(|(_, statistic)| *statistic == Statistic::Mean);
+    Ok(mean.and_then(|at| match read.metrics[0].statistics[at] {
+        OfTrial::Value(ns) => Some(ns),
+        _ => None,
+    }))
 }
 
 fn read_rows(record: &Record, trial: usize, metrics: &[Metric]) -> Result<TrialRead, RecordError> {
@@ -87,7 +103,8 @@ fn read_rows(record: &Record, trial: usize, metrics: &[Metric]) -> Result<TrialR
             tally.outcomes[*outcome as usize & 3] += u64::from(!warm_up);
         }
         for (metric, (distribution, chunks)) in metrics.iter().zip(&mut firsts) {
-            series.load(batch, *metric);
+            // Legs between two clocks are refused before a trial is read.
+            series.load(batch, (*metric, Side::Low), Legs::Exact);
             for run in series.values().split(|v| *v == Series::BEYOND) {
                 distribution.values(run);
             }
@@ -101,7 +118,7 @@ fn read_rows(record: &Record, trial: usize, metrics: &[Metric]) -> Result<TrialR
         record.scan(trial, &columns, &mut |batch| {
             series.classify(batch);
             for (metric, plan) in metrics.iter().zip(&mut plans) {
-                series.load(batch, *metric);
+                series.load(batch, (*metric, Side::Low), Legs::Exact);
                 series.values().iter().for_each(|v| plan.offer(*v));
             }
         })?;

@@ -63,7 +63,7 @@ pub(crate) fn findings(comparison: &Comparison) -> Vec<String> {
     }
     all.push(summary(comparison));
     all.extend(comparison.pairs.iter().filter_map(|p| opposite(p, b)));
-    all.extend(comparison.pairs.iter().filter_map(too_few));
+    all.extend(too_few(comparison));
     all
 }
 
@@ -121,7 +121,24 @@ fn opposite(pair: &Pair, b: &Side) -> Option<String> {
     })
 }
 
-fn too_few(pair: &Pair) -> Option<String> {
+/// What a verdict takes, once for all conditions of which the same is to be said.
+fn too_few(comparison: &Comparison) -> Vec<String> {
+    let mut said: Vec<(String, Vec<&str>)> = Vec::new();
+    for (pair, lack) in comparison.pairs.iter().filter_map(|p| Some((p, lack(p)?))) {
+        match said.iter_mut().find(|(other, _)| *other == lack) {
+            Some((_, names)) => names.push(&pair.name),
+            None => said.push((lack, vec![&pair.name])),
+        }
+    }
+    let told = |(lack, names): (String, Vec<&str>)| match names.len() {
+        1 => format!("{}: {lack}", names[0]),
+        all if all == comparison.pairs.len() => format!("All {all} conditions: {lack}"),
+        _ => format!("{}: {lack}", names.join("; ")),
+    };
+    said.into_iter().map(told).collect()
+}
+
+fn lack(pair: &Pair) -> Option<String> {
     let more = pair.statistics.iter().filter_map(|c| c.more_trials).max()?;
     let plural = if more == 1 { "" } else { "s" };
     let within = match pair.statistics.iter().any(|c| c.within_runs) {
@@ -130,8 +147,7 @@ fn too_few(pair: &Pair) -> Option<String> {
     };
     let trials = pair.a.trials.len().min(pair.b.trials.len()) + more;
     Some(format!(
-        "{}: {}{within}. A verdict takes {more} more trial{plural} a side: `--set repeat={trials}`.",
-        pair.name,
+        "{}{within}. A verdict takes {more} more trial{plural} a side: `--set repeat={trials}`.",
         trials_text(pair)
     ))
 }

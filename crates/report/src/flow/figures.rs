@@ -1,11 +1,14 @@
 //! From the counts of a record to the figures of a flow, and the sentences about them.
 
 use super::{FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, cast, latency};
+use crate::clocks;
 use crate::condition::ConditionReport;
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::finding;
 use crate::number::{count, three_digits, time};
-use tailbound_model::{Condition, Flow, FlowCounts, FlowPart, PartCounts};
+use tailbound_model::{
+    Condition, Flow, FlowCounts, FlowPart, FlowRows, MOST_SUBSCRIBERS, PartCounts, Severity, Warning, subscriber_end,
+};
 use tailbound_record::{EndRecord, Record, RecordError, TrialRecord};
 use tailbound_stats::Quantile;
 
@@ -31,8 +34,10 @@ pub(crate) fn of(
     }
     let latency = latency::of(record, flow, used, quantiles)?;
     let pack = f64::from(flow.pack);
+    // A subscriber that nothing reached is the slowest of all.
     let of_slowest = |value: fn(&FlowSubscriber) -> Option<f64>| {
-        spread(trials.iter().filter_map(|t| t.subscribers.iter().filter_map(value).reduce(f64::min)))
+        let least = |t: &FlowTrial| t.subscribers.iter().map(|s| value(s).unwrap_or(0.0)).reduce(f64::min);
+        spread(trials.iter().filter_map(least)).filter(|s| s.high > 0.0)
     };
     let per = |part: Option<i64>, whole: u64| part.filter(|_| whole > 0).map(|part| part as f64 / whole as f64);
     let wire = |t: &FlowTrial| {
@@ -44,6 +49,8 @@ pub(crate) fn of(
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     };
     let blocked = |t: &FlowTrial| t.blocked_ns as f64 / t.window_ns.max(1) as f64;
+    let controller = record.manifest.trials.iter().filter(|t| used.contains(&t.id)).filter_map(|t| t.controller);
+    let controller = controller.filter(|c| c.span_ns > 0).map(|c| c.cpu_ns as f64 / c.span_ns as f64);
     let sum = |value: fn(&FlowSubscriber) -> u64| trials.iter().flat_map(|t| &t.subscribers).map(value).sum();
     Ok(Some(FlowReport {
         subscribers: flow.subscribers,
@@ -55,6 +62,7 @@ pub(crate) fn of(
         publisher_cpu_ns: spread(trials.iter().filter_map(|t| per(t.cpu_ns, t.sent))),
         subscriber_cpu_ns: spread(trials.iter().filter_map(subscriber_cpu)),
         discovery_ns: spread(trials.iter().filter_map(|t| t.discovery_ns.map(|ns| ns as f64))),
+        controller_share: spread(controller),
         sent: trials.iter().map(|t| t.sent).sum(),
         lost: sum(|s| s.lost),
         out_of_order: sum(|s| s.out_of_order),
@@ -64,6 +72,24 @@ pub(crate) fn of(
         slowest_from_intended: latency.from_intended,
         trials,
     }))
+}
+
+/// The latencies that nobody knows, since the publisher's clock is not that of subscribers.
+pub(crate) fn without_latency(record: &Record, report: &ConditionReport) -> Option<Warning> {
+    let plan = &record.manifest.plan;
+    let flow = plan.conditions[report.id].spec.measure.flow().filter(|f| f.rows == FlowRows::OneWay)?;
+    let names = (1..=flow.subscribers.clamp(1, MOST_SUBSCRIBERS) as u8).map(subscriber_end);
+    let apart = |end: &&str| report.used_trial_ids.iter().any(|id| clocks::apart_in(record, *id, end));
+    let apart: Vec<&str> = names.filter(apart).collect();
+    let (first, more) = apart.split_first()?;
+    let whom = if more.is_empty() { (*first).to_owned() } else { format!("{first} and {} more", more.len()) };
+    let text = format!(
+        "{}: how long messages took to {whom} cannot be told: the clock there is another one than the publisher's, and \
+         no message goes back that would bound their difference",
+        report.name
+    );
+    let mend = "Measure ping-pong between these places: its legs are given from a least to a most.";
+    Some(Warning::new("one_way_between_clocks", Severity::Warning, text, mend))
 }
 
 /// One trial of a flow.
@@ -95,7 +121,9 @@ fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
     if together {
         subscribers.iter_mut().for_each(|s| s.cpu_ns = None);
     }
-    let spans = || trial.ends.values().filter_map(|e| Some((e.opened_ns?, e.opened_ns? + e.matched_after_ns?)));
+    let one_clock = trial.ends.keys().all(|end| !clocks::apart(trial, end));
+    let ends = trial.ends.values().filter(|_| one_clock);
+    let spans = || ends.clone().filter_map(|e| Some((e.opened_ns?, e.opened_ns? + e.matched_after_ns?)));
     let discovery_ns = spans().map(|s| s.1).max().zip(spans().map(|s| s.0).min()).map(|(last, first)| last - first);
     Some(FlowTrial {
         trial: trial.id,
@@ -180,7 +208,8 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
         n => format!("the slowest of {n} subscribers"),
     };
     let Some((samples, octets)) = flow.samples_per_s.zip(flow.payload_mbit_s) else {
-        let text = format!("{}: of {} samples sent none reached {whom}.", condition.name, count(flow.sent));
+        let why = condition.finding.clone().unwrap_or_else(|| no_rate(flow, &whom));
+        let text = format!("{}: {why}.", condition.name);
         return Some((lost, finding(FindingLevel::Failed, "flow_lost", text, &[condition.id])));
     };
     let share = match flow.lost {
@@ -202,4 +231,52 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
     let level = if lost >= MANY_LOST { FindingLevel::Failed } else { FindingLevel::Result };
     let code = if lost >= MANY_LOST { "flow_lost" } else { "flow" };
     Some((lost, finding(level, code, text, &[condition.id])))
+}
+
+/// Why there are no samples per second.
+fn no_rate(flow: &FlowReport, whom: &str) -> String {
+    let sent = count(flow.sent);
+    match flow.trials.iter().flat_map(|t| &t.subscribers).map(|s| s.received).sum() {
+        _ if flow.sent == 0 => {
+            let refused: u64 = flow.trials.iter().map(|t| t.refused).sum();
+            format!(
+                "nothing was sent in the window, and the driver refused {} calls that send: one began before it and did \
+                 not return in time, or the publisher was not given a CPU",
+                count(refused)
+            )
+        }
+        0 => format!("of {sent} samples sent none reached {whom}"),
+        n => format!("of {sent} samples sent only {} reached {whom}, too few for a rate", count(n)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_flow_without_a_rate_says_why() {
+        let flow = |sent: u64, received: u64| -> FlowReport {
+            serde_json::from_value(json!({
+                "subscribers": 1, "pack": 1, "sent": sent, "lost": sent - received, "out_of_order": 0, "duplicates": 0,
+                "trials": [{
+                    "trial": 0, "first": 0, "end": sent, "window_ns": 0, "sent": sent, "refused": 0, "send_ns": 0,
+                    "blocked_ns": 0, "longest_ns": 0, "seconds": [], "subscribers": [{
+                        "end": "pong", "received": received, "lost": sent - received, "out_of_order": 0,
+                        "duplicates": 0, "seconds": []
+                    }]
+                }]
+            }))
+            .unwrap()
+        };
+        let why = |sent, received| no_rate(&flow(sent, received), "the subscriber");
+        assert!(
+            why(0, 0).starts_with("nothing was sent in the window, and the driver refused 0 calls"),
+            "{}",
+            why(0, 0)
+        );
+        assert_eq!(why(4_000, 0), "of 4,000 samples sent none reached the subscriber");
+        assert_eq!(why(4_000, 1), "of 4,000 samples sent only 1 reached the subscriber, too few for a rate");
+    }
 }

@@ -8,12 +8,12 @@ use crate::findings::finding;
 use std::collections::BTreeMap;
 
 /// The factor that is the number of subscribers.
-const FACTOR: &str = "measure.subscribers";
+pub(super) const FACTOR: &str = "measure.subscribers";
 /// A line through two points always fits.
 const FEWEST: usize = 3;
 
 /// ln y = a + b ln x by least squares: b and its standard error.
-fn power(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+pub(super) fn power(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let points: Vec<(f64, f64)> = points.iter().map(|(x, y)| (x.ln(), y.ln())).collect();
     let n = points.len() as f64;
     let (mean_x, mean_y) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);

@@ -1,6 +1,7 @@
 //! How late messages were at each subscriber, and at the last of them: from the publisher's rows and those of each end.
 
 use super::SubscriberLatency;
+use crate::clocks;
 use crate::condition::{Beyond, MetricReport};
 use crate::metrics::metric_report;
 use crate::passes::{First, Told};
@@ -25,10 +26,16 @@ pub(super) fn of(record: &Record, flow: &Flow, used: &[usize], quantiles: &[Quan
         return Ok(Latency::default());
     }
     let mut latency = Latency::default();
+    let mut apart = false;
     // Later than due, at the last subscriber that was looked at; then the same of all.
     let (mut slowest, mut from_intended): (Values, Values) = Default::default();
     for number in 1..=flow.subscribers {
         let end = if number == 1 { "pong".to_owned() } else { format!("pong{number}") };
+        // What one clock tells less what another tells is no time, and no message goes back that would bound it.
+        if used.iter().any(|trial| clocks::apart_in(record, *trial, &end)) {
+            apart = true;
+            continue;
+        }
         let mut all: Values = Vec::new();
         let mut due: Values = Vec::new();
         for &trial in used {
@@ -40,6 +47,9 @@ pub(super) fn of(record: &Record, flow: &Flow, used: &[usize], quantiles: &[Quan
         latency.one_way.push(SubscriberLatency { end, figures });
         last_of(&mut slowest, all);
         last_of(&mut from_intended, due);
+    }
+    if apart {
+        return Ok(latency);
     }
     latency.slowest = figures(&slowest, quantiles);
     latency.from_intended = figures(&from_intended, quantiles);

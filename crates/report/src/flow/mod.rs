@@ -1,14 +1,20 @@
 //! Flows: what a publisher sent, what of it reached each subscriber, how fast and how late.
 
+mod axis;
 mod cast;
+mod csv;
 mod figures;
 mod growth;
 mod latency;
 mod table;
+mod told;
 
-pub(crate) use figures::{findings, of, of_trial};
+pub(crate) use axis::{Line, Panel, Point as AxisPoint, Unit as AxisUnit, axis};
+pub(crate) use csv::{HEADS as CSV_HEADS, cells as csv_cells};
+pub(crate) use figures::{findings, of, of_trial, without_latency};
 pub(crate) use growth::findings as growth;
 pub(crate) use table::{FlowColumn, is_all, tables};
+pub(crate) use told::notes;
 
 use crate::condition::MetricReport;
 use schemars::JsonSchema;
@@ -43,6 +49,9 @@ pub struct FlowReport {
     /// From the first opening to the last match of all ends, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub discovery_ns: Option<Spread>,
+    /// CPU time of the controller while the ends measured, as a share of one CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller_share: Option<Spread>,
     /// Samples sent in the windows.
     pub sent: u64,
     /// Samples lost, of all subscribers together.

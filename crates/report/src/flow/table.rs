@@ -1,6 +1,6 @@
 //! Flows as columns of a table: for the terminal, for Markdown, for the page.
 
-use super::{FlowReport, Spread};
+use super::{FlowReport, Spread, told};
 use crate::condition::MetricReport;
 use crate::document::Report;
 use crate::number::{Unit, count, label, three_digits};
@@ -21,7 +21,7 @@ const LATENCIES: &str = "fan-out: from send until the fastest subscriber, and un
 
 /// The tables with their titles; none without a flow.
 pub(crate) fn tables(report: &Report) -> Vec<(&'static str, Vec<FlowColumn>)> {
-    let all = [(COUNTS, columns(report)), (LATENCIES, latencies(report))];
+    let all = [(COUNTS, columns(report)), (LATENCIES, latencies(report)), (told::TITLE, told::columns(report))];
     all.into_iter().filter(|(_, columns)| !columns.is_empty()).collect()
 }
 
@@ -71,6 +71,7 @@ fn columns(report: &Report) -> Vec<FlowColumn> {
     if let Some(unit) = Unit::of_all(discovery) {
         plain("discovery", unit.name(), &|f| spread(f.discovery_ns, |v| unit.number(v)));
     }
+    plain("controller", "% CPU", &|f| spread(f.controller_share, |v| three_digits(100.0 * v)));
     columns
 }
 

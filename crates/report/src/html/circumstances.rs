@@ -3,7 +3,7 @@
 use super::escape::{escape, left, number, prose, right, table, words};
 use crate::circumstances::{PathReport, TrialState};
 use crate::document::Report;
-use crate::number::{Unit, count, time};
+use crate::number::{Unit, count, three_digits, time};
 
 pub(super) fn path(report: &Report) -> String {
     let mut html = String::from("<section id=\"path\"><h2>Path</h2>\n");
@@ -93,6 +93,7 @@ pub(super) fn trials(report: &Report) -> String {
         right("timer slack", "ns"),
         right("rows dropped", ""),
         right("control stream", "B"),
+        right("controller", "% of a CPU"),
     ];
     let mut rows = Vec::new();
     for id in &report.run.order {
@@ -122,6 +123,7 @@ pub(super) fn trials(report: &Report) -> String {
                 optional(found.timer_slack_ns),
                 number(&count(found.rows_dropped)),
                 number(&count(found.control_octets)),
+                number(&trial.controller_share.map_or("not told".into(), |s| three_digits(100.0 * s))),
             ];
             rows.push(format!("<tr>{head}{}</tr>\n", cells.concat()));
         }

@@ -1,10 +1,11 @@
 //! Tables of figures.
 
 use super::escape::{Head, escape, left, number, right, table as set, words};
-use crate::condition::{ConditionReport, Counts, MetricReport, QuantileReport};
+use crate::condition::{ConditionReport, Counts, LegRange, MetricReport, QuantileReport};
 use crate::document::Report;
+use crate::legs;
 use crate::number::{Unit, count, label};
-use crate::summary::{Column, Row, Summary, cell, summary};
+use crate::summary::{Column, Row, Summary, TOOL, cell, summary};
 use tailbound_model::Metric;
 
 /// How slots may end, and what else may happen to an answer; all but the first are shown where they occurred.
@@ -53,14 +54,23 @@ fn row(condition: &ConditionReport, row: &Row, columns: &[Column], endings: &[&E
         0 => "<td><span class=\"quiet\">0</span></td>".to_owned(),
         n => number(&count(n)),
     };
-    cells.push_str(&number(&count(counts.scheduled)));
-    cells.extend(endings.iter().map(|(_, of)| quiet(of(counts))));
+    match condition.tool {
+        Some(_) => cells.push_str(&"<td></td>".repeat(endings.len() + 1)),
+        None => {
+            cells.push_str(&number(&count(counts.scheduled)));
+            cells.extend(endings.iter().map(|(_, of)| quiet(of(counts))));
+        }
+    }
     cells.push_str(&format!("<td class=\"l\">{}</td>", trials(condition, row.mark)));
     format!("<tr id=\"condition-{}\">{cells}</tr>\n", condition.id)
 }
 
 fn trials(condition: &ConditionReport, mark: &str) -> String {
-    let mark = if mark.is_empty() { String::new() } else { format!("<span class=\"bad\">{mark}</span> ") };
+    let mark = match mark {
+        "" => String::new(),
+        TOOL => return "<a href=\"#tools\">other program</a>".into(),
+        mark => format!("<span class=\"bad\">{mark}</span> "),
+    };
     if let Some(reason) = &condition.not_possible {
         return format!("{mark}<span class=\"interval\">{}</span>", escape(reason));
     }
@@ -91,17 +101,51 @@ pub(super) fn row_head(summary: &Summary, condition: &ConditionReport) -> String
     format!("<td class=\"l wrap\">{}</td>", escape(&levels))
 }
 
+/// One way between two clocks: the table of the terminal.
+pub(super) fn between_clocks(report: &Report) -> String {
+    let columns = legs::columns(report);
+    if columns.is_empty() {
+        return String::new();
+    }
+    let summary = summary(report);
+    let mut heads: Vec<Head> = vec![left("condition")];
+    heads.extend(columns.iter().map(|c| right(c.head.as_str(), c.unit)));
+    let row = |c: &ConditionReport| {
+        let cells = columns.iter().map(|column| {
+            let (value, below) = &column.cells[c.id];
+            let below = escape(below).replace('-', "\u{2013}");
+            format!("<td>{}<span class=\"interval\">{below}</span></td>", escape(value))
+        });
+        format!("<tr>{}{}</tr>\n", row_head(&summary, c), cells.collect::<String>())
+    };
+    let rows: Vec<String> = report.conditions.iter().map(row).collect();
+    let note = "The ends have different clocks. What they can be apart is bounded by the messages themselves, both ways, \
+                without taking one way to be half of both.";
+    format!(
+        "<section id=\"between-clocks\"><h2>One way</h2>\n<p class=\"lead\">{}. {note}</p>\n{}</section>\n",
+        escape(legs::TITLE),
+        set(&heads, &rows)
+    )
+}
+
 /// One folded table per metric.
 pub(super) fn metrics(report: &Report) -> String {
-    let tables: String = Metric::ALL.iter().filter_map(|m| metric(report, *m)).collect();
+    let exact = |m: Metric| {
+        let all: Vec<_> = report.conditions.iter().filter_map(|c| Some((c, c.metric(m)?))).collect();
+        metric(title(m), definition(m), m == Metric::HalfRoundTrip, &all)
+    };
+    // Between two clocks a leg has two sets of figures.
+    let end = |m: Metric, words: &str, of: fn(&LegRange) -> &MetricReport| {
+        let all: Vec<_> = report.conditions.iter().filter_map(|c| Some((c, of(c.range(m)?)))).collect();
+        metric(&format!("{}, {words}", title(m)), definition(m), false, &all)
+    };
+    let both = |m: Metric| [end(m, "at least", |r| &r.low), end(m, "at most", |r| &r.high)];
+    let tables: String = Metric::ALL.iter().flat_map(|m| [exact(*m)].into_iter().chain(both(*m))).flatten().collect();
     format!("<details id=\"metrics\"><summary>Every metric of every condition</summary>\n{tables}</details>\n")
 }
 
-fn metric(report: &Report, metric: Metric) -> Option<String> {
-    let with: Vec<(&ConditionReport, &MetricReport)> =
-        report.conditions.iter().filter_map(|c| Some((c, c.metric(metric)?))).collect();
+fn metric(title: &str, definition: &str, half: bool, with: &[(&ConditionReport, &MetricReport)]) -> Option<String> {
     let first = with.first()?.1;
-    let half = metric == Metric::HalfRoundTrip;
     // Reads a figure that is no quantile.
     type Moment = fn(&MetricReport) -> Option<f64>;
     let unit_of = |value: &dyn Fn(&MetricReport) -> Option<i64>| {
@@ -132,7 +176,7 @@ fn metric(report: &Report, metric: Metric) -> Option<String> {
             format!("<tr>{cells}</tr>\n")
         })
         .collect();
-    Some(format!("<h3>{}</h3>\n<p class=\"note\">{}</p>\n{}", title(metric), definition(metric), set(&heads, &rows)))
+    Some(format!("<h3>{title}</h3>\n<p class=\"note\">{definition}</p>\n{}", set(&heads, &rows)))
 }
 
 fn title(metric: Metric) -> &'static str {

@@ -8,6 +8,11 @@ pub(super) fn are_there(report: &Report) -> bool {
     report.conditions.iter().any(|c| c.round_trip.as_ref().is_some_and(|m| m.n > 0))
 }
 
+/// Some tail was estimated, or there is a reason why not.
+pub(super) fn has_estimate(report: &Report) -> bool {
+    report.conditions.iter().any(|c| c.round_trip.as_ref().is_some_and(|m| m.n > 0 && m.tail.is_some()))
+}
+
 struct Figure {
     id: &'static str,
     title: String,
@@ -23,7 +28,8 @@ pub(super) fn sections(report: &Report) -> String {
     let head = "<section id=\"shown\" class=\"only-screen\"><h2>What is shown</h2>\n<p class=\"lead\">For all \
                 figures below.</p>\n<div class=\"choose-levels\"></div><div class=\"choose choose-metric\" \
                 role=\"radiogroup\" aria-label=\"Metric\"></div></section>\n";
-    head.to_owned() + &figures(report).iter().map(section).collect::<String>() + WORST
+    let there = |f: &&Figure| f.id != "tail-estimate" || has_estimate(report);
+    head.to_owned() + &figures(report).iter().filter(there).map(section).collect::<String>() + WORST
 }
 
 /// Rows, not a drawing.
@@ -42,8 +48,17 @@ fn section(figure: &Figure) -> String {
 fn figures(report: &Report) -> Vec<Figure> {
     let x = escape(&report.view.x);
     let metric = "<span data-shows=\"metric\">round trip</span>";
-    let keys = "<span class=\"key late\"></span>sent late<span class=\"key out\"></span>out\
-                <span class=\"key turn\"></span>turnaround<span class=\"key back\"></span>back";
+    let mut messages = report.conditions.iter().flat_map(|c| c.worst.iter().chain(&c.median_message));
+    let keys = match messages.all(|m| m.out_ns.is_some()) {
+        true => {
+            "<span class=\"key late\"></span>sent late<span class=\"key out\"></span>out\
+             <span class=\"key turn\"></span>turnaround<span class=\"key back\"></span>back"
+        }
+        false => {
+            "<span class=\"key late\"></span>sent late<span class=\"key out\"></span>out, or the round trip where its \
+             legs are not known<span class=\"key turn\"></span>turnaround<span class=\"key back\"></span>back"
+        }
+    };
     let figure = |id, title: &str, note: String, choices| Figure { id, title: title.to_owned(), note, choices };
     vec![
         figure(
@@ -63,6 +78,16 @@ fn figures(report: &Report) -> Vec<Figure> {
                  ends in a hollow dot where its messages end; it goes on flat where some were lost."
             ),
             &["choose-overlay"],
+        ),
+        figure(
+            "tail-estimate",
+            "Beyond what was measured",
+            format!(
+                "An estimate, never a bound: grey, how rare it was that the {metric} took longer; blue, the generalised Pareto \
+                 distribution fitted above the threshold, with its 95\u{202f}% interval, up to the dot. Where a diagnostic \
+                 speaks against it there is no figure but the reason."
+            ),
+            &["choose-estimate"],
         ),
         figure(
             "ladder",

@@ -4,7 +4,7 @@ use super::conditions::row_head;
 use super::escape::{Head, escape, left, number, right, table};
 use crate::condition::ConditionReport;
 use crate::document::Report;
-use crate::flow::{FlowSecond, tables};
+use crate::flow::{FlowSecond, is_all, tables};
 use crate::number::three_digits;
 
 /// Size of one figure in its own units.
@@ -21,7 +21,10 @@ pub(super) fn section(report: &Report) -> String {
     }
     let summary = crate::summary::summary(report);
     let mut html = String::from("<section id=\"flow\">\n<h2>Flow</h2>\n");
-    for (title, columns) in tables(report) {
+    // Where there is no table of round trips, this one is what findings link to, and says why a row is empty.
+    let alone = is_all(report);
+    for (nth, (title, columns)) in tables(report).into_iter().enumerate() {
+        let first = alone && nth == 0;
         let mut heads: Vec<Head> = vec![left("condition")];
         heads.extend(columns.iter().map(|c| right(c.head.as_str(), c.unit)));
         let row = |c: &ConditionReport| {
@@ -33,10 +36,23 @@ pub(super) fn section(report: &Report) -> String {
                     escape(below).replace('-', "\u{2013}")
                 ),
             });
-            format!("<tr>{}{}</tr>\n", row_head(&summary, c), cells.collect::<String>())
+            let id = if first { format!(" id=\"condition-{}\"", c.id) } else { String::new() };
+            let reason = c.not_possible.as_ref().or(c.finding.as_ref()).filter(|_| first);
+            let reason = reason.map_or_else(String::new, |r| {
+                let width = columns.len() + 1;
+                format!(
+                    "<tr><td class=\"l wrap\" colspan=\"{width}\"><span class=\"interval\">{}</span></td></tr>\n",
+                    escape(r)
+                )
+            });
+            format!("<tr{id}>{}{}</tr>\n{reason}", row_head(&summary, c), cells.collect::<String>())
         };
         let rows: Vec<String> = report.conditions.iter().map(row).collect();
         html.push_str(&format!("<p class=\"note\">{}</p>\n{}", escape(title), table(&heads, &rows)));
+    }
+    let notes: String = crate::flow::notes(report).iter().map(|n| format!("<li>{}</li>\n", escape(n))).collect();
+    if !notes.is_empty() {
+        html.push_str(&format!("<ul class=\"note\">\n{notes}</ul>\n"));
     }
     let figures: String = report.conditions.iter().filter_map(figure).collect();
     if !figures.is_empty() {
@@ -73,9 +89,9 @@ fn figure(condition: &ConditionReport) -> Option<String> {
         three_digits(span / 1e9)
     );
     Some(format!(
-        "<figure><svg viewBox=\"-2 -2 {} {}\" role=\"img\" aria-label=\"{label}\" width=\"100%\" \
+        "<figure><div class=\"picture\"><svg viewBox=\"-2 -2 {} {}\" role=\"img\" aria-label=\"{label}\" width=\"100%\" \
          style=\"max-width:40rem\"><line x1=\"0\" y1=\"{HEIGHT}\" x2=\"{WIDTH}\" y2=\"{HEIGHT}\" \
-         stroke=\"currentColor\" stroke-opacity=\"0.4\"/>{received}{sent}</svg><figcaption>{label}</figcaption></figure>\n",
+         stroke=\"currentColor\" stroke-opacity=\"0.4\"/>{received}{sent}</svg></div><figcaption>{label}</figcaption></figure>\n",
         WIDTH + 4.0,
         HEIGHT + 4.0,
         label = escape(&label),

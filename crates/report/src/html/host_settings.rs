@@ -12,7 +12,11 @@ pub(super) fn section(report: &Report) -> String {
     let rows = report.host_settings.iter().flat_map(|block| {
         let trials = block.trials.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
         block.settings.iter().map(move |s| {
-            let place = if s.at.is_empty() { s.what.clone() } else { format!("{} (namespace of {})", s.what, s.at) };
+            let place = match s.at.as_str() {
+                "" => s.what.clone(),
+                host if host.starts_with("host ") => format!("{} ({host})", s.what),
+                end => format!("{} (namespace of {end})", s.what),
+            };
             let cells = [
                 words(&trials),
                 words(&s.key),

@@ -10,6 +10,7 @@ mod escape;
 mod facts;
 mod figures;
 mod flow;
+mod flow_axis;
 mod frame;
 mod host_settings;
 mod loads;
@@ -32,12 +33,13 @@ const STYLE: [&str; 4] = [
     include_str!("../../assets/figures.css"),
     include_str!("../../assets/print.css"),
 ];
-const SCRIPT: [&str; 13] = [
+const SCRIPT: [&str; 14] = [
     include_str!("../../assets/scale.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/data.js"),
     include_str!("../../assets/latency.js"),
     include_str!("../../assets/tail.js"),
+    include_str!("../../assets/estimate.js"),
     include_str!("../../assets/ladder.js"),
     include_str!("../../assets/histogram.js"),
     include_str!("../../assets/overtime.js"),
@@ -63,11 +65,13 @@ pub fn render_html(report: &Report) -> String {
         words::findings(report),
         words::warnings(report),
         flow::section(report),
+        flow_axis::section(report),
         figures::sections(report),
         loops::section(report),
         patterns::section(report),
         bins::section(report),
-        ran(conditions::table),
+        if crate::flow::is_all(report) { String::new() } else { ran(conditions::table) },
+        ran(conditions::between_clocks),
         ran(conditions::metrics),
         tools::section(report),
         ran(threads::section),
@@ -106,8 +110,10 @@ fn header(report: &Report) -> String {
     let sections = [
         ("findings", "Findings"),
         ("flow", "Flow"),
+        ("flow-axis", "Flow figures"),
         ("latency", "Latency"),
         ("tail", "Tail"),
+        ("tail-estimate", "Estimate"),
         ("ladder", "Percentiles"),
         ("histogram", "Histogram"),
         ("time", "Over time"),
@@ -117,6 +123,7 @@ fn header(report: &Report) -> String {
         ("patterns", "Patterns"),
         ("bins", "Bins"),
         ("conditions", "Conditions"),
+        ("between-clocks", "One way"),
         ("tools", "Other programs"),
         ("threads", "Threads"),
         ("loads", "Loads"),
@@ -128,11 +135,15 @@ fn header(report: &Report) -> String {
     ];
     let is_there = |id: &str| match id {
         "latency" | "tail" | "ladder" | "histogram" | "time" | "legs" | "worst" => figures::are_there(report),
+        "tail-estimate" => figures::has_estimate(report),
+        "flow-axis" => crate::flow::axis(report).is_some(),
         "flow" => flow::is_there(report),
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
-        "conditions" | "threads" | "path" | "facts" => !report.conditions.is_empty(),
+        "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
+        "conditions" => !report.conditions.is_empty() && !crate::flow::is_all(report),
+        "threads" | "path" | "facts" => !report.conditions.is_empty(),
         "tools" => !report.tools.is_empty(),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),

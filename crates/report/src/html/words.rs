@@ -115,7 +115,8 @@ pub(super) fn definitions() -> String {
         ),
         (
             "out, turnaround, back",
-            "The three legs of a round trip: to the pong, within it until its send call returned, and back.",
+            "The three legs of a round trip: to the pong, within it until its send call returned, and back. Where the \
+             ends have different clocks, out and back are known from a least to a most only.",
         ),
         ("half of a round trip", "A figure of location only, for the median. A stall hits one leg: look at the legs."),
         (

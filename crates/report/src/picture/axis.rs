@@ -31,6 +31,14 @@ impl Log {
     }
 }
 
+/// From 0 to `high` in steps of 1, 2 or 5 times a power of ten, about `most` of them.
+pub(crate) fn linear_ticks(high: f64, most: u32) -> Vec<f64> {
+    let rough = high / f64::from(most);
+    let power = 10f64.powf(rough.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|s| s * power).find(|s| *s >= rough * 0.9999).unwrap_or(rough);
+    (0..).map(|k| f64::from(k) * step).take_while(|t| *t <= high * 1.0001).collect()
+}
+
 /// The next 1-2-5 step below and above.
 pub(crate) fn nice(low: f64, high: f64) -> (f64, f64) {
     let floor = 10f64.powf(low.log10().floor());
@@ -51,6 +59,8 @@ mod tests {
         assert_eq!(axis.ticks(9), [2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6]);
         assert_eq!(axis.ticks(3), [1e5, 1e6]);
         assert!((axis.at(200_000.0) - 100.0).abs() < 1e-9);
+        assert_eq!(linear_ticks(392.0, 5), [0.0, 100.0, 200.0, 300.0]);
+        assert_eq!(linear_ticks(1.0, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
         // From all down to 1 in 100: an axis may fall.
         assert!((Log { low: 1.0, high: 0.01, from: 0.0, to: 10.0 }.at(0.1) - 5.0).abs() < 1e-9);
     }

@@ -8,7 +8,7 @@ const HUES: [&str; 6] = ["#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", 
 pub(crate) const PAPER: &str = "#fdfdfb";
 pub(crate) const INK: &str = "#1b1e22";
 pub(crate) const MUTED: &str = "#5b616b";
-const WARN: &str = "#b84a00";
+pub(crate) const WARN: &str = "#b84a00";
 pub(crate) const HAIR: &str = "#e4e4df";
 
 pub(crate) fn hue(n: usize) -> &'static str {
@@ -69,6 +69,12 @@ impl Canvas {
     pub fn dot(&mut self, (x, y): (f64, f64), radius: f64, colour: &str, value: i64) {
         self.push(format_args!(
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{colour}\" stroke=\"{PAPER}\" data-value-ns=\"{value}\"/>"
+        ));
+    }
+
+    pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, more: &str) {
+        self.push(format_args!(
+            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"{more}/>"
         ));
     }
 

@@ -4,11 +4,17 @@
 
 pub(crate) mod axis;
 pub(crate) mod canvas;
+mod course;
+mod estimate;
+mod flow;
+mod histogram;
 mod ladder;
 mod latency;
+mod legs;
 #[cfg(feature = "png")]
 mod png;
 mod tail;
+mod time;
 
 use crate::condition::{ConditionReport, MetricReport};
 use crate::document::Report;
@@ -22,22 +28,85 @@ pub enum Figure {
     Latency,
     /// How rare a round trip is.
     Tail,
+    /// The tail estimate, with the fitted tail and its interval.
+    TailEstimate,
     /// Every quantile of every condition.
     Ladder,
+    /// Messages in each bucket.
+    Histogram,
+    /// The trial of the worst message over time.
+    Time,
+    /// The parts of the median message and of the worst.
+    Legs,
+    /// The sender's loop, slot by slot.
+    Loop,
+    /// Samples of flows, second by second.
+    Flow,
 }
 
-/// One figure as an SVG document; `None` where no message was answered.
-pub fn render_svg(report: &Report, figure: Figure) -> Option<String> {
+impl Figure {
+    /// All figures, in the order of the page, with their names.
+    pub const ALL: [(Figure, &str); 9] = [
+        (Figure::Flow, "flow"),
+        (Figure::Latency, "latency"),
+        (Figure::Tail, "tail"),
+        (Figure::TailEstimate, "tail-estimate"),
+        (Figure::Ladder, "ladder"),
+        (Figure::Histogram, "histogram"),
+        (Figure::Time, "time"),
+        (Figure::Legs, "legs"),
+        (Figure::Loop, "loop"),
+    ];
+}
+
+/// One figure as an SVG document.
+///
+/// # Errors
+/// The record lacks the figure: why, and which it has.
+pub fn render_svg(report: &Report, figure: Figure) -> Result<String, String> {
     let report = &crate::plain::plain(report);
-    let shown: Vec<Shown<'_>> = shown(report);
-    if shown.is_empty() {
-        return None;
-    }
-    Some(match figure {
-        Figure::Latency => latency::draw(report, &shown),
-        Figure::Tail => tail::draw(report, &shown),
-        Figure::Ladder => ladder::draw(report, &shown),
+    draw(report, figure).map_err(|why| {
+        let there: Vec<&str> =
+            Figure::ALL.iter().filter(|(other, _)| draw(report, *other).is_ok()).map(|(_, name)| *name).collect();
+        let there = if there.is_empty() { "no figure".to_owned() } else { there.join(", ") };
+        format!("there is nothing to draw: {why}\n  there is: {there}")
     })
+}
+
+fn draw(report: &Report, figure: Figure) -> Result<String, String> {
+    let shown: Vec<Shown<'_>> = shown(report);
+    let none = match (report.conditions.is_empty(), report.conditions.iter().any(|c| c.flow.is_some())) {
+        (true, _) => "the record holds what another program printed, and no message",
+        (_, true) => "the record is of flows and has no round trips",
+        _ => "no message was answered",
+    };
+    match figure {
+        Figure::Flow => flow::draw(report).ok_or_else(|| "the record has no flow of two seconds or more".into()),
+        _ if shown.is_empty() => Err(none.into()),
+        Figure::Latency => Ok(latency::draw(report, &shown)),
+        Figure::Tail => Ok(tail::draw(report, &shown)),
+        Figure::TailEstimate => estimate::draw(report, &shown),
+        Figure::Ladder => Ok(ladder::draw(report, &shown)),
+        Figure::Histogram => Ok(histogram::draw(report, &shown)),
+        Figure::Time => time::draw(report).ok_or_else(|| "no trial was followed over time".into()),
+        Figure::Legs => legs::draw(report).ok_or_else(|| "no message was the worst".into()),
+        Figure::Loop => course::draw(report).ok_or_else(|| "no trial was followed slot by slot".into()),
+    }
+}
+
+/// More conditions than hues cannot be told apart.
+const MOST: usize = 6;
+
+/// The conditions with the longest round trips, and a note where these are not all.
+fn longest<'s, 'r>(shown: &'s [Shown<'r>]) -> (Vec<&'s Shown<'r>>, String) {
+    let mut chosen: Vec<&Shown<'_>> = shown.iter().collect();
+    if chosen.len() <= MOST {
+        return (chosen, String::new());
+    }
+    chosen.sort_by(|a, b| b.max_ns.total_cmp(&a.max_ns));
+    chosen.truncate(MOST);
+    chosen.sort_by_key(|s| s.condition.id);
+    (chosen, format!(", the {MOST} conditions with the longest"))
 }
 
 /// A condition with its round trips and its hue.

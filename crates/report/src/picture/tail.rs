@@ -1,8 +1,8 @@
 //! How rare a round trip is: the complementary distribution, both axes logarithmic.
 
-use super::Shown;
 use super::axis::{Log, nice};
 use super::canvas::{Canvas, HAIR, Hold, INK, MUTED, hue, spread};
+use super::{Shown, longest};
 use crate::condition::{MetricReport, QuantileReport};
 use crate::document::Report;
 use crate::number::{count, time};
@@ -14,19 +14,9 @@ const BOTTOM: f64 = HEIGHT - 48.0;
 const LEFT: f64 = 104.0;
 const RIGHT: f64 = WIDTH - 250.0;
 
-/// More lines than hues cannot be told apart: the conditions with the longest tails.
-const MOST: usize = 6;
-
 pub(super) fn draw(report: &Report, shown: &[Shown<'_>]) -> String {
-    let mut chosen: Vec<&Shown<'_>> = shown.iter().collect();
-    if chosen.len() > MOST {
-        chosen.sort_by(|a, b| b.max_ns.total_cmp(&a.max_ns));
-        chosen.truncate(MOST);
-        chosen.sort_by_key(|s| s.condition.id);
-    }
+    let (chosen, all) = longest(shown);
     let mut canvas = Canvas::new(WIDTH, HEIGHT);
-    let all =
-        if chosen.len() < shown.len() { format!(", the {MOST} conditions with the longest") } else { String::new() };
     canvas.text((16.0, 22.0), &format!("How rare it is that a round trip takes longer{all}"), Hold::Start, INK);
     let (low, high) = nice(
         chosen.iter().map(|s| s.min_ns).fold(f64::INFINITY, f64::min),
@@ -90,7 +80,7 @@ fn one(canvas: &mut Canvas, s: &Shown<'_>, x: Log, y: Log, i: usize) -> (f64, (S
 }
 
 /// Latency, and the share of messages that take longer; those without an answer are longer than all.
-fn exceedance(figures: &MetricReport) -> Vec<(f64, f64)> {
+pub(super) fn exceedance(figures: &MetricReport) -> Vec<(f64, f64)> {
     let (Some(min), Some(max)) = (figures.min_ns, figures.max_ns) else { return Vec::new() };
     let all = figures.scheduled as f64;
     let mut left = figures.scheduled;

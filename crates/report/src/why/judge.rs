@@ -72,8 +72,16 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    pub fn new(report: &'a Report, message: &'a Message, leg: &'a Leg, seen: Result<&'a [Switches], &'a str>) -> Self {
-        let of_trial = report.threads.iter().filter(|t| t.trial == message.trial);
+    /// Of the processes of one end `only`, where the others are on another kernel.
+    pub fn new(
+        report: &'a Report,
+        message: &'a Message,
+        leg: &'a Leg,
+        seen: Result<&'a [Switches], &'a str>,
+        only: Option<&str>,
+    ) -> Self {
+        let asked = |t: &&ThreadReport| only.is_none_or(|end| t.ends.iter().any(|e| e == end));
+        let of_trial = report.threads.iter().filter(|t| t.trial == message.trial).filter(asked);
         let rows = of_trial.flat_map(|p| p.before.iter().chain(&p.after).map(move |t| (t.tid, (p, t))));
         Judge { message, leg, seen, threads: rows.collect() }
     }
@@ -210,7 +218,11 @@ impl<'a> Judge<'a> {
 
     fn name(&self, tid: i32, task: Option<&Task>) -> String {
         let own = self.threads.get(&tid).map(|(_, thread)| thread.name.clone());
-        own.or_else(|| task.map(|t| t.name.clone())).unwrap_or_else(|| format!("thread {tid}, which is gone"))
+        own.or_else(|| task.map(|t| t.name.clone())).unwrap_or_else(|| match tid {
+            // The kernel has no number for one that is ending.
+            ..0 => "a thread that ended then".to_owned(),
+            tid => format!("thread {tid}, which is gone"),
+        })
     }
 
     fn other_words(&self, tid: i32, task: Option<&Task>, name: &str) -> String {

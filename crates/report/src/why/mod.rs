@@ -9,6 +9,7 @@ mod timeline;
 mod walk;
 mod words;
 
+use crate::clocks;
 use crate::condition::{ConditionReport, Message};
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::finding;
@@ -80,9 +81,11 @@ pub(crate) fn explain(record: &Record, report: &mut Report) {
         let mut worst = std::mem::take(&mut condition.worst);
         for message in &mut worst {
             let seen = trials.entry(message.trial).or_insert_with(|| seen(record, message.trial));
+            // Threads of another kernel have other numbers, and their events are told in another clock.
+            let only = clocks::apart_in(record, message.trial, "pong").then_some(clocks::OWN);
             if let (Some(seen), Some(leg)) = (seen, Leg::longest(condition, message)) {
                 let seen = seen.as_deref().map_err(String::as_str);
-                message.cause = Some(Judge::new(report, message, &leg, seen).cause());
+                message.cause = Some(Judge::new(report, message, &leg, seen, only).cause());
             }
         }
         condition.explained = total(condition, &worst[..worst.len().min(TOLD)]);
@@ -96,10 +99,13 @@ type Seen = Result<Vec<Switches>, String>;
 
 /// `None` when context switches were not watched.
 fn seen(record: &Record, trial: usize) -> Option<Seen> {
-    let seen: Vec<Switches> = match record.switches(trial).into_iter().collect() {
+    let mut seen: Vec<Switches> = match record.switches(trial).into_iter().collect() {
         Ok(seen) => seen,
         Err(e) => return Some(Err(e.to_string())),
     };
+    if clocks::apart_in(record, trial, "pong") {
+        seen.retain(|s| s.ends.iter().any(|end| end == clocks::OWN));
+    }
     if seen.iter().all(|s| s.scope == SwitchScope::Off) {
         return None;
     }

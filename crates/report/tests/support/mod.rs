@@ -268,6 +268,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 proof: Some(path_proof(trial.slots.len() as u64)),
                 finding: trial.finding.clone(),
                 summary: None,
+                controller: None,
             });
         }
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 /// Where the measuring process finds its socket; the memories follow.
 const FIRST_FD: RawFd = 3;
@@ -29,7 +29,7 @@ pub(super) fn start(memories: &[OwnedFd], allowed: &[u32], driver_path: Option<&
     let cpus: Vec<usize> = allowed.iter().map(|c| *c as usize).collect();
     let parent = std::process::id() as i32;
 
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = tailbound_host::own_program()?;
     command.args(["agent", "--measure", &memories.len().to_string()]);
     command.stdin(Stdio::null()).stdout(log_end.try_clone()?).stderr(log_end);
     if let Some(path) = driver_path {

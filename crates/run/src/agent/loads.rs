@@ -1,6 +1,7 @@
 //! The loads of one trial in this place: started when they are due, ended with the trial, and what they really did.
 
-use super::running::{Running, rehearse};
+use super::process::rehearse;
+use super::running::Running;
 use crate::load::Half;
 use std::os::fd::BorrowedFd;
 use tailbound_host as host;
@@ -74,7 +75,7 @@ impl Loads {
         // What would be refused later is told before anything is measured.
         let loads = here(order).into_iter().map(|Here { spec, part, input, held }| {
             Ok(Load {
-                wanted: rehearse(&spec).map_err(|e| refused(&spec, e))?,
+                wanted: rehearse(&spec.scheduling).map_err(|e| refused(&spec, e))?,
                 done: LoadDone { run: spec.run.to_string(), at: spec.at.clone(), part, ..LoadDone::default() },
                 spec,
                 input,
@@ -165,7 +166,7 @@ impl Load {
         }
         let running = Running::start(&self.spec, &self.input, self.wanted.clone(), limit_ns, self.held)?;
         self.done.began_ns = (!self.held).then_some(running.began_ns);
-        (self.done.policy, self.done.cpus) = (running.policy.to_string(), running.cpus.to_string());
+        (self.done.policy, self.done.cpus) = running.scheduling();
         self.running = Some(running);
         Ok(())
     }

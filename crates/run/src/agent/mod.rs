@@ -6,20 +6,26 @@
 mod child;
 mod drain;
 mod guard;
+mod held;
 mod loads;
+mod process;
 mod running;
 mod signals;
 mod switches;
+mod tool;
 mod trial;
 
 use crate::pipe::Connection;
+use held::Settings;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signalfd::SignalFd;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use tailbound_host as host;
+use tailbound_lab::Answers;
 use tailbound_wire::*;
+use tool::ToolRun;
 use trial::Trial;
 
 pub use child::measuring_process;
@@ -31,9 +37,15 @@ pub fn main() -> i32 {
     let mut agent = Agent {
         controller: Connection::new(input, output),
         trial: None,
+        tool: None,
         beats: 0,
         next_beat_ns: host::monotonic_ns() + SECOND,
         allowed: host::allowed_cpus(),
+        answers: Answers::default(),
+        settings: Settings::default(),
+        ordered: false,
+        lease_ns: 0,
+        heard_ns: host::monotonic_ns(),
     };
     let (Ok(signals), Ok(children)) = (signals::termination(), signals::children()) else { return 1 };
     let code = match agent.serve(signals.as_raw_fd(), &children) {
@@ -43,6 +55,10 @@ pub fn main() -> i32 {
     if let Some(trial) = agent.trial.take() {
         trial.rescue();
     }
+    for reason in agent.settings.put_back().failed {
+        // Standard error is all that is left.
+        eprintln!("tailbound agent: a setting could not be put back: {reason}; `tailbound lab cleanup` tries again");
+    }
     code
 }
 
@@ -51,9 +67,17 @@ const SECOND: i64 = 1_000_000_000;
 struct Agent {
     controller: Connection,
     trial: Option<Trial>,
+    tool: Option<ToolRun>,
     beats: u64,
     next_beat_ns: i64,
     allowed: Vec<u32>,
+    answers: Answers,
+    settings: Settings,
+    /// It has been given a trial: from now on it says every second that it is there.
+    ordered: bool,
+    /// It ends when it has heard nothing for so long; 0 = with its stream only.
+    lease_ns: i64,
+    heard_ns: i64,
 }
 
 enum Ready {
@@ -62,6 +86,8 @@ enum Ready {
     Log,
     Load,
     Switches,
+    /// It is looked at in every turn.
+    Tool,
     Terminated,
     /// A child has ended, or was stopped, or went on.
     Children,
@@ -74,6 +100,7 @@ impl Agent {
             for ready in self.poll(signals, children)? {
                 match ready {
                     Ready::Terminated => return Ok(()),
+                    Ready::Tool => {}
                     Ready::Children => {
                         while let Ok(Some(_)) = children.read_signal() {}
                         self.trial.iter_mut().for_each(|trial| trial.switches.child_changed());
@@ -83,6 +110,7 @@ impl Agent {
                         if !self.controller.fill()? {
                             return Ok(());
                         }
+                        self.heard_ns = host::monotonic_ns();
                         while let Some(frame) = self.controller.pending()? {
                             let Frame::Message(message) = frame else { continue };
                             if *message == Message::Bye {
@@ -116,11 +144,22 @@ impl Agent {
             if let Some(message) = self.trial.as_mut().and_then(Trial::prepared) {
                 self.controller.send(message)?;
             }
+            if let Some(tool) = &mut self.tool {
+                for message in tool.turn() {
+                    self.controller.send(message)?;
+                }
+            }
+            if self.lease_ns > 0 && now - self.heard_ns > self.lease_ns {
+                return Ok(());
+            }
             if now >= self.next_beat_ns {
                 self.next_beat_ns = now + SECOND;
-                self.beats += 1;
-                let beat = Heartbeat { n: self.beats, received: self.controller.received() };
-                self.controller.send(Message::Heartbeat(beat))?;
+                // One that only answers is silent in between: nobody reads it then.
+                if self.ordered {
+                    self.beats += 1;
+                    let beat = Heartbeat { n: self.beats, received: self.controller.received() };
+                    self.controller.send(Message::Heartbeat(beat))?;
+                }
                 self.trial.iter_mut().for_each(Trial::read_clocks);
                 self.trial.iter_mut().for_each(|trial| trial.switches.read());
             }
@@ -152,7 +191,12 @@ impl Agent {
                 ready.push(Ready::Load);
             }
         }
+        for fd in self.tool.iter().flat_map(ToolRun::fds) {
+            fds.push(PollFd::new(fd, PollFlags::POLLIN));
+            ready.push(Ready::Tool);
+        }
         let due = self.trial.iter().flat_map(|t| [t.next_drain_ns(), t.loads.next_ns()]).flatten();
+        let due = due.chain(self.tool.iter().filter_map(ToolRun::next_ns));
         let next_ns = due.fold(self.next_beat_ns, i64::min);
         let wait_ms = ((next_ns - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;
         match poll(&mut fds, PollTimeout::from(wait_ms)) {
@@ -165,7 +209,23 @@ impl Agent {
     }
 
     fn order(&mut self, message: Message) -> io::Result<()> {
+        self.ordered |= matches!(message, Message::Prepare(_));
         match message {
+            Message::Hello(hello) => {
+                self.lease_ns = hello.lease_ns;
+                Ok(())
+            }
+            Message::Ask(ask) => {
+                let told = self.settings.answer(&ask).unwrap_or_else(|| self.answers.answer(ask));
+                self.controller.send(Message::Told(told))
+            }
+            Message::Prepare(order) if order.tool.is_some() => match ToolRun::start(*order) {
+                Ok(tool) => {
+                    self.tool = Some(tool);
+                    Ok(())
+                }
+                Err(failed) => self.controller.send(Message::Failed(failed)),
+            },
             Message::Prepare(order) => match Trial::start(*order, &self.allowed) {
                 Ok(trial) => {
                     self.trial = Some(trial);
@@ -174,6 +234,7 @@ impl Agent {
                 Err(failed) => self.controller.send(Message::Failed(failed)),
             },
             Message::Go | Message::Stop | Message::Sent(_) => {
+                self.tool.iter_mut().for_each(|tool| tool.tell(&message));
                 if let Some(trial) = &mut self.trial {
                     if message == Message::Go {
                         trial.read_clocks();
@@ -198,6 +259,7 @@ impl Agent {
                 self.controller.send(Message::Switched(Box::new(seen)))
             }
             Message::Finish => {
+                self.tool = None;
                 if let Some(trial) = self.trial.take() {
                     trial.finish();
                 }
@@ -217,6 +279,7 @@ fn hello() -> Hello {
         capabilities: vec!["memory-fd".into()],
         lease_ns: 0,
         boot_id: host::boot_id().unwrap_or_default(),
+        clock: host::clock_id().unwrap_or_default(),
         pid: std::process::id() as i32,
     }
 }

@@ -1,14 +1,17 @@
-//! An agent as the controller sees it: a process with two pipes.
+//! An agent as the controller sees it: a process with two pipes. For one on another host that is `ssh`, which carries them.
 
 use super::RunError;
+use super::remote::{BEAT, LEASE_NS};
 use crate::hot::{FlowMemory, Memory};
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_model::{ExitCode, FlowCounts, Undo};
 use tailbound_wire::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// An agent that has been silent for this long is lost: heartbeats come every second.
@@ -18,8 +21,12 @@ pub(super) struct Agent {
     /// For people and file names: `ping`, `pong`, `ping+pong`.
     pub name: String,
     pub pid: i32,
+    /// The clock of its stamps: agents with the same word share it.
+    pub clock: String,
     child: Child,
-    input: Option<ChildStdin>,
+    input: Input,
+    /// It is on another host.
+    far: bool,
     output: ChildStdout,
     reader: FrameReader,
     entry: EntryId,
@@ -34,6 +41,44 @@ pub(super) struct Agent {
     pub silent: bool,
 }
 
+/// Where messages go: shared with the task that tells an agent on another host that this process is still there.
+type Input = Arc<Mutex<Option<ChildStdin>>>;
+
+/// What this side says first.
+pub(super) fn hello(lease_ns: i64) -> Hello {
+    Hello {
+        protocol_min: PROTOCOL_MIN,
+        protocol_max: PROTOCOL_MAX,
+        tailbound: env!("CARGO_PKG_VERSION").into(),
+        session: String::new(),
+        capabilities: Vec::new(),
+        lease_ns,
+        boot_id: String::new(),
+        clock: String::new(),
+        pid: std::process::id() as i32,
+    }
+}
+
+/// Tells the agent every few seconds that this process is still there.
+fn beat(input: &Input) {
+    let input = Arc::downgrade(input);
+    tokio::spawn(async move {
+        let mut n = 0;
+        loop {
+            tokio::time::sleep(BEAT).await;
+            n += 1;
+            let bytes = encode(&Frame::Message(Box::new(Message::Heartbeat(Heartbeat { n, received: 0 }))));
+            let Some(input) = input.upgrade() else { return };
+            let mut input = input.lock().await;
+            // That it no longer listens is noticed where it is waited for.
+            let Some(input) = &mut *input else { return };
+            if input.write_all(&bytes).await.is_err() {
+                return;
+            }
+        }
+    });
+}
+
 /// An agent does not answer any more.
 #[derive(Debug)]
 pub(super) struct Lost(pub String);
@@ -45,7 +90,7 @@ impl Agent {
         name: &str,
         token: &str,
         journal: &Journal,
-        log: std::fs::File,
+        (log, far): (std::fs::File, bool),
     ) -> Result<Agent, RunError> {
         use std::os::unix::process::CommandExt;
         let fail = |text: String| RunError::new(ExitCode::RunFailed, format!("agent {name}: {text}"), "");
@@ -69,8 +114,10 @@ impl Agent {
         let mut agent = Agent {
             name: name.to_owned(),
             pid,
+            clock: String::new(),
             child,
-            input: Some(input),
+            input: Arc::new(Mutex::new(Some(input))),
+            far,
             output,
             reader: FrameReader::default(),
             entry,
@@ -81,23 +128,20 @@ impl Agent {
             silent: false,
         };
         agent.shake_hands().await.map_err(|lost| fail(lost.0))?;
+        if far {
+            beat(&agent.input);
+        }
         Ok(agent)
     }
 
     async fn shake_hands(&mut self) -> Result<(), Lost> {
-        let hello = Hello {
-            protocol_min: PROTOCOL_MIN,
-            protocol_max: PROTOCOL_MAX,
-            tailbound: env!("CARGO_PKG_VERSION").into(),
-            session: String::new(),
-            capabilities: Vec::new(),
-            lease_ns: 0,
-            boot_id: String::new(),
-            pid: std::process::id() as i32,
-        };
+        let hello = hello(if self.far { LEASE_NS } else { 0 });
         self.send(Message::Hello(hello)).await?;
         match self.message(Instant::now() + SILENCE).await? {
-            Message::Hello(h) if h.protocol_max >= PROTOCOL_MIN && h.protocol_min <= PROTOCOL_MAX => Ok(()),
+            Message::Hello(h) if h.protocol_max >= PROTOCOL_MIN && h.protocol_min <= PROTOCOL_MAX => {
+                self.clock = h.clock;
+                Ok(())
+            }
             Message::Hello(h) => Err(Lost(format!(
                 "it speaks protocol {} to {}, this release {PROTOCOL_MIN} to {PROTOCOL_MAX}: use tailbound {} on both sides",
                 h.protocol_min, h.protocol_max, h.tailbound
@@ -108,7 +152,7 @@ impl Agent {
 
     pub async fn send(&mut self, message: Message) -> Result<(), Lost> {
         let bytes = encode(&Frame::Message(Box::new(message)));
-        match &mut self.input {
+        match &mut *self.input.lock().await {
             Some(input) => input.write_all(&bytes).await.map_err(|e| Lost(format!("it no longer listens ({e})"))),
             None => Err(Lost("its stream is closed".into())),
         }
@@ -163,6 +207,9 @@ impl Agent {
     /// Maps the sample memory of an agent on this host.
     pub fn hold(&mut self, fds: &[i32], roles: &[Role], ring: bool) {
         self.held.clear();
+        if self.far {
+            return;
+        }
         for (fd, role) in fds.iter().zip(roles) {
             let opened = std::fs::OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{fd}", self.pid));
             // Only a second net: without it the agent's own copy still holds the samples.
@@ -197,7 +244,7 @@ impl Agent {
     /// Ends it: by its stream, then by force. What it still holds is saved by itself on the way.
     pub async fn end(mut self, journal: &Journal) {
         let _ = self.send(Message::Bye).await;
-        drop(self.input.take());
+        drop(self.input.lock().await.take());
         if tokio::time::timeout(Duration::from_secs(10), self.child.wait()).await.is_err() {
             // Both fail only if it is gone.
             let _ = self.child.start_kill();
@@ -210,7 +257,7 @@ impl Agent {
 
     /// Closes the stream without goodbye, as if this process had died: the agent saves its samples.
     pub async fn abandon(mut self, journal: &Journal) {
-        drop(self.input.take());
+        drop(self.input.lock().await.take());
         if tokio::time::timeout(Duration::from_secs(20), self.child.wait()).await.is_err() {
             let _ = self.child.start_kill();
             let _ = self.child.wait().await;

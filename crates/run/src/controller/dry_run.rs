@@ -1,6 +1,6 @@
 //! What a run would do, in words.
 
-use super::{fit, knobs, trial};
+use super::{fit, knobs, length, tool};
 use crate::live::ring_cells;
 use std::fmt::Write;
 use tailbound_lab::LabSpec;
@@ -49,6 +49,10 @@ pub fn dry_run(plan: &Plan) -> String {
         fit::housekeeping(plan, &allowed)
     );
     let _ = writeln!(out, "  tailbound agent --measure N         (one per agent and trial, the measured process)");
+    let possible = || plan.conditions.iter().filter(|c| c.not_possible.is_none());
+    let mut tools: Vec<String> = possible().flat_map(|c| tool::describe(&c.spec)).collect();
+    tools.dedup();
+    tools.into_iter().for_each(|line| out.push_str(&line));
     let mut loads: Vec<String> = plan.conditions.iter().flat_map(|c| &c.spec.loads).map(load).collect();
     loads.sort();
     loads.dedup();
@@ -82,8 +86,11 @@ pub fn dry_run(plan: &Plan) -> String {
 
 /// How long a trial is.
 fn length(spec: &TrialSpec) -> String {
+    if spec.has_tool() {
+        return format!("a tool for {}", length::takes(spec));
+    }
     let Some(flow) = spec.measure.flow() else {
-        let (slots, warm_up) = trial::slots(spec);
+        let (slots, warm_up) = length::slots(spec);
         return format!("{} slots after {warm_up} of warm-up", slots - warm_up);
     };
     let pack = if flow.pack > 1 { format!(", {} payloads in each", flow.pack) } else { String::new() };
@@ -116,5 +123,5 @@ pub(super) fn levels(c: &Condition) -> String {
 }
 
 fn total(plan: &Plan) -> Nanos {
-    Nanos(plan.trials.iter().map(|t| trial::takes(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
+    Nanos(plan.trials.iter().map(|t| length::takes(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
 }

@@ -1,6 +1,6 @@
 //! Does the plan fit this machine and these drivers? Asked before anything is made.
 
-use super::RunError;
+use super::{RunError, tool};
 use crate::hot::{Memory, MemoryKind};
 use crate::live::ring_cells;
 use crate::measure::DriverSource;
@@ -17,7 +17,7 @@ use tailbound_study::nearest;
 pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunError> {
     let mut found = BTreeMap::new();
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
-        for name in condition.spec.drivers().map(|d| &d.name) {
+        for name in condition.spec.drivers().filter(|d| d.tool.is_none()).map(|d| &d.name) {
             if found.contains_key(name) {
                 continue;
             }
@@ -33,10 +33,11 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
     }
     let mut first = None;
     for condition in &mut plan.conditions {
-        let reason = of_each_end(&condition.spec).find_map(|spec| {
-            let driver = found.get(&spec.driver.name)?;
-            impossible(&spec, driver.description())
-        });
+        let of_driver = |spec: TrialSpec| impossible(&spec, found.get(&spec.driver.name)?.description());
+        let reason = match condition.spec.has_tool() {
+            true => tool::impossible(&condition.spec),
+            false => of_each_end(&condition.spec).find_map(of_driver),
+        };
         if let Some(reason) = reason.filter(|_| condition.not_possible.is_none()) {
             first.get_or_insert_with(|| reason.clone());
             condition.not_possible = Some(reason);
@@ -57,6 +58,9 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
 
 /// Why a driver cannot run a trial; `None` = it can, or the driver cannot be had, which is another error.
 pub fn driver_limit(spec: &TrialSpec, drivers: DriverSource) -> Option<String> {
+    if spec.has_tool() {
+        return tool::impossible(spec);
+    }
     of_each_end(spec).find_map(|spec| impossible(&spec, drivers(&spec.driver.name).ok()?.description()))
 }
 
@@ -81,8 +85,8 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if spec.payload.0 > limit {
         return Some(format!("payload {} is beyond the limit of driver {}, {limit} B", spec.payload, driver.name));
     }
-    if spec.measure.flow().is_some_and(|f| f.batching) && !driver.has("batch") {
-        return Some(format!("driver {} has no batching", driver.name));
+    if let Some(reason) = super::flow::lack(spec, driver) {
+        return Some(reason);
     }
     let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
     let mode = crate::measure::driver_mode(receive);
@@ -200,7 +204,7 @@ pub fn not_fit(plan: &Plan) -> Option<RunError> {
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
             return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.mend));
         }
-        if let Some(error) = load_lack(&condition.spec) {
+        if let Some(error) = tool::lack(&condition.spec).or_else(|| load_lack(&condition.spec)) {
             return Some(error);
         }
         if let Some(error) = super::knobs::lack(&condition.spec) {
@@ -215,7 +219,7 @@ pub fn not_fit(plan: &Plan) -> Option<RunError> {
 
 /// A program that is not there, and real-time loads on every CPU.
 fn load_lack(spec: &TrialSpec) -> Option<RunError> {
-    for load in &spec.loads {
+    for load in spec.loads.iter().filter(|load| is_here(spec, load)) {
         if let LoadKind::Command(words) = &load.run
             && let Some(program) = words.first().filter(|program| !is_program(program))
         {
@@ -238,7 +242,7 @@ fn load_lack(spec: &TrialSpec) -> Option<RunError> {
 }
 
 /// On PATH, or a path itself, and executable.
-fn is_program(name: &str) -> bool {
+pub(super) fn is_program(name: &str) -> bool {
     use nix::unistd::{AccessFlags, access};
     let is_file = |path: &std::path::Path| path.is_file() && access(path, AccessFlags::X_OK).is_ok();
     if name.contains('/') {
@@ -249,13 +253,16 @@ fn is_program(name: &str) -> bool {
 
 /// CPUs on which a real-time load may keep everything else away.
 fn starved(spec: &TrialSpec) -> BTreeSet<u32> {
-    let loads = spec.loads.iter().filter(|l| l.scheduling.policy.is_some_and(|p| p.starves()));
+    let loads = spec.loads.iter().filter(|l| is_here(spec, l) && l.scheduling.policy.is_some_and(|p| p.starves()));
     loads.filter_map(|l| l.scheduling.cpus.as_ref()).flat_map(|c| &c.0).copied().collect()
 }
 
 /// Sample memory takes at most half of what is free.
 fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
-    let (slots, live) = (super::trial::slots(spec).0, spec.collect == Collect::Live);
+    if spec.has_tool() {
+        return None;
+    }
+    let (slots, live) = (super::length::slots(spec).0, spec.collect == Collect::Live);
     let octets = if live {
         2 * Memory::octets_for(MemoryKind::Sender, ring_cells(spec))
     } else {
@@ -315,6 +322,32 @@ pub(super) fn housekeeping(plan: &Plan, allowed: &[u32]) -> CpuList {
     last.map_or_else(CpuList::default, |c| CpuList::one(*c))
 }
 
+/// CPUs for everything of another host that is not measured.
+pub(super) fn housekeeping_of(named: &BTreeSet<u32>, allowed: &[u32]) -> CpuList {
+    let spare: BTreeSet<u32> = allowed.iter().copied().filter(|cpu| !named.contains(cpu)).collect();
+    match spare.is_empty() {
+        true => allowed.last().map_or_else(CpuList::default, |cpu| CpuList::one(*cpu)),
+        false => CpuList(spare),
+    }
+}
+
+/// CPUs that ends and loads are pinned to at the place of an end: of both, where they share it.
+pub(super) fn named_cpus_at(spec: &TrialSpec, ping: bool) -> BTreeSet<u32> {
+    let place = if ping { &spec.ping.place } else { &spec.pong.place };
+    let ends = [("ping", &spec.ping), ("pong", &spec.pong)].into_iter().filter(|(_, end)| end.place == *place);
+    let of_end = |(name, end): (&'static str, &EndSpec)| {
+        let loads = spec.loads.iter().filter(move |l| l.at == name).filter_map(|l| l.scheduling.cpus.clone());
+        end.scheduling.named_cpus().into_iter().chain(loads.flat_map(|c| c.0)).collect::<Vec<u32>>()
+    };
+    ends.flat_map(of_end).collect()
+}
+
+/// The place of a load is on this host.
+fn is_here(spec: &TrialSpec, load: &LoadSpec) -> bool {
+    let end = if load.at == "ping" { &spec.ping } else { &spec.pong };
+    !end.place.is_remote()
+}
+
 /// CPUs that no end and no load of the plan is pinned to.
 fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
     let mut rest: BTreeSet<u32> = allowed.iter().copied().collect();
@@ -323,10 +356,11 @@ fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
             HandOff::Thread { cpus: Some(cpus) } => Some(cpus),
             _ => None,
         };
-        let ends = [&c.spec.ping, &c.spec.pong].map(|end| end.scheduling.named_cpus());
+        let ends = [&c.spec.ping, &c.spec.pong].into_iter().filter(|end| !end.place.is_remote());
+        let ends = ends.flat_map(|end| end.scheduling.named_cpus());
         let second = second.into_iter().flat_map(|c| &c.0).copied();
-        let loads = c.spec.loads.iter().filter_map(|l| l.scheduling.cpus.as_ref()).flat_map(|c| &c.0).copied();
-        for cpu in ends.into_iter().flatten().chain(second).chain(loads) {
+        let loads = c.spec.loads.iter().filter(|l| is_here(&c.spec, l)).filter_map(|l| l.scheduling.cpus.as_ref());
+        for cpu in ends.chain(second).chain(loads.flat_map(|c| &c.0).copied()) {
             rest.remove(&cpu);
         }
     }
@@ -343,6 +377,10 @@ fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
     let one_thread = scripted || spec.arrangement.is_some_and(|a| a.executors == 1);
     let ends = 1 + spec.measure.subscribers() as usize;
+    // Each host has its own: an end that has one to itself is not crowded.
+    if spec.ping.place.is_remote() != spec.pong.place.is_remote() && *hand_off == HandOff::None && ends == 2 {
+        return None;
+    }
     let threads = if one_thread { 1 } else { ends + 2 * usize::from(*hand_off != HandOff::None) };
     let ends = [&spec.ping.scheduling, &spec.pong.scheduling];
     let mut cpus: BTreeSet<u32> = ends.iter().flat_map(|s| s.named_cpus()).collect();

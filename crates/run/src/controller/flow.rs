@@ -12,6 +12,56 @@ const FASTEST_NS: i64 = 250;
 /// Octets that fit into one datagram at most: so many batches there are at least.
 const LARGEST_DATAGRAM: u64 = 65_507;
 const MOST_ROWS: u64 = 4_000_000;
+/// How long matching of two ends may take.
+const MATCH_TIMEOUT: Nanos = Nanos::from_secs(10);
+/// Each further subscriber adds as much: all ends discover each other, on the CPUs that there are.
+const MATCH_TIMEOUT_EACH: Nanos = Nanos::from_secs(1);
+/// The well-known option of drivers.
+const UNACKED_LIMIT: &str = "unacked_limit";
+
+/// How long the ends of a trial may take to meet.
+pub(super) fn match_timeout(spec: &TrialSpec) -> Nanos {
+    Nanos(MATCH_TIMEOUT.0 + i64::from(spec.measure.subscribers().saturating_sub(1)) * MATCH_TIMEOUT_EACH.0)
+}
+
+/// What keeps a driver from sending a flow as the study asks.
+pub(super) fn lack(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Option<String> {
+    let (flow, name) = (spec.measure.flow()?, &driver.name);
+    if flow.batching && !driver.has("batch") {
+        return Some(format!("driver {name} has no batching"));
+    }
+    let limit = flow.unacked_limit?;
+    if driver.option(UNACKED_LIMIT).is_none() {
+        return Some(format!("driver {name} has no limit of unacknowledged messages that could be set"));
+    }
+    if spec.driver.config.is_some() {
+        return Some("`unacked_limit` has no effect beside a `config` of the driver, which is used as it is".into());
+    }
+    if let Some(other) = spec.driver.options.get(UNACKED_LIMIT).filter(|other| **other != limit.to_string()) {
+        return Some(format!("`unacked_limit` is {limit}, and the driver's option of that name is {other}"));
+    }
+    let asked = |policy: &str| spec.qos.get(policy).map(String::as_str);
+    let waits = asked("reliability") != Some("best-effort") && asked("history") == Some("keep-all");
+    (!waits).then(|| {
+        "`unacked_limit` needs reliable messages and `qos.history: keep-all`: other writers wait for no acknowledgement"
+            .into()
+    })
+}
+
+/// The kernel has one table of neighbours for all network namespaces. Past its limit packets are dropped unsent.
+pub(super) fn neighbours(spec: &TrialSpec) -> Option<Warning> {
+    const LIMIT: &str = "/proc/sys/net/ipv4/neigh/default/gc_thresh3";
+    let ends = u64::from(spec.measure.flow().filter(|f| f.apart)?.subscribers) + 1;
+    let limit: u64 = std::fs::read_to_string(LIMIT).ok()?.trim().parse().ok()?;
+    // With a middleware all ends speak with all.
+    let pairs = ends * (ends - 1);
+    let text = format!(
+        "{ends} network namespaces may need {pairs} entries in the kernel's table of neighbours, which holds {limit} for \
+         all of them: packets beyond that are dropped unsent"
+    );
+    let mend = "as root, raise it in the study: `host: { sysctl: { net.ipv4.neigh.default.gc_thresh3: 8192 } }`";
+    (pairs > limit).then(|| Warning::new("neighbours", Severity::Warning, text, mend))
+}
 
 /// Cells for the rows of a flow.
 pub(super) fn rows(flow: &Flow, rate: Rate) -> u64 {

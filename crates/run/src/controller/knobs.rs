@@ -26,7 +26,7 @@ fn place(end: usize, spec: &PlaceSpec, netns: &NetNs) -> Option<Place> {
 
 /// The network namespaces of the ends, where they are not the caller's.
 fn of_lab(spec: &LabSpec, lab: &Lab) -> Vec<Place> {
-    [&spec.ping, &spec.pong].iter().enumerate().filter_map(|(i, end)| place(i, end, lab.netns(i))).collect()
+    [&spec.ping, &spec.pong].iter().enumerate().filter_map(|(i, end)| place(i, end, lab.netns(i)?)).collect()
 }
 
 /// Those of them that are there before the lab.
@@ -37,6 +37,11 @@ fn existing(spec: &TrialSpec) -> Vec<Place> {
         _ => None,
     };
     ends.filter_map(open).collect()
+}
+
+/// An end is on this host: then what is asked of the host is asked of this one too.
+pub(super) fn any_here(spec: &TrialSpec) -> bool {
+    !(spec.ping.place.is_remote() && spec.pong.place.is_remote())
 }
 
 /// What is set before the lab is built.
@@ -61,6 +66,9 @@ pub(super) fn set_network(
 
 /// Why a trial's settings cannot be made on this machine.
 pub(super) fn lack(spec: &TrialSpec) -> Option<RunError> {
+    if !any_here(spec) {
+        return None;
+    }
     let (ends, made) = (existing(spec), LabSpec::from(spec).makes_namespaces());
     spec.host.iter().find_map(|s| knob::check(s, &ends, made).err()).map(failed)
 }
@@ -97,8 +105,11 @@ pub(super) fn describe(plan: &Plan) -> String {
 }
 
 /// Writes into the record what is in force; the index of its entry, if there is any.
-pub(super) fn record_set(record: &mut RecordWriter, block: usize, knobs: &Knobs) -> Result<Option<usize>, RunError> {
-    let settings = knobs.settings();
+pub(super) fn record_set(
+    record: &mut RecordWriter,
+    block: usize,
+    settings: Vec<KnobDone>,
+) -> Result<Option<usize>, RunError> {
     if settings.is_empty() {
         return Ok(None);
     }
@@ -137,12 +148,12 @@ pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, b
 fn not_put_back(failed: &[JournalError]) -> Option<RunError> {
     let reasons: Vec<String> = failed.iter().flat_map(reasons).collect();
     (!reasons.is_empty()).then(|| {
-        let text = format!("a setting of this host could NOT be put back: {}", reasons.join("; "));
+        let text = format!("a setting of the host could NOT be put back: {}", reasons.join("; "));
         RunError::new(ExitCode::RunFailed, text, "`tailbound lab list` shows it, `tailbound lab cleanup` tries again")
     })
 }
 
-fn reasons(error: &JournalError) -> Vec<String> {
+pub(crate) fn reasons(error: &JournalError) -> Vec<String> {
     match error {
         JournalError::NotUndone(reasons) => reasons.clone(),
         other => vec![other.to_string()],

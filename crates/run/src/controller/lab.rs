@@ -1,9 +1,11 @@
 //! A lab with its agents and the settings of the host, kept while trials ask for the same.
 
 use super::agent::Agent;
+use super::remote::{Host, Hosts};
 use super::{RunError, knobs};
 use std::path::Path;
-use tailbound_host::journal::Journal;
+use std::sync::Arc;
+use tailbound_host::journal::{Journal, JournalError};
 use tailbound_host::knob::{Knobs, PutBack};
 use tailbound_lab::{Lab, LabError, LabSpec};
 use tailbound_model::*;
@@ -18,34 +20,62 @@ pub(super) struct Standing {
     /// What is asked of the host.
     pub host: Vec<KnobSpec>,
     pub knobs: Knobs,
+    /// What was set on other hosts.
+    there: Vec<KnobDone>,
     /// Entry of the settings in the record.
     pub settings: Option<usize>,
+    /// The other hosts of its places, where an end is not here.
+    hosts: [Option<Arc<Host>>; 2],
     started: usize,
 }
 
 fn lab_failed(e: &LabError) -> RunError {
-    RunError::new(ExitCode::RunFailed, e, "")
+    let lacks = matches!(e, LabError::Lacks(_));
+    RunError::new(if lacks { ExitCode::MachineNotFit } else { ExitCode::RunFailed }, e, "")
+}
+
+/// Each host once.
+fn each(hosts: &[Option<Arc<Host>>; 2]) -> impl Iterator<Item = &Arc<Host>> {
+    let first = hosts[0].as_ref();
+    let second = hosts[1].as_ref().filter(|h| first.is_none_or(|f| !Arc::ptr_eq(f, h)));
+    first.into_iter().chain(second)
+}
+
+/// What a trial asks of the host is asked of each that has an end of it.
+fn set_there(hosts: &[Option<Arc<Host>>; 2], run_id: &str, settings: &[KnobSpec]) -> Result<Vec<KnobDone>, RunError> {
+    let hosts = each(hosts).filter(|_| !settings.is_empty());
+    Ok(hosts.map(|host| host.set(run_id, settings)).collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 impl Standing {
     /// Sets what the trial asks of the host, builds its lab and starts the agents. On any error all of it is taken back.
-    pub async fn up(trial: &TrialSpec, run_id: &str, journal: &Journal, record: &Path) -> Result<Standing, RunError> {
+    pub async fn up(
+        trial: &TrialSpec,
+        (run_id, journal): (&str, &Journal),
+        record: &Path,
+        reached: &Hosts,
+    ) -> Result<Standing, RunError> {
         let (spec, mut knobs) = (LabSpec::from(trial), Knobs::default());
-        if let Err(e) = knobs::set_host(&mut knobs, &trial.host, journal) {
+        let hosts = [&spec.ping, &spec.pong].map(|place| reached.of_place(place).cloned());
+        let asked_here = if knobs::any_here(trial) { trial.host.as_slice() } else { &[] };
+        if let Err(e) = knobs::set_host(&mut knobs, asked_here, journal) {
             return Err(knobs::give_up(knobs, journal, e));
         }
-        let lab = match Lab::up(&spec, run_id, journal).await {
+        let lab = match Lab::up_with(&spec, run_id, journal, &reached.of_lab()).await {
             Ok(lab) => lab,
             Err(e) => return Err(knobs::give_up(knobs, journal, lab_failed(&e))),
         };
-        let set = knobs::set_network(&mut knobs, &trial.host, (&spec, &lab), journal);
+        let set = knobs::set_network(&mut knobs, asked_here, (&spec, &lab), journal);
+        let set = set.and_then(|()| set_there(&hosts, run_id, &trial.host));
+        let there = set.as_ref().cloned().unwrap_or_default();
         let path = match set {
-            Ok(()) => lab.probe().await.map_err(|e| lab_failed(&e)),
+            Ok(_) => lab.probe().await.map_err(|e| lab_failed(&e)),
             Err(e) => Err(e),
         };
         let path = match path {
             Ok(path) => path,
             Err(e) => {
+                each(&hosts).for_each(|host| drop(host.put_back()));
                 // They hold the namespaces of the lab.
                 let error = knobs::give_up(knobs, journal, e);
                 let _ = lab.down(journal).await;
@@ -53,12 +83,14 @@ impl Standing {
             }
         };
         let host = trial.host.clone();
-        let mut standing = Standing { spec, lab, agents: Vec::new(), path, host, knobs, settings: None, started: 0 };
+        let mut standing =
+            Standing { spec, lab, agents: Vec::new(), path, host, knobs, there, settings: None, hosts, started: 0 };
         if let Err(e) = standing.start_agents(run_id, journal, record).await {
-            let Standing { lab, agents, knobs, .. } = standing;
+            let Standing { lab, agents, knobs, hosts, .. } = standing;
             for (_, agent) in agents {
                 agent.end(journal).await;
             }
+            each(&hosts).for_each(|host| drop(host.put_back()));
             let error = knobs::give_up(knobs, journal, e);
             let _ = lab.down(journal).await;
             return Err(error);
@@ -66,9 +98,37 @@ impl Standing {
         Ok(standing)
     }
 
+    /// All settings in force.
+    pub fn in_force(&self) -> Vec<KnobDone> {
+        self.knobs.settings().into_iter().chain(self.there.iter().cloned()).collect()
+    }
+
+    /// What of them is not any more as it was set.
+    pub fn changed(&self) -> Vec<String> {
+        let there = each(&self.hosts).filter(|_| !self.there.is_empty()).flat_map(|host| host.changed());
+        self.knobs.verify().into_iter().chain(there).collect()
+    }
+
     /// It is what a trial asks for.
     pub fn suits(&self, trial: &TrialSpec) -> bool {
         self.spec == LabSpec::from(trial) && self.host == trial.host
+    }
+
+    /// The other host that an end is on.
+    pub fn host_of(&self, role: Role) -> Option<&Arc<Host>> {
+        self.hosts[usize::from(role != Role::Ping)].as_ref()
+    }
+
+    /// Why an end of a trial cannot have its CPUs on another host.
+    pub fn lack_of_cpus(&self, trial: &TrialSpec) -> Option<RunError> {
+        let ends = [(&trial.ping, "ping"), (&trial.pong, "pong")].into_iter().zip(&self.hosts);
+        ends.filter_map(|(end, host)| Some((end, host.as_ref()?))).find_map(|((end, name), host)| {
+            let cpu = end.scheduling.named_cpus().into_iter().find(|cpu| !host.cpus.contains(cpu))?;
+            let all = CpuList(host.cpus.iter().copied().collect());
+            let text = format!("CPU {cpu} does not exist or is not allowed on host {} ({name})", host.facts.host);
+            let mend = format!("there are {all}: write `ends: {{ {name}: {{ cpus: ... }} }}`");
+            Some(RunError::new(ExitCode::MachineNotFit, text, mend))
+        })
     }
 
     /// The place of an end in the lab.
@@ -105,15 +165,15 @@ impl Standing {
         } else {
             Role::receiving(self.spec.subscribers).chain([Role::Ping]).map(|role| vec![role]).collect()
         };
-        let program = std::env::current_exe()
-            .map_err(|e| RunError::new(ExitCode::Unexpected, format!("cannot find this program: {e}"), ""))?;
+        let no_program =
+            |e: std::io::Error| RunError::new(ExitCode::Unexpected, format!("cannot find this program: {e}"), "");
         for (at, roles) in wanted.into_iter().enumerate() {
             if self.agents.iter().any(|(r, _)| *r == roles) {
                 continue;
             }
             let name = roles.iter().map(|r| r.word()).collect::<Vec<_>>().join("+");
             let end = self.place_of(roles[0]);
-            let command = self.lab.command(end, program.as_os_str());
+            let command = self.lab.command(end, tailbound_host::own_program().map_err(no_program)?);
             let log = std::fs::OpenOptions::new()
                 .create(true)
                 .append(true)
@@ -123,7 +183,8 @@ impl Standing {
                 })?;
             let token = format!("{run_id}-{}", self.started);
             self.started += 1;
-            let agent = Agent::start(command, &name, &token, journal, log).await?;
+            let far = self.host_of(roles[0]).is_some();
+            let agent = Agent::start(command, &name, &token, journal, (log, far)).await?;
             // In their order: those that receive listen before the first message.
             self.agents.insert(at.min(self.agents.len()), (roles, agent));
         }
@@ -135,7 +196,13 @@ impl Standing {
         for (_, agent) in self.agents {
             agent.end(journal).await;
         }
-        let back = self.knobs.put_back(journal);
+        let mut back = self.knobs.put_back(journal);
+        for host in each(&self.hosts) {
+            let there = host.put_back();
+            back.settings.extend(there.settings);
+            back.left_alone.extend(there.left_alone);
+            back.failed.extend((!there.failed.is_empty()).then_some(JournalError::NotUndone(there.failed)));
+        }
         (back, self.lab.down(journal).await.map_err(|e| lab_failed(&e)))
     }
 

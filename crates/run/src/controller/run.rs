@@ -2,12 +2,14 @@
 
 use super::lab::Standing;
 use super::progress::{Progress, ProgressEvent};
+use super::remote::{DriverFiles, Hosts};
 use super::stop::{self, Stop};
 use super::trial::{self, TrialContext};
-use super::{RunError, dry_run, fit, knobs};
+use super::{RunError, dry_run, fit, knobs, length};
 use std::path::PathBuf;
 use tailbound_host as host;
 use tailbound_host::journal::Journal;
+use tailbound_lab::LabSpec;
 use tailbound_model::*;
 use tailbound_record::*;
 
@@ -20,6 +22,8 @@ pub struct RunOptions {
     pub command: Vec<String>,
     /// Warnings known before the run, e.g. that a path had to be replaced.
     pub warnings: Vec<Warning>,
+    /// The drivers that are files, for other hosts.
+    pub driver_files: DriverFiles,
 }
 
 /// A run that came to its end.
@@ -79,8 +83,16 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
             return Err(e.into());
         }
     };
-    let doing = Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop };
-    let mut ended = run_trials(&doing, &mut record, options.warnings, progress).await;
+    let facts = host::facts::collect();
+    let doing =
+        Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop, here: &facts };
+    let mut hosts = Hosts::new(options.driver_files);
+    let mut ended = run_trials(&doing, &mut hosts, &mut record, options.warnings, progress).await;
+    for text in hosts.leave(&journal) {
+        let warned = record.warn(Warning::new("bundle_left", Severity::Warning, text, "remove it by hand"));
+        // The journal comes first: it is finished whatever becomes of the record.
+        ended = ended.and_then(|complete| Ok(warned.map(|()| complete)?));
+    }
     if let Err(error) = &mut ended {
         knobs::undo_rest(&journal, error);
     }
@@ -110,6 +122,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         proof: None,
         finding: None,
         summary: None,
+        controller: None,
     };
     Manifest {
         functional_only: fit::functional_only(plan, allowed),
@@ -125,36 +138,39 @@ struct Doing<'a> {
     housekeeping: &'a CpuList,
     journal: &'a Journal,
     stop: Stop,
+    /// This host.
+    here: &'a HostFacts,
 }
 
 /// All trials; false when Ctrl-C came.
 async fn run_trials(
     doing: &Doing<'_>,
+    hosts: &mut Hosts,
     record: &mut RecordWriter,
     warnings: Vec<Warning>,
     progress: &mut dyn Progress,
 ) -> Result<bool, RunError> {
     let (plan, journal) = (doing.plan, doing.journal);
-    record.host(&host::facts::collect())?;
+    record.host(doing.here)?;
     for warning in warnings {
         progress.event(ProgressEvent::Warned(&warning));
         record.warn(warning)?;
     }
     record.event(Event::RunBegan { trials: plan.trials.len() })?;
     record.save()?;
-    let estimate = Nanos(plan.trials.iter().map(|t| trial::takes(&plan.conditions[t.condition].spec).0).sum());
+    let estimate = Nanos(plan.trials.iter().map(|t| length::takes(&plan.conditions[t.condition].spec).0).sum());
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
     let mut standing: Option<Standing> = None;
     for (number, trial) in plan.trials.iter().enumerate() {
         let condition = &plan.conditions[trial.condition];
-        if standing.as_ref().is_some_and(|s| !s.suits(&condition.spec))
+        if standing.as_ref().is_some_and(|s| !s.suits(&condition.spec) || !hosts.answer())
             && let Some(old) = standing.take()
         {
             down(doing, old, record, trial.block, progress).await?;
         }
         let mut lab = match standing.take() {
             Some(lab) => lab,
-            None => up(doing, trial, record, progress).await?,
+            None => up(doing, trial, hosts, record, progress).await?,
         };
         let warned = record.manifest.warnings.len();
         let result = one(doing, trial, number, &mut lab, record, progress).await;
@@ -200,6 +216,7 @@ async fn run_trials(
 async fn up(
     doing: &Doing<'_>,
     trial: &Trial,
+    hosts: &mut Hosts,
     record: &mut RecordWriter,
     progress: &mut dyn Progress,
 ) -> Result<Standing, RunError> {
@@ -207,8 +224,11 @@ async fn up(
     let what = [spec.path.to_string()].into_iter().chain(spec.host.iter().map(ToString::to_string));
     let what = what.collect::<Vec<_>>().join(", ");
     progress.event(ProgressEvent::Lab { what: &what });
-    let mut lab = Standing::up(spec, doing.run_id, doing.journal, record.dir()).await?;
-    lab.settings = knobs::record_set(record, trial.block, &lab.knobs)?;
+    for host in hosts.reach(&LabSpec::from(spec), (doing.run_id, doing.journal), &doing.here.host)? {
+        record.host(&host.facts)?;
+    }
+    let mut lab = Standing::up(spec, (doing.run_id, doing.journal), record.dir(), hosts).await?;
+    lab.settings = knobs::record_set(record, trial.block, lab.in_force())?;
     record.event(Event::LabUp { block: trial.block, what })?;
     Ok(lab)
 }
@@ -243,8 +263,11 @@ async fn one(
 ) -> Result<Option<trial::Outcome>, RunError> {
     let condition = &doing.plan.conditions[trial.condition];
     let what = dry_run::levels(condition);
-    progress.event(ProgressEvent::Trial { number, what: &what, estimate: trial::takes(&condition.spec) });
+    progress.event(ProgressEvent::Trial { number, what: &what, estimate: length::takes(&condition.spec) });
     let dir = record.dir().to_owned();
+    if let Some(error) = lab.lack_of_cpus(&condition.spec) {
+        return Err(error);
+    }
     lab.start_agents(doing.run_id, doing.journal, &dir).await?;
     if doing.stop.came() {
         return Ok(None);
@@ -256,6 +279,7 @@ async fn one(
         housekeeping: doing.housekeeping,
         journal: doing.journal,
         stop: &doing.stop,
+        here: &doing.here.host,
     };
     trial::run(&context, lab, record).await
 }

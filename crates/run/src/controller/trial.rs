@@ -3,9 +3,11 @@
 use super::agent::{Agent, Lost};
 use super::collect::Incoming;
 use super::lab::Standing;
+use super::length::{limit, slots};
+use super::loads::{fell_short, unheard};
 use super::measure::measure;
 use super::stop::Stop;
-use super::{FASTEST_ROUND_TRIP_NS, RunError, collect, flow, proof, store_not_sent};
+use super::{RunError, collect, fit, flow, proof, store_not_sent, tool};
 use crate::live;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,61 +18,6 @@ use tailbound_record::*;
 use tailbound_wire::*;
 use tokio::time::Instant;
 
-/// How long matching may take.
-const MATCH_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// Most slots that stop-and-wait by duration keeps memory for, where it is not drained.
-const MOST_SLOTS: u64 = 20_000_000;
-
-/// Slots that memory is needed for, and how many of them are warm-up.
-pub(super) fn slots(spec: &TrialSpec) -> (u64, u64) {
-    let p = match &spec.measure {
-        Measure::PingPong(p) => p,
-        Measure::Flow(f) => return (flow::rows(f, spec.rate), 0),
-    };
-    let measured = match (p.length, spec.rate) {
-        (Length::Slots(n), _) => n,
-        (Length::Duration(d), Rate::Period(period)) => (d.0 / period.0.max(1)).max(1) as u64,
-        (Length::Duration(d), Rate::Max) => {
-            let most = if spec.collect == Collect::Live { u64::MAX >> 16 } else { MOST_SLOTS };
-            ((d.0 / FASTEST_ROUND_TRIP_NS).max(1) as u64).min(most)
-        }
-    };
-    (measured + p.warm_up_slots, p.warm_up_slots)
-}
-
-/// How long a trial's slots take.
-pub(super) fn estimate(spec: &TrialSpec) -> Nanos {
-    let p = match &spec.measure {
-        Measure::PingPong(p) => p,
-        Measure::Flow(f) => return f.whole(),
-    };
-    match (p.length, spec.rate) {
-        (_, Rate::Period(period)) => Nanos(slots(spec).0 as i64 * period.0),
-        (Length::Duration(d), Rate::Max) => d,
-        (Length::Slots(n), Rate::Max) => Nanos(n as i64 * 50_000),
-    }
-}
-
-/// How long the ends of a trial are up once they have met: the quiet interval and the slots.
-pub(super) fn takes(spec: &TrialSpec) -> Nanos {
-    Nanos(estimate(spec).0 + proof::quiet(spec).0)
-}
-
-/// The longest that a trial may take: every answer of stop-and-wait lost, or a sender that falls behind.
-fn limit(spec: &TrialSpec) -> Duration {
-    let p = match &spec.measure {
-        Measure::PingPong(p) => p,
-        Measure::Flow(f) => return flow::limit(f),
-    };
-    let slots = slots(spec).0 as i64;
-    let worst = match (p.length, spec.rate) {
-        (Length::Slots(_), Rate::Max) => slots.saturating_mul(p.timeout.0).min(24 * 3_600 * 1_000_000_000),
-        (Length::Duration(d), Rate::Max) => d.0 + p.warm_up_slots as i64 * p.timeout.0,
-        _ => estimate(spec).0.saturating_mul(2),
-    };
-    Nanos(worst.saturating_add(4 * p.timeout.0)).duration() + Duration::from_secs(30)
-}
-
 /// Everything that one trial needs to know.
 pub(super) struct TrialContext<'a> {
     pub plan: &'a Plan,
@@ -79,6 +26,8 @@ pub(super) struct TrialContext<'a> {
     pub housekeeping: &'a CpuList,
     pub journal: &'a Journal,
     pub stop: &'a Stop,
+    /// This host's name in the record.
+    pub here: &'a str,
 }
 
 /// What a trial came to.
@@ -87,7 +36,7 @@ pub(super) struct Outcome {
     pub answered: u64,
     pub scheduled: u64,
     /// Times about the latest answers.
-    late: Vec<(i64, i64)>,
+    pub late: Vec<(i64, i64)>,
     /// Of those, how many went out.
     pub sent: u64,
     /// Packets that there must be where messages wait for others to fill one; `None` = one for each message.
@@ -98,14 +47,22 @@ pub(super) struct Outcome {
 pub(super) struct Part {
     pub roles: Vec<Role>,
     pub order: Order,
-    prepared: Prepared,
+    pub prepared: Prepared,
     pub incoming: Vec<Incoming>,
     /// Clock readings that came with drained rows.
     pub track: OffsetTrack,
     pub done: Option<Done>,
     pub lost: Option<String>,
     /// It could not even open: why.
-    failed: Option<Failed>,
+    pub failed: Option<Failed>,
+}
+
+impl Part {
+    pub fn new(roles: &[Role], order: Order) -> Part {
+        let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
+        let (prepared, track) = (Prepared::default(), OffsetTrack::new());
+        Part { roles: roles.to_vec(), order, prepared, incoming, track, done: None, lost: None, failed: None }
+    }
 }
 
 /// Runs one trial and writes it into the record. A trial that failed is in the record with its reasons. `None` when a
@@ -120,26 +77,21 @@ pub(super) async fn run(
 ) -> Result<Option<Outcome>, RunError> {
     let id = context.trial.id;
     let spec = &context.plan.conditions[context.trial.condition].spec;
+    if spec.has_tool() {
+        return tool::run(context, standing, record).await;
+    }
     let dir = std::path::absolute(record.dir()).unwrap_or_else(|_| record.dir().to_owned());
     let streams = standing.streams(spec)?;
     let mut parts: Vec<Part> = standing
         .agents
         .iter()
         .map(|(roles, _)| {
-            let order = Order { streams: streams.clone(), ..order(context, spec, roles, standing, &dir) };
-            let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
-            let (prepared, track) = (Prepared::default(), OffsetTrack::new());
-            Part { roles: roles.clone(), order, prepared, incoming, track, done: None, lost: None, failed: None }
+            let order = order(context, spec, roles, standing, &dir);
+            Part::new(roles, Order { streams: streams.clone(), ..order })
         })
         .collect();
     let before: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
-    record.manifest.trials[id].status = TrialStatus::Running;
-    record.manifest.trials[id].path = Some(standing.path.clone());
-    if let Some(settings) = standing.settings.and_then(|i| record.manifest.host_settings.get_mut(i)) {
-        settings.trials.push(id);
-    }
-    record.event(Event::TrialBegan { trial: id, condition: context.trial.condition })?;
-    record.save()?;
+    begin(context, standing, record)?;
 
     tokio::select! {
         prepared = prepare(&mut parts, standing) => prepared?,
@@ -148,8 +100,9 @@ pub(super) async fn run(
     if let Some(failed) = hopeless(context, &parts, record) {
         return Err(failed.into());
     }
-    for part in &parts {
-        record_prepared(record, id, part)?;
+    for (part, (_, agent)) in parts.iter().zip(&standing.agents) {
+        let host = standing.host_of(part.roles[0]).map_or(context.here, |h| h.facts.host.as_str());
+        record_prepared(record, id, part, (host, &agent.clock))?;
     }
     let unmatched = unmatched(&parts, spec);
     let met = unmatched.is_none() && parts.iter().all(|p| p.lost.is_none());
@@ -161,23 +114,30 @@ pub(super) async fn run(
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let deadline = Instant::now() + limit(spec);
+    let began = (tailbound_host::process_cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
         measured = measure(&mut parts, &mut standing.agents, &dir, unmatched.is_some(), deadline) => measured?,
         () = context.stop.wait() => return Ok(None),
     }
+    record.manifest.trials[id].controller = Some(ControllerUse {
+        cpu_ns: tailbound_host::process_cpu_ns() - began.0,
+        span_ns: tailbound_host::monotonic_ns() - began.1,
+    });
     let spaces = watch.end(standing);
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
     let mut outcome = Outcome::default();
     let ping = parts.iter().flat_map(|p| p.done.iter().flat_map(|d| &d.ends)).find(|e| e.name == Role::Ping.word());
     let slot_0_ns = ping.map_or(0, |e| e.t0_ns);
+    let clock = clock_of_ping(standing);
     for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
+        let slot_0_ns = (agent.clock == clock).then_some(slot_0_ns);
         store_part(record, &dir, part, agent, (unmatched.is_some(), slot_0_ns), &mut outcome).await?;
     }
     if spec.attribution == Attribution::On && !outcome.late.is_empty() {
         store_switches(record, &parts, standing, &outcome.late).await?;
     }
-    for warning in unheard(&parts) {
+    for warning in unheard(&parts).into_iter().chain(flow::neighbours(spec)) {
         record.warn(warning.at_trial(id))?;
     }
     for end in 0..after.len() {
@@ -198,7 +158,35 @@ pub(super) async fn run(
         record.warn(warning.at_trial(id))?;
     }
     record.manifest.trials[id].proof = proof;
-    for text in standing.knobs.verify() {
+    end(id, standing, record, &outcome)?;
+    finish(&parts, standing, context.journal).await;
+    Ok(Some(outcome))
+}
+
+/// The trial begins: what is known of it already goes into the record.
+pub(super) fn begin(
+    context: &TrialContext<'_>,
+    standing: &Standing,
+    record: &mut RecordWriter,
+) -> Result<(), RunError> {
+    let id = context.trial.id;
+    record.manifest.trials[id].status = TrialStatus::Running;
+    record.manifest.trials[id].path = Some(standing.path.clone());
+    if let Some(settings) = standing.settings.and_then(|i| record.manifest.host_settings.get_mut(i)) {
+        settings.trials.push(id);
+    }
+    record.event(Event::TrialBegan { trial: id, condition: context.trial.condition })?;
+    Ok(record.save()?)
+}
+
+/// The trial has ended: whether it is to be trusted.
+pub(super) fn end(
+    id: usize,
+    standing: &Standing,
+    record: &mut RecordWriter,
+    outcome: &Outcome,
+) -> Result<(), RunError> {
+    for text in standing.changed() {
         let mend = "keep others from setting it while measuring: tuned, irqbalance, a second run";
         record.warn(Warning::new("host_setting_changed", Severity::Invalid, text, mend).at_trial(id))?;
     }
@@ -206,19 +194,18 @@ pub(super) async fn run(
     record.manifest.trials[id].status = if invalid { TrialStatus::Invalid } else { TrialStatus::Valid };
     record.event(Event::TrialEnded { trial: id, scheduled: outcome.scheduled, answered: outcome.answered })?;
     record.save()?;
-    finish(&parts, standing, context.journal).await;
-    Ok(Some(outcome))
+    Ok(())
 }
 
 /// What keeps an end from opening ends the run, unless another condition may fare better.
-fn hopeless(context: &TrialContext<'_>, parts: &[Part], record: &RecordWriter) -> Option<Failed> {
+pub(super) fn hopeless(context: &TrialContext<'_>, parts: &[Part], record: &RecordWriter) -> Option<Failed> {
     let failed = parts.iter().find_map(|p| p.failed.clone())?;
     let others = context.plan.conditions.iter().filter(|c| c.not_possible.is_none()).count() > 1;
     let measured = record.manifest.trials.iter().any(|t| t.status == TrialStatus::Valid);
     (!others && !measured).then_some(failed)
 }
 
-fn order(
+pub(super) fn order(
     context: &TrialContext<'_>,
     spec: &TrialSpec,
     roles: &[Role],
@@ -239,7 +226,10 @@ fn order(
         (Measure::PingPong(PingPong { length: Length::Duration(d), .. }), Rate::Max) => Some(d.0),
         _ => None,
     };
+    let match_timeout_ns = flow::match_timeout(spec).0;
     let limit_ns = limit(spec).as_nanos() as i64 + proof::quiet(spec).0;
+    let host = standing.host_of(roles[0]);
+    let here = fit::named_cpus_at(spec, roles[0] == Role::Ping);
     let spec = if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() };
     Order {
         run_id: context.run_id.to_owned(),
@@ -250,18 +240,21 @@ fn order(
         duration_ns,
         spec,
         ring,
-        match_timeout_ns: MATCH_TIMEOUT.0,
+        match_timeout_ns,
         limit_ns,
         driver_path: None,
-        rescue: dir.to_str().map(str::to_owned),
-        housekeeping: context.housekeeping.clone(),
+        // The record is here.
+        rescue: dir.to_str().filter(|_| host.is_none()).map(str::to_owned),
+        housekeeping: host.map_or_else(|| context.housekeeping.clone(), |h| fit::housekeeping_of(&here, &h.cpus)),
+        tool: None,
         streams: Vec::new(),
     }
 }
 
 /// Orders go out to all before the first answer is awaited: ends match each other while they prepare.
-async fn prepare(parts: &mut [Part], standing: &mut Standing) -> Result<(), RunError> {
-    let deadline = Instant::now() + MATCH_TIMEOUT.duration() + Duration::from_secs(50);
+pub(super) async fn prepare(parts: &mut [Part], standing: &mut Standing) -> Result<(), RunError> {
+    let matching = parts.iter().map(|p| p.order.match_timeout_ns).max().unwrap_or(0);
+    let deadline = Instant::now() + Nanos(matching).duration() + Duration::from_secs(50);
     for (part, (_, agent)) in parts.iter_mut().zip(&mut standing.agents) {
         agent.octets_while_silent = 0;
         if let Err(Lost(why)) = agent.send(Message::Prepare(Box::new(part.order.clone()))).await {
@@ -288,18 +281,23 @@ async fn prepare(parts: &mut [Part], standing: &mut Standing) -> Result<(), RunE
     Ok(())
 }
 
-fn record_prepared(record: &mut RecordWriter, id: usize, part: &Part) -> Result<(), RunError> {
+fn record_prepared(
+    record: &mut RecordWriter,
+    id: usize,
+    part: &Part,
+    (host, clock): (&str, &str),
+) -> Result<(), RunError> {
     for warning in &part.prepared.warnings {
         record.warn(warning.clone().at_trial(id))?;
     }
     if let Some(driver) = &part.prepared.driver {
         record.manifest.drivers.entry(part.order.spec.driver.name.clone()).or_insert_with(|| driver.clone());
     }
-    let host = record.manifest.hosts.keys().next().cloned().unwrap_or_default();
     for end in &part.prepared.ends {
         let entry = record.manifest.trials[id].ends.entry(end.name.clone()).or_default();
         *entry = EndRecord {
-            host: host.clone(),
+            host: host.to_owned(),
+            clock: if end.clock.is_empty() { clock.to_owned() } else { end.clock.clone() },
             qos: end.qos.clone(),
             transport: end.transport.clone(),
             peers: end.peers.clone(),
@@ -316,7 +314,12 @@ fn record_prepared(record: &mut RecordWriter, id: usize, part: &Part) -> Result<
 fn unmatched(parts: &[Part], spec: &TrialSpec) -> Option<String> {
     let ends: Vec<_> = parts.iter().flat_map(|p| &p.prepared.ends).collect();
     let why = ends.iter().find_map(|e| e.unmatched.as_ref().map(|why| (e.name.as_str(), why)))?;
-    Some(format!("{} never met its peer over {} within {MATCH_TIMEOUT}: {}", why.0, spec.path, why.1))
+    // The others wait in vain for an end that could not even open.
+    if let Some((part, failed)) = parts.iter().find_map(|p| Some((p, p.failed.as_ref()?))) {
+        let names: Vec<&str> = part.roles.iter().map(|r| r.word()).collect();
+        return Some(format!("{}: {}", names.join(" and "), failed.text));
+    }
+    Some(format!("{} never met its peer over {} within {}: {}", why.0, spec.path, flow::match_timeout(spec), why.1))
 }
 
 async fn store_part(
@@ -324,7 +327,7 @@ async fn store_part(
     dir: &std::path::Path,
     part: &mut Part,
     agent: &mut Agent,
-    (unmatched, slot_0_ns): (bool, i64),
+    (unmatched, slot_0_ns): (bool, Option<i64>),
     outcome: &mut Outcome,
 ) -> Result<(), RunError> {
     let id = part.order.trial;
@@ -382,12 +385,14 @@ async fn store_part(
         let stamps = stored.clock_width_ns.is_some() || stored.unconverted > 0;
         end.invalid_windows = if stamps { track.steps() } else { Vec::new() };
         for window in &end.invalid_windows {
-            let text = format!(
-                "the wall clock was stepped by {} between {} and {} after slot 0: kernel stamps in that window cannot be used",
-                Nanos(window.step_ns),
-                Nanos(window.from_ns - slot_0_ns),
-                Nanos(window.to_ns - slot_0_ns)
-            );
+            let (from, to) = (window.from_ns, window.to_ns);
+            let when = match slot_0_ns {
+                Some(zero) => format!("between {} and {} after slot 0", Nanos(from - zero), Nanos(to - zero)),
+                None => format!("within {} on its host", Nanos(to - from)),
+            };
+            let step = Nanos(window.step_ns);
+            let text =
+                format!("the wall clock was stepped by {step} {when}: kernel stamps in that window cannot be used");
             let mend = "keep the clock servo from stepping while measuring";
             warnings.push(Warning::new("clock_stepped", Severity::Invalid, text, mend).at_end(role.word()));
         }
@@ -423,8 +428,10 @@ async fn store_switches(
     late: &[(i64, i64)],
 ) -> Result<(), RunError> {
     let deadline = Instant::now() + Duration::from_secs(20);
+    // The times are of the ping end's clock: to an agent with another clock they say nothing.
+    let clock = clock_of_ping(standing);
     for (part, (_, agent)) in parts.iter().zip(&mut standing.agents) {
-        if part.done.is_none() || agent.send(Message::Switches(late.to_vec())).await.is_err() {
+        if part.done.is_none() || agent.clock != clock || agent.send(Message::Switches(late.to_vec())).await.is_err() {
             continue;
         }
         if let Ok(Message::Switched(seen)) = agent.message(deadline).await {
@@ -434,27 +441,10 @@ async fn store_switches(
     Ok(())
 }
 
-/// A load that was not there for as long as it was to: the figures are of something else.
-fn fell_short(load: &LoadDone) -> Option<Warning> {
-    let text = format!("the load `{}` was not there as long as it was to: {}", load.run, load.failed.as_ref()?);
-    let mend = "give it a `duration` that it keeps, or mend its command";
-    Some(Warning::new("load_fell_short", Severity::Invalid, text, mend).at_end(load.at.clone()))
-}
-
-/// Loads of which nothing arrived.
-fn unheard(parts: &[Part]) -> Vec<Warning> {
-    let loads: Vec<&LoadDone> = parts.iter().flat_map(|p| &p.done).flat_map(|d| &d.loads).collect();
-    let all = |load: &LoadDone, part: LoadPart| -> u64 {
-        loads.iter().filter(|l| l.run == load.run && l.part == Some(part)).filter_map(|l| l.messages).sum()
-    };
-    let unheard = loads.iter().filter(|l| l.part == Some(LoadPart::Receives) && l.failed.is_none());
-    let unheard = unheard.filter(|l| all(l, LoadPart::Receives) == 0 && all(l, LoadPart::Sends) > 0);
-    let warning = |l: &&LoadDone| {
-        let text = format!("of the load `{}` {} messages were sent and none arrived", l.run, all(l, LoadPart::Sends));
-        Warning::new("load_fell_short", Severity::Invalid, text, "look at what the path carries, and how much")
-            .at_end(l.at.clone())
-    };
-    unheard.map(warning).collect()
+/// The clock of the ping end's stamps.
+fn clock_of_ping(standing: &Standing) -> String {
+    let ping = standing.agents.iter().find(|(roles, _)| roles.contains(&Role::Ping));
+    ping.map_or_else(String::new, |(_, agent)| agent.clock.clone())
 }
 
 /// Nothing came back although both ends had met.
@@ -468,7 +458,7 @@ fn no_answer(parts: &[Part]) -> String {
 }
 
 /// The trial is stored. Agents that were lost are ended; new ones take their place in the next trial.
-async fn finish(parts: &[Part], standing: &mut Standing, journal: &Journal) {
+pub(super) async fn finish(parts: &[Part], standing: &mut Standing, journal: &Journal) {
     let deadline = Instant::now() + Duration::from_secs(15);
     let mut kept = Vec::new();
     for (part, (roles, mut agent)) in parts.iter().zip(std::mem::take(&mut standing.agents)) {

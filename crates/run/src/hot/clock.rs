@@ -12,6 +12,10 @@ pub trait Clock: Copy + Send + Sync + 'static {
     fn sleep_until(&self, deadline_ns: i64);
     /// CLOCK_REALTIME, ns.
     fn realtime(&self) -> i64;
+    /// The clock of an end that receives; a calibration may give it one of its own.
+    fn of_far_end(self, _: Option<tb_clock>) -> Self {
+        self
+    }
 }
 
 /// CLOCK_MONOTONIC through the vDSO, and clock_nanosleep with an absolute deadline.
@@ -76,5 +80,8 @@ impl Clock for Scripted {
     fn realtime(&self) -> i64 {
         // SAFETY: as in `now`.
         unsafe { self.0.realtime.unwrap_unchecked()(self.0.ctx) }
+    }
+    fn of_far_end(self, far: Option<tb_clock>) -> Self {
+        far.and_then(Scripted::new).unwrap_or(self)
     }
 }

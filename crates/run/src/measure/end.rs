@@ -11,6 +11,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tailbound_abi::tb_clock;
 use tailbound_driver::{Driver, Endpoint, Kind, Session};
 use tailbound_host as host;
 use tailbound_model::*;
@@ -24,7 +25,7 @@ pub(super) struct End<S: Sink> {
     /// What it sends on; a subscriber that does not answer has none.
     writer: Option<Endpoint>,
     /// What it receives on; a publisher without answers has none.
-    reader: Option<Endpoint>,
+    pub(super) reader: Option<Endpoint>,
     receiver: Arc<Receiver<S>>,
     door: Arc<Door<S>>,
     threads: Vec<JoinHandle<()>>,
@@ -102,7 +103,7 @@ impl<C: Clock> Ends<C> {
                         Rate::Max => Pace::StopAndWait { duration_ns: order.duration_ns },
                     };
                     let bytes: Box<[u8]> = (0..payload).map(|i| i as u8).collect();
-                    let sink = |memory: &Memory, writer: Option<Port>| {
+                    let sink = |memory: &Memory, clock: C, writer: Option<Port>| {
                         let (cells, header) = (memory.sender(), memory.header());
                         let slots = (order.slots, order.warm_up);
                         let writer = writer.expect("a ping end has a writer");
@@ -113,7 +114,7 @@ impl<C: Clock> Ends<C> {
                     ends.ping = Some(opened);
                 }
                 Role::Pong | Role::Further(_) => {
-                    let sink = |memory: &Memory, writer: Option<Port>| {
+                    let sink = |memory: &Memory, clock: C, writer: Option<Port>| {
                         let writer = writer.expect("a pong end has a writer");
                         Pong { clock, writer, cells: memory.echo(), header: memory.header() }
                     };
@@ -178,6 +179,7 @@ impl<C: Clock> Ends<C> {
             matched_after_ns: matched_at.get(end.role.word()).map(|t| t - end.opened_ns),
             opened_ns: end.opened_ns,
             unmatched: why(end.role),
+            clock: far_clock(end.role, end.session).map_or_else(String::new, |_| "scripted".into()),
             ..EndReady::default()
         };
         // In the order of the order's ends.
@@ -290,16 +292,7 @@ impl<C: Clock> Ends<C> {
         if let Some(end) = &self.pong {
             done.push(end.result(order, warnings, &mut log));
         }
-        if let Some(end) = &self.publisher {
-            let counts = end.sink.counts.read();
-            let sent = counts.messages();
-            done.push(EndDone { sent, ..end.result(order, warnings, &mut log) });
-            warnings.extend(flow::of_publisher(&counts));
-        }
-        if let Some(end) = &self.subscriber {
-            done.push(end.result(order, warnings, &mut log));
-            warnings.extend(flow::of_subscriber(end.role, &end.sink.counts.read()));
-        }
+        done.extend(self.flow_results(order, warnings, &mut log));
         (done, log)
     }
 
@@ -334,6 +327,12 @@ impl<S: Sink> AnyEnd for End<S> {
     }
 }
 
+/// The clock of an end that receives, where a calibration gives it one of its own.
+fn far_clock(role: Role, session: &Session) -> Option<tb_clock> {
+    let far = session.far_clock().ok().flatten().filter(|_| role.receives());
+    far.map(|clock| *clock.raw())
+}
+
 /// Whether an end has a writer, and whether it has a reader.
 type Points = (bool, bool);
 const BOTH: Points = (true, true);
@@ -346,7 +345,7 @@ pub(super) fn open_end<S: Sink, C: Clock>(
     driver: &Driver,
     shared: Option<&'static Session>,
     memory: Memory,
-    sink: impl FnOnce(&Memory, Option<Port>) -> S,
+    sink: impl FnOnce(&Memory, C, Option<Port>) -> S,
 ) -> Result<End<S>, Stop> {
     let (receive, hand_off) = (order.spec.measure.receive(), order.spec.measure.hand_off());
     let opened_ns = host::monotonic_ns();
@@ -374,7 +373,8 @@ pub(super) fn open_end<S: Sink, C: Clock>(
         session.create(kind, topic, max, &qos, tag).map_err(prepare::open_failed)
     };
     let writer = writes.then(|| create(Kind::Writer, &topic(to, order), true, 0)).transpose()?;
-    let sink = Arc::new(sink(&memory, writer.map(|ep| Port::new(session, ep))));
+    let far = far_clock(end.role, session);
+    let sink = Arc::new(sink(&memory, clock.of_far_end(far), writer.map(|ep| Port::new(session, ep))));
     let mailbox = match hand_off {
         HandOff::None => None,
         // Only the pong end sends back what it was handed.
@@ -449,7 +449,7 @@ impl<S: Sink> End<S> {
         }
     }
 
-    fn result(&self, order: &Order, warnings: &mut Vec<Warning>, log: &mut String) -> EndDone {
+    pub(super) fn result(&self, order: &Order, warnings: &mut Vec<Warning>, log: &mut String) -> EndDone {
         let header = self.memory.header();
         let handed = self.receiver.mailbox.as_ref().map_or(0, |m| m.dropped.load(Relaxed));
         let dropped = header.dropped.load(Relaxed) + handed;

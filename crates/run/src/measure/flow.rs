@@ -1,6 +1,7 @@
 //! The ends of a flow: opening them, waiting for what is on its way, what their counts say of the trial.
 
 use super::end::{Ends, count_memory, memory, open_end};
+use super::told::qos;
 use super::{Stop, failed};
 use crate::hot::*;
 use std::os::fd::OwnedFd;
@@ -8,10 +9,13 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tailbound_driver::Driver;
 use tailbound_model::*;
-use tailbound_wire::{Order, Role};
+use tailbound_wire::{EndDone, Order, Role};
 
 /// A subscriber of which nothing came for this long has what will come.
 const QUIET: Duration = Duration::from_secs(1);
+/// The same of a reliable one: a last message that was lost is sent again after the writer's next heartbeat, and those of
+/// Fast DDS come every 3 s.
+const QUIET_RELIABLE: Duration = Duration::from_secs(5);
 /// The longest that is waited for what is on its way.
 const LONGEST: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(5);
@@ -38,7 +42,7 @@ impl<C: Clock> Ends<C> {
                 let parts_ns = [flow.ramp_up.0, flow.window.0, flow.drain.0];
                 let period_ns = order.spec.rate.period().map(|p| p.0);
                 let pace = FlowPace { period_ns, parts_ns, row_every, batching: flow.batching };
-                let sink = |memory: &Memory, writer: Option<Port>| Publisher {
+                let sink = |memory: &Memory, clock: C, writer: Option<Port>| Publisher {
                     clock,
                     hook: NoHook,
                     writer: writer.expect("a publisher has a writer"),
@@ -56,7 +60,7 @@ impl<C: Clock> Ends<C> {
                 self.publisher = Some(opened);
             } else {
                 let answers = flow.has_answers() && end.role == Role::Pong;
-                let sink = |memory: &Memory, writer: Option<Port>| Subscriber {
+                let sink = |memory: &Memory, clock: C, writer: Option<Port>| Subscriber {
                     clock,
                     writer,
                     counts,
@@ -75,12 +79,33 @@ impl<C: Clock> Ends<C> {
         Ok(())
     }
 
+    /// What the ends of a flow came to.
+    pub(super) fn flow_results(&self, order: &Order, warnings: &mut Vec<Warning>, log: &mut String) -> Vec<EndDone> {
+        let mut done = Vec::new();
+        if let Some(end) = &self.publisher {
+            let counts = end.sink.counts.read();
+            let sent = counts.messages();
+            let result = end.result(order, warnings, log);
+            let asked = order.spec.measure.flow();
+            warnings.extend(asked.and_then(|f| limit_difference(f, result.told.as_ref())));
+            done.push(EndDone { sent, ..result });
+            warnings.extend(of_publisher(&counts));
+        }
+        if let Some(end) = &self.subscriber {
+            done.push(end.result(order, warnings, log));
+            warnings.extend(of_subscriber(end.role, &end.sink.counts.read()));
+        }
+        done
+    }
+
     /// The publisher has sent so many messages: waits until all are here, or no more come.
     pub(super) fn subscribe(&self, sent: Option<u64>) {
         let (Some(end), Some(sent)) = (&self.subscriber, sent) else { return };
+        let reliable = qos(end.session, None, end.reader).get("reliability").is_some_and(|r| r == "reliable");
+        let quiet = if reliable { QUIET_RELIABLE } else { QUIET };
         let came = || end.sink.counts.read().messages();
         let (began, mut last, mut since) = (std::time::Instant::now(), came(), std::time::Instant::now());
-        while last < sent && since.elapsed() < QUIET && began.elapsed() < LONGEST {
+        while last < sent && since.elapsed() < quiet && began.elapsed() < LONGEST {
             std::thread::sleep(LOOK);
             let now = came();
             if now != last {
@@ -112,6 +137,17 @@ pub(super) fn of_publisher(counts: &FlowCounts) -> Option<Warning> {
     );
     let warning = Warning::new("send_refused", Severity::Note, text, "").at_end(Role::Ping.word());
     (counts.refused_in_all > 0).then_some(warning)
+}
+
+/// A limit that came out other than asked makes the trial invalid.
+pub(super) fn limit_difference(flow: &Flow, told: Option<&serde_json::Value>) -> Option<Warning> {
+    let asked = flow.unacked_limit?;
+    let found = told.and_then(|t| t["unacked_limit"].as_u64());
+    let why = told.and_then(|t| t["by"]["unacked_limit"].as_str()).unwrap_or("the driver does not tell");
+    let found_text = found.map_or("none".to_owned(), |n| n.to_string());
+    let text = format!("unacked_limit was asked to be {asked}, the driver reports {found_text} ({why})");
+    (found != Some(u64::from(asked)))
+        .then(|| Warning::new("unacked_limit_not_as_asked", Severity::Invalid, text, "").at_end(Role::Ping.word()))
 }
 
 /// What the counts of a subscriber say.

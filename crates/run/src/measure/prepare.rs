@@ -130,6 +130,11 @@ pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
     if order.spec.participants_of_session() > 1 {
         kv.set("participants", order.spec.participants_of_session().to_string());
     }
+    // The publisher's; where both ends share a session it is the session's.
+    let publishes = end.role == Role::Ping || order.spec.is_one_session();
+    if let Some(limit) = order.spec.measure.flow().and_then(|f| f.unacked_limit).filter(|_| publishes) {
+        kv.set("unacked_limit", limit.to_string());
+    }
     // For a middleware that counts octets where the study counts messages.
     if knows("payload") && kv.get("unacked_limit").is_some() && kv.get("payload").is_none() {
         kv.set("payload", order.spec.message_octets().to_string());

@@ -19,3 +19,4 @@ mod welch;
 
 pub use blocks::{Chunks, Statistic, within_runs};
 pub use judge::{Cell, EXACT_TRIALS, Group, Judged, Verdict, WELCH_TRIALS, judge};
+pub use welch::mean_interval;

@@ -61,9 +61,39 @@ fn student(z: f64, freedom: f64) -> f64 {
     (freedom * (scaled * scaled / freedom).exp_m1()).sqrt()
 }
 
+/// The two-sided 95 % point of the standard normal distribution.
+const NORMAL: f64 = 1.959_964;
+
+/// The 95 % interval of a mean over trials (Student, The Probable Error of a Mean, Biometrika 6, 1908); `None` for fewer
+/// than [`WELCH_TRIALS`](super::WELCH_TRIALS), whose spread says too little.
+pub fn mean_interval(trials: &[f64]) -> Option<(f64, f64)> {
+    if trials.len() < super::WELCH_TRIALS {
+        return None;
+    }
+    let (mean, error) = mean_and_error(trials.iter().copied());
+    let half = error.sqrt() * student(NORMAL, trials.len() as f64 - 1.0);
+    Some((mean - half, mean + half))
+}
+
 #[cfg(test)]
 mod tests {
+    use super::super::random::Random;
     use super::*;
+
+    /// Worked by hand: 3 and 2.776 times the square root of 2.5 / 5.
+    #[test]
+    fn the_interval_of_a_mean() {
+        assert_eq!(mean_interval(&[1.0, 2.0, 3.0, 4.0]), None);
+        let (low, high) = mean_interval(&[1.0, 2.0, 3.0, 4.0, 5.0]).unwrap();
+        assert!((low - 1.037).abs() < 0.02 && (high - 4.963).abs() < 0.02, "{low} {high}");
+        let mut random = Random::seeded(11);
+        let holds = (0..4_000).filter(|_| {
+            let trials: Vec<f64> = (0..6).map(|_| 7.0 + random.normal()).collect();
+            mean_interval(&trials).is_some_and(|(low, high)| low <= 7.0 && 7.0 <= high)
+        });
+        let share = holds.count() as f64 / 4_000.0;
+        assert!((0.94..=0.965).contains(&share), "{share}");
+    }
 
     /// Two-sided 5 % and 1 % points of Student's t, from any table.
     #[test]

@@ -35,6 +35,22 @@ const CLUSTERS: std::ops::RangeInclusive<usize> = 50..=1_000;
 /// The next threshold leaves this share of the messages above the one before.
 const NEXT: f64 = 0.7;
 
+/// Return levels on the way from the threshold to the one that is asked for, evenly on a scale of logarithms.
+pub const ON_THE_WAY: usize = 4;
+
+/// One message in `one_in` is later than about `level_ns`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ReturnLevel {
+    /// How rare.
+    pub one_in: f64,
+    /// The level in nanoseconds.
+    pub level_ns: f64,
+    /// Lower end of its 95 % interval.
+    pub low_ns: f64,
+    /// The upper end.
+    pub high_ns: f64,
+}
+
 /// A tail estimate: one message in `one_in` is later than about `level_ns`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TailEstimate {
@@ -66,6 +82,8 @@ pub struct TailEstimate {
     pub expected_in_held_out: f64,
     /// Clusters that the second half has there.
     pub found_in_held_out: u64,
+    /// The course of the tail up to the level, which is the last; absent where data tell no upper end.
+    pub course: [Option<ReturnLevel>; ON_THE_WAY],
 }
 
 /// Why there is no tail estimate.
@@ -178,12 +196,22 @@ pub fn tail_estimate(peaks: &Peaks, one_in: u64) -> Result<TailEstimate, NotAppl
     if rarity <= 1.0 {
         return Err(NotApplicable::TooNear);
     }
-    let level = level::return_level(&above, &clusters, all, rarity).ok_or(NotApplicable::TooHeavy)?;
+    let threshold = above.threshold_ns as f64;
+    let course = std::array::from_fn(|i| {
+        let rarity = rarity.powf((i + 1) as f64 / ON_THE_WAY as f64);
+        level::return_level(&above, &clusters, all, rarity).map(|l| ReturnLevel {
+            one_in: rarity * n as f64 / above.values.len() as f64,
+            level_ns: threshold + l.level,
+            low_ns: threshold + l.low,
+            high_ns: threshold + l.high,
+        })
+    });
+    let level = course[ON_THE_WAY - 1].ok_or(NotApplicable::TooHeavy)?;
     Ok(TailEstimate {
         one_in,
-        level_ns: above.threshold_ns as f64 + level.level,
-        low_ns: above.threshold_ns as f64 + level.low,
-        high_ns: above.threshold_ns as f64 + level.high,
+        level_ns: level.level_ns,
+        low_ns: level.low_ns,
+        high_ns: level.high_ns,
         threshold_ns: above.threshold_ns,
         exceedances: above.values.len() as u64,
         clusters: clusters.len() as u64,
@@ -194,6 +222,7 @@ pub fn tail_estimate(peaks: &Peaks, one_in: u64) -> Result<TailEstimate, NotAppl
         critical: critical(fit.shape, fit_test::TEN_PERCENT),
         expected_in_held_out: expected,
         found_in_held_out: found,
+        course,
     })
 }
 

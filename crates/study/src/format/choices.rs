@@ -1,6 +1,6 @@
 //! Choices: a bare word, or a map with the word as its only key and the options below it.
 
-use super::{Cpus, Duration, WarmUp, Word};
+use super::{Cpus, Duration, UnackedLimit, WarmUp, Word};
 use crate::read::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -39,6 +39,9 @@ pub(crate) struct ThroughputKeys {
     pub pack: Option<At<u32>>,
     /// Whether messages may wait in the driver for others to go with them, where it has that. Default: `off`.
     pub batching: Option<BatchingChoice>,
+    /// Messages that may be sent and not acknowledged before the publisher waits, where the driver can limit them; needs
+    /// `qos: { reliability: reliable, history: keep-all }`. Default: `none`, the driver's own.
+    pub unacked_limit: Option<At<UnackedLimit>>,
     /// Where the subscribers are. Default: `processes`.
     pub spread: Option<SpreadChoice>,
     /// One message in so many is a ping: the first subscriber answers it, and the latency under load is told as a round
@@ -165,6 +168,32 @@ pub(crate) enum PlaceChoice {
     Netns,
     /// A process of its own, in a network namespace that exists already: its name for `ip netns`, or a path.
     ExistingNetns(At<String>),
+    /// On another host, reached by your own `ssh`.
+    Ssh(SshKeys),
+}
+
+/// Another host.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SshKeys {
+    /// What `ssh` is called with: a name of its configuration, or `user@host`.
+    pub host: At<String>,
+    /// Absolute directory there in which the bundle is kept. Default: `$XDG_CACHE_HOME/tailbound`, else `~/.cache/tailbound`.
+    pub directory: Option<At<String>>,
+    /// Absolute path of a Tailbound that is installed there, of this release; it is used in place of a bundle.
+    pub program: Option<At<String>>,
+    /// What becomes of the bundle after the run. Default: `keep`.
+    pub bundle: Option<BundleChoice>,
+}
+
+/// What becomes of a bundle on another host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum BundleChoice {
+    /// It stays for the next run.
+    Keep,
+    /// It is removed.
+    Remove,
 }
 
 /// What joins the ends.
@@ -425,7 +454,7 @@ impl JsonSchema for DriverChoice {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let word = generator.subschema_for::<Word>();
         json_schema!({
-            "description": "A driver by its name, with the options that it describes (`tailbound driver list`).",
+            "description": "A driver by its name, with the options that it describes (`tailbound driver list`); or another benchmark program by the name or the path of its tool file.",
             "oneOf": [
                 { "type": "string", "minLength": 1 },
                 { "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": {

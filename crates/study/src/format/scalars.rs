@@ -87,6 +87,14 @@ written! {
 }
 
 written! {
+    /// Messages that may be unacknowledged.
+    UnackedLimit(Option<u32>), "`none` or a number of messages such as `20`", unacked_limit, {
+        "type": ["string", "integer"], "format": "unacked-limit", "pattern": "^(none|[1-9][0-9]{0,6})$",
+        "minimum": 1, "maximum": 1_000_000, "examples": ["none", 20]
+    }
+}
+
+written! {
     /// A quantile, kept as it is written.
     Quantile(String), "a quantile such as `0.999`", quantile, {
         "type": ["number", "string"], "format": "quantile", "exclusiveMinimum": 0, "exclusiveMaximum": 1,
@@ -158,6 +166,22 @@ fn warm_up(text: &str) -> Result<WarmUpLength, String> {
     }
     let wanted = |e: String| e.replacen("is not a duration", "is not a number of slots or a duration", 1);
     duration(text).map(WarmUpLength::Duration).map_err(wanted)
+}
+
+/// More than any driver takes.
+const MOST_UNACKED: u32 = 1_000_000;
+
+fn unacked_limit(text: &str) -> Result<Option<u32>, String> {
+    match text.trim() {
+        "none" => Ok(None),
+        number => match number.parse() {
+            Ok(n) if (1..=MOST_UNACKED).contains(&n) => Ok(Some(n)),
+            Ok(_) => {
+                Err(format!("a limit of {number} unacknowledged messages is not possible; 1 to 1000000, or `none`"))
+            }
+            Err(_) => Err(format!("`{number}` is not a number of messages; 1 to 1000000, or `none`")),
+        },
+    }
 }
 
 fn load_start(text: &str) -> Result<LoadStart, String> {

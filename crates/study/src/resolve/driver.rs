@@ -31,19 +31,42 @@ pub(super) fn drivers<'a>(
 pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<DriverSpec, Fault> {
     let DriverChoice { name, config, options } = &choice.value;
     let known = context.options.known_drivers;
+    let tool = tool(choice, context)?;
     let is_file = name.contains('/') || name.ends_with(".so");
-    if !known.is_empty() && !is_file && !known.contains(&name.as_str()) {
+    if tool.is_none() && !known.is_empty() && !is_file && !known.contains(&name.as_str()) {
         let help = match APART.contains(&name.as_str()) {
             true => format!("it is a file of its own: `dev/{name}` in the sources of Tailbound builds it"),
-            false => format!("{}. A driver in a file is named by its path", advice(name, known)),
+            false => {
+                let all: Vec<&str> = known.iter().copied().chain(context.options.tools.iter().map(|t| t.0)).collect();
+                format!("{}. A driver in a file is named by its path", advice(name, &all))
+            }
         };
         return Err(Fault::new(choice.at, format!("there is no driver `{name}`")).help(help));
     }
-    let config = config.as_ref().map(|path| config_file(path, context)).transpose()?;
-    Ok(DriverSpec { name: name.clone(), options: options.clone(), config })
+    let config = config.as_ref().map(|path| text_file(path, context)).transpose()?;
+    Ok(DriverSpec { name: name.clone(), options: options.clone(), config, tool })
 }
 
-fn config_file(path: &At<String>, context: &Context<'_>) -> Result<ConfigFile, Fault> {
+/// The tool file, where the name is that of one, or of a tool that comes along and of no driver.
+fn tool(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<Option<ConfigFile>, Fault> {
+    let name = &choice.value.name;
+    if name.ends_with(".yaml") || name.ends_with(".yml") {
+        return text_file(&At { at: choice.at, value: name.clone() }, context).map(Some);
+    }
+    let shipped = context.options.tools.iter().find(|(tool, _)| tool == name);
+    let shipped = shipped.filter(|_| !context.options.known_drivers.contains(&name.as_str()));
+    Ok(shipped.map(|(tool, text)| ConfigFile {
+        path: format!("tools/{tool}.yaml"),
+        sha256: hash(text.as_bytes()),
+        text: (*text).to_owned(),
+    }))
+}
+
+fn hash(octets: &[u8]) -> String {
+    Sha256::digest(octets).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn text_file(path: &At<String>, context: &Context<'_>) -> Result<ConfigFile, Fault> {
     let file = context.dir.join(&path.value);
     let unreadable = |why: String| {
         let help = "the path is relative to the directory of the study file";
@@ -54,7 +77,7 @@ fn config_file(path: &At<String>, context: &Context<'_>) -> Result<ConfigFile, F
         return Err(unreadable("it is not a file of at most 1 MiB".into()));
     }
     let bytes = std::fs::read(&file).map_err(|e| unreadable(plain(&e)))?;
-    let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = hash(&bytes);
     let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text in UTF-8".into()))?;
     Ok(ConfigFile { path: path.value.clone(), sha256, text })
 }

@@ -4,13 +4,14 @@ use super::scheduling::{deadline_pinned, scheduling};
 use super::{Context, EndPlaces};
 use crate::error::Fault;
 use crate::format::{
-    Cpus, EndKeys, HandOffChoice, LinkKeys, PathChoice, PingPongKeys, PlaceChoice, SideKeys, StudyFile,
+    BundleChoice, Cpus, EndKeys, HandOffChoice, LinkKeys, PathChoice, PingPongKeys, PlaceChoice, SideKeys, SshKeys,
+    StudyFile,
 };
 use crate::read::At;
 use crate::source::Pos;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy};
+use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, SshSpec};
 
 /// A resolved thing with the places of its keys.
 pub(super) struct Placed<T, P> {
@@ -50,8 +51,13 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
         ping_cpus = ping_cpus.or_else(|| pong_cpus.clone());
         pong_cpus = pong_cpus.or_else(|| ping_cpus.clone());
     }
-    let ping = end(file, ping, ping_place, ping_cpus, default_cpus(0, shared, context), context)?;
-    let pong = end(file, pong, pong_place, pong_cpus, default_cpus(1, shared, context), context)?;
+    let default = |end: usize, place: &PlaceSpec| match place.is_remote() {
+        true => Some(CpuList::one(end as u32)),
+        false => default_cpus(end, shared, context),
+    };
+    let (of_ping, of_pong) = (default(0, &ping_place.value), default(1, &pong_place.value));
+    let ping = end(file, ping, ping_place, ping_cpus, of_ping, context)?;
+    let pong = end(file, pong, pong_place, pong_cpus, of_pong, context)?;
     Ok((ping, pong, path))
 }
 
@@ -74,12 +80,15 @@ fn end(
     };
     let cpus = match &cpus {
         Some(cpus) if deadline && cpus.value.0.is_some() => return Err(deadline_pinned(cpus.at)),
+        // What another host has is known only once it is reached.
+        Some(cpus) if place.value.is_remote() => cpus.value.0.clone(),
         Some(cpus) => allowed(cpus, context)?,
         None if deadline => None,
         None => default,
     };
     scheduling.cpus = cpus;
-    for role in given.iter().flat_map(|s| s.value.roles()).filter_map(|(_, keys)| keys.value.cpus.as_ref()) {
+    let roles = given.iter().flat_map(|s| s.value.roles()).filter_map(|(_, keys)| keys.value.cpus.as_ref());
+    for role in roles.filter(|_| !place.value.is_remote()) {
         allowed(role, context)?;
     }
     Ok(Placed { value: EndSpec { place: place.value, scheduling }, at })
@@ -119,8 +128,13 @@ pub(super) fn allowed(cpus: &At<Cpus>, context: &Context<'_>) -> Result<Option<C
 
 fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) -> PathSpec {
     let local = |p: &At<PlaceChoice>| matches!(p.value, PlaceChoice::SameProcess | PlaceChoice::Process);
+    let host = |p: &At<PlaceChoice>| match &p.value {
+        PlaceChoice::Ssh(keys) => Some(keys.host.value.clone()),
+        _ => None,
+    };
     match (ping, pong) {
         (Some(ping), Some(pong)) if local(ping) && local(pong) => PathSpec::Loopback,
+        (Some(ping), Some(pong)) if host(ping).is_some() && host(ping) == host(pong) => PathSpec::Loopback,
         _ => PathSpec::Veth { mtu: None },
     }
 }
@@ -141,7 +155,30 @@ fn place_spec(choice: &PlaceChoice) -> Result<PlaceSpec, Fault> {
             Err(Fault::new(name.at, "the name of the network namespace is empty").help("see `ip netns list`"))
         }
         PlaceChoice::ExistingNetns(name) => Ok(PlaceSpec::ExistingNetns(name.value.clone())),
+        PlaceChoice::Ssh(keys) => ssh(keys).map(PlaceSpec::Ssh),
     }
+}
+
+fn ssh(keys: &SshKeys) -> Result<SshSpec, Fault> {
+    let host = &keys.host;
+    // A word that begins with a dash would be an option of ssh.
+    if host.value.is_empty() || host.value.starts_with('-') || host.value.contains(|c: char| c.is_whitespace()) {
+        let reason = format!("`{}` cannot be a host for ssh", host.value);
+        return Err(Fault::new(host.at, reason).help("write what you would give to `ssh`, for example `root@guest-1`"));
+    }
+    let absolute = |path: &Option<At<String>>| match path {
+        Some(path) if !path.value.starts_with('/') => {
+            let reason = format!("`{}` is not an absolute path of the other host", path.value);
+            Err(Fault::new(path.at, reason).help("it begins with `/`"))
+        }
+        path => Ok(path.as_ref().map(|p| p.value.clone())),
+    };
+    Ok(SshSpec {
+        host: host.value.clone(),
+        directory: absolute(&keys.directory)?,
+        program: absolute(&keys.program)?,
+        remove: keys.bundle == Some(BundleChoice::Remove),
+    })
 }
 
 /// The path that is chosen, its quantities checked.

@@ -23,7 +23,8 @@ pub(super) fn throughput(keys: &ThroughputKeys, rate: Rate, measure: Pos) -> Res
     let times = [&keys.duration, &keys.ramp_up, &keys.drain];
     let flow = flow(times, keys.subscribers.as_ref(), keys.receive.as_ref(), (rate, measure), (pack, rows))?;
     let batching = keys.batching == Some(BatchingChoice::On);
-    Ok(Flow { batching, apart: keys.spread == Some(SpreadChoice::Namespaces), ..flow })
+    let unacked_limit = keys.unacked_limit.as_ref().and_then(|l| l.value.0);
+    Ok(Flow { batching, unacked_limit, apart: keys.spread == Some(SpreadChoice::Namespaces), ..flow })
 }
 
 pub(super) fn fan_out(keys: &FanOutKeys, rate: Rate, measure: Pos) -> Result<Flow, Fault> {
@@ -61,6 +62,7 @@ fn flow(
         subscribers: count,
         pack,
         batching: false,
+        unacked_limit: None,
         apart: false,
         rows,
         receive: receive_mode,

@@ -5,6 +5,7 @@ use crate::drivers;
 use crate::exit::Outcome;
 
 pub fn agent(args: &Agent) -> Outcome {
+    tailbound_host::take_own_name();
     if let Some(cpu) = args.rescue_test {
         return super::doctor::rescue_child(cpu);
     }

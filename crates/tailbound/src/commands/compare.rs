@@ -21,6 +21,7 @@ pub fn compare(args: &Compare) -> Outcome {
     let comparison = comparison.map_err(|e: CompareError| bad(e))?;
     let text = match args.format {
         CompareFormat::Terminal => tailbound_report::render_comparison_terminal(&comparison, width(), colour()),
+        CompareFormat::Html => tailbound_report::render_comparison_html(&comparison),
         CompareFormat::Json => tailbound_report::render_comparison_json(&comparison),
         CompareFormat::Md => tailbound_report::render_comparison_markdown(&comparison),
     };

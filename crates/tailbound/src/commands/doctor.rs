@@ -5,7 +5,7 @@ use crate::cli::Doctor;
 use crate::exit::{Failure, Outcome};
 use crate::say::{out, outln};
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tailbound_model::{CpuList, ExitCode, HostFacts, RescueSeen, RoleScheduling};
 
@@ -44,8 +44,7 @@ fn rescue_test(facts: &HostFacts, json: bool) -> Outcome {
     let here = RoleScheduling { policy: None, cpus: Some(CpuList::one(*first)) };
     tailbound_host::apply(0, &here).map_err(|e| not_fit(e.to_string()))?;
     let failed = |e: std::io::Error| Failure::new(ExitCode::RunFailed, format!("the test cannot be started: {e}"));
-    let program = std::env::current_exe().map_err(failed)?;
-    let mut command = Command::new(program);
+    let mut command = tailbound_host::own_program().map_err(failed)?;
     command.args(["agent", "--rescue-test", &last.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
     let deadline = Instant::now() + RESCUE_LIMIT;

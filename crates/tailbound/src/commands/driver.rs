@@ -57,9 +57,8 @@ fn describe(driver: &Driver) {
 fn watch(name: &str) -> Outcome {
     let unexpected =
         |e: std::io::Error| Failure::new(ExitCode::Unexpected, format!("the check cannot be started: {e}"));
-    let me = std::env::current_exe().map_err(unexpected)?;
-    let status =
-        std::process::Command::new(me).args(["driver", "check", "--here", name]).status().map_err(unexpected)?;
+    let mut me = tailbound_host::own_program().map_err(unexpected)?;
+    let status = me.args(["driver", "check", "--here", name]).status().map_err(unexpected)?;
     match status.signal() {
         Some(signal) => {
             let name = nix::sys::signal::Signal::try_from(signal).map_or("a signal", |s| s.as_str());

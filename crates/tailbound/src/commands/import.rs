@@ -60,9 +60,9 @@ fn one(tool: &Tool, file: &Path, known: &BTreeMap<String, String>) -> Result<Imp
         summary: ToolSummary {
             tool: tool.tool.clone(),
             version: known.get("version").cloned(),
-            commands: BTreeMap::new(),
             definition: tool.definition(),
             figures,
+            ..ToolSummary::default()
         },
     })
 }

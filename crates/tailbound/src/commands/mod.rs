@@ -2,13 +2,16 @@
 
 mod agent;
 mod budget;
+mod bundle;
 mod compare;
 mod doctor;
 mod driver;
 mod driver_new;
 mod export;
 mod generate;
+mod image;
 mod import;
+mod k8s;
 mod lab;
 mod quick;
 mod report;
@@ -20,6 +23,7 @@ use crate::cli::{Cli, Command};
 use crate::exit::Outcome;
 
 pub use compare::share;
+pub use report::width;
 
 /// Runs the command.
 pub fn dispatch(cli: Cli) -> Outcome {
@@ -28,6 +32,9 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Run(args) => run::run(&args),
         Command::Report(args) => report::report(&args),
         Command::Import(args) => import::import(&args),
+        Command::Bundle(args) => bundle::bundle(&args),
+        Command::Image(args) => image::image(&args),
+        Command::K8s { command } => k8s::k8s(&command),
         Command::Budget(args) => budget::budget(&args),
         Command::Compare(args) => compare::compare(&args),
         Command::Serve(args) => serve::serve(&args),

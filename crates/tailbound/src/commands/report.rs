@@ -34,14 +34,21 @@ pub fn report(args: &Report) -> Outcome {
     Ok(code(report.status))
 }
 
-fn picture(report: &tailbound_report::Report, picture: Picture) -> Result<String, Failure> {
-    let figure = match picture {
+fn picture(report: &tailbound_report::Report, picture: Option<Picture>) -> Result<String, Failure> {
+    let flows =
+        report.conditions.iter().any(|c| c.flow.is_some()) && report.conditions.iter().all(|c| c.round_trip.is_none());
+    let figure = match picture.unwrap_or(if flows { Picture::Flow } else { Picture::Latency }) {
         Picture::Latency => Figure::Latency,
         Picture::Tail => Figure::Tail,
+        Picture::TailEstimate => Figure::TailEstimate,
         Picture::Ladder => Figure::Ladder,
+        Picture::Histogram => Figure::Histogram,
+        Picture::Time => Figure::Time,
+        Picture::Legs => Figure::Legs,
+        Picture::Loop => Figure::Loop,
+        Picture::Flow => Figure::Flow,
     };
-    let nothing = || Failure::new(ExitCode::RecordInvalid, "there is nothing to draw: no message was answered");
-    tailbound_report::render_svg(report, figure).ok_or_else(nothing)
+    tailbound_report::render_svg(report, figure).map_err(|why| Failure::new(ExitCode::BadInput, why))
 }
 
 /// Writes a report file.

@@ -35,6 +35,7 @@ pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Fai
         allowed_cpus: &allowed,
         strict,
         known_drivers: &names,
+        tools: tailbound_tools::shipped(),
         limits: Some(&limits),
     };
     let built_in = study
@@ -61,7 +62,8 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(|e| Failure::new(ExitCode::MachineNotFit, e))?;
     let mut display = Display::new(quiet, out.clone());
-    let options = RunOptions { out, command: std::env::args().collect(), warnings };
+    let driver_files = || super::bundle::files(&[]).unwrap_or_default();
+    let options = RunOptions { out, command: std::env::args().collect(), warnings, driver_files };
     let finished = controller::run(plan, options, &mut display);
     display.end();
     let finished = finished?;

@@ -1,10 +1,12 @@
 //! Running the binary as a user does.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod containerd;
 pub mod fastdds;
 pub mod host;
 pub mod processes;
 pub mod ros2;
+pub mod ssh;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -57,10 +59,23 @@ impl Bench {
         command.output().expect("the binary runs")
     }
 
+    /// The record's manifest as JSON.
+    pub fn manifest(&self) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(self.path("record/manifest.json")).unwrap()).unwrap()
+    }
+
     /// The record's report as JSON.
     pub fn report(&self) -> Value {
         report(&self.tailbound(), &self.path("record"))
     }
+}
+
+/// A second of ping-pong over loopback, with more keys at the end.
+pub fn ping_pong(driver: &str, rest: &str) -> String {
+    format!(
+        "study: tools\nquestion: q\nmeasure: {{ ping-pong: {{ duration: 1 s }} }}\nrate: 500 Hz\npayload: 64 B\n\
+         driver: {driver}\npath: loopback\nplace: process\n{rest}\n"
+    )
 }
 
 fn report(like: &Command, record: &Path) -> Value {

@@ -6,7 +6,7 @@
 mod judge;
 
 use super::lab::Standing;
-use super::trial::estimate;
+use super::length::estimate;
 use std::time::Duration;
 use tailbound_model::*;
 
@@ -56,10 +56,10 @@ pub(super) fn name(end: usize) -> &'static str {
 impl Watch {
     /// The ends have met: waits in silence.
     pub async fn begin(standing: &Standing, quiet: Nanos) -> Watch {
-        let inode = |end: usize| standing.lab.netns(end).inode();
+        let space = |end: usize| standing.lab.space(end);
         let mut ends: Vec<Vec<usize>> = Vec::new();
         for end in 0..standing.lab.places() {
-            match ends.iter_mut().find(|shared| inode(shared[0]) == inode(end)) {
+            match ends.iter_mut().find(|shared| space(shared[0]) == space(end)) {
                 Some(shared) => shared.push(end),
                 None => ends.push(vec![end]),
             }

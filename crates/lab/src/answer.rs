@@ -1,0 +1,79 @@
+//! What a host answers when a lab asks it.
+
+use crate::netns::NetNs;
+use crate::probe::{datagram, socket};
+use crate::{counters, interface};
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::time::Duration;
+use tailbound_host::interface::Ethtool;
+use tailbound_model::{Ask, Told};
+
+/// Answers for the calling thread's network namespace, and keeps the sockets of the path check.
+#[derive(Debug, Default)]
+pub struct Answers {
+    probe: Option<Probe>,
+}
+
+/// The sockets of a path check.
+#[derive(Debug)]
+struct Probe {
+    address: IpAddr,
+    interface: String,
+    plain: UdpSocket,
+    group: Option<UdpSocket>,
+}
+
+impl Answers {
+    /// Answers; blocks for as long as it was told to wait.
+    pub fn answer(&mut self, ask: Ask) -> Told {
+        self.attempt(ask).unwrap_or_else(|e| Told::Failed(e.to_string(), e.raw_os_error()))
+    }
+
+    fn attempt(&mut self, ask: Ask) -> io::Result<Told> {
+        Ok(match ask {
+            Ask::Set { .. } | Ask::Changed | Ask::PutBack => {
+                return Err(io::Error::other("settings of the host are not made by the lab"));
+            }
+            Ask::Facts => Told::Facts(Box::new(tailbound_host::facts::collect())),
+            Ask::Cpus => Told::Cpus(tailbound_host::allowed_cpus()),
+            Ask::Interfaces => Told::Interfaces(interface::interfaces_of(&NetNs::own()?)?),
+            // A device that does not tell is one without.
+            Ask::Device(name) => match Ethtool::open(&name) {
+                Ok(device) => Told::Device(device.speed_mbit_s().ok(), device.offloads().unwrap_or_default()),
+                Err(_) => Told::Device(None, Vec::new()),
+            },
+            Ask::Counters(interface) => Told::Counters(counters::of_interface(&interface)),
+            Ask::Counted => Told::Counted(counters::counted()?),
+            Ask::FreePort(address) => Told::Port(UdpSocket::bind((address, 0))?.local_addr()?.port()),
+            Ask::OpenProbe { address, interface, multicast } => {
+                let plain = socket::open(address, &interface, multicast)?;
+                let listens = plain.local_addr()?;
+                self.probe = Some(Probe { address, interface, plain, group: None });
+                Told::Listens(listens)
+            }
+            Ask::JoinGroup => {
+                let probe = self.probe()?;
+                let group = socket::join_group(probe.address, &probe.interface)?;
+                let listens = group.local_addr()?;
+                probe.group = Some(group);
+                Told::Listens(listens)
+            }
+            Ask::Send { to, message, whole } => {
+                datagram::send(&self.probe()?.plain, to, message, whole)?;
+                Told::Sent
+            }
+            Ask::Received { message, group, within_ns } => {
+                let probe = self.probe()?;
+                let socket = if group { probe.group.as_ref() } else { Some(&probe.plain) };
+                let socket = socket.ok_or_else(|| io::Error::other("no group was joined"))?;
+                let within = Duration::from_nanos(within_ns.max(0) as u64);
+                Told::Received(datagram::received(socket, message, within).is_some())
+            }
+        })
+    }
+
+    fn probe(&mut self) -> io::Result<&mut Probe> {
+        self.probe.as_mut().ok_or_else(|| io::Error::other("no socket was opened for the path check"))
+    }
+}

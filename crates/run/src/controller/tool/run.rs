@@ -1,0 +1,209 @@
+//! One trial of a tool: prepare, go, and the figures that it printed.
+
+use super::fit;
+use crate::controller::RunError;
+use crate::controller::lab::Standing;
+use crate::controller::loads::{fell_short, unheard};
+use crate::controller::measure::measure;
+use crate::controller::trial::{self, Outcome, Part, TrialContext, finish, hopeless, prepare};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tailbound_model::*;
+use tailbound_record::{EndRecord, RecordWriter, Source};
+use tailbound_tools::{OutputOf, StopBy, Tool, Values};
+use tailbound_wire::*;
+use tokio::time::Instant;
+
+/// What a program may take to print its version.
+const VERSION: Duration = Duration::from_secs(5);
+
+/// Runs one trial and writes it into the record; `None` when a signal came.
+///
+/// # Errors
+/// As those of a trial of a driver.
+pub(in crate::controller) async fn run(
+    context: &TrialContext<'_>,
+    standing: &mut Standing,
+    record: &mut RecordWriter,
+) -> Result<Option<Outcome>, RunError> {
+    let id = context.trial.id;
+    let spec = &context.plan.conditions[context.trial.condition].spec;
+    let bad = |text: String| RunError::new(ExitCode::BadInput, text, "");
+    let tool = fit::read(spec).map_err(bad)?.ok_or_else(|| bad("the trial has no tool".into()))?;
+    let dir = std::path::absolute(record.dir()).unwrap_or_else(|_| record.dir().to_owned());
+    let streams = standing.streams(spec)?;
+    let port = standing.lab.free_port(standing.place_of(Role::Pong)).map_err(|e| {
+        RunError::new(ExitCode::RunFailed, format!("there is no port for the tool {}: {e}", tool.tool), "")
+    })?;
+    let mut parts = Vec::new();
+    for (roles, _) in &standing.agents {
+        let order = trial::order(context, spec, roles, standing, &dir);
+        let program = end_order(&tool, spec, roles, standing, port).map_err(bad)?;
+        let order = Order { streams: streams.clone(), tool: Some(program), rescue: None, ..order };
+        parts.push(Part::new(roles, order));
+    }
+    let before: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
+    trial::begin(context, standing, record)?;
+    record.manifest.trials[id].source = Source::Summary;
+    let mut summary = ToolSummary {
+        tool: tool.tool.clone(),
+        version: version(&tool).await,
+        definition: tool.definition(),
+        remarks: fit::remarks(spec, &tool),
+        ..ToolSummary::default()
+    };
+    tokio::select! {
+        prepared = prepare(&mut parts, standing) => prepared?,
+        () = context.stop.wait() => return Ok(None),
+    }
+    if let Some(failed) = hopeless(context, &parts, record) {
+        return Err(failed.into());
+    }
+    let not_ready = parts.iter().flat_map(|p| &p.prepared.ends).any(|e| e.unmatched.is_some());
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
+    let deadline = Instant::now() + fit::longest(spec).duration() + Duration::from_secs(30);
+    tokio::select! {
+        measured = measure(&mut parts, &mut standing.agents, &dir, not_ready, deadline) => measured?,
+        () = context.stop.wait() => return Ok(None),
+    }
+    for (part, (_, agent)) in parts.iter().zip(&standing.agents) {
+        store(record, part, &agent.name, &mut summary)?;
+    }
+    for warning in unheard(&parts) {
+        record.warn(warning.at_trial(id))?;
+    }
+    for (place, before) in before.iter().enumerate() {
+        let change =
+            standing.lab.counters(place).into_iter().map(|(k, v)| (k.clone(), v - before.get(&k).unwrap_or(&0)));
+        let name = crate::controller::proof::name(place);
+        record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change.collect();
+    }
+    let outcome = figures(record, id, &tool, &parts, &mut summary)?;
+    record.manifest.trials[id].summary = Some(summary);
+    trial::end(id, standing, record, &outcome)?;
+    finish(&parts, standing, context.journal).await;
+    Ok(Some(outcome))
+}
+
+/// What the agent of an end is to start.
+fn end_order(
+    tool: &Tool,
+    spec: &TrialSpec,
+    roles: &[Role],
+    standing: &Standing,
+    port: u16,
+) -> Result<ToolOrder, String> {
+    let measures = roles.contains(&Role::Ping);
+    let net = standing.lab.end(standing.place_of(roles[0]));
+    let values = Values {
+        payload: spec.payload.0,
+        seconds: fit::seconds(spec),
+        rate_hz: fit::rate_hz(spec),
+        address: net.address.to_string(),
+        peer: net.peer.to_string(),
+        interface: net.interface.clone(),
+        port,
+        domain: spec.domain,
+    };
+    let end = if measures { Some(&tool.ping) } else { tool.pong.as_ref() };
+    let filled = end.map(|end| Tool::command(end, &values).map_err(|e| e.to_string())).transpose()?;
+    let (command, environment) = filled.unwrap_or_default();
+    let stop_signal = match end.map(|end| end.stop).unwrap_or_default() {
+        StopBy::Terminate => libc::SIGTERM,
+        StopBy::Interrupt => libc::SIGINT,
+        StopBy::Itself => 0,
+    };
+    Ok(ToolOrder {
+        command,
+        environment,
+        ready: end.and_then(|end| end.ready.clone()),
+        measures,
+        stop_signal,
+        told_ns: if tool.takes("seconds") { fit::takes(spec).0 } else { 0 },
+        longest_ns: fit::longest(spec).0,
+    })
+}
+
+/// What it says of its version; `None` = it does not.
+async fn version(tool: &Tool) -> Option<String> {
+    let version = tool.version.as_ref()?;
+    let (program, arguments) = version.command.split_first()?;
+    let mut command = tokio::process::Command::new(program);
+    command.args(arguments).stdin(std::process::Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(VERSION, command.output()).await.ok()?.ok()?;
+    let both = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    tailbound_tools::first(&version.pattern, &both.join("\n"))
+}
+
+/// What an end's program did goes into the record.
+fn store(record: &mut RecordWriter, part: &Part, agent: &str, summary: &mut ToolSummary) -> Result<(), RunError> {
+    let id = part.order.trial;
+    // Tools run on this host only.
+    let host = record.manifest.hosts.keys().next().cloned().unwrap_or_default();
+    for role in &part.roles {
+        let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
+        *end = EndRecord { host: host.clone(), ..EndRecord::default() };
+    }
+    let failed = |code: &str, text: String| Warning::new(code, Severity::Invalid, text, "").at_trial(id).at_end(agent);
+    if let Some(why) = &part.failed {
+        record.warn(failed(&why.code, format!("{agent}: {}", why.text)))?;
+    } else if let Some(why) = &part.lost {
+        record.warn(failed("agent_lost", format!("agent {agent} was lost in mid-trial: {why}")))?;
+    }
+    let Some(done) = &part.done else { return Ok(()) };
+    for warning in done.warnings.iter().cloned().chain(done.loads.iter().filter_map(fell_short)) {
+        record.warn(warning.at_trial(id))?;
+    }
+    for load in &done.loads {
+        let end = record.manifest.trials[id].ends.entry(load.at.clone()).or_default();
+        end.loads.push(load.clone());
+    }
+    if !done.threads.before.is_empty() {
+        record.threads(id, agent, &done.threads)?;
+    }
+    let (Some(tool), Some(ran)) = (&part.order.tool, &done.tool) else { return Ok(()) };
+    if tool.command.is_empty() {
+        return Ok(());
+    }
+    summary.commands.insert(agent.to_owned(), tool.command.clone());
+    summary.environment.insert(agent.to_owned(), tool.environment.clone());
+    summary.processes.insert(agent.to_owned(), ran.process.clone());
+    if !ran.output.is_empty() {
+        record.log(id, agent, &ran.output)?;
+    }
+    Ok(())
+}
+
+/// The figures of its output. Whatever keeps it from having any is a finding, and the trial is not to be trusted.
+fn figures(
+    record: &mut RecordWriter,
+    id: usize,
+    tool: &Tool,
+    parts: &[Part],
+    summary: &mut ToolSummary,
+) -> Result<Outcome, RunError> {
+    let of = |measures: bool| {
+        let part = parts.iter().find(|p| p.order.tool.as_ref().is_some_and(|t| t.measures == measures));
+        part.and_then(|p| p.done.as_ref()?.tool.as_ref())
+    };
+    let failed = [("pong", of(false)), ("ping", of(true))]
+        .into_iter()
+        .find_map(|(end, done)| Some(format!("the tool {}, {end}: {}", tool.tool, done?.failed.as_ref()?)));
+    let output = of(tool.output == OutputOf::Ping).map_or("", |done| &done.output);
+    let read = failed.map_or_else(|| tailbound_tools::figures(tool, output).map_err(|e| e.to_string()), Err);
+    match read {
+        Ok(figures) => summary.figures = figures,
+        // The agents' own end was told already.
+        Err(_) if parts.iter().any(|p| p.lost.is_some()) => {}
+        Err(why) => {
+            let mend = "All that it wrote is in `logs` of the record.";
+            record.manifest.trials[id].finding = Some(why.clone());
+            record.warn(Warning::new("tool_failed", Severity::Invalid, why, mend).at_trial(id))?;
+        }
+    }
+    let total =
+        |what: ToolMetric| -> f64 { summary.figures.iter().filter(|f| f.what == what).flat_map(|f| &f.values).sum() };
+    let answered = total(ToolMetric::Samples) as u64;
+    Ok(Outcome { answered, scheduled: answered + total(ToolMetric::Lost) as u64, ..Outcome::default() })
+}

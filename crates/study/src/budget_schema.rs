@@ -1,0 +1,66 @@
+//! The JSON Schema of budgets.
+
+use crate::budget::metrics;
+use serde_json::{Value, json};
+use tailbound_model::{COMPARED_STATISTICS, FLOW_STATISTICS, LOST, THROUGHPUT};
+
+/// The JSON Schema (draft 2020-12) of the budget file, as committed in `schema/budget.json`.
+pub fn budget_schema() -> Value {
+    let duration = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?(ns|us|ms|s|min|h)$",
+        "examples": ["500 us", "2 ms"] });
+    let share = r"[0-9]+(\.[0-9]+)? ?%";
+    let rate = |unit: &str| {
+        json!({ "type": ["number", "string"], "exclusiveMinimum": 0,
+        "pattern": format!(r"^[0-9]+(\.[0-9]+)?{unit}$") })
+    };
+    let lost = json!({ "type": "string", "pattern": format!("^(none|{share})$"), "examples": ["0.1 %", "none"] });
+    let quantile = r"^p[0-9]{1,2}(\.[0-9]{1,13})?$";
+    let limits = json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
+        "description": "What statistics of this metric may be at most.",
+        "properties": {
+            "max": { "description": "The maximum of the answered messages.", "type": "string",
+                "pattern": duration["pattern"] },
+            "mean": { "description": "The mean of the answered messages, with an interval over trials: five at least.",
+                "type": "string", "pattern": duration["pattern"] },
+            "lost": described(&lost, "Share of messages never answered, or `none`: not one of the record.") },
+        "patternProperties": { quantile: duration } });
+    let flow = json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
+        "description": "What a flow must keep at its slowest subscriber.",
+        "properties": {
+            "samples/s": described(&rate(""), "At least so many samples per second."),
+            "Mbit/s": described(&rate(r"( ?[kMG]bit/s)?"), "At least so many Mbit/s of payload."),
+            "lost": described(&lost, "Share of samples lost, of all subscribers together, or `none`.") } });
+    let known = [&COMPARED_STATISTICS[..], &[LOST]].concat();
+    let compared = json!({ "type": "array", "minItems": 1, "items": { "enum": known },
+        "description": "Statistics of this metric that may not become worse." });
+    let of_metrics = |each: &Value| metrics().into_iter().map(|m| (m.to_owned(), each.clone())).collect::<Vec<_>>();
+    let mut set = json!({
+        "where": { "description": "Levels that a condition must have; every condition when absent.",
+            "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } } });
+    set.as_object_mut().expect("a map").extend(of_metrics(&limits));
+    set[THROUGHPUT] = flow;
+    let mut baseline = json!({
+        "record": { "description": "The record to compare with, relative to this file; or `--baseline`.",
+            "type": "string" },
+        "tolerance": { "description": "By how much a statistic may be larger.", "type": "string",
+            "pattern": format!("^{share}$"), "examples": ["5 %"] } });
+    baseline.as_object_mut().expect("a map").extend(of_metrics(&compared));
+    baseline[THROUGHPUT] = json!({ "type": "array", "minItems": 1, "items": { "enum": FLOW_STATISTICS },
+        "description": "Statistics of flows that may not become worse." });
+    json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Budget",
+        "description": "What a result must keep. Read by `tailbound budget`.",
+        "type": "object", "additionalProperties": false,
+        "anyOf": [{ "required": ["limits"] }, { "required": ["baseline"] }],
+        "properties": {
+            "budget": { "description": "Name; the file's when absent.", "type": "string" },
+            "limits": { "description": "Absolute limits.", "type": "array",
+                "items": { "type": "object", "additionalProperties": false, "properties": set } },
+            "baseline": { "description": "Limits relative to another record.", "type": "object",
+                "additionalProperties": false, "required": ["tolerance"], "properties": baseline } } })
+}
+
+fn described(what: &Value, as_what: &str) -> Value {
+    let mut what = what.clone();
+    what["description"] = as_what.into();
+    what
+}
