@@ -1,0 +1,76 @@
+//! A place in a Kubernetes cluster.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A pod that is made for the run, and removed after it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct PodSpec {
+    /// File of the cluster's address and the user's rights; absent = `$KUBECONFIG`, `~/.kube/config`, or inside a
+    /// cluster the pod's own account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubeconfig: Option<String>,
+    /// Context of that file; absent = its current one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// Namespace; absent = that of the context.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace: Option<String>,
+    /// Where it may run; absent = where the scheduler puts it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<NodeChoice>,
+    /// It has the network of its node, and none of its own.
+    #[serde(default)]
+    pub host_network: bool,
+    /// Image with Tailbound; absent = `localhost/tailbound:RELEASE`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// When the node fetches the image.
+    #[serde(default)]
+    pub pull: Pull,
+    /// Whole CPUs, as request and limit: with `memory_mib` the pod is Guaranteed, and a node with the static CPU manager
+    /// gives it CPUs of its own.
+    pub cpus: u32,
+    /// Memory, MiB, as request and limit.
+    pub memory_mib: u32,
+    /// Capabilities beyond those of the runtime, without `CAP_`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
+    /// Runtime class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_class: Option<String>,
+    /// Service account; absent = the namespace's default, whose token is not mounted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<String>,
+    /// Labels beside Tailbound's own.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Annotations, passed through: Multus networks and what else a cluster takes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// The node of a pod.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NodeChoice {
+    /// By name; its scheduler is asked all the same.
+    Name(String),
+    /// One that has these labels.
+    Labels(BTreeMap<String, String>),
+    /// Another one than the pod of the other end.
+    Other,
+}
+
+/// When a node fetches an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pull {
+    /// If it has none of that name.
+    #[default]
+    IfNotPresent,
+    /// For every pod.
+    Always,
+    /// Never: it was given to the node.
+    Never,
+}
