@@ -53,9 +53,14 @@ fn once(lacks: impl Iterator<Item = Lack>) -> Vec<Lack> {
 fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: &[(PlaceSpec, Arc<dyn Far>)]) -> Result<Found, Lack> {
     let place = spec.place(end);
     let site = open(place, hosts)?;
+    let given = match &site {
+        Site::There(far) if *wanted == ExistingEnd::default() => far.address().map(|a| a.to_string()),
+        _ => None,
+    };
+    let wanted = &ExistingEnd { address: given.or_else(|| wanted.address.clone()), ..wanted.clone() };
     let here = match (place, &site) {
         (PlaceSpec::ExistingNetns(name), _) => format!("in network namespace {name}"),
-        (_, Site::There(far)) => format!("on host {}", far.name()),
+        (_, Site::There(far)) => format!("on {}", far.name()),
         _ => "in this network namespace".to_owned(),
     };
     let until = Instant::now() + FRESH;

@@ -4,14 +4,18 @@ use crate::answer::Answers;
 use crate::netns::{NetNs, run_in};
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::process::Command;
 use std::sync::Arc;
 use tailbound_model::{Ask, Interface, Told};
 
 /// Another host, reached by somebody else: the lab knows nothing of connections.
 pub trait Far: fmt::Debug + Send + Sync {
-    /// As the user calls it.
+    /// As it is called in sentences: `host guest-1`.
     fn name(&self) -> &str;
+
+    /// The address that others reach it by, where whoever made it has given it one.
+    fn address(&self) -> Option<IpAddr>;
 
     /// Asks it, and waits for the answer for some seconds at most.
     ///
@@ -58,7 +62,7 @@ impl Site {
     pub fn identity(&self) -> String {
         match self {
             Site::Here(netns) => format!("netns {}", netns.inode()),
-            Site::There(far) => format!("host {}", far.name()),
+            Site::There(far) => far.name().to_owned(),
         }
     }
 }

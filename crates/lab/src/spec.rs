@@ -44,12 +44,21 @@ impl LabSpec {
     pub fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for place in [&self.ping, &self.pong] {
-            let PlaceSpec::Ssh(ssh) = place else { continue };
-            let what = match &ssh.program {
-                Some(program) => format!("start {program} there"),
-                None => "copy the bundle there, unless it is there already, and start it".to_owned(),
-            };
-            lines.push(format!("{place}: log in, {what}  [your login there]"));
+            match place {
+                PlaceSpec::Ssh(ssh) => {
+                    let what = match &ssh.program {
+                        Some(program) => format!("start {program} there"),
+                        None => "copy the bundle there, unless it is there already, and start it".to_owned(),
+                    };
+                    lines.push(format!("{place}: log in, {what}  [your login there]"));
+                }
+                PlaceSpec::Pod(_) => {
+                    lines.push(format!(
+                        "{place}: make it, wait until it runs, delete it afterwards  [your rights there]"
+                    ));
+                }
+                _ => {}
+            }
         }
         lines.dedup();
         lines.extend(self.describe_up());
@@ -86,11 +95,14 @@ impl LabSpec {
                         (Some(interface), Some(address)) => format!("interface {interface} with address {address}"),
                         (Some(interface), None) => format!("interface {interface} and its first IPv4 address"),
                         (None, Some(address)) => format!("the interface with address {address}"),
+                        (None, None) if matches!(self.place(i), PlaceSpec::Pod(_)) => {
+                            "the interface with the address that the cluster gave it".to_owned()
+                        }
                         (None, None) => "an interface that the study does not name".to_owned(),
                     };
                     let (place, privilege) = match self.place(i) {
                         PlaceSpec::ExistingNetns(name) => (format!("network namespace {name}"), "CAP_SYS_ADMIN"),
-                        place @ PlaceSpec::Ssh(_) => (place.to_string(), "no privilege"),
+                        place @ (PlaceSpec::Ssh(_) | PlaceSpec::Pod(_)) => (place.to_string(), "no privilege"),
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };
                     format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", ENDS[i])

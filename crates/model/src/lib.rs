@@ -46,7 +46,7 @@ pub use path::{ExistingEnd, PathSpec};
 pub use place::{PlaceSpec, SshSpec};
 pub use plain::plain;
 pub use plan::*;
-pub use pod::{NodeChoice, PodSpec, Pull};
+pub use pod::{NodeChoice, PodMade, PodOrder, PodSpec, PodTold, Pull};
 pub use proof::*;
 pub use rescue::RescueSeen;
 pub use row::*;

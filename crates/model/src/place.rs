@@ -1,5 +1,6 @@
 //! Where an end runs.
 
+use crate::PodSpec;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -18,6 +19,8 @@ pub enum PlaceSpec {
     ExistingNetns(String),
     /// On another host, reached by the user's own ssh.
     Ssh(SshSpec),
+    /// In a pod of a Kubernetes cluster, made for the run.
+    Pod(Box<PodSpec>),
 }
 
 /// Another host, as ssh reaches it.
@@ -39,7 +42,7 @@ pub struct SshSpec {
 impl PlaceSpec {
     /// It is not on the controller's host.
     pub fn is_remote(&self) -> bool {
-        matches!(self, PlaceSpec::Ssh(_))
+        matches!(self, PlaceSpec::Ssh(_) | PlaceSpec::Pod(_))
     }
 }
 
@@ -51,6 +54,7 @@ impl fmt::Display for PlaceSpec {
             PlaceSpec::Netns => f.write_str("netns"),
             PlaceSpec::ExistingNetns(name) => write!(f, "existing netns {name}"),
             PlaceSpec::Ssh(ssh) => write!(f, "ssh {}", ssh.host),
+            PlaceSpec::Pod(pod) => write!(f, "{pod}"),
         }
     }
 }

@@ -1,11 +1,16 @@
 //! A place in a Kubernetes cluster.
 
+use crate::Fact;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
 
 /// A pod that is made for the run, and removed after it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct PodSpec {
+    /// Ends whose pod has the same name and is otherwise equal share it; by default the name of the end.
+    pub name: String,
     /// File of the cluster's address and the user's rights; absent = `$KUBECONFIG`, `~/.kube/config`, or inside a
     /// cluster the pod's own account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,4 +78,57 @@ pub enum Pull {
     Always,
     /// Never: it was given to the node.
     Never,
+}
+
+/// A pod to be made, as one process of Tailbound tells another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PodOrder {
+    /// What it is to be.
+    pub spec: PodSpec,
+    /// Identity of the run and a number: a label, and part of the name.
+    pub token: String,
+    /// The node of the other end, for [`NodeChoice::Other`].
+    #[serde(default)]
+    pub other_node: Option<String>,
+}
+
+/// What became of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PodTold {
+    /// It runs.
+    Made(PodMade),
+    /// It does not: what, and what to do.
+    Failed(String, String),
+}
+
+/// A pod that runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PodMade {
+    /// Its name.
+    pub name: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its node.
+    pub node: String,
+    /// The address that the cluster tells of it.
+    pub address: IpAddr,
+    /// What the cluster tells of it, its node and its network.
+    pub facts: Vec<Fact>,
+}
+
+impl fmt::Display for PodSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "pod {}", self.name)?;
+        match &self.node {
+            None => {}
+            Some(NodeChoice::Name(node)) => write!(f, " on {node}")?,
+            Some(NodeChoice::Labels(labels)) => {
+                let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                write!(f, " on a node with {}", labels.join(","))?;
+            }
+            Some(NodeChoice::Other) => f.write_str(" on another node")?,
+        }
+        if self.host_network { f.write_str(" (host network)") } else { Ok(()) }
+    }
 }

@@ -1,6 +1,6 @@
 //! What must be undone, as data.
 
-use crate::{NicSetting, RoleScheduling};
+use crate::{NicSetting, PodSpec, RoleScheduling};
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be mistaken for another: id and start time.
@@ -114,6 +114,13 @@ pub enum Undo {
         before: u32,
         /// Value that was set.
         set: u32,
+    },
+    /// Delete a pod from its cluster.
+    DeletePod {
+        /// How the cluster is reached; the rest of it does not matter.
+        cluster: Box<PodSpec>,
+        /// A label of it and of nothing else.
+        token: String,
     },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {

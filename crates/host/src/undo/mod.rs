@@ -8,6 +8,7 @@ mod files;
 mod interface;
 mod netns;
 mod nic;
+mod pods;
 mod process;
 mod thread;
 
@@ -65,6 +66,7 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
             there(netns.as_ref(), || nic::restore(interface, *ifindex, *setting, *before, *set))
         }
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
+        Undo::DeletePod { cluster, token } => pods::delete(cluster, token),
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
@@ -93,6 +95,7 @@ pub fn describe(undo: &Undo) -> String {
         Undo::RestoreInterface { interface, setting, before, .. } => {
             format!("set {} of {interface} back to `{}`", setting.word(), setting.text(*before))
         }
+        Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from its cluster"),
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }
 }

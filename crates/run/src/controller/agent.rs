@@ -59,6 +59,18 @@ pub(super) fn hello(lease_ns: i64) -> Hello {
     }
 }
 
+/// What the other side says first, if it can be spoken with.
+pub(super) fn understood(message: Message) -> Result<Hello, String> {
+    match message {
+        Message::Hello(h) if h.protocol_max >= PROTOCOL_MIN && h.protocol_min <= PROTOCOL_MAX => Ok(h),
+        Message::Hello(h) => Err(format!(
+            "it speaks protocol {} to {}, this release {PROTOCOL_MIN} to {PROTOCOL_MAX}: use tailbound {} on both sides",
+            h.protocol_min, h.protocol_max, h.tailbound
+        )),
+        other => Err(format!("it began with {other:?} in place of hello")),
+    }
+}
+
 /// Tells the agent every few seconds that this process is still there.
 fn beat(input: &Input) {
     let input = Arc::downgrade(input);
@@ -137,17 +149,9 @@ impl Agent {
     async fn shake_hands(&mut self) -> Result<(), Lost> {
         let hello = hello(if self.far { LEASE_NS } else { 0 });
         self.send(Message::Hello(hello)).await?;
-        match self.message(Instant::now() + SILENCE).await? {
-            Message::Hello(h) if h.protocol_max >= PROTOCOL_MIN && h.protocol_min <= PROTOCOL_MAX => {
-                self.clock = h.clock;
-                Ok(())
-            }
-            Message::Hello(h) => Err(Lost(format!(
-                "it speaks protocol {} to {}, this release {PROTOCOL_MIN} to {PROTOCOL_MAX}: use tailbound {} on both sides",
-                h.protocol_min, h.protocol_max, h.tailbound
-            ))),
-            other => Err(Lost(format!("it began with {other:?} in place of hello"))),
-        }
+        let message = self.message(Instant::now() + SILENCE).await?;
+        self.clock = understood(message).map_err(Lost)?.clock;
+        Ok(())
     }
 
     pub async fn send(&mut self, message: Message) -> Result<(), Lost> {

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tailbound_host::journal::{Journal, JournalError};
 use tailbound_host::knob::{Knobs, PutBack};
-use tailbound_lab::{Lab, LabError, LabSpec};
+use tailbound_lab::{Far, Lab, LabError, LabSpec};
 use tailbound_model::*;
 use tailbound_wire::{Role, StreamPath};
 
@@ -125,7 +125,7 @@ impl Standing {
         ends.filter_map(|(end, host)| Some((end, host.as_ref()?))).find_map(|((end, name), host)| {
             let cpu = end.scheduling.named_cpus().into_iter().find(|cpu| !host.cpus.contains(cpu))?;
             let all = CpuList(host.cpus.iter().copied().collect());
-            let text = format!("CPU {cpu} does not exist or is not allowed on host {} ({name})", host.facts.host);
+            let text = format!("CPU {cpu} does not exist or is not allowed on {} ({name})", host.name());
             let mend = format!("there are {all}: write `ends: {{ {name}: {{ cpus: ... }} }}`");
             Some(RunError::new(ExitCode::MachineNotFit, text, mend))
         })

@@ -1,6 +1,6 @@
 //! Choices: a bare word, or a map with the word as its only key and the options below it.
 
-use super::{Cpus, Duration, UnackedLimit, WarmUp, Word};
+use super::{Cpus, Duration, PodKeys, UnackedLimit, WarmUp, Word};
 use crate::read::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -170,6 +170,8 @@ pub(crate) enum PlaceChoice {
     ExistingNetns(At<String>),
     /// On another host, reached by your own `ssh`.
     Ssh(SshKeys),
+    /// In a pod of a Kubernetes cluster, made for the run and deleted after it.
+    Pod(Box<PodKeys>),
 }
 
 /// Another host.

@@ -5,6 +5,7 @@
 mod choices;
 mod host;
 mod load;
+mod pod;
 mod qos;
 mod report;
 mod scalars;
@@ -13,6 +14,7 @@ mod study;
 pub(crate) use choices::*;
 pub(crate) use host::*;
 pub(crate) use load::*;
+pub(crate) use pod::*;
 pub(crate) use qos::*;
 pub(crate) use report::*;
 pub(crate) use scalars::*;

@@ -1,5 +1,6 @@
 //! Places, path, CPUs and scheduling of both ends.
 
+use super::pod::pod;
 use super::scheduling::{deadline_pinned, scheduling};
 use super::{Context, EndPlaces};
 use crate::error::Fault;
@@ -38,11 +39,11 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
             at: ping_place.as_ref().or(pong_place.as_ref()).map_or(Pos::default(), |p| p.at),
         },
     };
-    let place = |given: &Option<At<PlaceChoice>>| match given {
-        Some(place) => Ok(Placed { value: place_spec(&place.value)?, at: place.at }),
+    let place = |given: &Option<At<PlaceChoice>>, name: &str| match given {
+        Some(place) => Ok(Placed { value: place_spec(&place.value, name)?, at: place.at }),
         None => Ok(Placed { value: default_place(&path.value), at: path.at }),
     };
-    let (ping_place, pong_place) = (place(&ping_place)?, place(&pong_place)?);
+    let (ping_place, pong_place) = (place(&ping_place, "ping")?, place(&pong_place, "pong")?);
     let shared = ping_place.value == PlaceSpec::SameProcess && pong_place.value == PlaceSpec::SameProcess;
     let given = |end: Option<&EndKeys>| end.and_then(|e| e.cpus.clone());
     let (mut ping_cpus, mut pong_cpus) = (given(ping), given(pong));
@@ -51,9 +52,11 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
         ping_cpus = ping_cpus.or_else(|| pong_cpus.clone());
         pong_cpus = pong_cpus.or_else(|| ping_cpus.clone());
     }
-    let default = |end: usize, place: &PlaceSpec| match place.is_remote() {
-        true => Some(CpuList::one(end as u32)),
-        false => default_cpus(end, shared, context),
+    let default = |end: usize, place: &PlaceSpec| match place {
+        PlaceSpec::Ssh(_) => Some(CpuList::one(end as u32)),
+        // Its CPUs are what the cluster gives it.
+        PlaceSpec::Pod(_) => None,
+        _ => default_cpus(end, shared, context),
     };
     let (of_ping, of_pong) = (default(0, &ping_place.value), default(1, &pong_place.value));
     let ping = end(file, ping, ping_place, ping_cpus, of_ping, context)?;
@@ -132,9 +135,14 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
         PlaceChoice::Ssh(keys) => Some(keys.host.value.clone()),
         _ => None,
     };
+    let pod = |p: &At<PlaceChoice>| matches!(p.value, PlaceChoice::Pod(_));
     match (ping, pong) {
         (Some(ping), Some(pong)) if local(ping) && local(pong) => PathSpec::Loopback,
         (Some(ping), Some(pong)) if host(ping).is_some() && host(ping) == host(pong) => PathSpec::Loopback,
+        // Between the addresses that the cluster gives them.
+        (Some(ping), Some(pong)) if pod(ping) && pod(pong) => {
+            PathSpec::Existing { ping: ExistingEnd::default(), pong: ExistingEnd::default() }
+        }
         _ => PathSpec::Veth { mtu: None },
     }
 }
@@ -146,7 +154,7 @@ fn default_place(path: &PathSpec) -> PlaceSpec {
     }
 }
 
-fn place_spec(choice: &PlaceChoice) -> Result<PlaceSpec, Fault> {
+fn place_spec(choice: &PlaceChoice, end: &str) -> Result<PlaceSpec, Fault> {
     match choice {
         PlaceChoice::SameProcess => Ok(PlaceSpec::SameProcess),
         PlaceChoice::Process => Ok(PlaceSpec::Process),
@@ -156,6 +164,7 @@ fn place_spec(choice: &PlaceChoice) -> Result<PlaceSpec, Fault> {
         }
         PlaceChoice::ExistingNetns(name) => Ok(PlaceSpec::ExistingNetns(name.value.clone())),
         PlaceChoice::Ssh(keys) => ssh(keys).map(PlaceSpec::Ssh),
+        PlaceChoice::Pod(keys) => pod(keys, end).map(|spec| PlaceSpec::Pod(Box::new(spec))),
     }
 }
 

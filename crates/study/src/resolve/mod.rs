@@ -10,6 +10,7 @@ mod flow;
 mod host;
 mod length;
 mod loads;
+mod pod;
 mod qos;
 mod report;
 mod scheduling;

@@ -1,5 +1,6 @@
 //! The connection to another host, and the bundle that goes over it.
 
+use super::asked::end_within;
 use super::explain::{not_copied, unreachable};
 use super::shell::{quoted, script, ssh};
 use super::{BEAT, DriverFiles, not_fit};
@@ -140,17 +141,6 @@ fn hear_mark(child: &mut Child) -> Option<String> {
 fn words(line: &str) -> Option<[String; 3]> {
     let mut words = line.splitn(4, ' ').skip(1).map(str::to_owned);
     Some([words.next()?, words.next()?, words.next()?])
-}
-
-/// Waits until a process of `ssh` has ended, and ends it if it does not.
-pub(super) fn end_within(child: &mut Child, limit: Duration) {
-    let deadline = Instant::now() + limit;
-    while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    // Both fail only if it is gone.
-    let _ = child.kill();
-    let _ = child.wait();
 }
 
 /// Ends the connection; what ssh wrote on standard error.

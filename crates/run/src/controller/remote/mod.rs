@@ -1,14 +1,13 @@
-//! Other hosts that a run uses: reached once, kept until its end.
-//!
-//! The user's own `ssh` reaches them, with its configuration, agent and jump hosts. One connection for each host is made
-//! first and held open by this process's pipe; all that follows (the bundle, the agents, the one that answers for the
-//! host) goes through it, so that there is one login. Nothing of it outlives this process: what runs there ends with its
-//! stream, or when it has heard nothing for the time of its lease.
+//! Other hosts that a run uses: reached once, kept until its end. What runs there ends with its stream, or when it has
+//! heard nothing for the time of its lease.
 
+mod asked;
 mod explain;
 mod host;
 mod link;
+mod pod;
 mod shell;
+mod ssh;
 
 pub(super) use host::Host;
 
@@ -31,11 +30,15 @@ pub(super) const BEAT: std::time::Duration = std::time::Duration::from_secs(5);
 pub(super) struct Hosts {
     reached: Vec<Arc<Host>>,
     bundle: link::Ship,
+    /// So many pods were made.
+    pods: u32,
+    /// What could not be removed.
+    left: Vec<String>,
 }
 
 impl Hosts {
     pub fn new(driver_files: DriverFiles) -> Hosts {
-        Hosts { reached: Vec::new(), bundle: link::Ship::new(driver_files) }
+        Hosts { reached: Vec::new(), bundle: link::Ship::new(driver_files), pods: 0, left: Vec::new() }
     }
 
     /// Reaches the hosts of a lab that are not reached yet; those that were newly reached.
@@ -53,12 +56,25 @@ impl Hosts {
         for lost in self.reached.extract_if(.., |host| !host.answers()) {
             lost.leave(journal);
         }
+        // Pods hold the CPUs and the memory that those of this lab may need.
+        let wanted = |host: &Host| [&lab.ping, &lab.pong].contains(&&host.place);
+        for old in self.reached.extract_if(.., |host| matches!(host.place, PlaceSpec::Pod(_)) && !wanted(host)) {
+            self.left.extend(old.leave(journal));
+        }
         for place in [&lab.ping, &lab.pong] {
-            let PlaceSpec::Ssh(spec) = place else { continue };
-            if self.reached.iter().any(|h| h.spec == *spec) {
+            if self.of_place(place).is_some() {
                 continue;
             }
-            let host = Arc::new(Host::reach(spec, &mut self.bundle, (run_id, journal), here)?);
+            let host = match place {
+                PlaceSpec::Ssh(spec) => ssh::reach(spec, &mut self.bundle, (run_id, journal), here)?,
+                PlaceSpec::Pod(spec) => {
+                    self.pods += 1;
+                    let other_node = self.of_place(&lab.ping).and_then(|host| host.node.clone());
+                    pod::reach(spec, (run_id, journal), (format!("{run_id}-{}", self.pods), other_node))?
+                }
+                _ => continue,
+            };
+            let host = Arc::new(host);
             self.reached.push(host.clone());
             new.push(host);
         }
@@ -67,13 +83,12 @@ impl Hosts {
 
     /// As a lab wants them.
     pub fn of_lab(&self) -> Vec<(PlaceSpec, Arc<dyn Far>)> {
-        self.reached.iter().map(|h| (PlaceSpec::Ssh(h.spec.clone()), h.clone() as Arc<dyn Far>)).collect()
+        self.reached.iter().map(|h| (h.place.clone(), h.clone() as Arc<dyn Far>)).collect()
     }
 
     /// The host of a place.
     pub fn of_place(&self, place: &PlaceSpec) -> Option<&Arc<Host>> {
-        let PlaceSpec::Ssh(spec) = place else { return None };
-        self.reached.iter().find(|h| h.spec == *spec)
+        self.reached.iter().find(|h| h.place == *place)
     }
 
     /// All of them still answer.
@@ -82,8 +97,9 @@ impl Hosts {
     }
 
     /// Leaves them; what was asked to be removed is. What could not be is told.
-    pub fn leave(self, journal: &Journal) -> Vec<String> {
-        self.reached.into_iter().filter_map(|host| host.leave(journal)).collect()
+    pub fn leave(mut self, journal: &Journal) -> Vec<String> {
+        self.left.extend(self.reached.into_iter().filter_map(|host| host.leave(journal)));
+        self.left
     }
 }
 
