@@ -48,7 +48,10 @@ fn what_a_flow_must_carry() {
     };
     let (code, out) = against("20 %");
     assert_eq!(code, 5, "{out}");
-    assert!(out.contains("throughput samples/s against the baseline, at most 20 % less: 0.5"), "{out}");
+    // A busy machine sends a little less than was asked for, in either record.
+    let said = "throughput samples/s against the baseline, at most 20 % less: ";
+    let ratio = out.split(said).nth(1).and_then(|rest| rest.get(..4)?.parse::<f64>().ok());
+    assert!(ratio.is_some_and(|ratio| (0.4..0.6).contains(&ratio)), "{out}");
     assert!(out.contains("holds") && out.contains("throughput lost against the baseline"), "{out}");
     assert_eq!(against("70 %").0, 0);
 }

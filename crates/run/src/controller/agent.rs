@@ -15,7 +15,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 /// An agent that has been silent for this long is lost: heartbeats come every second.
-const SILENCE: Duration = Duration::from_secs(10);
+pub(super) const SILENCE: Duration = Duration::from_secs(10);
 
 pub(super) struct Agent {
     /// For people and file names: `ping`, `pong`, `ping+pong`.
@@ -27,6 +27,8 @@ pub(super) struct Agent {
     input: Input,
     /// It is on another host.
     far: bool,
+    /// Silent for this long it is lost.
+    silence: Duration,
     output: ChildStdout,
     reader: FrameReader,
     entry: EntryId,
@@ -96,13 +98,13 @@ fn beat(input: &Input) {
 pub(super) struct Lost(pub String);
 
 impl Agent {
-    /// Starts an agent and shakes hands.
+    /// Starts an agent and shakes hands. `far`: it is on another host, and silent for so long it is lost.
     pub async fn start(
         mut command: std::process::Command,
         name: &str,
         token: &str,
         journal: &Journal,
-        (log, far): (std::fs::File, bool),
+        (log, far): (std::fs::File, Option<Duration>),
     ) -> Result<Agent, RunError> {
         use std::os::unix::process::CommandExt;
         let fail = |text: String| RunError::new(ExitCode::RunFailed, format!("agent {name}: {text}"), "");
@@ -129,7 +131,8 @@ impl Agent {
             clock: String::new(),
             child,
             input: Arc::new(Mutex::new(Some(input))),
-            far,
+            far: far.is_some(),
+            silence: far.unwrap_or(SILENCE),
             output,
             reader: FrameReader::default(),
             entry,
@@ -140,7 +143,7 @@ impl Agent {
             silent: false,
         };
         agent.shake_hands().await.map_err(|lost| fail(lost.0))?;
-        if far {
+        if agent.far {
             beat(&agent.input);
         }
         Ok(agent)
@@ -149,7 +152,7 @@ impl Agent {
     async fn shake_hands(&mut self) -> Result<(), Lost> {
         let hello = hello(if self.far { LEASE_NS } else { 0 });
         self.send(Message::Hello(hello)).await?;
-        let message = self.message(Instant::now() + SILENCE).await?;
+        let message = self.message(Instant::now() + self.silence).await?;
         self.clock = understood(message).map_err(Lost)?.clock;
         Ok(())
     }
@@ -176,7 +179,7 @@ impl Agent {
                     return Ok(frame);
                 }
             }
-            let limit = deadline.min(self.heard + SILENCE);
+            let limit = deadline.min(self.heard + self.silence);
             let mut buffer = [0; 64 * 1024];
             match tokio::time::timeout_at(limit, self.output.read(&mut buffer)).await {
                 Ok(Ok(0)) => return Err(Lost(self.how_it_ended().await)),
@@ -186,7 +189,7 @@ impl Agent {
                 }
                 Ok(Err(e)) => return Err(Lost(format!("its stream broke ({e})"))),
                 Err(_) if limit < deadline => {
-                    return Err(Lost(format!("nothing was heard of it for {} s", SILENCE.as_secs())));
+                    return Err(Lost(format!("nothing was heard of it for {} s", self.silence.as_secs())));
                 }
                 Err(_) => return Err(Lost("it did not answer in time".into())),
             }

@@ -183,7 +183,7 @@ impl Standing {
                 })?;
             let token = format!("{run_id}-{}", self.started);
             self.started += 1;
-            let far = self.host_of(roles[0]).is_some();
+            let far = self.host_of(roles[0]).map(|host| host.patience);
             let agent = Agent::start(command, &name, &token, journal, (log, far)).await?;
             // In their order: those that receive listen before the first message.
             self.agents.insert(at.min(self.agents.len()), (roles, agent));

@@ -13,8 +13,6 @@ use std::time::{Duration, Instant};
 use tailbound_model::{Ask, Told};
 use tailbound_wire::*;
 
-/// Every question is answered within milliseconds, but for what waits for a datagram.
-const ANSWER: Duration = Duration::from_secs(10);
 /// How long it may take to put settings back and go.
 const LEAVE: Duration = Duration::from_secs(10);
 
@@ -22,13 +20,15 @@ const LEAVE: Duration = Duration::from_secs(10);
 pub(super) struct Asked {
     child: Child,
     connection: Connection,
+    /// How long an answer may take: milliseconds, but for what waits for a datagram, or for a stream that was cut.
+    patience: Duration,
     /// Why it answers no more.
     gone: Option<String>,
 }
 
 impl Asked {
     /// Starts it by a command of this host, and shakes hands; else what went wrong, with what was written there.
-    pub fn start(mut command: Command, run_id: &str) -> Result<(Asked, Hello), String> {
+    pub fn start(mut command: Command, run_id: &str, patience: Duration) -> Result<(Asked, Hello), String> {
         let text = |e: io::Error| e.to_string();
         let mut errors = tempfile::tempfile().map_err(text)?;
         let told = errors.try_clone().map_err(text)?;
@@ -38,7 +38,7 @@ impl Asked {
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let pipe = |fd: Option<OwnedFd>| File::from(fd.expect("it was asked for"));
         let connection = Connection::new(pipe(output.map(OwnedFd::from)), pipe(input.map(OwnedFd::from)));
-        let mut asked = Asked { child, connection, gone: None };
+        let mut asked = Asked { child, connection, patience, gone: None };
         let hello = asked.shake_hands().map_err(|e| {
             let mut said = String::new();
             // What it wrote is a help only.
@@ -54,7 +54,7 @@ impl Asked {
     }
 
     fn hear(&mut self) -> io::Result<Message> {
-        match self.connection.receive_within(ANSWER)? {
+        match self.connection.receive_within(self.patience)? {
             Some(message) => Ok(message),
             None => Err(io::Error::other("its stream has ended")),
         }

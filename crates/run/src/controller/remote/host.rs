@@ -3,11 +3,13 @@
 use super::asked::{Asked, beat};
 use super::not_fit;
 use crate::controller::RunError;
+use crate::controller::agent::SILENCE;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tailbound_host::journal::Journal;
 use tailbound_lab::Far;
 use tailbound_model::*;
@@ -16,6 +18,11 @@ use tailbound_model::*;
 pub(super) trait Way: Send {
     /// A command of this host that starts Tailbound there, with its standard streams; arguments follow.
     fn program(&self) -> Command;
+
+    /// How long something there may be silent before it is lost.
+    fn patience(&self) -> Duration {
+        SILENCE
+    }
 
     /// The address that it was given for others to reach it by, where it was given one.
     fn address(&self) -> Option<IpAddr> {
@@ -35,6 +42,8 @@ pub(in crate::controller) struct Host {
     /// `None` when it was left.
     way: Mutex<Option<Box<dyn Way>>>,
     address: Option<IpAddr>,
+    /// How long something there may be silent before it is lost.
+    pub patience: Duration,
     /// The node of a cluster that it is on.
     pub node: Option<String>,
     /// CPUs that an agent may use there.
@@ -57,11 +66,11 @@ impl Host {
         match Host::ask_it(&*way, &called, run_id, help) {
             Ok((asked, cpus, facts)) => {
                 let facts = HostFacts { host: named, ..facts };
-                let address = way.address();
+                let (address, patience) = (way.address(), way.patience());
                 let asked = Arc::new(Mutex::new(asked));
                 beat(&asked);
                 let (place, way) = (place.clone(), Mutex::new(Some(way)));
-                Ok(Host { place, called, way, address, node: None, cpus, facts, asked })
+                Ok(Host { place, called, way, address, patience, node: None, cpus, facts, asked })
             }
             Err(e) => {
                 way.leave(journal);
@@ -76,7 +85,7 @@ impl Host {
         run_id: &str,
         help: &Help<'_>,
     ) -> Result<(Asked, Vec<u32>, HostFacts), RunError> {
-        let (mut asked, hello) = Asked::start(way.program(), run_id)
+        let (mut asked, hello) = Asked::start(way.program(), run_id, way.patience())
             .map_err(|text| not_fit(format!("{called}{}: {text}", help.program), help.by_hand))?;
         if hello.tailbound != env!("CARGO_PKG_VERSION") {
             let text = format!("{called} has Tailbound {}, this is {}", hello.tailbound, env!("CARGO_PKG_VERSION"));

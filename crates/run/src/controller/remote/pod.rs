@@ -9,9 +9,13 @@ use crate::controller::RunError;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_host::own_program;
 use tailbound_model::*;
+
+/// A stream that is cut goes on, or ends: an API server that is started anew cuts all of them.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 struct Pod {
     spec: PodSpec,
@@ -82,6 +86,10 @@ impl Way for Pod {
         command.args(["pod", "stream", "--spec", &spec, "--namespace", &self.made.namespace]);
         command.args(["--name", &self.made.name, "--"]);
         command
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
     }
 
     fn address(&self) -> Option<IpAddr> {
