@@ -208,3 +208,6 @@ where
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
