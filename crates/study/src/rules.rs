@@ -156,7 +156,8 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
             fault(reason, "write `place: netns`, or `path: loopback`")
         }
         (PathSpec::Loopback, PlaceSpec::Pod(_)) if spec.ping.place != spec.pong.place => {
-            let reason = format!("loopback does not reach the {end} end: its place, {place}, has a loopback of its own");
+            let reason =
+                format!("loopback does not reach the {end} end: its place, {place}, has a loopback of its own");
             fault(reason, "leave `path` out: it is then between the addresses that the cluster gives them")
         }
         (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, PlaceSpec::Pod(_)) => {

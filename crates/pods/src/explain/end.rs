@@ -1,0 +1,89 @@
+//! Why a pod runs no more.
+
+use super::{last, told};
+use k8s_openapi::api::core::v1::{ContainerStateTerminated, Event, Node, Pod as PodObject};
+use kube::ResourceExt;
+
+/// Of a pod that is there: why it has ended, or is ending.
+pub(crate) fn ended(pod: &PodObject) -> Option<String> {
+    let name = pod.name_any();
+    let status = pod.status.clone().unwrap_or_default();
+    let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref()).unwrap_or("its node").to_owned();
+    let said = told(status.message.as_deref());
+    let why = match status.reason.as_deref() {
+        Some("Evicted") => Some(format!("the pod {name} was evicted by node {node}{said}")),
+        Some("DeadlineExceeded") => Some(format!("the pod {name} was ended, because its time was over{said}")),
+        Some("NodeLost") => Some(format!("node {node} of the pod {name} is lost{said}")),
+        Some("Terminated" | "NodeShutdown" | "Shutdown") => {
+            Some(format!("node {node} of the pod {name} shuts down{said}"))
+        }
+        Some(reason) if status.phase.as_deref() == Some("Failed") => {
+            Some(format!("node {node} does not take the pod {name} ({reason}{said})"))
+        }
+        _ => None,
+    };
+    if why.is_some() {
+        return why;
+    }
+    let container = status.container_statuses.iter().flatten().next();
+    let terminated = container.and_then(|c| c.state.as_ref()).and_then(|s| s.terminated.as_ref());
+    if pod.metadata.deletion_timestamp.is_some() {
+        let disrupted =
+            status.conditions.iter().flatten().find(|c| c.type_ == "DisruptionTarget" && c.status == "True");
+        return Some(match disrupted {
+            Some(c) => format!(
+                "the pod {name} is being removed ({}{})",
+                c.reason.as_deref().unwrap_or_default(),
+                told(c.message.as_deref())
+            ),
+            None => format!("the pod {name} is being removed"),
+        });
+    }
+    if let Some(terminated) = terminated {
+        return Some(container_ended(&name, &node, pod, terminated));
+    }
+    match status.phase.as_deref() {
+        Some("Failed" | "Succeeded") => Some(format!("the pod {name} has ended{said}")),
+        _ => None,
+    }
+}
+
+fn container_ended(name: &str, node: &str, pod: &PodObject, end: &ContainerStateTerminated) -> String {
+    let said = told(end.message.as_deref());
+    match (end.reason.as_deref(), end.exit_code) {
+        (Some("OOMKilled"), _) => {
+            let limits = pod.spec.as_ref().and_then(|s| s.containers.first()).and_then(|c| c.resources.clone());
+            let memory = limits.and_then(|r| r.limits).and_then(|l| l.get("memory").map(|m| m.0.clone()));
+            let had = memory.map_or_else(String::new, |m| format!(": it had {m}"));
+            format!("the pod {name} was killed, because its memory was not enough{had}")
+        }
+        (Some("StartError" | "ContainerCannotRun"), _) => {
+            format!("node {node} cannot start the container of the pod {name}{said}")
+        }
+        (_, 0) => format!("the process of the pod {name} has ended{said}"),
+        // As shells count a process that a signal has ended.
+        (_, code) if code > 128 => format!("the process of the pod {name} was ended by signal {}{said}", code - 128),
+        (_, code) => format!("the process of the pod {name} has ended with exit code {code}{said}"),
+    }
+}
+
+/// Of a pod that is no longer there.
+pub(crate) fn deleted(name: &str, events: &[Event]) -> String {
+    let why = last(events, &["Evicted", "Preempted", "TaintManagerEviction", "NodeControllerEviction", "NodeShutdown"]);
+    match why {
+        Some(event) => format!(
+            "the pod {name} was removed ({}{})",
+            event.reason.as_deref().unwrap_or_default(),
+            told(event.message.as_deref())
+        ),
+        None => format!("the pod {name} was deleted"),
+    }
+}
+
+/// Of a pod whose status says that it runs, on a node of which nothing is heard any more.
+pub(crate) fn node_lost(pod: &str, name: &str, node: Option<&Node>) -> Option<String> {
+    let Some(node) = node else { return Some(format!("node {name} of the pod {pod} is no longer in the cluster")) };
+    let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
+    let ready = conditions.into_iter().flatten().find(|c| c.type_ == "Ready" && c.status != "True")?;
+    Some(format!("node {name} of the pod {pod} is not heard of any more{}", told(ready.message.as_deref())))
+}

@@ -1,0 +1,49 @@
+//! Processes in a pod that do not start, or end badly.
+
+use super::api::forbidden;
+use super::{Asked, refused, told};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
+use kube::client::UpgradeConnectionError;
+use std::io;
+
+/// Why the streams were not opened. The server's words are lost on this way, only the number is there.
+pub(crate) fn exec_refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> io::Error {
+    let kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(code)) = &error else {
+        return io::Error::other(refused(error, asked, failed).to_string());
+    };
+    match code.as_u16() {
+        403 => io::Error::other(forbidden(asked, failed, "").to_string()),
+        404 => io::Error::new(io::ErrorKind::NotFound, format!("{failed}: the pod is not there any more")),
+        // The API server does not reach the kubelet, or that one has no such container any more.
+        500..=599 => {
+            io::Error::other(format!("{failed}: its node does not answer, or it does not run any more ({code})"))
+        }
+        _ => io::Error::other(format!("{failed}: the API server says {code}")),
+    }
+}
+
+/// What the end of a process says: nothing where it ended well.
+pub(crate) fn exec_ended(over: Option<&Status>, what: &str, said: &str) -> io::Result<()> {
+    let said = told(said.lines().map(str::trim).rfind(|l| !l.is_empty()));
+    let Some(status) = over else {
+        let text = format!("{what}: the connection to the API server was lost{said}");
+        return Err(io::Error::new(io::ErrorKind::ConnectionReset, text));
+    };
+    if status.status.as_deref() == Some("Success") {
+        return Ok(());
+    }
+    let causes = status.details.as_ref().and_then(|d| d.causes.as_ref());
+    let code = causes.into_iter().flatten().find(|c| c.reason.as_deref() == Some("ExitCode"));
+    Err(io::Error::other(match code.and_then(|c| c.message.as_deref()) {
+        Some(code) => format!("{what} has ended with exit code {code}{said}"),
+        None => format!("{what} cannot be started{}", told(status.message.as_deref().map(innermost))),
+    }))
+}
+
+/// Of what API server, kubelet, runtime and its helper say, each in front of the next, the last.
+fn innermost(said: &str) -> &str {
+    ["unable to start container process: ", "error executing command in container: ", "Internal error occurred: "]
+        .iter()
+        .find_map(|front| said.rfind(front).map(|at| &said[at + front.len()..]))
+        .map_or(said, |inner| inner.trim_end_matches(": unknown"))
+}

@@ -1,0 +1,24 @@
+//! Pods of a Kubernetes cluster as places: how they are made, reached, watched and removed.
+//!
+//! In: a [`PodSpec`](tailbound_model::PodSpec) of the plan, and what the run wants of the pod. Out: a pod that runs, two
+//! streams to any process in it, the reason when it cannot run or runs no more, and what the cluster tells of it. Nothing
+//! here knows agents, labs or what goes over the streams.
+
+mod cluster;
+mod config;
+mod error;
+mod exec;
+mod explain;
+mod leftovers;
+mod object;
+mod pod;
+mod rights;
+mod start;
+
+pub use cluster::Cluster;
+pub use error::PodError;
+pub use exec::{ExecInput, ExecOutput};
+pub use leftovers::Leftover;
+pub use object::{MANAGED_BY, PodRequest, TOKEN_LABEL};
+pub use pod::Pod;
+pub use rights::{RIGHTS, Right};

@@ -1,0 +1,110 @@
+//! The pod that is asked for: what the study says, and what every end needs.
+
+use k8s_openapi::api::core::v1::Pod as PodObject;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use tailbound_model::{NodeChoice, PodSpec, Pull};
+
+/// Label of all that Tailbound makes in a cluster, with the value `tailbound`.
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// Label with the token by which a run finds it again.
+pub const TOKEN_LABEL: &str = "tailbound/token";
+/// The node's own name; a label with it may differ from the name, and is not on every node.
+const NODE_NAME: &str = "metadata.name";
+
+/// What a run wants of a pod, beside what the study says.
+#[derive(Debug, Clone, Default)]
+pub struct PodRequest {
+    /// Its name.
+    pub name: String,
+    /// Label by which it is found again.
+    pub token: String,
+    /// More labels of the run: its end, its session.
+    pub labels: BTreeMap<String, String>,
+    /// Node of the pod of the other end, for [`NodeChoice::Other`].
+    pub avoid: Option<String>,
+    /// The cluster ends the pod after this time, s, whatever becomes of the run.
+    pub deadline_s: u32,
+}
+
+/// The image of this release, as `tailbound image` names it.
+fn own_image() -> String {
+    concat!("localhost/tailbound:", env!("CARGO_PKG_VERSION")).to_owned()
+}
+
+pub(crate) fn image(spec: &PodSpec) -> String {
+    spec.image.clone().unwrap_or_else(own_image)
+}
+
+/// The object that the API server gets.
+pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
+    let mut labels = spec.labels.clone();
+    labels.extend(request.labels.clone());
+    labels.extend([(MANAGED_BY.to_owned(), "tailbound".to_owned()), (TOKEN_LABEL.to_owned(), request.token.clone())]);
+    let amount = json!({ "cpu": spec.cpus.to_string(), "memory": format!("{}Mi", spec.memory_mib) });
+    let mut security = json!({
+        "allowPrivilegeEscalation": spec.capabilities.iter().any(|c| c == "SYS_ADMIN"),
+        "capabilities": { "drop": ["ALL"], "add": spec.capabilities },
+        "readOnlyRootFilesystem": true,
+        "seccompProfile": { "type": "RuntimeDefault" },
+    });
+    if !spec.capabilities.is_empty() {
+        // Capabilities count for root alone.
+        security["runAsUser"] = json!(0);
+    }
+    let mut body = json!({
+        "restartPolicy": "Never",
+        "activeDeadlineSeconds": request.deadline_s,
+        "terminationGracePeriodSeconds": 2,
+        "automountServiceAccountToken": spec.service_account.is_some(),
+        "enableServiceLinks": false,
+        "containers": [{
+            "name": "tailbound",
+            "image": image(spec),
+            "imagePullPolicy": match spec.pull {
+                Pull::IfNotPresent => "IfNotPresent",
+                Pull::Always => "Always",
+                Pull::Never => "Never",
+            },
+            // The entry point of the image is the program.
+            "args": ["agent", "hold"],
+            "env": [{ "name": "TAILBOUND_STATE_DIR", "value": "/tmp/state" }],
+            "resources": { "requests": amount, "limits": amount },
+            "securityContext": security,
+            "volumeMounts": [{ "name": "tmp", "mountPath": "/tmp" }],
+        }],
+        "volumes": [{ "name": "tmp", "emptyDir": { "medium": "Memory" } }],
+    });
+    if spec.host_network {
+        body["hostNetwork"] = json!(true);
+        body["dnsPolicy"] = json!("ClusterFirstWithHostNet");
+    }
+    if let Some(class) = &spec.runtime_class {
+        body["runtimeClassName"] = json!(class);
+    }
+    if let Some(account) = &spec.service_account {
+        body["serviceAccountName"] = json!(account);
+    }
+    match &spec.node {
+        None => {}
+        Some(NodeChoice::Name(name)) => body["affinity"] = named("In", name),
+        Some(NodeChoice::Labels(labels)) => body["nodeSelector"] = json!(labels),
+        Some(NodeChoice::Other) => {
+            if let Some(node) = &request.avoid {
+                body["affinity"] = named("NotIn", node);
+            }
+        }
+    }
+    let mut metadata = Map::from_iter([("name".to_owned(), json!(request.name)), ("labels".to_owned(), json!(labels))]);
+    if !spec.annotations.is_empty() {
+        metadata.insert("annotations".to_owned(), json!(spec.annotations));
+    }
+    serde_json::from_value(json!({ "metadata": metadata, "spec": body })).expect("it has the fields of a pod")
+}
+
+/// By the scheduler, so that what the pod asks for is looked at too.
+fn named(operator: &str, node: &str) -> Value {
+    let field = json!({ "key": NODE_NAME, "operator": operator, "values": [node] });
+    let terms = json!({ "nodeSelectorTerms": [{ "matchFields": [field] }] });
+    json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": terms } })
+}

@@ -1,0 +1,114 @@
+//! A pod that was started.
+
+use crate::cluster::Cluster;
+use crate::error::PodError;
+use crate::explain::{self, absent};
+use k8s_openapi::api::core::v1::{Event, Node, Pod as PodObject};
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::{Api, ResourceExt};
+use std::net::IpAddr;
+
+/// A pod, as it was when it ran.
+#[derive(Debug, Clone)]
+pub struct Pod {
+    pub(crate) cluster: Cluster,
+    /// Its name.
+    pub name: String,
+    /// Its identity: another pod of the same name has another.
+    pub uid: String,
+    /// Where it was put.
+    pub node: String,
+    /// Its addresses; those of the node with the host network.
+    pub addresses: Vec<IpAddr>,
+    /// The image, by its digest where the runtime tells it.
+    pub image: String,
+    /// Class of service: `Guaranteed`, `Burstable`, `BestEffort`.
+    pub qos: String,
+}
+
+impl Pod {
+    pub(crate) fn of(cluster: &Cluster, object: &PodObject) -> Pod {
+        let status = object.status.clone().unwrap_or_default();
+        let container = status.container_statuses.iter().flatten().next();
+        Pod {
+            cluster: cluster.clone(),
+            name: object.name_any(),
+            uid: object.uid().unwrap_or_default(),
+            node: object.spec.as_ref().and_then(|s| s.node_name.clone()).unwrap_or_default(),
+            addresses: status.pod_ips.iter().flatten().filter_map(|ip| ip.ip.parse().ok()).collect(),
+            image: container.map(|c| c.image_id.clone()).unwrap_or_default(),
+            qos: status.qos_class.unwrap_or_default(),
+        }
+    }
+
+    /// Why it runs no more, or cannot be told to: evicted, out of memory, deleted, its time over, its node lost.
+    /// Nothing as long as it runs.
+    pub async fn gone(&self) -> Option<String> {
+        let failed = format!("what has become of the pod {} cannot be told", self.name);
+        let asked = self.cluster.asked("get", "pods");
+        let object = match self.cluster.ask(asked, &failed, self.cluster.pods().get_opt(&self.name)).await {
+            Ok(object) => object.filter(|o| o.uid().as_ref() == Some(&self.uid)),
+            Err(e) => return Some(e.what),
+        };
+        let Some(object) = object else {
+            return Some(explain::deleted(&self.name, &self.cluster.events(&self.uid).await));
+        };
+        if let Some(why) = explain::ended(&object) {
+            return Some(why);
+        }
+        // A kubelet that is gone leaves its pods as they were last seen.
+        let nodes: Api<Node> = Api::all(self.cluster.client.clone());
+        let node = self.cluster.ask(self.cluster.asked("get", "nodes"), "", nodes.get_opt(&self.node)).await.ok()?;
+        explain::node_lost(&self.name, &self.node, node.as_ref())
+    }
+
+    /// Has it removed: the cluster ends it within seconds.
+    ///
+    /// # Errors
+    /// The API server does not answer, or refuses. That it is gone already is none.
+    pub async fn delete(&self) -> Result<(), PodError> {
+        self.cluster.delete(&self.name, &self.uid).await
+    }
+}
+
+impl Cluster {
+    /// The pod of this name, if it is there.
+    ///
+    /// # Errors
+    /// The API server does not answer, or refuses; there is no such pod.
+    pub async fn pod(&self, name: &str) -> Result<Pod, PodError> {
+        let failed = format!("the pod {name} cannot be reached");
+        match self.ask(self.asked("get", "pods"), &failed, self.pods().get_opt(name)).await? {
+            Some(object) => Ok(Pod::of(self, &object)),
+            None => Err(PodError::new(
+                format!("there is no pod {name} in namespace {}", self.namespace),
+                "it was removed, or is in another namespace",
+            )),
+        }
+    }
+
+    pub(crate) async fn delete(&self, name: &str, uid: &str) -> Result<(), PodError> {
+        let only = Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() };
+        let params = DeleteParams { preconditions: Some(only), ..DeleteParams::default() };
+        let failed = format!("the pod {name} cannot be removed");
+        let pods = self.pods();
+        let removed = async {
+            match pods.delete(name, &params).await {
+                // Somebody was faster; or what has the name now is not ours.
+                Err(e) if absent(&e) => Ok(()),
+                other => other.map(drop),
+            }
+        };
+        self.ask(self.asked("delete", "pods"), &failed, removed).await
+    }
+
+    /// What the cluster has told of an object. They are a help in messages only: none where they may not be seen.
+    pub(crate) async fn events(&self, uid: &str) -> Vec<Event> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        let of_it = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
+        let mut found =
+            self.ask(self.asked("list", "events"), "", events.list(&of_it)).await.map(|l| l.items).unwrap_or_default();
+        found.sort_by_key(explain::when);
+        found
+    }
+}
