@@ -404,7 +404,10 @@ pub struct Doctor {
 }
 
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Agent {
+    #[command(subcommand)]
+    pub command: Option<AgentSub>,
     /// Name by which a clean-up finds this process
     #[arg(long)]
     pub run_token: Option<String>,
@@ -418,3 +421,31 @@ pub struct Agent {
     #[arg(long, value_name = "CPU")]
     pub rescue_test: Option<u32>,
 }
+
+#[derive(Debug, Subcommand)]
+pub enum AgentSub {
+    /// Stay where agents run, and keep them and what they say while the connections to them are cut
+    Hold(Hold),
+    /// Join standard input and output to the holder of this place
+    Relay(Relay),
+}
+
+#[derive(Debug, Args)]
+pub struct Hold {
+    /// Socket to listen on; its directory is made
+    #[arg(long, value_name = "PATH", default_value = HOLDER)]
+    pub socket: PathBuf,
+    /// End when nobody was heard for so long; clients are heard every 5 s
+    #[arg(long, value_name = "DURATION", default_value = "30 s", value_parser = crate::commands::lease)]
+    pub lease: std::time::Duration,
+}
+
+#[derive(Debug, Args)]
+pub struct Relay {
+    /// The holder's socket
+    #[arg(long, value_name = "PATH", default_value = HOLDER)]
+    pub socket: PathBuf,
+}
+
+/// Where the holder of a place is found: /tmp can be written to in the image and is not shared with other containers.
+const HOLDER: &str = "/tmp/tailbound/agent.sock";

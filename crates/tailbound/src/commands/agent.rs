@@ -1,11 +1,16 @@
 //! `tailbound agent`: the measuring side.
 
-use crate::cli::Agent;
+use crate::cli::{Agent, AgentSub};
 use crate::drivers;
 use crate::exit::Outcome;
 
 pub fn agent(args: &Agent) -> Outcome {
     tailbound_host::take_own_name();
+    match &args.command {
+        Some(AgentSub::Hold(hold)) => return super::hold::hold(hold),
+        Some(AgentSub::Relay(relay)) => return super::hold::relay(relay),
+        None => {}
+    }
     if let Some(cpu) = args.rescue_test {
         return super::doctor::rescue_child(cpu);
     }

@@ -9,6 +9,7 @@ mod driver;
 mod driver_new;
 mod export;
 mod generate;
+mod hold;
 mod image;
 mod import;
 mod k8s;
@@ -23,6 +24,7 @@ use crate::cli::{Cli, Command};
 use crate::exit::Outcome;
 
 pub use compare::share;
+pub use hold::lease;
 pub use report::width;
 
 /// Runs the command.
