@@ -1,7 +1,7 @@
 //! The short-lived end of a connection: two byte streams joined with the holder's socket, not looked into.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
@@ -37,8 +37,22 @@ pub fn relay(socket: &Path, mut input: File, mut output: File) -> Result<(), Rel
     let (mut from_holder, mut to_holder) = joined?;
     let (over, ended) = mpsc::channel();
     let also = over.clone();
-    std::thread::spawn(move || also.send(io::copy(&mut input, &mut to_holder)));
-    std::thread::spawn(move || over.send(io::copy(&mut from_holder, &mut output)));
+    std::thread::spawn(move || also.send(carry(&mut input, &mut to_holder)));
+    std::thread::spawn(move || over.send(carry(&mut from_holder, &mut output)));
     ended.recv().map_err(io::Error::other)??;
     Ok(())
+}
+
+/// Reads and writes, where `io::copy` would splice: what is spliced into the pipe of a container runtime can lie there until
+/// something else comes (containerd 1.6, kernel 6.18).
+fn carry(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(n) => to.write_all(&buffer[..n])?,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
 }

@@ -60,12 +60,18 @@ pub enum Command {
     /// The measuring side; started by `run`, speaks on standard input and output
     #[command(hide = true)]
     Agent(Agent),
+    /// Speaks with a cluster for `run`, on standard input and output
+    #[command(hide = true)]
+    Pod {
+        #[command(subcommand)]
+        command: PodSub,
+    },
 }
 
 impl Command {
     /// The command starts no other process and changes nothing.
     pub fn only_prints(&self) -> bool {
-        !matches!(self, Command::Quick(_) | Command::Run(_) | Command::Agent(_))
+        !matches!(self, Command::Quick(_) | Command::Run(_) | Command::Agent(_) | Command::Pod { .. })
     }
 }
 
@@ -401,6 +407,33 @@ pub struct Doctor {
     /// Find out in three seconds what an ordinary thread gets beside a real-time thread that never sleeps; nothing else
     #[arg(long)]
     pub rescue_test: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PodSub {
+    /// Make a pod; the order comes on standard input
+    Make,
+    /// Delete the pods with a label; how the cluster is reached comes on standard input
+    Delete {
+        /// Value of the label
+        #[arg(long)]
+        token: String,
+    },
+    /// Start Tailbound in a pod and carry its standard input and output
+    Stream {
+        /// How the cluster is reached, as JSON
+        #[arg(long)]
+        spec: String,
+        /// Namespace of the pod
+        #[arg(long)]
+        namespace: String,
+        /// Name of the pod
+        #[arg(long)]
+        name: String,
+        /// Arguments there
+        #[arg(last = true)]
+        words: Vec<String>,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ mod image;
 mod import;
 mod k8s;
 mod lab;
+mod pod;
 mod quick;
 mod report;
 mod run;
@@ -36,6 +37,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Import(args) => import::import(&args),
         Command::Bundle(args) => bundle::bundle(&args),
         Command::Image(args) => image::image(&args),
+        Command::Pod { command } => pod::pod(&command),
         Command::K8s { command } => k8s::k8s(&command),
         Command::Budget(args) => budget::budget(&args),
         Command::Compare(args) => compare::compare(&args),

@@ -1,0 +1,99 @@
+//! The commands where the Kubernetes client is part of the build.
+
+use crate::cli::PodSub;
+use crate::exit::{Failure, Outcome};
+use crate::say::out;
+use serde::de::DeserializeOwned;
+use std::io;
+use std::time::Duration;
+use tailbound_model::{ExitCode, PodMade, PodOrder, PodSpec, PodTold};
+use tailbound_pods::{Cluster, PodError, PodRequest};
+
+/// Whatever becomes of the run, no pod lives longer.
+const DEADLINE_S: u32 = 24 * 3600;
+/// How long a stream may be cut, as when the API server is started anew: shorter than the lease of what runs there.
+const PATIENCE: Duration = Duration::from_secs(25);
+/// What joins a stream to the agent that is held in the pod.
+const RELAY: [&str; 3] = ["tailbound", "agent", "relay"];
+
+pub(super) fn answer(command: &PodSub) -> Outcome {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot begin: {e}")))?;
+    let outcome = runtime.block_on(async {
+        match command {
+            PodSub::Make => make().await,
+            PodSub::Delete { token } => delete(token).await,
+            PodSub::Stream { spec, namespace, name, words } => stream(spec, namespace, name, words).await,
+        }
+    });
+    // A thread may still wait for standard input.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn given<T: DeserializeOwned>() -> Result<T, Failure> {
+    serde_json::from_reader(io::stdin().lock())
+        .map_err(|e| Failure::new(ExitCode::BadInput, format!("what came on standard input is not an order: {e}")))
+}
+
+fn failed(e: PodError) -> Failure {
+    let mend = if e.mend.is_empty() { String::new() } else { format!("\n  what to do: {}", e.mend) };
+    Failure::new(ExitCode::MachineNotFit, format!("{}{mend}", e.what))
+}
+
+async fn make() -> Outcome {
+    let told = match made(given()?).await {
+        Ok(made) => PodTold::Made(made),
+        Err(e) => PodTold::Failed(e.what, e.mend),
+    };
+    out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
+    Ok(ExitCode::Done)
+}
+
+async fn made(order: PodOrder) -> Result<PodMade, PodError> {
+    let cluster = Cluster::reach(&order.spec).await?;
+    let request = PodRequest {
+        name: format!("tailbound-{}-{}", order.token, order.spec.name),
+        token: order.token,
+        avoid: order.other_node,
+        deadline_s: DEADLINE_S,
+        ..PodRequest::default()
+    };
+    let pod = cluster.start(&order.spec, &request).await?;
+    let Some(address) = pod.addresses.first().copied() else {
+        let text = format!("the pod {} runs on {} and has no address", pod.name, pod.node);
+        return Err(PodError { what: text, mend: "look at the network plugin of that node".into() });
+    };
+    let facts = Vec::new();
+    let namespace = cluster.namespace().to_owned();
+    Ok(PodMade { namespace, node: pod.node, address, facts, name: pod.name })
+}
+
+async fn delete(token: &str) -> Outcome {
+    let spec: PodSpec = given()?;
+    let cluster = Cluster::reach(&spec).await.map_err(failed)?;
+    for left in cluster.remove_leftovers(token).await.map_err(failed)? {
+        out!("pod {}\n", left.name);
+    }
+    Ok(ExitCode::Done)
+}
+
+async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Outcome {
+    let spec: PodSpec = serde_json::from_str(spec)
+        .map_err(|e| Failure::new(ExitCode::BadInput, format!("--spec is not that of a pod: {e}")))?;
+    let cluster = Cluster::reach(&PodSpec { namespace: Some(namespace.to_owned()), ..spec }).await.map_err(failed)?;
+    let pod = cluster.pod(name).await.map_err(failed)?;
+    // Unique among all streams to this pod.
+    let session = format!("{}-{}", std::process::id(), tailbound_host::monotonic_ns());
+    let relay = RELAY.map(str::to_owned);
+    let open = async || pod.exec(&relay).await;
+    match tailbound_stream::join(&session, words, open, tokio::io::stdin(), tokio::io::stdout(), PATIENCE).await {
+        Ok(_) => Ok(ExitCode::Done),
+        Err(e) => {
+            let gone = pod.gone().await.map_or_else(String::new, |why| format!("; {why}"));
+            Err(Failure::new(ExitCode::RunFailed, format!("{e}{gone}")))
+        }
+    }
+}
