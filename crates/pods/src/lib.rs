@@ -9,6 +9,7 @@ mod config;
 mod error;
 mod exec;
 mod explain;
+mod facts;
 mod leftovers;
 mod object;
 mod pod;

@@ -56,7 +56,7 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
         "restartPolicy": "Never",
         "activeDeadlineSeconds": request.deadline_s,
         "terminationGracePeriodSeconds": 2,
-        "automountServiceAccountToken": spec.service_account.is_some(),
+        "automountServiceAccountToken": false,
         "enableServiceLinks": false,
         "containers": [{
             "name": "tailbound",
@@ -107,4 +107,70 @@ fn named(operator: &str, node: &str) -> Value {
     let field = json!({ "key": NODE_NAME, "operator": operator, "values": [node] });
     let terms = json!({ "nodeSelectorTerms": [{ "matchFields": [field] }] });
     json!({ "nodeAffinity": { "requiredDuringSchedulingIgnoredDuringExecution": terms } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(key: &str, value: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([(key.to_owned(), value.to_owned())])
+    }
+
+    fn request() -> PodRequest {
+        PodRequest {
+            name: "tailbound-1a2b3c4d-0".into(),
+            token: "1a2b3c4d-0".into(),
+            deadline_s: 86_400,
+            ..Default::default()
+        }
+    }
+
+    fn yaml(spec: &PodSpec, request: &PodRequest) -> String {
+        serde_saphyr::to_string(&pod(spec, request)).unwrap().replace(env!("CARGO_PKG_VERSION"), "RELEASE")
+    }
+
+    #[test]
+    fn a_pod_by_defaults() {
+        let spec = PodSpec { name: "ping".into(), cpus: 2, memory_mib: 1024, ..PodSpec::default() };
+        insta::assert_snapshot!(yaml(&spec, &request()));
+    }
+
+    #[test]
+    fn a_pod_with_everything() {
+        let spec = PodSpec {
+            name: "ping".into(),
+            node: Some(NodeChoice::Name("node1".into())),
+            host_network: true,
+            image: Some("registry.example/tailbound:1".into()),
+            pull: Pull::Always,
+            cpus: 1,
+            memory_mib: 256,
+            capabilities: vec!["SYS_NICE".into(), "IPC_LOCK".into()],
+            runtime_class: Some("kata".into()),
+            service_account: Some("measuring".into()),
+            labels: labels("team", "motion"),
+            annotations: labels("k8s.v1.cni.cncf.io/networks", "macvlan-1"),
+            ..PodSpec::default()
+        };
+        let request = PodRequest { labels: labels("tailbound/end", "ping"), ..request() };
+        insta::assert_snapshot!(yaml(&spec, &request));
+    }
+
+    #[test]
+    fn a_pod_is_kept_away_from_a_node_and_led_to_others() {
+        let mut spec = PodSpec { cpus: 1, memory_mib: 64, node: Some(NodeChoice::Other), ..PodSpec::default() };
+        let away = pod(&spec, &PodRequest { avoid: Some("node1".into()), ..request() });
+        insta::assert_snapshot!(serde_saphyr::to_string(&away.spec.unwrap().affinity).unwrap());
+        spec.node = Some(NodeChoice::Labels(labels("line", "3")));
+        let led = pod(&spec, &request()).spec.unwrap();
+        assert_eq!((led.node_selector, led.affinity), (Some(labels("line", "3")), None));
+    }
+
+    /// A study cannot have a pod that is not found again.
+    #[test]
+    fn labels_of_a_study_are_not_in_the_place_of_ours() {
+        let spec = PodSpec { cpus: 1, memory_mib: 64, labels: labels(TOKEN_LABEL, "mine"), ..PodSpec::default() };
+        assert_eq!(pod(&spec, &request()).metadata.labels.unwrap()[TOKEN_LABEL], "1a2b3c4d-0");
+    }
 }

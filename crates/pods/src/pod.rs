@@ -41,25 +41,32 @@ impl Pod {
         }
     }
 
-    /// Why it runs no more, or cannot be told to: evicted, out of memory, deleted, its time over, its node lost.
-    /// Nothing as long as it runs.
-    pub async fn gone(&self) -> Option<String> {
+    /// Why it runs no more: evicted, out of memory, deleted, its time over. Nothing as long as it runs.
+    ///
+    /// # Errors
+    /// The API server does not answer, or refuses.
+    pub async fn ended(&self) -> Result<Option<String>, PodError> {
         let failed = format!("what has become of the pod {} cannot be told", self.name);
         let asked = self.cluster.asked("get", "pods");
-        let object = match self.cluster.ask(asked, &failed, self.cluster.pods().get_opt(&self.name)).await {
-            Ok(object) => object.filter(|o| o.uid().as_ref() == Some(&self.uid)),
-            Err(e) => return Some(e.what),
-        };
-        let Some(object) = object else {
-            return Some(explain::deleted(&self.name, &self.cluster.events(&self.uid).await));
-        };
-        if let Some(why) = explain::ended(&object) {
-            return Some(why);
+        let object = self.cluster.ask(asked, &failed, self.cluster.pods().get_opt(&self.name)).await?;
+        Ok(match object.filter(|o| o.uid().as_ref() == Some(&self.uid)) {
+            Some(object) => explain::ended(&object),
+            None => Some(explain::deleted(&self.name, &self.cluster.events(&self.uid).await)),
+        })
+    }
+
+    /// As [`Pod::ended`], and that nothing is heard of its node, where it may run on.
+    ///
+    /// # Errors
+    /// The API server does not answer, or refuses.
+    pub async fn gone(&self) -> Result<Option<String>, PodError> {
+        if let Some(why) = self.ended().await? {
+            return Ok(Some(why));
         }
-        // A kubelet that is gone leaves its pods as they were last seen.
         let nodes: Api<Node> = Api::all(self.cluster.client.clone());
-        let node = self.cluster.ask(self.cluster.asked("get", "nodes"), "", nodes.get_opt(&self.node)).await.ok()?;
-        explain::node_lost(&self.name, &self.node, node.as_ref())
+        let failed = format!("what has become of node {} cannot be told", self.node);
+        let node = self.cluster.ask(self.cluster.asked("get", "nodes"), &failed, nodes.get_opt(&self.node)).await?;
+        Ok(explain::node_lost(&self.name, &self.node, node.as_ref()))
     }
 
     /// Has it removed: the cluster ends it within seconds.

@@ -19,7 +19,7 @@ pub const RIGHTS: &[Right] = &[
     right("", "pods/exec", &["create", "get"], false),
     right("", "events", &["list"], false),
     right("networking.k8s.io", "networkpolicies", &["list"], false),
-    right("", "nodes", &["get", "list"], true),
+    right("", "nodes", &["get"], true),
     right("apps", "daemonsets", &["list"], true),
 ];
 

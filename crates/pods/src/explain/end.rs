@@ -58,6 +58,7 @@ fn container_ended(name: &str, node: &str, pod: &PodObject, end: &ContainerState
             format!("the pod {name} was killed, because its memory was not enough{had}")
         }
         (Some("StartError" | "ContainerCannotRun"), _) => {
+            let said = told(end.message.as_deref().map(super::innermost));
             format!("node {node} cannot start the container of the pod {name}{said}")
         }
         (_, 0) => format!("the process of the pod {name} has ended{said}"),

@@ -1,7 +1,7 @@
 //! Processes in a pod that do not start, or end badly.
 
 use super::api::forbidden;
-use super::{Asked, refused, told};
+use super::{Asked, innermost, refused, told};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use kube::client::UpgradeConnectionError;
 use std::io;
@@ -38,12 +38,4 @@ pub(crate) fn exec_ended(over: Option<&Status>, what: &str, said: &str) -> io::R
         Some(code) => format!("{what} has ended with exit code {code}{said}"),
         None => format!("{what} cannot be started{}", told(status.message.as_deref().map(innermost))),
     }))
-}
-
-/// Of what API server, kubelet, runtime and its helper say, each in front of the next, the last.
-fn innermost(said: &str) -> &str {
-    ["unable to start container process: ", "error executing command in container: ", "Internal error occurred: "]
-        .iter()
-        .find_map(|front| said.rfind(front).map(|at| &said[at + front.len()..]))
-        .map_or(said, |inner| inner.trim_end_matches(": unknown"))
 }

@@ -4,6 +4,8 @@ mod api;
 mod end;
 mod exec;
 mod start;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use api::{Asked, absent, not_made, refused};
 pub(crate) use end::{deleted, ended, node_lost};
@@ -30,4 +32,12 @@ fn told(text: Option<&str>) -> String {
     let text = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let text = text.trim_end_matches('.');
     if text.is_empty() { String::new() } else { format!(": {text}") }
+}
+
+/// Of what API server, kubelet, runtime and its helper say, each in front of the next, the last.
+fn innermost(said: &str) -> &str {
+    ["unable to start container process: ", "error executing command in container: ", "Internal error occurred: "]
+        .iter()
+        .find_map(|front| said.rfind(front).map(|at| &said[at + front.len()..]))
+        .map_or(said, |inner| inner.trim_end_matches(": unknown"))
 }

@@ -40,7 +40,7 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
     }
     if node.is_empty() {
         let unscheduled = status.conditions.iter().flatten().find(|c| c.type_ == "PodScheduled" && c.status == "False");
-        let said = told(unscheduled.and_then(|c| c.message.as_deref()));
+        let said = told(unscheduled.and_then(|c| c.message.as_deref()).map(without_preemption));
         return if unscheduled.is_some() && waited >= SCHEDULED_WITHIN {
             never(format!("no node takes the pod {name}{said}"), unschedulable(&said))
         } else {
@@ -56,7 +56,11 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
         let said = told(event.message.as_deref());
         if waited >= SANDBOX_WITHIN {
             let text = format!("node {node} cannot make the network or the sandbox of the pod {name}{said}");
-            return never(text, "look at the pod network of that node and at its CNI");
+            let mend = match said.contains("no runtime for") {
+                true => "its container runtime does not know this runtime class: name another `runtime_class`, or none",
+                false => "look at the pod network of that node and at its CNI",
+            };
+            return never(text, mend);
         }
         return Starting::Waits(format!("node {node} has not made its sandbox yet{said}"));
     }
@@ -103,15 +107,19 @@ fn container_cannot_start(
     }
 }
 
+/// What the scheduler says of the nodes; that no other pod is worth removing for this one helps nobody.
+fn without_preemption(said: &str) -> &str {
+    let ends = ["no new claims to deallocate", "preemption:"].into_iter().filter_map(|words| said.find(words));
+    said[..ends.min().unwrap_or(said.len())].trim_end_matches([' ', ',', '.'])
+}
+
 /// What helps, by the words of the scheduler.
 fn unschedulable(said: &str) -> &'static str {
     let has = |words: &str| said.contains(words);
     if has("Insufficient") {
         "ask for fewer `cpus` or less `memory`, or free some: `kubectl describe nodes` shows what is taken"
-    } else if has("node affinity") || has("node selector") {
+    } else if has("NodeAffinity") || has("node affinity") || has("node selector") {
         "`kubectl get nodes --show-labels` shows the nodes there are"
-    } else if has("anti-affinity") {
-        "there must be two nodes that take such a pod"
     } else if has("taint") {
         "choose nodes that are for such pods: `kubectl describe nodes` shows their taints"
     } else {
@@ -125,6 +133,6 @@ fn refused_by_node(reason: &str) -> &'static str {
         "OutOfcpu" | "OutOfmemory" | "OutOfpods" | "UnexpectedAdmissionError" | "SMTAlignmentError" => {
             "ask for fewer `cpus` or less `memory`, or name another node"
         }
-        _ => "`kubectl logs` and `kubectl describe pod` tell more while it is there",
+        _ => "look whether the image is one of `tailbound image`, and of this release",
     }
 }

@@ -1,0 +1,65 @@
+//! What is said of pods as a real cluster has told of them (Kubernetes 1.34.4): tests/captured.
+
+use super::*;
+use k8s_openapi::api::core::v1::Pod as PodObject;
+use serde_json::Value;
+use std::time::Duration;
+
+fn captured(text: &str) -> (PodObject, Vec<Event>) {
+    let both: Value = serde_json::from_str(text).unwrap();
+    let mut events: Vec<Event> = serde_json::from_value(both["events"].clone()).unwrap();
+    events.sort_by_key(when);
+    (serde_json::from_value(both["pod"].clone()).unwrap(), events)
+}
+
+macro_rules! captured {
+    ($name:literal) => {
+        captured(include_str!(concat!("../../tests/captured/", $name, ".json")))
+    };
+}
+
+fn said(captured: (PodObject, Vec<Event>), seconds: u64) -> String {
+    match starting(&captured.0, &captured.1, Duration::from_secs(seconds)) {
+        Starting::Runs => "runs".to_owned(),
+        Starting::Waits(what) => format!("waits: {what}"),
+        Starting::Never(e) => e.to_string(),
+    }
+}
+
+#[test]
+fn pods_that_cannot_start_say_why_and_what_to_do() {
+    let all = [
+        said(captured!("runs"), 1),
+        said(captured!("image-never"), 1),
+        said(captured!("image-not-pulled"), 1),
+        said(captured!("image-name"), 1),
+        said(captured!("too-many-cpus"), 20),
+        said(captured!("no-such-node"), 20),
+        said(captured!("no-runtime"), 40),
+        said(captured!("no-such-program"), 1),
+        said(captured!("out-of-cpu"), 1),
+    ];
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+/// Nodes are freed by pods that end, and networks come up with their node: these have some time.
+#[test]
+fn some_have_a_chance_yet() {
+    let all = [said(captured!("too-many-cpus"), 1), said(captured!("no-runtime"), 1)];
+    insta::assert_snapshot!(all.join("\n\n"));
+}
+
+#[test]
+fn pods_that_run_no_more_say_why() {
+    let ended = |(pod, _): (PodObject, Vec<Event>)| ended(&pod).unwrap_or_else(|| "runs".to_owned());
+    let all = [
+        ended(captured!("runs")),
+        ended(captured!("out-of-memory")),
+        ended(captured!("time-over")),
+        ended(captured!("exit-code")),
+        ended(captured!("tainted")),
+        deleted("ping", &captured!("tainted").1),
+        deleted("ping", &captured!("runs").1),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}

@@ -1,0 +1,188 @@
+//! What a cluster tells of a pod, its node and its network. What it does not tell this user is a fact too, with the reason.
+
+use crate::error::PodError;
+use crate::pod::Pod;
+use k8s_openapi::api::apps::v1::DaemonSet;
+use k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
+use k8s_openapi::api::networking::v1::NetworkPolicy;
+use kube::api::ListParams;
+use kube::core::{Selector, SelectorExt};
+use kube::{Api, ResourceExt};
+use std::collections::BTreeMap;
+use tailbound_model::{Fact, FactValue};
+
+/// Annotations by which pod networks are known on a node: the front of the key, the name, and whether the value tells how
+/// packets are carried.
+const NETWORKS: &[(&str, &str, bool)] = &[
+    ("flannel.alpha.coreos.com/backend-type", "Flannel", true),
+    ("projectcalico.org/IPv4VXLANTunnelAddr", "Calico with VXLAN", false),
+    ("projectcalico.org/IPv4IPIPTunnelAddr", "Calico with IPIP", false),
+    ("projectcalico.org/", "Calico", false),
+    ("io.cilium.", "Cilium", false),
+    ("network.cilium.io/", "Cilium", false),
+    ("k8s.ovn.org/", "OVN-Kubernetes", false),
+    ("node.antrea.io/", "Antrea", false),
+    ("kube-router.io/", "kube-router", false),
+];
+/// Parts of the names of programs that make pod networks, as they run on every node.
+const PROGRAMS: &[&str] = &[
+    "flannel",
+    "calico-node",
+    "canal",
+    "cilium",
+    "weave",
+    "antrea",
+    "kube-router",
+    "ovnkube",
+    "kube-ovn",
+    "aws-node",
+    "azure-cni",
+    "kindnet",
+    "multus",
+    "netd",
+    "macvlan",
+    "ptp",
+];
+
+impl Pod {
+    /// What the cluster tells, by keys that begin with `cluster.`, `node.` and `pod.`. It takes four requests.
+    pub async fn facts(&self) -> Vec<Fact> {
+        let cluster = &self.cluster;
+        let mut facts = Facts(Vec::new());
+        facts.text("cluster.version", &cluster.version, "GET /version");
+        let at = format!("GET /api/v1/namespaces/{}/pods/{}", cluster.namespace, self.name);
+        facts.text("pod.name", &self.name, &at);
+        facts.text("pod.node", &self.node, &at);
+        facts.text("pod.qos", &self.qos, &at);
+        facts.text("pod.image", &self.image, &at);
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        facts.text("pod.addresses", &addresses.join(" "), &at);
+
+        let nodes: Api<Node> = Api::all(cluster.client.clone());
+        let node = cluster.ask(cluster.asked("get", "nodes"), "not told", nodes.get(&self.node)).await;
+        facts.of_node(&node, &format!("GET /api/v1/nodes/{}", self.node));
+
+        let daemons: Api<DaemonSet> = Api::all(cluster.client.clone());
+        let all = ListParams::default();
+        let found = cluster.ask(cluster.asked("list", "daemonsets"), "not told", daemons.list(&all)).await;
+        let programs = found.map(|list| programs(&list.items));
+        facts.told("cluster.network_programs", programs, "GET /apis/apps/v1/daemonsets");
+
+        let policies: Api<NetworkPolicy> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+        let found = cluster.ask(cluster.asked("list", "networkpolicies"), "not told", policies.list(&all)).await;
+        let pod = cluster.ask(cluster.asked("get", "pods"), "not told", cluster.pods().get(&self.name)).await;
+        let selecting = found.and_then(|list| Ok(selecting(&list.items, pod?.labels())));
+        let at = format!("GET /apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", cluster.namespace);
+        facts.told("pod.network_policies", selecting, &at);
+        facts.0.sort_by(|a, b| a.key.cmp(&b.key));
+        facts.0
+    }
+}
+
+struct Facts(Vec<Fact>);
+
+impl Facts {
+    fn text(&mut self, key: &str, value: &str, source: &str) {
+        let value = match value {
+            "" => FactValue::Unknown("the cluster does not tell it".to_owned()),
+            text => FactValue::Text(text.to_owned()),
+        };
+        self.0.push(Fact { key: key.to_owned(), value, source: source.to_owned() });
+    }
+
+    fn told(&mut self, key: &str, value: Result<String, PodError>, source: &str) {
+        let value = value.map_or_else(|e| FactValue::Unknown(e.to_string()), FactValue::Text);
+        self.0.push(Fact { key: key.to_owned(), value, source: source.to_owned() });
+    }
+
+    fn of_node(&mut self, node: &Result<Node, PodError>, source: &str) {
+        let info = node.as_ref().map(|n| n.status.as_ref().and_then(|s| s.node_info.clone()).unwrap_or_default());
+        type Told = fn(&NodeSystemInfo) -> &String;
+        let told: [(&str, Told); 4] = [
+            ("node.kernel", |i| &i.kernel_version),
+            ("node.os_image", |i| &i.os_image),
+            ("node.container_runtime", |i| &i.container_runtime_version),
+            ("node.kubelet", |i| &i.kubelet_version),
+        ];
+        for (key, of) in told {
+            self.told(key, info.clone().map(|info| of(&info).clone()).map_err(Clone::clone), source);
+        }
+        let spec = |n: &Node| n.spec.as_ref().and_then(|s| s.pod_cidr.clone()).unwrap_or_else(|| "none".to_owned());
+        self.told("node.pod_cidr", node.as_ref().map(spec).map_err(Clone::clone), source);
+        match node.as_ref().map(|n| network(n.annotations())) {
+            Ok(None) => {
+                let why = FactValue::Unknown("no annotation of the node tells it".to_owned());
+                self.0.push(Fact { key: "cluster.network".into(), value: why, source: source.to_owned() });
+            }
+            Ok(Some(name)) => self.text("cluster.network", &name, source),
+            Err(e) => self.told("cluster.network", Err(e.clone()), source),
+        }
+    }
+}
+
+/// The pod network, by what its programs write to their nodes.
+fn network(annotations: &BTreeMap<String, String>) -> Option<String> {
+    NETWORKS.iter().find_map(|(front, name, how)| {
+        let (_, value) = annotations.iter().find(|(key, _)| key.starts_with(front))?;
+        Some(if *how { format!("{name} with {}", value.to_uppercase()) } else { (*name).to_owned() })
+    })
+}
+
+/// Images of programs that make pod networks: their tags are the releases.
+fn programs(daemons: &[DaemonSet]) -> String {
+    let of_networks = daemons.iter().filter(|d| PROGRAMS.iter().any(|p| d.name_any().contains(p)));
+    let mut images: Vec<String> = of_networks
+        .filter_map(|d| d.spec.as_ref()?.template.spec.as_ref()?.containers.first()?.image.clone())
+        .collect();
+    images.sort();
+    if images.is_empty() { "none as a DaemonSet".to_owned() } else { images.join(" ") }
+}
+
+/// Names of the policies that select a pod with these labels.
+fn selecting(policies: &[NetworkPolicy], labels: &BTreeMap<String, String>) -> String {
+    let selects = |policy: &&NetworkPolicy| {
+        let selector = policy.spec.as_ref().and_then(|s| s.pod_selector.clone()).unwrap_or_default();
+        // One that cannot be read is named rather than left out.
+        Selector::try_from(selector).map_or(true, |selector| selector.matches(labels))
+    };
+    let names: Vec<String> = policies.iter().filter(selects).map(|p| p.name_any()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(" ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn labels(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn networks_are_known_by_annotations() {
+        let named = |key: &str, value: &str| network(&labels(&[("kubernetes.io/arch", "amd64"), (key, value)]));
+        assert_eq!(named("flannel.alpha.coreos.com/backend-type", "vxlan").as_deref(), Some("Flannel with VXLAN"));
+        assert_eq!(named("projectcalico.org/IPv4VXLANTunnelAddr", "10.1.1.1").as_deref(), Some("Calico with VXLAN"));
+        assert_eq!(named("projectcalico.org/IPv4Address", "10.1.1.1/24").as_deref(), Some("Calico"));
+        assert_eq!(named("a", "flannel"), None);
+    }
+
+    #[test]
+    fn policies_select_by_labels() {
+        let policy = |name: &str, selector: serde_json::Value| -> NetworkPolicy {
+            serde_json::from_value(json!({ "metadata": { "name": name }, "spec": { "podSelector": selector } }))
+                .unwrap()
+        };
+        let policies = [
+            policy("all", json!({})),
+            policy("ping", json!({ "matchLabels": { "end": "ping" } })),
+            policy(
+                "not-ping",
+                json!({ "matchExpressions": [{ "key": "end", "operator": "NotIn", "values": ["ping"] }] }),
+            ),
+        ];
+        assert_eq!(selecting(&policies, &labels(&[("end", "ping")])), "all ping");
+        assert_eq!(selecting(&policies, &labels(&[("end", "pong")])), "all not-ping");
+        assert_eq!(selecting(&policies[1..2], &labels(&[])), "none");
+    }
+}
