@@ -48,8 +48,14 @@ impl fmt::Display for PathSpec {
             PathSpec::Veth { mtu } => with(f, "veth", mtu),
             PathSpec::Bridge { mtu } => with(f, "bridge", mtu),
             PathSpec::Existing { ping, pong } => {
-                let side = |e: &ExistingEnd| e.interface.clone().or(e.address.clone()).unwrap_or_default();
-                write!(f, "existing {} to {}", side(ping), side(pong))
+                let side = |e: &ExistingEnd| e.interface.clone().or(e.address.clone());
+                match (side(ping), side(pong)) {
+                    // Between the addresses that the places were given.
+                    (None, None) => f.write_str("existing"),
+                    (ping, pong) => {
+                        write!(f, "existing {} to {}", ping.unwrap_or_default(), pong.unwrap_or_default())
+                    }
+                }
             }
         }
     }

@@ -66,7 +66,7 @@ async fn made(order: PodOrder) -> Result<PodMade, PodError> {
         let text = format!("the pod {} runs on {} and has no address", pod.name, pod.node);
         return Err(PodError { what: text, mend: "look at the network plugin of that node".into() });
     };
-    let facts = Vec::new();
+    let facts = pod.facts().await;
     let namespace = cluster.namespace().to_owned();
     Ok(PodMade { namespace, node: pod.node, address, facts, name: pod.name })
 }
@@ -92,7 +92,8 @@ async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Ou
     match tailbound_stream::join(&session, words, open, tokio::io::stdin(), tokio::io::stdout(), PATIENCE).await {
         Ok(_) => Ok(ExitCode::Done),
         Err(e) => {
-            let gone = pod.gone().await.map_or_else(String::new, |why| format!("; {why}"));
+            // What the cluster knows of it is more than that nothing came; if it does not answer, that is all.
+            let gone = pod.gone().await.ok().flatten().map_or_else(String::new, |why| format!("; {why}"));
             Err(Failure::new(ExitCode::RunFailed, format!("{e}{gone}")))
         }
     }
