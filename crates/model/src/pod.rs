@@ -98,7 +98,9 @@ pub struct PodOrder {
 pub enum PodTold {
     /// It runs.
     Made(PodMade),
-    /// It does not: what, and what to do.
+    /// The cluster could not be spoken with: what, and what to do. Nothing was made.
+    OutOfReach(String, String),
+    /// It does not run: what, and what to do.
     Failed(String, String),
 }
 

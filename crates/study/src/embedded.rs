@@ -16,6 +16,7 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("rt-priority", include_str!("../../../studies/rt-priority.yaml")),
         ("tools-side-by-side", include_str!("../../../studies/tools-side-by-side.yaml")),
         ("two-hosts", include_str!("../../../studies/two-hosts.yaml")),
+        ("kubernetes-networks", include_str!("../../../studies/kubernetes-networks.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]
 }

@@ -228,6 +228,14 @@ async fn up(
         record.host(&host.facts)?;
     }
     let mut lab = Standing::up(spec, (doing.run_id, doing.journal), record.dir(), hosts).await?;
+    // Before a driver starts: it would only say that it found nobody.
+    if lab.path.max_datagram_ping_to_pong == 0 || lab.path.max_datagram_pong_to_ping == 0 {
+        for remark in &lab.path.remarks {
+            let warning = Warning::new("path_cut", Severity::Warning, format!("{}: {remark}", spec.path), "");
+            progress.event(ProgressEvent::Warned(&warning));
+            record.warn(warning)?;
+        }
+    }
     lab.settings = knobs::record_set(record, trial.block, lab.in_force())?;
     record.event(Event::LabUp { block: trial.block, what })?;
     Ok(lab)

@@ -24,7 +24,7 @@ fn answer(command: &PodSub) -> Outcome {
     let text = "this tailbound was built without the feature `pods`";
     let mend = "build it with `cargo build --release --features pods -p tailbound`";
     if matches!(command, PodSub::Make) {
-        let told = PodTold::Failed(text.into(), mend.into());
+        let told = PodTold::OutOfReach(text.into(), mend.into());
         out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
         return Ok(ExitCode::Done);
     }

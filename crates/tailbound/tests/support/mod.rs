@@ -1,6 +1,7 @@
 //! Running the binary as a user does.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod cluster;
 pub mod containerd;
 pub mod fastdds;
 pub mod host;

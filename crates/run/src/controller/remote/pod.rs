@@ -38,6 +38,10 @@ pub(super) fn reach(
     let order = PodOrder { spec: spec.clone(), token, other_node };
     let made = match make(&order) {
         Ok(PodTold::Made(made)) => made,
+        Ok(PodTold::OutOfReach(text, mend)) => {
+            journal.done(entry).map_err(|e| failed(e.to_string()))?;
+            return Err(not_fit(format!("{spec}: {text}"), mend));
+        }
         Ok(PodTold::Failed(text, mend)) => {
             // What was made of it until then.
             let _ = journal.undo(entry);

@@ -44,16 +44,19 @@ fn failed(e: PodError) -> Failure {
 }
 
 async fn make() -> Outcome {
-    let told = match made(given()?).await {
-        Ok(made) => PodTold::Made(made),
-        Err(e) => PodTold::Failed(e.what, e.mend),
+    let order: PodOrder = given()?;
+    let told = match Cluster::reach(&order.spec).await {
+        Err(e) => PodTold::OutOfReach(e.what, e.mend),
+        Ok(cluster) => match made(&cluster, order).await {
+            Ok(made) => PodTold::Made(made),
+            Err(e) => PodTold::Failed(e.what, e.mend),
+        },
     };
     out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
     Ok(ExitCode::Done)
 }
 
-async fn made(order: PodOrder) -> Result<PodMade, PodError> {
-    let cluster = Cluster::reach(&order.spec).await?;
+async fn made(cluster: &Cluster, order: PodOrder) -> Result<PodMade, PodError> {
     let request = PodRequest {
         name: format!("tailbound-{}-{}", order.token, order.spec.name),
         token: order.token,

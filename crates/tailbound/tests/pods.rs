@@ -1,0 +1,186 @@
+//! Ends in pods of a real cluster of two nodes, with its Flannel network; run by `dev/pods-test`.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use std::time::Duration;
+use support::cluster::Cluster;
+use support::host::{no_journal, signal};
+use support::{succeeded, told};
+use tailbound_record::{Record, TrialStatus};
+
+fn study(measure: &str, place: &str, rest: &str) -> String {
+    format!(
+        "study: pods\nquestion: q\nmeasure: {{ {measure} }}\nrate: 500 Hz\npayload: 64 B\n\
+         place: {{ pod: {{ node: other, pull: never, capabilities: [IPC_LOCK]{place} }} }}\n{rest}\n"
+    )
+}
+
+fn ping_pong(duration: &str, rest: &str) -> String {
+    study(&format!("ping-pong: {{ duration: {duration} }}"), "", rest)
+}
+
+#[test]
+fn both_networks_are_measured_with_real_middleware() {
+    let Some(cluster) = Cluster::new() else { return };
+    let factors = "factors: { place.network: [host, pod], driver: [cyclonedds, fastdds] }";
+    succeeded(&cluster.run(&ping_pong("2 s", factors)).output().unwrap());
+    let (report, manifest) = (cluster.bench.report(), cluster.bench.manifest());
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    let record = Record::open(&cluster.bench.path("record")).unwrap();
+    for condition in report["conditions"].as_array().unwrap() {
+        // The document's figure is the order statistic of the rows.
+        let mut round_trips = Vec::new();
+        record
+            .slots(condition["trial_ids"][0].as_u64().unwrap() as usize, &mut |batch| {
+                let sent = (0..batch.len()).filter(|i| !batch.warm_up[*i]);
+                round_trips.extend(sent.map(|i| batch.receive_ns[i] - batch.send_begin_ns[i]));
+            })
+            .unwrap();
+        assert_eq!(round_trips.len(), 1_000, "{condition}");
+        round_trips.sort_unstable();
+        let quantiles = condition["round_trip"]["quantiles"].as_array().unwrap();
+        let median = quantiles.iter().find(|q| q["q"] == 0.5).unwrap()["value_ns"].as_i64().unwrap();
+        assert_eq!(median, round_trips[499]);
+    }
+    for trial in manifest["trials"].as_array().unwrap() {
+        let (ping, pong) = (&trial["ends"]["ping"], &trial["ends"]["pong"]);
+        let hosts = [ping["host"].as_str().unwrap(), pong["host"].as_str().unwrap()];
+        let node = |host: &str| host.split(" on ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+        assert_ne!(node(hosts[0]), node(hosts[1]), "{hosts:?}");
+        // Nodes of one machine have one clock, and legs are exact.
+        assert_eq!(ping["clock"], pong["clock"]);
+        // A heartbeat a second, and nothing else.
+        let control = ping["control_octets"].as_i64().unwrap();
+        assert!((1..400).contains(&control), "{control} octets in 2 s");
+        // VXLAN takes 50 octets of each packet.
+        let by_host_network = hosts[0].ends_with("(host network)");
+        let mtu = if by_host_network { 1500 } else { 1450 };
+        assert_eq!(trial["path"]["ends"][0]["mtu"], mtu, "{}", trial["path"]);
+    }
+    assert_eq!(manifest["hosts"].as_object().unwrap().len(), 4 + 1, "two nodes, two networks, and this host");
+    cluster.empty_within(Duration::from_secs(5));
+    no_journal(&cluster.bench);
+}
+
+#[test]
+fn throughput_is_counted_to_the_message() {
+    let Some(cluster) = Cluster::new() else { return };
+    let text = study(
+        "throughput: { duration: 2 s, subscribers: 2, unacked_limit: 20 }",
+        ", cpus: 1",
+        "qos: { reliability: reliable, history: keep-all }\n\
+         factors: { place.network: [host, pod], driver: [cyclonedds, fastdds] }",
+    );
+    succeeded(&cluster.run(&text.replace("rate: 500 Hz", "rate: max")).output().unwrap());
+    let report = cluster.bench.report();
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    assert_eq!(report["conditions"].as_array().unwrap().len(), 4);
+    for condition in report["conditions"].as_array().unwrap() {
+        let flow = &condition["flow"];
+        assert!(flow["sent"].as_i64().unwrap() > 100, "{flow}");
+        assert_eq!(flow["lost"], 0, "{flow}");
+    }
+}
+
+#[test]
+fn an_api_server_and_a_kubelet_that_are_started_anew_cost_nothing() {
+    let Some(cluster) = Cluster::new() else { return };
+    let child = cluster.measuring(&ping_pong("16 s", "driver: udp"));
+    for program in ["control/apiserver", "node2/kubelet"] {
+        cluster.command(&["stop", program]);
+        cluster.command(&["start", program]);
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", cluster.said());
+    let record = Record::open(&cluster.bench.path("record")).unwrap();
+    assert_eq!(record.manifest.trials[0].status, TrialStatus::Valid);
+    let mut rows = 0;
+    record.slots(0, &mut |batch| rows += (0..batch.len()).filter(|i| !batch.warm_up[*i]).count()).unwrap();
+    assert_eq!(rows, 8_000);
+    cluster.empty_within(Duration::from_secs(10));
+    no_journal(&cluster.bench);
+}
+
+#[test]
+fn a_pod_that_is_deleted_costs_its_trial_and_is_named() {
+    let Some(cluster) = Cluster::new() else { return };
+    let child = cluster.measuring(&ping_pong("8 s", "driver: udp"));
+    let pong = cluster.pods().into_iter().find(|name| name.ends_with("-pong")).unwrap();
+    cluster.command(&["kubectl", "delete", "pod", &pong, "--now", "--wait=false"]);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(6), "{}", cluster.said());
+    let record = Record::open(&cluster.bench.path("record")).unwrap();
+    assert_eq!(record.manifest.trials[0].status, TrialStatus::Invalid);
+    let log = std::fs::read_to_string(cluster.bench.path("record/logs/agent-pong.log")).unwrap();
+    assert!(log.contains(&format!("the pod {pong} was deleted")), "{log}");
+    cluster.empty_within(Duration::from_secs(10));
+    no_journal(&cluster.bench);
+}
+
+#[test]
+fn a_controller_that_is_killed_leaves_nothing() {
+    let Some(cluster) = Cluster::new() else { return };
+    let killed = || {
+        let mut child = cluster.measuring(&ping_pong("60 s", "driver: udp"));
+        signal(&child, libc::SIGKILL);
+        child.wait().unwrap();
+        let left = cluster.pods();
+        assert_eq!(left.len(), 2, "{left:?}");
+        std::fs::remove_dir_all(cluster.bench.path("record")).unwrap();
+        left
+    };
+    let left = killed();
+    let output = cluster.tailbound().args(["lab", "cleanup"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned() + &told(&output).1;
+    assert!(output.status.success() && left.iter().all(|pod| said.contains(pod)), "{said}");
+    cluster.empty_within(Duration::from_secs(10));
+    no_journal(&cluster.bench);
+    // Where nobody cleans up, they end by themselves when nothing was heard for 30 s.
+    killed();
+    cluster.empty_within(Duration::from_secs(50));
+    succeeded(&cluster.tailbound().args(["lab", "cleanup"]).output().unwrap());
+}
+
+#[test]
+fn a_path_that_is_cut_is_told_before_a_driver_starts() {
+    let Some(cluster) = Cluster::new() else { return };
+    let nft = |words: &[&str]| cluster.command(&[&["exec", "node1", "nft"], words].concat());
+    nft(&["add", "table", "ip", "cut"]);
+    nft(&["add", "chain", "ip", "cut", "forward", "{ type filter hook forward priority -300; }"]);
+    nft(&["add", "rule", "ip", "cut", "forward", "meta", "l4proto", "udp", "drop"]);
+    let output = cluster.run(&ping_pong("1 s", "driver: udp")).output().unwrap();
+    nft(&["delete", "table", "ip", "cut"]);
+    let text = told(&output).1;
+    let (cut, trial) = (text.find("nothing passes from ping ("), text.find("trial 1/1"));
+    assert!(cut.is_some() && cut < trial, "{text}");
+    cluster.empty_within(Duration::from_secs(10));
+}
+
+#[test]
+fn what_cannot_be_is_told_with_what_to_do() {
+    let Some(cluster) = Cluster::new() else { return };
+    let mut all = String::new();
+    let mut refused = |what: &str, place: &str, kubeconfig: Option<&str>| {
+        let mut command = cluster.run(&study("ping-pong: { duration: 1 s }", place, "driver: udp"));
+        if let Some(file) = kubeconfig {
+            command.env("KUBECONFIG", file);
+        }
+        let (code, text) = told(&command.output().unwrap());
+        assert_eq!(code, 3, "{what}: {text}");
+        no_journal(&cluster.bench);
+        std::fs::remove_dir_all(cluster.bench.path("record")).unwrap();
+        // The run's identity is new each time.
+        let text: Vec<String> =
+            text.split(' ').map(|w| if w.starts_with("tailbound-") { "POD".into() } else { w.into() }).collect();
+        // Either of them may be asked.
+        let text = text.join(" ").replace("node node1 ", "node NODE ").replace("node node2 ", "node NODE ");
+        all += &format!("# {what}\n{}\n", text.trim_end());
+    };
+    refused("no kubeconfig", "", Some("/nowhere/config"));
+    refused("no such context", ", context: elsewhere", None);
+    refused("an image that no node has", ", image: localhost/nothing:1", None);
+    refused("more CPUs than a node has", ", cpus: 4000", None);
+    refused("no such namespace", ", namespace: nowhere", None);
+    insta::assert_snapshot!(all);
+}

@@ -1,0 +1,85 @@
+//! A real cluster of two nodes, as `dev/cluster` brings it up and `dev/pods-test` furnishes it with the image.
+
+use super::Bench;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// The cluster, and a bench whose Tailbound speaks with it.
+pub struct Cluster {
+    pub bench: Bench,
+    kubeconfig: PathBuf,
+}
+
+impl Cluster {
+    /// `None`, and said, where no cluster is up.
+    pub fn new() -> Option<Cluster> {
+        let Some(kubeconfig) = std::env::var_os("TAILBOUND_TEST_KUBECONFIG") else {
+            println!("skipped: no cluster; dev/pods-test brings one up and runs this test on it");
+            return None;
+        };
+        Some(Cluster { bench: Bench::new(), kubeconfig: kubeconfig.into() })
+    }
+
+    pub fn tailbound(&self) -> Command {
+        let mut command = self.bench.tailbound();
+        command.env("KUBECONFIG", &self.kubeconfig);
+        command
+    }
+
+    pub fn run(&self, study: &str) -> Command {
+        let study = self.bench.study(study);
+        let mut command = self.tailbound();
+        command.arg("run").arg(study).arg("--out").arg(self.bench.path("record"));
+        command
+    }
+
+    /// Runs a study until its first trial is being measured; what it says goes on into the file `said`.
+    pub fn measuring(&self, study: &str) -> Child {
+        let said = std::fs::File::create(self.bench.path("said")).unwrap();
+        let child = self.run(study).stdout(Stdio::null()).stderr(said).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.said().contains("trial 1/") {
+            assert!(Instant::now() < deadline, "no trial began: {}", self.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // Matched, and past its warm-up.
+        std::thread::sleep(Duration::from_secs(3));
+        child
+    }
+
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.bench.path("said")).unwrap_or_default()
+    }
+
+    /// Its own command; it has to succeed.
+    pub fn command(&self, words: &[&str]) -> String {
+        let output = self.dev(words);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{words:?}: {said}{}", String::from_utf8_lossy(&output.stderr));
+        said
+    }
+
+    fn dev(&self, words: &[&str]) -> Output {
+        let dev = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
+        Command::new(dev).args(words).output().unwrap()
+    }
+
+    /// Names of the pods that runs have made and that are not being deleted.
+    pub fn pods(&self) -> Vec<String> {
+        let ours = "app.kubernetes.io/managed-by=tailbound";
+        let columns = "custom-columns=:metadata.name,:metadata.deletionTimestamp,:status.phase";
+        let all = self.command(&["kubectl", "get", "pods", "--no-headers", "-l", ours, "-o", columns]);
+        let lines = all.lines().map(|l| l.split_whitespace().collect::<Vec<_>>());
+        lines.filter(|l| l.len() == 3 && l[1] == "<none>" && l[2] == "Running").map(|l| l[0].to_owned()).collect()
+    }
+
+    /// No pod of a run is left within this time.
+    pub fn empty_within(&self, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        while !self.pods().is_empty() {
+            assert!(Instant::now() < deadline, "{:?} are still there", self.pods());
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+}
