@@ -39,14 +39,12 @@ pub fn relay(socket: &Path, mut input: File, mut output: File) -> Result<(), Rel
     let also = over.clone();
     std::thread::spawn(move || also.send(carry(&mut input, &mut to_holder)));
     std::thread::spawn(move || over.send(carry(&mut from_holder, &mut output)));
-    ended.recv().map_err(io::Error::other)??;
-    Ok(())
+    Ok(ended.recv().map_err(io::Error::other)??)
 }
 
-/// Reads and writes, where `io::copy` would splice: what is spliced into the pipe of a container runtime can lie there until
-/// something else comes (containerd 1.6, kernel 6.18).
+/// Not `io::copy`: it splices, and what a socket gave came out of the pipe only once the socket had ended (Linux 6.18).
 fn carry(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
-    let mut buffer = vec![0; 64 * 1024];
+    let mut buffer = vec![0; 1 << 16];
     loop {
         match from.read(&mut buffer) {
             Ok(0) => return Ok(()),
