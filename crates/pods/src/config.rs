@@ -28,7 +28,8 @@ pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), PodError>
 fn kubeconfig(spec: &PodSpec) -> Result<Option<(Kubeconfig, String)>, PodError> {
     let unread = |e: &KubeconfigError, from: &str| {
         PodError::new(
-            format!("{from} is not a kubeconfig that can be used: {e}"),
+            // Below it is the line of the file.
+            format!("{from} is no kubeconfig: {}", e.to_string().lines().next().unwrap_or_default()),
             "`kubectl config view` shows what kubectl makes of it",
         )
     };

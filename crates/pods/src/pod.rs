@@ -3,8 +3,8 @@
 use crate::cluster::Cluster;
 use crate::error::PodError;
 use crate::explain::{self, absent};
-use k8s_openapi::api::core::v1::{Event, Node, Pod as PodObject};
-use kube::api::{DeleteParams, ListParams, Preconditions};
+use k8s_openapi::api::core::v1::{ContainerStatus, Event, Node, Pod as PodObject};
+use kube::api::{DeleteParams, ListParams, LogParams, Preconditions};
 use kube::{Api, ResourceExt};
 use std::net::IpAddr;
 
@@ -49,10 +49,11 @@ impl Pod {
         let failed = format!("what has become of the pod {} cannot be told", self.name);
         let asked = self.cluster.asked("get", "pods");
         let object = self.cluster.ask(asked, &failed, self.cluster.pods().get_opt(&self.name)).await?;
-        Ok(match object.filter(|o| o.uid().as_ref() == Some(&self.uid)) {
-            Some(object) => explain::ended(&object),
-            None => Some(explain::deleted(&self.name, &self.cluster.events(&self.uid).await)),
-        })
+        let Some(object) = object.filter(|o| o.uid().as_ref() == Some(&self.uid)) else {
+            return Ok(Some(explain::deleted(&self.name, &self.cluster.events(&self.uid).await)));
+        };
+        let Some(why) = explain::ended(&object) else { return Ok(None) };
+        Ok(Some(why + &self.cluster.last_words(&object).await))
     }
 
     /// As [`Pod::ended`], and that nothing is heard of its node, where it may run on.
@@ -117,5 +118,20 @@ impl Cluster {
             self.ask(self.asked("list", "events"), "", events.list(&of_it)).await.map(|l| l.items).unwrap_or_default();
         found.sort_by_key(explain::when);
         found
+    }
+
+    /// The last line that the process wrote, in brackets. As with events: nothing where it may not be seen.
+    pub(crate) async fn last_words(&self, pod: &PodObject) -> String {
+        let statuses = pod.status.as_ref().and_then(|s| s.container_statuses.as_ref());
+        let ended = |s: &ContainerStatus| s.state.as_ref().is_some_and(|s| s.terminated.is_some());
+        if !statuses.into_iter().flatten().any(ended) {
+            return String::new();
+        }
+        let (pods, last) = (self.pods(), LogParams { tail_lines: Some(1), ..LogParams::default() });
+        let logs = self.ask(self.asked("get", "pods/log"), "", pods.logs(&pod.name_any(), &last)).await;
+        match logs.unwrap_or_default().trim() {
+            "" => String::new(),
+            words => format!(" (its last words: {words})"),
+        }
     }
 }

@@ -17,6 +17,7 @@ pub struct Right {
 pub const RIGHTS: &[Right] = &[
     right("", "pods", &["create", "get", "list", "watch", "delete"], false),
     right("", "pods/exec", &["create", "get"], false),
+    right("", "pods/log", &["get"], false),
     right("", "events", &["list"], false),
     right("networking.k8s.io", "networkpolicies", &["list"], false),
     right("", "nodes", &["get"], true),

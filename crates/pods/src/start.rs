@@ -89,7 +89,10 @@ impl Cluster {
         };
         match starting(seen, &events, waited) {
             Starting::Runs => Ok(Some(Pod::of(self, seen))),
-            Starting::Never(e) => Err(e),
+            Starting::Never(e) => {
+                let words = self.last_words(seen).await;
+                Err(PodError { what: e.what + &words, ..e })
+            }
             Starting::Waits(_) if waited < LIMIT => Ok(None),
             Starting::Waits(for_what) => Err(PodError::new(
                 format!("the pod {} does not run after {} s: {for_what}", seen.name_any(), LIMIT.as_secs()),

@@ -73,10 +73,23 @@ fn rights_are_named_one_by_one_and_explained() {
     let rules = |kind: &str| objects[kind]["rules"].as_array().unwrap().clone();
     let all = [rules("Role"), rules("ClusterRole")].concat();
     assert!(!serde_json::to_string(&all).unwrap().contains('*'));
-    assert_eq!(rules("ClusterRole").len(), 1);
+    assert_eq!(rules("ClusterRole").len(), 2);
     let lines: Vec<&str> = text.lines().collect();
     let explained = lines.windows(2).filter(|w| w[1].starts_with("  - apiGroups") && w[0].starts_with("  # ")).count();
     assert_eq!(explained, all.len());
+}
+
+/// What the places of type `pod` ask for is granted, by the rules that their messages name.
+#[cfg(feature = "pods")]
+#[test]
+fn what_pods_need_is_granted() {
+    let objects = objects(&printed(&Bench::new(), &[]));
+    for right in tailbound_pods::RIGHTS {
+        let kind = if right.cluster_wide { "ClusterRole" } else { "Role" };
+        let rule =
+            serde_json::json!({ "apiGroups": [right.group], "resources": [right.resource], "verbs": right.verbs });
+        assert!(objects[kind]["rules"].as_array().unwrap().contains(&rule), "{kind} has no {rule}");
+    }
 }
 
 /// The study of the Job is one that this release runs.

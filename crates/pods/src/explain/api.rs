@@ -82,7 +82,7 @@ fn by_rights(status: &Status) -> bool {
 }
 
 /// The user lacks a right: which, and what grants it.
-pub(super) fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> PodError {
+fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> PodError {
     let Asked { verb, resource, namespace, .. } = asked;
     let right = RIGHTS.iter().find(|r| r.resource == *resource);
     let within = match right {

@@ -1,24 +1,22 @@
 //! Processes in a pod that do not start, or end badly.
 
-use super::api::forbidden;
 use super::{Asked, innermost, refused, told};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
-use kube::client::UpgradeConnectionError;
 use std::io;
 
-/// Why the streams were not opened. The server's words are lost on this way, only the number is there.
+/// Why the streams were not opened.
 pub(crate) fn exec_refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> io::Error {
-    let kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(code)) = &error else {
-        return io::Error::other(refused(error, asked, failed).to_string());
-    };
-    match code.as_u16() {
-        403 => io::Error::other(forbidden(asked, failed, "").to_string()),
+    let kube::Error::Api(status) = &error else { return io::Error::other(refused(error, asked, failed).to_string()) };
+    let has = |words: &str| status.message.contains(words);
+    match status.code {
         404 => io::Error::new(io::ErrorKind::NotFound, format!("{failed}: the pod is not there any more")),
-        // The API server does not reach the kubelet, or that one has no such container any more.
-        500..=599 => {
-            io::Error::other(format!("{failed}: its node does not answer, or it does not run any more ({code})"))
+        _ if has("container not found") || has("completed pod") => {
+            io::Error::new(io::ErrorKind::NotFound, format!("{failed}: its container has ended"))
         }
-        _ => io::Error::other(format!("{failed}: the API server says {code}")),
+        _ if has("dialing backend") => {
+            io::Error::other(format!("{failed}: the API server does not reach its node{}", told(Some(&status.message))))
+        }
+        _ => io::Error::other(refused(error, asked, failed).to_string()),
     }
 }
 

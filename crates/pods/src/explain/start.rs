@@ -7,7 +7,7 @@ use kube::ResourceExt;
 use std::time::Duration;
 
 /// Nodes are freed when the pods of the trial before are gone.
-const SCHEDULED_WITHIN: Duration = Duration::from_secs(15);
+const SCHEDULED_WITHIN: Duration = Duration::from_secs(20);
 /// A network that comes up with its node makes sandboxes after a few tries.
 const SANDBOX_WITHIN: Duration = Duration::from_secs(30);
 
