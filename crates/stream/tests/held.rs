@@ -94,7 +94,7 @@ fn a_holder_that_was_killed_is_missed_and_another_one_refuses_its_sessions() {
     let (mut say, input) = duplex(100);
     let (output, mut hear) = duplex(100);
     let lost = block_on(async {
-        let held = join("s", &cat, || open(&socket), input, output, Duration::from_secs(1));
+        let held = join("s", &cat, || open(&socket), input, output, Duration::from_secs(3));
         let kill = async {
             say.write_all(b"x").await.unwrap();
             hear.read_exact(&mut [0]).await.unwrap();
@@ -102,7 +102,7 @@ fn a_holder_that_was_killed_is_missed_and_another_one_refuses_its_sessions() {
         };
         tokio::join!(held, kill).0.unwrap_err()
     });
-    let text = "no connection to the held process for 1 s: Connection refused (os error 111)";
+    let text = "no connection to the held process for 3 s: Connection refused (os error 111)";
     assert_eq!(lost.to_string(), text);
 
     let mut holder = Holder::start(dir.path(), LEASE);
@@ -157,6 +157,7 @@ fn a_session_that_has_ended_is_refused_and_a_new_connection_takes_over_one_that_
         let (second, _reader, _writer) = answer(socket, &greeting("new", 0)).await;
         assert_eq!(second, r#"{"received":0,"new":false,"release":"RELEASE"}"#);
         assert_eq!(older.read(&mut [0]).await.unwrap(), 0, "the older connection is closed");
+        assert!(open(socket).await.is_ok(), "it was closed because the holder has ended");
     });
 }
 
@@ -164,7 +165,7 @@ fn a_session_that_has_ended_is_refused_and_a_new_connection_takes_over_one_that_
 #[test]
 fn held_processes_end_with_the_lease() {
     let dir = tempfile::tempdir().unwrap();
-    let mut holder = Holder::start(dir.path(), Duration::from_secs(1));
+    let mut holder = Holder::start(dir.path(), Duration::from_secs(3));
     let mut bystander = std::process::Command::new("sleep").arg("60").spawn().unwrap();
     let pids = block_on(async {
         let mut pids = Vec::new();
@@ -185,7 +186,7 @@ fn held_processes_end_with_the_lease() {
     let mut said = String::new();
     io::Read::read_to_string(holder.process.stderr.as_mut().unwrap(), &mut said).unwrap();
     assert!(holder.process.wait().unwrap().success());
-    assert!(said.contains("over: no client was heard for 1 s"), "{said}");
+    assert!(said.contains("over: no client was heard for 3 s"), "{said}");
     assert!(!holder.socket.exists());
     assert!(pids.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()), "{pids:?}");
     assert!(bystander.try_wait().unwrap().is_none());

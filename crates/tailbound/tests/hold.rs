@@ -196,7 +196,7 @@ fn the_first_process_of_a_container_collects_orphans() {
     };
     wait_for(1);
     let mut inside = Command::new("nsenter");
-    inside.args(["--pid", "--mount", "--target", &first.to_string(), "sh", "-c", "sleep 1 & sleep 1 &"]);
+    inside.args(["--pid", "--mount", "--target", &first.to_string(), "sh", "-c", "sleep 3 & sleep 3 &"]);
     assert!(inside.status().unwrap().success());
     wait_for(3);
     wait_for(1);

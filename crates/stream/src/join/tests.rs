@@ -30,6 +30,8 @@ fn beside_a_holder(lease: Duration, work: impl AsyncFnOnce(&Path)) {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let mut held = pin!(hold(&socket, lease, cat, async { drop(stopped.await) }));
         tokio::select! {
+            // It listens before anybody comes.
+            biased;
             over = &mut held => panic!("the holder ended: {over:?}"),
             () = work(&socket) => {}
         }
@@ -55,7 +57,7 @@ async fn carry_and_stall(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, most: 
 
 #[test]
 fn a_connection_that_is_open_and_dead_is_left() {
-    let pace = Pace { ping: Duration::from_millis(100), silent: Duration::from_millis(500) };
+    let pace = Pace { ping: Duration::from_millis(100), silent: Duration::from_secs(2) };
     beside_a_holder(Duration::from_secs(30), async |socket| {
         let (opened, mut dead, count) = (Cell::new(0), None, Cell::new(0));
         let (stalled, mut stalls) = tokio::sync::mpsc::unbounded_channel();
@@ -103,7 +105,7 @@ fn a_connection_that_is_open_and_dead_is_left() {
 #[test]
 fn an_idle_session_lives_by_pings_of_thirteen_octets() {
     let pace = Pace { ping: Duration::from_millis(100), silent: Duration::from_secs(12) };
-    let lease = Duration::from_millis(1500);
+    let lease = Duration::from_millis(2500);
     beside_a_holder(lease, async |socket| {
         let (near, far) = UnixStream::pair().unwrap();
         let (mut near, far) = (Some(near.into_split()), far.into_split());
