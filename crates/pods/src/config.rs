@@ -26,32 +26,30 @@ pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), PodError>
 
 /// The file, and its name; nothing within a cluster where there is none.
 fn kubeconfig(spec: &PodSpec) -> Result<Option<(Kubeconfig, String)>, PodError> {
-    let unread = |e: &KubeconfigError, from: &str| {
-        PodError::new(
+    let unread = |e: KubeconfigError, from: &str| match e {
+        KubeconfigError::ReadConfig(e, file) => PodError::new(
+            format!("the kubeconfig {} cannot be read: {e}", file.display()),
+            "name another `kubeconfig`, or look at KUBECONFIG",
+        ),
+        e => PodError::new(
             // Below it is the line of the file.
             format!("{from} is no kubeconfig: {}", e.to_string().lines().next().unwrap_or_default()),
             "`kubectl config view` shows what kubectl makes of it",
-        )
+        ),
     };
     if let Some(file) = &spec.kubeconfig {
-        return match Kubeconfig::read_from(file) {
-            Ok(read) => Ok(Some((read, file.clone()))),
-            Err(KubeconfigError::ReadConfig(e, _)) => {
-                Err(PodError::new(format!("the kubeconfig {file} cannot be read: {e}"), "name another `kubeconfig`"))
-            }
-            Err(e) => Err(unread(&e, file)),
-        };
+        return Kubeconfig::read_from(file).map(|read| Some((read, file.clone()))).map_err(|e| unread(e, file));
     }
     // Several files may stand in it, of which some may be missing: kube puts them together as kubectl does.
     match Kubeconfig::from_env() {
         Ok(Some(read)) => return Ok(Some((read, "$KUBECONFIG".to_owned()))),
         Ok(None) => {}
-        Err(e) => return Err(unread(&e, "$KUBECONFIG")),
+        Err(e) => return Err(unread(e, "$KUBECONFIG")),
     }
     let home = std::env::home_dir().map(|home| home.join(".kube/config"));
     if let Some(file) = home.as_ref().filter(|file| file.exists()) {
         let name = file.display().to_string();
-        return Kubeconfig::read_from(file).map(|read| Some((read, name.clone()))).map_err(|e| unread(&e, &name));
+        return Kubeconfig::read_from(file).map(|read| Some((read, name.clone()))).map_err(|e| unread(e, &name));
     }
     if std::env::var_os("KUBERNETES_SERVICE_HOST").is_some() {
         return Ok(None);

@@ -6,15 +6,9 @@ use std::io;
 
 /// Why the streams were not opened.
 pub(crate) fn exec_refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> io::Error {
-    let kube::Error::Api(status) = &error else { return io::Error::other(refused(error, asked, failed).to_string()) };
-    let has = |words: &str| status.message.contains(words);
-    match status.code {
-        404 => io::Error::new(io::ErrorKind::NotFound, format!("{failed}: the pod is not there any more")),
-        _ if has("container not found") || has("completed pod") => {
-            io::Error::new(io::ErrorKind::NotFound, format!("{failed}: its container has ended"))
-        }
-        _ if has("dialing backend") => {
-            io::Error::other(format!("{failed}: the API server does not reach its node{}", told(Some(&status.message))))
+    match &error {
+        kube::Error::Api(status) if status.code == 404 => {
+            io::Error::new(io::ErrorKind::NotFound, format!("{failed}: the pod is not there any more"))
         }
         _ => io::Error::other(refused(error, asked, failed).to_string()),
     }
@@ -34,6 +28,15 @@ pub(crate) fn exec_ended(over: Option<&Status>, what: &str, said: &str) -> io::R
     let code = causes.into_iter().flatten().find(|c| c.reason.as_deref() == Some("ExitCode"));
     Err(io::Error::other(match code.and_then(|c| c.message.as_deref()) {
         Some(code) => format!("{what} has ended with exit code {code}{said}"),
-        None => format!("{what} cannot be started{}", told(status.message.as_deref().map(innermost))),
+        None => format!("{what} cannot be started{}", not_started(status.message.as_deref().unwrap_or_default())),
     }))
+}
+
+/// What kept a process from being started.
+fn not_started(said: &str) -> String {
+    match (said.contains("container not found"), said.rfind("dial tcp")) {
+        (true, _) => ": its container has ended".to_owned(),
+        (_, Some(dial)) => format!(": the API server does not reach its node ({})", &said[dial..]),
+        _ => told(Some(innermost(said))),
+    }
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use k8s_openapi::api::core::v1::Pod as PodObject;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -60,6 +61,28 @@ fn pods_that_run_no_more_say_why() {
         ended(captured!("tainted")),
         deleted("ping", &captured!("tainted").1),
         deleted("ping", &captured!("runs").1),
+    ];
+    insta::assert_snapshot!(all.join("\n"));
+}
+
+#[test]
+fn processes_that_do_not_start_say_why() {
+    let ended = |message: &str| {
+        let status = Status { status: Some("Failure".into()), message: Some(message.into()), ..Status::default() };
+        exec_ended(Some(&status), "tailbound in the pod ping", "").unwrap_err().to_string()
+    };
+    let all = [
+        ended(
+            "Internal error occurred: Internal error occurred: error executing command in container: failed to exec in \
+             container: failed to start exec \"d7ef\": OCI runtime exec failed: exec failed: unable to start container \
+             process: exec: \"nothing\": executable file not found in $PATH: unknown",
+        ),
+        ended("Internal error occurred: unable to upgrade connection: container not found (\"tailbound\")"),
+        ended(
+            "Internal error occurred: error sending request: Post \"https://198.18.78.11:10250/exec/default/ping/tailbound?\
+             command=cat&error=1&input=1&output=1\": dial tcp 198.18.78.11:10250: connect: connection refused",
+        ),
+        exec_ended(None, "tailbound in the pod ping", "it hurts\n").unwrap_err().to_string(),
     ];
     insta::assert_snapshot!(all.join("\n"));
 }
