@@ -38,7 +38,7 @@ pub struct PodSpec {
     pub cpus: u32,
     /// Memory, MiB, as request and limit.
     pub memory_mib: u32,
-    /// Capabilities beyond those of the runtime, without `CAP_`.
+    /// Its capabilities, without `CAP_`; it has no others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
     /// Runtime class.

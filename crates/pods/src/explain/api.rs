@@ -36,14 +36,16 @@ pub(crate) fn not_made(error: kube::Error, asked: &Asked<'_>, failed: &str) -> P
             "ask for fewer `cpus` or less `memory`; `kubectl -n {namespace} get resourcequota` shows what is left"
         )),
         403 if has("violates PodSecurity") => with(format!(
-            "leave `capabilities` and `host_network` out, or have the namespace labelled \
+            "leave `capabilities` and `network: host` out, or have the namespace labelled \
              pod-security.kubernetes.io/enforce=privileged: `kubectl label namespace {namespace} ...`"
         )),
         403 if has("RuntimeClass") => with("`kubectl get runtimeclasses` shows those there are".into()),
         403 if has("error looking up service account") => {
             with(format!("`kubectl -n {namespace} get serviceaccounts` shows those there are"))
         }
-        403 if !by_rights(status) => with("the cluster's own rules do not admit such a pod: ask who made them".into()),
+        code if has("admission webhook") || code == 403 && !by_rights(status) => {
+            with("the cluster's own rules do not admit such a pod: ask who made them".into())
+        }
         404 if has("namespaces") => PodError::new(
             format!("{failed}: there is no namespace {namespace}"),
             format!("`kubectl create namespace {namespace}`, or name another `namespace`"),

@@ -86,3 +86,25 @@ fn processes_that_do_not_start_say_why() {
     ];
     insta::assert_snapshot!(all.join("\n"));
 }
+
+#[test]
+fn pods_that_are_not_admitted_say_why_and_what_to_do() {
+    let asked = Asked { verb: "create", resource: "pods", namespace: "line", at: "https://10.0.0.1:6443" };
+    let refused = |code: u16, message: &str| {
+        let status = kube::core::Status::failure(message, "").with_code(code);
+        not_made(kube::Error::Api(status.boxed()), &asked, "the pod ping cannot be made").to_string()
+    };
+    let all = [
+        refused(403, "pods \"ping\" is forbidden: exceeded quota: q, requested: cpu=2, used: cpu=0, limited: cpu=1"),
+        refused(
+            403,
+            "pods \"ping\" is forbidden: violates PodSecurity \"restricted:latest\": host namespaces (hostNetwork=true), \
+             unrestricted capabilities (container \"tailbound\" must not include \"SYS_NICE\" in \
+             securityContext.capabilities.add)",
+        ),
+        refused(403, "pods \"ping\" is forbidden: [maximum cpu usage per Container is 1, but limit is 2]"),
+        refused(400, "admission webhook \"images.example\" denied the request: localhost is not a registry"),
+        refused(409, "pods \"ping\" already exists"),
+    ];
+    insta::assert_snapshot!(all.join("\n\n"));
+}
