@@ -34,7 +34,7 @@ impl Cluster {
         config.connect_timeout = Some(ANSWER);
         let at = format!("{} ({from})", config.cluster_url.to_string().trim_end_matches('/'));
         let namespace = spec.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        let asked = |verb, resource| Asked { verb, resource, namespace: &namespace, at: &at };
+        let asked = |verb, resource| Asked { verb, resource, namespace: &namespace };
         let failed = format!("the cluster at {at} cannot be used");
         let client = Client::try_from(config).map_err(|e| refused(e, &asked("get", "version"), &failed))?;
         let mut cluster = Cluster { client, namespace: namespace.clone(), at: at.clone(), version: String::new() };
@@ -55,7 +55,7 @@ impl Cluster {
     }
 
     pub(crate) fn asked<'a>(&'a self, verb: &'a str, resource: &'a str) -> Asked<'a> {
-        Asked { verb, resource, namespace: &self.namespace, at: &self.at }
+        Asked { verb, resource, namespace: &self.namespace }
     }
 
     /// One request, with an end to waiting. `failed` is what could not be done.
@@ -69,7 +69,7 @@ impl Cluster {
             Ok(answered) => answered.map_err(|e| refused(e, &asked, failed)),
             Err(_) => Err(PodError::new(
                 format!("{failed}: its API server has not answered within {} s", ANSWER.as_secs()),
-                format!("look whether {} is up, and at routes and firewalls", asked.at),
+                "look whether it is up, and at routes and firewalls",
             )),
         }
     }

@@ -12,8 +12,6 @@ pub(crate) struct Asked<'a> {
     pub verb: &'a str,
     pub resource: &'a str,
     pub namespace: &'a str,
-    /// Address of the API server and by what it was found.
-    pub at: &'a str,
 }
 
 /// There is no such object, or the one that has the name is another one.
@@ -74,7 +72,7 @@ pub(crate) fn refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> Po
             format!("{failed}: the credentials of the kubeconfig are not to be had: {e}"),
             "`kubectl version` by hand shows what its login wants",
         ),
-        _ => unreached(&error, asked.at, failed),
+        _ => unreached(&error, failed),
     }
 }
 
@@ -104,7 +102,7 @@ fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> PodError {
 }
 
 /// No answer came, or from somebody else.
-fn unreached(error: &kube::Error, at: &str, failed: &str) -> PodError {
+fn unreached(error: &kube::Error, failed: &str) -> PodError {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
@@ -119,7 +117,7 @@ fn unreached(error: &kube::Error, at: &str, failed: &str) -> PodError {
     } else if has(&["refused"]) {
         ("nothing listens there".to_owned(), "start it, or look at the address in the kubeconfig".to_owned())
     } else if has(&["timed out", "deadline has elapsed", "No route to host", "unreachable"]) {
-        ("it does not answer".to_owned(), format!("look whether {at} is up, and at routes and firewalls"))
+        ("it does not answer".to_owned(), "look whether it is up, and at routes and firewalls".to_owned())
     } else if has(&["lookup", "resolve", "dns"]) {
         (format!("its name is not known ({cause})"), "look at the address in the kubeconfig, and at DNS".to_owned())
     } else {

@@ -89,7 +89,7 @@ fn processes_that_do_not_start_say_why() {
 
 #[test]
 fn pods_that_are_not_admitted_say_why_and_what_to_do() {
-    let asked = Asked { verb: "create", resource: "pods", namespace: "line", at: "https://10.0.0.1:6443" };
+    let asked = Asked { verb: "create", resource: "pods", namespace: "line" };
     let refused = |code: u16, message: &str| {
         let status = kube::core::Status::failure(message, "").with_code(code);
         not_made(kube::Error::Api(status.boxed()), &asked, "the pod ping cannot be made").to_string()
