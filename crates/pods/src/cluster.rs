@@ -30,19 +30,28 @@ impl Cluster {
     /// No kubeconfig, or one that cannot be used; no such context; an API server that does not answer, has another
     /// certificate, or does not let this user in.
     pub async fn reach(spec: &PodSpec) -> Result<Cluster, PodError> {
+        let mut cluster = Cluster::find(spec).await?;
+        let failed = format!("the cluster at {} cannot be used", cluster.at);
+        let version = cluster.ask(cluster.asked("get", "version"), &failed, cluster.client.apiserver_version());
+        cluster.version = version.await?.git_version;
+        let one = ListParams::default().limit(1);
+        cluster.ask(cluster.asked("list", "pods"), &failed, cluster.pods().list(&one)).await?;
+        Ok(cluster)
+    }
+
+    /// As [`Cluster::reach`], without asking anything: for what asks at once. It has no version.
+    ///
+    /// # Errors
+    /// No kubeconfig, or one that cannot be used; no such context.
+    pub async fn find(spec: &PodSpec) -> Result<Cluster, PodError> {
         let (mut config, from) = config(spec).await?;
         config.connect_timeout = Some(ANSWER);
         let at = format!("{} ({from})", config.cluster_url.to_string().trim_end_matches('/'));
         let namespace = spec.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
-        let asked = |verb, resource| Asked { verb, resource, namespace: &namespace };
+        let asked = Asked { verb: "get", resource: "version", namespace: &namespace };
         let failed = format!("the cluster at {at} cannot be used");
-        let client = Client::try_from(config).map_err(|e| refused(e, &asked("get", "version"), &failed))?;
-        let mut cluster = Cluster { client, namespace: namespace.clone(), at: at.clone(), version: String::new() };
-        cluster.version =
-            cluster.ask(asked("get", "version"), &failed, cluster.client.apiserver_version()).await?.git_version;
-        let one = ListParams::default().limit(1);
-        cluster.ask(asked("list", "pods"), &failed, cluster.pods().list(&one)).await?;
-        Ok(cluster)
+        let client = Client::try_from(config).map_err(|e| refused(e, &asked, &failed))?;
+        Ok(Cluster { client, namespace, at, version: String::new() })
     }
 
     /// The namespace in which pods are made.

@@ -36,7 +36,7 @@ pub(crate) fn ended(pod: &PodObject) -> Option<String> {
                 c.reason.as_deref().unwrap_or_default(),
                 told(c.message.as_deref())
             ),
-            None => format!("the pod {name} is being removed"),
+            None => deleted(&name, &[]),
         });
     }
     if let Some(terminated) = terminated {

@@ -4,6 +4,7 @@ use crate::cli::PodSub;
 use crate::exit::{Failure, Outcome};
 use crate::say::out;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 use tailbound_model::{ExitCode, PodMade, PodOrder, PodSpec, PodTold};
@@ -76,7 +77,7 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<PodMade, PodError> {
 
 async fn delete(token: &str) -> Outcome {
     let spec: PodSpec = given()?;
-    let cluster = Cluster::reach(&spec).await.map_err(failed)?;
+    let cluster = Cluster::find(&spec).await.map_err(failed)?;
     for left in cluster.remove_leftovers(token).await.map_err(failed)? {
         out!("pod {}\n", left.name);
     }
@@ -86,18 +87,33 @@ async fn delete(token: &str) -> Outcome {
 async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Outcome {
     let spec: PodSpec = serde_json::from_str(spec)
         .map_err(|e| Failure::new(ExitCode::BadInput, format!("--spec is not that of a pod: {e}")))?;
-    let cluster = Cluster::reach(&PodSpec { namespace: Some(namespace.to_owned()), ..spec }).await.map_err(failed)?;
+    let cluster = Cluster::find(&PodSpec { namespace: Some(namespace.to_owned()), ..spec }).await.map_err(failed)?;
     let pod = cluster.pod(name).await.map_err(failed)?;
     // Unique among all streams to this pod.
     let session = format!("{}-{}", std::process::id(), tailbound_host::monotonic_ns());
     let relay = RELAY.map(str::to_owned);
-    let open = async || pod.exec(&relay).await;
-    match tailbound_stream::join(&session, words, open, tokio::io::stdin(), tokio::io::stdout(), PATIENCE).await {
-        Ok(_) => Ok(ExitCode::Done),
-        Err(e) => {
-            // What the cluster knows of it is more than that nothing came; if it does not answer, that is all.
-            let gone = pod.gone().await.ok().flatten().map_or_else(String::new, |why| format!("; {why}"));
-            Err(Failure::new(ExitCode::RunFailed, format!("{e}{gone}")))
+    let (tell, told) = tokio::sync::oneshot::channel();
+    let (tell, opened) = (Cell::new(Some(tell)), Cell::new(false));
+    let open = async || {
+        // It was cut. A pod that has ended is not waited for.
+        if opened.replace(true)
+            && let Ok(Some(why)) = pod.ended().await
+            && let Some(tell) = tell.take()
+        {
+            let _ = tell.send(why);
+            return std::future::pending().await;
         }
-    }
+        pod.exec(&relay).await
+    };
+    let join = tailbound_stream::join(&session, words, open, tokio::io::stdin(), tokio::io::stdout(), PATIENCE);
+    let lost = tokio::select! {
+        joined = join => match joined {
+            Ok(_) => return Ok(ExitCode::Done),
+            Err(e) => e.to_string(),
+        },
+        Ok(why) = told => return Err(Failure::new(ExitCode::RunFailed, why)),
+    };
+    // What the cluster knows of it is more than that nothing came; if it does not answer, that is all.
+    let gone = pod.gone().await.ok().flatten().map_or_else(String::new, |why| format!("; {why}"));
+    Err(Failure::new(ExitCode::RunFailed, format!("{lost}{gone}")))
 }
