@@ -16,6 +16,7 @@ pub mod scheduling;
 pub mod seen;
 pub mod switches;
 pub mod threads;
+pub mod throttle;
 pub mod undo;
 
 mod netlink;

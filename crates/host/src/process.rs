@@ -97,7 +97,8 @@ pub(crate) fn limit_text(resource: Resource) -> String {
 }
 
 /// Directory of this process's control group for a controller, where it is mounted in the usual place: the v1 hierarchy
-/// of the controller, or else the unified one.
+/// of the controller, or else the unified one. In a container the mount shows its own group at the top, and not the path
+/// that the host knows it by.
 pub(crate) fn cgroup_dir(controller: &str) -> Option<PathBuf> {
     let text = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = |wanted: &dyn Fn(&str) -> bool| {
@@ -107,10 +108,10 @@ pub(crate) fn cgroup_dir(controller: &str) -> Option<PathBuf> {
             wanted(controllers).then(|| path.trim_start_matches('/').to_owned())
         })
     };
+    let there = |mount: PathBuf, path: String| [mount.join(path), mount].into_iter().find(|dir| dir.is_dir());
     let v1 = path(&|list: &str| list.split(',').any(|c| c == controller))
-        .map(|p| PathBuf::from("/sys/fs/cgroup").join(controller).join(p));
-    let v2 = path(&|list: &str| list.is_empty()).map(|p| PathBuf::from("/sys/fs/cgroup").join(p));
-    v1.into_iter().chain(v2).find(|dir| dir.is_dir())
+        .and_then(|p| there(PathBuf::from("/sys/fs/cgroup").join(controller), p));
+    v1.or_else(|| path(&|list: &str| list.is_empty()).and_then(|p| there("/sys/fs/cgroup".into(), p)))
 }
 
 /// How a process was found when it was to be ended.

@@ -10,12 +10,20 @@ const GROUPS: [&str; 3] = ["Ip", "Udp", "IpExt"];
 /// Settings that stand among the counters.
 const SETTINGS: [&str; 2] = ["Forwarding", "DefaultTTL"];
 
+/// How often a CPU quota was used up, and how long the control group stood still for it, ns.
+pub const THROTTLED_TIMES: &str = "cgroup.nr_throttled";
+/// See [`THROTTLED_TIMES`].
+pub const THROTTLED_NS: &str = "cgroup.throttled_ns";
+
 /// Counters of an interface of the calling thread's network namespace, and of IP and UDP; empty where they cannot be read.
 pub(crate) fn of_interface(interface: &str) -> BTreeMap<String, i64> {
     let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     let mut all = interface_counters(&text("dev"), interface);
     all.extend(group_counters(&text("snmp")));
     all.extend(group_counters(&text("netstat")));
+    if let Some(throttled) = tailbound_host::throttle::throttled() {
+        all.extend([(THROTTLED_TIMES.to_owned(), throttled.times), (THROTTLED_NS.to_owned(), throttled.ns)]);
+    }
     all
 }
 

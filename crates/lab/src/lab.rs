@@ -141,7 +141,7 @@ impl Lab {
     }
 
     /// Counters of the end's interface (`interface.*`) and of IP and UDP in its network namespace (`Ip.*`, `Udp.*`,
-    /// `IpExt.*`, named as in /proc/net/snmp and netstat); empty when they cannot be read. Blocks for a moment.
+    /// `IpExt.*`, named as in /proc/net/snmp and netstat), and throttling of its control group; empty when they cannot be read. Blocks for a moment.
     pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
         let side = self.side(end);
         match side.site.ask(Ask::Counters(side.net.interface.clone())) {

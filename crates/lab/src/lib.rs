@@ -35,6 +35,7 @@ pub mod userns;
 mod verify;
 
 pub use answer::Answers;
+pub use counters::{THROTTLED_NS, THROTTLED_TIMES};
 pub use end::EndNet;
 pub use error::{LabError, Lack};
 pub use interface::interfaces_here;

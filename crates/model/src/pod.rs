@@ -117,6 +117,9 @@ pub struct PodMade {
     pub address: IpAddr,
     /// What the cluster tells of it, its node and its network.
     pub facts: Vec<Fact>,
+    /// What to know before measuring, as sentences.
+    #[serde(default)]
+    pub remarks: Vec<String>,
 }
 
 impl fmt::Display for PodSpec {

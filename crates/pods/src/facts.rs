@@ -79,6 +79,30 @@ impl Pod {
     }
 }
 
+/// A network policy that selects the pod and that nobody enforces, as a sentence. Of these networks it is known
+/// that they enforce none; beside Flannel another program may.
+pub fn unenforced(facts: &[Fact], host_network: bool) -> Option<String> {
+    let text = |key: &str| match &facts.iter().find(|f| f.key == key)?.value {
+        FactValue::Text(text) => Some(text.as_str()),
+        _ => None,
+    };
+    let (policies, network) = (text("pod.network_policies")?, text("cluster.network")?);
+    let enforcing = ["calico", "canal", "cilium", "kube-router", "antrea", "weave", "policy"];
+    let another = text("cluster.network_programs")?;
+    if policies == "none" || !network.starts_with("Flannel") || enforcing.iter().any(|p| another.contains(p)) {
+        return None;
+    }
+    let pod = text("pod.name").unwrap_or_default();
+    Some(match host_network {
+        true => format!(
+            "the network policy {policies} selects the pod {pod}, and is not for pods in the network of their node"
+        ),
+        false => format!(
+            "the network policy {policies} selects the pod {pod}, and {network} enforces none: what it forbids goes through"
+        ),
+    })
+}
+
 struct Facts(Vec<Fact>);
 
 impl Facts {
@@ -165,6 +189,32 @@ mod tests {
         assert_eq!(named("projectcalico.org/IPv4VXLANTunnelAddr", "10.1.1.1").as_deref(), Some("Calico with VXLAN"));
         assert_eq!(named("projectcalico.org/IPv4Address", "10.1.1.1/24").as_deref(), Some("Calico"));
         assert_eq!(named("a", "flannel"), None);
+    }
+
+    #[test]
+    fn policies_that_nobody_enforces_are_told() {
+        let told = |network: &str, programs: &str, policies: &str| {
+            let mut facts = Facts(Vec::new());
+            for (key, value) in [
+                ("pod.name", "p"),
+                ("cluster.network", network),
+                ("cluster.network_programs", programs),
+                ("pod.network_policies", policies),
+            ] {
+                facts.text(key, value, "here");
+            }
+            unenforced(&facts.0, false)
+        };
+        assert_eq!(
+            told("Flannel with VXLAN", "none as a DaemonSet", "nobody").as_deref(),
+            Some(
+                "the network policy nobody selects the pod p, and Flannel with VXLAN enforces none: what it forbids goes \
+                 through"
+            )
+        );
+        assert_eq!(told("Flannel with VXLAN", "none as a DaemonSet", "none"), None);
+        assert_eq!(told("Flannel with VXLAN", "quay.io/calico/node:v3.28.0", "nobody"), None);
+        assert_eq!(told("Calico", "none as a DaemonSet", "nobody"), None);
     }
 
     #[test]

@@ -158,6 +158,23 @@ fn a_path_that_is_cut_is_told_before_a_driver_starts() {
 }
 
 #[test]
+fn a_policy_that_nobody_enforces_is_told() {
+    let Some(cluster) = Cluster::new() else { return };
+    let policy = "{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: nobody}, \
+                  spec: {podSelector: {}, policyTypes: [Ingress]}}";
+    let file = cluster.bench.path("policy.yaml");
+    std::fs::write(&file, policy).unwrap();
+    cluster.command(&["kubectl", "apply", "-f", file.to_str().unwrap()]);
+    let output = cluster.run(&ping_pong("1 s", "driver: udp")).output().unwrap();
+    cluster.command(&["kubectl", "delete", "networkpolicy", "nobody"]);
+    succeeded(&output);
+    let text = told(&output).1;
+    assert!(text.contains("the network policy nobody selects the pod tailbound-"), "{text}");
+    assert!(text.contains("and Flannel with VXLAN enforces none: what it forbids goes through"), "{text}");
+    assert!(text.contains("none of 500 without an answer"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_is_told_with_what_to_do() {
     let Some(cluster) = Cluster::new() else { return };
     let mut all = String::new();

@@ -9,7 +9,8 @@ use std::io;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "memory could not be locked ({reason}): RLIMIT_MEMLOCK is {limit} and CAP_IPC_LOCK is {}; run as root, grant it \
-     with `setcap cap_ipc_lock+ep` on the binary, or raise the limit in /etc/security/limits.d",
+     with `setcap cap_ipc_lock+ep` on the binary (a pod: `capabilities: [IPC_LOCK]`), or raise the limit in \
+     /etc/security/limits.d",
     if *capable { "present" } else { "missing" }
 )]
 pub struct LockError {
@@ -83,8 +84,8 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "memory could not be locked (Cannot allocate memory): RLIMIT_MEMLOCK is 8388608 and CAP_IPC_LOCK is missing; \
-             run as root, grant it with `setcap cap_ipc_lock+ep` on the binary, or raise the limit in \
-             /etc/security/limits.d"
+             run as root, grant it with `setcap cap_ipc_lock+ep` on the binary (a pod: `capabilities: [IPC_LOCK]`), or raise the limit \
+             in /etc/security/limits.d"
         );
     }
 }

@@ -18,6 +18,7 @@ mod proof;
 mod remote;
 mod run;
 mod stop;
+mod throttle;
 mod tool;
 mod trial;
 

@@ -153,8 +153,7 @@ async fn run_trials(
     let (plan, journal) = (doing.plan, doing.journal);
     record.host(doing.here)?;
     for warning in warnings {
-        progress.event(ProgressEvent::Warned(&warning));
-        record.warn(warning)?;
+        warn(record, progress, warning)?;
     }
     record.event(Event::RunBegan { trials: plan.trials.len() })?;
     record.save()?;
@@ -198,9 +197,7 @@ async fn run_trials(
                 knobs::record_put_back(record, settings, back)?;
                 down?;
                 let text = format!("the run was interrupted in trial {} of {}", number + 1, plan.trials.len());
-                let warning = Warning::new("interrupted", Severity::Warning, text, "");
-                progress.event(ProgressEvent::Warned(&warning));
-                record.warn(warning)?;
+                warn(record, progress, Warning::new("interrupted", Severity::Warning, text, ""))?;
                 return Ok(false);
             }
         }
@@ -210,6 +207,12 @@ async fn run_trials(
         down(doing, lab, record, last, progress).await?;
     }
     Ok(true)
+}
+
+/// Tells at once, and in the record.
+fn warn(record: &mut RecordWriter, progress: &mut dyn Progress, warning: Warning) -> Result<(), RunError> {
+    progress.event(ProgressEvent::Warned(&warning));
+    Ok(record.warn(warning)?)
 }
 
 /// Makes the host and the lab what a trial asks for.
@@ -226,14 +229,16 @@ async fn up(
     progress.event(ProgressEvent::Lab { what: &what });
     for host in hosts.reach(&LabSpec::from(spec), (doing.run_id, doing.journal), &doing.here.host)? {
         record.host(&host.facts)?;
+        for text in &host.remarks {
+            warn(record, progress, Warning::new("host_remark", Severity::Warning, text, ""))?;
+        }
     }
     let mut lab = Standing::up(spec, (doing.run_id, doing.journal), record.dir(), hosts).await?;
     // Before a driver starts: it would only say that it found nobody.
     if lab.path.max_datagram_ping_to_pong == 0 || lab.path.max_datagram_pong_to_ping == 0 {
         for remark in &lab.path.remarks {
-            let warning = Warning::new("path_cut", Severity::Warning, format!("{}: {remark}", spec.path), "");
-            progress.event(ProgressEvent::Warned(&warning));
-            record.warn(warning)?;
+            let text = format!("{}: {remark}", spec.path);
+            warn(record, progress, Warning::new("path_cut", Severity::Warning, text, ""))?;
         }
     }
     lab.settings = knobs::record_set(record, trial.block, lab.in_force())?;

@@ -7,6 +7,7 @@ use super::length::{limit, slots};
 use super::loads::{fell_short, unheard};
 use super::measure::measure;
 use super::stop::Stop;
+use super::throttle::throttled;
 use super::{RunError, collect, fit, flow, proof, store_not_sent, tool};
 use crate::live;
 use std::collections::BTreeMap;
@@ -142,7 +143,11 @@ pub(super) async fn run(
     }
     for end in 0..after.len() {
         let name = proof::name(end);
-        let change = after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
+        let change: BTreeMap<String, i64> =
+            after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
+        if let Some(warning) = throttled(name, &change) {
+            record.warn(warning.at_trial(id))?;
+        }
         record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change;
     }
     let none_arrived = match spec.measure {

@@ -49,6 +49,8 @@ pub(in crate::controller) struct Host {
     /// CPUs that an agent may use there.
     pub cpus: Vec<u32>,
     pub facts: HostFacts,
+    /// What to know of it before measuring, as sentences.
+    pub remarks: Vec<String>,
     asked: Arc<Mutex<Asked>>,
 }
 
@@ -70,7 +72,7 @@ impl Host {
                 let asked = Arc::new(Mutex::new(asked));
                 beat(&asked);
                 let (place, way) = (place.clone(), Mutex::new(Some(way)));
-                Ok(Host { place, called, way, address, patience, node: None, cpus, facts, asked })
+                Ok(Host { place, called, way, address, patience, node: None, cpus, facts, remarks: Vec::new(), asked })
             }
             Err(e) => {
                 way.leave(journal);

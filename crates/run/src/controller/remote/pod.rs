@@ -52,7 +52,7 @@ pub(super) fn reach(
     let network = if spec.host_network { " (host network)" } else { "" };
     let called = format!("pod {}", spec.name);
     let named = format!("{called} on {}{network}", made.node);
-    let facts = made.facts.clone();
+    let (facts, remarks) = (made.facts.clone(), made.remarks.clone());
     let node = made.node.clone();
     let way = Box::new(Pod { spec: spec.clone(), made, entry });
     let help = Help {
@@ -64,7 +64,7 @@ pub(super) fn reach(
     let mut host = Host::over(way, (&place, called, named), (run_id, journal), &help)?;
     host.facts.facts.extend(facts);
     host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));
-    host.node = Some(node);
+    (host.node, host.remarks) = (Some(node), remarks);
     Ok(host)
 }
 

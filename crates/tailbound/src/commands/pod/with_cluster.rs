@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 use tailbound_model::{ExitCode, PodMade, PodOrder, PodSpec, PodTold};
-use tailbound_pods::{Cluster, PodError, PodRequest};
+use tailbound_pods::{Cluster, PodError, PodRequest, unenforced};
 
 /// Whatever becomes of the run, no pod lives longer.
 const DEADLINE_S: u32 = 24 * 3600;
@@ -71,8 +71,9 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<PodMade, PodError> {
         return Err(PodError { what: text, mend: "look at the network plugin of that node".into() });
     };
     let facts = pod.facts().await;
+    let remarks = unenforced(&facts, order.spec.host_network).into_iter().collect();
     let namespace = cluster.namespace().to_owned();
-    Ok(PodMade { namespace, node: pod.node, address, facts, name: pod.name })
+    Ok(PodMade { namespace, node: pod.node, address, facts, remarks, name: pod.name })
 }
 
 async fn delete(token: &str) -> Outcome {
