@@ -27,36 +27,26 @@ J
 }
 
 # Pods behind a gateway of their node, and each place told by a route where the pods of the others are.
-route_pods() {
+routed() { # name, the plugin; RANGE in it is the range of the node's pods
   local i place
   for i in 1 2; do
     for place in control node$((3 - i)); do
       enter "$place" ip route add "$(pod_range "$i")" via "$(node_address "$i")"
     done
+    cni_config "node$i" "10-$1.conflist" <<J
+{"cniVersion": "0.4.0", "name": "$1", "plugins": [
+  ${2//RANGE/$(pod_range "$i")},
+  {"type": "portmap", "capabilities": {"portMappings": true}}]}
+J
   done
 }
 cni_bridge() {
-  local i
-  route_pods
-  for i in 1 2; do
-    cni_config "node$i" 10-bridge.conflist <<J
-{"cniVersion": "0.4.0", "name": "bridge", "plugins": [
-  {"type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "hairpinMode": true,
-   "ipam": {"type": "host-local", "ranges": [[{"subnet": "$(pod_range "$i")"}]]}},
-  {"type": "portmap", "capabilities": {"portMappings": true}}]}
-J
-  done
+  routed bridge '{"type": "bridge", "bridge": "cni0", "isDefaultGateway": true, "hairpinMode": true,
+   "ipam": {"type": "host-local", "ranges": [[{"subnet": "RANGE"}]]}}'
 }
 cni_ptp() {
-  local i
-  route_pods
-  for i in 1 2; do
-    cni_config "node$i" 10-ptp.conflist <<J
-{"cniVersion": "0.4.0", "name": "ptp", "plugins": [
-  {"type": "ptp", "ipam": {"type": "host-local", "ranges": [[{"subnet": "$(pod_range "$i")"}]], "routes": [{"dst": "0.0.0.0/0"}]}},
-  {"type": "portmap", "capabilities": {"portMappings": true}}]}
-J
-  done
+  routed ptp '{"type": "ptp",
+   "ipam": {"type": "host-local", "ranges": [[{"subnet": "RANGE"}]], "routes": [{"dst": "0.0.0.0/0"}]}}'
 }
 # Pods are neighbours of the nodes in the network between them. Services do not reach them, and their own node does not.
 cni_macvlan() {

@@ -104,14 +104,6 @@ impl Lab {
         }
     }
 
-    /// The other host that an end is on.
-    pub fn host(&self, end: usize) -> Option<&Arc<dyn Far>> {
-        match &self.side(end).site {
-            Site::Here(_) => None,
-            Site::There(far) => Some(far),
-        }
-    }
-
     /// A word that is equal for ends that share a network namespace.
     pub fn space(&self, end: usize) -> String {
         self.side(end).site.identity()

@@ -28,10 +28,7 @@ impl Cluster {
     }
 
     pub fn run(&self, study: &str) -> Command {
-        let study = self.bench.study(study);
-        let mut command = self.tailbound();
-        command.arg("run").arg(study).arg("--out").arg(self.bench.path("record"));
-        command
+        self.bench.to_run(self.tailbound(), "record", study)
     }
 
     /// Runs a study until its first trial is being measured; what it says goes on into the file `said`.

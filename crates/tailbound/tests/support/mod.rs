@@ -50,10 +50,14 @@ impl Bench {
         succeeded(&self.run_into(name, study, settings));
     }
 
+    /// The command with what makes it run a study into the record `name`.
+    pub fn to_run(&self, mut command: Command, name: &str, study: &str) -> Command {
+        command.arg("run").arg(self.study(study)).arg("--out").arg(self.path(name));
+        command
+    }
+
     fn run_into(&self, name: &str, study: &str, settings: &[&str]) -> Output {
-        let study = self.study(study);
-        let mut command = self.tailbound();
-        command.arg("run").arg(study).arg("--out").arg(self.path(name));
+        let mut command = self.to_run(self.tailbound(), name, study);
         for setting in settings {
             command.args(["--set", setting]);
         }

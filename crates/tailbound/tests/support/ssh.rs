@@ -124,10 +124,7 @@ impl TwoHosts {
 
     /// Begins `run` of a study.
     pub fn run(&self, study: &str) -> Command {
-        let study = self.bench.study(study);
-        let mut command = self.tailbound();
-        command.arg("run").arg(study).arg("--out").arg(self.bench.path("record"));
-        command
+        self.bench.to_run(self.tailbound(), "record", study)
     }
 
     /// Processes of the second host: id and command line.

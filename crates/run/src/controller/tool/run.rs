@@ -68,7 +68,7 @@ pub(in crate::controller) async fn run(
         () = context.stop.wait() => return Ok(None),
     }
     for (part, (_, agent)) in parts.iter().zip(&standing.agents) {
-        store(record, part, &agent.name, &mut summary)?;
+        store(record, part, (context.here, &agent.name), &mut summary)?;
     }
     for warning in unheard(&parts) {
         record.warn(warning.at_trial(id))?;
@@ -137,13 +137,17 @@ async fn version(tool: &Tool) -> Option<String> {
 }
 
 /// What an end's program did goes into the record.
-fn store(record: &mut RecordWriter, part: &Part, agent: &str, summary: &mut ToolSummary) -> Result<(), RunError> {
-    let id = part.order.trial;
+fn store(
+    record: &mut RecordWriter,
+    part: &Part,
     // Tools run on this host only.
-    let host = record.manifest.hosts.keys().next().cloned().unwrap_or_default();
+    (here, agent): (&str, &str),
+    summary: &mut ToolSummary,
+) -> Result<(), RunError> {
+    let id = part.order.trial;
     for role in &part.roles {
         let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
-        *end = EndRecord { host: host.clone(), ..EndRecord::default() };
+        *end = EndRecord { host: here.to_owned(), ..EndRecord::default() };
     }
     let failed = |code: &str, text: String| Warning::new(code, Severity::Invalid, text, "").at_trial(id).at_end(agent);
     if let Some(why) = &part.failed {
