@@ -38,6 +38,7 @@ mod patterns;
 mod picture;
 mod plain;
 mod proof;
+mod same_warnings;
 mod series;
 mod side_by_side;
 mod spark;

@@ -3,6 +3,7 @@
 use crate::document::Report;
 use crate::flow::FlowColumn;
 use crate::plain::plain;
+use crate::same_warnings;
 use crate::summary::{Summary, summary};
 use crate::terminal::warning_text;
 
@@ -57,8 +58,8 @@ pub fn render_markdown(report: &Report) -> String {
     if !report.warnings.is_empty() {
         text.push_str("\n## Warnings\n\n");
     }
-    for warning in &report.warnings {
-        text.push_str(&format!("- {}\n", escape(&warning_text(warning))));
+    for warning in same_warnings::told(&report.warnings) {
+        text.push_str(&format!("- {}\n", escape(&warning_text(&warning))));
     }
     text.push_str(&format!("\nTailbound {}, study `{}`, run {}.\n", report.tailbound, report.study, report.run.id));
     text

@@ -1,13 +1,14 @@
 //! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
 
 use crate::bins;
-use crate::document::{Finding, FindingLevel, Report, ReportWarning, WarningSeverity};
+use crate::document::{Finding, FindingLevel, Report, WarningSeverity};
 use crate::flow;
 use crate::grid::{Column, Grid};
 use crate::legs;
 use crate::loops;
 use crate::patterns;
 use crate::plain::plain;
+use crate::same_warnings::{self, Told};
 use crate::spark::Axis;
 use crate::summary::{Row, Summary, summary};
 
@@ -108,32 +109,28 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
         line(paint.dim(&format!("  ({} more on the page)", causes.len() - CAUSES)));
     }
     // What a finding says already, mend included, is not said twice.
-    let told = |w: &&ReportWarning| report.findings.iter().any(|f| f.text.contains(w.text.trim_end_matches('.')));
-    let warnings: Vec<_> = report.warnings.iter().filter(|w| !told(w)).collect();
+    let found = |t: &Told<'_>| report.findings.iter().any(|f| f.text.contains(t.warning.text.trim_end_matches('.')));
+    let warnings: Vec<_> = same_warnings::told(&report.warnings).into_iter().filter(|t| !found(t)).collect();
     if !warnings.is_empty() {
         line(String::new());
     }
     for warning in warnings {
-        for (i, l) in wrap(&warning_text(warning), width, 2).into_iter().enumerate() {
-            line(if i == 0 && warning.severity != WarningSeverity::Note { paint.alarm(&l) } else { l });
+        for (i, l) in wrap(&warning_text(&warning), width, 2).into_iter().enumerate() {
+            line(if i == 0 && warning.warning.severity != WarningSeverity::Note { paint.alarm(&l) } else { l });
         }
     }
     text
 }
 
 /// `warning: text Mend.` with whom it is about.
-pub(crate) fn warning_text(warning: &ReportWarning) -> String {
+pub(crate) fn warning_text(told: &Told<'_>) -> String {
+    let warning = told.warning;
     let word = match warning.severity {
         WarningSeverity::Note => "note",
         WarningSeverity::Warning => "warning",
         WarningSeverity::Invalid => "invalid",
     };
-    let whom = match (warning.trial, &warning.end) {
-        (Some(trial), Some(end)) => format!(" (trial {trial}, {end})"),
-        (Some(trial), None) => format!(" (trial {trial})"),
-        (None, Some(end)) => format!(" ({end})"),
-        (None, None) => String::new(),
-    };
+    let whom = told.whom();
     let text = warning.text.trim_end_matches('.');
     let mend = if warning.mend.is_empty() { String::new() } else { format!(" {}", warning.mend) };
     format!("{word}{whom}: {text}.{mend}")

@@ -21,6 +21,8 @@ pub struct Display {
     left: Nanos,
     /// What takes part in the trial that goes on.
     what: String,
+    /// Warnings that were told.
+    warned: Vec<String>,
 }
 
 impl Display {
@@ -35,7 +37,7 @@ impl Display {
             let style = ProgressStyle::with_template(template);
             style.map_or(bar.clone(), |style| bar.with_style(style))
         });
-        Display { bar, quiet, record, trials: 0, left: Nanos(0), what: String::new() }
+        Display { bar, quiet, record, trials: 0, left: Nanos(0), what: String::new(), warned: Vec::new() }
     }
 
     pub fn end(&self) {
@@ -104,11 +106,13 @@ impl Progress for Display {
             ProgressEvent::TrialDone { number, trial, .. } => self.done(number, trial),
             // Notes are for the report.
             ProgressEvent::Warned(w) if w.severity > tailbound_model::Severity::Note => {
-                self.line(&format!(
-                    "tailbound: {}{}",
-                    w.text,
-                    if w.mend.is_empty() { String::new() } else { format!("; {}", w.mend) }
-                ));
+                let mend = if w.mend.is_empty() { String::new() } else { format!("; {}", w.mend) };
+                let text = format!("tailbound: {}{mend}", w.text);
+                // Every trial may say it again; the report tells how many did.
+                if !self.warned.contains(&text) {
+                    self.line(&text);
+                    self.warned.push(text);
+                }
             }
             _ => {}
         }

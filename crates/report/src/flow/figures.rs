@@ -48,7 +48,8 @@ pub(crate) fn of(
         let all: Vec<f64> = t.subscribers.iter().filter_map(|s| per(s.cpu_ns, s.received)).collect();
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     };
-    let blocked = |t: &FlowTrial| t.blocked_ns as f64 / t.window_ns.max(1) as f64;
+    // Calls that were refused at the end of the window lie beyond its last message.
+    let blocked = |t: &FlowTrial| t.blocked_ns as f64 / t.window_ns.max(t.send_ns).max(1) as f64;
     let controller = record.manifest.trials.iter().filter(|t| used.contains(&t.id)).filter_map(|t| t.controller);
     let controller = controller.filter(|c| c.span_ns > 0).map(|c| c.cpu_ns as f64 / c.span_ns as f64);
     let sum = |value: fn(&FlowSubscriber) -> u64| trials.iter().flat_map(|t| &t.subscribers).map(value).sum();

@@ -2,6 +2,7 @@
 
 use super::escape::{escape, prose, thin};
 use crate::document::{Finding, FindingLevel, Report, WarningSeverity};
+use crate::same_warnings;
 
 /// Results beyond this many are folded.
 const RESULTS: usize = 4;
@@ -74,18 +75,16 @@ pub(super) fn warnings(report: &Report) -> String {
         html.push_str("<p class=\"lead\">None was raised while measuring.</p></section>\n");
         return html;
     }
-    let mut sorted: Vec<_> = report.warnings.iter().collect();
-    sorted.sort_by_key(|w| std::cmp::Reverse(w.severity));
+    let mut sorted = same_warnings::told(&report.warnings);
+    sorted.sort_by_key(|t| std::cmp::Reverse(t.warning.severity));
     html.push_str("<ul class=\"warnings\">\n");
-    for warning in sorted {
+    for told in sorted {
+        let warning = told.warning;
         let class = match warning.severity {
             WarningSeverity::Note => "note",
             WarningSeverity::Warning => "warning",
             WarningSeverity::Invalid => "invalid",
         };
-        let trial = warning.trial.map(|t| format!("trial {t}"));
-        let whom: Vec<String> = trial.into_iter().chain(warning.end.clone()).collect();
-        let whom = if whom.is_empty() { String::new() } else { format!(" ({})", whom.join(", ")) };
         let mend = if warning.mend.is_empty() {
             String::new()
         } else {
@@ -93,7 +92,7 @@ pub(super) fn warnings(report: &Report) -> String {
         };
         html.push_str(&format!(
             "<li class=\"{class}\"><span class=\"word\">{class}</span>{}: {}.{mend}</li>\n",
-            escape(&whom),
+            escape(&told.whom()),
             prose(warning.text.trim_end_matches('.')),
         ));
     }
