@@ -30,8 +30,11 @@ pub(super) fn findings(report: &Report) -> String {
 
 fn more(report: &Report, folded: &[&Finding]) -> String {
     let items: String = folded.iter().map(|f| item(report, f, false)).collect();
+    // Flows are in the order of the plan, and round trips within them beside them.
+    let flows = report.findings.iter().any(|f| f.code.starts_with("flow"));
+    let what = if flows { "more" } else { "more conditions with shorter tails" };
     format!(
-        "<li class=\"result\"><span class=\"kind\"></span><details><summary>and {} more conditions with shorter tails\
+        "<li class=\"result\"><span class=\"kind\"></span><details><summary>and {} {what}\
          </summary><ol class=\"findings\">{items}</ol></details></li>\n",
         folded.len()
     )
