@@ -28,14 +28,15 @@ J
 
 # Pods behind a gateway of their node, and each place told by a route where the pods of the others are.
 routed() { # name, the plugin; RANGE in it is the range of the node's pods
-  local i place
+  local i place range
   for i in 1 2; do
+    range=$(pod_range "$i")
     for place in control node$((3 - i)); do
-      enter "$place" ip route add "$(pod_range "$i")" via "$(node_address "$i")"
+      enter "$place" ip route add "$range" via "$(node_address "$i")"
     done
     cni_config "node$i" "10-$1.conflist" <<J
 {"cniVersion": "0.4.0", "name": "$1", "plugins": [
-  ${2//RANGE/$(pod_range "$i")},
+  ${2//RANGE/$range},
   {"type": "portmap", "capabilities": {"portMappings": true}}]}
 J
   done
