@@ -27,7 +27,7 @@ pub use interface::{InterfaceCounters, InterfaceFacts, interface_counters, inter
 pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
 pub use knob::{KnobError, Knobs, Place};
 pub use process::{boot_id, clock_id, is_alive, process_id, this_process};
-pub use program::{own_file, own_program, take_own_name};
+pub use program::{ask_own_program, own_file, own_program, take_own_name};
 pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
 pub use seen::process_seen;
 pub use threads::{ThreadScan, read_threads};

@@ -1,8 +1,8 @@
 //! How this program is started again: as itself, or, in a bundle, by the loader that lies beside its libraries.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 /// A command that starts this program again; arguments follow.
 ///
@@ -14,6 +14,24 @@ pub fn own_program() -> io::Result<Command> {
     let mut command = Command::new(&running);
     command.arg("--library-path").arg(running.parent().unwrap_or(Path::new("/"))).arg(program);
     Ok(command)
+}
+
+/// Runs this program with these arguments to its end, and gives it `input`. One that does not read it says why in its
+/// output.
+///
+/// # Errors
+/// It cannot be started.
+pub fn ask_own_program(args: &[&str], input: &[u8]) -> io::Result<Output> {
+    let mut command = own_program()?;
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn()?;
+    if let Some(mut stdin) = child.stdin.take() {
+        match stdin.write_all(input) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => return Err(e),
+            _ => {}
+        }
+    }
+    child.wait_with_output()
 }
 
 /// The file that holds this program: not the loader, in a bundle.

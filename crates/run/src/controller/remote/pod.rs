@@ -6,12 +6,12 @@
 use super::host::{Help, Host, Way};
 use super::not_fit;
 use crate::controller::RunError;
-use std::io::{self, Write};
+use std::io;
 use std::net::IpAddr;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 use tailbound_host::journal::{EntryId, Journal};
-use tailbound_host::own_program;
+use tailbound_host::{ask_own_program, own_program};
 use tailbound_model::*;
 
 /// A stream that is cut goes on, or ends: an API server that is started anew cuts all of them.
@@ -69,16 +69,7 @@ pub(super) fn reach(
 }
 
 fn make(order: &PodOrder) -> io::Result<PodTold> {
-    let mut child = own_program()?
-        .args(["pod", "make"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut input) = child.stdin.take() {
-        input.write_all(&serde_json::to_vec(order)?)?;
-    }
-    let output = child.wait_with_output()?;
+    let output = ask_own_program(&["pod", "make"], &serde_json::to_vec(order)?)?;
     serde_json::from_slice(&output.stdout)
         .map_err(|_| io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }
