@@ -41,7 +41,13 @@ start_etcd() {
   spawn control etcd etcd --name tailbound --data-dir /run/etcd --unsafe-no-fsync \
     --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
     --listen-peer-urls http://127.0.0.1:2380
-  spawn control apiserver "$bin_kubernetes/kube-apiserver" --etcd-servers=http://127.0.0.1:2379 \
+  local audit=()
+  # Who has asked for what, without what was said: bench/scale.py counts the requests of a run by it.
+  if [ -n "${TAILBOUND_CLUSTER_AUDIT:-}" ]; then
+    printf '%s\n' 'apiVersion: audit.k8s.io/v1' 'kind: Policy' 'omitStages: [RequestReceived]' 'rules: [{ level: Metadata }]' >"$state/audit.yaml"
+    audit=(--audit-policy-file="$state/audit.yaml" --audit-log-path="$state/audit.log")
+  fi
+  spawn control apiserver "$bin_kubernetes/kube-apiserver" "${audit[@]}" --etcd-servers=http://127.0.0.1:2379 \
     --advertise-address="$api_address" --secure-port=6443 --authorization-mode=Node,RBAC --allow-privileged=true \
     --client-ca-file="$state/keys/ca.crt" \
     --tls-cert-file="$state/keys/apiserver.crt" --tls-private-key-file="$state/keys/apiserver.key" \

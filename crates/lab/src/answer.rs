@@ -36,6 +36,7 @@ impl Answers {
                 return Err(io::Error::other("settings of the host are not made by the lab"));
             }
             Ask::Facts => Told::Facts(Box::new(tailbound_host::facts::collect())),
+            Ask::Clock => Told::Clock(tailbound_host::monotonic_ns()),
             Ask::Cpus => Told::Cpus(tailbound_host::allowed_cpus()),
             Ask::Interfaces => Told::Interfaces(interface::interfaces_of(&NetNs::own()?)?),
             // A device that does not tell is one without.

@@ -2,7 +2,7 @@
 
 use crate::error::Lack;
 use crate::existing;
-use crate::spec::{ENDS, LabSpec};
+use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::userns;
 use tailbound_model::{PathSpec, PlaceSpec};
@@ -43,7 +43,7 @@ impl LabSpec {
 
     /// Whether the kind of place goes with the kind of path.
     fn place_fits(&self, end: usize) -> Option<Lack> {
-        let (place, path, name) = (self.place(end), &self.path, ENDS[end]);
+        let (place, path, name) = (self.place(end), &self.path, self.name(end));
         let made = self.makes_namespaces();
         match place {
             PlaceSpec::Netns if made => None,
@@ -86,7 +86,7 @@ mod tests {
     use tailbound_model::ExistingEnd;
 
     fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
-        let lacks = LabSpec { path, ping, pong, subscribers: 1, apart: false }.check();
+        let lacks = LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false }.check();
         lacks.iter().map(Lack::to_string).collect::<Vec<_>>().join("\n")
     }
 

@@ -3,7 +3,7 @@
 use crate::error::Lack;
 use crate::netns::{self, NetNs};
 use crate::site::{Far, Site};
-use crate::spec::{ENDS, LabSpec};
+use crate::spec::LabSpec;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -21,16 +21,17 @@ pub(crate) struct Found {
     pub address: Ipv4Addr,
 }
 
-/// Looks both ends up; blocks for some milliseconds, for two seconds where a carrier is missing.
-pub(crate) fn find_both(
-    spec: &LabSpec,
-    ends: &[ExistingEnd; 2],
-    hosts: &[(PlaceSpec, Arc<dyn Far>)],
-) -> Result<[Found; 2], Vec<Lack>> {
-    match [0, 1].map(|end| find(spec, end, &ends[end], hosts)) {
-        [Ok(ping), Ok(pong)] => Ok([ping, pong]),
-        both => Err(once(both.into_iter().filter_map(Result::err))),
+/// The other hosts of a lab, by place: `None` = it is on this one.
+pub type Hosts<'a> = &'a [Option<Arc<dyn Far>>];
+
+/// Looks all ends up; blocks for some milliseconds, for two seconds where a carrier is missing.
+pub(crate) fn find_all(spec: &LabSpec, ends: &[ExistingEnd; 2], hosts: Hosts<'_>) -> Result<Vec<Found>, Vec<Lack>> {
+    let all = (0..spec.places()).map(|end| find(spec, end, &ends[usize::from(!spec.sends(end))], hosts));
+    let (found, lacks): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
+    if !lacks.is_empty() {
+        return Err(once(lacks.into_iter().filter_map(Result::err)));
     }
+    Ok(found.into_iter().flatten().collect())
 }
 
 /// What is missing of those ends that are on this host.
@@ -50,9 +51,9 @@ fn once(lacks: impl Iterator<Item = Lack>) -> Vec<Lack> {
     all
 }
 
-fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: &[(PlaceSpec, Arc<dyn Far>)]) -> Result<Found, Lack> {
+fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> Result<Found, Lack> {
     let place = spec.place(end);
-    let site = open(place, hosts)?;
+    let site = open(place, hosts.get(end).and_then(Option::as_ref))?;
     let given = match &site {
         Site::There(far) if *wanted == ExistingEnd::default() => far.address().map(|a| a.to_string()),
         _ => None,
@@ -66,12 +67,12 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: &[(PlaceSpec, A
     let until = Instant::now() + FRESH;
     loop {
         let interfaces = site.interfaces().map_err(|error| unreadable(&here, &error))?;
-        let (interface, address) = choose(ENDS[end], wanted, &here, &interfaces)?;
+        let (interface, address) = choose(spec.name(end), wanted, &here, &interfaces)?;
         if interface.has_link() {
             return Ok(Found { site, interface, address });
         }
         if Instant::now() >= until {
-            let what = format!("interface {} {here} is up but has no carrier ({})", interface.name, ENDS[end]);
+            let what = format!("interface {} {here} is up but has no carrier ({})", interface.name, spec.name(end));
             let mend = "plug the cable in, or start what holds the other side (a tap needs its program)";
             return Err(Lack::new(what, mend));
         }
@@ -79,11 +80,10 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: &[(PlaceSpec, A
     }
 }
 
-fn open(place: &PlaceSpec, hosts: &[(PlaceSpec, Arc<dyn Far>)]) -> Result<Site, Lack> {
+fn open(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Site, Lack> {
     if place.is_remote() {
-        let found = hosts.iter().find(|(known, _)| known == place);
         let missing = || Lack::new(format!("nobody has reached {place}"), "please report this");
-        return found.map(|(_, far)| Site::There(far.clone())).ok_or_else(missing);
+        return host.map(|far| Site::There(far.clone())).ok_or_else(missing);
     }
     let PlaceSpec::ExistingNetns(name) = place else {
         return NetNs::own().map(Site::Here).map_err(|error| unreadable("in this network namespace", &error));

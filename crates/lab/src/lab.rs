@@ -3,10 +3,10 @@
 use crate::apply::{Rooms, apply, failed};
 use crate::end::EndNet;
 use crate::error::LabError;
-use crate::existing::{self, Found};
+use crate::existing::{self, Found, Hosts};
 use crate::netns::{NetNs, processes_in};
 use crate::probe::{self, Side};
-use crate::site::{Far, Site, unexpected};
+use crate::site::{Site, unexpected};
 use crate::spec::LabSpec;
 use crate::step::{Layout, Room, Step, prefix};
 use crate::verify::{settled, verify};
@@ -15,10 +15,9 @@ use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Ask, Counted, PathFacts, PlaceSpec, Told, Undo};
+use tailbound_model::{Ask, Counted, PathFacts, Told, Undo};
 
 /// How long ended processes may take to leave a namespace.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
@@ -27,9 +26,9 @@ const LEAVE_WITHIN: Duration = Duration::from_secs(1);
 /// [`down`](Lab::down).
 #[derive(Debug)]
 pub struct Lab {
-    ends: [Side; 2],
-    /// Of subscribers 2 to 64, where each has a namespace of its own.
-    further: Vec<Side>,
+    spec: LabSpec,
+    /// As [`LabSpec::places`] counts them.
+    ends: Vec<Side>,
     rooms: Rooms,
     entries: Vec<EntryId>,
 }
@@ -46,29 +45,24 @@ impl Lab {
     ///
     /// # Errors
     /// As `up`.
-    pub async fn up_with(
-        spec: &LabSpec,
-        run_id: &str,
-        journal: &Journal,
-        hosts: &[(PlaceSpec, Arc<dyn Far>)],
-    ) -> Result<Lab, LabError> {
+    pub async fn up_with(spec: &LabSpec, run_id: &str, journal: &Journal, hosts: Hosts<'_>) -> Result<Lab, LabError> {
         let lacks = spec.check();
         if !lacks.is_empty() {
             return Err(LabError::Lacks(lacks));
         }
         match spec.layout() {
             Layout::Found(ends) => {
-                let ends = existing::find_both(spec, &ends, hosts).map_err(LabError::Lacks)?;
-                let addresses = ends.each_ref().map(|e| e.address);
-                let [ping, pong] = ends;
-                let ends = [ping.into_side(addresses[1].into()), pong.into_side(addresses[0].into())];
-                Ok(Lab { ends, further: Vec::new(), rooms: Rooms::default(), entries: Vec::new() })
+                let found = existing::find_all(spec, &ends, hosts).map_err(LabError::Lacks)?;
+                let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
+                let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
+                let ends = found.into_iter().enumerate().map(|(end, found)| found.into_side(&peers(end))).collect();
+                Ok(Lab { spec: spec.clone(), ends, rooms: Rooms::default(), entries: Vec::new() })
             }
             Layout::Made(shape) => {
                 let (mut rooms, mut entries) = (Rooms::default(), Vec::new());
                 let steps = shape.steps(&prefix(run_id));
-                match make(&steps, spec.places(), run_id, journal, (&mut rooms, &mut entries)).await {
-                    Ok((ends, further)) => Ok(Lab { ends, further, rooms, entries }),
+                match make(&steps, spec, run_id, journal, (&mut rooms, &mut entries)).await {
+                    Ok(ends) => Ok(Lab { spec: spec.clone(), ends, rooms, entries }),
                     Err(error) => {
                         rooms.take_all().for_each(drop);
                         for entry in entries.into_iter().rev() {
@@ -84,14 +78,14 @@ impl Lab {
 
     /// How many ends there are.
     pub fn places(&self) -> usize {
-        self.ends.len() + self.further.len()
+        self.ends.len()
     }
 
     fn side(&self, end: usize) -> &Side {
-        self.ends.get(end).unwrap_or_else(|| &self.further[end - self.ends.len()])
+        &self.ends[end]
     }
 
-    /// What an end needs to know of the network: 0 (ping), 1 (pong) and, each in a namespace of its own, further ones.
+    /// What an end needs to know of the network: 0 (ping), 1 (pong) and, each in a place of its own, further ones.
     pub fn end(&self, end: usize) -> &EndNet {
         &self.side(end).net
     }
@@ -129,7 +123,7 @@ impl Lab {
     ///
     /// No socket could be opened, or an interface not be read. A path that passes nothing is not an error but facts.
     pub async fn probe(&self) -> Result<PathFacts, LabError> {
-        probe::probe(&self.ends).await
+        probe::probe(&self.ends, &self.spec).await
     }
 
     /// Counters of the end's interface (`interface.*`) and of IP and UDP in its network namespace (`Ip.*`, `Udp.*`,
@@ -173,8 +167,8 @@ impl Lab {
     ///
     /// A process still holds a namespace (its journal entry stays), or the journal cannot be written.
     pub async fn down(self, journal: &Journal) -> Result<(), LabError> {
-        let Lab { ends, further, rooms, entries } = self;
-        drop((ends, further));
+        let Lab { ends, rooms, entries, .. } = self;
+        drop(ends);
         let mut first_error = None;
         for ((room, netns), entry) in rooms.take_all().zip(entries.into_iter().rev()) {
             let inode = netns.inode();
@@ -189,9 +183,9 @@ impl Lab {
 }
 
 impl Found {
-    fn into_side(self, peer: IpAddr) -> Side {
+    fn into_side(self, peers: &[IpAddr]) -> Side {
         let Found { site, interface, address } = self;
-        let net = EndNet::new(&interface.name, address.into(), &[peer], interface.mtu, interface.multicast);
+        let net = EndNet::new(&interface.name, address.into(), peers, interface.mtu, interface.multicast);
         Side { site, net }
     }
 }
@@ -199,11 +193,11 @@ impl Found {
 /// Takes all steps and reads the result back.
 async fn make(
     steps: &[Step],
-    places: usize,
+    spec: &LabSpec,
     run_id: &str,
     journal: &Journal,
     (rooms, entries): (&mut Rooms, &mut Vec<EntryId>),
-) -> Result<([Side; 2], Vec<Side>), LabError> {
+) -> Result<Vec<Side>, LabError> {
     for step in steps {
         if let Step::Namespace(room) = step {
             let undo = |inode| Undo::UnnamedNetns { inode, what: format!("{} of run {run_id}", room.name()) };
@@ -219,35 +213,32 @@ async fn make(
     if rooms.get(Room::Bridge).is_ok() {
         verify(Room::Bridge, &settled(Room::Bridge, rooms, steps).await?, steps)?;
     }
-    let ends = [side(0, places, steps, rooms).await?, side(1, places, steps, rooms).await?];
-    let mut further = Vec::new();
-    for end in 2..places {
-        further.push(side(end, places, steps, rooms).await?);
+    let mut ends = Vec::new();
+    for end in 0..spec.places() {
+        ends.push(side(end, spec, steps, rooms).await?);
     }
-    Ok((ends, further))
+    Ok(ends)
 }
 
 /// Verifies one end and says what it needs to know.
-async fn side(end: usize, places: usize, steps: &[Step], rooms: &Rooms) -> Result<Side, LabError> {
-    let room = Room::of_end(end);
+async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Result<Side, LabError> {
+    let room = Room::End(spec.name(end));
     let found = settled(room, rooms, steps).await?;
     verify(room, &found, steps)?;
     let incomplete =
         || LabError::read("reading the interfaces back", room.name(), io::Error::other("it has no address"));
-    let (name, own) = address_of(end, steps).ok_or_else(incomplete)?;
-    let others = if end == 0 { 1..places } else { 0..1 };
-    let peers: Vec<IpAddr> = others.filter_map(|other| Some(address_of(other, steps)?.1)).collect();
+    let (name, own) = address_of(room, steps).ok_or_else(incomplete)?;
+    let peers = spec.peers(end).filter_map(|other| Some(address_of(Room::End(spec.name(other)), steps)?.1));
+    let peers: Vec<IpAddr> = peers.collect();
     let interface = found.iter().find(|i| i.name == name).ok_or_else(incomplete)?;
     let netns = rooms.get(room).map_err(|e| LabError::read("entering the namespace", room.name(), e))?.clone();
     Ok(Side { site: Site::Here(netns), net: EndNet::new(name, own, &peers, interface.mtu, interface.multicast) })
 }
 
 /// Interface and address that the steps give an end.
-fn address_of(end: usize, steps: &[Step]) -> Option<(&str, IpAddr)> {
+fn address_of(room: Room, steps: &[Step]) -> Option<(&str, IpAddr)> {
     steps.iter().find_map(|step| match step {
-        Step::Address { at, address, .. } if at.room == Room::of_end(end) => {
-            Some((at.name.as_str(), (*address).into()))
-        }
+        Step::Address { at, address, .. } if at.room == room => Some((at.name.as_str(), (*address).into())),
         _ => None,
     })
 }

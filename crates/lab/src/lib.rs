@@ -38,6 +38,7 @@ pub use answer::Answers;
 pub use counters::{THROTTLED_NS, THROTTLED_TIMES};
 pub use end::EndNet;
 pub use error::{LabError, Lack};
+pub use existing::Hosts;
 pub use interface::interfaces_here;
 pub use lab::Lab;
 pub use site::Far;

@@ -1,20 +1,22 @@
 //! What a lab is asked to be.
 
-use crate::step::{Layout, Shape, Step};
-use tailbound_model::{ExistingEnd, PathSpec, PlaceSpec, TrialSpec};
+use crate::step::{Layout, Room, Shape, Step};
+use tailbound_model::{ExistingEnd, PathSpec, PlaceSpec, TrialSpec, publisher_end, subscriber_end};
 
 /// The path and the places of a trial. Trials with an equal spec share one lab.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LabSpec {
     /// What joins the places.
     pub path: PathSpec,
-    /// Where the ping end runs.
+    /// Where the ping end runs, and every other that sends.
     pub ping: PlaceSpec,
     /// Where the pong end runs, and every other that receives.
     pub pong: PlaceSpec,
+    /// How many send.
+    pub publishers: u32,
     /// How many receive.
     pub subscribers: u32,
-    /// Each of them in a network namespace of its own.
+    /// Each end in a place of its own.
     pub apart: bool,
 }
 
@@ -24,14 +26,12 @@ impl From<&TrialSpec> for LabSpec {
             path: trial.path.clone(),
             ping: trial.ping.place.clone(),
             pong: trial.pong.place.clone(),
+            publishers: trial.measure.publishers(),
             subscribers: trial.measure.subscribers(),
             apart: trial.measure.flow().is_some_and(|f| f.apart),
         }
     }
 }
-
-/// Ends by index: 0 is ping, 1 is pong.
-pub(crate) const ENDS: [&str; 2] = ["ping", "pong"];
 
 impl LabSpec {
     /// Whether network namespaces are made for it, which needs root or a user namespace.
@@ -53,9 +53,12 @@ impl LabSpec {
                     lines.push(format!("{place}: log in, {what}  [your login there]"));
                 }
                 PlaceSpec::Pod(_) => {
-                    lines.push(format!(
-                        "{place}: make it, wait until it runs, delete it afterwards  [your rights there]"
-                    ));
+                    let all = (0..self.places()).filter(|end| self.place(*end) == place).count();
+                    let what = match all {
+                        _ if !self.apart || all == 1 => "make it, wait until it runs, delete it".to_owned(),
+                        n => format!("make {n} of them, wait until they run, delete them"),
+                    };
+                    lines.push(format!("{place}: {what} afterwards  [your rights there]"));
                 }
                 _ => {}
             }
@@ -74,7 +77,8 @@ impl LabSpec {
     /// nothing where the lab makes its own.
     pub fn known_options(&self, end: usize) -> Vec<(String, String)> {
         let Layout::Found(ends) = self.layout() else { return Vec::new() };
-        let (own, other) = (&ends[end], &ends[1 - end]);
+        let [ping, pong] = &*ends;
+        let (own, other) = if end == 0 { (ping, pong) } else { (pong, ping) };
         // The loopback interface of Linux has no multicast.
         let multicast = (self.path == PathSpec::Loopback).then(|| "off".to_owned());
         let options = [
@@ -90,7 +94,7 @@ impl LabSpec {
         match self.layout() {
             Layout::Made(shape) => shape.steps("tbRUN").iter().map(Step::with_privilege).collect(),
             Layout::Found(ends) => {
-                let lines = ends.iter().enumerate().map(|(i, end)| {
+                let lines = ends.iter().enumerate().map(|(i, end): (usize, &ExistingEnd)| {
                     let wanted = match (&end.interface, &end.address) {
                         (Some(interface), Some(address)) => format!("interface {interface} with address {address}"),
                         (Some(interface), None) => format!("interface {interface} and its first IPv4 address"),
@@ -105,31 +109,56 @@ impl LabSpec {
                         place @ (PlaceSpec::Ssh(_) | PlaceSpec::Pod(_)) => (place.to_string(), "no privilege"),
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };
-                    format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", ENDS[i])
+                    format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", self.name(i))
                 });
                 lines.collect()
             }
         }
     }
 
-    /// How many places there are: that of the ping end, and of those that receive.
+    /// How many places there are: that of the ping end (0), of those that receive (from 1 on), of further ones that send.
     pub fn places(&self) -> usize {
-        1 + if self.apart { self.subscribers as usize } else { 1 }
+        if self.apart { (self.publishers + self.subscribers) as usize } else { 2 }
     }
 
-    pub(crate) fn place(&self, end: usize) -> &PlaceSpec {
-        if end == 0 { &self.ping } else { &self.pong }
+    /// The end at a place sends.
+    pub fn sends(&self, end: usize) -> bool {
+        end == 0 || (self.apart && end > self.subscribers as usize)
+    }
+
+    /// The name of the first end at a place: `ping`, `pong3`.
+    pub fn name(&self, end: usize) -> &'static str {
+        match end {
+            0 => "ping",
+            n if self.sends(n) => publisher_end((n - self.subscribers as usize + 1) as u8),
+            n => subscriber_end(n as u8),
+        }
+    }
+
+    /// What is asked of a place.
+    pub fn place(&self, end: usize) -> &PlaceSpec {
+        if self.sends(end) { &self.ping } else { &self.pong }
+    }
+
+    /// The places of those that an end speaks with.
+    pub(crate) fn peers(&self, end: usize) -> impl Iterator<Item = usize> {
+        let sends = self.sends(end);
+        (0..self.places()).filter(move |other| self.sends(*other) != sends)
+    }
+
+    fn rooms(&self) -> Vec<Room> {
+        (0..self.places()).map(|end| Room::End(self.name(end))).collect()
     }
 
     pub(crate) fn layout(&self) -> Layout {
         match &self.path {
             PathSpec::Loopback => {
                 let lo = ExistingEnd { interface: Some("lo".into()), address: Some("127.0.0.1".into()) };
-                Layout::Found([lo.clone(), lo])
+                Layout::Found(Box::new([lo.clone(), lo]))
             }
-            PathSpec::Existing { ping, pong } => Layout::Found([ping.clone(), pong.clone()]),
-            PathSpec::Veth { mtu } => Layout::Made(Shape { bridged: false, mtu: *mtu, receiving: 1 }),
-            PathSpec::Bridge { mtu } => Layout::Made(Shape { bridged: true, mtu: *mtu, receiving: self.places() - 1 }),
+            PathSpec::Existing { ping, pong } => Layout::Found(Box::new([ping.clone(), pong.clone()])),
+            PathSpec::Veth { mtu } => Layout::Made(Shape { bridged: false, mtu: *mtu, rooms: self.rooms() }),
+            PathSpec::Bridge { mtu } => Layout::Made(Shape { bridged: true, mtu: *mtu, rooms: self.rooms() }),
         }
     }
 }
@@ -149,7 +178,8 @@ mod tests {
                 remove: false,
             })
         };
-        let spec = |ping, pong| LabSpec { path: PathSpec::Loopback, ping, pong, subscribers: 1, apart: false };
+        let spec =
+            |ping, pong| LabSpec { path: PathSpec::Loopback, ping, pong, publishers: 1, subscribers: 1, apart: false };
         let both = spec(far(None), far(None)).describe();
         let begin = "ssh guest-1: log in, copy the bundle there, unless it is there already, and start it  [your login";
         assert!(both[0].starts_with(begin) && both[1].starts_with("read interface lo"), "{both:?}");
@@ -165,6 +195,7 @@ mod tests {
             path,
             ping: PlaceSpec::Process,
             pong: PlaceSpec::ExistingNetns("blue".into()),
+            publishers: 1,
             subscribers: 1,
             apart: false,
         };

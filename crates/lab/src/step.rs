@@ -8,42 +8,31 @@ use tailbound_model::ExistingEnd;
 /// Made by us, or found.
 pub(crate) enum Layout {
     Made(Shape),
-    Found([ExistingEnd; 2]),
+    /// At the ends that send, and at those that receive.
+    Found(Box<[ExistingEnd; 2]>),
 }
 
 /// A path that is made.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub bridged: bool,
     pub mtu: Option<u32>,
-    /// Namespaces beside that of the ping end; more than one only with a bridge.
-    pub receiving: usize,
+    /// The namespaces of the ends; more than two only with a bridge.
+    pub rooms: Vec<Room>,
 }
 
 /// A namespace of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    Ping,
-    Pong,
-    /// Of subscriber 2 to 64.
-    Further(u8),
+    /// Of the end of this name.
+    End(&'static str),
     Bridge,
 }
 
 impl Room {
-    pub fn of_end(end: usize) -> Room {
-        match end {
-            0 => Room::Ping,
-            1 => Room::Pong,
-            n => Room::Further(n as u8),
-        }
-    }
-
     pub fn name(self) -> &'static str {
         match self {
-            Room::Ping => "ping",
-            Room::Pong => "pong",
-            Room::Further(n) => tailbound_model::subscriber_end(n),
+            Room::End(name) => name,
             Room::Bridge => "bridge",
         }
     }
@@ -102,11 +91,11 @@ pub(crate) enum Step {
 }
 
 impl Shape {
-    /// All steps in order; interface names begin with `prefix` (at most 12 characters).
+    /// All steps in order; interface names begin with `prefix` (at most 10 characters).
     pub fn steps(&self, prefix: &str) -> Vec<Step> {
         let mtu = self.mtu.unwrap_or(DEFAULT_MTU);
         let at = |room, suffix: &str| At { room, name: format!("{prefix}-{suffix}") };
-        let ends: Vec<At> = (0..=self.receiving).map(|i| at(Room::of_end(i), &format!("p{i}"))).collect();
+        let ends: Vec<At> = self.rooms.iter().enumerate().map(|(i, room)| at(*room, &format!("p{i}"))).collect();
         let mut rooms: Vec<Room> = ends.iter().map(|end| end.room).collect();
         if self.bridged {
             rooms.push(Room::Bridge);
@@ -188,7 +177,7 @@ impl fmt::Display for Step {
 pub(crate) fn prefix(run_id: &str) -> String {
     let usable: Vec<char> = run_id.chars().filter(char::is_ascii_alphanumeric).collect();
     // The end of an id differs more between runs than its beginning.
-    let tail = &usable[usable.len().saturating_sub(9)..];
+    let tail = &usable[usable.len().saturating_sub(8)..];
     format!("tb{}", tail.iter().collect::<String>())
 }
 
@@ -199,22 +188,23 @@ mod tests {
     #[test]
     fn every_name_fits_an_interface_name() {
         for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
-            for step in (Shape { bridged: true, mtu: None, receiving: 64 }).steps(&prefix(run)) {
+            for step in (Shape { bridged: true, mtu: None, rooms: vec![Room::End("ping"); 128] }).steps(&prefix(run)) {
                 if let Step::Up(at) = step {
                     assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
                 }
             }
         }
-        assert_eq!(prefix("20250131-120000-4711"), "tb200004711");
+        assert_eq!(prefix("20250131-120000-4711"), "tb00004711");
     }
 
     #[test]
     fn the_dry_run_prints_each_step_as_a_command_would_say_it() {
-        let lines: Vec<String> = Shape { bridged: false, mtu: Some(9000), receiving: 1 }
-            .steps("tbRUN")
-            .iter()
-            .map(Step::with_privilege)
-            .collect();
+        let lines: Vec<String> =
+            Shape { bridged: false, mtu: Some(9000), rooms: vec![Room::End("ping"), Room::End("pong")] }
+                .steps("tbRUN")
+                .iter()
+                .map(Step::with_privilege)
+                .collect();
         assert_eq!(
             lines[0],
             "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or in a user namespace none]"

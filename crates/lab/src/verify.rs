@@ -137,8 +137,9 @@ mod tests {
         let lo = Interface { index: 1, name: "lo".into(), ..as_asked() };
         let mut interface = as_asked();
         change(&mut interface);
-        let steps = Shape { bridged: false, mtu: Some(9000), receiving: 1 }.steps("tbx");
-        verify(Room::Ping, &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
+        let steps =
+            Shape { bridged: false, mtu: Some(9000), rooms: vec![Room::End("ping"), Room::End("pong")] }.steps("tbx");
+        verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
     }
 
     #[test]

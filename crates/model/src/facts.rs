@@ -60,6 +60,9 @@ pub struct PathFacts {
     pub multicast_passes: Option<bool>,
     /// Smallest of the probe round trips, ns.
     pub probe_round_trip_ns: Option<i64>,
+    /// Further ends that nothing passes to, or from.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cut_off: Vec<String>,
     /// Sentences about what does not pass.
     pub remarks: Vec<String>,
 }

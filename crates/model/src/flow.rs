@@ -1,12 +1,14 @@
-//! A flow: one publisher and its subscribers, and what each of them counts.
+//! A flow: publishers of one topic and their subscribers, and what each of them counts.
 
 use crate::{Nanos, ReceiveMode};
 use serde::{Deserialize, Serialize};
 
 /// A ping within a flow that is answered later than this is `after_timeout`.
 pub const FLOW_TIMEOUT: Nanos = Nanos::from_secs(1);
-/// Most subscribers of one publisher.
+/// Most subscribers of a flow.
 pub const MOST_SUBSCRIBERS: u32 = 64;
+/// Most publishers of a flow.
+pub const MOST_PUBLISHERS: u32 = 64;
 
 /// Parameters of a flow.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +19,9 @@ pub struct Flow {
     pub ramp_up: Nanos,
     /// It goes on sending for this long after it, so that the end of the flow lies outside.
     pub drain: Nanos,
+    /// How many send, each what the study says. The first is the one whose messages have rows.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub publishers: u32,
     /// How many receive.
     pub subscribers: u32,
     /// Payloads in one message.
@@ -27,13 +32,22 @@ pub struct Flow {
     /// Messages that may be sent and not acknowledged before the publisher waits; `None` = as the driver has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unacked_limit: Option<u32>,
-    /// Each subscriber has a network namespace of its own.
+    /// Each end has a place of its own: a network namespace, or a pod.
     #[serde(default)]
     pub apart: bool,
     /// What is kept of single messages.
     pub rows: FlowRows,
     /// How the subscribers receive.
     pub receive: ReceiveMode,
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(n: &u32) -> bool {
+    *n == 1
 }
 
 impl Flow {
@@ -185,6 +199,60 @@ impl FlowCounts {
         self.parts.iter().map(|p| p.messages).sum()
     }
 
+    /// What several ends counted, as one: numbers are sums, times from the first to the last. `None` = there is none.
+    pub fn of_all<'a>(mut ends: impl Iterator<Item = &'a FlowCounts>) -> Option<FlowCounts> {
+        let first = ends.next()?.clone();
+        Some(ends.fold(first, FlowCounts::with))
+    }
+
+    fn with(mut self, other: &FlowCounts) -> FlowCounts {
+        // 0 = not read, of one and so of all.
+        let sum_of_read = |a: i64, b: i64| if a == 0 || b == 0 { 0 } else { a + b };
+        for (part, other) in self.parts.iter_mut().zip(&other.parts) {
+            *part = PartCounts {
+                messages: part.messages + other.messages,
+                octets: part.octets + other.octets,
+                first: part.first,
+                first_ns: match (part.first_ns, other.first_ns) {
+                    (0, ns) | (ns, 0) => ns,
+                    (a, b) => a.min(b),
+                },
+                last_ns: part.last_ns.max(other.last_ns),
+                cpu_began_ns: sum_of_read(part.cpu_began_ns, other.cpu_began_ns),
+            };
+        }
+        for theirs in &other.seconds {
+            match self.seconds.iter_mut().find(|s| s.second == theirs.second) {
+                None => self.seconds.push(*theirs),
+                Some(s) => {
+                    s.messages += theirs.messages;
+                    s.octets += theirs.octets;
+                    s.missing += theirs.missing;
+                    s.out_of_order += theirs.out_of_order;
+                    s.duplicates += theirs.duplicates;
+                    s.blocked_ns += theirs.blocked_ns;
+                }
+            }
+        }
+        self.seconds.sort_by_key(|s| s.second);
+        self.out_of_order += other.out_of_order;
+        self.duplicates += other.duplicates;
+        self.stale += other.stale;
+        self.foreign += other.foreign;
+        self.missing += other.missing;
+        self.next += other.next;
+        self.cpu_ended_ns = sum_of_read(self.cpu_ended_ns, other.cpu_ended_ns);
+        self.send_ns += other.send_ns;
+        self.blocked_ns += other.blocked_ns;
+        self.longest_ns = self.longest_ns.max(other.longest_ns);
+        self.refused += other.refused;
+        self.refused_in_all += other.refused_in_all;
+        if other.refusal != 0 {
+            self.refusal = other.refusal;
+        }
+        self
+    }
+
     /// CPU time of the process over the window, ns.
     pub fn cpu_ns(&self) -> Option<i64> {
         let began = self.part(FlowPart::Window).cpu_began_ns;
@@ -198,7 +266,7 @@ impl FlowCounts {
 
 /// Words of the subscribers after the first.
 #[rustfmt::skip]
-const FURTHER: [&str; MOST_SUBSCRIBERS as usize - 1] = [
+const FURTHER_SUBSCRIBERS: [&str; MOST_SUBSCRIBERS as usize - 1] = [
     "pong2", "pong3", "pong4", "pong5", "pong6", "pong7", "pong8", "pong9",
     "pong10", "pong11", "pong12", "pong13", "pong14", "pong15", "pong16", "pong17",
     "pong18", "pong19", "pong20", "pong21", "pong22", "pong23", "pong24", "pong25",
@@ -209,7 +277,69 @@ const FURTHER: [&str; MOST_SUBSCRIBERS as usize - 1] = [
     "pong58", "pong59", "pong60", "pong61", "pong62", "pong63", "pong64",
 ];
 
+/// Words of the publishers after the first.
+#[rustfmt::skip]
+const FURTHER_PUBLISHERS: [&str; MOST_PUBLISHERS as usize - 1] = [
+    "ping2", "ping3", "ping4", "ping5", "ping6", "ping7", "ping8", "ping9",
+    "ping10", "ping11", "ping12", "ping13", "ping14", "ping15", "ping16", "ping17",
+    "ping18", "ping19", "ping20", "ping21", "ping22", "ping23", "ping24", "ping25",
+    "ping26", "ping27", "ping28", "ping29", "ping30", "ping31", "ping32", "ping33",
+    "ping34", "ping35", "ping36", "ping37", "ping38", "ping39", "ping40", "ping41",
+    "ping42", "ping43", "ping44", "ping45", "ping46", "ping47", "ping48", "ping49",
+    "ping50", "ping51", "ping52", "ping53", "ping54", "ping55", "ping56", "ping57",
+    "ping58", "ping59", "ping60", "ping61", "ping62", "ping63", "ping64",
+];
+
 /// The name of a subscriber's end: `pong`, `pong2` to `pong64`.
 pub fn subscriber_end(number: u8) -> &'static str {
-    FURTHER.get(usize::from(number).wrapping_sub(2)).copied().unwrap_or("pong")
+    FURTHER_SUBSCRIBERS.get(usize::from(number).wrapping_sub(2)).copied().unwrap_or("pong")
+}
+
+/// The name of a publisher's end: `ping`, `ping2` to `ping64`.
+pub fn publisher_end(number: u8) -> &'static str {
+    FURTHER_PUBLISHERS.get(usize::from(number).wrapping_sub(2)).copied().unwrap_or("ping")
+}
+
+/// An end of this name sends.
+pub fn is_publisher(end: &str) -> bool {
+    end.starts_with("ping")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_two_are_their_sum() {
+        let part = |messages, first_ns, last_ns, cpu_began_ns| PartCounts {
+            messages,
+            octets: messages * 64,
+            first: 0,
+            first_ns,
+            last_ns,
+            cpu_began_ns,
+        };
+        let second = |second, messages| SecondCounts { second, messages, ..SecondCounts::default() };
+        let one = |messages, begin, cpu, seconds: &[SecondCounts]| FlowCounts {
+            parts: [part(1, begin - 9, begin - 1, 0), part(messages, begin, begin + 100, cpu), part(0, 0, 0, 0)],
+            seconds: seconds.to_vec(),
+            next: messages + 1,
+            cpu_ended_ns: cpu + 40,
+            longest_ns: begin,
+            ..FlowCounts::default()
+        };
+        let (a, b) = (one(10, 1000, 5, &[second(1, 10)]), one(20, 1003, 7, &[second(0, 4), second(1, 16)]));
+        let both = FlowCounts::of_all([&a, &b].into_iter()).unwrap();
+        let window = both.part(FlowPart::Window);
+        assert_eq!((window.messages, window.octets, window.first_ns, window.last_ns), (30, 1920, 1000, 1103));
+        assert_eq!((both.messages(), both.next, both.longest_ns), (32, 32, 1003));
+        assert_eq!(both.cpu_ns(), Some(80), "40 ns of each");
+        assert_eq!(both.seconds, [second(0, 4), second(1, 26)]);
+        // A part in which one of them sent nothing begins with the other.
+        assert_eq!(both.part(FlowPart::Drain).first_ns, 0);
+        let silent = FlowCounts { parts: [part(0, 0, 0, 0); 3], ..FlowCounts::default() };
+        let one_of_two = FlowCounts::of_all([&silent, &a].into_iter()).unwrap();
+        assert_eq!(one_of_two.part(FlowPart::Window).first_ns, 1000);
+        assert_eq!(one_of_two.cpu_ns(), None, "of one it was not read");
+    }
 }

@@ -142,7 +142,7 @@ impl TrialSpec {
 pub enum Measure {
     /// A message goes out and its answer comes back.
     PingPong(PingPong),
-    /// One publisher, one or more subscribers, and what of it arrives.
+    /// Publishers of one topic, their subscribers, and what of it arrives.
     Flow(Flow),
 }
 
@@ -179,9 +179,22 @@ impl Measure {
         }
     }
 
-    /// How many ends receive what the first one sends.
+    /// How many ends send.
+    pub fn publishers(&self) -> u32 {
+        self.flow().map_or(1, |f| f.publishers)
+    }
+
+    /// How many ends receive what is sent.
     pub fn subscribers(&self) -> u32 {
         self.flow().map_or(1, |f| f.subscribers)
+    }
+
+    /// How many places the ends have: one for those that send and one for those that receive, or one each.
+    pub fn places(&self) -> usize {
+        match self.flow() {
+            Some(flow) if flow.apart => (flow.publishers + flow.subscribers) as usize,
+            _ => 2,
+        }
     }
 }
 

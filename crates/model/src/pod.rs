@@ -34,7 +34,7 @@ pub struct PodSpec {
     #[serde(default)]
     pub pull: Pull,
     /// Whole CPUs, as request and limit: with `memory_mib` the pod is Guaranteed, and a node with the static CPU manager
-    /// gives it CPUs of its own.
+    /// gives it CPUs of its own. 0 = it asks for none, and shares those that others leave.
     pub cpus: u32,
     /// Memory, MiB, as request and limit.
     pub memory_mib: u32,
@@ -65,6 +65,8 @@ pub enum NodeChoice {
     Labels(BTreeMap<String, String>),
     /// Another one than the pod of the other end.
     Other,
+    /// As many of the pods that are made together on each node, but for one.
+    Spread,
 }
 
 /// When a node fetches an image.
@@ -80,24 +82,26 @@ pub enum Pull {
     Never,
 }
 
-/// A pod to be made, as one process of Tailbound tells another.
+/// Pods to be made together, as one process of Tailbound tells another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PodOrder {
-    /// What it is to be.
+    /// What each is to be.
     pub spec: PodSpec,
-    /// Identity of the run and a number: a label, and part of the name.
+    /// How many.
+    pub count: usize,
+    /// Identity of the run and a number: a label of all of them, and part of their names.
     pub token: String,
     /// The node of the other end, for [`NodeChoice::Other`].
     #[serde(default)]
     pub other_node: Option<String>,
 }
 
-/// What became of it.
+/// What became of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PodTold {
-    /// It runs.
-    Made(PodMade),
+    /// All of them run.
+    Made(Vec<PodMade>),
     /// The cluster could not be spoken with: what, and what to do. Nothing was made.
     OutOfReach(String, String),
     /// It does not run: what, and what to do.
@@ -133,6 +137,7 @@ impl fmt::Display for PodSpec {
                 write!(f, " on a node with {}", labels.join(","))?;
             }
             Some(NodeChoice::Other) => f.write_str(" on another node")?,
+            Some(NodeChoice::Spread) => f.write_str(" spread over nodes")?,
         }
         if self.host_network { f.write_str(" (host network)") } else { Ok(()) }
     }

@@ -13,6 +13,8 @@ pub enum Ask {
     Facts,
     /// CPUs that a process may use there.
     Cpus,
+    /// What its monotonic clock shows.
+    Clock,
     /// All interfaces.
     Interfaces,
     /// Speed and offloads of an interface.
@@ -84,6 +86,8 @@ pub enum Told {
     Facts(Box<HostFacts>),
     /// To [`Ask::Cpus`].
     Cpus(Vec<u32>),
+    /// To [`Ask::Clock`], ns.
+    Clock(i64),
     /// To [`Ask::Interfaces`].
     Interfaces(Vec<Interface>),
     /// To [`Ask::Device`]: Mbit/s where the device tells it, and the features that are on.

@@ -1,5 +1,6 @@
 //! What a cluster tells of a pod, its node and its network. What it does not tell this user is a fact too, with the reason.
 
+use crate::cluster::Cluster;
 use crate::error::PodError;
 use crate::pod::Pod;
 use k8s_openapi::api::apps::v1::DaemonSet;
@@ -44,9 +45,47 @@ const PROGRAMS: &[&str] = &[
     "ptp",
 ];
 
+/// What is told of several pods: what they share is asked for once.
+#[derive(Default)]
+pub struct Asked {
+    nodes: BTreeMap<String, Result<Node, PodError>>,
+    programs: Option<Result<String, PodError>>,
+    policies: Option<Result<Vec<NetworkPolicy>, PodError>>,
+}
+
+impl Asked {
+    async fn node(&mut self, cluster: &Cluster, name: &str) -> &Result<Node, PodError> {
+        if !self.nodes.contains_key(name) {
+            let nodes: Api<Node> = Api::all(cluster.client.clone());
+            let node = cluster.ask(cluster.asked("get", "nodes"), "not told", nodes.get(name)).await;
+            self.nodes.insert(name.to_owned(), node);
+        }
+        &self.nodes[name]
+    }
+
+    async fn of_networks(
+        &mut self,
+        cluster: &Cluster,
+    ) -> (Result<String, PodError>, Result<Vec<NetworkPolicy>, PodError>) {
+        let all = ListParams::default();
+        if self.programs.is_none() {
+            let daemons: Api<DaemonSet> = Api::all(cluster.client.clone());
+            let found = cluster.ask(cluster.asked("list", "daemonsets"), "not told", daemons.list(&all)).await;
+            self.programs = Some(found.map(|list| programs(&list.items)));
+            let policies: Api<NetworkPolicy> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
+            let found = cluster.ask(cluster.asked("list", "networkpolicies"), "not told", policies.list(&all)).await;
+            self.policies = Some(found.map(|list| list.items));
+        }
+        let unasked = || PodError::new("not asked", "");
+        let programs = self.programs.clone().unwrap_or_else(|| Err(unasked()));
+        (programs, self.policies.clone().unwrap_or_else(|| Err(unasked())))
+    }
+}
+
 impl Pod {
-    /// What the cluster tells, by keys that begin with `cluster.`, `node.` and `pod.`. It takes four requests.
-    pub async fn facts(&self) -> Vec<Fact> {
+    /// What the cluster tells, by keys that begin with `cluster.`, `node.` and `pod.`. It takes two requests, and one for
+    /// each node, for all pods together.
+    pub async fn facts(&self, asked: &mut Asked) -> Vec<Fact> {
         let cluster = &self.cluster;
         let mut facts = Facts(Vec::new());
         facts.text("cluster.version", &cluster.version, "GET /version");
@@ -58,20 +97,10 @@ impl Pod {
         let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
         facts.text("pod.addresses", &addresses.join(" "), &at);
 
-        let nodes: Api<Node> = Api::all(cluster.client.clone());
-        let node = cluster.ask(cluster.asked("get", "nodes"), "not told", nodes.get(&self.node)).await;
-        facts.of_node(&node, &format!("GET /api/v1/nodes/{}", self.node));
-
-        let daemons: Api<DaemonSet> = Api::all(cluster.client.clone());
-        let all = ListParams::default();
-        let found = cluster.ask(cluster.asked("list", "daemonsets"), "not told", daemons.list(&all)).await;
-        let programs = found.map(|list| programs(&list.items));
+        facts.of_node(asked.node(cluster, &self.node).await, &format!("GET /api/v1/nodes/{}", self.node));
+        let (programs, policies) = asked.of_networks(cluster).await;
         facts.told("cluster.network_programs", programs, "GET /apis/apps/v1/daemonsets");
-
-        let policies: Api<NetworkPolicy> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-        let found = cluster.ask(cluster.asked("list", "networkpolicies"), "not told", policies.list(&all)).await;
-        let pod = cluster.ask(cluster.asked("get", "pods"), "not told", cluster.pods().get(&self.name)).await;
-        let selecting = found.and_then(|list| Ok(selecting(&list.items, pod?.labels())));
+        let selecting = policies.map(|policies| selecting(&policies, &self.labels));
         let at = format!("GET /apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", cluster.namespace);
         facts.told("pod.network_policies", selecting, &at);
         facts.0.sort_by(|a, b| a.key.cmp(&b.key));

@@ -19,7 +19,7 @@ mod start;
 pub use cluster::Cluster;
 pub use error::PodError;
 pub use exec::{ExecInput, ExecOutput};
-pub use facts::unenforced;
+pub use facts::{Asked, unenforced};
 pub use leftovers::Leftover;
 pub use object::{MANAGED_BY, PodRequest, TOKEN_LABEL};
 pub use pod::Pod;

@@ -41,7 +41,11 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
     let mut labels = spec.labels.clone();
     labels.extend(request.labels.clone());
     labels.extend([(MANAGED_BY.to_owned(), "tailbound".to_owned()), (TOKEN_LABEL.to_owned(), request.token.clone())]);
-    let amount = json!({ "cpu": spec.cpus.to_string(), "memory": format!("{}Mi", spec.memory_mib) });
+    let memory = format!("{}Mi", spec.memory_mib);
+    let amount = match spec.cpus {
+        0 => json!({ "memory": memory }),
+        cpus => json!({ "cpu": cpus.to_string(), "memory": memory }),
+    };
     let mut security = json!({
         "allowPrivilegeEscalation": spec.capabilities.iter().any(|c| c == "SYS_ADMIN"),
         "capabilities": { "drop": ["ALL"], "add": spec.capabilities },
@@ -89,6 +93,16 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
         None => {}
         Some(NodeChoice::Name(name)) => body["affinity"] = named("In", name),
         Some(NodeChoice::Labels(labels)) => body["nodeSelector"] = json!(labels),
+        Some(NodeChoice::Spread) => {
+            body["topologySpreadConstraints"] = json!([{
+                "maxSkew": 1,
+                "topologyKey": "kubernetes.io/hostname",
+                "whenUnsatisfiable": "DoNotSchedule",
+                // Nodes that take none of them do not count as empty ones.
+                "nodeTaintsPolicy": "Honor",
+                "labelSelector": { "matchLabels": { TOKEN_LABEL: request.token } },
+            }]);
+        }
         Some(NodeChoice::Other) => {
             if let Some(node) = &request.avoid {
                 body["affinity"] = named("NotIn", node);
@@ -165,6 +179,15 @@ mod tests {
         spec.node = Some(NodeChoice::Labels(labels("line", "3")));
         let led = pod(&spec, &request()).spec.unwrap();
         assert_eq!((led.node_selector, led.affinity), (Some(labels("line", "3")), None));
+    }
+
+    #[test]
+    fn many_pods_are_spread_and_need_no_cpu_each() {
+        let spec = PodSpec { memory_mib: 64, node: Some(NodeChoice::Spread), ..PodSpec::default() };
+        let body = pod(&spec, &request()).spec.unwrap();
+        insta::assert_snapshot!(serde_saphyr::to_string(&body.topology_spread_constraints).unwrap());
+        let resources = body.containers[0].resources.clone().unwrap();
+        assert_eq!(serde_json::to_string(&resources.requests).unwrap(), r#"{"memory":"64Mi"}"#);
     }
 
     /// A study cannot have a pod that is not found again.

@@ -6,6 +6,7 @@ use crate::explain::{self, absent};
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Node, Pod as PodObject};
 use kube::api::{DeleteParams, ListParams, LogParams, Preconditions};
 use kube::{Api, ResourceExt};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// A pod, as it was when it ran.
@@ -22,6 +23,8 @@ pub struct Pod {
     pub addresses: Vec<IpAddr>,
     /// The image, by its digest where the runtime tells it.
     pub image: String,
+    /// All its labels.
+    pub labels: BTreeMap<String, String>,
     /// Class of service: `Guaranteed`, `Burstable`, `BestEffort`.
     pub qos: String,
 }
@@ -37,6 +40,7 @@ impl Pod {
             node: object.spec.as_ref().and_then(|s| s.node_name.clone()).unwrap_or_default(),
             addresses: status.pod_ips.iter().flatten().filter_map(|ip| ip.ip.parse().ok()).collect(),
             image: container.map(|c| c.image_id.clone()).unwrap_or_default(),
+            labels: object.labels().clone(),
             qos: status.qos_class.unwrap_or_default(),
         }
     }
@@ -116,6 +120,16 @@ impl Cluster {
         let of_it = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
         let mut found =
             self.ask(self.asked("list", "events"), "", events.list(&of_it)).await.map(|l| l.items).unwrap_or_default();
+        found.sort_by_key(explain::when);
+        found
+    }
+
+    /// The same of all pods of the namespace, in one request.
+    pub(crate) async fn events_of_pods(&self) -> Vec<Event> {
+        let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
+        let of_pods = ListParams::default().fields("involvedObject.kind=Pod");
+        let found = self.ask(self.asked("list", "events"), "", events.list(&of_pods)).await;
+        let mut found = found.map(|l| l.items).unwrap_or_default();
         found.sort_by_key(explain::when);
         found
     }

@@ -43,7 +43,7 @@ async fn two_pods_of_two_nodes_by_the_rights_that_are_granted() {
         assert_eq!(version.trim(), concat!("tailbound ", env!("CARGO_PKG_VERSION")));
         assert_eq!(pod.ended().await, Ok(None));
     }
-    let facts = one.facts().await;
+    let facts = one.facts(&mut tailbound_pods::Asked::default()).await;
     let text = |key: &str| match &facts.iter().find(|f| f.key == key).unwrap().value {
         FactValue::Text(text) => text.clone(),
         other => panic!("{key}: {other:?}"),
@@ -175,7 +175,7 @@ async fn refusals_name_the_right_that_is_missing() {
     let cluster = reach(bench.account("no-exec", &some).await).await.unwrap();
     let pod = cluster.start(&bench.spec(), &request("one")).await.unwrap();
     texts.push(pod.exec(&words(&["tailbound"])).await.map(drop).unwrap_err().to_string());
-    let facts = pod.facts().await;
+    let facts = pod.facts(&mut tailbound_pods::Asked::default()).await;
     let FactValue::Unknown(why) = &facts.iter().find(|f| f.key == "node.kernel").unwrap().value else { panic!() };
     texts.push(why.clone());
 

@@ -150,13 +150,22 @@ pub struct TrialRecord {
     pub controller: Option<ControllerUse>,
 }
 
-/// CPU time of the controller's process from `go` until the last end was through.
+/// CPU time of the controller, and of the processes that carry its streams to other hosts, from `go` until the last end was through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerUse {
-    /// Of all its threads, ns.
+    /// Of all their threads, ns.
     pub cpu_ns: i64,
     /// How long that was, ns.
     pub span_ns: i64,
+}
+
+/// How far the monotonic clock of an end is from the controller's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ClockApart {
+    /// Its clock less the controller's, ns.
+    pub offset_ns: i64,
+    /// It is within so much of that, ns; 0 = they are one clock.
+    pub within_ns: i64,
 }
 
 /// What is known of one end of one trial.
@@ -189,6 +198,9 @@ pub struct EndRecord {
     /// What it counted of a flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowCounts>,
+    /// Its clock against the controller's, where several send and begin together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_apart: Option<ClockApart>,
     /// Rows lost because a buffer was full.
     pub rows_dropped: u64,
     /// Octets on the control stream between go and done.

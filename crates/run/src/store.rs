@@ -131,7 +131,7 @@ pub(crate) fn store(
 ) -> Result<Stored, RecordError> {
     let path = RecordWriter::segment_path(dir, order.trial, rows.role.word(), number);
     match rows.role {
-        Role::Ping => {
+        Role::Ping | Role::Publisher(_) => {
             let clock = slot_clock(&order.spec, order.warm_up, t0_ns);
             let cells = cells(rows.octets);
             let cells = if rows.cut { without_unsettled(&cells, clock.timeout_ns) } else { &cells };

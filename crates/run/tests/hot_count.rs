@@ -173,7 +173,7 @@ fn flow_child(plant: Plant, period_ns: Option<i64>) {
         rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| EchoCell::default()).collect())),
         header: Box::leak(Box::default()),
         row_every,
-        seen: Seen::default(),
+        seen: Seen::of(1),
         part: 0.into(),
     });
     subscriber.begin();
@@ -192,7 +192,13 @@ fn flow_child(plant: Plant, period_ns: Option<i64>) {
         rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| SenderCell::default()).collect())),
         header: Box::leak(Box::default()),
         payload: vec![0; 64].into(),
-        pace: FlowPace { period_ns, parts_ns: [100_000_000, 800_000_000, 100_000_000], row_every, batching: false },
+        pace: FlowPace {
+            publisher: 0,
+            period_ns,
+            parts_ns: [100_000_000, 800_000_000, 100_000_000],
+            row_every,
+            batching: false,
+        },
         answered: 0.into(),
         highest: 0.into(),
     });

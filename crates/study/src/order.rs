@@ -6,11 +6,12 @@
 use tailbound_model::{Condition, KnobSpec, PathSpec, PlaceSpec, Trial, TrialSpec};
 
 /// What makes two trials share a lab: settings of the host too, which are set and put back with it.
-type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, (u32, bool), &'a [KnobSpec]);
+type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, (u32, u32, bool), &'a [KnobSpec]);
 
 fn lab(spec: &TrialSpec) -> Lab<'_> {
-    let receiving = (spec.measure.subscribers(), spec.measure.flow().is_some_and(|f| f.apart));
-    (&spec.path, &spec.ping.place, &spec.pong.place, receiving, &spec.host)
+    let apart = spec.measure.flow().is_some_and(|f| f.apart);
+    let ends = (spec.measure.publishers(), spec.measure.subscribers(), apart);
+    (&spec.path, &spec.ping.place, &spec.pong.place, ends, &spec.host)
 }
 
 /// The trials of all conditions that are possible.

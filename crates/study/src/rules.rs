@@ -42,15 +42,19 @@ fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let help = "remove `arrangement`; `subscribers` says how many processes there are";
         return fault(at.arrangement, "an arrangement is of the two ends of a ping-pong".into(), help);
     }
-    if flow.subscribers > 1 && spec.pong.place == PlaceSpec::SameProcess {
-        let reason =
-            format!("{} subscribers are processes of their own, but the place is one process", flow.subscribers);
+    if flow.subscribers.max(flow.publishers) > 1 && spec.pong.place == PlaceSpec::SameProcess {
+        let (many, what) = match flow.subscribers {
+            1 => (flow.publishers, "publishers"),
+            n => (n, "subscribers"),
+        };
+        let reason = format!("{many} {what} are processes of their own, but the place is one process");
         return fault(at.pong.place, reason, "write `place: process` or `place: netns`");
     }
     let bridged = matches!(spec.path, PathSpec::Bridge { .. });
-    if flow.apart && !bridged {
+    let pods = [&spec.ping, &spec.pong].map(|end| matches!(end.place, PlaceSpec::Pod(_)));
+    if flow.apart && !bridged && pods != [true, true] {
         let reason = format!("network namespaces of their own are joined by a bridge, and the path is {}", spec.path);
-        return fault(at.path, reason, "write `path: bridge`, or remove `spread`");
+        return fault(at.path, reason, "write `path: bridge`, give both ends the place `pod`, or remove `spread`");
     }
     if flow.rows == FlowRows::OneWay && spec.rate == Rate::Max {
         let reason = "fan-out tells how late each message was, which needs times at which they are due";

@@ -21,11 +21,13 @@ pub enum Message {
     Prepared(Box<Prepared>),
     /// Controller: begin. Silence follows.
     Go,
+    /// Controller: begin at this time of the agent's monotonic clock, ns: several that send begin together.
+    GoAt(i64),
     /// Agent: an end is through.
     Done(Box<Done>),
     /// Controller: the others are through; ends that only answer stop.
     Stop,
-    /// Controller: the publisher is through, and so many messages went out; subscribers wait for those on their way.
+    /// Controller: all publishers are through, and so many messages went out; subscribers wait for those on their way.
     Sent(u64),
     /// Controller: send the sample memory.
     Collect,
@@ -204,6 +206,8 @@ pub enum Role {
     Pong,
     /// Subscriber 2 to 64 of a flow.
     Further(u8),
+    /// Publisher 2 to 64 of a flow.
+    Publisher(u8),
 }
 
 impl Role {
@@ -213,17 +217,32 @@ impl Role {
             Role::Ping => "ping",
             Role::Pong => "pong",
             Role::Further(n) => subscriber_end(n),
+            Role::Publisher(n) => publisher_end(n),
         }
     }
 
-    /// The ends that receive what the first one sends, in order.
+    /// The ends that send after the first one, in order.
+    pub fn further_publishers(publishers: u32) -> impl Iterator<Item = Role> {
+        (2..=publishers.min(MOST_PUBLISHERS) as u8).map(Role::Publisher)
+    }
+
+    /// The publisher's number, from 0.
+    pub fn publisher(self) -> Option<u8> {
+        match self {
+            Role::Ping => Some(0),
+            Role::Publisher(n) => Some(n - 1),
+            Role::Pong | Role::Further(_) => None,
+        }
+    }
+
+    /// The ends that receive what is sent, in order.
     pub fn receiving(subscribers: u32) -> impl Iterator<Item = Role> {
         (1..=subscribers.clamp(1, MOST_SUBSCRIBERS) as u8).map(|n| if n == 1 { Role::Pong } else { Role::Further(n) })
     }
 
     /// It only receives, or answers.
     pub fn receives(self) -> bool {
-        self != Role::Ping
+        self.publisher().is_none()
     }
 }
 

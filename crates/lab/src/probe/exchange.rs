@@ -2,6 +2,7 @@
 
 use super::Side;
 use super::datagram::Station;
+use crate::spec::LabSpec;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::net::SocketAddr;
@@ -27,6 +28,7 @@ pub(super) fn random() -> u64 {
 
 struct Party {
     name: &'static str,
+    sends: bool,
     socket: Station,
     address: SocketAddr,
     interface: String,
@@ -44,12 +46,13 @@ pub(super) struct Exchange {
 impl Exchange {
     pub fn new(
         sockets: Vec<(Station, SocketAddr)>,
-        sides: &[Side; 2],
+        (sides, spec): (&[Side], &LabSpec),
         multicast: Option<(Station, SocketAddr)>,
     ) -> Exchange {
-        let parties = sockets.into_iter().zip(sides).zip(crate::spec::ENDS);
-        let parties = parties.map(|(((socket, address), side), name)| Party {
-            name,
+        let parties = sockets.into_iter().zip(sides).enumerate();
+        let parties = parties.map(|(end, ((socket, address), side))| Party {
+            name: spec.name(end),
+            sends: spec.sends(end),
             address,
             socket,
             interface: side.net.interface.clone(),
@@ -82,23 +85,43 @@ impl Exchange {
         if reachable && facts.max_datagram_pong_to_ping > 0 {
             facts.probe_round_trip_ns = self.round_trip();
         }
+        self.further(&mut facts);
         facts
+    }
+
+    /// One small datagram each way between every further end and the first that it speaks with.
+    fn further(&mut self, facts: &mut PathFacts) {
+        for end in 2..self.parties.len() {
+            let first = usize::from(self.parties[end].sends);
+            let size = SMALL.min(self.parties[end].mtu.saturating_sub(HEADERS));
+            for (from, to) in [(first, end), (end, first)] {
+                if let Err(reason) = self.passes(from, to, size, false, FIRST) {
+                    facts.remarks.push(self.nothing_passes(from, to, &reason));
+                    facts.cut_off.push(self.parties[end].name.to_owned());
+                    break;
+                }
+            }
+        }
+    }
+
+    fn nothing_passes(&self, from: usize, to: usize, reason: &str) -> String {
+        let [a, b] = [from, to].map(|i| &self.parties[i]);
+        format!(
+            "nothing passes from {} ({} on {}) to {} ({} on {}): {reason}; look at routes, firewall rules and the other side",
+            a.name,
+            a.address.ip(),
+            a.interface,
+            b.name,
+            b.address.ip(),
+            b.interface
+        )
     }
 
     /// Largest datagram that passed, and whether all those above the MTU did.
     fn sizes(&mut self, from: usize, to: usize, remarks: &mut Vec<String>) -> (u64, bool) {
         let unfragmented = self.parties[from].mtu.saturating_sub(HEADERS);
         if let Err(reason) = self.passes(from, to, SMALL.min(unfragmented), false, FIRST) {
-            let [a, b] = [from, to].map(|i| &self.parties[i]);
-            remarks.push(format!(
-                "nothing passes from {} ({} on {}) to {} ({} on {}): {reason}; look at routes, firewall rules and the other side",
-                a.name,
-                a.address.ip(),
-                a.interface,
-                b.name,
-                b.address.ip(),
-                b.interface
-            ));
+            remarks.push(self.nothing_passes(from, to, &reason));
             return (0, false);
         }
         let mut sizes: Vec<u64> = [unfragmented, unfragmented + 1].into_iter().chain(SIZES).collect();
@@ -159,7 +182,7 @@ impl Exchange {
     /// Smallest of the round trips of small datagrams, ns. Not of an end on another host: what it is told and answers
     /// takes longer than the path.
     fn round_trip(&mut self) -> Option<i64> {
-        if !self.parties.iter().all(|p| p.socket.is_here()) {
+        if !self.parties[..2].iter().all(|p| p.socket.is_here()) {
             return None;
         }
         let mut best: Option<Duration> = None;
@@ -167,7 +190,7 @@ impl Exchange {
         for _ in 0..ROUND_TRIPS {
             let there = self.message(SMALL);
             let back = self.message(SMALL);
-            let [ping, pong] = &self.parties[..] else { return None };
+            let [ping, pong, ..] = &self.parties[..] else { return None };
             let begin = Instant::now();
             let trip = || {
                 ping.socket.send(pong.address, there, false).ok()?;

@@ -12,7 +12,7 @@ use crate::end::EndNet;
 use crate::error::LabError;
 use crate::netns::{NetNs, run_in};
 use crate::site::{Site, unexpected};
-use crate::spec::ENDS;
+use crate::spec::LabSpec;
 use datagram::Station;
 use exchange::Exchange;
 use std::io;
@@ -26,16 +26,17 @@ pub(crate) struct Side {
     pub net: EndNet,
 }
 
-pub(crate) async fn probe(sides: &[Side; 2]) -> Result<PathFacts, LabError> {
+pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
     let mut sockets = Vec::new();
-    for (side, end) in sides.iter().zip(ENDS) {
+    for (i, side) in sides.iter().enumerate() {
+        let end = spec.name(i);
         facts.ends.push(facts_of(side, end)?);
         let opened = open(side).await;
         sockets.push(opened.map_err(|e| LabError::read(format!("opening a socket on {}", side.net.address), end, e))?);
     }
-    let multicast = if sides.iter().all(|s| s.net.multicast) {
-        let failed = |e| LabError::read(format!("joining a group on {}", sides[1].net.interface), ENDS[1], e);
+    let multicast = if sides[..2].iter().all(|s| s.net.multicast) {
+        let failed = |e| LabError::read(format!("joining a group on {}", sides[1].net.interface), spec.name(1), e);
         Some(join_group(&sides[1]).await.map_err(failed)?)
     } else {
         None
@@ -49,7 +50,7 @@ pub(crate) async fn probe(sides: &[Side; 2]) -> Result<PathFacts, LabError> {
             ping.interface, pong.interface
         ));
     }
-    if let [a, b] = &facts.ends[..]
+    if let [a, b, ..] = &facts.ends[..]
         && a.mtu != b.mtu
     {
         facts.remarks.push(format!(
@@ -57,7 +58,7 @@ pub(crate) async fn probe(sides: &[Side; 2]) -> Result<PathFacts, LabError> {
             a.mtu, a.interface, b.mtu, b.interface
         ));
     }
-    let exchange = Exchange::new(sockets, sides, multicast);
+    let exchange = Exchange::new(sockets, (sides, spec), multicast);
     let job = async { run_in(&NetNs::own()?, move || exchange.run(facts))?.wait().await };
     job.await.map_err(|e| LabError::read("sending datagrams", "path", e))
 }

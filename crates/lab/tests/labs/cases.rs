@@ -49,7 +49,14 @@ pub fn bridge_carries_every_size_and_multicast() -> Result<(), Skip> {
 
 pub fn loopback_is_used_as_it_is() -> Result<(), Skip> {
     for place in [PlaceSpec::Process, PlaceSpec::SameProcess] {
-        let spec = LabSpec { path: PathSpec::Loopback, ping: place.clone(), pong: place, subscribers: 1, apart: false };
+        let spec = LabSpec {
+            path: PathSpec::Loopback,
+            ping: place.clone(),
+            pong: place,
+            publishers: 1,
+            subscribers: 1,
+            apart: false,
+        };
         let facts = probe_once(&spec);
         let mtu = facts.ends[0].mtu;
         assert_passes_all(&facts, mtu);

@@ -14,6 +14,7 @@ fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> Lab
         path: PathSpec::Existing { ping: ping.1, pong: pong.1 },
         ping: ping.0.clone(),
         pong: pong.0.clone(),
+        publishers: 1,
         subscribers: 1,
         apart: false,
     }

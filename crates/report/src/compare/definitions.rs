@@ -28,7 +28,13 @@ pub(crate) fn differ(a: &Condition, b: &Condition, factor: Option<&str>, metrics
     }
     let what = |s: &TrialSpec| match s.measure.flow() {
         None => "round trips of a ping-pong".to_owned(),
-        Some(flow) => format!("a flow to {} subscribers, {} in one message", flow.subscribers, flow.pack),
+        Some(flow) if flow.publishers == 1 => {
+            format!("a flow to {} subscribers, {} in one message", flow.subscribers, flow.pack)
+        }
+        Some(flow) => format!(
+            "a flow of {} publishers to {} subscribers, {} in one message",
+            flow.publishers, flow.subscribers, flow.pack
+        ),
     };
     let varies = factor.is_some_and(|f| f == "measure" || f.starts_with("measure."));
     if what(a) != what(b) && !(varies && a.measure.flow().is_some() == b.measure.flow().is_some()) {

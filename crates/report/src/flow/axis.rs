@@ -5,7 +5,7 @@ use crate::condition::{ConditionReport, QuantileReport};
 use crate::document::Report;
 
 /// What can lie on the axis, in the order in which it is looked for; what the study names as its own comes first.
-const FACTORS: [&str; 3] = ["payload", growth::FACTOR, "rate"];
+const FACTORS: [&str; 4] = ["payload", growth::FACTOR, "rate", growth::PUBLISHERS];
 
 /// Figures over one factor, each with a scale of its own.
 pub(crate) struct Axis {
@@ -137,6 +137,7 @@ fn place(factor: &str, condition: &ConditionReport, flow: &FlowReport) -> Option
     match factor {
         "payload" => Some(condition.payload_bytes as f64),
         "rate" => condition.period_ns.map(|p| 1e9 / p as f64),
+        growth::PUBLISHERS => Some(f64::from(flow.publishers)),
         _ => Some(f64::from(flow.subscribers)),
     }
     .filter(|x| *x > 0.0)

@@ -3,7 +3,8 @@
 use super::{FlowReport, Spread};
 
 /// Heads of the columns that a report with flows has beside the others, in rows whose metric is `flow`.
-pub(crate) const HEADS: [&str; 31] = [
+pub(crate) const HEADS: [&str; 32] = [
+    "publishers",
     "subscribers",
     "pack",
     "samples_per_s",
@@ -54,7 +55,7 @@ pub(crate) fn cells(flow: &FlowReport) -> Vec<String> {
         if all.is_empty() { String::new() } else { all.iter().sum::<u64>().to_string() }
     };
     let cast = flow.trials.iter().find_map(|t| t.cast.as_ref());
-    let mut cells = vec![flow.subscribers.to_string(), flow.pack.to_string()];
+    let mut cells = vec![flow.publishers.to_string(), flow.subscribers.to_string(), flow.pack.to_string()];
     cells.extend(three(flow.samples_per_s));
     cells.extend(three(flow.payload_mbit_s));
     cells.push(middle(flow.wire_mbit_s));

@@ -7,7 +7,8 @@ use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::finding;
 use crate::number::{count, three_digits, time};
 use tailbound_model::{
-    Condition, Flow, FlowCounts, FlowPart, FlowRows, MOST_SUBSCRIBERS, PartCounts, Severity, Warning, subscriber_end,
+    Condition, Flow, FlowCounts, FlowPart, FlowRows, MOST_SUBSCRIBERS, PartCounts, Severity, Warning, is_publisher,
+    subscriber_end,
 };
 use tailbound_record::{EndRecord, Record, RecordError, TrialRecord};
 use tailbound_stats::Quantile;
@@ -49,11 +50,13 @@ pub(crate) fn of(
         (!all.is_empty()).then(|| all.iter().sum::<f64>() / all.len() as f64)
     };
     // Calls that were refused at the end of the window lie beyond its last message.
-    let blocked = |t: &FlowTrial| t.blocked_ns as f64 / t.window_ns.max(t.send_ns).max(1) as f64;
+    let whole = |t: &FlowTrial| (t.window_ns * i64::from(flow.publishers)).max(t.send_ns).max(1);
+    let blocked = |t: &FlowTrial| t.blocked_ns as f64 / whole(t) as f64;
     let controller = record.manifest.trials.iter().filter(|t| used.contains(&t.id)).filter_map(|t| t.controller);
     let controller = controller.filter(|c| c.span_ns > 0).map(|c| c.cpu_ns as f64 / c.span_ns as f64);
     let sum = |value: fn(&FlowSubscriber) -> u64| trials.iter().flat_map(|t| &t.subscribers).map(value).sum();
     Ok(Some(FlowReport {
+        publishers: flow.publishers,
         subscribers: flow.subscribers,
         pack: flow.pack,
         samples_per_s: of_slowest(|s| s.samples_per_s),
@@ -110,10 +113,14 @@ fn spread(values: impl Iterator<Item = f64>) -> Option<Spread> {
 
 fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
     let publisher = trial.ends.get(PUBLISHER)?;
-    let sent = publisher.flow.as_ref()?;
+    let of_first = publisher.flow.as_ref()?;
+    let sending = || trial.ends.iter().filter(|(name, _)| is_publisher(name)).map(|(_, end)| end);
+    let sent = &FlowCounts::of_all(sending().filter_map(|end| end.flow.as_ref()))?;
+    // What was counted in the first one's network namespace: of all that share it.
+    let sent_there = if flow.apart { of_first } else { sent };
     let window = sent.part(FlowPart::Window);
     let pack = u64::from(flow.pack);
-    let receiving = trial.ends.iter().filter(|(name, _)| *name != PUBLISHER);
+    let receiving = trial.ends.iter().filter(|(name, _)| !is_publisher(name));
     let mut subscribers: Vec<FlowSubscriber> =
         receiving.filter_map(|(name, end)| subscriber(name, end, window, (pack, payload))).collect();
     subscribers.sort_by_key(|s| s.end.trim_start_matches("pong").parse::<u32>().unwrap_or(1));
@@ -128,8 +135,9 @@ fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
     let discovery_ns = spans().map(|s| s.1).max().zip(spans().map(|s| s.0).min()).map(|(last, first)| last - first);
     Some(FlowTrial {
         trial: trial.id,
-        first: window.first,
-        end: sent.part(FlowPart::Drain).first.max(window.first),
+        first: of_first.part(FlowPart::Window).first,
+        end: of_first.part(FlowPart::Drain).first.max(of_first.part(FlowPart::Window).first),
+        begun_within_ns: begun_within(sending()),
         window_ns: window.last_ns - window.first_ns,
         sent: window.messages * pack,
         refused: sent.refused,
@@ -137,14 +145,26 @@ fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
         blocked_ns: sent.blocked_ns,
         longest_ns: sent.longest_ns,
         cpu_ns: sent.cpu_ns(),
-        wire_octets_per_message: wire_octets(trial, sent),
-        cast: cast::of(trial, sent, flow.subscribers),
+        wire_octets_per_message: wire_octets(trial, sent_there),
+        cast: cast::of(trial, sent_there, flow.subscribers),
         told: publisher.flow_told.clone(),
         matched_after_ns: publisher.matched_after_ns,
         discovery_ns,
         seconds: seconds(sent, window, pack),
         subscribers,
     })
+}
+
+/// From the first to the last publisher's first message at most, by the controller's clock.
+fn begun_within<'a>(sending: impl Iterator<Item = &'a EndRecord>) -> Option<i64> {
+    let began = sending.filter_map(|end| {
+        let (apart, counts) = (end.clock_apart?, end.flow.as_ref()?);
+        let first_ns = counts.parts.iter().map(|p| p.first_ns).find(|ns| *ns > 0)? - apart.offset_ns;
+        Some((first_ns - apart.within_ns, first_ns + apart.within_ns))
+    });
+    let began: Vec<(i64, i64)> = began.collect();
+    let (least, most) = (began.iter().map(|b| b.0).min()?, began.iter().map(|b| b.1).max()?);
+    (began.len() > 1).then_some(most - least)
 }
 
 /// What the interface of the publisher sent for each message, less what it sends without messages.
@@ -229,6 +249,14 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
         three_digits(samples.median),
         three_digits(octets.median)
     );
+    let text = match flow.publishers {
+        1 => text,
+        n => {
+            let begun = flow.trials.iter().filter_map(|t| t.begun_within_ns).max();
+            let begun = begun.map_or(String::new(), |ns| format!(" They began within {}.", time(ns as f64)));
+            format!("{text} {n} publishers send.{begun}")
+        }
+    };
     let level = if lost >= MANY_LOST { FindingLevel::Failed } else { FindingLevel::Result };
     let code = if lost >= MANY_LOST { "flow_lost" } else { "flow" };
     Some((lost, finding(level, code, text, &[condition.id])))

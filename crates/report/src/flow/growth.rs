@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// The factor that is the number of subscribers.
 pub(super) const FACTOR: &str = "measure.subscribers";
+/// The factor that is the number of publishers.
+pub(super) const PUBLISHERS: &str = "measure.publishers";
 /// A line through two points always fits.
 const FEWEST: usize = 3;
 

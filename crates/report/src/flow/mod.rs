@@ -23,6 +23,9 @@ use serde::{Deserialize, Serialize};
 /// A flow over all trials of a condition that its figures are made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FlowReport {
+    /// How many publishers there were.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub publishers: u32,
     /// How many subscribers there were.
     pub subscribers: u32,
     /// Payloads in one message; each counts as a sample.
@@ -36,7 +39,7 @@ pub struct FlowReport {
     /// Mbit/s that the publisher's interface sent, frames included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire_mbit_s: Option<Spread>,
-    /// Share of the window that the publisher was blocked: in calls of 100 us or longer, or refused.
+    /// Share of the window that the publishers were blocked, in the mean: in calls of 100 us or longer, or refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocked_share: Option<Spread>,
     /// CPU time of the publisher's process per sample sent, ns.
@@ -73,6 +76,15 @@ pub struct FlowReport {
     pub trials: Vec<FlowTrial>,
 }
 
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks for a reference")]
+fn is_one(n: &u32) -> bool {
+    *n == 1
+}
+
 /// A figure of several trials: their median, least and most.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spread {
@@ -98,13 +110,16 @@ pub struct SubscriberLatency {
 pub struct FlowTrial {
     /// Trial.
     pub trial: usize,
-    /// Sequence number of the first message of the window.
+    /// Sequence number of the first message of the window; of the first publisher.
     pub first: u64,
-    /// Sequence number after its last.
+    /// Sequence number after its last; of the first publisher.
     pub end: u64,
+    /// From the first to the last publisher's first message at most, ns; absent where one sends alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_within_ns: Option<i64>,
     /// Time from the first to the last message sent in it, ns.
     pub window_ns: i64,
-    /// Samples sent in it.
+    /// Samples sent in it, by all publishers.
     pub sent: u64,
     /// Calls that the driver refused in it.
     pub refused: u64,

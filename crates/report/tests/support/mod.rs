@@ -142,6 +142,7 @@ pub fn path_facts() -> PathFacts {
         fragments_pass: true,
         multicast_passes: Some(true),
         probe_round_trip_ns: Some(31_000),
+        cut_off: Vec::new(),
         remarks: Vec::new(),
     }
 }

@@ -233,10 +233,10 @@ impl Agent {
                 }
                 Err(failed) => self.controller.send(Message::Failed(failed)),
             },
-            Message::Go | Message::Stop | Message::Sent(_) => {
+            Message::Go | Message::GoAt(_) | Message::Stop | Message::Sent(_) => {
                 self.tool.iter_mut().for_each(|tool| tool.tell(&message));
                 if let Some(trial) = &mut self.trial {
-                    if message == Message::Go {
+                    if matches!(message, Message::Go | Message::GoAt(_)) {
                         trial.read_clocks();
                     }
                     trial.tell(message);

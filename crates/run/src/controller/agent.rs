@@ -149,6 +149,11 @@ impl Agent {
         Ok(agent)
     }
 
+    /// The process that carries its stream, where it is on another host.
+    pub fn carrier(&self) -> Option<i32> {
+        self.far.then_some(self.pid)
+    }
+
     async fn shake_hands(&mut self) -> Result<(), Lost> {
         let hello = hello(if self.far { LEASE_NS } else { 0 });
         self.send(Message::Hello(hello)).await?;

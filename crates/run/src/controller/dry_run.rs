@@ -95,8 +95,9 @@ fn length(spec: &TrialSpec) -> String {
     };
     let pack = if flow.pack > 1 { format!(", {} payloads in each", flow.pack) } else { String::new() };
     let plural = if flow.subscribers == 1 { "" } else { "s" };
+    let from = if flow.publishers > 1 { format!(" of {} publishers", flow.publishers) } else { String::new() };
     format!(
-        "messages for {} after {} of ramp-up to {} subscriber{plural}{pack}",
+        "messages{from} for {} after {} of ramp-up to {} subscriber{plural}{pack}",
         flow.window, flow.ramp_up, flow.subscribers
     )
 }

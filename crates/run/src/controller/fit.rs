@@ -376,7 +376,7 @@ fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
     let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
     let one_thread = scripted || spec.arrangement.is_some_and(|a| a.executors == 1);
-    let ends = 1 + spec.measure.subscribers() as usize;
+    let ends = (spec.measure.publishers() + spec.measure.subscribers()) as usize;
     // Each host has its own: an end that has one to itself is not crowded.
     if spec.ping.place.is_remote() != spec.pong.place.is_remote() && *hand_off == HandOff::None && ends == 2 {
         return None;

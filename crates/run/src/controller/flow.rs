@@ -14,14 +14,15 @@ const LARGEST_DATAGRAM: u64 = 65_507;
 const MOST_ROWS: u64 = 4_000_000;
 /// How long matching of two ends may take.
 const MATCH_TIMEOUT: Nanos = Nanos::from_secs(10);
-/// Each further subscriber adds as much: all ends discover each other, on the CPUs that there are.
+/// Each further end adds as much: all ends discover each other, on the CPUs that there are.
 const MATCH_TIMEOUT_EACH: Nanos = Nanos::from_secs(1);
 /// The well-known option of drivers.
 const UNACKED_LIMIT: &str = "unacked_limit";
 
 /// How long the ends of a trial may take to meet.
 pub(super) fn match_timeout(spec: &TrialSpec) -> Nanos {
-    Nanos(MATCH_TIMEOUT.0 + i64::from(spec.measure.subscribers().saturating_sub(1)) * MATCH_TIMEOUT_EACH.0)
+    let further = (spec.measure.subscribers() + spec.measure.publishers()).saturating_sub(2);
+    Nanos(MATCH_TIMEOUT.0 + i64::from(further) * MATCH_TIMEOUT_EACH.0)
 }
 
 /// What keeps a driver from sending a flow as the study asks.
@@ -51,7 +52,9 @@ pub(super) fn lack(spec: &TrialSpec, driver: &tailbound_driver::Description) -> 
 /// The kernel has one table of neighbours for all network namespaces. Past its limit packets are dropped unsent.
 pub(super) fn neighbours(spec: &TrialSpec) -> Option<Warning> {
     const LIMIT: &str = "/proc/sys/net/ipv4/neigh/default/gc_thresh3";
-    let ends = u64::from(spec.measure.flow().filter(|f| f.apart)?.subscribers) + 1;
+    let of_namespaces = |f: &&Flow| f.apart && !spec.pong.place.is_remote();
+    let flow = spec.measure.flow().filter(of_namespaces)?;
+    let ends = u64::from(flow.subscribers + flow.publishers);
     let limit: u64 = std::fs::read_to_string(LIMIT).ok()?.trim().parse().ok()?;
     // With a middleware all ends speak with all.
     let pairs = ends * (ends - 1);
@@ -95,8 +98,9 @@ pub(super) fn store(record: &mut RecordWriter, part: &mut Part, counts: &[FlowCo
 /// Messages of the trial as an outcome; why nothing arrived, if nothing did. Counts that do not add up make it invalid.
 pub(super) fn account(record: &mut RecordWriter, id: usize, outcome: &mut Outcome) -> Result<Option<String>, RunError> {
     let trial: &TrialRecord = &record.manifest.trials[id];
-    let Some(sent) = trial.ends.get(Role::Ping.word()).and_then(|e| e.flow.as_ref()) else { return Ok(None) };
-    let receiving = trial.ends.iter().filter(|(name, _)| *name != Role::Ping.word());
+    let sending = trial.ends.iter().filter(|(name, _)| is_publisher(name));
+    let Some(sent) = FlowCounts::of_all(sending.filter_map(|(_, e)| e.flow.as_ref())) else { return Ok(None) };
+    let receiving = trial.ends.iter().filter(|(name, _)| !is_publisher(name));
     let receiving: Vec<_> = receiving.filter_map(|(name, e)| Some((name, e.flow.as_ref()?))).collect();
     outcome.sent = sent.messages();
     outcome.scheduled = sent.messages();
@@ -111,7 +115,7 @@ pub(super) fn account(record: &mut RecordWriter, id: usize, outcome: &mut Outcom
         (_, []) => None,
         (n, none) => Some(format!("the ends had met, but of {n} messages none reached {}", none.join(", "))),
     };
-    let wrong: Vec<Warning> = receiving.iter().filter_map(|(name, c)| differ(sent, name, c)).collect();
+    let wrong: Vec<Warning> = receiving.iter().filter_map(|(name, c)| differ(&sent, name, c)).collect();
     for warning in wrong {
         record.warn(warning.at_trial(id))?;
     }

@@ -25,7 +25,7 @@ pub(super) struct Standing {
     /// Entry of the settings in the record.
     pub settings: Option<usize>,
     /// The other hosts of its places, where an end is not here.
-    hosts: [Option<Arc<Host>>; 2],
+    hosts: Vec<Option<Arc<Host>>>,
     started: usize,
 }
 
@@ -35,14 +35,13 @@ fn lab_failed(e: &LabError) -> RunError {
 }
 
 /// Each host once.
-fn each(hosts: &[Option<Arc<Host>>; 2]) -> impl Iterator<Item = &Arc<Host>> {
-    let first = hosts[0].as_ref();
-    let second = hosts[1].as_ref().filter(|h| first.is_none_or(|f| !Arc::ptr_eq(f, h)));
-    first.into_iter().chain(second)
+fn each(hosts: &[Option<Arc<Host>>]) -> impl Iterator<Item = &Arc<Host>> {
+    let known = |end: usize, host: &Arc<Host>| hosts[..end].iter().flatten().any(|h| Arc::ptr_eq(h, host));
+    hosts.iter().enumerate().filter_map(move |(end, host)| host.as_ref().filter(|host| !known(end, host)))
 }
 
 /// What a trial asks of the host is asked of each that has an end of it.
-fn set_there(hosts: &[Option<Arc<Host>>; 2], run_id: &str, settings: &[KnobSpec]) -> Result<Vec<KnobDone>, RunError> {
+fn set_there(hosts: &[Option<Arc<Host>>], run_id: &str, settings: &[KnobSpec]) -> Result<Vec<KnobDone>, RunError> {
     let hosts = each(hosts).filter(|_| !settings.is_empty());
     Ok(hosts.map(|host| host.set(run_id, settings)).collect::<Result<Vec<_>, _>>()?.concat())
 }
@@ -56,12 +55,13 @@ impl Standing {
         reached: &Hosts,
     ) -> Result<Standing, RunError> {
         let (spec, mut knobs) = (LabSpec::from(trial), Knobs::default());
-        let hosts = [&spec.ping, &spec.pong].map(|place| reached.of_place(place).cloned());
+        let hosts: Vec<Option<Arc<Host>>> = (0..spec.places()).map(|end| reached.of_end(&spec, end).cloned()).collect();
+        let far: Vec<Option<Arc<dyn Far>>> = hosts.iter().map(|h| h.clone().map(|h| h as Arc<dyn Far>)).collect();
         let asked_here = if knobs::any_here(trial) { trial.host.as_slice() } else { &[] };
         if let Err(e) = knobs::set_host(&mut knobs, asked_here, journal) {
             return Err(knobs::give_up(knobs, journal, e));
         }
-        let lab = match Lab::up_with(&spec, run_id, journal, &reached.of_lab()).await {
+        let lab = match Lab::up_with(&spec, run_id, journal, &far).await {
             Ok(lab) => lab,
             Err(e) => return Err(knobs::give_up(knobs, journal, lab_failed(&e))),
         };
@@ -116,13 +116,25 @@ impl Standing {
 
     /// The other host that an end is on.
     pub fn host_of(&self, role: Role) -> Option<&Arc<Host>> {
-        self.hosts[usize::from(role != Role::Ping)].as_ref()
+        self.hosts[self.place_of(role)].as_ref()
+    }
+
+    /// CPU time of this process, and of those that carry its streams to other hosts.
+    pub fn cpu_ns(&self) -> i64 {
+        let carriers = self.agents.iter().filter_map(|(_, agent)| agent.carrier());
+        let carriers = carriers.chain(each(&self.hosts).filter_map(|host| host.carrier()));
+        let carried: i64 = carriers.filter_map(tailbound_host::cpu_ns_of).sum();
+        tailbound_host::process_cpu_ns() + carried
     }
 
     /// Why an end of a trial cannot have its CPUs on another host.
     pub fn lack_of_cpus(&self, trial: &TrialSpec) -> Option<RunError> {
-        let ends = [(&trial.ping, "ping"), (&trial.pong, "pong")].into_iter().zip(&self.hosts);
-        ends.filter_map(|(end, host)| Some((end, host.as_ref()?))).find_map(|((end, name), host)| {
+        let hosts = self.hosts.iter().enumerate().filter_map(|(place, host)| Some((place, host.as_ref()?)));
+        let mut hosts = hosts.map(|(place, host)| match self.spec.sends(place) {
+            true => (&trial.ping, "ping", host),
+            false => (&trial.pong, "pong", host),
+        });
+        hosts.find_map(|(end, name, host)| {
             let cpu = end.scheduling.named_cpus().into_iter().find(|cpu| !host.cpus.contains(cpu))?;
             let all = CpuList(host.cpus.iter().copied().collect());
             let text = format!("CPU {cpu} does not exist or is not allowed on {} ({name})", host.name());
@@ -135,6 +147,8 @@ impl Standing {
     pub fn place_of(&self, role: Role) -> usize {
         match role {
             Role::Ping => 0,
+            Role::Publisher(n) if self.spec.apart => self.spec.subscribers as usize + usize::from(n) - 1,
+            Role::Publisher(_) => 0,
             Role::Further(n) if self.spec.apart => usize::from(n),
             Role::Pong | Role::Further(_) => 1,
         }
@@ -163,7 +177,8 @@ impl Standing {
         let wanted: Vec<Vec<Role>> = if self.spec.ping == PlaceSpec::SameProcess {
             vec![vec![Role::Ping, Role::Pong]]
         } else {
-            Role::receiving(self.spec.subscribers).chain([Role::Ping]).map(|role| vec![role]).collect()
+            let sending = Role::further_publishers(self.spec.publishers).chain([Role::Ping]);
+            Role::receiving(self.spec.subscribers).chain(sending).map(|role| vec![role]).collect()
         };
         let no_program =
             |e: std::io::Error| RunError::new(ExitCode::Unexpected, format!("cannot find this program: {e}"), "");

@@ -1,10 +1,10 @@
 //! Go, silence, done: the measured part of a trial, all agents at once.
 
 use super::agent::{Agent, Lost};
-use super::collect;
 use super::trial::Part;
+use super::{barrier, collect};
 use std::path::Path;
-use tailbound_record::RecordError;
+use tailbound_record::{ClockApart, RecordError};
 use tailbound_wire::*;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -17,25 +17,26 @@ pub(super) async fn measure(
     parts: &mut [Part],
     agents: &mut [(Vec<Role>, Agent)],
     dir: &Path,
-    unmatched: bool,
+    (unmatched, clocks): (bool, &[(Role, ClockApart)]),
     deadline: Instant,
 ) -> Result<(), RecordError> {
+    let now_ns = tailbound_host::monotonic_ns();
     let broken = unmatched || parts.iter().any(|p| p.lost.is_some());
-    let word = if broken { Message::Stop } else { Message::Go };
     // Those that only answer come first in the list: they listen before the first ping.
     for (part, (_, agent)) in parts.iter_mut().zip(agents.iter_mut()) {
         if part.lost.is_none() {
             agent.silent = !broken;
-            if let Err(Lost(why)) = agent.send(word.clone()).await {
+            let word = if broken { Message::Stop } else { barrier::word(clocks, part.roles[0], now_ns) };
+            if let Err(Lost(why)) = agent.send(word).await {
                 part.lost = Some(why);
             }
         }
     }
-    let pings = parts.iter().filter(|p| p.roles.contains(&Role::Ping) && p.lost.is_none()).count();
+    let pings = parts.iter().filter(|p| sends(p) && p.lost.is_none()).count();
     let (through, _) = watch::channel((pings, None));
     let hearing =
         parts.iter_mut().zip(agents.iter_mut()).filter(|(part, _)| part.lost.is_none()).map(|(part, (_, agent))| {
-            let (through, is_ping) = (&through, part.roles.contains(&Role::Ping));
+            let (through, is_ping) = (&through, sends(part));
             let is_flow = part.order.spec.measure.flow().is_some();
             async move {
                 let stop = (!is_ping && !broken).then(|| through.subscribe());
@@ -43,12 +44,20 @@ pub(super) async fn measure(
                 agent.silent = false;
                 if is_ping {
                     let sent = part.done.as_ref().filter(|_| is_flow).map(|d| d.ends.iter().map(|e| e.sent).sum());
-                    through.send_modify(|(left, all)| (*left, *all) = (*left - 1, sent));
+                    through.send_modify(|(left, all): &mut (usize, Option<u64>)| {
+                        *left -= 1;
+                        *all = sent.map_or(*all, |sent: u64| Some(all.unwrap_or(0) + sent));
+                    });
                 }
                 heard
             }
         });
     futures_util::future::try_join_all(hearing).await.map(drop)
+}
+
+/// One that sends is among the ends of a part.
+fn sends(part: &Part) -> bool {
+    part.roles.iter().any(|role| !role.receives())
 }
 
 /// Listens to one agent until its ends are through; with `stop`, tells it when the pings are.

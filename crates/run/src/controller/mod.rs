@@ -3,6 +3,7 @@
 //! One thread, asynchronous; pinned away from the measured CPUs where there are others.
 
 mod agent;
+mod barrier;
 mod collect;
 mod dry_run;
 mod error;

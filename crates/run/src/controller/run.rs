@@ -235,8 +235,9 @@ async fn up(
     }
     let mut lab = Standing::up(spec, (doing.run_id, doing.journal), record.dir(), hosts).await?;
     // Before a driver starts: it would only say that it found nobody.
-    if lab.path.max_datagram_ping_to_pong == 0 || lab.path.max_datagram_pong_to_ping == 0 {
-        for remark in &lab.path.remarks {
+    let path = &lab.path;
+    if path.max_datagram_ping_to_pong == 0 || path.max_datagram_pong_to_ping == 0 || !path.cut_off.is_empty() {
+        for remark in &path.remarks {
             let text = format!("{}: {remark}", spec.path);
             warn(record, progress, Warning::new("path_cut", Severity::Warning, text, ""))?;
         }

@@ -8,7 +8,7 @@ use super::loads::{fell_short, unheard};
 use super::measure::measure;
 use super::stop::Stop;
 use super::throttle::throttled;
-use super::{RunError, collect, fit, flow, proof, store_not_sent, tool};
+use super::{RunError, barrier, collect, fit, flow, proof, store_not_sent, tool};
 use crate::live;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -112,18 +112,20 @@ pub(super) async fn run(
         watch = proof::Watch::begin(standing, silence) => watch,
         () = context.stop.wait() => return Ok(None),
     };
+    let clocks = if met { barrier::clocks(&mut parts, &mut standing.agents).await } else { Vec::new() };
+    for (role, apart) in &clocks {
+        record.manifest.trials[id].ends.entry(role.word().into()).or_default().clock_apart = Some(*apart);
+    }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let deadline = Instant::now() + limit(spec);
-    let began = (tailbound_host::process_cpu_ns(), tailbound_host::monotonic_ns());
+    let began = (standing.cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
-        measured = measure(&mut parts, &mut standing.agents, &dir, unmatched.is_some(), deadline) => measured?,
+        measured = measure(&mut parts, &mut standing.agents, &dir, (unmatched.is_some(), &clocks), deadline) => measured?,
         () = context.stop.wait() => return Ok(None),
     }
-    record.manifest.trials[id].controller = Some(ControllerUse {
-        cpu_ns: tailbound_host::process_cpu_ns() - began.0,
-        span_ns: tailbound_host::monotonic_ns() - began.1,
-    });
+    record.manifest.trials[id].controller =
+        Some(ControllerUse { cpu_ns: standing.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
     let spaces = watch.end(standing);
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
@@ -142,7 +144,7 @@ pub(super) async fn run(
         record.warn(warning.at_trial(id))?;
     }
     for end in 0..after.len() {
-        let name = proof::name(end);
+        let name = standing.spec.name(end);
         let change: BTreeMap<String, i64> =
             after[end].iter().map(|(k, v)| (k.clone(), v - before[end].get(k).unwrap_or(&0))).collect();
         if let Some(warning) = throttled(name, &change) {
@@ -217,12 +219,15 @@ pub(super) fn order(
     standing: &Standing,
     dir: &std::path::Path,
 ) -> Order {
-    let (slots, warm_up) = slots(spec);
+    let (slots, warm_up) = match roles[0] {
+        Role::Publisher(_) => (0, 0),
+        _ => slots(spec),
+    };
     let ring = (spec.collect == Collect::Live).then(|| live::ring_cells(spec));
     let ends = roles
         .iter()
         .map(|role| {
-            let end = if *role == Role::Ping { &spec.ping } else { &spec.pong };
+            let end = if role.receives() { &spec.pong } else { &spec.ping };
             let options = standing.lab.end(standing.place_of(*role)).driver_options.clone();
             EndOrder { role: *role, options, scheduling: end.scheduling.clone() }
         })
@@ -234,7 +239,7 @@ pub(super) fn order(
     let match_timeout_ns = flow::match_timeout(spec).0;
     let limit_ns = limit(spec).as_nanos() as i64 + proof::quiet(spec).0;
     let host = standing.host_of(roles[0]);
-    let here = fit::named_cpus_at(spec, roles[0] == Role::Ping);
+    let here = fit::named_cpus_at(spec, !roles[0].receives());
     let spec = if roles.iter().all(|r| r.receives()) { spec.of_pong() } else { spec.clone() };
     Order {
         run_id: context.run_id.to_owned(),
@@ -353,7 +358,8 @@ async fn store_part(
     flow::store(record, part, &counts);
     let mut warnings = Vec::new();
     for (role, incoming) in part.roles.iter().zip(incoming) {
-        if part.order.spec.measure.flow().is_some_and(|f| f.rows == FlowRows::None) {
+        let has_rows = part.order.spec.measure.flow().is_none_or(|f| f.rows != FlowRows::None);
+        if !has_rows || matches!(role, Role::Publisher(_)) {
             let done = part.done.as_ref().and_then(|d| d.ends.iter().find(|e| e.name == role.word()));
             let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
             end.control_octets = agent.octets_while_silent;

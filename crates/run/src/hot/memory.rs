@@ -105,7 +105,7 @@ pub enum MemoryKind {
 impl From<Role> for MemoryKind {
     fn from(role: Role) -> Self {
         match role {
-            Role::Ping => MemoryKind::Sender,
+            Role::Ping | Role::Publisher(_) => MemoryKind::Sender,
             Role::Pong | Role::Further(_) => MemoryKind::Echo,
         }
     }

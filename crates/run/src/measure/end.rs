@@ -113,7 +113,7 @@ impl<C: Clock> Ends<C> {
                     shared = order.spec.is_one_session().then_some(opened.session);
                     ends.ping = Some(opened);
                 }
-                Role::Pong | Role::Further(_) => {
+                Role::Pong | Role::Further(_) | Role::Publisher(_) => {
                     let sink = |memory: &Memory, clock: C, writer: Option<Port>| {
                         let writer = writer.expect("a pong end has a writer");
                         Pong { clock, writer, cells: memory.echo(), header: memory.header() }
@@ -149,7 +149,8 @@ impl<C: Clock> Ends<C> {
         let mut open: Vec<(Role, &'static Session, Endpoint, u32)> = Vec::new();
         for end in self.all().map(AnyEnd::open) {
             let readers = if end.role.receives() { 1 } else { order.spec.measure.subscribers() };
-            let ends = [end.writer.map(|w| (w, readers)), end.reader.map(|r| (r, 1))];
+            let writers = if end.role.receives() { order.spec.measure.publishers() } else { 1 };
+            let ends = [end.writer.map(|w| (w, readers)), end.reader.map(|r| (r, writers))];
             let mut ends: Vec<(Endpoint, u32)> = ends.into_iter().flatten().collect();
             if end.role.receives() {
                 ends.reverse();
@@ -351,7 +352,7 @@ pub(super) fn open_end<S: Sink, C: Clock>(
     let opened_ns = host::monotonic_ns();
     let door: Arc<Door<S>> = Arc::default();
     let (to, from) = match end.role {
-        Role::Ping => ("ping", "pong"),
+        Role::Ping | Role::Publisher(_) => ("ping", "pong"),
         Role::Pong | Role::Further(_) => ("pong", "ping"),
     };
     let opening = govern::during(c"open");
@@ -463,7 +464,7 @@ impl<S: Sink> End<S> {
                 warn("buffer_full", Severity::Invalid, text, "");
             }
             (_, true) => {
-                let what = if self.role == Role::Ping { "slots were not sent" } else { "rows were not kept" };
+                let what = if !self.role.receives() { "slots were not sent" } else { "rows were not kept" };
                 let text = format!("{dropped} {what}: the samples in memory were not stored in time");
                 let mend = "something kept the agent or the controller from its CPU, or the record lies on a slow disk";
                 warn("buffer_full", Severity::Invalid, text, mend);

@@ -33,15 +33,16 @@ impl<C: Clock> Ends<C> {
         let row_every = flow.row_every().unwrap_or(0);
         let mut shared = None;
         let mut indices: Vec<usize> = (0..order.ends.len()).collect();
-        indices.sort_by_key(|i| order.ends[*i].role == Role::Ping);
+        indices.sort_by_key(|i| !order.ends[*i].role.receives());
         for index in indices {
             let (end, samples) = (&order.ends[index], memory(order, memories, index)?);
             let counts = count_memory(order, memories, index)?;
-            if end.role == Role::Ping {
+            if let Some(publisher) = end.role.publisher() {
+                let row_every = if publisher == 0 { row_every } else { 0 };
                 let payload = (0..order.spec.message_octets()).map(|i| i as u8).collect();
                 let parts_ns = [flow.ramp_up.0, flow.window.0, flow.drain.0];
                 let period_ns = order.spec.rate.period().map(|p| p.0);
-                let pace = FlowPace { period_ns, parts_ns, row_every, batching: flow.batching };
+                let pace = FlowPace { publisher, period_ns, parts_ns, row_every, batching: flow.batching };
                 let sink = |memory: &Memory, clock: C, writer: Option<Port>| Publisher {
                     clock,
                     hook: NoHook,
@@ -54,7 +55,7 @@ impl<C: Clock> Ends<C> {
                     answered: AtomicU64::new(0),
                     highest: AtomicU64::new(0),
                 };
-                let points = (true, flow.has_answers());
+                let points = (true, flow.has_answers() && publisher == 0);
                 let opened = open_end(clock, order, (end, points), driver, shared, samples, sink)?;
                 shared = order.spec.is_one_session().then_some(opened.session);
                 self.publisher = Some(opened);
@@ -67,7 +68,7 @@ impl<C: Clock> Ends<C> {
                     rows: memory.echo(),
                     header: memory.header(),
                     row_every: if flow.has_answers() && !answers { 0 } else { row_every },
-                    seen: Seen::default(),
+                    seen: Seen::of(flow.publishers),
                     part: AtomicU64::new(0),
                 };
                 let opened = open_end(clock, order, (end, (answers, true)), driver, shared, samples, sink)?;
@@ -87,9 +88,10 @@ impl<C: Clock> Ends<C> {
             let sent = counts.messages();
             let result = end.result(order, warnings, log);
             let asked = order.spec.measure.flow();
-            warnings.extend(asked.and_then(|f| limit_difference(f, result.told.as_ref())));
+            let of =
+                asked.and_then(|f| limit_difference(f, result.told.as_ref())).into_iter().chain(of_publisher(&counts));
+            warnings.extend(of.map(|warning| warning.at_end(end.role.word())));
             done.push(EndDone { sent, ..result });
-            warnings.extend(of_publisher(&counts));
         }
         if let Some(end) = &self.subscriber {
             done.push(end.result(order, warnings, log));
@@ -135,8 +137,7 @@ pub(super) fn of_publisher(counts: &FlowCounts) -> Option<Warning> {
         counts.refused_in_all,
         counts.messages() + counts.refused_in_all
     );
-    let warning = Warning::new("send_refused", Severity::Note, text, "").at_end(Role::Ping.word());
-    (counts.refused_in_all > 0).then_some(warning)
+    (counts.refused_in_all > 0).then(|| Warning::new("send_refused", Severity::Note, text, ""))
 }
 
 /// A limit that came out other than asked makes the trial invalid.
@@ -146,8 +147,7 @@ pub(super) fn limit_difference(flow: &Flow, told: Option<&serde_json::Value>) ->
     let why = told.and_then(|t| t["by"]["unacked_limit"].as_str()).unwrap_or("the driver does not tell");
     let found_text = found.map_or("none".to_owned(), |n| n.to_string());
     let text = format!("unacked_limit was asked to be {asked}, the driver reports {found_text} ({why})");
-    (found != Some(u64::from(asked)))
-        .then(|| Warning::new("unacked_limit_not_as_asked", Severity::Invalid, text, "").at_end(Role::Ping.word()))
+    (found != Some(u64::from(asked))).then(|| Warning::new("unacked_limit_not_as_asked", Severity::Invalid, text, ""))
 }
 
 /// What the counts of a subscriber say.

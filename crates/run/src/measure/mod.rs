@@ -144,7 +144,11 @@ fn trial<C: Clock>(
 
     let mut track = Vec::new();
     // `stop` in place of `go`: another end never met its peer.
-    let go = matches!(connection.receive()?, Some(Message::Go));
+    let (go, at) = match connection.receive()? {
+        Some(Message::Go) => (true, None),
+        Some(Message::GoAt(at)) => (true, Some(at)),
+        _ => (false, None),
+    };
     // What `top` and the thread table show from here on.
     let name = CString::new(format!("tb-{}", order.ends[0].role.word())).unwrap_or_default();
     let _ = nix::sys::prctl::set_name(&name);
@@ -158,7 +162,7 @@ fn trial<C: Clock>(
         beside.go();
         if ends.has_ping() {
             // Time for the controller's word to reach the other end, and for this thread to fall asleep once.
-            let t0 = clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 };
+            let t0 = at.unwrap_or_else(|| clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 });
             ends.run_ping(&order.spec, t0, &mut reading);
         } else if order.spec.measure.flow().is_some() {
             ends.subscribe(wait_for_end(connection)?);

@@ -131,7 +131,7 @@ pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
         kv.set("participants", order.spec.participants_of_session().to_string());
     }
     // The publisher's; where both ends share a session it is the session's.
-    let publishes = end.role == Role::Ping || order.spec.is_one_session();
+    let publishes = !end.role.receives() || order.spec.is_one_session();
     if let Some(limit) = order.spec.measure.flow().and_then(|f| f.unacked_limit).filter(|_| publishes) {
         kv.set("unacked_limit", limit.to_string());
     }
@@ -140,7 +140,7 @@ pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv
         kv.set("payload", order.spec.message_octets().to_string());
     }
     // Without multicast a participant is looked for at the ports of so many numbers, and each end is one.
-    let ends = order.spec.measure.subscribers() + 1;
+    let ends = order.spec.measure.subscribers() + order.spec.measure.publishers();
     if ends > 2 && knows("max_participant_index") && !order.spec.driver.options.contains_key("max_participant_index") {
         kv.set("max_participant_index", (ends + 8).to_string());
     }
@@ -160,7 +160,7 @@ const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
 pub(crate) fn policies(order: &Order, role: Role, writer: bool) -> Kv {
     let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
     let mut kv: Kv = order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    if writer && role == Role::Ping && order.spec.measure.flow().is_some_and(|f| f.batching) {
+    if writer && !role.receives() && order.spec.measure.flow().is_some_and(|f| f.batching) {
         kv.set("batch", "on");
     }
     if order.spec.participants_of_session() > 1 {

@@ -15,7 +15,7 @@ use std::fmt;
 pub(crate) enum MeasureChoice {
     /// A message goes out and its answer comes back.
     PingPong(PingPongKeys),
-    /// One publisher sends as fast as it is let, or at a rate, and its subscribers count what arrives.
+    /// A publisher, or several, send as fast as they are let, or at a rate, and their subscribers count what arrives.
     Throughput(ThroughputKeys),
     /// One publisher sends at a rate, and each of its subscribers tells how late every message was.
     FanOut(FanOutKeys),
@@ -31,7 +31,11 @@ pub(crate) struct ThroughputKeys {
     pub ramp_up: Option<At<Duration>>,
     /// The publisher goes on sending for this long after the window. Default: `200 ms`.
     pub drain: Option<At<Duration>>,
-    /// How many subscribers there are. Default: 1.
+    /// How many publishers there are. Each sends on the one topic at the rate of the study, all from the same moment on.
+    /// Default: 1.
+    #[schemars(range(min = 1, max = 64))]
+    pub publishers: Option<At<u32>>,
+    /// How many subscribers there are. Each receives what all publishers send. Default: 1.
     #[schemars(range(min = 1, max = 64))]
     pub subscribers: Option<At<u32>>,
     /// Payloads in one message, put together by Tailbound, not by the driver; each counts as a sample. Default: 1.
@@ -42,7 +46,7 @@ pub(crate) struct ThroughputKeys {
     /// Messages that may be sent and not acknowledged before the publisher waits, where the driver can limit them; needs
     /// `qos: { reliability: reliable, history: keep-all }`. Default: `none`, the driver's own.
     pub unacked_limit: Option<At<UnackedLimit>>,
-    /// Where the subscribers are. Default: `processes`.
+    /// Where the ends are, if there are more than two. Default: `processes`.
     pub spread: Option<SpreadChoice>,
     /// One message in so many is a ping: the first subscriber answers it, and the latency under load is told as a round
     /// trip. Default: none.
@@ -62,14 +66,16 @@ pub(crate) enum BatchingChoice {
     On,
 }
 
-/// Where the subscribers of a flow are.
+/// Where the ends of a flow are, if there are more than two.
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SpreadChoice {
-    /// Processes at the place of the pong end.
+    /// Publishers are processes at the place of the ping end, subscribers at that of the pong end.
     Processes,
     /// Each in a network namespace of its own, joined by `path: bridge`.
     Namespaces,
+    /// Each in a pod of its own, made as the place of its side says; both places are pods.
+    Pods,
 }
 
 /// Options of fan-out.
@@ -85,7 +91,7 @@ pub(crate) struct FanOutKeys {
     /// How many subscribers there are. Default: 1.
     #[schemars(range(min = 1, max = 64))]
     pub subscribers: Option<At<u32>>,
-    /// Where the subscribers are. Default: `processes`.
+    /// Where the ends are, if there are more than two. Default: `processes`.
     pub spread: Option<SpreadChoice>,
     /// How the subscribers receive. Default: `listener`.
     pub receive: Option<At<ReceiveChoice>>,

@@ -26,7 +26,8 @@ pub(crate) struct PodKeys {
     pub image: Option<At<String>>,
     /// When its node fetches the image. Default: `if-not-present`.
     pub pull: Option<PullChoice>,
-    /// Whole CPUs, as request and limit: where the CPU manager is static they are its own. Default: 1.
+    /// Whole CPUs, as request and limit: where the CPU manager is static they are its own. With 0 it asks for none, and
+    /// shares those that others leave. Default: 1.
     pub cpus: Option<At<u32>>,
     /// Memory, as request and limit; samples are kept in it. Default: `512 MiB`.
     pub memory: Option<At<Size>>,
@@ -52,6 +53,8 @@ pub(crate) enum NodeKeys {
     Labels(BTreeMap<String, String>),
     /// Another one than that of the ping end.
     Other,
+    /// Pods that are made together lie evenly on the nodes: their numbers differ by one at most.
+    Spread,
 }
 
 /// The network of a pod.

@@ -5,7 +5,7 @@ use crate::error::Fault;
 use crate::format::{BatchingChoice, Duration, FanOutKeys, ReceiveChoice, SpreadChoice, ThroughputKeys};
 use crate::read::At;
 use crate::source::Pos;
-use tailbound_model::{Flow, FlowRows, MOST_SUBSCRIBERS, Nanos, Rate, ReceiveMode};
+use tailbound_model::{Flow, FlowRows, MOST_PUBLISHERS, MOST_SUBSCRIBERS, Nanos, Rate, ReceiveMode};
 
 /// Most payloads in one message.
 const MOST_PACKED: u32 = 65_535;
@@ -24,13 +24,22 @@ pub(super) fn throughput(keys: &ThroughputKeys, rate: Rate, measure: Pos) -> Res
     let flow = flow(times, keys.subscribers.as_ref(), keys.receive.as_ref(), (rate, measure), (pack, rows))?;
     let batching = keys.batching == Some(BatchingChoice::On);
     let unacked_limit = keys.unacked_limit.as_ref().and_then(|l| l.value.0);
-    Ok(Flow { batching, unacked_limit, apart: keys.spread == Some(SpreadChoice::Namespaces), ..flow })
+    let publishers = keys.publishers.as_ref().map_or(1, |p| p.value);
+    if let Some(at) = keys.publishers.as_ref().filter(|_| !(1..=MOST_PUBLISHERS).contains(&publishers)) {
+        return Err(Fault::new(at.at, format!("{publishers} publishers are not possible")).help("1 to 64"));
+    }
+    Ok(Flow { batching, unacked_limit, publishers, apart: apart(keys.spread), ..flow })
 }
 
 pub(super) fn fan_out(keys: &FanOutKeys, rate: Rate, measure: Pos) -> Result<Flow, Fault> {
     let times = [&keys.duration, &keys.ramp_up, &keys.drain];
     let flow = flow(times, keys.subscribers.as_ref(), keys.receive.as_ref(), (rate, measure), (1, FlowRows::OneWay))?;
-    Ok(Flow { apart: keys.spread == Some(SpreadChoice::Namespaces), ..flow })
+    Ok(Flow { apart: apart(keys.spread), ..flow })
+}
+
+/// Whether each end has a place of its own. What kind of place it is comes of the ends.
+fn apart(spread: Option<SpreadChoice>) -> bool {
+    spread.is_some_and(|spread| spread != SpreadChoice::Processes)
 }
 
 fn flow(
@@ -59,6 +68,7 @@ fn flow(
         window,
         ramp_up: positive(ramp_up.as_ref(), "a ramp-up")?.unwrap_or(Nanos::from_secs(1)),
         drain: positive(drain.as_ref(), "a drain")?.unwrap_or(Nanos::from_millis(200)),
+        publishers: 1,
         subscribers: count,
         pack,
         batching: false,

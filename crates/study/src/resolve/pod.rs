@@ -23,12 +23,6 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
         let reason = format!("`{}` is not an absolute path", file.value);
         return Err(Fault::new(file.at, reason).help("it begins with `/`; or set KUBECONFIG and leave the key out"));
     }
-    let cpus = match &keys.cpus {
-        Some(cpus) if cpus.value == 0 => {
-            return Err(Fault::new(cpus.at, "a pod without a CPU cannot run").help("give it at least one"));
-        }
-        cpus => cpus.as_ref().map_or(1, |c| c.value),
-    };
     let words = |all: &Option<BTreeMap<String, String>>| all.clone().unwrap_or_default();
     let value = |text: &Option<At<String>>| text.as_ref().map(|t| t.value.clone());
     Ok(PodSpec {
@@ -40,6 +34,7 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
             // Another one than its own there is not.
             Some(NodeKeys::Other) if end == "ping" => None,
             Some(NodeKeys::Other) => Some(NodeChoice::Other),
+            Some(NodeKeys::Spread) => Some(NodeChoice::Spread),
             Some(NodeKeys::Name(name)) => Some(NodeChoice::Name(name.value.clone())),
             Some(NodeKeys::Labels(labels)) => Some(NodeChoice::Labels(labels.clone())),
             None => None,
@@ -51,7 +46,7 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
             Some(PullChoice::Always) => Pull::Always,
             Some(PullChoice::Never) => Pull::Never,
         },
-        cpus,
+        cpus: keys.cpus.as_ref().map_or(1, |c| c.value),
         memory_mib: keys.memory.as_ref().map_or(Ok(MEMORY_MIB), |m| mib(m.value.0, m))?,
         capabilities: keys.capabilities.iter().flatten().map(capability).collect::<Result<_, _>>()?,
         runtime_class: value(&keys.runtime_class),

@@ -48,11 +48,6 @@ pub(super) struct Watch {
     quiet: Vec<Option<Counted>>,
 }
 
-/// The name of the end at a place of the lab.
-pub(super) fn name(end: usize) -> &'static str {
-    if end == 0 { "ping" } else { subscriber_end(end as u8) }
-}
-
 impl Watch {
     /// The ends have met: waits in silence.
     pub async fn begin(standing: &Standing, quiet: Nanos) -> Watch {
@@ -85,7 +80,7 @@ impl Watch {
             let data = standing.lab.counted(ends[0]).ok()?.since(&before?);
             let mut path: Vec<String> = ends.iter().map(|e| standing.lab.end(*e).interface.clone()).collect();
             path.dedup();
-            let ends = ends.iter().map(|e| name(*e).to_owned()).collect();
+            let ends = ends.iter().map(|e| standing.spec.name(*e).to_owned()).collect();
             Some(Space { ends, path, made: standing.lab.is_made(), quiet, data })
         };
         self.spaces.into_iter().zip(self.quiet).map(space).collect()

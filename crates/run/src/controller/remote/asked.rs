@@ -76,6 +76,11 @@ impl Asked {
         }
     }
 
+    /// The process that carries its stream.
+    pub fn carrier(&self) -> i32 {
+        self.child.id() as i32
+    }
+
     /// It has answered until now.
     pub fn answers(&self) -> bool {
         self.gone.is_none()

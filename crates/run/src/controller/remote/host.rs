@@ -14,8 +14,11 @@ use tailbound_host::journal::Journal;
 use tailbound_lab::Far;
 use tailbound_model::*;
 
+/// So many hosts are asked at the same time.
+const AT_ONCE: usize = 8;
+
 /// How processes are started on another host.
-pub(super) trait Way: Send {
+pub(super) trait Way: Send + Sync {
     /// A command of this host that starts Tailbound there, with its standard streams; arguments follow.
     fn program(&self) -> Command;
 
@@ -65,20 +68,45 @@ impl Host {
         (run_id, journal): (&str, &Journal),
         help: &Help<'_>,
     ) -> Result<Host, RunError> {
-        match Host::ask_it(&*way, &called, run_id, help) {
-            Ok((asked, cpus, facts)) => {
-                let facts = HostFacts { host: named, ..facts };
-                let (address, patience) = (way.address(), way.patience());
-                let asked = Arc::new(Mutex::new(asked));
-                beat(&asked);
-                let (place, way) = (place.clone(), Mutex::new(Some(way)));
-                Ok(Host { place, called, way, address, patience, node: None, cpus, facts, remarks: Vec::new(), asked })
-            }
-            Err(e) => {
-                way.leave(journal);
-                Err(e)
-            }
+        let mut all = Host::over_all(vec![(way, called, named)], place, (run_id, journal), help)?;
+        Ok(all.swap_remove(0))
+    }
+
+    /// As `over`, of several hosts of one place at the same time. If one fails, all of them are left.
+    pub(super) fn over_all(
+        ways: Vec<(Box<dyn Way>, String, String)>,
+        place: &PlaceSpec,
+        (run_id, journal): (&str, &Journal),
+        help: &Help<'_>,
+    ) -> Result<Vec<Host>, RunError> {
+        let mut answers = Vec::new();
+        for some in ways.chunks(AT_ONCE) {
+            answers.extend(std::thread::scope(|scope| {
+                let asking: Vec<_> = some
+                    .iter()
+                    .map(|(way, called, _)| scope.spawn(move || Host::ask_it(&**way, called, run_id, help)))
+                    .collect();
+                asking
+                    .into_iter()
+                    .map(|a| a.join().unwrap_or_else(|_| Err(not_fit("asking it failed", ""))))
+                    .collect::<Vec<_>>()
+            }));
         }
+        if answers.iter().any(Result::is_err) {
+            for (way, ..) in ways {
+                way.leave(journal);
+            }
+            return answers.into_iter().find_map(Result::err).map_or_else(|| Ok(Vec::new()), Err);
+        }
+        let known = |((way, called, named), (asked, cpus, facts)): ((Box<dyn Way>, String, String), _)| {
+            let facts = HostFacts { host: named, ..facts };
+            let (address, patience) = (way.address(), way.patience());
+            let asked = Arc::new(Mutex::new(asked));
+            beat(&asked);
+            let (place, way) = (place.clone(), Mutex::new(Some(way)));
+            Host { place, called, way, address, patience, node: None, cpus, facts, remarks: Vec::new(), asked }
+        };
+        Ok(ways.into_iter().zip(answers.into_iter().flatten()).map(known).collect())
     }
 
     fn ask_it(
@@ -99,6 +127,11 @@ impl Host {
             (Err(e), _) | (_, Err(e)) => Err(fail(e.to_string())),
             _ => Err(fail("its agent answers something else than it was asked".into())),
         }
+    }
+
+    /// The process that carries the stream to its agent.
+    pub fn carrier(&self) -> Option<i32> {
+        Some(self.asked.lock().ok()?.carrier())
     }
 
     /// It has answered until now.

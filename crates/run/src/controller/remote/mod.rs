@@ -15,7 +15,7 @@ use super::RunError;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tailbound_host::journal::Journal;
-use tailbound_lab::{Far, LabSpec};
+use tailbound_lab::LabSpec;
 use tailbound_model::{ExitCode, PlaceSpec};
 
 /// The drivers that are files: name and shared object.
@@ -30,7 +30,7 @@ pub(super) const BEAT: std::time::Duration = std::time::Duration::from_secs(5);
 pub(super) struct Hosts {
     reached: Vec<Arc<Host>>,
     bundle: link::Ship,
-    /// So many pods were made.
+    /// So many times pods were made.
     pods: u32,
     /// What could not be removed.
     left: Vec<String>,
@@ -52,43 +52,53 @@ impl Hosts {
         here: &str,
     ) -> Result<Vec<Arc<Host>>, RunError> {
         let mut new = Vec::new();
-        // One that was lost is left, and reached anew.
-        for lost in self.reached.extract_if(.., |host| !host.answers()) {
-            lost.leave(journal);
-        }
-        // Pods hold the CPUs and the memory that those of this lab may need.
-        let wanted = |host: &Host| [&lab.ping, &lab.pong].contains(&&host.place);
-        for old in self.reached.extract_if(.., |host| matches!(host.place, PlaceSpec::Pod(_)) && !wanted(host)) {
-            self.left.extend(old.leave(journal));
-        }
-        for place in [&lab.ping, &lab.pong] {
-            if self.of_place(place).is_some() {
+        self.leave_others(lab, journal);
+        for end in 0..lab.places() {
+            let place = lab.place(end);
+            if self.of_end(lab, end).is_some() {
                 continue;
             }
-            let host = match place {
-                PlaceSpec::Ssh(spec) => ssh::reach(spec, &mut self.bundle, (run_id, journal), here)?,
+            let hosts = match place {
+                PlaceSpec::Ssh(spec) => vec![ssh::reach(spec, &mut self.bundle, (run_id, journal), here)?],
                 PlaceSpec::Pod(spec) => {
                     self.pods += 1;
-                    let other_node = self.of_place(&lab.ping).and_then(|host| host.node.clone());
-                    pod::reach(spec, (run_id, journal), (format!("{run_id}-{}", self.pods), other_node))?
+                    let other_node = self.of_end(lab, 0).and_then(|host| host.node.clone());
+                    let token = format!("{run_id}-{}", self.pods);
+                    pod::reach((spec, wanted(lab, place)), (run_id, journal), (token, other_node))?
                 }
                 _ => continue,
             };
-            let host = Arc::new(host);
-            self.reached.push(host.clone());
-            new.push(host);
+            let hosts: Vec<Arc<Host>> = hosts.into_iter().map(Arc::new).collect();
+            self.reached.extend(hosts.iter().cloned());
+            new.extend(hosts);
         }
         Ok(new)
     }
 
-    /// As a lab wants them.
-    pub fn of_lab(&self) -> Vec<(PlaceSpec, Arc<dyn Far>)> {
-        self.reached.iter().map(|h| (h.place.clone(), h.clone() as Arc<dyn Far>)).collect()
+    /// Leaves those that were lost, to be reached anew, and pods that this lab does not want: they hold the CPUs and the
+    /// memory that others may need. Pods of one place are made together, and left together.
+    fn leave_others(&mut self, lab: &LabSpec, journal: &Journal) {
+        let pods = |place: &PlaceSpec| matches!(place, PlaceSpec::Pod(_));
+        let is_as_wanted = |host: &Host| {
+            if !pods(&host.place) {
+                return host.answers();
+            }
+            let together: Vec<&Arc<Host>> = self.reached.iter().filter(|h| h.place == host.place).collect();
+            together.len() == wanted(lab, &host.place) && together.iter().all(|h| h.answers())
+        };
+        let (kept, others): (Vec<_>, Vec<_>) = self.reached.iter().cloned().partition(|host| is_as_wanted(host));
+        self.reached = kept;
+        for other in others {
+            let left = other.leave(journal);
+            self.left.extend(left.filter(|_| pods(&other.place)));
+        }
     }
 
-    /// The host of a place.
-    pub fn of_place(&self, place: &PlaceSpec) -> Option<&Arc<Host>> {
-        self.reached.iter().find(|h| h.place == *place)
+    /// The host of an end: where each has a pod of its own, those of one side are taken in their order.
+    pub fn of_end(&self, lab: &LabSpec, end: usize) -> Option<&Arc<Host>> {
+        let place = lab.place(end);
+        let before = (0..end).filter(|other| lab.apart && lab.place(*other) == place).count();
+        self.reached.iter().filter(|h| h.place == *place).nth(before)
     }
 
     /// All of them still answer.
@@ -101,6 +111,12 @@ impl Hosts {
         self.left.extend(self.reached.into_iter().filter_map(|host| host.leave(journal)));
         self.left
     }
+}
+
+/// How many pods of a place a lab wants.
+fn wanted(lab: &LabSpec, place: &PlaceSpec) -> usize {
+    let ends = (0..lab.places()).filter(|end| lab.place(*end) == place).count();
+    if lab.apart { ends } else { ends.min(1) }
 }
 
 pub(super) fn not_fit(text: impl ToString, mend: impl ToString) -> RunError {

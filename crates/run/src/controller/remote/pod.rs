@@ -9,6 +9,7 @@ use crate::controller::RunError;
 use std::io;
 use std::net::IpAddr;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_host::{ask_own_program, own_program};
@@ -17,25 +18,30 @@ use tailbound_model::*;
 /// A stream that is cut goes on, or ends: an API server that is started anew cuts all of them.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-struct Pod {
-    spec: PodSpec,
-    made: PodMade,
+/// Pods that were made together, and are removed together.
+struct Batch {
     entry: EntryId,
 }
 
-/// Makes a pod and waits until it runs. `token` is a label of it and of nothing else.
+struct Pod {
+    spec: PodSpec,
+    made: PodMade,
+    batch: Arc<Batch>,
+}
+
+/// Makes so many pods and waits until they run. `token` is a label of them and of nothing else.
 ///
 /// # Errors
-/// It does not come to run: what the cluster says, and what to do.
+/// One does not come to run: what the cluster says, and what to do.
 pub(super) fn reach(
-    spec: &PodSpec,
+    (spec, count): (&PodSpec, usize),
     (run_id, journal): (&str, &Journal),
     (token, other_node): (String, Option<String>),
-) -> Result<Host, RunError> {
+) -> Result<Vec<Host>, RunError> {
     let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("{spec}: {text}"), "");
     let undo = Undo::DeletePod { cluster: Box::new(spec.clone()), token: token.clone() };
     let entry = journal.before(undo).map_err(|e| failed(e.to_string()))?;
-    let order = PodOrder { spec: spec.clone(), token, other_node };
+    let order = PodOrder { spec: spec.clone(), count, token, other_node };
     let made = match make(&order) {
         Ok(PodTold::Made(made)) => made,
         Ok(PodTold::OutOfReach(text, mend)) => {
@@ -50,22 +56,29 @@ pub(super) fn reach(
         Err(e) => return Err(failed(e.to_string())),
     };
     let network = if spec.host_network { " (host network)" } else { "" };
-    let called = format!("pod {}", spec.name);
-    let named = format!("{called} on {}{network}", made.node);
-    let (facts, remarks) = (made.facts.clone(), made.remarks.clone());
-    let node = made.node.clone();
-    let way = Box::new(Pod { spec: spec.clone(), made, entry });
+    let batch = Arc::new(Batch { entry });
+    let way = |(number, made): (usize, &PodMade)| {
+        let number = if count > 1 { format!("-{}", number + 1) } else { String::new() };
+        let called = format!("pod {}{number}", spec.name);
+        let named = format!("{called} on {}{network}", made.node);
+        let pod = Pod { spec: spec.clone(), made: made.clone(), batch: batch.clone() };
+        (Box::new(pod) as Box<dyn Way>, called, named)
+    };
+    let ways = made.iter().enumerate().map(way).collect();
+    drop(batch);
     let help = Help {
         program: "",
         by_hand: "`kubectl logs` and `kubectl describe pod` may tell why",
         other_release: "name an `image` of this release: `tailbound image` makes one",
     };
     let place = PlaceSpec::Pod(Box::new(spec.clone()));
-    let mut host = Host::over(way, (&place, called, named), (run_id, journal), &help)?;
-    host.facts.facts.extend(facts);
-    host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));
-    (host.node, host.remarks) = (Some(node), remarks);
-    Ok(host)
+    let mut hosts = Host::over_all(ways, &place, (run_id, journal), &help)?;
+    for (host, made) in hosts.iter_mut().zip(made) {
+        host.facts.facts.extend(made.facts);
+        host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));
+        (host.node, host.remarks) = (Some(made.node), made.remarks);
+    }
+    Ok(hosts)
 }
 
 fn make(order: &PodOrder) -> io::Result<PodTold> {
@@ -92,7 +105,10 @@ impl Way for Pod {
     }
 
     fn leave(self: Box<Self>, journal: &Journal) -> Option<String> {
-        let left = journal.undo(self.entry).err()?;
-        Some(format!("{} is still in namespace {}: {left}", self.made.name, self.made.namespace))
+        // All of them go with the last.
+        let batch = Arc::into_inner(self.batch)?;
+        let left = journal.undo(batch.entry).err()?;
+        let (name, namespace) = (self.made.name, self.made.namespace);
+        Some(format!("{name}, and what was made with it, is still in namespace {namespace}: {left}"))
     }
 }

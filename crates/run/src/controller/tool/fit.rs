@@ -92,6 +92,9 @@ fn of_flow(spec: &TrialSpec) -> Option<String> {
     if flow.subscribers > 1 {
         return Some(format!("has one subscriber, and the study {}", flow.subscribers));
     }
+    if flow.publishers > 1 {
+        return Some(format!("has one publisher, and the study {}", flow.publishers));
+    }
     if flow.pack > 1 || flow.batching {
         return Some("neither packs nor batches for the study: remove `pack` and `batching`".into());
     }

@@ -64,7 +64,7 @@ pub(in crate::controller) async fn run(
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let deadline = Instant::now() + fit::longest(spec).duration() + Duration::from_secs(30);
     tokio::select! {
-        measured = measure(&mut parts, &mut standing.agents, &dir, not_ready, deadline) => measured?,
+        measured = measure(&mut parts, &mut standing.agents, &dir, (not_ready, &[]), deadline) => measured?,
         () = context.stop.wait() => return Ok(None),
     }
     for (part, (_, agent)) in parts.iter().zip(&standing.agents) {
@@ -76,7 +76,7 @@ pub(in crate::controller) async fn run(
     for (place, before) in before.iter().enumerate() {
         let change =
             standing.lab.counters(place).into_iter().map(|(k, v)| (k.clone(), v - before.get(&k).unwrap_or(&0)));
-        let name = crate::controller::proof::name(place);
+        let name = standing.spec.name(place);
         record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change.collect();
     }
     let outcome = figures(record, id, &tool, &parts, &mut summary)?;

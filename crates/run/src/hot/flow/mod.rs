@@ -1,7 +1,7 @@
 //! A flow: the loop that publishes, the sink that counts, and the shared memory of their counts.
 //!
-//! The sequence number of a message is its part of the flow (ramp-up, window, drain) and a counter: nothing else is on the
-//! wire, and a subscriber counts a message to the part in which it was sent, whenever it arrives.
+//! The sequence number of a message is its publisher, its part of the flow (ramp-up, window, drain) and a counter: nothing
+//! else is on the wire, and a subscriber counts a message to the part in which it was sent, whenever it arrives.
 
 mod memory;
 mod publisher;
@@ -17,10 +17,20 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use tailbound_model::{COUNTER_BITS, FlowPart};
 
+/// Below the publisher's number, from 0.
+const PUBLISHER_SHIFT: u32 = 56;
+
 /// The sequence number of a message.
 #[inline]
-fn seq_of(part: FlowPart, counter: u64) -> u64 {
-    (part as u64) << COUNTER_BITS | counter
+fn seq_of(publisher: u8, part: FlowPart, counter: u64) -> u64 {
+    u64::from(publisher) << PUBLISHER_SHIFT | (part as u64) << COUNTER_BITS | counter
+}
+
+/// Publisher, part and counter of a sequence number.
+#[inline]
+fn parts_of(seq: u64) -> (usize, u64, u64) {
+    let part = (seq >> COUNTER_BITS) & ((1 << (PUBLISHER_SHIFT - COUNTER_BITS)) - 1);
+    ((seq >> PUBLISHER_SHIFT) as usize, part, seq & ((1 << COUNTER_BITS) - 1))
 }
 
 /// Adds where one thread writes: a load and a store, no locked instruction.

@@ -9,9 +9,11 @@ use tailbound_model::{CELL_OUT_OF_ORDER, CELL_SEND_FAILED, COUNTER_BITS, FlowPar
 /// A call that takes this long, or is refused, was blocked.
 pub(crate) const BLOCKED_NS: i64 = 100_000;
 
-/// When messages are sent.
+/// Who sends, and when.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowPace {
+    /// Which of the publishers it is, from 0.
+    pub publisher: u8,
     /// Message k is due at t0 + k x period; `None` = at once.
     pub period_ns: Option<i64>,
     /// Lengths of ramp-up, window and drain, ns.
@@ -91,7 +93,7 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
                     // Before the call: the answer may be taken by another thread before `send` returns.
                     cell.send_begin_ns.store(begin, Release);
                 }
-                let sent = self.send(seq_of(part, counter));
+                let sent = self.send(seq_of(self.pace.publisher, part, counter));
                 now = self.clock.now();
                 let on = sent.is_ok() || self.pace.period_ns.is_some();
                 if let Some(cell) = row {

@@ -3,9 +3,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Counters that are remembered behind the highest.
+/// Counters that are remembered behind the highest, of all publishers together.
 const REACH: u64 = 1 << 22;
-const WORDS: usize = (REACH / 64) as usize;
 
 /// What a counter is to those that came before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,21 +26,21 @@ pub enum Sight {
 pub struct Seen {
     /// One beyond the highest.
     next: AtomicU64,
+    /// A power of two of them.
     bits: Box<[AtomicU64]>,
 }
 
-impl Default for Seen {
-    fn default() -> Self {
-        // Written, not only reserved: no page fault later.
-        let bits = (0..WORDS).map(|_| AtomicU64::new(u64::MAX)).collect();
-        Seen { next: AtomicU64::new(0), bits }
-    }
-}
-
 impl Seen {
-    /// One beyond the highest that came.
-    pub fn next(&self) -> u64 {
-        self.next.load(Relaxed)
+    /// One for each publisher; the more they are, the less is remembered of each.
+    pub fn of(publishers: u32) -> Box<[Seen]> {
+        let words = REACH / 64 / u64::from(publishers.max(1)).next_power_of_two();
+        // Written, not only reserved: no page fault later.
+        let bits = || (0..words).map(|_| AtomicU64::new(u64::MAX)).collect();
+        (0..publishers).map(|_| Seen { next: AtomicU64::new(0), bits: bits() }).collect()
+    }
+
+    fn reach(&self) -> u64 {
+        self.bits.len() as u64 * 64
     }
 
     /// A counter came.
@@ -59,7 +58,7 @@ impl Seen {
             self.next.store(counter + 1, Relaxed);
             return Sight::Next { missing };
         }
-        if next - counter > REACH {
+        if next - counter > self.reach() {
             return Sight::Stale;
         }
         if old & bit != 0 {
@@ -71,13 +70,13 @@ impl Seen {
 
     #[inline]
     fn at(&self, counter: u64) -> (&AtomicU64, u64) {
-        (&self.bits[(counter / 64) as usize % WORDS], 1 << (counter % 64))
+        (&self.bits[(counter / 64) as usize & (self.bits.len() - 1)], 1 << (counter % 64))
     }
 
     /// The bits of counters that are passed over become zero, a word at a time where whole words are.
     #[cold]
     fn forget(&self, from: u64, missing: u64) {
-        let (mut counter, end) = (from + missing.saturating_sub(REACH), from + missing);
+        let (mut counter, end) = (from + missing.saturating_sub(self.reach()), from + missing);
         while counter < end {
             let (word, bit) = self.at(counter);
             if counter % 64 == 0 && end - counter >= 64 {
@@ -99,7 +98,14 @@ mod tests {
     /// Against a set that remembers everything.
     #[test]
     fn it_tells_what_a_set_would_tell() {
-        let (seen, mut all, mut next) = (Seen::default(), BTreeSet::new(), 0u64);
+        as_a_set(1);
+        as_a_set(3);
+    }
+
+    fn as_a_set(publishers: u32) {
+        let all_seen = Seen::of(publishers);
+        let (seen, mut all, mut next) = (all_seen.last().unwrap(), BTreeSet::new(), 0u64);
+        let reach = seen.reach();
         let mut state = 7u64;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -110,13 +116,13 @@ mod tests {
             let counter = match random(10) {
                 0 => next.saturating_sub(random(200)),
                 1 => next + random(500),
-                2 if step % 1000 == 0 => next + random(3 * REACH),
-                3 if step % 100 == 0 => next.saturating_sub(random(2 * REACH)),
+                2 if step % 1000 == 0 => next + random(3 * reach),
+                3 if step % 100 == 0 => next.saturating_sub(random(2 * reach)),
                 _ => next,
             };
             let expected = if counter >= next {
                 Sight::Next { missing: counter - next }
-            } else if next - counter > REACH {
+            } else if next - counter > reach {
                 Sight::Stale
             } else if all.contains(&counter) {
                 Sight::Duplicate

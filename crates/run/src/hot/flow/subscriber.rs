@@ -1,10 +1,10 @@
 //! A subscriber: counts what arrives, answers the pings among it, keeps rows where they are asked for.
 
-use super::{FlowCells, Seen, Sight, add, cpu_ns};
+use super::{FlowCells, Seen, Sight, add, cpu_ns, parts_of};
 use crate::hot::{Arrival, Clock, Header, Port, Ring, Sink};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
-use tailbound_model::{COUNTER_BITS, EchoCell, FlowPart};
+use tailbound_model::{EchoCell, FlowPart};
 
 /// One subscriber of one trial.
 pub struct Subscriber<C> {
@@ -18,10 +18,10 @@ pub struct Subscriber<C> {
     pub rows: Ring<EchoCell>,
     /// First page of the sample memory.
     pub header: &'static Header,
-    /// One message in so many has a row; 0 = none.
+    /// One message of the first publisher in so many has a row; 0 = none.
     pub row_every: u64,
-    /// What came.
-    pub seen: Seen,
+    /// What came of each publisher.
+    pub seen: Box<[Seen]>,
     /// The latest part that something came of.
     pub part: AtomicU64,
 }
@@ -37,21 +37,22 @@ impl<C: Clock> Sink for Subscriber<C> {
     /// A message is here: answer it if it is a ping, then count it.
     #[inline]
     fn process(&self, arrival: &Arrival<'_>) {
-        let (number, counter) = (arrival.seq >> COUNTER_BITS, arrival.seq & ((1 << COUNTER_BITS) - 1));
+        let (publisher, number, counter) = parts_of(arrival.seq);
         let totals = self.counts.totals;
-        let Some(part) = PARTS.get(number as usize).copied() else {
+        let (Some(part), Some(seen)) = (PARTS.get(number as usize).copied(), self.seen.get(publisher)) else {
             add(&totals.foreign, 1);
             return;
         };
         if number > self.part.load(Relaxed) {
             self.enter(number);
         }
-        let sight = self.seen.see(counter);
+        let sight = seen.see(counter);
         let in_window = u64::from(part == FlowPart::Window);
         let second = self.counts.second(arrival.received_ns);
         match sight {
-            Sight::Next { missing: 0 } => {}
+            Sight::Next { missing: 0 } => add(&totals.next, 1),
             Sight::Next { missing } => {
+                add(&totals.next, missing + 1);
                 add(&totals.missing, missing);
                 add(&second.missing, missing);
             }
@@ -70,7 +71,7 @@ impl<C: Clock> Sink for Subscriber<C> {
                 return;
             }
         }
-        if part != FlowPart::Drain && self.row_every > 0 && counter % self.row_every == 0 {
+        if part != FlowPart::Drain && self.row_every > 0 && publisher == 0 && counter % self.row_every == 0 {
             self.row(counter / self.row_every, arrival);
         }
         let (cells, octets) = (self.counts.part(part), arrival.payload.len() as u64);
@@ -83,7 +84,6 @@ impl<C: Clock> Sink for Subscriber<C> {
         cells.last_ns.store(arrival.received_ns, Relaxed);
         add(&second.messages, 1);
         add(&second.octets, octets);
-        totals.next.store(self.seen.next(), Relaxed);
     }
 }
 

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 use tailbound_model::{ExitCode, PodMade, PodOrder, PodSpec, PodTold};
-use tailbound_pods::{Cluster, PodError, PodRequest, unenforced};
+use tailbound_pods::{Asked, Cluster, Pod, PodError, PodRequest, unenforced};
 
 /// Whatever becomes of the run, no pod lives longer.
 const DEADLINE_S: u32 = 24 * 3600;
@@ -57,21 +57,30 @@ async fn make() -> Outcome {
     Ok(ExitCode::Done)
 }
 
-async fn made(cluster: &Cluster, order: PodOrder) -> Result<PodMade, PodError> {
-    let request = PodRequest {
-        name: format!("tailbound-{}-{}", order.token, order.spec.name),
-        token: order.token,
-        avoid: order.other_node,
+async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, PodError> {
+    let name = format!("tailbound-{}-{}", order.token, order.spec.name);
+    let request = |number: usize| PodRequest {
+        name: if order.count > 1 { format!("{name}-{number}") } else { name.clone() },
+        token: order.token.clone(),
+        avoid: order.other_node.clone(),
         deadline_s: DEADLINE_S,
         ..PodRequest::default()
     };
-    let pod = cluster.start(&order.spec, &request).await?;
+    let requests: Vec<PodRequest> = (1..=order.count).map(request).collect();
+    let (mut all, mut asked) = (Vec::new(), Asked::default());
+    for pod in cluster.start_all(&order.spec, &requests).await? {
+        all.push(told(cluster, pod, &order.spec, &mut asked).await?);
+    }
+    Ok(all)
+}
+
+async fn told(cluster: &Cluster, pod: Pod, spec: &PodSpec, asked: &mut Asked) -> Result<PodMade, PodError> {
     let Some(address) = pod.addresses.first().copied() else {
         let text = format!("the pod {} runs on {} and has no address", pod.name, pod.node);
         return Err(PodError { what: text, mend: "look at the network plugin of that node".into() });
     };
-    let facts = pod.facts().await;
-    let remarks = unenforced(&facts, order.spec.host_network).into_iter().collect();
+    let facts = pod.facts(asked).await;
+    let remarks = unenforced(&facts, spec.host_network).into_iter().collect();
     let namespace = cluster.namespace().to_owned();
     Ok(PodMade { namespace, node: pod.node, address, facts, remarks, name: pod.name })
 }
