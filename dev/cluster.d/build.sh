@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # Builds the programs of the cluster from the Go module proxy, once, into a cache outside the tree.
-# Needs: cluster_dir. Gives: bin_kubernetes, bin_flannel, bin_flannel_cni (directories).
+# Needs: cluster_dir. Gives: bin_kubernetes, bin_dns, bin_flannel, bin_flannel_cni (directories).
 
 kubernetes_version=v1.34.4
 
 # The name of a build is what it is built from, so another version never finds the programs of this one.
 built_dir() { # module
   local sum
-  sum=$(cat "$cluster_dir/go/$1/go.mod" "$cluster_dir/go/$1/go.sum" "$cluster_dir/go/$1/tools.go" | sha256sum)
+  sum=$(cat "$cluster_dir/go/$1"/* | sha256sum)
   echo "${XDG_CACHE_HOME:-$HOME/.cache}/tailbound/cluster/$1-${sum:0:16}"
 }
 
@@ -36,6 +36,12 @@ build_kubernetes() {
   build_module kubernetes 0 "$stamp" \
     k8s.io/kubernetes/cmd/{kube-apiserver,kube-controller-manager,kube-scheduler,kubelet,kube-proxy,kubectl}
   bin_kubernetes=$(built_dir kubernetes)
+}
+
+build_dns() {
+  # A module of this tree: CoreDNS with the few of its plugins that are wanted here.
+  build_module coredns 0 "" .
+  bin_dns=$(built_dir coredns)
 }
 
 build_flannel() {

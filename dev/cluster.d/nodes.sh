@@ -49,6 +49,8 @@ authentication: {anonymous: {enabled: false}, webhook: {enabled: true}, x509: {c
 authorization: {mode: Webhook}
 tlsCertFile: $state/keys/node$1.crt
 tlsPrivateKeyFile: $state/keys/node$1.key
+clusterDNS: ["$(dns_address)"]
+clusterDomain: $dns_domain
 cpuManagerPolicy: static
 reservedSystemCPUs: "$(reserved_cpus "$1")"
 failSwapOn: false

@@ -78,6 +78,8 @@ bring_up() { # cni
   stage "containerd"
   wait_for 90 "the API server ($state/control/log/apiserver)" kube get --raw /readyz
   start_controllers
+  wait_for 30 "the namespace kube-system" kube get namespace kube-system
+  start_dns
   stage "API server"
   for i in 1 2; do start_kubelet "$i"; done
   for i in 1 2; do
