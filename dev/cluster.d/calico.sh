@@ -15,7 +15,7 @@ build_calico() {
     github.com/projectcalico/calico/cni-plugin/cmd/calico github.com/projectcalico/calico/node/cmd/calico-node
   [ -e "$out/crds.yaml" ] || {
     find_go
-    cp "$(cd "$cluster_dir/go/calico" && GOFLAGS=-mod=readonly GOWORK=off go list -m -f '{{.Dir}}' github.com/projectcalico/calico)/manifests/crds.yaml" "$out/crds.yaml.new"
+    cp "$(module_dir calico github.com/projectcalico/calico)/manifests/crds.yaml" "$out/crds.yaml.new"
     chmod u+w "$out/crds.yaml.new"; mv "$out/crds.yaml.new" "$out/crds.yaml"
   }
   bin_calico=$out

@@ -30,7 +30,10 @@ up() { # cni
   [ ! -e "$state" ] || die "a cluster is being brought up, or that was cut short; in the second case: dev/cluster down"
   require_programs
   # The longest, and not part of the time from here on: it happens once.
-  [ "$1" != calico ] || require ipset ipset
+  case $1 in
+    calico) require ipset ipset ;;
+    cilium) require "$cilium_clang" "$cilium_clang"; require bpftool bpftool; require curl curl; require patch patch ;;
+  esac
   build "$1"
   local route; route=$(ip -4 route show to root "$lan.0/24"; ip -4 route show to match "$lan.0/24" | grep -v '^default' || true)
   [ -z "$route" ] || die "the host has a route to $lan.0/24, where the cluster wants to be: $route"
