@@ -65,6 +65,9 @@ pub struct PathFacts {
     pub cut_off: Vec<String>,
     /// Sentences about what does not pass.
     pub remarks: Vec<String>,
+    /// How the ends were told to find each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<crate::DiscoveryFacts>,
 }
 
 /// One side of a path.

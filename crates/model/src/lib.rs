@@ -5,6 +5,7 @@
 mod arrangement;
 mod budget;
 mod cpus;
+mod discovery;
 mod exit;
 mod facts;
 mod flow;
@@ -35,6 +36,7 @@ pub use budget::{
     AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, THROUGHPUT,
 };
 pub use cpus::CpuList;
+pub use discovery::{Discovery, DiscoveryFacts};
 pub use exit::ExitCode;
 pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};
 pub use flow::*;
@@ -46,7 +48,7 @@ pub use path::{ExistingEnd, PathSpec};
 pub use place::{PlaceSpec, SshSpec};
 pub use plain::plain;
 pub use plan::*;
-pub use pod::{NodeChoice, PodMade, PodOrder, PodSpec, PodTold, Pull};
+pub use pod::{NodeChoice, PodMade, PodOrder, PodSpec, PodTold, Pull, ServerOrder};
 pub use proof::*;
 pub use rescue::RescueSeen;
 pub use row::*;

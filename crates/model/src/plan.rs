@@ -1,8 +1,8 @@
 //! The plan: what a study comes to, condition by condition and trial by trial.
 
 use crate::{
-    Arrangement, CpuList, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Quiet, Rate,
-    ReportSpec, Scheduling,
+    Arrangement, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Quiet,
+    Rate, ReportSpec, Scheduling,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -74,6 +74,9 @@ pub struct TrialSpec {
     pub qos: BTreeMap<String, String>,
     /// Domain id.
     pub domain: u32,
+    /// How the ends find each other.
+    #[serde(default, skip_serializing_if = "Discovery::is_auto")]
+    pub discovery: Discovery,
     /// Where the ping end runs and how.
     pub ping: EndSpec,
     /// Where the pong end runs and how.

@@ -96,12 +96,25 @@ pub struct PodOrder {
     pub other_node: Option<String>,
 }
 
-/// What became of them.
+/// A discovery server to be made, as one process of Tailbound tells another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerOrder {
+    /// A pod of the run: cluster and image are the same.
+    pub spec: PodSpec,
+    /// Identity of the run and a number: a label, and part of the name.
+    pub token: String,
+    /// The pod with which the cluster removes it, should nobody else.
+    pub owner: String,
+    /// The driver whose ends it brings together.
+    pub driver: String,
+}
+
+/// What became of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum PodTold {
-    /// All of them run.
-    Made(Vec<PodMade>),
+pub enum PodTold<T = Vec<PodMade>> {
+    /// It is there, and runs.
+    Made(T),
     /// The cluster could not be spoken with: what, and what to do. Nothing was made.
     OutOfReach(String, String),
     /// It does not run: what, and what to do.

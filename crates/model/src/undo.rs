@@ -122,6 +122,13 @@ pub enum Undo {
         /// A label of it and of nothing else.
         token: String,
     },
+    /// Delete a service from its cluster, and what serves it.
+    DeleteService {
+        /// How the cluster is reached; the rest of it does not matter.
+        cluster: Box<PodSpec>,
+        /// A label of it and of nothing else.
+        token: String,
+    },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {
         /// Path.

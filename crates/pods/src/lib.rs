@@ -14,6 +14,7 @@ mod leftovers;
 mod object;
 mod pod;
 mod rights;
+mod service;
 mod start;
 
 pub use cluster::Cluster;
@@ -24,3 +25,4 @@ pub use leftovers::Leftover;
 pub use object::{MANAGED_BY, PodRequest, TOKEN_LABEL};
 pub use pod::Pod;
 pub use rights::{RIGHTS, Right};
+pub use service::ServiceRequest;

@@ -40,7 +40,7 @@ impl Cluster {
     /// # Errors
     /// As with [`Cluster::start`], of the first that fails.
     pub async fn start_all(&self, spec: &PodSpec, requests: &[PodRequest]) -> Result<Vec<Pod>, PodError> {
-        let create = requests.iter().map(|request| self.create(spec, request));
+        let create = requests.iter().map(|request| self.create_pod(spec, request));
         let made: Vec<Result<PodObject, PodError>> =
             futures_util::stream::iter(create).buffered(AT_ONCE).collect().await;
         let (made, refused): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
@@ -60,7 +60,7 @@ impl Cluster {
         runs
     }
 
-    async fn create(&self, spec: &PodSpec, request: &PodRequest) -> Result<PodObject, PodError> {
+    async fn create_pod(&self, spec: &PodSpec, request: &PodRequest) -> Result<PodObject, PodError> {
         let object = object::pod(spec, request);
         let failed = format!("the pod {} cannot be made", request.name);
         let pods = self.pods();
@@ -89,7 +89,7 @@ impl Cluster {
                     Ok(Ok(None | Some(WatchEvent::Error(_))) | Err(_)) => break,
                     Ok(Ok(Some(WatchEvent::Bookmark(_) | WatchEvent::Deleted(_)))) | Err(_) => {}
                 }
-                if let Some(running) = self.judge(&mut pods, began.elapsed()).await? {
+                if let Some(running) = self.judge_all(&mut pods, began.elapsed()).await? {
                     return Ok(running);
                 }
             }
@@ -99,14 +99,38 @@ impl Cluster {
             if let Some((name, uid)) = pods.see_all(now) {
                 return Err(self.removed(&name, &uid).await);
             }
-            if let Some(running) = self.judge(&mut pods, began.elapsed()).await? {
+            if let Some(running) = self.judge_all(&mut pods, began.elapsed()).await? {
                 return Ok(running);
             }
         }
     }
 
+    /// The pod, if it runs; an error, if it cannot or has had its time.
+    pub(crate) async fn judge(&self, seen: &PodObject, waited: Duration) -> Result<Option<Pod>, PodError> {
+        let events = match is_late(waited, seen) {
+            true => self.events(&seen.uid().unwrap_or_default()).await,
+            false => Vec::new(),
+        };
+        self.judge_by(seen, &events, waited).await
+    }
+
+    async fn judge_by(&self, seen: &PodObject, events: &[Event], waited: Duration) -> Result<Option<Pod>, PodError> {
+        match starting(seen, events, waited) {
+            Starting::Runs => Ok(Some(Pod::of(self, seen))),
+            Starting::Never(e) => {
+                let words = self.last_words(seen).await;
+                Err(PodError { what: e.what + &words, ..e })
+            }
+            Starting::Waits(_) if waited < LIMIT => Ok(None),
+            Starting::Waits(for_what) => Err(PodError::new(
+                format!("the pod {} does not run after {} s: {for_what}", seen.name_any(), LIMIT.as_secs()),
+                format!("`kubectl -n {} describe pod` while it waits tells more", self.namespace),
+            )),
+        }
+    }
+
     /// The pods, if all run; an error, if one cannot or they have had their time.
-    async fn judge(&self, pods: &mut Starters, waited: Duration) -> Result<Option<Vec<Pod>>, PodError> {
+    async fn judge_all(&self, pods: &mut Starters, waited: Duration) -> Result<Option<Vec<Pod>>, PodError> {
         let late = pods.all.iter().any(|seen| is_late(waited, seen)) && waited >= pods.looked + LOOK;
         let events = if late { self.events_of_pods().await } else { Vec::new() };
         if late {
@@ -116,20 +140,7 @@ impl Cluster {
         for seen in &pods.all {
             let uid = seen.uid();
             let of_it: Vec<Event> = events.iter().filter(|e| e.involved_object.uid == uid).cloned().collect();
-            match starting(seen, &of_it, waited) {
-                Starting::Runs => running.push(Pod::of(self, seen)),
-                Starting::Never(e) => {
-                    let words = self.last_words(seen).await;
-                    return Err(PodError { what: e.what + &words, ..e });
-                }
-                Starting::Waits(_) if waited < LIMIT => {}
-                Starting::Waits(for_what) => {
-                    return Err(PodError::new(
-                        format!("the pod {} does not run after {} s: {for_what}", seen.name_any(), LIMIT.as_secs()),
-                        format!("`kubectl -n {} describe pod` while it waits tells more", self.namespace),
-                    ));
-                }
-            }
+            running.extend(self.judge_by(seen, &of_it, waited).await?);
         }
         Ok((running.len() == pods.all.len()).then_some(running))
     }

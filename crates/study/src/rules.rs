@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
 use tailbound_model::{
-    Collect, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec,
+    Collect, Discovery, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec,
 };
 
 /// Why the combination cannot be run, if it cannot.
@@ -18,6 +18,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
         .or_else(|| overrun(spec, at))
         .or_else(|| remote(spec, at))
+        .or_else(|| discovery(spec, at))
 }
 
 /// What is not done on other hosts.
@@ -31,6 +32,24 @@ fn remote(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     if spec.collect == Collect::Live {
         let reason = format!("`collect: live` needs both ends on this host, and one has the place {}", end.place);
         return Some(Fault::new(places.place, reason).help("leave `collect` out: samples are fetched after the trial"));
+    }
+    None
+}
+
+fn discovery(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let fault = |reason: String, help: &str| Some(Fault::new(at.discovery, reason).help(help));
+    if spec.has_tool() && !spec.discovery.is_auto() {
+        let reason = format!("`discovery: {}` is told to drivers, and a tool has its own ways", spec.discovery);
+        return fault(reason, "leave `discovery` out, or name a driver");
+    }
+    let ends = [&spec.ping, &spec.pong];
+    let apart = ends.into_iter().find(|end| !matches!(end.place, PlaceSpec::Pod(_)))?;
+    if spec.discovery == Discovery::Server {
+        let reason =
+            format!("`discovery: server` makes a server in a cluster, and an end has the place {}", apart.place);
+        let help =
+            "elsewhere start one yourself, and name it: `driver: { fastdds: { discovery_server: ADDRESS:PORT } }`";
+        return fault(reason, help);
     }
     None
 }

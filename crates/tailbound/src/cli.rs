@@ -419,6 +419,16 @@ pub enum PodSub {
         #[arg(long)]
         token: String,
     },
+    /// Make a discovery server for the pods of a run; the order comes on standard input
+    Serve,
+    /// Say why it does not serve; the order by which it was made comes on standard input
+    Unserved,
+    /// Delete the Services with a label and what serves them; how the cluster is reached comes on standard input
+    Unserve {
+        /// Value of the label
+        #[arg(long)]
+        token: String,
+    },
     /// Start Tailbound in a pod and carry its standard input and output
     Stream {
         /// How the cluster is reached, as JSON
@@ -461,6 +471,8 @@ pub enum AgentSub {
     Hold(Hold),
     /// Join standard input and output to the holder of this place
     Relay(Relay),
+    /// Be a discovery server until SIGTERM
+    Discovery(Discovery),
 }
 
 #[derive(Debug, Args)]
@@ -471,6 +483,19 @@ pub struct Hold {
     /// End when nobody was heard for so long; clients are heard every 5 s
     #[arg(long, value_name = "DURATION", default_value = "30 s", value_parser = crate::commands::lease)]
     pub lease: std::time::Duration,
+}
+
+#[derive(Debug, Args)]
+pub struct Discovery {
+    /// Driver whose participants it brings together
+    #[arg(long, value_name = "NAME")]
+    pub driver: String,
+    /// IPv4 address and port where it listens; 0.0.0.0 is all interfaces
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: std::net::SocketAddrV4,
+    /// Serve nobody after this time, seconds since 1970
+    #[arg(long, value_name = "SECONDS")]
+    pub until: Option<u64>,
 }
 
 #[derive(Debug, Args)]

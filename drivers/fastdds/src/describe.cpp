@@ -55,6 +55,9 @@ static std::string options()
         text("discovery_server", "list",
              "IPv4 addresses with :PORT of discovery servers, of which this is a client; the first has server id 0, the "
              "next 1. Port 11811 when none is given."),
+        text("discovery_listen", "string",
+             "IPv4 address with :PORT, where this is itself a discovery server with the id 0, for others; 0.0.0.0 is all "
+             "interfaces."),
         option("naming", "enum", "dds", "", {"dds", "ros2"},
                "Names of topics and type on the wire: plain, or as ROS 2 has them."),
         number("max_message_size", o.max_message_size, "B", "Largest message of the transport, 512 to 65500."),

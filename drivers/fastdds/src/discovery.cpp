@@ -116,6 +116,15 @@ size_t Discovery::participants() const
     return participants_.size();
 }
 
+bool Discovery::knows(const Prefix &prefix) const
+{
+    std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto &[guid, known] : participants_)
+        if (guid.guidPrefix == prefix)
+            return true;
+    return false;
+}
+
 std::string Discovery::json() const
 {
     std::lock_guard<std::mutex> lock(mutex_);

@@ -42,6 +42,9 @@ public:
 
     size_t participants() const;
 
+    /* A participant with this prefix is there. */
+    bool knows(const Prefix &prefix) const;
+
     /* All participants, as a JSON object by their GUID. */
     std::string json() const;
 

@@ -33,6 +33,8 @@ void Options::set(const tb_kv &kv)
         peers = list(kv.value);
     else if (key == "discovery_server")
         discovery_server = trimmed(kv.value);
+    else if (key == "discovery_listen")
+        discovery_listen = trimmed(kv.value);
     else if (key == "multicast_ttl")
         multicast_ttl = size(kv, 0, 255);
     else if (key == "max_message_size")
@@ -66,7 +68,11 @@ void Options::check() const
     if (!discovery_server.empty() && transport != Transport::udp)
         throw Fail{TB_EINVAL, "discovery_server=" + discovery_server + ": needs transport=udp; shared memory finds "
                               "its peers by shared memory"};
-    if (transport == Transport::udp && !multicast && peers.empty() && discovery_server.empty())
+    if (!discovery_listen.empty() && (transport != Transport::udp || !discovery_server.empty()))
+        throw Fail{TB_EINVAL, "discovery_listen=" + discovery_listen + ": a server of discovery needs transport=udp, and is "
+                              "no client of a discovery_server"};
+    if (transport == Transport::udp && !multicast && peers.empty() && discovery_server.empty() &&
+        discovery_listen.empty())
         throw Fail{TB_EINVAL, "multicast=off: then nobody is found; give peers, or a discovery_server"};
     if (transport != Transport::udp && shm_segment < 2 * max_message_size)
         throw Fail{TB_EINVAL, "shm_segment_size=" + std::to_string(shm_segment) +

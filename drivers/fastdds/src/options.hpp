@@ -26,7 +26,8 @@ struct Options {
     bool async = false;
     std::string interface, address;
     std::vector<std::string> peers;
-    std::string discovery_server;
+    std::string discovery_server; /* of these a client */
+    std::string discovery_listen; /* itself a server there */
     uint32_t multicast_ttl = 1;
     uint32_t max_message_size = 65500;
     uint32_t receive_buffer = 4u << 20, send_buffer = 0;

@@ -6,6 +6,7 @@
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 
 #include "fail.hpp"
+#include "json.hpp"
 #include "library.hpp"
 #include "log.hpp"
 
@@ -74,6 +75,45 @@ void Participant::unmake()
 Participant::~Participant()
 {
     unmake();
+}
+
+eprosima::fastrtps::rtps::BuiltinAttributes Participant::builtin() const
+{
+    fdds::DomainParticipantQos qos;
+    participant->get_qos(qos);
+    return qos.wire_protocol().builtin;
+}
+
+std::vector<std::string> Participant::silent_servers() const
+{
+    std::vector<std::string> all;
+    for (const auto &server : builtin().discovery_config.m_DiscoveryServers)
+        for (const auto &locator : server.metatrafficUnicastLocatorList)
+            if (!discovery.knows(server.guidPrefix))
+                all.push_back(text(locator));
+    return all;
+}
+
+std::string Participant::found_by() const
+{
+    using Protocol = eprosima::fastrtps::rtps::DiscoveryProtocol;
+    auto all = builtin();
+    Protocol is = all.discovery_config.discoveryProtocol;
+    std::vector<std::string> servers, asked;
+    for (const auto &server : all.discovery_config.m_DiscoveryServers)
+        for (const auto &locator : server.metatrafficUnicastLocatorList)
+            servers.push_back(text(locator));
+    for (const auto &locator : all.initialPeersList)
+        asked.push_back(text(locator));
+    return Object()
+        .put("protocol", is == Protocol::CLIENT   ? "client"
+                         : is == Protocol::SERVER ? "server"
+                         : is == Protocol::SIMPLE ? "simple"
+                                                  : "other")
+        .raw("servers", strings(servers))
+        .raw("silent_servers", strings(silent_servers()))
+        .raw("asked", strings(asked))
+        .str();
 }
 
 fdds::Topic *Participant::topic(const std::string &name)

@@ -35,12 +35,19 @@ public:
 
     const Guid &guid() const { return participant->guid(); }
 
+    /* How others are found, as JSON: what Fast DDS was given, read back. */
+    std::string found_by() const;
+
+    /* Discovery servers that it has not heard, as locators. */
+    std::vector<std::string> silent_servers() const;
+
     Discovery discovery;
     eprosima::fastdds::dds::DomainParticipant *participant = nullptr;
     eprosima::fastdds::dds::Publisher *publisher = nullptr;
     eprosima::fastdds::dds::Subscriber *subscriber = nullptr;
 
 private:
+    eprosima::fastrtps::rtps::BuiltinAttributes builtin() const;
     void make(const Options &options);
     void unmake();
 

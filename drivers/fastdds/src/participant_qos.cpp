@@ -60,6 +60,16 @@ static void find_by_server(const Options &o, rtps::BuiltinAttributes &builtin)
     }
 }
 
+/* The others come by themselves. It has the id by which clients know the first of their servers. */
+static void be_server(const Options &o, fdds::WireProtocolConfigQos &wire)
+{
+    Place at = place("discovery_listen", o.discovery_listen);
+    wire.builtin.discovery_config.discoveryProtocol = rtps::DiscoveryProtocol::SERVER;
+    eprosima::fastdds::rtps::get_server_client_default_guidPrefix(0, wire.prefix);
+    wire.builtin.metatrafficUnicastLocatorList.push_back(
+        udp(at.address, at.port ? at.port : eprosima::fastdds::rtps::DEFAULT_ROS2_SERVER_PORT));
+}
+
 static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos &qos)
 {
     auto transport = std::make_shared<UDPv4TransportDescriptor>();
@@ -76,6 +86,10 @@ static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos
 
     auto &wire = qos.wire_protocol();
     auto &builtin = wire.builtin;
+    if (!o.discovery_listen.empty()) {
+        be_server(o, wire);
+        return;
+    }
     uint32_t port = wire.port.getMulticastPort(o.domain), unicast = wire.port.getUnicastPort(o.domain, index);
     /* Without one, all addresses. Where another process has a port, Fast DDS goes to that of the next participant. */
     std::string here = own.empty() ? "0.0.0.0" : own;

@@ -120,6 +120,7 @@ static std::string transport(Session &session)
         .raw("transports", array(transports))
         .put("intra_process", library::intra_process())
         .raw("shared_memory", o.config.empty() ? (shared ? "true" : "false") : "null")
+        .raw("discovery", session.participant.found_by())
         .raw("end_points", ends.str())
         .raw("sockets", array(udp_sockets(first, static_cast<uint16_t>(first + 249))))
         .str();

@@ -43,9 +43,13 @@ std::string unmatched(Endpoint &e)
     const std::string what = writer ? "reader" : "writer";
     const Discovery &discovery = e.participant.discovery;
     std::vector<Remote> found = discovery.on_topic(e.topic, writer);
-    if (found.empty())
+    if (found.empty()) {
+        std::string silent;
+        for (const std::string &server : e.participant.silent_servers())
+            silent += "; the discovery server at " + server + " was not heard";
         return reason("nothing seen", "no " + what + " of " + e.topic + " was discovered; " +
-                                          std::to_string(discovery.participants()) + " other participants were");
+                                          std::to_string(discovery.participants()) + " other participants were" + silent);
+    }
     const std::string own_type = e.options.type_name();
     const Remote *same = nullptr;
     for (const Remote &remote : found)

@@ -66,7 +66,8 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
             there(netns.as_ref(), || nic::restore(interface, *ifindex, *setting, *before, *set))
         }
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
-        Undo::DeletePod { cluster, token } => pods::delete(cluster, token),
+        Undo::DeletePod { cluster, token } => pods::delete("delete", cluster, token),
+        Undo::DeleteService { cluster, token } => pods::delete("unserve", cluster, token),
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
@@ -96,6 +97,9 @@ pub fn describe(undo: &Undo) -> String {
             format!("set {} of {interface} back to `{}`", setting.word(), setting.text(*before))
         }
         Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from its cluster"),
+        Undo::DeleteService { token, .. } => {
+            format!("delete the Service with the label {token} from its cluster, and what serves it")
+        }
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }
 }

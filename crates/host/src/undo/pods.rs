@@ -5,9 +5,9 @@ use crate::ask_own_program;
 use std::io;
 use tailbound_model::PodSpec;
 
-/// Deletes what has the token as a label; there may be nothing any more.
-pub(super) fn delete(cluster: &PodSpec, token: &str) -> io::Result<Undone> {
-    let output = ask_own_program(&["pod", "delete", "--token", token], &serde_json::to_vec(cluster)?)?;
+/// Deletes what has the token as a label, by the word for what it is; there may be nothing any more.
+pub(super) fn delete(word: &str, cluster: &PodSpec, token: &str) -> io::Result<Undone> {
+    let output = ask_own_program(&["pod", word, "--token", token], &serde_json::to_vec(cluster)?)?;
     let said = String::from_utf8_lossy(if output.status.success() { &output.stdout } else { &output.stderr });
     match (output.status.success(), said.trim()) {
         (true, "") => Ok(Undone::AlreadyGone),

@@ -106,6 +106,7 @@ fn spec(given: &Given) -> TrialSpec {
         host: Vec::new(),
         collect: Collect::After,
         attribution: Attribution::On,
+        discovery: Default::default(),
         arrangement: None,
         quiet: Quiet::Auto,
     }
@@ -144,6 +145,7 @@ pub fn path_facts() -> PathFacts {
         probe_round_trip_ns: Some(31_000),
         cut_off: Vec::new(),
         remarks: Vec::new(),
+        discovery: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a run would do, in words.
 
-use super::{fit, knobs, length, tool};
+use super::{discovery, fit, knobs, length, tool};
 use crate::live::ring_cells;
 use std::fmt::Write;
 use tailbound_lab::LabSpec;
@@ -42,6 +42,9 @@ pub fn dry_run(plan: &Plan) -> String {
         for lack in spec.check() {
             let _ = writeln!(out, "  LACKING: {} ({})", lack.what, lack.mend);
         }
+    }
+    if let Some(line) = discovery::describe(plan) {
+        let _ = writeln!(out, "  {line}");
     }
     let _ = writeln!(
         out,

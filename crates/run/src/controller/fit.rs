@@ -88,6 +88,9 @@ fn impossible(spec: &TrialSpec, driver: &tailbound_driver::Description) -> Optio
     if let Some(reason) = super::flow::lack(spec, driver) {
         return Some(reason);
     }
+    if let Some(reason) = super::discovery::lack(spec, driver) {
+        return Some(reason);
+    }
     let (receive, hand_off) = (spec.measure.receive(), spec.measure.hand_off());
     let mode = crate::measure::driver_mode(receive);
     if !driver.receives(mode) {

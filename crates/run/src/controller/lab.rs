@@ -1,7 +1,7 @@
 //! A lab with its agents and the settings of the host, kept while trials ask for the same.
 
 use super::agent::Agent;
-use super::remote::{Host, Hosts};
+use super::remote::{Host, Hosts, Server};
 use super::{RunError, knobs};
 use std::path::Path;
 use std::sync::Arc;
@@ -26,6 +26,9 @@ pub(super) struct Standing {
     pub settings: Option<usize>,
     /// The other hosts of its places, where an end is not here.
     hosts: Vec<Option<Arc<Host>>>,
+    discovery: Discovery,
+    /// The discovery server of its ends.
+    pub server: Option<Arc<Server>>,
     started: usize,
 }
 
@@ -83,8 +86,20 @@ impl Standing {
             }
         };
         let host = trial.host.clone();
-        let mut standing =
-            Standing { spec, lab, agents: Vec::new(), path, host, knobs, there, settings: None, hosts, started: 0 };
+        let mut standing = Standing {
+            spec,
+            lab,
+            agents: Vec::new(),
+            path,
+            host,
+            knobs,
+            there,
+            settings: None,
+            hosts,
+            discovery: trial.discovery,
+            server: reached.server(),
+            started: 0,
+        };
         if let Err(e) = standing.start_agents(run_id, journal, record).await {
             let Standing { lab, agents, knobs, hosts, .. } = standing;
             for (_, agent) in agents {
@@ -111,7 +126,8 @@ impl Standing {
 
     /// It is what a trial asks for.
     pub fn suits(&self, trial: &TrialSpec) -> bool {
-        self.spec == LabSpec::from(trial) && self.host == trial.host
+        let served = self.server.as_ref().is_none_or(|server| server.driver() == trial.driver.name);
+        self.spec == LabSpec::from(trial) && self.host == trial.host && self.discovery == trial.discovery && served
     }
 
     /// The other host that an end is on.

@@ -5,6 +5,7 @@
 mod agent;
 mod barrier;
 mod collect;
+mod discovery;
 mod dry_run;
 mod error;
 mod fit;

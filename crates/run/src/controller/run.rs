@@ -233,6 +233,7 @@ async fn up(
             warn(record, progress, Warning::new("host_remark", Severity::Warning, text, ""))?;
         }
     }
+    hosts.serve(spec, (doing.run_id, doing.journal))?;
     let mut lab = Standing::up(spec, (doing.run_id, doing.journal), record.dir(), hosts).await?;
     // Before a driver starts: it would only say that it found nobody.
     let path = &lab.path;

@@ -8,7 +8,7 @@ use super::loads::{fell_short, unheard};
 use super::measure::measure;
 use super::stop::Stop;
 use super::throttle::throttled;
-use super::{RunError, barrier, collect, fit, flow, proof, store_not_sent, tool};
+use super::{RunError, barrier, collect, discovery, fit, flow, proof, store_not_sent, tool};
 use crate::live;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -105,7 +105,7 @@ pub(super) async fn run(
         let host = standing.host_of(part.roles[0]).map_or(context.here, |h| h.facts.host.as_str());
         record_prepared(record, id, part, (host, &agent.clock))?;
     }
-    let unmatched = unmatched(&parts, spec);
+    let unmatched = discovery::with_server(unmatched(&parts, spec), standing);
     let met = unmatched.is_none() && parts.iter().all(|p| p.lost.is_none());
     let silence = if met { proof::quiet(spec) } else { Nanos(0) };
     let watch = tokio::select! {
@@ -178,7 +178,9 @@ pub(super) fn begin(
 ) -> Result<(), RunError> {
     let id = context.trial.id;
     record.manifest.trials[id].status = TrialStatus::Running;
-    record.manifest.trials[id].path = Some(standing.path.clone());
+    let spec = &context.plan.conditions[context.trial.condition].spec;
+    let discovery = (!spec.has_tool()).then(|| discovery::facts(spec, standing));
+    record.manifest.trials[id].path = Some(PathFacts { discovery, ..standing.path.clone() });
     if let Some(settings) = standing.settings.and_then(|i| record.manifest.host_settings.get_mut(i)) {
         settings.trials.push(id);
     }
@@ -228,7 +230,7 @@ pub(super) fn order(
         .iter()
         .map(|role| {
             let end = if role.receives() { &spec.pong } else { &spec.ping };
-            let options = standing.lab.end(standing.place_of(*role)).driver_options.clone();
+            let options = discovery::options(spec, standing.place_of(*role), standing);
             EndOrder { role: *role, options, scheduling: end.scheduling.clone() }
         })
         .collect();

@@ -388,6 +388,21 @@ pub(crate) enum AttributionChoice {
     Off,
 }
 
+/// How the ends find each other.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum DiscoveryChoice {
+    /// They ask each other's addresses, and by multicast unless the path check has shown that it does not pass.
+    Auto,
+    /// By multicast alone.
+    Multicast,
+    /// They ask each other's addresses, and nobody by multicast.
+    Peers,
+    /// A discovery server tells them of each other. Both ends are pods, and Tailbound makes it beside them. For drivers with
+    /// the option `discovery_server`.
+    Server,
+}
+
 /// A driver by its name, with options that the driver itself checks.
 #[derive(Debug)]
 pub(crate) struct DriverChoice {

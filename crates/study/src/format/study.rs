@@ -1,8 +1,8 @@
 //! The keys of a study.
 
 use super::{
-    AttributionChoice, CollectChoice, Cpus, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice, PathChoice,
-    PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, Word,
+    AttributionChoice, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, HostKeys, LoadKeys,
+    MeasureChoice, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -32,6 +32,8 @@ pub(crate) struct StudyFile {
     /// Domain id, 0 to 232. Default: 77.
     #[schemars(range(max = 232))]
     pub domain: Option<At<u32>>,
+    /// How the ends find each other, where their driver has a choice. Default: `auto`.
+    pub discovery: Option<At<DiscoveryChoice>>,
     /// Where each end runs and how.
     pub ends: Option<Ends>,
     /// Where both ends run. Default: what the path needs, `netns` for `veth`.

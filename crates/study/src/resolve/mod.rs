@@ -16,12 +16,12 @@ mod report;
 mod scheduling;
 
 use crate::error::Fault;
-use crate::format::{AttributionChoice, CollectChoice, MeasureChoice, StudyFile};
+use crate::format::{AttributionChoice, CollectChoice, DiscoveryChoice, MeasureChoice, StudyFile};
 use crate::load::Options;
 use crate::source::Pos;
 use crate::tree::Node;
 use std::path::Path;
-use tailbound_model::{Attribution, Collect, Measure, Nanos, Octets, Rate, TrialSpec};
+use tailbound_model::{Attribution, Collect, Discovery, Measure, Nanos, Octets, Rate, TrialSpec};
 
 pub(crate) use arrangement::arrangement;
 pub(crate) use driver::plain;
@@ -44,6 +44,7 @@ pub(crate) struct Places {
     pub on_overrun: Pos,
     pub rate: Pos,
     pub path: Pos,
+    pub discovery: Pos,
     pub measure: Pos,
     pub arrangement: Pos,
     pub ping: EndPlaces,
@@ -99,6 +100,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         on_overrun: of_ping_pong.and_then(|k| k.on_overrun.as_ref()).map_or(file.measure.at, |o| o.at),
         rate: file.rate.as_ref().map_or(file.measure.at, |r| r.at),
         path: path.at,
+        discovery: file.discovery.as_ref().map_or(driver.at, |d| d.at),
         measure: file.measure.at,
         arrangement: file.arrangement.as_ref().map_or(file.measure.at, |a| a.at),
         ping: ping.at,
@@ -121,6 +123,12 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         driver: spec_driver,
         qos: file.qos.as_ref().map(qos::qos).transpose()?.unwrap_or_default(),
         domain,
+        discovery: match file.discovery.as_ref().map(|d| d.value) {
+            None | Some(DiscoveryChoice::Auto) => Discovery::Auto,
+            Some(DiscoveryChoice::Multicast) => Discovery::Multicast,
+            Some(DiscoveryChoice::Peers) => Discovery::Peers,
+            Some(DiscoveryChoice::Server) => Discovery::Server,
+        },
         ping: ping.value,
         pong: pong.value,
         path: path.value,

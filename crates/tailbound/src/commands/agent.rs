@@ -9,6 +9,7 @@ pub fn agent(args: &Agent) -> Outcome {
     match &args.command {
         Some(AgentSub::Hold(hold)) => return super::hold::hold(hold),
         Some(AgentSub::Relay(relay)) => return super::hold::relay(relay),
+        Some(AgentSub::Discovery(args)) => return super::discovery::discovery(args),
         None => {}
     }
     if let Some(cpu) = args.rescue_test {

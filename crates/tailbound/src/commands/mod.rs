@@ -4,6 +4,7 @@ mod agent;
 mod budget;
 mod bundle;
 mod compare;
+mod discovery;
 mod doctor;
 mod driver;
 mod driver_new;

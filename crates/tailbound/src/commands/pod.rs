@@ -20,11 +20,11 @@ use with_cluster::answer;
 fn answer(command: &PodSub) -> Outcome {
     use crate::exit::Failure;
     use crate::say::out;
-    use tailbound_model::{ExitCode, PodTold};
+    use tailbound_model::{ExitCode, PodMade, PodTold};
     let text = "this tailbound was built without the feature `pods`";
     let mend = "build it with `cargo build --release --features pods -p tailbound`";
-    if matches!(command, PodSub::Make) {
-        let told = PodTold::OutOfReach(text.into(), mend.into());
+    if matches!(command, PodSub::Make | PodSub::Serve) {
+        let told = PodTold::<PodMade>::OutOfReach(text.into(), mend.into());
         out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
         return Ok(ExitCode::Done);
     }

@@ -49,6 +49,8 @@ pub(in crate::controller) struct Host {
     pub patience: Duration,
     /// The node of a cluster that it is on.
     pub node: Option<String>,
+    /// Its name as a pod of a cluster.
+    pub pod: Option<String>,
     /// CPUs that an agent may use there.
     pub cpus: Vec<u32>,
     pub facts: HostFacts,
@@ -104,7 +106,8 @@ impl Host {
             let asked = Arc::new(Mutex::new(asked));
             beat(&asked);
             let (place, way) = (place.clone(), Mutex::new(Some(way)));
-            Host { place, called, way, address, patience, node: None, cpus, facts, remarks: Vec::new(), asked }
+            let (node, pod, remarks) = (None, None, Vec::new());
+            Host { place, called, way, address, patience, node, pod, cpus, facts, remarks, asked }
         };
         Ok(ways.into_iter().zip(answers.into_iter().flatten()).map(known).collect())
     }

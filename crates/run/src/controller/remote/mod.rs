@@ -6,17 +6,19 @@ mod explain;
 mod host;
 mod link;
 mod pod;
+mod server;
 mod shell;
 mod ssh;
 
 pub(super) use host::Host;
+pub(super) use server::Server;
 
 use super::RunError;
 use std::path::PathBuf;
 use std::sync::Arc;
 use tailbound_host::journal::Journal;
 use tailbound_lab::LabSpec;
-use tailbound_model::{ExitCode, PlaceSpec};
+use tailbound_model::{Discovery, ExitCode, PlaceSpec, ServerOrder, TrialSpec};
 
 /// The drivers that are files: name and shared object.
 pub type DriverFiles = fn() -> Vec<(String, PathBuf)>;
@@ -32,13 +34,15 @@ pub(super) struct Hosts {
     bundle: link::Ship,
     /// So many times pods were made.
     pods: u32,
+    /// The discovery server that the ends of the lab ask, where they ask one.
+    server: Option<Arc<Server>>,
     /// What could not be removed.
     left: Vec<String>,
 }
 
 impl Hosts {
     pub fn new(driver_files: DriverFiles) -> Hosts {
-        Hosts { reached: Vec::new(), bundle: link::Ship::new(driver_files), pods: 0, left: Vec::new() }
+        Hosts { reached: Vec::new(), bundle: link::Ship::new(driver_files), pods: 0, server: None, left: Vec::new() }
     }
 
     /// Reaches the hosts of a lab that are not reached yet; those that were newly reached.
@@ -94,6 +98,37 @@ impl Hosts {
         }
     }
 
+    /// Sees to it that the discovery server of a trial is there, and no other one. Its hosts are reached.
+    ///
+    /// # Errors
+    /// It does not come to serve: who says so, and what to do.
+    pub fn serve(&mut self, trial: &TrialSpec, (run_id, journal): (&str, &Journal)) -> Result<(), RunError> {
+        let owner = self.of_end(&LabSpec::from(trial), 0).and_then(|host| host.pod.clone());
+        let wanted = match (&trial.ping.place, owner) {
+            (PlaceSpec::Pod(spec), Some(owner)) if trial.discovery == Discovery::Server => Some((spec, owner)),
+            _ => None,
+        };
+        let suits = |server: &Server| {
+            let driver = server.driver() == trial.driver.name;
+            wanted.as_ref().is_some_and(|(_, owner)| driver && server.order.owner == *owner)
+        };
+        if let Some(old) = self.server.take_if(|server| !suits(server)) {
+            self.left.extend(old.leave(journal));
+        }
+        if let (Some((spec, owner)), None) = (wanted, &self.server) {
+            self.pods += 1;
+            let (token, driver) = (format!("{run_id}-{}", self.pods), trial.driver.name.clone());
+            let order = ServerOrder { spec: (**spec).clone(), token, owner, driver };
+            self.server = Some(Arc::new(Server::make(order, journal)?));
+        }
+        Ok(())
+    }
+
+    /// The discovery server.
+    pub fn server(&self) -> Option<Arc<Server>> {
+        self.server.clone()
+    }
+
     /// The host of an end: where each has a pod of its own, those of one side are taken in their order.
     pub fn of_end(&self, lab: &LabSpec, end: usize) -> Option<&Arc<Host>> {
         let place = lab.place(end);
@@ -108,6 +143,7 @@ impl Hosts {
 
     /// Leaves them; what was asked to be removed is. What could not be is told.
     pub fn leave(mut self, journal: &Journal) -> Vec<String> {
+        self.left.extend(self.server.and_then(|server| server.leave(journal)));
         self.left.extend(self.reached.into_iter().filter_map(|host| host.leave(journal)));
         self.left
     }

@@ -6,6 +6,8 @@
 use super::host::{Help, Host, Way};
 use super::not_fit;
 use crate::controller::RunError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::io;
 use std::net::IpAddr;
 use std::process::Command;
@@ -42,7 +44,7 @@ pub(super) fn reach(
     let undo = Undo::DeletePod { cluster: Box::new(spec.clone()), token: token.clone() };
     let entry = journal.before(undo).map_err(|e| failed(e.to_string()))?;
     let order = PodOrder { spec: spec.clone(), count, token, other_node };
-    let made = match make(&order) {
+    let made: Vec<PodMade> = match ask("make", &order) {
         Ok(PodTold::Made(made)) => made,
         Ok(PodTold::OutOfReach(text, mend)) => {
             journal.done(entry).map_err(|e| failed(e.to_string()))?;
@@ -76,13 +78,14 @@ pub(super) fn reach(
     for (host, made) in hosts.iter_mut().zip(made) {
         host.facts.facts.extend(made.facts);
         host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));
-        (host.node, host.remarks) = (Some(made.node), made.remarks);
+        (host.node, host.pod, host.remarks) = (Some(made.node), Some(made.name), made.remarks);
     }
     Ok(hosts)
 }
 
-fn make(order: &PodOrder) -> io::Result<PodTold> {
-    let output = ask_own_program(&["pod", "make"], &serde_json::to_vec(order)?)?;
+/// Has the process that speaks with the cluster do what a word says; what became of it.
+pub(super) fn ask<T: DeserializeOwned>(word: &str, order: &impl Serialize) -> io::Result<PodTold<T>> {
+    let output = ask_own_program(&["pod", word], &serde_json::to_vec(order)?)?;
     serde_json::from_slice(&output.stdout)
         .map_err(|_| io::Error::other(String::from_utf8_lossy(&output.stderr).trim().to_owned()))
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 use tailbound_model::{ExitCode, PodMade, PodOrder, PodSpec, PodTold};
 use tailbound_pods::{Asked, Cluster, Pod, PodError, PodRequest, unenforced};
 
+mod service;
+
 /// Whatever becomes of the run, no pod lives longer.
 const DEADLINE_S: u32 = 24 * 3600;
 /// How long a stream may be cut, as when the API server is started anew: shorter than the lease of what runs there.
@@ -26,6 +28,9 @@ pub(super) fn answer(command: &PodSub) -> Outcome {
         match command {
             PodSub::Make => make().await,
             PodSub::Delete { token } => delete(token).await,
+            PodSub::Serve => service::serve().await,
+            PodSub::Unserved => service::unserved().await,
+            PodSub::Unserve { token } => service::unserve(token).await,
             PodSub::Stream { spec, namespace, name, words } => stream(spec, namespace, name, words).await,
         }
     });
