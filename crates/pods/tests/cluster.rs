@@ -24,6 +24,43 @@ async fn run(pod: &Pod, command: &[&str]) -> Result<String, String> {
     output.read_to_string(&mut text).await.map(|_| text).map_err(|e| e.to_string())
 }
 
+/// With the rights that `tailbound k8s manifest` prints, and no others; the node's own Tailbound serves.
+#[tokio::test]
+async fn a_service_is_made_watched_and_removed_by_the_rights_that_are_granted() {
+    let Some(bench) = bench("serves").await else { return };
+    let account = bench.account("granted", RIGHTS).await.display().to_string();
+    let spec = PodSpec { kubeconfig: Some(account), ..bench.spec() };
+    let cluster = Cluster::reach(&spec).await.unwrap();
+    let owner = cluster.start(&spec, &request("one")).await.unwrap();
+    let serves = |name: &str, command: &[&str]| tailbound_pods::ServiceRequest {
+        name: name.to_owned(),
+        token: name.to_owned(),
+        owner: owner.name.clone(),
+        args: words(command),
+        port: 11811,
+    };
+    let server = ["agent", "discovery", "--driver", "fastdds", "--listen", "0.0.0.0:11811"];
+    let address = cluster.serve(&spec, &serves("server", &server)).await.unwrap();
+    assert_eq!(address.port(), 11811);
+    assert_eq!(cluster.unserved("server", "server").await, Ok(None));
+    let gone = cluster.remove_services("server").await.unwrap();
+    assert_eq!(gone, ["deployment server", "service server"]);
+    let why = cluster.unserved("server", "server").await.unwrap().unwrap();
+    assert_eq!(why, "the Deployment server was deleted");
+    assert_eq!(cluster.remove_services("server").await, Ok(Vec::new()));
+
+    // A process that ends at once is told with its last words, long before the time is over.
+    let ends = ["agent", "discovery", "--driver", "nowhere", "--listen", "0.0.0.0:11811"];
+    let error = cluster.serve(&spec, &serves("ends", &ends)).await.unwrap_err().to_string();
+    assert!(error.contains("nowhere") && error.contains("its last words"), "{error}");
+    // What was made goes with the pod that owns it.
+    owner.delete().await.unwrap();
+    while cluster.unserved("ends", "ends").await.unwrap().is_none_or(|why| why != "the Deployment ends was deleted") {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    bench.leave().await;
+}
+
 /// With the rights that `tailbound k8s manifest` prints, and no others.
 #[tokio::test]
 async fn two_pods_of_two_nodes_by_the_rights_that_are_granted() {

@@ -283,6 +283,21 @@ pub struct PathReport {
     pub probe_round_trip_ns: Option<i64>,
     /// Sentences about what does not pass.
     pub remarks: Vec<String>,
+    /// How the ends were told to find each other; of drivers that have a choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub discovery: Option<DiscoveryReport>,
+}
+
+/// What drivers were given to find each other by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DiscoveryReport {
+    /// `multicast`, `peers`, `multicast and peers` or `server`.
+    pub by: String,
+    /// Why so.
+    pub why: String,
+    /// Address and port of the discovery server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// One side of a path.

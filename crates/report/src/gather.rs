@@ -250,6 +250,11 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
             multicast_passes: found.multicast_passes,
             probe_round_trip_ns: found.probe_round_trip_ns,
             remarks: found.remarks.clone(),
+            discovery: found.discovery.as_ref().map(|d| DiscoveryReport {
+                by: d.by.clone(),
+                why: d.why.clone(),
+                server: d.server.clone(),
+            }),
         };
         let same = |r: &&mut PathReport| PathReport { trials: Vec::new(), ..(**r).clone() } == report;
         match reports.iter_mut().find(same) {

@@ -222,6 +222,7 @@ fn options_that_are_wrong_are_refused_by_name() {
         vec![("peers", "nobody")],
         vec![("multicast", "off")],
         vec![("transport", "shm"), ("discovery_server", "127.0.0.1:11811")],
+        vec![("discovery_listen", "127.0.0.1:11811"), ("discovery_server", "127.0.0.1:11812")],
         vec![("transport", "shm"), ("shm_segment_size", "131071")],
         vec![("config", " ")],
         vec![("config", "<profiles/>")],
@@ -280,7 +281,7 @@ fn a_configuration_of_ones_own() {
     assert!(manifest.contains("sha256") && manifest.contains("maxMessageSize"), "{manifest}");
 }
 
-/// A discovery server of Fast DDS itself; without it the ends do not meet.
+/// A discovery server of this driver, and that of Fast DDS itself; without one the ends do not meet.
 #[test]
 fn a_discovery_server_brings_them_together() {
     struct Server(std::process::Child);
@@ -297,22 +298,35 @@ fn a_discovery_server_brings_them_together() {
         return;
     }
     let port = (20_000 + std::process::id() % 5_000).to_string();
-    let server = Command::new("fast-discovery-server")
-        .args(["-i", "0", "-l", "127.0.0.1", "-p", &port])
-        .stdout(Stdio::null())
-        .spawn();
-    let Ok(server) = server.map(Server) else {
-        println!("skipped: no fast-discovery-server (fastdds-tools)");
-        return;
+    let started = |own: bool| match own {
+        true => Bench::new()
+            .tailbound()
+            .args(["agent", "discovery", "--driver", "fastdds"])
+            .args(["--listen", &format!("127.0.0.1:{port}")])
+            .spawn(),
+        false => Command::new("fast-discovery-server")
+            .args(["-i", "0", "-l", "127.0.0.1", "-p", &port])
+            .stdout(Stdio::null())
+            .spawn(),
     };
     let text = study(&with(&format!("discovery_server: \"127.0.0.1:{port}\"")), "listener", "process", "loopback");
+    for own in [true, false] {
+        let Ok(server) = started(own).map(Server) else {
+            println!("skipped: no fast-discovery-server (fastdds-tools)");
+            continue;
+        };
+        let bench = Bench::new();
+        succeeded(&bench.run(&text, &[]));
+        all_answered(&bench, "discovery server");
+        let told = &bench.manifest()["trials"][0]["ends"]["ping"]["transport"]["discovery"];
+        assert_eq!((&told["protocol"], &told["silent_servers"]), (&"client".into(), &serde_json::json!([])), "{told}");
+        drop(server);
+    }
     let bench = Bench::new();
     succeeded(&bench.run(&text, &[]));
-    all_answered(&bench, "discovery server");
-    drop(server);
-    let bench = Bench::new();
-    succeeded(&bench.run(&text, &[]));
-    assert!(bench.report()["findings"].to_string().contains("nothing seen"));
+    let findings = bench.report()["findings"].to_string();
+    let silent = format!("the discovery server at udp:127.0.0.1:{port} was not heard");
+    assert!(findings.contains("nothing seen") && findings.contains(&silent), "{findings}");
 }
 
 /// Fast DDS would make clients of a discovery server of all participants.

@@ -39,6 +39,10 @@ fn one_path(path: &PathReport) -> String {
     if let Some(ns) = path.probe_round_trip_ns {
         facts.push(format!("the fastest probe took {}", time(ns as f64)));
     }
+    if let Some(found) = &path.discovery {
+        let at = found.server.as_ref().map_or_else(String::new, |server| format!(" at {server}"));
+        facts.push(format!("discovery was by {}{at}: {}", found.by, found.why));
+    }
     let heads = [
         left("end"),
         left("interface"),
