@@ -191,6 +191,7 @@ fn what_cannot_be_is_refused_by_name() {
             &[("data", "multicast"), ("address", "::1")],
             "data=multicast: the udp driver has groups of IPv4 only; give an IPv4 address",
         ),
+        (&[("multicast", "on")], "multicast=on: the udp driver asks by multicast only with data=multicast; give peers"),
         (&[("ttl", "0")], "ttl=0: datagrams to one reader need 1 or more; 0 is for data=multicast"),
     ] {
         assert_eq!(refusal(pairs), text);

@@ -1,8 +1,8 @@
 //! Pods of a Kubernetes cluster as places: how they are made, reached, watched and removed.
 //!
 //! In: a [`PodSpec`](tailbound_model::PodSpec) of the plan, and what the run wants of the pod. Out: a pod that runs, two
-//! streams to any process in it, the reason when it cannot run or runs no more, and what the cluster tells of it. Nothing
-//! here knows agents, labs or what goes over the streams.
+//! streams to any process in it, the reason when it cannot run or runs no more, and what the cluster tells of it; or the
+//! address of a service for all pods of a run. Nothing here knows agents, labs or what goes over the streams.
 
 mod cluster;
 mod config;

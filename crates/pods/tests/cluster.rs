@@ -10,7 +10,7 @@ use serde_json::json;
 use std::time::Duration;
 use support::{bench, create, request};
 use tailbound_model::{FactValue, NodeChoice, PodSpec};
-use tailbound_pods::{Cluster, Pod, RIGHTS, Right};
+use tailbound_pods::{Cluster, Pod, RIGHTS, Right, ServiceRequest};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 fn words(words: &[&str]) -> Vec<String> {
@@ -24,6 +24,13 @@ async fn run(pod: &Pod, command: &[&str]) -> Result<String, String> {
     output.read_to_string(&mut text).await.map(|_| text).map_err(|e| e.to_string())
 }
 
+/// A discovery server by a driver.
+fn serves(name: &str, driver: &str, owner: &Pod) -> ServiceRequest {
+    let (name, owner) = (name.to_owned(), owner.name.clone());
+    let args = words(&["agent", "discovery", "--driver", driver, "--listen", "0.0.0.0:11811"]);
+    ServiceRequest { token: name.clone(), name, owner, args, port: 11811 }
+}
+
 /// With the rights that `tailbound k8s manifest` prints, and no others; the node's own Tailbound serves.
 #[tokio::test]
 async fn a_service_is_made_watched_and_removed_by_the_rights_that_are_granted() {
@@ -32,15 +39,7 @@ async fn a_service_is_made_watched_and_removed_by_the_rights_that_are_granted() 
     let spec = PodSpec { kubeconfig: Some(account), ..bench.spec() };
     let cluster = Cluster::reach(&spec).await.unwrap();
     let owner = cluster.start(&spec, &request("one")).await.unwrap();
-    let serves = |name: &str, command: &[&str]| tailbound_pods::ServiceRequest {
-        name: name.to_owned(),
-        token: name.to_owned(),
-        owner: owner.name.clone(),
-        args: words(command),
-        port: 11811,
-    };
-    let server = ["agent", "discovery", "--driver", "fastdds", "--listen", "0.0.0.0:11811"];
-    let address = cluster.serve(&spec, &serves("server", &server)).await.unwrap();
+    let address = cluster.serve(&spec, &serves("server", "fastdds", &owner)).await.unwrap();
     assert_eq!(address.port(), 11811);
     assert_eq!(cluster.unserved("server", "server").await, Ok(None));
     let gone = cluster.remove_services("server").await.unwrap();
@@ -50,8 +49,7 @@ async fn a_service_is_made_watched_and_removed_by_the_rights_that_are_granted() 
     assert_eq!(cluster.remove_services("server").await, Ok(Vec::new()));
 
     // A process that ends at once is told with its last words, long before the time is over.
-    let ends = ["agent", "discovery", "--driver", "nowhere", "--listen", "0.0.0.0:11811"];
-    let error = cluster.serve(&spec, &serves("ends", &ends)).await.unwrap_err().to_string();
+    let error = cluster.serve(&spec, &serves("ends", "nowhere", &owner)).await.unwrap_err().to_string();
     assert!(error.contains("nowhere") && error.contains("its last words"), "{error}");
     // What was made goes with the pod that owns it.
     owner.delete().await.unwrap();
@@ -212,6 +210,7 @@ async fn refusals_name_the_right_that_is_missing() {
     let cluster = reach(bench.account("no-exec", &some).await).await.unwrap();
     let pod = cluster.start(&bench.spec(), &request("one")).await.unwrap();
     texts.push(pod.exec(&words(&["tailbound"])).await.map(drop).unwrap_err().to_string());
+    texts.push(cluster.serve(&bench.spec(), &serves("server", "fastdds", &pod)).await.unwrap_err().to_string());
     let facts = pod.facts(&mut tailbound_pods::Asked::default()).await;
     let FactValue::Unknown(why) = &facts.iter().find(|f| f.key == "node.kernel").unwrap().value else { panic!() };
     texts.push(why.clone());

@@ -34,7 +34,7 @@ fn ip(key: &str, value: &str) -> Outcome<IpAddr> {
 impl Options {
     /// Reads them; every failure names its key.
     pub fn parse(pairs: &[Pair]) -> Outcome<Options> {
-        let mut address = None;
+        let (mut address, mut asks_by_multicast) = (None, false);
         let mut o = Options {
             domain: 77,
             address: IpAddr::V4(Ipv4Addr::LOCALHOST),
@@ -63,12 +63,18 @@ impl Options {
                 // Every end point has sockets of its own, and there are no participants that they could share.
                 "participants" => drop(pair.number(TB_EINVAL, 1..=2)?),
                 // Whether the path carries it is found out when nobody answers.
-                "multicast" => drop(pair.word(TB_EINVAL, &["off", "on"])?),
+                "multicast" => asks_by_multicast = pair.word(TB_EINVAL, &["off", "on"])? == 1,
                 "discovery_server" | "transport" | "naming" | "config" => {
                     return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not have it"));
                 }
                 _ => return Err(pair.bad(TB_EINVAL, "the udp driver has no such option")),
             }
+        }
+        if asks_by_multicast && o.peers.is_empty() && !o.multicast {
+            return fail(
+                TB_EINVAL,
+                "multicast=on: the udp driver asks by multicast only with data=multicast; give peers",
+            );
         }
         o.settle(address)
     }
