@@ -4,7 +4,7 @@ use crate::netns::NetNs;
 use crate::probe::{datagram, socket};
 use crate::{counters, interface};
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use tailbound_host::interface::Ethtool;
 use tailbound_model::{Ask, Told};
@@ -47,6 +47,7 @@ impl Answers {
             Ask::Counters(interface) => Told::Counters(counters::of_interface(&interface)),
             Ask::Counted => Told::Counted(counters::counted()?),
             Ask::FreePort(address) => Told::Port(UdpSocket::bind((address, 0))?.local_addr()?.port()),
+            Ask::Resolve(name) => Told::Addresses((name, 0).to_socket_addrs()?.map(|a| a.ip()).collect()),
             Ask::OpenProbe { address, interface, multicast } => {
                 let plain = socket::open(address, &interface, multicast)?;
                 let listens = plain.local_addr()?;

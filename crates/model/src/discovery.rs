@@ -14,6 +14,8 @@ pub enum Discovery {
     Multicast,
     /// Each asks the addresses of the others, and nobody by multicast.
     Peers,
+    /// Each asks the addresses that a name gives, and nobody by multicast. Tailbound makes a headless Service for it.
+    Dns,
     /// A discovery server tells each of the others. Tailbound makes one, in a cluster.
     Server,
 }
@@ -31,6 +33,7 @@ impl fmt::Display for Discovery {
             Discovery::Auto => "auto",
             Discovery::Multicast => "multicast",
             Discovery::Peers => "peers",
+            Discovery::Dns => "dns",
             Discovery::Server => "server",
         })
     }
@@ -39,11 +42,14 @@ impl fmt::Display for Discovery {
 /// What drivers were given to find each other by.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DiscoveryFacts {
-    /// `multicast`, `peers`, `multicast and peers` or `server`.
+    /// `multicast`, `peers`, `multicast and peers`, `dns` or `server`.
     pub by: String,
     /// Why so, as a sentence without its end.
     pub why: String,
     /// Address and port of the discovery server, by which the ends were told of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// The name that the ends were given as their peer: of a headless Service of their pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }

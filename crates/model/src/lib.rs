@@ -48,7 +48,7 @@ pub use path::{ExistingEnd, PathSpec};
 pub use place::{PlaceSpec, SshSpec};
 pub use plain::plain;
 pub use plan::*;
-pub use pod::{NodeChoice, PodMade, PodOrder, PodSpec, PodTold, Pull, ServerOrder};
+pub use pod::{NameOrder, NodeChoice, PodMade, PodOrder, PodSpec, PodTold, Pull, ServerOrder};
 pub use proof::*;
 pub use rescue::RescueSeen;
 pub use row::*;

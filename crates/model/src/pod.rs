@@ -91,9 +91,24 @@ pub struct PodOrder {
     pub count: usize,
     /// Identity of the run and a number: a label of all of them, and part of their names.
     pub token: String,
+    /// Identity of the run: a label that its other pods have too.
+    pub run: String,
     /// The node of the other end, for [`NodeChoice::Other`].
     #[serde(default)]
     pub other_node: Option<String>,
+}
+
+/// A name to be made for all pods of a run, as one process of Tailbound tells another.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NameOrder {
+    /// A pod of the run: the cluster is the same.
+    pub spec: PodSpec,
+    /// Identity of the run and a number: a label, and part of the name.
+    pub token: String,
+    /// The pod with which the cluster removes it, should nobody else.
+    pub owner: String,
+    /// The label of the pods.
+    pub run: String,
 }
 
 /// A discovery server to be made, as one process of Tailbound tells another.

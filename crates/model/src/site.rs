@@ -25,6 +25,8 @@ pub enum Ask {
     Counted,
     /// A UDP port that is free on an address.
     FreePort(IpAddr),
+    /// The addresses that a name has there.
+    Resolve(String),
     /// Make these settings of the host, for a run; they are kept until they are to be put back, or nobody asks any more.
     Set {
         /// Identity of the run.
@@ -98,6 +100,8 @@ pub enum Told {
     Counted(Counted),
     /// To [`Ask::FreePort`].
     Port(u16),
+    /// To [`Ask::Resolve`].
+    Addresses(Vec<IpAddr>),
     /// To [`Ask::Set`]: what is in force.
     Set(Vec<KnobDone>),
     /// To [`Ask::Changed`], as sentences.

@@ -9,6 +9,8 @@ use tailbound_model::{NodeChoice, PodSpec, Pull};
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// Label with the token by which a run finds it again.
 pub const TOKEN_LABEL: &str = "tailbound/token";
+/// Label with the run, which all its ends have.
+pub const RUN_LABEL: &str = "tailbound/run";
 /// The node's own name; a label with it may differ from the name, and is not on every node.
 const NODE_NAME: &str = "metadata.name";
 

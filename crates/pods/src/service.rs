@@ -62,11 +62,7 @@ fn objects(spec: &PodSpec, request: &ServiceRequest, owner_uid: &str) -> (Value,
     // Once it has passed, nothing asks the process any more.
     container["startupProbe"] =
         json!({ "tcpSocket": { "port": request.port }, "periodSeconds": 1, "failureThreshold": LIMIT.as_secs() });
-    let metadata = json!({
-        "name": request.name,
-        "labels": { MANAGED_BY: "tailbound", TOKEN_LABEL: request.token },
-        "ownerReferences": [{ "apiVersion": "v1", "kind": "Pod", "name": request.owner, "uid": owner_uid }],
-    });
+    let metadata = metadata(&request.name, &request.token, (&request.owner, owner_uid));
     let ours = json!({ TOKEN_LABEL: request.token });
     let port = json!({ "name": "udp", "protocol": "UDP", "port": request.port });
     let service = json!({
@@ -84,6 +80,15 @@ fn objects(spec: &PodSpec, request: &ServiceRequest, owner_uid: &str) -> (Value,
     (service, deployment)
 }
 
+/// Name, labels and owner of what is made for the pods of a run.
+pub(crate) fn metadata(name: &str, token: &str, (owner, uid): (&str, &str)) -> Value {
+    json!({
+        "name": name,
+        "labels": { MANAGED_BY: "tailbound", TOKEN_LABEL: token },
+        "ownerReferences": [{ "apiVersion": "v1", "kind": "Pod", "name": owner, "uid": uid }],
+    })
+}
+
 impl Cluster {
     /// Makes a Service and the Deployment behind it, and waits until its pod is ready, 60 s at most; the address of the
     /// Service. What was made remains when it fails.
@@ -93,8 +98,8 @@ impl Cluster {
     pub async fn serve(&self, spec: &PodSpec, request: &ServiceRequest) -> Result<SocketAddr, PodError> {
         let owner = self.pod(&request.owner).await?;
         let (service, deployment) = objects(spec, request, &owner.uid);
-        let service: Service = self.create("services", service, request).await?;
-        let _: Deployment = self.create("deployments", deployment, request).await?;
+        let service: Service = self.create("services", service, &request.name).await?;
+        let _: Deployment = self.create("deployments", deployment, &request.name).await?;
         let given = service.spec.and_then(|s| s.cluster_ip).and_then(|ip| ip.parse().ok());
         let Some(address) = given else {
             return Err(PodError::new(
@@ -177,8 +182,8 @@ impl Cluster {
         Ok(gone)
     }
 
-    async fn create<K: Object>(&self, kind: &str, object: Value, request: &ServiceRequest) -> Result<K, PodError> {
-        let failed = format!("the {} {} cannot be made", kind.trim_end_matches('s'), request.name);
+    pub(crate) async fn create<K: Object>(&self, kind: &str, object: Value, name: &str) -> Result<K, PodError> {
+        let failed = format!("the {} {} cannot be made", kind.trim_end_matches('s'), name);
         let (api, asked) = (self.api::<K>(), self.asked("create", kind));
         let object: K = serde_json::from_value(object)
             .map_err(|e| PodError::new(format!("{failed}: {e}"), "this is a fault of Tailbound"))?;
@@ -210,7 +215,7 @@ fn ours(token: &str) -> ListParams {
 }
 
 /// What the API server keeps in namespaces.
-trait Object:
+pub(crate) trait Object:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Serialize + Debug
 {
 }

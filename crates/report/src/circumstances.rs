@@ -291,13 +291,16 @@ pub struct PathReport {
 /// What drivers were given to find each other by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DiscoveryReport {
-    /// `multicast`, `peers`, `multicast and peers` or `server`.
+    /// `multicast`, `peers`, `multicast and peers`, `dns` or `server`.
     pub by: String,
     /// Why so.
     pub why: String,
     /// Address and port of the discovery server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// The name that the ends were given as their peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
 }
 
 /// One side of a path.

@@ -254,6 +254,7 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
                 by: d.by.clone(),
                 why: d.why.clone(),
                 server: d.server.clone(),
+                name: d.name.clone(),
             }),
         };
         let same = |r: &&mut PathReport| PathReport { trials: Vec::new(), ..(**r).clone() } == report;

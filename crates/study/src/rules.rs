@@ -4,7 +4,8 @@ use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
 use tailbound_model::{
-    Collect, Discovery, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode, TrialSpec,
+    Collect, Discovery, ExistingEnd, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode,
+    TrialSpec,
 };
 
 /// Why the combination cannot be run, if it cannot.
@@ -43,6 +44,13 @@ fn discovery(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         return fault(reason, "leave `discovery` out, or name a driver");
     }
     let ends = [&spec.ping, &spec.pong];
+    let by_pods =
+        matches!(&spec.path, PathSpec::Existing { ping, pong } if *ping == ExistingEnd::default() && ping == pong);
+    if spec.discovery == Discovery::Dns && !(by_pods && ends.iter().all(|end| matches!(end.place, PlaceSpec::Pod(_)))) {
+        let reason =
+            "`discovery: dns` is a name for the addresses that a cluster gives to pods, and this is another path";
+        return fault(reason.into(), "let both ends be pods, and leave `path` out; or write `discovery: peers`");
+    }
     let apart = ends.into_iter().find(|end| !matches!(end.place, PlaceSpec::Pod(_)))?;
     if spec.discovery == Discovery::Server {
         let reason =

@@ -421,6 +421,8 @@ pub enum PodSub {
     },
     /// Make a discovery server for the pods of a run; the order comes on standard input
     Serve,
+    /// Make a name for the pods of a run, a headless Service; the order comes on standard input
+    Name,
     /// Say why it does not serve; the order by which it was made comes on standard input
     Unserved,
     /// Delete the Services with a label and what serves them; how the cluster is reached comes on standard input

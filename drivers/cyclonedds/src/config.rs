@@ -3,6 +3,7 @@
 //! The XML is generated, never read from the environment. A user's own configuration replaces it whole.
 
 use std::fmt::Write as _;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 
 use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
@@ -106,6 +107,30 @@ impl Options {
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Puts the addresses of names in their place, all that a name has now: Cyclone itself takes the first one alone, which
+    /// may be the own.
+    pub fn resolve_peers(&mut self) -> Outcome {
+        if self.user.is_some() {
+            return Ok(());
+        }
+        let mut found = Vec::new();
+        for peer in &self.peers {
+            if peer.parse::<IpAddr>().is_ok() || peer.parse::<SocketAddr>().is_ok() {
+                found.push(peer.clone());
+                continue;
+            }
+            let (name, port) = peer.rsplit_once(':').map_or((&peer[..], None), |(name, port)| (name, Some(port)));
+            let addresses = (name, 0).to_socket_addrs();
+            let addresses =
+                addresses.map_err(|e| Fail::invalid(format!("peers: the name {name} has no address: {e}")))?;
+            // As the sockets are.
+            let addresses = addresses.map(|a| a.ip()).filter(IpAddr::is_ipv4);
+            found.extend(addresses.map(|a| port.map_or_else(|| a.to_string(), |port| format!("{a}:{port}"))));
+        }
+        self.peers = found;
         Ok(())
     }
 
@@ -280,6 +305,20 @@ mod tests {
         assert!(xml.contains("<NetworkInterface name=\"a&quot;&lt;&amp;b\"/>"), "{xml}");
         assert!(xml.contains("<ParticipantIndex>auto</ParticipantIndex>"), "{xml}");
         assert!(xml.contains("<Peer Address=\"10.0.0.1\"/><Peer Address=\"10.0.0.2\"/>"), "{xml}");
+    }
+
+    #[test]
+    fn names_of_peers_stand_for_their_addresses() {
+        let mut o = parse(&[("peers", "10.0.0.1:7400,localhost,localhost:7401")]).unwrap();
+        o.resolve_peers().unwrap();
+        let xml = o.xml(None);
+        for address in ["10.0.0.1:7400", "127.0.0.1", "127.0.0.1:7401"] {
+            assert!(xml.contains(&format!("<Peer Address=\"{address}\"/>")), "{xml}");
+        }
+        assert!(!xml.contains("localhost"), "{xml}");
+        let mut none = parse(&[("peers", "no..name")]).unwrap();
+        let text = none.resolve_peers().unwrap_err().text;
+        assert!(text.starts_with("peers: the name no..name has no address"), "{text}");
     }
 
     #[test]

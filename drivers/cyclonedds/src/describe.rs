@@ -74,7 +74,11 @@ fn options() -> Value {
         ),
         option("interface", "string", "Name of the network interface; without it Cyclone chooses one."),
         option("address", "string", "Address of the network interface, in place of its name."),
-        option("peers", "list", "Addresses where participants are looked for, with or without a port."),
+        option(
+            "peers",
+            "list",
+            "Addresses where participants are looked for, with or without a port; a name stands for all its addresses."
+        ),
         word(
             "multicast",
             &["on", "off", "spdp"],

@@ -78,7 +78,8 @@ impl side::Session for Session {
 
     fn open(pairs: &[Pair], host: Host) -> Outcome<Self> {
         log::install();
-        let options = Options::parse(pairs)?;
+        let mut options = Options::parse(pairs)?;
+        options.resolve_peers()?;
         if !options.ignored.is_empty() {
             let text = format!("config is used as it is; without effect: {}", options.ignored.join(", "));
             // SAFETY: the session is being opened.

@@ -42,7 +42,8 @@ static std::string options()
                "The thread that sends puts the message on the wire, or a thread of Fast DDS does."),
         text("interface", "string", "Name of the network interface; without it and without address Fast DDS uses all."),
         text("address", "string", "IPv4 address of the network interface, in place of its name."),
-        text("peers", "list", "IPv4 addresses where participants are looked for, with or without a port."),
+        text("peers", "list", "IPv4 addresses where participants are looked for, with or without a port; a name stands for "
+             "all its addresses."),
         option("multicast", "enum", "spdp", "", {"spdp", "off"},
                "Use of multicast; spdp: for discovery only, samples are never sent so; off needs peers or a discovery "
                "server."),

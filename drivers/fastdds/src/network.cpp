@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <ifaddrs.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -75,6 +76,26 @@ Place place(const std::string &key, const std::string &text)
         p.port = static_cast<uint16_t>(number({key.c_str(), port.c_str()}, TB_EINVAL, 1, 65535));
     }
     return p;
+}
+
+std::vector<Place> places(const std::string &key, const std::string &text)
+{
+    size_t colon = text.find(':');
+    std::string name = text.substr(0, colon), port = colon == std::string::npos ? "" : text.substr(colon);
+    in_addr parsed;
+    if (inet_pton(AF_INET, name.c_str(), &parsed) == 1)
+        return {place(key, text)};
+    addrinfo wanted{}, *first = nullptr;
+    wanted.ai_family = AF_INET;
+    wanted.ai_socktype = SOCK_DGRAM;
+    int why = getaddrinfo(name.c_str(), nullptr, &wanted, &first);
+    if (why != 0)
+        throw Fail{TB_EINVAL, key + "=" + text + ": the name " + name + " has no address: " + gai_strerror(why)};
+    std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> found(first, freeaddrinfo);
+    std::vector<Place> all;
+    for (const addrinfo *at = first; at; at = at->ai_next)
+        all.push_back(place(key, tb::text(reinterpret_cast<const sockaddr_in *>(at->ai_addr)->sin_addr) + port));
+    return all;
 }
 
 struct CloseDirectory {

@@ -23,6 +23,9 @@ struct Place {
 };
 Place place(const std::string &key, const std::string &text);
 
+/* The same, and a name in the place of the address stands for all the IPv4 addresses that it has now. */
+std::vector<Place> places(const std::string &key, const std::string &text);
+
 /* The UDP sockets of this process with a port in the range, each as JSON: address, port, buffer sizes as the kernel has
  * them. */
 std::vector<std::string> udp_sockets(uint16_t first, uint16_t last);

@@ -100,11 +100,9 @@ static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos
         find_by_server(o, builtin);
         return;
     }
-    for (const std::string &peer : o.peers) {
-        Place at = place("peers", peer);
-        /* Port 0: those of the first participants there. */
-        builtin.initialPeersList.push_back(udp(at.address, at.port));
-    }
+    for (const std::string &peer : o.peers)
+        for (const Place &at : places("peers", peer)) /* Port 0: those of the first participants there. */
+            builtin.initialPeersList.push_back(udp(at.address, at.port));
     if (o.multicast) {
         builtin.metatrafficMulticastLocatorList.push_back(multicast(port));
         builtin.initialPeersList.push_back(multicast(port));

@@ -1,6 +1,6 @@
 //! Options of `open`.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
 use tailbound_abi::side::{Outcome, Pair, fail};
 use tailbound_abi::{TB_EINVAL, TB_EIO, TB_EUNSUPPORTED};
@@ -31,6 +31,18 @@ fn ip(key: &str, value: &str) -> Outcome<IpAddr> {
     value.parse().or_else(|_| fail(TB_EINVAL, format!("{key}: `{value}` is not an IP address")))
 }
 
+/// A name stands for all the addresses that it has now.
+fn peers(pair: &Pair) -> Outcome<Vec<IpAddr>> {
+    let of = |peer: &str| match peer.parse() {
+        Ok(address) => Ok(vec![address]),
+        Err(_) => match (peer, 0).to_socket_addrs() {
+            Ok(found) => Ok(found.map(|a| a.ip()).filter(IpAddr::is_ipv4).collect()),
+            Err(e) => fail(TB_EINVAL, format!("peers: `{peer}` is no IP address, and as a name it has none: {e}")),
+        },
+    };
+    pair.list().map(of).collect::<Outcome<Vec<_>>>().map(|all| all.concat())
+}
+
 impl Options {
     /// Reads them; every failure names its key.
     pub fn parse(pairs: &[Pair]) -> Outcome<Options> {
@@ -50,7 +62,7 @@ impl Options {
             match pair.key {
                 "domain" => o.domain = pair.number(TB_EINVAL, 0..=u32::MAX)?,
                 "address" => address = Some(ip(pair.key, pair.value.trim())?),
-                "peers" => o.peers = pair.list().map(|v| ip(pair.key, v)).collect::<Outcome<_>>()?,
+                "peers" => o.peers = peers(pair)?,
                 "interface" => o.interface = pair.text().map(str::to_owned),
                 "rcvbuf" => o.rcvbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
                 "sndbuf" => o.sndbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
@@ -146,13 +158,21 @@ mod tests {
 
     #[test]
     fn errors_name_the_option() {
-        for (key, value) in [("domain", "x"), ("peers", "10.0.0.1,y"), ("ttl", "256"), ("timestamps", "1"), ("zz", "1")]
+        for (key, value) in
+            [("domain", "x"), ("peers", "10.0.0.1,no..name"), ("ttl", "256"), ("timestamps", "1"), ("zz", "1")]
         {
             let text = parse(&[(key, value)]).map(drop).unwrap_err().text;
             assert!(text.starts_with(key), "{text}");
         }
         let mixed = parse(&[("address", "::1"), ("peers", "127.0.0.1")]).map(drop).unwrap_err();
         assert!(mixed.text.contains("family"), "{}", mixed.text);
+    }
+
+    #[test]
+    fn a_name_among_peers_stands_for_its_addresses() {
+        let local = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        let peers = parse(&[("peers", "10.0.0.1,localhost")]).unwrap().peers;
+        assert!(peers.len() >= 2 && peers[1..].iter().all(|p| *p == local), "{peers:?}");
     }
 
     #[test]

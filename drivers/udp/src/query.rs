@@ -29,7 +29,7 @@ pub fn describe() -> &'static CStr {
                 {"key": "address", "type": "string", "default": "127.0.0.1",
                  "help": "Local IPv4 or IPv6 address; of `interface` when that alone is given."},
                 {"key": "peers", "type": "list",
-                 "help": "Addresses of the other ends; the own address when not given."},
+                 "help": "Addresses of the other ends, and names, which stand for all their addresses; the own address when not given."},
                 {"key": "interface", "type": "string", "help": "Interface to which the sockets are bound (SO_BINDTODEVICE)."},
                 {"key": "rcvbuf", "type": "integer", "unit": "B", "default": "4194304", "help": "Receive buffer (SO_RCVBUF). Refused when the kernel gives less; the default takes what net.core.rmem_max allows."},
                 {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Send buffer asked for (SO_SNDBUF)."},

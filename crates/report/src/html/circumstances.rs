@@ -41,6 +41,7 @@ fn one_path(path: &PathReport) -> String {
     }
     if let Some(found) = &path.discovery {
         let at = found.server.as_ref().map_or_else(String::new, |server| format!(" at {server}"));
+        let at = found.name.as_ref().map_or(at, |name| format!(", by the name {name}"));
         facts.push(format!("discovery was by {}{at}: {}", found.by, found.why));
     }
     let heads = [

@@ -13,7 +13,7 @@ pub(super) fn lack(spec: &TrialSpec, driver: &Description) -> Option<String> {
     let needed: &[&str] = match asked {
         Discovery::Auto => return None,
         Discovery::Multicast => &["multicast"],
-        Discovery::Peers => &["multicast", "peers"],
+        Discovery::Peers | Discovery::Dns => &["multicast", "peers"],
         Discovery::Server => &[SERVER, "discovery_listen"],
     };
     if spec.driver.config.is_some() {
@@ -37,8 +37,11 @@ pub(super) fn options(spec: &TrialSpec, end: usize, standing: &Standing) -> Vec<
             "off".clone_into(value);
         }
     }
+    if let (Discovery::Dns, Some(name)) = (spec.discovery, &standing.name) {
+        options.iter_mut().filter(|(key, _)| key == "peers").for_each(|(_, peers)| peers.clone_from(name));
+    }
     match (spec.discovery, &standing.server) {
-        (Discovery::Auto | Discovery::Peers, _) | (Discovery::Server, None) => {}
+        (Discovery::Auto | Discovery::Peers | Discovery::Dns, _) | (Discovery::Server, None) => {}
         (Discovery::Multicast, _) => options.retain(|(key, _)| key != "peers"),
         (Discovery::Server, Some(server)) => {
             options.retain(|(key, _)| key != "peers" && key != "multicast");
@@ -65,10 +68,12 @@ pub(super) fn facts(spec: &TrialSpec, standing: &Standing) -> DiscoveryFacts {
         Discovery::Auto => ("peers", "the interfaces carry no multicast"),
         Discovery::Multicast => ("multicast", "the study says so"),
         Discovery::Peers => ("peers", "the study says so"),
+        Discovery::Dns => ("dns", "the study says so"),
         Discovery::Server => ("server", "the study says so"),
     };
     let server = standing.server.as_ref().map(|server| server.address.to_string());
-    DiscoveryFacts { by: by.into(), why: why.into(), server }
+    let name = standing.name.clone().filter(|_| spec.discovery == Discovery::Dns);
+    DiscoveryFacts { by: by.into(), why: why.into(), server, name }
 }
 
 /// To a finding that the ends have not met: what has become of the discovery server, where there is one.
@@ -80,11 +85,20 @@ pub(super) fn with_server(finding: Option<String>, standing: &Standing) -> Optio
 }
 
 /// For a dry run: what would be made.
-pub(super) fn describe(plan: &Plan) -> Option<String> {
-    let possible = plan.conditions.iter().filter(|c| c.not_possible.is_none());
-    let driver = possible.map(|c| &c.spec).find(|spec| spec.discovery == Discovery::Server)?.driver.name.clone();
-    Some(format!(
-        "discovery server: make a Deployment of one pod, where driver {driver} serves, and a ClusterIP Service before it; \
-         wait until it is ready, delete both afterwards  [your rights there]"
-    ))
+pub(super) fn describe(plan: &Plan) -> Vec<String> {
+    let possible = plan.conditions.iter().filter(|c| c.not_possible.is_none()).map(|c| &c.spec);
+    let first = |wanted: Discovery| possible.clone().find(|spec| spec.discovery == wanted);
+    let server = first(Discovery::Server).map(|spec| {
+        format!(
+            "discovery server: make a Deployment of one pod, where driver {} serves, and a ClusterIP Service before it; \
+             wait until it is ready, delete both afterwards  [your rights there]",
+            spec.driver.name
+        )
+    });
+    let name = first(Discovery::Dns).map(|_| {
+        "name of the pods: make a headless Service of them, wait until each finds all by it, delete it afterwards  \
+         [your rights there]"
+            .to_owned()
+    });
+    server.into_iter().chain(name).collect()
 }

@@ -43,7 +43,7 @@ pub fn dry_run(plan: &Plan) -> String {
             let _ = writeln!(out, "  LACKING: {} ({})", lack.what, lack.mend);
         }
     }
-    if let Some(line) = discovery::describe(plan) {
+    for line in discovery::describe(plan) {
         let _ = writeln!(out, "  {line}");
     }
     let _ = writeln!(

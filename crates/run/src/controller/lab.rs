@@ -29,6 +29,8 @@ pub(super) struct Standing {
     discovery: Discovery,
     /// The discovery server of its ends.
     pub server: Option<Arc<Server>>,
+    /// The name of all of its pods.
+    pub name: Option<String>,
     started: usize,
 }
 
@@ -98,6 +100,7 @@ impl Standing {
             hosts,
             discovery: trial.discovery,
             server: reached.server(),
+            name: reached.name(),
             started: 0,
         };
         if let Err(e) = standing.start_agents(run_id, journal, record).await {

@@ -398,6 +398,9 @@ pub(crate) enum DiscoveryChoice {
     Multicast,
     /// They ask each other's addresses, and nobody by multicast.
     Peers,
+    /// As `peers`, by a name instead of addresses. Both ends are pods, and Tailbound makes a headless Service of them, by
+    /// whose name the cluster's DNS gives the addresses of all.
+    Dns,
     /// A discovery server tells them of each other. Both ends are pods, and Tailbound makes it beside them. For drivers with
     /// the option `discovery_server`.
     Server,

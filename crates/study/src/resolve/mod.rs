@@ -127,6 +127,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
             None | Some(DiscoveryChoice::Auto) => Discovery::Auto,
             Some(DiscoveryChoice::Multicast) => Discovery::Multicast,
             Some(DiscoveryChoice::Peers) => Discovery::Peers,
+            Some(DiscoveryChoice::Dns) => Discovery::Dns,
             Some(DiscoveryChoice::Server) => Discovery::Server,
         },
         ping: ping.value,

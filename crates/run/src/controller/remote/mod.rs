@@ -5,6 +5,7 @@ mod asked;
 mod explain;
 mod host;
 mod link;
+mod name;
 mod pod;
 mod server;
 mod shell;
@@ -36,13 +37,22 @@ pub(super) struct Hosts {
     pods: u32,
     /// The discovery server that the ends of the lab ask, where they ask one.
     server: Option<Arc<Server>>,
+    /// The name by which the ends of the lab find each other, where they do so.
+    name: Option<name::Name>,
     /// What could not be removed.
     left: Vec<String>,
 }
 
 impl Hosts {
     pub fn new(driver_files: DriverFiles) -> Hosts {
-        Hosts { reached: Vec::new(), bundle: link::Ship::new(driver_files), pods: 0, server: None, left: Vec::new() }
+        Hosts {
+            reached: Vec::new(),
+            bundle: link::Ship::new(driver_files),
+            pods: 0,
+            server: None,
+            name: None,
+            left: Vec::new(),
+        }
     }
 
     /// Reaches the hosts of a lab that are not reached yet; those that were newly reached.
@@ -98,7 +108,7 @@ impl Hosts {
         }
     }
 
-    /// Sees to it that the discovery server of a trial is there, and no other one. Its hosts are reached.
+    /// Sees to it that what the ends of a trial find each other by is there, and nothing else of the kind. Its hosts are reached.
     ///
     /// # Errors
     /// It does not come to serve: who says so, and what to do.
@@ -121,7 +131,7 @@ impl Hosts {
             let order = ServerOrder { spec: (**spec).clone(), token, owner, driver };
             self.server = Some(Arc::new(Server::make(order, journal)?));
         }
-        Ok(())
+        self.call(trial, (run_id, journal))
     }
 
     /// The discovery server.
@@ -143,6 +153,7 @@ impl Hosts {
 
     /// Leaves them; what was asked to be removed is. What could not be is told.
     pub fn leave(mut self, journal: &Journal) -> Vec<String> {
+        self.left.extend(self.name.and_then(|name| name.leave(journal)));
         self.left.extend(self.server.and_then(|server| server.leave(journal)));
         self.left.extend(self.reached.into_iter().filter_map(|host| host.leave(journal)));
         self.left

@@ -43,7 +43,7 @@ pub(super) fn reach(
     let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("{spec}: {text}"), "");
     let undo = Undo::DeletePod { cluster: Box::new(spec.clone()), token: token.clone() };
     let entry = journal.before(undo).map_err(|e| failed(e.to_string()))?;
-    let order = PodOrder { spec: spec.clone(), count, token, other_node };
+    let order = PodOrder { spec: spec.clone(), count, token, run: run_id.to_owned(), other_node };
     let made: Vec<PodMade> = match ask("make", &order) {
         Ok(PodTold::Made(made)) => made,
         Ok(PodTold::OutOfReach(text, mend)) => {

@@ -3,10 +3,31 @@
 use super::not_fit;
 use super::pod::ask;
 use crate::controller::RunError;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::net::SocketAddr;
 use tailbound_host::ask_own_program;
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_model::*;
+
+/// Has something made in the cluster, by a word of `tailbound pod`; what came of it, and the entry that undoes it.
+pub(super) fn make<T: DeserializeOwned>(
+    what: &str,
+    (word, order): (&str, &impl Serialize),
+    undo: Undo,
+    journal: &Journal,
+) -> Result<(T, EntryId), RunError> {
+    let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("{what}: {text}"), "");
+    let entry = journal.before(undo).map_err(|e| failed(e.to_string()))?;
+    match ask(word, order).map_err(|e| failed(e.to_string()))? {
+        PodTold::Made(made) => Ok((made, entry)),
+        PodTold::OutOfReach(text, mend) | PodTold::Failed(text, mend) => {
+            // What was made of it until then.
+            let _ = journal.undo(entry);
+            Err(not_fit(format!("{what}: {text}"), mend))
+        }
+    }
+}
 
 /// One that serves.
 pub(in crate::controller) struct Server {
@@ -22,17 +43,9 @@ impl Server {
     /// # Errors
     /// The cluster refuses it, or it does not come to serve: what the cluster says, and what to do.
     pub(super) fn make(order: ServerOrder, journal: &Journal) -> Result<Server, RunError> {
-        let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("discovery server: {text}"), "");
-        let (cluster, token) = (Box::new(order.spec.clone()), order.token.clone());
-        let entry = journal.before(Undo::DeleteService { cluster, token }).map_err(|e| failed(e.to_string()))?;
-        match ask("serve", &order).map_err(|e| failed(e.to_string()))? {
-            PodTold::Made(address) => Ok(Server { order, address, entry }),
-            PodTold::OutOfReach(text, mend) | PodTold::Failed(text, mend) => {
-                // What was made of it until then.
-                let _ = journal.undo(entry);
-                Err(not_fit(format!("discovery server: {text}"), mend))
-            }
-        }
+        let undo = Undo::DeleteService { cluster: Box::new(order.spec.clone()), token: order.token.clone() };
+        let (address, entry) = make("discovery server", ("serve", &order), undo, journal)?;
+        Ok(Server { order, address, entry })
     }
 
     /// The driver by which it serves.

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 use tailbound_model::{ExitCode, PodMade, PodOrder, PodSpec, PodTold};
-use tailbound_pods::{Asked, Cluster, Pod, PodError, PodRequest, unenforced};
+use tailbound_pods::{Asked, Cluster, Pod, PodError, PodRequest, RUN_LABEL, unenforced};
 
 mod service;
 
@@ -29,6 +29,7 @@ pub(super) fn answer(command: &PodSub) -> Outcome {
             PodSub::Make => make().await,
             PodSub::Delete { token } => delete(token).await,
             PodSub::Serve => service::serve().await,
+            PodSub::Name => service::name_pods().await,
             PodSub::Unserved => service::unserved().await,
             PodSub::Unserve { token } => service::unserve(token).await,
             PodSub::Stream { spec, namespace, name, words } => stream(spec, namespace, name, words).await,
@@ -66,6 +67,7 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, PodErr
     let name = format!("tailbound-{}-{}", order.token, order.spec.name);
     let request = |number: usize| PodRequest {
         name: if order.count > 1 { format!("{name}-{number}") } else { name.clone() },
+        labels: [(RUN_LABEL.to_owned(), order.run.clone())].into(),
         token: order.token.clone(),
         avoid: order.other_node.clone(),
         deadline_s: DEADLINE_S,

@@ -1,11 +1,11 @@
-//! The discovery server of a run, behind a Service.
+//! Services of a run: its discovery server behind one, and one that names its pods.
 
 use super::{DEADLINE_S, failed, given};
 use crate::exit::Outcome;
 use crate::say::out;
 use std::time::{Duration, SystemTime};
-use tailbound_model::{ExitCode, PodSpec, PodTold, ServerOrder};
-use tailbound_pods::{Cluster, ServiceRequest};
+use tailbound_model::{ExitCode, NameOrder, PodSpec, PodTold, ServerOrder};
+use tailbound_pods::{Cluster, NameRequest, ServiceRequest};
 
 /// Where clients of Fast DDS look when no port is named.
 const PORT: u16 = 11811;
@@ -30,6 +30,20 @@ pub(super) async fn serve() -> Outcome {
         Err(e) => PodTold::OutOfReach(e.what, e.mend),
         Ok(cluster) => match cluster.serve(&order.spec, &request).await {
             Ok(address) => PodTold::Made(address),
+            Err(e) => PodTold::Failed(e.what, e.mend),
+        },
+    };
+    out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
+    Ok(ExitCode::Done)
+}
+
+pub(super) async fn name_pods() -> Outcome {
+    let NameOrder { spec, token, owner, run } = given()?;
+    let request = NameRequest { name: format!("tailbound-{token}"), token, owner, run };
+    let told = match Cluster::find(&spec).await {
+        Err(e) => PodTold::OutOfReach(e.what, e.mend),
+        Ok(cluster) => match cluster.name(&request).await {
+            Ok(name) => PodTold::Made(name),
             Err(e) => PodTold::Failed(e.what, e.mend),
         },
     };
