@@ -43,7 +43,6 @@ cni_calico() {
     enter "node$i" timeout 60 env "${environment[@]}" "$bin_calico/calico-node" -startup >"$state/node$i/log/calico-startup" 2>&1 || {
       echo "dev/cluster: Calico did not begin on node$i within 60 s ($state/node$i/log/calico-startup)" >&2; return 1; }
     spawn "node$i" calico-tunnel env "${environment[@]}" "$bin_calico/calico-node" -allocate-tunnel-addrs
-    spawn "node$i" felix env "${environment[@]}" "$bin_calico/calico-node" -felix
     cni_config "node$i" 10-calico.conflist <<J
 {"cniVersion": "0.3.1", "name": "k8s-pod-network", "plugins": [
   {"type": "calico", "datastore_type": "kubernetes", "nodename": "node$i", "mtu": 1450, "log_level": "info",
@@ -52,6 +51,13 @@ cni_calico() {
 J
   done
   for i in 1 2; do
+    # Felix ends when it hears of the address of its tunnel, for a supervisor to start it anew: it is there before.
+    wait_for 60 "the tunnel's address of Calico on node$i ($state/node$i/log/calico-tunnel)" calico_tunnel "node$i" || return
+    read -r -d '' -a environment < <(calico_env "$i") || true
+    spawn "node$i" felix env "${environment[@]}" "$bin_calico/calico-node" -felix
+  done
+  for i in 1 2; do
     wait_for 60 "the tunnel of Calico on node$i ($state/node$i/log/felix)" enter "node$i" ip link show vxlan.calico || return
   done
 }
+calico_tunnel() { [ -n "$(kube get node "$1" -o 'jsonpath={.metadata.annotations.projectcalico\.org/IPv4VXLANTunnelAddr}')" ]; }
