@@ -5,6 +5,7 @@
 //! drivers, labs or records, and it judges nothing: verdicts over facts are the business of `tailbound-doctor`.
 
 pub mod clock;
+pub mod container;
 pub mod facts;
 pub mod interface;
 pub mod journal;

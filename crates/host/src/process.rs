@@ -100,7 +100,11 @@ pub(crate) fn limit_text(resource: Resource) -> String {
 /// of the controller, or else the unified one. In a container the mount shows its own group at the top, and not the path
 /// that the host knows it by.
 pub(crate) fn cgroup_dir(controller: &str) -> Option<PathBuf> {
-    let text = fs::read_to_string("/proc/self/cgroup").ok()?;
+    group_dir(&fs::read_to_string("/proc/self/cgroup").ok()?, controller)
+}
+
+/// The same of the process whose /proc/PID/cgroup this is.
+pub(crate) fn group_dir(text: &str, controller: &str) -> Option<PathBuf> {
     let path = |wanted: &dyn Fn(&str) -> bool| {
         text.lines().find_map(|line| {
             let mut parts = line.splitn(3, ':').skip(1);

@@ -29,14 +29,15 @@ impl Rooms {
     }
 }
 
-/// Takes a step other than [`Step::Namespace`], which is the caller's because the journal comes first.
+/// Takes a step other than [`Step::Namespace`] and [`Step::Given`], which are the caller's: the journal comes first, and
+/// what is given it has.
 pub(crate) async fn apply(step: &Step, rooms: &Rooms) -> Result<(), LabError> {
     attempt(step, rooms).await.map_err(|reason| failed(step, reason))
 }
 
 async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
     match step.clone() {
-        Step::Namespace(_) => Ok(()),
+        Step::Namespace(_) | Step::Given(_) => Ok(()),
         Step::NoIpv6(room) => run_in(rooms.get(room)?, without_ipv6)?.wait().await?,
         Step::Pair { near, far, mtu } => {
             // The peer is created where it belongs: no interface ever passes through another namespace.

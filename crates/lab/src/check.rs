@@ -5,13 +5,14 @@ use crate::existing;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::userns;
-use tailbound_model::{PathSpec, PlaceSpec};
+use tailbound_model::{ContainerNetwork, PathSpec, PlaceSpec};
 
 impl LabSpec {
     /// What the machine or the study lacks for this lab; empty = it can be built. Reads only; blocks for some
     /// milliseconds.
     pub fn check(&self) -> Vec<Lack> {
         let mut lacks: Vec<Lack> = (0..2).filter_map(|end| self.place_fits(end)).collect();
+        lacks.extend(containers_lack([&self.ping, &self.pong], nix::unistd::geteuid().is_root()));
         lacks.dedup_by(|a, b| a.mend == b.mend);
         if matches!(self.path, PathSpec::Loopback) && self.ping_and_pong_apart() {
             lacks.push(Lack::new(
@@ -51,6 +52,18 @@ impl LabSpec {
                 format!("place `netns` ({name}): a new network namespace has nothing of the path `{path}` in it"),
                 "use `path: veth` or `path: bridge`, or another place",
             )),
+            PlaceSpec::Container(container) if container.network == ContainerNetwork::None => {
+                matches!(path, PathSpec::Existing { .. }).then(|| {
+                    Lack::new(
+                        format!("place `{place}` ({name}): there is nothing of the path `{path}` in it"),
+                        "use `path: veth` or `path: bridge`, or name a network",
+                    )
+                })
+            }
+            PlaceSpec::Container(_) if made => Some(Lack::new(
+                format!("place `{place}` ({name}) with the path `{path}`: it has a network already"),
+                "use `network: none`, or leave `path` out",
+            )),
             PlaceSpec::ExistingNetns(_) if made => Some(Lack::new(
                 format!(
                     "place `{place}` ({name}) with the path `{path}`: a network namespace of the user's is never changed"
@@ -74,10 +87,18 @@ impl LabSpec {
     fn ping_and_pong_apart(&self) -> bool {
         let netns = |place: &PlaceSpec| match place {
             PlaceSpec::ExistingNetns(_) | PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) => Some(place.clone()),
+            PlaceSpec::Container(container) if container.network != ContainerNetwork::Host => Some(place.clone()),
             _ => None,
         };
         netns(&self.ping) != netns(&self.pong)
     }
+}
+
+/// Their clients, and entering what they make.
+fn containers_lack(places: [&PlaceSpec; 2], root: bool) -> Option<Lack> {
+    let place = places.into_iter().find(|place| matches!(place, PlaceSpec::Container(_)))?;
+    let what = format!("the place {place} needs root, and this is not: it makes a container and enters its namespaces");
+    (!root).then(|| Lack::new(what, "run as root, or use `place: netns`"))
 }
 
 #[cfg(test)]

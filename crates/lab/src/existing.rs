@@ -36,7 +36,7 @@ pub(crate) fn find_all(spec: &LabSpec, ends: &[ExistingEnd; 2], hosts: Hosts<'_>
 
 /// What is missing of those ends that are on this host.
 pub(crate) fn missing_here(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Vec<Lack> {
-    let here = (0..2).filter(|end| !spec.place(*end).is_remote());
+    let here = (0..2).filter(|end| !spec.place(*end).is_reached());
     once(here.filter_map(|end| find(spec, end, &ends[end], &[]).err()))
 }
 
@@ -55,13 +55,16 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> R
     let place = spec.place(end);
     let site = open(place, hosts.get(end).and_then(Option::as_ref))?;
     let given = match &site {
-        Site::There(far) if *wanted == ExistingEnd::default() => far.address().map(|a| a.to_string()),
+        Site::Inside(_, far) | Site::There(far) if *wanted == ExistingEnd::default() => {
+            far.address().map(|a| a.to_string())
+        }
         _ => None,
     };
     let wanted = &ExistingEnd { address: given.or_else(|| wanted.address.clone()), ..wanted.clone() };
     let here = match (place, &site) {
         (PlaceSpec::ExistingNetns(name), _) => format!("in network namespace {name}"),
         (_, Site::There(far)) => format!("on {}", far.name()),
+        (_, Site::Inside(_, far)) => format!("in {}", far.name()),
         _ => "in this network namespace".to_owned(),
     };
     let until = Instant::now() + FRESH;
@@ -81,9 +84,8 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> R
 }
 
 fn open(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Site, Lack> {
-    if place.is_remote() {
-        let missing = || Lack::new(format!("nobody has reached {place}"), "please report this");
-        return host.map(|far| Site::There(far.clone())).ok_or_else(missing);
+    if place.is_reached() {
+        return reached(place, host).map(Site::from);
     }
     let PlaceSpec::ExistingNetns(name) = place else {
         return NetNs::own().map(Site::Here).map_err(|error| unreadable("in this network namespace", &error));
@@ -103,6 +105,12 @@ fn open(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Site, Lack> {
         };
         Lack::new(format!("there is no network namespace {name} ({})", path.display()), mend)
     })
+}
+
+/// The one that was reached for a place.
+pub(crate) fn reached(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Arc<dyn Far>, Lack> {
+    let missing = || Lack::new(format!("nobody has reached {place}"), "please report this");
+    host.cloned().ok_or_else(missing)
 }
 
 fn unreadable(here: &str, error: &io::Error) -> Lack {

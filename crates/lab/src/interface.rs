@@ -77,7 +77,10 @@ pub fn interfaces_here() -> io::Result<Vec<Interface>> {
 }
 
 /// All interfaces of a namespace; blocks.
-pub(crate) fn interfaces_of(netns: &NetNs) -> io::Result<Vec<Interface>> {
+///
+/// # Errors
+/// It cannot be entered, or netlink is not available.
+pub fn interfaces_of(netns: &NetNs) -> io::Result<Vec<Interface>> {
     read_interfaces(netns)?.join()?
 }
 

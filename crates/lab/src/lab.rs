@@ -2,11 +2,11 @@
 
 use crate::apply::{Rooms, apply, failed};
 use crate::end::EndNet;
-use crate::error::LabError;
+use crate::error::{LabError, Lack};
 use crate::existing::{self, Found, Hosts};
 use crate::netns::{NetNs, processes_in};
 use crate::probe::{self, Side};
-use crate::site::{Site, unexpected};
+use crate::site::{Far, Site, unexpected};
 use crate::spec::LabSpec;
 use crate::step::{Layout, Room, Step, prefix};
 use crate::verify::{settled, verify};
@@ -15,6 +15,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
 use tailbound_model::{Ask, Counted, PathFacts, Told, Undo};
@@ -30,7 +31,8 @@ pub struct Lab {
     /// As [`LabSpec::places`] counts them.
     ends: Vec<Side>,
     rooms: Rooms,
-    entries: Vec<EntryId>,
+    /// Of each namespace that was made, and of each interface in one that was given.
+    entries: Vec<(Option<Room>, EntryId)>,
 }
 
 impl Lab {
@@ -61,13 +63,17 @@ impl Lab {
             Layout::Made(shape) => {
                 let (mut rooms, mut entries) = (Rooms::default(), Vec::new());
                 let steps = shape.steps(&prefix(run_id));
-                match make(&steps, spec, run_id, journal, (&mut rooms, &mut entries)).await {
+                let given = given(spec, hosts).map_err(|lack| LabError::Lacks(vec![lack]))?;
+                match make(&steps, (spec, &given), run_id, journal, (&mut rooms, &mut entries)).await {
                     Ok(ends) => Ok(Lab { spec: spec.clone(), ends, rooms, entries }),
                     Err(error) => {
                         rooms.take_all().for_each(drop);
-                        for entry in entries.into_iter().rev() {
+                        for (namespace, entry) in entries.into_iter().rev() {
                             // The first error is the one to tell; an entry that stays is void once this process ends.
-                            let _ = journal.done(entry);
+                            match namespace {
+                                Some(_) => drop(journal.done(entry)),
+                                None => drop(journal.undo(entry)),
+                            }
                         }
                         Err(error)
                     }
@@ -93,7 +99,7 @@ impl Lab {
     /// The network namespace of an end; `None` = it is on another host.
     pub fn netns(&self, end: usize) -> Option<&NetNs> {
         match &self.side(end).site {
-            Site::Here(netns) => Some(netns),
+            Site::Here(netns) | Site::Inside(netns, _) => Some(netns),
             Site::There(_) => None,
         }
     }
@@ -106,7 +112,7 @@ impl Lab {
     /// This program made to run where the end is; `command` starts it on this host.
     pub fn command(&self, end: usize, mut command: Command) -> Command {
         match &self.side(end).site {
-            Site::There(far) => return far.program(),
+            Site::There(far) | Site::Inside(_, far) => return far.program(),
             Site::Here(netns) if !netns.is_own() => {
                 let netns = netns.clone();
                 // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and
@@ -170,10 +176,16 @@ impl Lab {
         let Lab { ends, rooms, entries, .. } = self;
         drop(ends);
         let mut first_error = None;
-        for ((room, netns), entry) in rooms.take_all().zip(entries.into_iter().rev()) {
+        for (_, entry) in entries.iter().filter(|(namespace, _)| namespace.is_none()) {
+            if let Err(error) = journal.undo(*entry) {
+                first_error.get_or_insert(error.into());
+            }
+        }
+        for (room, netns) in rooms.take_all() {
             let inode = netns.inode();
             drop(netns);
-            let result = left(room, inode).await.and_then(|()| Ok(journal.done(entry)?));
+            let Some((_, entry)) = entries.iter().find(|(namespace, _)| *namespace == Some(room)) else { continue };
+            let result = left(room, inode).await.and_then(|()| Ok(journal.done(*entry)?));
             if let Err(error) = result {
                 first_error.get_or_insert(error);
             }
@@ -190,23 +202,46 @@ impl Found {
     }
 }
 
+/// The ends that bring a network namespace with them.
+type Given = Vec<(Room, NetNs, Arc<dyn Far>)>;
+
+fn given(spec: &LabSpec, hosts: Hosts<'_>) -> Result<Given, Lack> {
+    let mut given = Vec::new();
+    for end in (0..spec.places()).filter(|end| spec.place(*end).is_reached()) {
+        let far = existing::reached(spec.place(end), hosts.get(end).and_then(Option::as_ref))?;
+        given.extend(far.netns().map(|netns| (Room::End(spec.name(end)), netns, far)));
+    }
+    Ok(given)
+}
+
 /// Takes all steps and reads the result back.
 async fn make(
     steps: &[Step],
-    spec: &LabSpec,
+    (spec, given): (&LabSpec, &Given),
     run_id: &str,
     journal: &Journal,
-    (rooms, entries): (&mut Rooms, &mut Vec<EntryId>),
+    (rooms, entries): (&mut Rooms, &mut Vec<(Option<Room>, EntryId)>),
 ) -> Result<Vec<Side>, LabError> {
+    let brought = |room: Room| given.iter().find(|(of, ..)| *of == room).map(|(_, netns, far)| (netns, far));
     for step in steps {
         if let Step::Namespace(room) = step {
             let undo = |inode| Undo::UnnamedNetns { inode, what: format!("{} of run {run_id}", room.name()) };
             let entry = journal.before(undo(0))?;
-            entries.push(entry);
+            entries.push((Some(*room), entry));
             let netns = NetNs::make().map_err(|error| failed(step, error))?;
             journal.update(entry, undo(netns.inode()))?;
             rooms.add(*room, netns);
+        } else if let Step::Given(room) = step {
+            let missing = || failed(step, io::Error::other("it brings none"));
+            rooms.add(*room, brought(*room).ok_or_else(missing)?.0.clone());
         } else {
+            // What is made in a namespace that stays does not go with it.
+            if let Step::Pair { near, far, .. } = step
+                && let Some((at, (netns, _))) = [near, far].into_iter().find_map(|at| Some((at, brought(at.room)?)))
+            {
+                let undo = Undo::DeleteInterface { name: at.name.clone(), ifindex: None, netns_inode: netns.inode() };
+                entries.push((None, journal.before(undo)?));
+            }
             apply(step, rooms).await?;
         }
     }
@@ -215,7 +250,9 @@ async fn make(
     }
     let mut ends = Vec::new();
     for end in 0..spec.places() {
-        ends.push(side(end, spec, steps, rooms).await?);
+        let made = side(end, spec, steps, rooms).await?;
+        let site = brought(Room::End(spec.name(end))).map(|(netns, far)| Site::Inside(netns.clone(), far.clone()));
+        ends.push(Side { site: site.unwrap_or_else(|| made.site.clone()), ..made });
     }
     Ok(ends)
 }

@@ -39,7 +39,7 @@ pub use counters::{THROTTLED_NS, THROTTLED_TIMES};
 pub use end::EndNet;
 pub use error::{LabError, Lack};
 pub use existing::Hosts;
-pub use interface::interfaces_here;
+pub use interface::{interfaces_here, interfaces_of};
 pub use lab::Lab;
 pub use site::Far;
 pub use spec::LabSpec;

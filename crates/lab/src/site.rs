@@ -17,6 +17,11 @@ pub trait Far: fmt::Debug + Send + Sync {
     /// The address that others reach it by, where whoever made it has given it one.
     fn address(&self) -> Option<IpAddr>;
 
+    /// Its network namespace, where that is one of this host.
+    fn netns(&self) -> Option<NetNs> {
+        None
+    }
+
     /// Asks it, and waits for the answer for some seconds at most.
     ///
     /// # Errors
@@ -32,8 +37,19 @@ pub trait Far: fmt::Debug + Send + Sync {
 pub(crate) enum Site {
     /// In a network namespace of this host.
     Here(NetNs),
+    /// In a network namespace of this host whose processes somebody else starts: a container.
+    Inside(NetNs, Arc<dyn Far>),
     /// On another host.
     There(Arc<dyn Far>),
+}
+
+impl From<Arc<dyn Far>> for Site {
+    fn from(far: Arc<dyn Far>) -> Site {
+        match far.netns() {
+            Some(netns) => Site::Inside(netns, far),
+            None => Site::There(far),
+        }
+    }
 }
 
 impl Site {
@@ -41,7 +57,8 @@ impl Site {
     pub fn ask(&self, ask: Ask) -> io::Result<Told> {
         let told = match self {
             Site::Here(netns) => run_in(netns, move || Answers::default().answer(ask))?.join()?,
-            Site::There(far) => far.ask(ask)?,
+            // Counters are those of its own control group too.
+            Site::Inside(_, far) | Site::There(far) => far.ask(ask)?,
         };
         match told {
             Told::Failed(_, Some(number)) => Err(io::Error::from_raw_os_error(number)),
@@ -61,7 +78,7 @@ impl Site {
     /// Equal for ends that share a network namespace.
     pub fn identity(&self) -> String {
         match self {
-            Site::Here(netns) => format!("netns {}", netns.inode()),
+            Site::Here(netns) | Site::Inside(netns, _) => format!("netns {}", netns.inode()),
             Site::There(far) => far.name().to_owned(),
         }
     }

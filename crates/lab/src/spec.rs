@@ -1,7 +1,7 @@
 //! What a lab is asked to be.
 
 use crate::step::{Layout, Room, Shape, Step};
-use tailbound_model::{ExistingEnd, PathSpec, PlaceSpec, TrialSpec, publisher_end, subscriber_end};
+use tailbound_model::{ContainerNetwork, ExistingEnd, PathSpec, PlaceSpec, TrialSpec, publisher_end, subscriber_end};
 
 /// The path and the places of a trial. Trials with an equal spec share one lab.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -60,6 +60,9 @@ impl LabSpec {
                     };
                     lines.push(format!("{place}: {what} afterwards  [your rights there]"));
                 }
+                PlaceSpec::Container(_) => {
+                    lines.push(format!("{place}: make and start it, remove it afterwards  [root]"));
+                }
                 _ => {}
             }
         }
@@ -102,11 +105,15 @@ impl LabSpec {
                         (None, None) if matches!(self.place(i), PlaceSpec::Pod(_)) => {
                             "the interface with the address that the cluster gave it".to_owned()
                         }
+                        (None, None) if matches!(self.place(i), PlaceSpec::Container(_)) => {
+                            "the interface with the first address that its client gave it".to_owned()
+                        }
                         (None, None) => "an interface that the study does not name".to_owned(),
                     };
                     let (place, privilege) = match self.place(i) {
                         PlaceSpec::ExistingNetns(name) => (format!("network namespace {name}"), "CAP_SYS_ADMIN"),
                         place @ (PlaceSpec::Ssh(_) | PlaceSpec::Pod(_)) => (place.to_string(), "no privilege"),
+                        place @ PlaceSpec::Container(_) => (place.to_string(), "root"),
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };
                     format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", self.name(i))
@@ -157,9 +164,22 @@ impl LabSpec {
                 Layout::Found(Box::new([lo.clone(), lo]))
             }
             PathSpec::Existing { ping, pong } => Layout::Found(Box::new([ping.clone(), pong.clone()])),
-            PathSpec::Veth { mtu } => Layout::Made(Shape { bridged: false, mtu: *mtu, rooms: self.rooms() }),
-            PathSpec::Bridge { mtu } => Layout::Made(Shape { bridged: true, mtu: *mtu, rooms: self.rooms() }),
+            PathSpec::Veth { mtu } => {
+                Layout::Made(Shape { bridged: false, mtu: *mtu, rooms: self.rooms(), given: self.given() })
+            }
+            PathSpec::Bridge { mtu } => {
+                Layout::Made(Shape { bridged: true, mtu: *mtu, rooms: self.rooms(), given: self.given() })
+            }
         }
+    }
+
+    /// The ends that bring an empty network namespace with them.
+    fn given(&self) -> Vec<Room> {
+        let brings = |place: &PlaceSpec| match place {
+            PlaceSpec::Container(container) => container.network == ContainerNetwork::None,
+            _ => false,
+        };
+        (0..self.places()).filter(|end| brings(self.place(*end))).map(|end| Room::End(self.name(end))).collect()
     }
 }
 

@@ -19,6 +19,8 @@ pub(crate) struct Shape {
     pub mtu: Option<u32>,
     /// The namespaces of the ends; more than two only with a bridge.
     pub rooms: Vec<Room>,
+    /// Those of them that are brought along, and empty.
+    pub given: Vec<Room>,
 }
 
 /// A namespace of the lab.
@@ -62,6 +64,8 @@ const PREFIX: u8 = 24;
 pub(crate) enum Step {
     /// Make a network namespace without a name.
     Namespace(Room),
+    /// Use the empty one that the end brings with it.
+    Given(Room),
     /// No IPv6 there: its neighbour and router discovery and MLD reports would run beside the measured traffic.
     NoIpv6(Room),
     /// Two joined interfaces.
@@ -91,6 +95,10 @@ pub(crate) enum Step {
 }
 
 impl Shape {
+    fn is_given(&self, room: Room) -> bool {
+        self.given.contains(&room)
+    }
+
     /// All steps in order; interface names begin with `prefix` (at most 10 characters).
     pub fn steps(&self, prefix: &str) -> Vec<Step> {
         let mtu = self.mtu.unwrap_or(DEFAULT_MTU);
@@ -102,7 +110,8 @@ impl Shape {
         }
         let mut steps = Vec::new();
         for room in &rooms {
-            steps.extend([Step::Namespace(*room), Step::NoIpv6(*room)]);
+            steps.push(if self.is_given(*room) { Step::Given(*room) } else { Step::Namespace(*room) });
+            steps.push(Step::NoIpv6(*room));
             steps.push(Step::Up(At { room: *room, name: "lo".into() }));
         }
         if self.bridged {
@@ -132,6 +141,7 @@ impl Step {
     pub fn with_privilege(&self) -> String {
         let privilege = match self {
             Step::Namespace(_) => "CAP_SYS_ADMIN, or in a user namespace none",
+            Step::Given(_) => "CAP_SYS_ADMIN",
             _ => "CAP_NET_ADMIN within the new namespace",
         };
         format!("{self}  [{privilege}]")
@@ -142,6 +152,7 @@ impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Step::Namespace(room) => write!(f, "{}: make an unnamed network namespace (unshare --net)", room.name()),
+            Step::Given(room) => write!(f, "{}: enter the network namespace of its container", room.name()),
             Step::NoIpv6(room) => write!(f, "{}: sysctl net.ipv6.conf.{{all,default}}.disable_ipv6=1", room.name()),
             Step::Pair { near, far, mtu } => write!(
                 f,
@@ -188,7 +199,8 @@ mod tests {
     #[test]
     fn every_name_fits_an_interface_name() {
         for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
-            for step in (Shape { bridged: true, mtu: None, rooms: vec![Room::End("ping"); 128] }).steps(&prefix(run)) {
+            let (rooms, given) = (vec![Room::End("ping"); 128], Vec::new());
+            for step in (Shape { bridged: true, mtu: None, rooms, given }).steps(&prefix(run)) {
                 if let Step::Up(at) = step {
                     assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
                 }
@@ -199,12 +211,12 @@ mod tests {
 
     #[test]
     fn the_dry_run_prints_each_step_as_a_command_would_say_it() {
-        let lines: Vec<String> =
-            Shape { bridged: false, mtu: Some(9000), rooms: vec![Room::End("ping"), Room::End("pong")] }
-                .steps("tbRUN")
-                .iter()
-                .map(Step::with_privilege)
-                .collect();
+        let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
+        let lines: Vec<String> = Shape { bridged: false, mtu: Some(9000), rooms, given }
+            .steps("tbRUN")
+            .iter()
+            .map(Step::with_privilege)
+            .collect();
         assert_eq!(
             lines[0],
             "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or in a user namespace none]"

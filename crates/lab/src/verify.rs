@@ -137,8 +137,8 @@ mod tests {
         let lo = Interface { index: 1, name: "lo".into(), ..as_asked() };
         let mut interface = as_asked();
         change(&mut interface);
-        let steps =
-            Shape { bridged: false, mtu: Some(9000), rooms: vec![Room::End("ping"), Room::End("pong")] }.steps("tbx");
+        let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
+        let steps = Shape { bridged: false, mtu: Some(9000), rooms, given }.steps("tbx");
         verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
     }
 

@@ -4,6 +4,7 @@
 
 mod arrangement;
 mod budget;
+mod container;
 mod cpus;
 mod discovery;
 mod exit;
@@ -35,6 +36,7 @@ pub use arrangement::Arrangement;
 pub use budget::{
     AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, THROUGHPUT,
 };
+pub use container::{ContainerAccess, ContainerClient, ContainerNetwork, ContainerSpec};
 pub use cpus::CpuList;
 pub use discovery::{Discovery, DiscoveryFacts};
 pub use exit::ExitCode;

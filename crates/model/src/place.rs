@@ -1,6 +1,6 @@
 //! Where an end runs.
 
-use crate::PodSpec;
+use crate::{ContainerSpec, PodSpec};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -21,6 +21,8 @@ pub enum PlaceSpec {
     Ssh(SshSpec),
     /// In a pod of a Kubernetes cluster, made for the run.
     Pod(Box<PodSpec>),
+    /// In a container of this host, made for the run.
+    Container(Box<ContainerSpec>),
 }
 
 /// Another host, as ssh reaches it.
@@ -44,6 +46,11 @@ impl PlaceSpec {
     pub fn is_remote(&self) -> bool {
         matches!(self, PlaceSpec::Ssh(_) | PlaceSpec::Pod(_))
     }
+
+    /// It is not there for a process of this host before it was reached or made, and answers for itself then.
+    pub fn is_reached(&self) -> bool {
+        self.is_remote() || matches!(self, PlaceSpec::Container(_))
+    }
 }
 
 impl fmt::Display for PlaceSpec {
@@ -55,6 +62,7 @@ impl fmt::Display for PlaceSpec {
             PlaceSpec::ExistingNetns(name) => write!(f, "existing netns {name}"),
             PlaceSpec::Ssh(ssh) => write!(f, "ssh {}", ssh.host),
             PlaceSpec::Pod(pod) => write!(f, "{pod}"),
+            PlaceSpec::Container(container) => write!(f, "{container}"),
         }
     }
 }

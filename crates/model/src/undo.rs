@@ -1,6 +1,6 @@
 //! What must be undone, as data.
 
-use crate::{NicSetting, PodSpec, RoleScheduling};
+use crate::{ContainerAccess, NicSetting, PodSpec, RoleScheduling};
 use serde::{Deserialize, Serialize};
 
 /// A process that cannot be mistaken for another: id and start time.
@@ -126,6 +126,13 @@ pub enum Undo {
     DeleteService {
         /// How the cluster is reached; the rest of it does not matter.
         cluster: Box<PodSpec>,
+        /// A label of it and of nothing else.
+        token: String,
+    },
+    /// Remove a container of this host.
+    RemoveContainer {
+        /// How it is spoken with.
+        access: ContainerAccess,
         /// A label of it and of nothing else.
         token: String,
     },

@@ -4,8 +4,8 @@ use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
 use tailbound_model::{
-    Collect, Discovery, ExistingEnd, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec, Rate, ReceiveMode,
-    TrialSpec,
+    Collect, ContainerNetwork, Discovery, ExistingEnd, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec,
+    Rate, ReceiveMode, TrialSpec,
 };
 
 /// Why the combination cannot be run, if it cannot.
@@ -22,16 +22,19 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| discovery(spec, at))
 }
 
-/// What is not done on other hosts.
+/// What is not done on other hosts and in containers.
 fn remote(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [(&spec.ping, &at.ping), (&spec.pong, &at.pong)];
-    let (end, places) = ends.into_iter().find(|(end, _)| end.place.is_remote())?;
+    let (end, places) = ends.into_iter().find(|(end, _)| end.place.is_reached())?;
     if spec.has_tool() {
-        let reason = format!("a tool is run on this host, and an end has the place {}", end.place);
-        return Some(Fault::new(places.place, reason).help("name a driver, or places on this host"));
+        let reason = format!("a tool is run by the controller, and an end has the place {}", end.place);
+        return Some(
+            Fault::new(places.place, reason)
+                .help("name a driver, or places that are neither another host nor a container"),
+        );
     }
     if spec.collect == Collect::Live {
-        let reason = format!("`collect: live` needs both ends on this host, and one has the place {}", end.place);
+        let reason = format!("`collect: live` needs the memory of both ends here, and one has the place {}", end.place);
         return Some(Fault::new(places.place, reason).help("leave `collect` out: samples are fetched after the trial"));
     }
     None
@@ -82,6 +85,10 @@ fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     if flow.apart && !bridged && pods != [true, true] {
         let reason = format!("network namespaces of their own are joined by a bridge, and the path is {}", spec.path);
         return fault(at.path, reason, "write `path: bridge`, give both ends the place `pod`, or remove `spread`");
+    }
+    if let (true, PlaceSpec::Container(_)) = (flow.apart, &spec.pong.place) {
+        let reason = "network namespaces of their own are made for processes, and the subscribers are in a container";
+        return fault(at.pong.place, reason.into(), "write `place: netns`, or remove `spread`");
     }
     if flow.rows == FlowRows::OneWay && spec.rate == Rate::Max {
         let reason = "fan-out tells how late each message was, which needs times at which they are due";
@@ -186,6 +193,8 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
             );
             fault(reason, "write `place: netns`, or `path: loopback`")
         }
+        (path, PlaceSpec::Container(container)) => container_reached(spec, (path, place), &container.network, end)
+            .and_then(|(reason, help)| fault(reason, help)),
         (PathSpec::Loopback, PlaceSpec::Pod(_)) if spec.ping.place != spec.pong.place => {
             let reason =
                 format!("loopback does not reach the {end} end: its place, {place}, has a loopback of its own");
@@ -207,6 +216,39 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
             let reason = format!("an existing interface is not in the new network namespace of the {end} end");
             Some(Fault::new(at, reason).help("write `place: process` or `place: { existing-netns: NAME }`"))
         }
+        _ => None,
+    }
+}
+
+/// Why a path does not go into a container, and what to do.
+fn container_reached(
+    spec: &TrialSpec,
+    (path, place): (&PathSpec, &PlaceSpec),
+    network: &ContainerNetwork,
+    end: &str,
+) -> Option<(String, &'static str)> {
+    let one = spec.ping.place == spec.pong.place;
+    match (path, network) {
+        (PathSpec::Loopback, ContainerNetwork::None | ContainerNetwork::Named(_)) if !one => Some((
+            format!("loopback does not reach the {end} end: its place, {place}, has a loopback of its own"),
+            "write `network: host`, or leave `path` out",
+        )),
+        (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, ContainerNetwork::Host | ContainerNetwork::Named(_)) => {
+            Some((
+                format!(
+                    "{path} is made into a network namespace that is empty, and the place of the {end} end is {place}"
+                ),
+                "write `network: none`, or leave `path` out",
+            ))
+        }
+        (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, ContainerNetwork::None) if one => Some((
+            format!("{path} joins two network namespaces, and both ends have the place {place}"),
+            "leave `name` out, so that each end has a container of its own; or write `path: loopback`",
+        )),
+        (PathSpec::Existing { .. }, ContainerNetwork::None) => Some((
+            format!("an existing interface is not in the new network namespace of the {end} end"),
+            "name a network, or leave `path` out",
+        )),
         _ => None,
     }
 }

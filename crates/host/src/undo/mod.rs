@@ -4,6 +4,7 @@
 //! after a crash use the same executors. Each is idempotent and looks at the identity first: a thing that changed hands
 //! since is left alone, and the answer says so.
 
+mod containers;
 mod files;
 mod interface;
 mod netns;
@@ -68,6 +69,7 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
         Undo::DeletePod { cluster, token } => pods::delete("delete", cluster, token),
         Undo::DeleteService { cluster, token } => pods::delete("unserve", cluster, token),
+        Undo::RemoveContainer { access, token } => containers::remove(access, token),
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
@@ -99,6 +101,9 @@ pub fn describe(undo: &Undo) -> String {
         Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from its cluster"),
         Undo::DeleteService { token, .. } => {
             format!("delete the Service with the label {token} from its cluster, and what serves it")
+        }
+        Undo::RemoveContainer { access, token } => {
+            format!("remove the container with the label {token} ({})", access.client.program())
         }
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }

@@ -67,7 +67,7 @@ pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, L
 async fn open(side: &Side) -> io::Result<(Station, SocketAddr)> {
     let (address, interface, multicast) = (side.net.address, side.net.interface.clone(), side.net.multicast);
     match &side.site {
-        Site::Here(netns) => {
+        Site::Here(netns) | Site::Inside(netns, _) => {
             let socket = run_in(netns, move || socket::open(address, &interface, multicast))?.wait().await??;
             let address = socket.local_addr()?;
             Ok((Station::Here(socket), address))
@@ -83,7 +83,7 @@ async fn open(side: &Side) -> io::Result<(Station, SocketAddr)> {
 async fn join_group(side: &Side) -> io::Result<(Station, SocketAddr)> {
     let (address, interface) = (side.net.address, side.net.interface.clone());
     match &side.site {
-        Site::Here(netns) => {
+        Site::Here(netns) | Site::Inside(netns, _) => {
             let socket = run_in(netns, move || socket::join_group(address, &interface))?.wait().await??;
             let group = socket.local_addr()?;
             Ok((Station::Here(socket), group))

@@ -39,10 +39,13 @@ fn lab_failed(e: &LabError) -> RunError {
     RunError::new(if lacks { ExitCode::MachineNotFit } else { ExitCode::RunFailed }, e, "")
 }
 
-/// Each host once.
+/// Each other host once; the settings of a container are those of this one.
 fn each(hosts: &[Option<Arc<Host>>]) -> impl Iterator<Item = &Arc<Host>> {
     let known = |end: usize, host: &Arc<Host>| hosts[..end].iter().flatten().any(|h| Arc::ptr_eq(h, host));
-    hosts.iter().enumerate().filter_map(move |(end, host)| host.as_ref().filter(|host| !known(end, host)))
+    hosts
+        .iter()
+        .enumerate()
+        .filter_map(move |(end, host)| host.as_ref().filter(|host| host.place.is_remote() && !known(end, host)))
 }
 
 /// What a trial asks of the host is asked of each that has an end of it.

@@ -129,6 +129,12 @@ pub(super) async fn run(
     let spaces = watch.end(standing);
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
+    for part in &mut parts {
+        let ended = standing.host_of(part.roles[0]).filter(|_| part.lost.is_some()).and_then(|host| host.ended());
+        if let (Some(why), Some(ended)) = (&mut part.lost, ended) {
+            why.push_str(&format!("; {ended}"));
+        }
+    }
     let mut outcome = Outcome::default();
     let ping = parts.iter().flat_map(|p| p.done.iter().flat_map(|d| &d.ends)).find(|e| e.name == Role::Ping.word());
     let slot_0_ns = ping.map_or(0, |e| e.t0_ns);
@@ -257,7 +263,12 @@ pub(super) fn order(
         driver_path: None,
         // The record is here.
         rescue: dir.to_str().filter(|_| host.is_none()).map(str::to_owned),
-        housekeeping: host.map_or_else(|| context.housekeeping.clone(), |h| fit::housekeeping_of(&here, &h.cpus)),
+        housekeeping: match host {
+            Some(h) if h.place.is_remote() || !context.housekeeping.0.iter().all(|cpu| h.cpus.contains(cpu)) => {
+                fit::housekeeping_of(&here, &h.cpus)
+            }
+            _ => context.housekeeping.clone(),
+        },
         tool: None,
         streams: Vec::new(),
     }

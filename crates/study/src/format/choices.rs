@@ -1,6 +1,6 @@
 //! Choices: a bare word, or a map with the word as its only key and the options below it.
 
-use super::{Cpus, Duration, PodKeys, UnackedLimit, WarmUp, Word};
+use super::{ContainerKeys, Cpus, Duration, PodKeys, UnackedLimit, WarmUp, Word};
 use crate::read::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -178,6 +178,8 @@ pub(crate) enum PlaceChoice {
     Ssh(SshKeys),
     /// In a pod of a Kubernetes cluster, made for the run and deleted after it.
     Pod(Box<PodKeys>),
+    /// In a container of this host, made for the run and removed after it.
+    Container(Box<ContainerKeys>),
 }
 
 /// Another host.

@@ -3,6 +3,7 @@
 //! The words of the documentation of each key are the words of the schema and of the study reference.
 
 mod choices;
+mod container;
 mod host;
 mod load;
 mod pod;
@@ -12,6 +13,7 @@ mod scalars;
 mod study;
 
 pub(crate) use choices::*;
+pub(crate) use container::*;
 pub(crate) use host::*;
 pub(crate) use load::*;
 pub(crate) use pod::*;

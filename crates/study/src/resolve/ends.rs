@@ -1,5 +1,6 @@
 //! Places, path, CPUs and scheduling of both ends.
 
+use super::container::container;
 use super::pod::pod;
 use super::scheduling::{deadline_pinned, scheduling};
 use super::{Context, EndPlaces};
@@ -40,7 +41,7 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
         },
     };
     let place = |given: &Option<At<PlaceChoice>>, name: &str| match given {
-        Some(place) => Ok(Placed { value: place_spec(&place.value, name)?, at: place.at }),
+        Some(place) => Ok(Placed { value: place_spec(&place.value, name, context)?, at: place.at }),
         None => Ok(Placed { value: default_place(&path.value), at: path.at }),
     };
     let (ping_place, pong_place) = (place(&ping_place, "ping")?, place(&pong_place, "pong")?);
@@ -56,6 +57,10 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
         PlaceSpec::Ssh(_) => Some(CpuList::one(end as u32)),
         // Its CPUs are what the cluster gives it.
         PlaceSpec::Pod(_) => None,
+        PlaceSpec::Container(container) if container.cpus.is_some() => {
+            let own: Vec<u32> = container.cpus.iter().flat_map(|list| list.0.iter().copied()).collect();
+            Some(CpuList::one(own[end % own.len()]))
+        }
         _ => default_cpus(end, shared, context),
     };
     let (of_ping, of_pong) = (default(0, &ping_place.value), default(1, &pong_place.value));
@@ -130,7 +135,14 @@ pub(super) fn allowed(cpus: &At<Cpus>, context: &Context<'_>) -> Result<Option<C
 }
 
 fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) -> PathSpec {
-    let local = |p: &At<PlaceChoice>| matches!(p.value, PlaceChoice::SameProcess | PlaceChoice::Process);
+    let network = |p: &At<PlaceChoice>| match &p.value {
+        PlaceChoice::Container(keys) => Some(keys.network.as_ref().map_or("none", |n| n.value.as_str()).to_owned()),
+        _ => None,
+    };
+    let local = |p: &At<PlaceChoice>| {
+        matches!(p.value, PlaceChoice::SameProcess | PlaceChoice::Process) || network(p).as_deref() == Some("host")
+    };
+    let named = |p: &At<PlaceChoice>| network(p).is_some_and(|n| n != "host" && n != "none");
     let host = |p: &At<PlaceChoice>| match &p.value {
         PlaceChoice::Ssh(keys) => Some(keys.host.value.clone()),
         _ => None,
@@ -139,8 +151,8 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
     match (ping, pong) {
         (Some(ping), Some(pong)) if local(ping) && local(pong) => PathSpec::Loopback,
         (Some(ping), Some(pong)) if host(ping).is_some() && host(ping) == host(pong) => PathSpec::Loopback,
-        // Between the addresses that the cluster gives them.
-        (Some(ping), Some(pong)) if pod(ping) && pod(pong) => {
+        // Between the addresses that the cluster, or podman, gives them.
+        (Some(ping), Some(pong)) if pod(ping) && pod(pong) || named(ping) && named(pong) => {
             PathSpec::Existing { ping: ExistingEnd::default(), pong: ExistingEnd::default() }
         }
         _ => PathSpec::Veth { mtu: None },
@@ -154,7 +166,7 @@ fn default_place(path: &PathSpec) -> PlaceSpec {
     }
 }
 
-fn place_spec(choice: &PlaceChoice, end: &str) -> Result<PlaceSpec, Fault> {
+fn place_spec(choice: &PlaceChoice, end: &str, context: &Context<'_>) -> Result<PlaceSpec, Fault> {
     match choice {
         PlaceChoice::SameProcess => Ok(PlaceSpec::SameProcess),
         PlaceChoice::Process => Ok(PlaceSpec::Process),
@@ -165,6 +177,7 @@ fn place_spec(choice: &PlaceChoice, end: &str) -> Result<PlaceSpec, Fault> {
         PlaceChoice::ExistingNetns(name) => Ok(PlaceSpec::ExistingNetns(name.value.clone())),
         PlaceChoice::Ssh(keys) => ssh(keys).map(PlaceSpec::Ssh),
         PlaceChoice::Pod(keys) => pod(keys, end).map(|spec| PlaceSpec::Pod(Box::new(spec))),
+        PlaceChoice::Container(keys) => container(keys, end, context).map(|spec| PlaceSpec::Container(Box::new(spec))),
     }
 }
 

@@ -4,6 +4,7 @@
 //! [`rules`](crate::rules): with factors, some combinations may be impossible while others are not.
 
 mod arrangement;
+mod container;
 mod driver;
 mod ends;
 mod flow;

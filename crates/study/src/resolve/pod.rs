@@ -47,7 +47,7 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
             Some(PullChoice::Never) => Pull::Never,
         },
         cpus: keys.cpus.as_ref().map_or(1, |c| c.value),
-        memory_mib: keys.memory.as_ref().map_or(Ok(MEMORY_MIB), |m| mib(m.value.0, m))?,
+        memory_mib: keys.memory.as_ref().map_or(Ok(MEMORY_MIB), |m| mib(m.value.0, m, "pod"))?,
         capabilities: keys.capabilities.iter().flatten().map(capability).collect::<Result<_, _>>()?,
         runtime_class: value(&keys.runtime_class),
         service_account: value(&keys.service_account),
@@ -56,29 +56,29 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
     })
 }
 
-fn mib<T>(size: Octets, at: &At<T>) -> Result<u32, Fault> {
+pub(super) fn mib<T>(size: Octets, at: &At<T>, whose: &str) -> Result<u32, Fault> {
     let octets = size.0;
     match u32::try_from(octets / MIB) {
         Ok(whole) if octets.is_multiple_of(MIB) && octets >= LEAST_MIB * MIB => Ok(whole),
         _ => {
-            let reason = format!("{size} cannot be the memory of a pod");
+            let reason = format!("{size} cannot be the memory of a {whose}");
             Err(Fault::new(at.at, reason).help(format!("whole MiB, at least {LEAST_MIB} MiB, for example `512 MiB`")))
         }
     }
 }
 
-fn capability(word: &At<String>) -> Result<String, Fault> {
+pub(super) fn capability(word: &At<String>) -> Result<String, Fault> {
     let is =
         |w: &str| !w.is_empty() && !w.starts_with("CAP_") && w.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
     match is(&word.value) {
         true => Ok(word.value.clone()),
         false => Err(Fault::new(word.at, format!("`{}` is not the name of a capability", word.value))
-            .help("as Kubernetes writes it: `SYS_NICE`, `IPC_LOCK`, `NET_RAW`")),
+            .help("without `CAP_`: `SYS_NICE`, `IPC_LOCK`, `NET_RAW`")),
     }
 }
 
 /// Part of a label of RFC 1123: what a pod is called has the run before it.
-fn is_label(name: &str) -> bool {
+pub(super) fn is_label(name: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     (1..=40).contains(&name.len()) && name.bytes().all(inner) && !name.starts_with('-') && !name.ends_with('-')
 }

@@ -27,12 +27,12 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Starts it by a command of this host, and shakes hands; else what went wrong, with what was written there.
-    pub fn start(mut command: Command, run_id: &str, patience: Duration) -> Result<(Asked, Hello), String> {
+    /// Starts it by this command of this host, and shakes hands; else what went wrong, with what was written there.
+    pub fn start(mut command: Command, patience: Duration) -> Result<(Asked, Hello), String> {
         let text = |e: io::Error| e.to_string();
         let mut errors = tempfile::tempfile().map_err(text)?;
         let told = errors.try_clone().map_err(text)?;
-        command.args(["agent", "--run-token", run_id]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(told);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(told);
         let program = command.get_program().to_string_lossy().into_owned();
         let mut child = command.spawn().map_err(|e| format!("{program} cannot be started: {e}"))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());

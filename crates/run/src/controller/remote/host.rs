@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tailbound_host::journal::Journal;
 use tailbound_lab::Far;
+use tailbound_lab::netns::NetNs;
 use tailbound_model::*;
 
 /// So many hosts are asked at the same time.
@@ -22,6 +23,21 @@ pub(super) trait Way: Send + Sync {
     /// A command of this host that starts Tailbound there, with its standard streams; arguments follow.
     fn program(&self) -> Command;
 
+    /// The agent that answers for it.
+    fn answering(&self, run_id: &str) -> Command {
+        let mut command = self.program();
+        command.args(["agent", "--run-token", run_id]);
+        command
+    }
+
+    /// That agent is there: what is to be looked at before it is asked anything.
+    ///
+    /// # Errors
+    /// It is not as asked.
+    fn started(&self) -> Result<(), RunError> {
+        Ok(())
+    }
+
     /// How long something there may be silent before it is lost.
     fn patience(&self) -> Duration {
         SILENCE
@@ -29,6 +45,16 @@ pub(super) trait Way: Send + Sync {
 
     /// The address that it was given for others to reach it by, where it was given one.
     fn address(&self) -> Option<IpAddr> {
+        None
+    }
+
+    /// Its network namespace, where that is one of this host.
+    fn netns(&self) -> Option<NetNs> {
+        None
+    }
+
+    /// How it ended, where it has and somebody knows.
+    fn ended(&self) -> Option<String> {
         None
     }
 
@@ -45,6 +71,7 @@ pub(in crate::controller) struct Host {
     /// `None` when it was left.
     way: Mutex<Option<Box<dyn Way>>>,
     address: Option<IpAddr>,
+    netns: Option<NetNs>,
     /// How long something there may be silent before it is lost.
     pub patience: Duration,
     /// The node of a cluster that it is on.
@@ -102,12 +129,12 @@ impl Host {
         }
         let known = |((way, called, named), (asked, cpus, facts)): ((Box<dyn Way>, String, String), _)| {
             let facts = HostFacts { host: named, ..facts };
-            let (address, patience) = (way.address(), way.patience());
+            let (address, netns, patience) = (way.address(), way.netns(), way.patience());
             let asked = Arc::new(Mutex::new(asked));
             beat(&asked);
             let (place, way) = (place.clone(), Mutex::new(Some(way)));
             let (node, pod, remarks) = (None, None, Vec::new());
-            Host { place, called, way, address, patience, node, pod, cpus, facts, remarks, asked }
+            Host { place, called, way, address, netns, patience, node, pod, cpus, facts, remarks, asked }
         };
         Ok(ways.into_iter().zip(answers.into_iter().flatten()).map(known).collect())
     }
@@ -118,11 +145,15 @@ impl Host {
         run_id: &str,
         help: &Help<'_>,
     ) -> Result<(Asked, Vec<u32>, HostFacts), RunError> {
-        let (mut asked, hello) = Asked::start(way.program(), run_id, way.patience())
+        let (mut asked, hello) = Asked::start(way.answering(run_id), way.patience())
             .map_err(|text| not_fit(format!("{called}{}: {text}", help.program), help.by_hand))?;
         if hello.tailbound != env!("CARGO_PKG_VERSION") {
             let text = format!("{called} has Tailbound {}, this is {}", hello.tailbound, env!("CARGO_PKG_VERSION"));
             return Err(not_fit(text, help.other_release));
+        }
+        if let Err(e) = way.started() {
+            asked.leave();
+            return Err(e);
         }
         let fail = |text: String| not_fit(format!("{called}: {text}"), "");
         match (asked.ask(Ask::Cpus), asked.ask(Ask::Facts)) {
@@ -140,6 +171,12 @@ impl Host {
     /// It has answered until now.
     pub fn answers(&self) -> bool {
         self.asked.lock().is_ok_and(|asked| asked.answers())
+    }
+
+    /// How it ended, where it has and somebody knows.
+    pub fn ended(&self) -> Option<String> {
+        let text = self.way.lock().ok()?.as_ref()?.ended()?;
+        Some(self.says(&text))
     }
 
     /// Makes settings there.
@@ -210,6 +247,10 @@ impl Far for Host {
 
     fn address(&self) -> Option<IpAddr> {
         self.address
+    }
+
+    fn netns(&self) -> Option<NetNs> {
+        self.netns.clone()
     }
 
     fn ask(&self, ask: Ask) -> io::Result<Told> {

@@ -2,6 +2,7 @@
 //! heard nothing for the time of its lease.
 
 mod asked;
+mod container;
 mod explain;
 mod host;
 mod link;
@@ -33,8 +34,8 @@ pub(super) const BEAT: std::time::Duration = std::time::Duration::from_secs(5);
 pub(super) struct Hosts {
     reached: Vec<Arc<Host>>,
     bundle: link::Ship,
-    /// So many times pods were made.
-    pods: u32,
+    /// So many times pods and containers were made.
+    made: u32,
     /// The discovery server that the ends of the lab ask, where they ask one.
     server: Option<Arc<Server>>,
     /// The name by which the ends of the lab find each other, where they do so.
@@ -48,7 +49,7 @@ impl Hosts {
         Hosts {
             reached: Vec::new(),
             bundle: link::Ship::new(driver_files),
-            pods: 0,
+            made: 0,
             server: None,
             name: None,
             left: Vec::new(),
@@ -75,10 +76,14 @@ impl Hosts {
             let hosts = match place {
                 PlaceSpec::Ssh(spec) => vec![ssh::reach(spec, &mut self.bundle, (run_id, journal), here)?],
                 PlaceSpec::Pod(spec) => {
-                    self.pods += 1;
+                    self.made += 1;
                     let other_node = self.of_end(lab, 0).and_then(|host| host.node.clone());
-                    let token = format!("{run_id}-{}", self.pods);
+                    let token = format!("{run_id}-{}", self.made);
                     pod::reach((spec, wanted(lab, place)), (run_id, journal), (token, other_node))?
+                }
+                PlaceSpec::Container(spec) => {
+                    self.made += 1;
+                    vec![container::reach(spec, (run_id, journal), format!("{run_id}-{}", self.made))?]
                 }
                 _ => continue,
             };
@@ -92,9 +97,9 @@ impl Hosts {
     /// Leaves those that were lost, to be reached anew, and pods that this lab does not want: they hold the CPUs and the
     /// memory that others may need. Pods of one place are made together, and left together.
     fn leave_others(&mut self, lab: &LabSpec, journal: &Journal) {
-        let pods = |place: &PlaceSpec| matches!(place, PlaceSpec::Pod(_));
+        let made = |place: &PlaceSpec| matches!(place, PlaceSpec::Pod(_) | PlaceSpec::Container(_));
         let is_as_wanted = |host: &Host| {
-            if !pods(&host.place) {
+            if !made(&host.place) {
                 return host.answers();
             }
             let together: Vec<&Arc<Host>> = self.reached.iter().filter(|h| h.place == host.place).collect();
@@ -104,7 +109,7 @@ impl Hosts {
         self.reached = kept;
         for other in others {
             let left = other.leave(journal);
-            self.left.extend(left.filter(|_| pods(&other.place)));
+            self.left.extend(left.filter(|_| made(&other.place)));
         }
     }
 
@@ -126,8 +131,8 @@ impl Hosts {
             self.left.extend(old.leave(journal));
         }
         if let (Some((spec, owner)), None) = (wanted, &self.server) {
-            self.pods += 1;
-            let (token, driver) = (format!("{run_id}-{}", self.pods), trial.driver.name.clone());
+            self.made += 1;
+            let (token, driver) = (format!("{run_id}-{}", self.made), trial.driver.name.clone());
             let order = ServerOrder { spec: (**spec).clone(), token, owner, driver };
             self.server = Some(Arc::new(Server::make(order, journal)?));
         }

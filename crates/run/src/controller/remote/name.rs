@@ -55,8 +55,8 @@ impl Hosts {
         if !wanted || self.name.is_some() {
             return Ok(());
         }
-        self.pods += 1;
-        let (token, run) = (format!("{run_id}-{}", self.pods), run_id.to_owned());
+        self.made += 1;
+        let (token, run) = (format!("{run_id}-{}", self.made), run_id.to_owned());
         let order = NameOrder { spec: (**spec).clone(), token: token.clone(), owner, run };
         let undo = Undo::DeleteService { cluster: spec.clone(), token: token.clone() };
         let (name, entry) = server::make("name of the pods", ("name", &order), undo, journal)?;
