@@ -79,8 +79,8 @@ pub struct ContainerAccess {
 impl fmt::Display for ContainerNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            ContainerNetwork::Host => f.write_str("host network"),
-            ContainerNetwork::None => f.write_str("no network of its client"),
+            ContainerNetwork::Host => f.write_str("network host"),
+            ContainerNetwork::None => f.write_str("network none"),
             ContainerNetwork::Named(name) => write!(f, "network {name}"),
         }
     }
@@ -88,6 +88,13 @@ impl fmt::Display for ContainerNetwork {
 
 impl fmt::Display for ContainerSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "container {} ({})", self.name, self.network)
+        write!(f, "container {} ({}", self.name, self.network)?;
+        if let Some(cpus) = &self.cpus {
+            write!(f, ", CPUs {cpus}")?;
+        }
+        if let Some(mib) = self.memory_mib {
+            write!(f, ", {mib} MiB")?;
+        }
+        f.write_str(")")
     }
 }

@@ -142,3 +142,10 @@ pub enum Undo {
         path: String,
     },
 }
+
+impl Undo {
+    /// What it takes back is still there after this host was started anew.
+    pub fn outlasts_boot(&self) -> bool {
+        matches!(self, Undo::DeletePod { .. } | Undo::RemoveContainer { .. })
+    }
+}

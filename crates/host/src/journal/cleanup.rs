@@ -186,7 +186,7 @@ fn clean(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
         Err(error) if error.kind() == ErrorKind::NotFound => return,
         Err(error) => return note(&mut report.failed, say, format!("journal {}: {error}", path.display())),
     };
-    let (state, held) = inspect(path, file);
+    let (mut state, held) = inspect(path, file);
     let run = &state.run;
     if state.owner_alive {
         return note(&mut report.alive, say, format!("run {run} goes on: left alone"));
@@ -206,10 +206,11 @@ fn clean(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
         return;
     }
     if state.stale_boot {
-        let entries = state.entries.iter().map(|e| undo::describe(&e.undo)).collect::<Vec<_>>();
+        let void = state.entries.iter().filter(|e| !e.undo.outlasts_boot());
+        let entries = void.map(|e| undo::describe(&e.undo)).collect::<Vec<_>>();
         let list = if entries.is_empty() { "nothing".to_owned() } else { entries.join("; ") };
         note(&mut report.void, say, format!("run {run} was before the last boot, its journal is void ({list})"));
-        return remove(path, report, say);
+        state.entries.retain(|e| e.undo.outlasts_boot());
     }
     if undo_entries(&state, &file, whole, report, say) {
         remove(path, report, say);

@@ -14,7 +14,7 @@
 //!
 //! A line that a crash cut short is no line: its deed was never begun. The owner holds a lock (flock) on the file as long
 //! as it lives; so does a cleanup while it works, so that two never meet. A journal whose owner lives is never touched; one
-//! of an earlier boot is void, for nothing that it lists survived; one of another machine (a home directory on a file
+//! of an earlier boot is void but for containers and pods, for nothing else that it lists survived; one of another machine (a home directory on a file
 //! server) or of another process-id namespace is left to those who can see its processes.
 
 mod cleanup;

@@ -5,7 +5,7 @@ use super::*;
 use crate::process;
 use std::fs;
 use std::path::{Path, PathBuf};
-use tailbound_model::{ProcessId, Undo};
+use tailbound_model::{ContainerAccess, ContainerClient, ProcessId, Undo};
 
 struct Home {
     dir: tempfile::TempDir,
@@ -130,6 +130,23 @@ fn after_a_reboot_entries_are_void() {
     assert!(report.is_clean() && report.undone.is_empty());
     assert!(report.void[0].contains("before the last boot"), "{report:?}");
     assert_eq!((content(&path), home.files()), ("2".into(), 0));
+}
+
+#[test]
+fn containers_outlast_a_reboot_and_are_removed_after_it() {
+    let home = Home::new();
+    let journal = home.create("r1");
+    let environment = [("PATH".to_owned(), "/nowhere".to_owned())].into();
+    let access = ContainerAccess { client: ContainerClient::Podman, environment };
+    journal.before(Undo::RemoveContainer { access, token: "r1-1".into() }).unwrap();
+    home.abandon(journal, |header| header.boot_id = "00000000-0000-0000-0000-000000000000".into());
+    let report = home.cleanup();
+    // It is tried, and kept to be tried again.
+    assert!(
+        report.failed[0].contains("could not remove the container with the label r1-1 (podman): podman: "),
+        "{report:?}"
+    );
+    assert_eq!(home.files(), 1);
 }
 
 #[test]

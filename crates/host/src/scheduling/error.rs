@@ -12,7 +12,7 @@ pub enum ApplyError {
     /// Neither the capability nor the limit allows the policy.
     #[error(
         "policy {policy} was refused: CAP_SYS_NICE is {}, {limit}; run as root, or grant it with \
-         `setcap cap_sys_nice+ep` on the binary (a pod: `capabilities: [SYS_NICE]`), or raise the limit in \
+         `setcap cap_sys_nice+ep` on the binary (a pod or container: `capabilities: [SYS_NICE]`), or raise the limit in \
          /etc/security/limits.d",
         if *capable { "present in this user namespace only" } else { "missing" }
     )]
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(
             texts,
             "policy fifo 80 was refused: CAP_SYS_NICE is missing, RLIMIT_RTPRIO is 0; run as root, or grant it with \
-             `setcap cap_sys_nice+ep` on the binary (a pod: `capabilities: [SYS_NICE]`), or raise the limit in \
+             `setcap cap_sys_nice+ep` on the binary (a pod or container: `capabilities: [SYS_NICE]`), or raise the limit in \
              /etc/security/limits.d\n\
              policy fifo 80 was refused although CAP_SYS_NICE is there: the control group /sys/fs/cgroup/cpu/x has \
              cpu.rt_runtime_us 0 (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with \

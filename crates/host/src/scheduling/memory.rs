@@ -9,7 +9,7 @@ use std::io;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "memory could not be locked ({reason}): RLIMIT_MEMLOCK is {limit} and CAP_IPC_LOCK is {}; run as root, grant it \
-     with `setcap cap_ipc_lock+ep` on the binary (a pod: `capabilities: [IPC_LOCK]`), or raise the limit in \
+     with `setcap cap_ipc_lock+ep` on the binary (a pod or container: `capabilities: [IPC_LOCK]`), or raise the limit in \
      /etc/security/limits.d",
     if *capable { "present" } else { "missing" }
 )]
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "memory could not be locked (Cannot allocate memory): RLIMIT_MEMLOCK is 8388608 and CAP_IPC_LOCK is missing; \
-             run as root, grant it with `setcap cap_ipc_lock+ep` on the binary (a pod: `capabilities: [IPC_LOCK]`), or raise the limit \
+             run as root, grant it with `setcap cap_ipc_lock+ep` on the binary (a pod or container: `capabilities: [IPC_LOCK]`), or raise the limit \
              in /etc/security/limits.d"
         );
     }

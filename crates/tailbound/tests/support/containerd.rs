@@ -29,7 +29,7 @@ impl Containerd {
         let log = fs::File::create(directory.join("containerd.log")).unwrap();
         let process = Command::new("containerd").arg("-c").arg(config).stdout(Stdio::null()).stderr(log).spawn();
         let process = process.expect("Debian's package containerd, which dev/setup test installs");
-        let containerd = Containerd { process, socket, namespace: format!("tailbound-{}", std::process::id()) };
+        let containerd = Containerd { process, socket, namespace: namespace(directory) };
         let deadline = Instant::now() + Duration::from_secs(30);
         while !containerd.ctr(&["version"]).status.success() {
             let log = || fs::read_to_string(directory.join("containerd.log")).unwrap_or_default();
@@ -39,12 +39,23 @@ impl Containerd {
         containerd
     }
 
+    /// A program that is to find it.
+    pub fn known_to(&self, command: &mut Command) {
+        command.env("CONTAINERD_ADDRESS", &self.socket).env("CONTAINERD_NAMESPACE", &self.namespace);
+    }
+
     /// What its client says.
     pub fn ctr(&self, args: &[&str]) -> Output {
         let mut command = Command::new("ctr");
         command.arg("--address").arg(&self.socket).args(["--namespace", &self.namespace]).args(args);
         command.output().expect("ctr of the package containerd")
     }
+}
+
+/// Of this test and no other.
+fn namespace(directory: &Path) -> String {
+    let own = directory.file_name().unwrap().to_string_lossy().replace(|c: char| !c.is_ascii_alphanumeric(), "");
+    format!("tailbound-{}-{own}", std::process::id())
 }
 
 impl Drop for Containerd {

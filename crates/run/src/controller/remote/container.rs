@@ -261,3 +261,45 @@ impl Way for Container {
         Some(format!("{} is still there: {left}", self.name))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec() -> ContainerSpec {
+        ContainerSpec { name: "ping".into(), ..ContainerSpec::default() }
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_told_with_what_removes_it() {
+        use ContainerClient::*;
+        let text = |client, said: &str| not_made(&spec(), client, "tailbound-7-1-ping", said).to_string();
+        // As podman 4.3.1 and ctr 1.6.20 say it.
+        assert_eq!(
+            text(
+                Podman,
+                "creating container storage: the container name \"tailbound-7-1-ping\" is already in use by 12ab"
+            ),
+            "container ping (network none): podman did not make it: creating container storage: the container \
+             name \"tailbound-7-1-ping\" is already in use by 12ab\n  what to do: `tailbound lab cleanup` removes what a \
+             run has left; else `podman rm tailbound-7-1-ping`"
+        );
+        let said = "snapshot \"tailbound-7-1-ping\": already exists";
+        assert!(text(Ctr, said).ends_with("else `ctr containers delete tailbound-7-1-ping`"));
+    }
+
+    #[test]
+    fn a_control_group_that_is_not_as_asked_is_told() {
+        let asked = ContainerSpec { cpus: Some(CpuList::one(1)), memory_mib: Some(512), ..spec() };
+        let text = |cpus: &str, memory| verify(&asked, cpus.parse().ok(), memory).map_err(|e| e.text);
+        assert_eq!(text("1", Some(512 << 20)), Ok(()));
+        let front = "container ping (network none, CPUs 1, 512 MiB): ";
+        assert_eq!(
+            text("0-1", None),
+            Err(format!("{front}the CPU list of its control group is 0-1 where 1 was asked"))
+        );
+        let memory = "the memory of its control group is nothing where 512 MiB was asked";
+        assert_eq!(text("1", None), Err(format!("{front}{memory}")));
+        assert_eq!(verify(&spec(), None, None).map_err(|e| e.text), Ok(()));
+    }
+}
