@@ -2,12 +2,12 @@
 
 use crate::netns::NetNs;
 use crate::probe::{datagram, socket};
-use crate::{counters, interface};
+use crate::{counters, interface, links};
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use tailbound_host::interface::Ethtool;
-use tailbound_model::{Ask, Told};
+use tailbound_model::{Ask, NodeCounts, Told};
 
 /// Answers for the calling thread's network namespace, and keeps the sockets of the path check.
 #[derive(Debug, Default)]
@@ -46,6 +46,11 @@ impl Answers {
             },
             Ask::Counters(interface) => Told::Counters(counters::of_interface(&interface)),
             Ask::Counted => Told::Counted(counters::counted()?),
+            Ask::Links(to) => Told::Links(links::links_here(to)?),
+            Ask::Node => {
+                let (processes, counted) = (tailbound_host::node::processes(), counters::counted()?);
+                Told::Node(NodeCounts { ns: counted.ns, interfaces: counted.interfaces, processes })
+            }
             Ask::FreePort(address) => Told::Port(UdpSocket::bind((address, 0))?.local_addr()?.port()),
             Ask::Resolve(name) => Told::Addresses((name, 0).to_socket_addrs()?.map(|a| a.ip()).collect()),
             Ask::OpenProbe { address, interface, multicast } => {

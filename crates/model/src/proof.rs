@@ -67,6 +67,19 @@ pub struct Traffic {
     pub rx_multicast: i64,
 }
 
+impl Traffic {
+    /// What was added since `then`.
+    pub fn since(&self, then: Traffic) -> Traffic {
+        Traffic {
+            tx_packets: self.tx_packets - then.tx_packets,
+            tx_bytes: self.tx_bytes - then.tx_bytes,
+            rx_packets: self.rx_packets - then.rx_packets,
+            rx_bytes: self.rx_bytes - then.rx_bytes,
+            rx_multicast: self.rx_multicast - then.rx_multicast,
+        }
+    }
+}
+
 /// What was counted in a network namespace: since it was made, or over a span.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counted {
@@ -85,15 +98,7 @@ impl Counted {
     /// What was added since `earlier`; IP counters that did not change are left out.
     pub fn since(&self, earlier: &Counted) -> Counted {
         let interface = |(name, now): (&String, &Traffic)| {
-            let then = earlier.interfaces.get(name).copied().unwrap_or_default();
-            let change = Traffic {
-                tx_packets: now.tx_packets - then.tx_packets,
-                tx_bytes: now.tx_bytes - then.tx_bytes,
-                rx_packets: now.rx_packets - then.rx_packets,
-                rx_bytes: now.rx_bytes - then.rx_bytes,
-                rx_multicast: now.rx_multicast - then.rx_multicast,
-            };
-            (name.clone(), change)
+            (name.clone(), now.since(earlier.interfaces.get(name).copied().unwrap_or_default()))
         };
         let ip = self.ip.iter().map(|(name, now)| (name.clone(), now - earlier.ip.get(name).unwrap_or(&0)));
         Counted {

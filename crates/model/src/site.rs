@@ -1,6 +1,6 @@
 //! What a lab asks of a host on which an end is, and what it is told. Each host answers for itself.
 
-use crate::{Counted, HostFacts, Interface, KnobDone, KnobSpec};
+use crate::{Counted, HostFacts, Interface, KnobDone, KnobSpec, LinksSeen, NodeCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -23,6 +23,10 @@ pub enum Ask {
     Counters(String),
     /// Counters of all interfaces, and of IP and UDP.
     Counted,
+    /// Interfaces with what leads from one to the next, and to these addresses.
+    Links(Vec<IpAddr>),
+    /// What the node has taken and carried.
+    Node,
     /// A UDP port that is free on an address.
     FreePort(IpAddr),
     /// The addresses that a name has there.
@@ -98,6 +102,10 @@ pub enum Told {
     Counters(BTreeMap<String, i64>),
     /// To [`Ask::Counted`].
     Counted(Counted),
+    /// To [`Ask::Links`].
+    Links(LinksSeen),
+    /// To [`Ask::Node`].
+    Node(NodeCounts),
     /// To [`Ask::FreePort`].
     Port(u16),
     /// To [`Ask::Resolve`].

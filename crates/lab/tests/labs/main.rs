@@ -8,6 +8,7 @@ mod cases;
 mod existing;
 mod failing;
 mod support;
+mod ways;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use support::{Case, Skip};
@@ -30,6 +31,9 @@ const CASES: &[(&str, Case)] = &[
     ("a_process_left_inside_keeps_the_journal_entry", failing::process_left_inside),
     ("a_machine_that_forbids_user_namespaces_is_told_so", failing::forbidden),
     ("kill_9_leaves_nothing", failing::kill_9),
+    ("a_way_by_bridge_and_vxlan_is_followed", ways::by_bridge_and_vxlan),
+    ("a_way_by_route_and_by_macvlan_is_followed", ways::by_route_and_by_macvlan),
+    ("ebpf_programs_at_interfaces_are_told", ways::programs_are_told),
 ];
 
 fn main() {
