@@ -27,6 +27,9 @@ pub struct PodSpec {
     /// It has the network of its node, and none of its own.
     #[serde(default)]
     pub host_network: bool,
+    /// A further pod looks at its node while ends measure.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub observe: bool,
     /// Image with Tailbound; absent = `localhost/tailbound:RELEASE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
@@ -96,6 +99,9 @@ pub struct PodOrder {
     /// The node of the other end, for [`NodeChoice::Other`].
     #[serde(default)]
     pub other_node: Option<String>,
+    /// It is to look at its node, and not to measure.
+    #[serde(default)]
+    pub observer: bool,
 }
 
 /// A name to be made for all pods of a run, as one process of Tailbound tells another.

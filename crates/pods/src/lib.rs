@@ -13,6 +13,7 @@ mod facts;
 mod leftovers;
 mod name;
 mod object;
+mod observer;
 mod pod;
 mod rights;
 mod service;

@@ -1,5 +1,6 @@
 //! The pod that is asked for: what the study says, and what every end needs.
 
+use crate::observer::observer;
 use k8s_openapi::api::core::v1::Pod as PodObject;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ pub struct PodRequest {
     pub labels: BTreeMap<String, String>,
     /// Node of the pod of the other end, for [`NodeChoice::Other`].
     pub avoid: Option<String>,
+    /// It is to look at its node: it has the network and process namespaces of it.
+    pub observer: bool,
     /// The cluster ends the pod after this time, s, whatever becomes of the run.
     pub deadline_s: u32,
 }
@@ -115,7 +118,12 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
     if !spec.annotations.is_empty() {
         metadata.insert("annotations".to_owned(), json!(spec.annotations));
     }
-    serde_json::from_value(json!({ "metadata": metadata, "spec": body })).expect("it has the fields of a pod")
+    let mut object =
+        serde_json::from_value(json!({ "metadata": metadata, "spec": body })).expect("the fields of a pod");
+    if request.observer {
+        observer(&mut object);
+    }
+    object
 }
 
 /// By the scheduler, so that what the pod asks for is looked at too.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
-    FlowCounts, HostSettings, Imported, InvalidWindow, LoadDone, PathFacts, PathProof, Plan, ToolSummary, Warning,
+    FlowCounts, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan, ToolSummary,
+    Warning,
 };
 
 /// Major version of the record format that this release writes, and the highest that it reads.
@@ -148,6 +149,9 @@ pub struct TrialRecord {
     /// What the controller itself took while the ends measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<ControllerUse>,
+    /// The nodes of a cluster that its ends were on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeSeen>,
 }
 
 /// CPU time of the controller, and of the processes that carry its streams to other hosts, from `go` until the last end was through.

@@ -33,6 +33,10 @@ pub(crate) fn not_made(error: kube::Error, asked: &Asked<'_>, failed: &str) -> P
         403 if has("exceeded quota") => with(format!(
             "ask for fewer `cpus` or less `memory`; `kubectl -n {namespace} get resourcequota` shows what is left"
         )),
+        403 if has("violates PodSecurity") && has("hostPID=true") => with(format!(
+            "`observe` needs the network and process namespaces of the node: leave it out, name another `namespace`, or \
+             have this one labelled pod-security.kubernetes.io/enforce=privileged: `kubectl label namespace {namespace} ...`"
+        )),
         403 if has("violates PodSecurity") => with(format!(
             "leave `capabilities` and `network: host` out, or have the namespace labelled \
              pod-security.kubernetes.io/enforce=privileged: `kubectl label namespace {namespace} ...`"

@@ -102,6 +102,11 @@ fn pods_that_are_not_admitted_say_why_and_what_to_do() {
              unrestricted capabilities (container \"tailbound\" must not include \"SYS_NICE\" in \
              securityContext.capabilities.add)",
         ),
+        refused(
+            403,
+            "pods \"observer\" is forbidden: violates PodSecurity \"baseline:latest\": host namespaces (hostNetwork=true, \
+             hostPID=true)",
+        ),
         refused(403, "pods \"ping\" is forbidden: [maximum cpu usage per Container is 1, but limit is 2]"),
         refused(400, "admission webhook \"images.example\" denied the request: localhost is not a registry"),
         refused(409, "pods \"ping\" already exists"),

@@ -272,6 +272,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 finding: trial.finding.clone(),
                 summary: None,
                 controller: None,
+                nodes: Vec::new(),
             });
         }
     }

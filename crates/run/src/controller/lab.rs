@@ -136,6 +136,11 @@ impl Standing {
         self.spec == LabSpec::from(trial) && self.host == trial.host && self.discovery == trial.discovery && served
     }
 
+    /// The other host at a place of the lab.
+    pub fn host_at(&self, place: usize) -> Option<&Arc<Host>> {
+        self.hosts[place.min(1)].as_ref()
+    }
+
     /// The other host that an end is on.
     pub fn host_of(&self, role: Role) -> Option<&Arc<Host>> {
         self.hosts[self.place_of(role)].as_ref()

@@ -123,6 +123,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         finding: None,
         summary: None,
         controller: None,
+        nodes: Vec::new(),
     };
     Manifest {
         functional_only: fit::functional_only(plan, allowed),

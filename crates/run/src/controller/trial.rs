@@ -6,6 +6,7 @@ use super::lab::Standing;
 use super::length::{limit, slots};
 use super::loads::{fell_short, unheard};
 use super::measure::measure;
+use super::remote::Nodes;
 use super::stop::Stop;
 use super::throttle::throttled;
 use super::{RunError, barrier, collect, discovery, fit, flow, proof, store_not_sent, tool};
@@ -107,6 +108,7 @@ pub(super) async fn run(
     }
     let unmatched = discovery::with_server(unmatched(&parts, spec), standing);
     let met = unmatched.is_none() && parts.iter().all(|p| p.lost.is_none());
+    let mut nodes = Nodes::look(standing);
     let silence = if met { proof::quiet(spec) } else { Nanos(0) };
     let watch = tokio::select! {
         watch = proof::Watch::begin(standing, silence) => watch,
@@ -118,6 +120,7 @@ pub(super) async fn run(
     }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
+    nodes.begin();
     let deadline = Instant::now() + limit(spec);
     let began = (standing.cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
@@ -127,6 +130,7 @@ pub(super) async fn run(
     record.manifest.trials[id].controller =
         Some(ControllerUse { cpu_ns: standing.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
     let spaces = watch.end(standing);
+    record.manifest.trials[id].nodes = nodes.end();
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
     for part in &mut parts {

@@ -22,6 +22,9 @@ pub(crate) struct PodKeys {
     pub node: Option<NodeKeys>,
     /// Whether it has a network of its own. Default: `pod`.
     pub network: Option<NetworkChoice>,
+    /// Whether a further pod looks at its node just before and just after each trial: which interfaces lead to the wire,
+    /// what they carried, what kubelet and container runtime took. It needs hostNetwork and hostPID. Default: `off`.
+    pub observe: Option<ObserveChoice>,
     /// Image with Tailbound. Default: `localhost/tailbound:` and this release, as `tailbound image` names it.
     pub image: Option<At<String>>,
     /// When its node fetches the image. Default: `if-not-present`.
@@ -65,6 +68,16 @@ pub(crate) enum NetworkChoice {
     Pod,
     /// That of its node.
     Host,
+}
+
+/// Who looks at the node of a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ObserveChoice {
+    /// A further pod there, in the namespaces of the node.
+    On,
+    /// Nobody: what the pod itself sees is told.
+    Off,
 }
 
 /// When a node fetches an image.

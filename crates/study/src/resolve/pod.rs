@@ -1,7 +1,7 @@
 //! A pod as a place.
 
 use crate::error::Fault;
-use crate::format::{NetworkChoice, NodeKeys, PodKeys, PullChoice};
+use crate::format::{NetworkChoice, NodeKeys, ObserveChoice, PodKeys, PullChoice};
 use crate::read::At;
 use std::collections::BTreeMap;
 use tailbound_model::{NodeChoice, Octets, PodSpec, Pull};
@@ -40,6 +40,7 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
             None => None,
         },
         host_network: keys.network == Some(NetworkChoice::Host),
+        observe: keys.observe == Some(ObserveChoice::On),
         image: value(&keys.image),
         pull: match keys.pull {
             None | Some(PullChoice::IfNotPresent) => Pull::IfNotPresent,

@@ -78,6 +78,8 @@ pub(in crate::controller) struct Host {
     pub node: Option<String>,
     /// Its name as a pod of a cluster.
     pub pod: Option<String>,
+    /// Who looks at that node while ends measure, where the study asks for it.
+    pub observer: Option<Arc<Host>>,
     /// CPUs that an agent may use there.
     pub cpus: Vec<u32>,
     pub facts: HostFacts,
@@ -133,8 +135,8 @@ impl Host {
             let asked = Arc::new(Mutex::new(asked));
             beat(&asked);
             let (place, way) = (place.clone(), Mutex::new(Some(way)));
-            let (node, pod, remarks) = (None, None, Vec::new());
-            Host { place, called, way, address, netns, patience, node, pod, cpus, facts, remarks, asked }
+            let (node, pod, observer, remarks) = (None, None, None, Vec::new());
+            Host { place, called, way, address, netns, patience, node, pod, observer, cpus, facts, remarks, asked }
         };
         Ok(ways.into_iter().zip(answers.into_iter().flatten()).map(known).collect())
     }

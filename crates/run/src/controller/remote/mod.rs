@@ -7,12 +7,14 @@ mod explain;
 mod host;
 mod link;
 mod name;
+mod observe;
 mod pod;
 mod server;
 mod shell;
 mod ssh;
 
 pub(super) use host::Host;
+pub(super) use observe::Nodes;
 pub(super) use server::Server;
 
 use super::RunError;
@@ -34,6 +36,8 @@ pub(super) const BEAT: std::time::Duration = std::time::Duration::from_secs(5);
 pub(super) struct Hosts {
     reached: Vec<Arc<Host>>,
     bundle: link::Ship,
+    /// Pods that look at their nodes.
+    observers: Vec<Arc<Host>>,
     /// So many times pods and containers were made.
     made: u32,
     /// The discovery server that the ends of the lab ask, where they ask one.
@@ -48,6 +52,7 @@ impl Hosts {
     pub fn new(driver_files: DriverFiles) -> Hosts {
         Hosts {
             reached: Vec::new(),
+            observers: Vec::new(),
             bundle: link::Ship::new(driver_files),
             made: 0,
             server: None,
@@ -79,7 +84,11 @@ impl Hosts {
                     self.made += 1;
                     let other_node = self.of_end(lab, 0).and_then(|host| host.node.clone());
                     let token = format!("{run_id}-{}", self.made);
-                    pod::reach((spec, wanted(lab, place)), (run_id, journal), (token, other_node))?
+                    let mut hosts = pod::reach((spec, wanted(lab, place)), (run_id, journal), (token, other_node))?;
+                    for host in &mut hosts {
+                        host.observer = self.observer(spec, host, (run_id, journal))?;
+                    }
+                    hosts
                 }
                 PlaceSpec::Container(spec) => {
                     self.made += 1;
@@ -160,7 +169,7 @@ impl Hosts {
     pub fn leave(mut self, journal: &Journal) -> Vec<String> {
         self.left.extend(self.name.and_then(|name| name.leave(journal)));
         self.left.extend(self.server.and_then(|server| server.leave(journal)));
-        self.left.extend(self.reached.into_iter().filter_map(|host| host.leave(journal)));
+        self.left.extend(self.reached.into_iter().chain(self.observers).filter_map(|host| host.leave(journal)));
         self.left
     }
 }

@@ -40,10 +40,40 @@ pub(super) fn reach(
     (run_id, journal): (&str, &Journal),
     (token, other_node): (String, Option<String>),
 ) -> Result<Vec<Host>, RunError> {
+    let run = run_id.to_owned();
+    start(PodOrder { spec: spec.clone(), count, token, run, other_node, observer: false }, (run_id, journal))
+}
+
+/// Makes a pod that looks at the node of another one. It is reached as that one was.
+///
+/// # Errors
+/// As with [`reach`]: the cluster may not want such a pod.
+pub(super) fn observe(
+    spec: &PodSpec,
+    (run_id, journal): (&str, &Journal),
+    (token, node): (String, &str),
+) -> Result<Host, RunError> {
+    let spec = PodSpec {
+        name: "observer".into(),
+        node: Some(NodeChoice::Name(node.to_owned())),
+        // Whatever the one that measures has of its own, this one has not.
+        capabilities: Vec::new(),
+        annotations: Default::default(),
+        runtime_class: None,
+        host_network: true,
+        observe: false,
+        ..spec.clone()
+    };
+    let run = run_id.to_owned();
+    let order = PodOrder { spec, count: 1, token, run, other_node: None, observer: true };
+    Ok(start(order, (run_id, journal))?.swap_remove(0))
+}
+
+fn start(order: PodOrder, (run_id, journal): (&str, &Journal)) -> Result<Vec<Host>, RunError> {
+    let (spec, count, token) = (&order.spec, order.count, &order.token);
     let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("{spec}: {text}"), "");
     let undo = Undo::DeletePod { cluster: Box::new(spec.clone()), token: token.clone() };
     let entry = journal.before(undo).map_err(|e| failed(e.to_string()))?;
-    let order = PodOrder { spec: spec.clone(), count, token, run: run_id.to_owned(), other_node };
     let made: Vec<PodMade> = match ask("make", &order) {
         Ok(PodTold::Made(made)) => made,
         Ok(PodTold::OutOfReach(text, mend)) => {

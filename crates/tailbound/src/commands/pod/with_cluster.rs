@@ -70,6 +70,7 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, PodErr
         labels: [(RUN_LABEL.to_owned(), order.run.clone())].into(),
         token: order.token.clone(),
         avoid: order.other_node.clone(),
+        observer: order.observer,
         deadline_s: DEADLINE_S,
         ..PodRequest::default()
     };
