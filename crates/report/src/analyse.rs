@@ -12,7 +12,8 @@ use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    findings, flow, gather, host_settings, metrics, names, over_time, proof, side_by_side, tasks, tools, warm_up, why,
+    findings, flow, gather, host_settings, metrics, names, nodes, over_time, proof, side_by_side, tasks, tools,
+    warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Flow, Metric, Octets, Plan, Rate, Severity, Warning};
@@ -119,6 +120,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         loads: gather::loads(manifest),
         host_settings: host_settings::of(manifest),
         path: gather::paths(manifest),
+        nodes: nodes::of(manifest),
         clocks: gather::clocks(manifest),
         drivers: manifest.drivers.clone(),
         tools: tools::of(manifest, &names),

@@ -6,6 +6,7 @@ use crate::bins::PublishedReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::condition::ConditionReport;
 use crate::host_settings::HostSettingsReport;
+use crate::nodes::NodeReport;
 use crate::side_by_side::SideBySide;
 use crate::tools::ToolReport;
 use schemars::JsonSchema;
@@ -60,6 +61,9 @@ pub struct Report {
     pub host_settings: Vec<HostSettingsReport>,
     /// What was found on the path before the driver started.
     pub path: Vec<PathReport>,
+    /// The nodes of a cluster that ends were on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeReport>,
     /// The clocks that times were taken from.
     pub clocks: Vec<Clock>,
     /// Each driver as it describes itself.

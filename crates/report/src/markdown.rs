@@ -48,6 +48,13 @@ pub fn render_markdown(report: &Report) -> String {
     for (which, way) in ways {
         text.push_str(&format!("- {}: {}\n", escape(&which), escape(&way)));
     }
+    let nodes = crate::nodes::lines(report);
+    if !nodes.is_empty() {
+        text.push_str("\nNodes of the cluster:\n\n");
+    }
+    for (of, told) in nodes {
+        text.push_str(&format!("- {}: {}\n", escape(&of), escape(&told)));
+    }
     if !report.tools.is_empty() {
         text.push_str("\n## Other programs\n\nPrinted by them, not measured by Tailbound.\n\n| program | figures | what they mean |\n| --- | --- | --- |\n");
     }

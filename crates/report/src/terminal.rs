@@ -85,6 +85,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for (which, way) in crate::proof::lines(report) {
         wrap(&format!("went by {way} ({which})"), width, 2).iter().for_each(|l| line(paint.dim(l)));
     }
+    for (of, text) in crate::nodes::lines(report) {
+        wrap(&format!("{of}: {text}"), width, 2).iter().for_each(|l| line(paint.dim(l)));
+    }
     for tool in &report.tools {
         line(paint.bold(&format!("{}, not measured by Tailbound", tool.origin())));
         tool.lines().iter().flat_map(|l| wrap(l, width, 4)).for_each(&mut line);

@@ -122,11 +122,12 @@ fn a_pod_that_is_deleted_costs_its_trial_and_is_named() {
 fn a_controller_that_is_killed_leaves_nothing() {
     let Some(cluster) = Cluster::new() else { return };
     let killed = || {
-        let mut child = cluster.measuring(&ping_pong("60 s", "driver: udp"));
+        let observed = study("ping-pong: { duration: 60 s }", ", observe: on", "driver: udp");
+        let mut child = cluster.measuring(&observed);
         signal(&child, libc::SIGKILL);
         child.wait().unwrap();
         let left = cluster.pods();
-        assert_eq!(left.len(), 2, "{left:?}");
+        assert_eq!(left.len(), 4, "two ends, and an observer of each node: {left:?}");
         std::fs::remove_dir_all(cluster.bench.path("record")).unwrap();
         left
     };

@@ -15,6 +15,7 @@ mod frame;
 mod host_settings;
 mod loads;
 mod loops;
+mod nodes;
 mod patterns;
 mod proof;
 mod threads;
@@ -79,6 +80,7 @@ pub fn render_html(report: &Report) -> String {
         host_settings::section(report),
         proof::section(report),
         ran(circumstances::path),
+        nodes::section(report),
         ran(circumstances::trials),
         ran(facts::section),
         words::definitions(),
@@ -130,6 +132,7 @@ fn header(report: &Report) -> String {
         ("host-settings", "Settings"),
         ("proof", "Way"),
         ("path", "Path"),
+        ("nodes", "Nodes"),
         ("facts", "Facts"),
         ("definitions", "Definitions"),
     ];
@@ -147,6 +150,7 @@ fn header(report: &Report) -> String {
         "tools" => !report.tools.is_empty(),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),
+        "nodes" => !report.nodes.is_empty(),
         "proof" => report.conditions.iter().any(|c| c.path_proof.is_some()),
         _ => true,
     };
