@@ -84,17 +84,7 @@ fn known(name: &str, hosts: &[Arc<Host>]) -> Result<(), RunError> {
                 Err(e) => return Err(not_fit(e, "")),
             };
             if began.elapsed() > KNOWN {
-                let all: Vec<IpAddr> = all.iter().copied().collect();
-                return Err(not_fit(
-                    format!(
-                        "{}: after {} s the name {name} {got}; it is to give {}",
-                        host.name(),
-                        KNOWN.as_secs(),
-                        list(&all)
-                    ),
-                    "look whether the cluster has a DNS (`kubectl -n kube-system get service kube-dns`) and whether pods may \
-                     ask it; without one, write `discovery: peers`",
-                ));
+                return Err(unknown(host.name(), name, &got, &all));
             }
             std::thread::sleep(LOOK);
         }
@@ -102,6 +92,29 @@ fn known(name: &str, hosts: &[Arc<Host>]) -> Result<(), RunError> {
     Ok(())
 }
 
-fn list(addresses: &[IpAddr]) -> String {
-    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
+fn unknown(pod: &str, name: &str, got: &str, all: &BTreeSet<IpAddr>) -> RunError {
+    not_fit(
+        format!("{pod}: after {} s the name {name} {got}; it is to give {}", KNOWN.as_secs(), list(all)),
+        "look whether the cluster has a DNS (`kubectl -n kube-system get service kube-dns`) and whether pods may ask it; \
+         without one, write `discovery: peers`",
+    )
+}
+
+fn list<'a>(addresses: impl IntoIterator<Item = &'a IpAddr>) -> String {
+    addresses.into_iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_nobody_answers_is_told_with_what_to_do() {
+        let all = ["10.244.1.2", "10.244.2.2"].map(|a| a.parse().unwrap()).into();
+        let error = unknown("pod ping", "tailbound-1a2b-3.default.svc", "gives 10.244.1.2 there", &all);
+        let text = "pod ping: after 40 s the name tailbound-1a2b-3.default.svc gives 10.244.1.2 there; it is to give \
+                    10.244.1.2, 10.244.2.2\n  what to do: look whether the cluster has a DNS (`kubectl -n kube-system get \
+                    service kube-dns`) and whether pods may ask it; without one, write `discovery: peers`";
+        assert_eq!(error.to_string(), text);
+    }
 }

@@ -72,7 +72,6 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, PodErr
         avoid: order.other_node.clone(),
         observer: order.observer,
         deadline_s: DEADLINE_S,
-        ..PodRequest::default()
     };
     let requests: Vec<PodRequest> = (1..=order.count).map(request).collect();
     let (mut all, mut asked) = (Vec::new(), Asked::default());
