@@ -63,5 +63,5 @@ pub use thread::{ThreadRow, ThreadTable};
 pub use tool::*;
 pub use undo::{JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
-pub use view::{HistogramSpec, Pattern, Published, ReportSpec, TailSpec};
+pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, ReportSpec, TailSpec};
 pub use warning::{Severity, Warning};

@@ -13,6 +13,9 @@ pub struct ReportSpec {
     pub quantiles: Vec<String>,
     /// Factor on the x axis of the main figure; `payload` when absent.
     pub x: Option<String>,
+    /// The level that all others of its factor are set against.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<AgainstSpec>,
     /// A table of equal bins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub histogram: Option<HistogramSpec>,
@@ -22,6 +25,15 @@ pub struct ReportSpec {
     /// Figures of others, from other hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+}
+
+/// A level of a factor: what the others cost is told against it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgainstSpec {
+    /// The factor, e.g. `place.network`.
+    pub factor: String,
+    /// Its level, spelled as conditions have it.
+    pub level: String,
 }
 
 /// Bins of equal width from zero, and one open bin.

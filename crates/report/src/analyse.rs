@@ -12,8 +12,8 @@ use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    findings, flow, gather, host_settings, metrics, names, nodes, over_time, proof, side_by_side, tasks, tools,
-    warm_up, why,
+    against, findings, flow, gather, host_settings, metrics, names, nodes, over_time, proof, side_by_side, tasks,
+    tools, warm_up, why,
 };
 use std::collections::BTreeMap;
 use tailbound_model::{Condition, Flow, Metric, Octets, Plan, Rate, Severity, Warning};
@@ -33,7 +33,7 @@ struct Chosen {
 
 /// Computes everything that a report says.
 ///
-/// The samples are read three times, on as many threads as there are CPUs; memory does not grow with their number.
+/// The samples are read three times, twice more where the study sets levels against each other, on as many threads as there are CPUs; memory does not grow with their number.
 ///
 /// A trial whose samples are missing, damaged or another's is left out, with a warning that makes the report invalid.
 ///
@@ -91,6 +91,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             trials.iter_mut().filter(|t| t.id == id).for_each(|t| t.over_time = Some(over_time.clone()));
         }
     }
+    let against = against::of(record, &conditions, &warnings);
     let side_by_side = side_by_side::of(manifest, &conditions);
     let mut report = Report {
         format: FormatVersion { major: FORMAT_MAJOR, minor: FORMAT_MINOR },
@@ -112,6 +113,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             tail_asked: plan.report.tail.is_some(),
         },
         published: plan.report.published.iter().map(Into::into).collect(),
+        against,
         conditions,
         trials,
         run: gather::run(manifest),

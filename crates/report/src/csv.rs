@@ -1,7 +1,9 @@
 //! The report as CSV (RFC 4180): one row per condition, metric and quantile, in nanoseconds. A leg
 //! between two clocks has the metrics `out_low` and `out_high`. With flows it has further
-//! columns, filled in a row of its own for each condition: `metric` is `flow` there, and quantiles are empty.
+//! columns, filled in a row of its own for each condition: `metric` is `flow` there, and quantiles are empty. So it is
+//! with overheads.
 
+use crate::against;
 use crate::condition::{Beyond, ConditionReport, MetricReport, QuantileReport};
 use crate::document::Report;
 use crate::flow;
@@ -43,7 +45,15 @@ pub fn render_csv(report: &Report) -> String {
     if flows {
         heads.extend(flow::CSV_HEADS.map(str::to_owned));
     }
-    let mut text = line(&heads);
+    if report.against.is_some() {
+        heads.extend(against::CSV_HEADS.map(str::to_owned));
+    }
+    let width = heads.len();
+    let line = |mut cells: Vec<String>| {
+        cells.resize(width, String::new());
+        line(&cells)
+    };
+    let mut text = line(heads);
     let head = |condition: &ConditionReport, metric: &str| {
         let mut cells = vec![condition.id.to_string(), word(&condition.status)];
         cells.extend(factors.iter().map(|f| condition.levels.get(*f).cloned().unwrap_or_default()));
@@ -56,7 +66,7 @@ pub fn render_csv(report: &Report) -> String {
             cells.extend(std::iter::repeat_n(String::new(), FIXED.len() - 2));
             cells.push(condition.used_trial_ids.len().to_string());
             cells.extend(flow::csv_cells(of));
-            text.push_str(&line(&cells));
+            text.push_str(&line(cells));
         }
         for metric in Metric::ALL {
             let exact = condition.metric(metric).map(|m| (metric.key().to_owned(), m));
@@ -67,10 +77,17 @@ pub fn render_csv(report: &Report) -> String {
                 for quantile in &figures.quantiles {
                     let mut cells = head(condition, &name);
                     cells.extend(numbers(figures, quantile, condition));
-                    cells.extend(std::iter::repeat_n(String::new(), if flows { flow::CSV_HEADS.len() } else { 0 }));
-                    text.push_str(&line(&cells));
+                    text.push_str(&line(cells));
                 }
             }
+        }
+    }
+    for row in report.against.iter().flat_map(|a| &a.rows) {
+        for (metric, of) in against::csv_rows(row) {
+            let mut cells = head(&report.conditions[row.condition], &metric);
+            cells.resize(width - of.len(), String::new());
+            cells.extend(of);
+            text.push_str(&line(cells));
         }
     }
     text

@@ -2,6 +2,7 @@
 //!
 //! Times are nanoseconds of the sender's monotonic clock. A member that does not apply is absent.
 
+use crate::against::AgainstReport;
 use crate::bins::PublishedReport;
 use crate::circumstances::{Clock, Host, LoadReport, PathReport, RunReport, ThreadReport, TrialReport};
 use crate::condition::ConditionReport;
@@ -43,6 +44,9 @@ pub struct Report {
     /// What others found, as the study gives it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedReport>,
+    /// What each level of a factor costs against one of them, where the study asks for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<AgainstReport>,
     /// Combinations of levels, in the order of the plan.
     pub conditions: Vec<ConditionReport>,
     /// Runs of the conditions, by id.

@@ -4,6 +4,7 @@
 //! exactly the JSON document of `schema/report.json`; every other form is made from the document alone. Nothing here
 //! measures, and nothing here knows a host, a lab or a driver: a record is enough.
 
+mod against;
 mod analyse;
 mod bins;
 mod budget;
@@ -54,6 +55,7 @@ mod warm_up;
 mod why;
 mod worst;
 
+pub use against::{AgainstReport, AgainstRow, Overhead};
 pub use analyse::analyse;
 pub use bins::{BinsReport, PublishedReport};
 pub use budget::{

@@ -1,5 +1,6 @@
 //! The report as Markdown: for an issue, a wiki, a merge request.
 
+use crate::against;
 use crate::document::Report;
 use crate::flow::FlowColumn;
 use crate::plain::plain;
@@ -32,6 +33,16 @@ pub fn render_markdown(report: &Report) -> String {
     notes.iter().for_each(|n| text.push_str(&format!("- {}\n", escape(n))));
     if !crate::flow::is_all(report) && !report.conditions.is_empty() {
         text.push_str(&round_trips(&table));
+    }
+    if let Some(of) = &report.against {
+        let levels = against::of_rows(report, of);
+        text.push_str(&flow(&levels, &against::title(of), &against::columns(of)));
+        let name = |row: &against::AgainstRow| &report.conditions[row.condition].name;
+        let notes =
+            of.rows.iter().flat_map(|r| against::notes(r).into_iter().map(move |n| format!("{}: {n}", name(r))));
+        let notes: Vec<String> = notes.chain([of.lack()]).filter(|n| !n.is_empty()).collect();
+        text.push_str(if notes.is_empty() { "" } else { "\n" });
+        notes.iter().for_each(|n| text.push_str(&format!("- {}\n", escape(n))));
     }
     let legs = crate::legs::columns(report);
     if !legs.is_empty() {

@@ -1,5 +1,6 @@
 //! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
 
+use crate::against;
 use crate::bins;
 use crate::document::{Finding, FindingLevel, Report, WarningSeverity};
 use crate::flow;
@@ -69,6 +70,7 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     }
     let grown = report.findings.iter().filter(|f| f.code == "growth");
     grown.flat_map(|f| wrap(&f.text, width, 2)).for_each(&mut line);
+    against_lines(report, width, &paint).into_iter().for_each(&mut line);
     for l in leg_lines(report, &table, width, &paint) {
         line(l);
     }
@@ -161,6 +163,27 @@ fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> 
         lines.extend(notes.iter().flat_map(|n| wrap(n, width, 2)).map(|l| paint.dim(&l)));
         lines.push(String::new());
     }
+    lines
+}
+
+/// What each level costs against the study's baseline.
+fn against_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
+    let Some(of) = &report.against else { return Vec::new() };
+    let mut lines = vec![String::new()];
+    lines.extend(wrap(&against::title(of), width, 0).iter().map(|l| paint.dim(l)));
+    let grids =
+        Grid::split(&against::of_rows(report, of), against::columns(of).into_iter().map(with_unit).collect(), width);
+    for (part, grid) in grids.iter().enumerate() {
+        let wrapped =
+            |note: String| wrap(&note, width - 2, 2).into_iter().map(|l| format!("  {l}")).collect::<Vec<_>>();
+        let notes = |i: usize| against::notes(&of.rows[i]).into_iter().flat_map(wrapped).collect();
+        // Reasons once, under the first table.
+        lines.extend(grid.lines(paint, |_| String::new(), |i| if part == 0 { notes(i) } else { Vec::new() }));
+        if part + 1 < grids.len() {
+            lines.push(String::new());
+        }
+    }
+    lines.extend(wrap(&of.lack(), width, 0).iter().map(|l| paint.dim(l)));
     lines
 }
 

@@ -266,6 +266,7 @@ fn pictures_of_one_condition_hold_its_numbers() {
     for (figure, name) in Figure::ALL {
         match (figure, render_svg(&report, figure)) {
             (Figure::Flow, told) => assert!(told.unwrap_err().contains("there is: latency, tail, ladder"), "{name}"),
+            (Figure::Overhead, told) => assert!(told.unwrap_err().contains("the study names no level"), "{name}"),
             (Figure::TailEstimate, told) => assert!(told.unwrap_err().contains("not applicable"), "{name}"),
             (_, told) => assert!(told.is_ok_and(|svg| !svg.contains("NaN") && !svg.contains("inf")), "{name}"),
         }

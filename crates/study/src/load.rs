@@ -138,7 +138,7 @@ fn repeat(file: &StudyFile, possible: usize) -> Result<usize, Fault> {
 fn report(file: &StudyFile, study: &Study) -> Result<ReportSpec, Fault> {
     let mut names: Vec<&str> = study.factors.iter().map(|f| f.path.as_str()).collect();
     names.extend(ALWAYS.iter().filter(|key| !study.factors.iter().any(|f| f.path == **key)));
-    resolve::report(file.report.as_ref(), &names)
+    resolve::report(file.report.as_ref(), &names, &study.factors)
 }
 
 /// Marks the conditions that `limits` refuses, removes their trials and orders the rest anew. Returns how many

@@ -143,6 +143,24 @@ report: { title: A title, quantiles: [0.5, "0.99999"], x: rate }
 }
 
 #[test]
+fn a_report_sets_levels_against_one_of_them() {
+    let against = |keys: &str, set: &[&str]| {
+        let text = format!("measure: ping-pong\ndriver: udp\n{keys}\n");
+        let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+        let plan = load_str("s.yaml", &text, Path::new("."), &set).unwrap();
+        plan.report.against.map(|a| (a.factor, a.level))
+    };
+    let told = |factor: &str, level: &str| Some((factor.to_owned(), level.to_owned()));
+    let payload = "factors: { payload: [64 B, 1 KiB] }\nreport: { against: { payload: 1024B } }";
+    assert_eq!(against(payload, &[]), told("payload", "1 KiB"));
+    // One level is left: nothing is against another, and the study stays good.
+    assert_eq!(against(payload, &["payload=64B"]), None);
+    let path = "factors: { path: [loopback, { veth: { mtu: 9000 } }] }\nreport: { against: { path: veth mtu 9000 } }";
+    assert_eq!(against(path, &[]), told("path", "veth mtu 9000"));
+    assert_eq!(against(path, &["report.against.path=loopback"]), told("path", "loopback"));
+}
+
+#[test]
 fn warm_up_becomes_a_number_of_slots() {
     let slots = |keys: &str| ping_pong(&spec(&format!("driver: udp\n{keys}\n"))).warm_up_slots;
     assert_eq!(slots("measure: ping-pong\nrate: 3 kHz"), 601); // 200 ms / 333,333 ns, rounded up

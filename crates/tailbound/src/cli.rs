@@ -146,6 +146,8 @@ pub enum Picture {
     Loop,
     /// Samples of flows, second by second
     Flow,
+    /// What each level costs against that of report.against
+    Overhead,
 }
 
 #[derive(Debug, Args)]

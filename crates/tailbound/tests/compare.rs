@@ -171,6 +171,33 @@ fn two_levels_inside_one_record() {
     }
 }
 
+/// `report.against`: 9 us more on 30 us are 30 %, in the words and with the interval of `compare`.
+#[test]
+fn a_planted_delay_is_an_overhead_of_the_report() {
+    let bench = Bench::new();
+    let (host, slow) = (constant(30_000), constant(39_000));
+    let more = format!(
+        "payload: 64 B\nfactors: {{ driver.script: ['{host}', '{slow}'] }}\n\
+         report: {{ against: {{ driver.script: '{host}' }} }}\n"
+    );
+    let text = study(&host, &more).replace(&format!(", script: '{host}' }} }}\n"), " } }\n");
+    bench.record("record", &text, &[FIVE, "measure.slots=400"]);
+    let output = bench.tailbound().args(["report", "record", "--format", "json"]).output().unwrap();
+    succeeded(&output);
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let compared = document(&bench, &["record"]);
+    let overheads = report["against"]["rows"][0]["overheads"].as_array().unwrap();
+    assert_eq!(overheads.len(), 2, "median and p99: {report}");
+    for told in overheads {
+        assert!((told["per_cent"].as_f64().unwrap() - 30.0).abs() < 1e-6, "{told}");
+        let interval = &statistic(&compared, told["statistic"].as_str().unwrap())["interval"];
+        for end in [0, 1] {
+            let ratio = interval[end].as_f64().unwrap();
+            close(&told["interval"][end], (ratio - 1.0) * 100.0);
+        }
+    }
+}
+
 #[test]
 fn few_trials_speak_of_these_runs_only() {
     let bench = Bench::new();

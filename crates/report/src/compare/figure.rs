@@ -4,7 +4,7 @@ use super::document::*;
 use super::words;
 use crate::number::three_digits;
 use crate::picture::axis::Log;
-use crate::picture::canvas::{Canvas, HAIR, Hold, INK, MUTED, PAPER, hue};
+use crate::picture::canvas::{Canvas, HAIR, Hold, INK, MUTED, hue};
 
 const WIDTH: f64 = 960.0;
 const ROW: f64 = 24.0;
@@ -55,13 +55,4 @@ pub(super) fn ratios(comparison: &Comparison) -> Option<(String, usize)> {
         canvas.text((RIGHT + 12.0, y + 4.0), &words::verdict(c, comparison.margin), Hold::Start, colour);
     }
     Some((canvas.bare("Ratios of B to A"), left))
-}
-
-/// The same in the colours of the page around it, light or dark. Words of users cannot be taken for a colour: in them
-/// quotation marks are escaped.
-pub(super) fn in_tokens(picture: &str) -> String {
-    let tokens = [(PAPER, "paper"), (INK, "ink"), (MUTED, "muted"), (HAIR, "hair"), (hue(0), "s0")];
-    tokens.iter().fold(picture.to_owned(), |text, (colour, token)| {
-        text.replace(&format!("\"{colour}\""), &format!("\"var(--{token})\""))
-    })
 }

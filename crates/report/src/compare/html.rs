@@ -31,7 +31,7 @@ fn main(comparison: &Comparison) -> String {
         html.push_str(&format!(
             "<h2>Ratios</h2>\n<p class=\"lead\">B to A with 95 % intervals, the largest effect first. Blue: decided. Dashed: an \
              interval of these runs only.{left}</p>\n<figure><div class=\"picture\">{}</div></figure>\n",
-            figure::in_tokens(&picture)
+            crate::picture::canvas::in_tokens(&picture)
         ));
     }
     let rows: String =

@@ -21,6 +21,7 @@ mod words;
 pub use document::*;
 pub use html::render_comparison_html;
 pub use markdown::render_comparison_markdown;
+pub(crate) use pairs::apart;
 pub use pairs::{compare_levels, compare_records};
 pub use terminal::render_comparison_terminal;
 pub(crate) use trials::mean_of_trial;
@@ -31,7 +32,8 @@ use tailbound_record::RecordError;
 /// What is compared, and how closely.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CompareOptions {
-    /// Metrics of messages; all of them are one table. Flows have throughput in their place.
+    /// Metrics of messages; all of them are one table. Flows have throughput as well, and metrics where they ask for
+    /// answers.
     pub metrics: Vec<Metric>,
     /// Sides whose ratio lies within `1 / (1 + margin)` to `1 + margin` are equal; 0.05 for 5 %.
     pub margin: Option<f64>,

@@ -193,6 +193,19 @@ fn between_clocks((record, condition): (&Record, &Condition), metrics: &[Metric]
     })
 }
 
+/// Why there is no ratio of two conditions.
+pub(crate) fn apart(
+    a: (&Record, &Condition),
+    b: (&Record, &Condition),
+    factor: Option<&str>,
+    options: &CompareOptions,
+) -> Option<String> {
+    let impossible = a.1.not_possible.as_ref().or(b.1.not_possible.as_ref());
+    let why = impossible.map(|why| format!("not possible: {why}"));
+    let why = why.or_else(|| differ(a.1, b.1, factor, &options.metrics));
+    why.or_else(|| between_clocks(a, &options.metrics)).or_else(|| between_clocks(b, &options.metrics))
+}
+
 fn side(record: &Record, name: Option<String>) -> Side {
     let manifest = &record.manifest;
     let dir = record.dir().display().to_string();
@@ -232,10 +245,7 @@ impl<'r> Found<'r> {
         factor: Option<&str>,
         options: &CompareOptions,
     ) {
-        let impossible = a.1.not_possible.as_ref().or(b.1.not_possible.as_ref());
-        let why = impossible.map(|why| format!("not possible: {why}"));
-        let why = why.or_else(|| differ(a.1, b.1, factor, &options.metrics));
-        match why.or_else(|| between_clocks(a, &options.metrics)).or_else(|| between_clocks(b, &options.metrics)) {
+        match apart(a, b, factor, options) {
             Some(why) => self.left(&name, &why),
             None => self.pairs.push(PairOf { name, a, b }),
         }

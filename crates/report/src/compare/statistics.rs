@@ -2,7 +2,7 @@
 
 use super::CompareOptions;
 use crate::number::{three_digits, time};
-use tailbound_model::{Condition, Metric};
+use tailbound_model::{Condition, Flow, Metric};
 use tailbound_stats::Quantile;
 use tailbound_stats::compare::Statistic;
 
@@ -42,9 +42,8 @@ const FLOWS: [Wanted; 2] = [
 
 /// All statistics of a condition, in the order of the table.
 pub(crate) fn of(condition: &Condition, options: &CompareOptions) -> Vec<Wanted> {
-    if condition.spec.measure.flow().is_some() {
-        return FLOWS.to_vec();
-    }
+    let flow = condition.spec.measure.flow();
+    let of_flow = flow.map_or(&[][..], |_| &FLOWS[..]).iter().copied();
     let of_metric = |(at, metric): (usize, &Metric)| {
         let key = metric.key();
         LATENCIES.map(|(name, statistic)| Wanted {
@@ -55,7 +54,9 @@ pub(crate) fn of(condition: &Condition, options: &CompareOptions) -> Vec<Wanted>
             higher_is_better: false,
         })
     };
-    options.metrics.iter().enumerate().flat_map(of_metric).collect()
+    // A flow that asks for answers has round trips too.
+    let metrics = options.metrics.iter().enumerate().filter(|_| flow.is_none_or(Flow::has_answers));
+    of_flow.chain(metrics.flat_map(of_metric)).collect()
 }
 
 /// A value with its unit.

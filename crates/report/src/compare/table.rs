@@ -132,21 +132,20 @@ fn read(record: &Record, condition: &Condition, options: &CompareOptions) -> Res
 fn cells(a: &SideRead, b: &SideRead, wanted: &[Wanted]) -> Vec<Result<Cell, String>> {
     let cell = |wanted: &Wanted| {
         let side = |of: &SideRead| -> Result<Vec<f64>, String> {
-            of.trials.iter().map(|t| log(t.value(*wanted), wanted.metric, of)).collect()
+            of.trials.iter().map(|t| log(t.value(*wanted), wanted.metric)).collect()
         };
         Ok(Cell { a: side(a)?, b: side(b)? })
     };
     wanted.iter().map(cell).collect()
 }
 
-fn log(of: OfTrial, metric: &str, side: &SideRead) -> Result<f64, String> {
+fn log(of: OfTrial, metric: &str) -> Result<f64, String> {
     match of {
         OfTrial::Value(v) if v > 0.0 => Ok(v.ln()),
         OfTrial::Value(_) => Err(format!("{metric} is not above zero in every trial, so there is no ratio")),
         OfTrial::Beyond => Ok(f64::INFINITY),
-        OfTrial::Needs(needs) => {
-            let each = side.side.scheduled / side.trials.len().max(1) as u64;
-            Err(format!("needs {} messages in every trial; there are about {}", count(needs), count(each)))
+        OfTrial::Needs(needs, there) => {
+            Err(format!("needs {} messages in every trial; there are about {}", count(needs), count(there)))
         }
         OfTrial::Nothing => Err(format!("a trial has no {metric}")),
     }
@@ -157,7 +156,9 @@ fn within(a: &SideRead, b: &SideRead, wanted: &[Wanted]) -> Vec<Option<(f64, f64
     let few = a.trials.len().min(b.trials.len()) < EXACT_TRIALS;
     let statistics = LATENCIES.map(|(_, of)| of);
     let of_metric = |m: usize| {
-        let chunks = |s: &SideRead| s.trials.iter().map(|t| t.metrics[m].chunks.clone()).collect::<Vec<Chunks>>();
+        let chunks = |s: &SideRead| {
+            s.trials.iter().filter_map(|t| Some(t.metrics.get(m)?.chunks.clone())).collect::<Vec<Chunks>>()
+        };
         within_runs(&chunks(a), &chunks(b), &statistics)
     };
     let metrics = wanted.iter().filter(|_| few).filter_map(|w| match w.of {

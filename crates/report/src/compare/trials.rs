@@ -5,7 +5,7 @@ use crate::clocks::Legs;
 use crate::flow;
 use crate::passes::{self, Tally};
 use crate::series::{Series, Side};
-use tailbound_model::{Condition, Metric};
+use tailbound_model::{Condition, Flow, Metric};
 use tailbound_record::{Columns, Record, RecordError};
 use tailbound_stats::compare::{Chunks, Statistic};
 use tailbound_stats::{Distribution, Estimate, Quantile};
@@ -17,8 +17,8 @@ pub(crate) enum OfTrial {
     Value(f64),
     /// Among the slots without an answer.
     Beyond,
-    /// Too few slots: how many it takes.
-    Needs(u64),
+    /// Too few slots: how many it takes, and how many there are.
+    Needs(u64, u64),
     /// No slot has a value.
     Nothing,
 }
@@ -35,7 +35,7 @@ pub(crate) struct MetricOfTrial {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TrialRead {
     pub tally: Tally,
-    /// In the order of the metrics asked for; none of a flow.
+    /// In the order of the metrics asked for; none of a flow without answers.
     pub metrics: Vec<MetricOfTrial>,
     /// Of a flow: samples per second at the slowest subscriber, and CPU time per sample.
     flow: (Option<f64>, Option<f64>),
@@ -48,7 +48,7 @@ impl TrialRead {
         match wanted.of {
             Of::Rows(metric, _) => {
                 let at = LATENCIES.iter().position(|(name, _)| *name == wanted.name);
-                at.map_or(OfTrial::Nothing, |at| self.metrics[metric].statistics[at])
+                at.zip(self.metrics.get(metric)).map_or(OfTrial::Nothing, |(at, of)| of.statistics[at])
             }
             Of::SamplesPerSecond => told(self.flow.0),
             Of::PublisherCpu => told(self.flow.1),
@@ -72,7 +72,9 @@ pub(crate) fn read(
             let received: u64 = of.subscribers.iter().map(|s| s.received).sum();
             let lost: u64 = of.subscribers.iter().map(|s| s.lost).sum();
             let tally = Tally { outcomes: [received, 0, lost, 0], ..Tally::default() };
-            Ok(TrialRead { tally, metrics: Vec::new(), flow: (slowest, cpu) })
+            let answers = condition.spec.measure.flow().is_some_and(Flow::has_answers) && !metrics.is_empty();
+            let rows = if answers { read_rows(record, trial, metrics)?.metrics } else { Vec::new() };
+            Ok(TrialRead { tally, metrics: rows, flow: (slowest, cpu) })
         }
         None if condition.spec.measure.flow().is_some() => Ok(TrialRead::default()),
         None => read_rows(record, trial, metrics),
@@ -131,7 +133,9 @@ fn read_rows(record: &Record, trial: usize, metrics: &[Metric]) -> Result<TrialR
             Statistic::Quantile(q) => match estimates.iter().find(|e| e.q() == q) {
                 Some(Estimate::Value { value_ns, .. }) => OfTrial::Value(*value_ns as f64),
                 Some(Estimate::Beyond { .. }) => OfTrial::Beyond,
-                Some(Estimate::Needs { needs, .. }) if distribution.scheduled() > 0 => OfTrial::Needs(*needs),
+                Some(Estimate::Needs { needs, .. }) if distribution.scheduled() > 0 => {
+                    OfTrial::Needs(*needs, distribution.scheduled())
+                }
                 _ => OfTrial::Nothing,
             },
         };

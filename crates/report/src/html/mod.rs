@@ -3,6 +3,7 @@
 //! Words and tables are set here, so that they are there without a script; figures are drawn by the script from the
 //! same JSON document, which the page carries. Whatever a user named is escaped.
 
+mod against;
 mod bins;
 mod circumstances;
 mod conditions;
@@ -67,6 +68,7 @@ pub fn render_html(report: &Report) -> String {
         words::warnings(report),
         flow::section(report),
         flow_axis::section(report),
+        against::section(report),
         figures::sections(report),
         loops::section(report),
         patterns::section(report),
@@ -113,6 +115,7 @@ fn header(report: &Report) -> String {
         ("findings", "Findings"),
         ("flow", "Flow"),
         ("flow-axis", "Flow figures"),
+        ("against", "Against"),
         ("latency", "Latency"),
         ("tail", "Tail"),
         ("tail-estimate", "Estimate"),
@@ -141,6 +144,7 @@ fn header(report: &Report) -> String {
         "tail-estimate" => figures::has_estimate(report),
         "flow-axis" => crate::flow::axis(report).is_some(),
         "flow" => flow::is_there(report),
+        "against" => report.against.is_some(),
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),

@@ -15,6 +15,16 @@ pub(crate) fn hue(n: usize) -> &'static str {
     HUES[n % HUES.len()]
 }
 
+/// The same drawing in the colours of the page around it, light or dark. Words of users cannot be taken for a colour: in
+/// them quotation marks are escaped.
+pub(crate) fn in_tokens(picture: &str) -> String {
+    let fixed = [(PAPER, "paper"), (INK, "ink"), (MUTED, "muted"), (HAIR, "hair")];
+    let hues = HUES.iter().zip(["s0", "s1", "s2", "s3", "s4", "s5"]).map(|(colour, token)| (*colour, token));
+    fixed.into_iter().chain(hues).fold(picture.to_owned(), |text, (colour, token)| {
+        text.replace(&format!("\"{colour}\""), &format!("\"var(--{token})\""))
+    })
+}
+
 /// Where a text is held.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hold {

@@ -11,6 +11,7 @@ mod histogram;
 mod ladder;
 mod latency;
 mod legs;
+pub(crate) mod overhead;
 #[cfg(feature = "png")]
 mod png;
 mod tail;
@@ -42,12 +43,15 @@ pub enum Figure {
     Loop,
     /// Samples of flows, second by second.
     Flow,
+    /// What each level costs against the study's baseline.
+    Overhead,
 }
 
 impl Figure {
     /// All figures, in the order of the page, with their names.
-    pub const ALL: [(Figure, &str); 9] = [
+    pub const ALL: [(Figure, &str); 10] = [
         (Figure::Flow, "flow"),
+        (Figure::Overhead, "overhead"),
         (Figure::Latency, "latency"),
         (Figure::Tail, "tail"),
         (Figure::TailEstimate, "tail-estimate"),
@@ -82,6 +86,9 @@ fn draw(report: &Report, figure: Figure) -> Result<String, String> {
     };
     match figure {
         Figure::Flow => flow::draw(report).ok_or_else(|| "the record has no flow of two seconds or more".into()),
+        Figure::Overhead => overhead::draw(report).ok_or_else(|| {
+            "no overhead is known: the study names no level to set others against, or none compares".into()
+        }),
         _ if shown.is_empty() => Err(none.into()),
         Figure::Latency => Ok(latency::draw(report, &shown)),
         Figure::Tail => Ok(tail::draw(report, &shown)),

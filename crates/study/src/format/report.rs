@@ -1,6 +1,6 @@
 //! How the report shows a study.
 
-use super::{Duration, Quantile};
+use super::{Duration, Named, Quantile};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,6 +15,9 @@ pub(crate) struct ReportKeys {
     pub quantiles: Option<At<Vec<Quantile>>>,
     /// Factor on the x axis of the main figure. Default: `payload`.
     pub x: Option<At<String>>,
+    /// A factor and one of its levels, such as `{ place.network: host }`: what each other level costs against it, in %,
+    /// as a table and a figure.
+    pub against: Option<At<Named<At<String>>>>,
     /// A table that counts messages in bins of equal width from zero.
     pub histogram: Option<At<HistogramKeys>>,
     /// How rare a message the tail estimate is about. Default: 1 in a power of ten, 3 to 30 times the messages.

@@ -1,9 +1,12 @@
 //! How the report shows a study: keys checked against each other.
 
 use crate::error::{Fault, advice};
-use crate::format::{HistogramKeys, HistogramMetric, PatternKeys, PublishedKeys, ReportKeys, TailKeys};
+use crate::factors::Factor;
+use crate::format::{HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, ReportKeys, TailKeys};
 use crate::read::At;
-use tailbound_model::{HistogramSpec, Metric, Pattern, Published, ReportSpec, TailSpec};
+use crate::tree::{Kind, Node};
+use crate::{levels, shape};
+use tailbound_model::{AgainstSpec, HistogramSpec, Metric, Pattern, Published, ReportSpec, TailSpec};
 
 /// Bins of one table: as many as a page can show.
 const MAX_BINS: u32 = 100;
@@ -11,13 +14,13 @@ const MAX_BINS: u32 = 100;
 /// What is more common than this is measured, not estimated.
 const COMMON: u64 = 100;
 
-/// The report's keys; `factors` may stand on an axis.
-pub(crate) fn report(keys: Option<&ReportKeys>, factors: &[&str]) -> Result<ReportSpec, Fault> {
+/// The report's keys; `on_axis` are names that may stand on an axis.
+pub(crate) fn report(keys: Option<&ReportKeys>, on_axis: &[&str], factors: &[Factor]) -> Result<ReportSpec, Fault> {
     let Some(keys) = keys else { return Ok(ReportSpec::default()) };
-    if let Some(x) = keys.x.as_ref().filter(|x| !factors.contains(&x.value.as_str())) {
-        let reason = format!("`{}` is not a factor of this study", x.value);
-        return Err(Fault::new(x.at, reason).help(advice(&x.value, factors)));
+    if let Some(x) = keys.x.as_ref().filter(|x| !on_axis.contains(&x.value.as_str())) {
+        return Err(no_factor(x, on_axis));
     }
+    let against = keys.against.as_ref().map(|keys| against(keys, factors)).transpose()?.flatten();
     let quantiles: Vec<String> =
         keys.quantiles.iter().flat_map(|q| q.value.iter().map(|quantile| quantile.0.clone())).collect();
     if let Some(list) = keys.quantiles.as_ref().filter(|q| q.value.is_empty()) {
@@ -27,7 +30,36 @@ pub(crate) fn report(keys: Option<&ReportKeys>, factors: &[&str]) -> Result<Repo
     let tail = keys.tail.as_ref().map(tail).transpose()?;
     let published = keys.published.iter().flatten().map(|p| published(p, histogram)).collect::<Result<_, _>>()?;
     let x = keys.x.as_ref().map(|x| x.value.clone());
-    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, histogram, tail, published })
+    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, against, histogram, tail, published })
+}
+
+fn no_factor(name: &At<String>, there: &[&str]) -> Fault {
+    Fault::new(name.at, format!("`{}` is not a factor of this study", name.value)).help(advice(&name.value, there))
+}
+
+/// One level of one factor; `None` where `--set` has left the factor with a single level, which nothing is against.
+fn against(keys: &At<Named<At<String>>>, factors: &[Factor]) -> Result<Option<AgainstSpec>, Fault> {
+    let [(name, level)] = keys.value.0.as_slice() else {
+        let reason = format!("one factor with one of its levels is needed, found {}", keys.value.0.len());
+        return Err(Fault::new(keys.at, reason).help("for example `against: { place.network: host }`"));
+    };
+    let Some(factor) = factors.iter().find(|f| f.path == name.value) else {
+        return Err(no_factor(name, &factors.iter().map(|f| f.path.as_str()).collect::<Vec<_>>()));
+    };
+    let there: Vec<String> = (0..factor.levels.len()).map(|i| factor.level(i)).collect();
+    if there.len() == 1 {
+        return Ok(None);
+    }
+    // `64B` is the level `64 B`; a level that is a map is named as reports name it.
+    let written = Node { at: level.at, kind: Kind::Text(level.value.clone()) };
+    let spelled = shape::at(&factor.path).map(|shape| levels::text(&written, shape));
+    let found = there.iter().find(|l| **l == level.value || Some(*l) == spelled.as_ref());
+    let Some(found) = found else {
+        let reason = format!("`{}` is not a level of `{}` in this study", level.value, factor.path);
+        let there: Vec<&str> = there.iter().map(String::as_str).collect();
+        return Err(Fault::new(level.at, reason).help(advice(&level.value, &there)));
+    };
+    Ok(Some(AgainstSpec { factor: factor.path.clone(), level: found.clone() }))
 }
 
 fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {

@@ -47,6 +47,7 @@ fn picture(report: &tailbound_report::Report, picture: Option<Picture>) -> Resul
         Picture::Legs => Figure::Legs,
         Picture::Loop => Figure::Loop,
         Picture::Flow => Figure::Flow,
+        Picture::Overhead => Figure::Overhead,
     };
     tailbound_report::render_svg(report, figure).map_err(|why| Failure::new(ExitCode::BadInput, why))
 }
