@@ -179,7 +179,7 @@ fn overheads(comparison: &Comparison, condition: &Condition, factor: &str, names
     let found = |(metric, statistic, rate): Which| {
         let compared = pair.statistics.iter().find(|c| c.metric == metric && c.statistic == statistic)?;
         // With one payload on both sides the ratio of Mbit/s is that of samples/s.
-        let mbit = (rate && factor != "payload").then(|| condition.spec.payload.0 as f64 * 8e-6);
+        let mbit = (rate && factor != "payload").then_some(condition.spec.payload.0 as f64 * 8e-6);
         Some(overhead(compared, rate, mbit, names))
     };
     FIGURES.into_iter().filter_map(found).collect()

@@ -38,8 +38,12 @@ pub(crate) fn canvas(report: &Report) -> Option<Canvas> {
     let mut points = Vec::new();
     for row in &against.rows {
         let levels = &report.conditions[row.condition].levels;
-        let name: Vec<String> = others.iter().filter_map(|f| levels.get(f).cloned()).collect();
         let place = at(&mut places, levels.get(factor).cloned().unwrap_or_default());
+        // A row without figures keeps its place on the axis, which stays empty, and takes no room beside others.
+        if row.overheads.is_empty() {
+            continue;
+        }
+        let name: Vec<String> = others.iter().filter_map(|f| levels.get(f).cloned()).collect();
         points.push(Point { row, place, line: at(&mut lines, name.join(", ")) });
     }
     let known = |figure| points.iter().any(|p| told(p.row, figure).is_some());
