@@ -17,6 +17,8 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("tools-side-by-side", include_str!("../../../studies/tools-side-by-side.yaml")),
         ("two-hosts", include_str!("../../../studies/two-hosts.yaml")),
         ("kubernetes-networks", include_str!("../../../studies/kubernetes-networks.yaml")),
+        ("kubernetes-latency", include_str!("../../../studies/kubernetes-latency.yaml")),
+        ("kubernetes-subscribers", include_str!("../../../studies/kubernetes-subscribers.yaml")),
         ("containers", include_str!("../../../studies/containers.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]
