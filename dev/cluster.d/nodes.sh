@@ -55,7 +55,8 @@ cpuManagerPolicy: static
 reservedSystemCPUs: "$(reserved_cpus "$1")"
 failSwapOn: false
 volumePluginDir: /var/lib/kubelet/plugins-exec
-evictionHard: {memory.available: 100Mi}
+evictionHard: {memory.available: ${TAILBOUND_CLUSTER_EVICT:-100Mi}}
+evictionPressureTransitionPeriod: 1s
 imageGCHighThresholdPercent: 100
 Y
 }

@@ -58,8 +58,14 @@ impl Cluster {
     }
 
     fn dev(&self, words: &[&str]) -> Output {
-        let dev = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
-        Command::new(dev).args(words).output().unwrap()
+        Cluster::own(words).output().unwrap()
+    }
+
+    /// The command, to be run.
+    pub fn own(words: &[&str]) -> Command {
+        let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster"));
+        command.args(words);
+        command
     }
 
     /// Names of the pods that runs have made and that are not being deleted.
