@@ -55,7 +55,7 @@ cpuManagerPolicy: static
 reservedSystemCPUs: "$(reserved_cpus "$1")"
 failSwapOn: false
 volumePluginDir: /var/lib/kubelet/plugins-exec
-evictionHard: {memory.available: ${TAILBOUND_CLUSTER_EVICT:-100Mi}}
+evictionHard: {memory.available: 100Mi}
 evictionPressureTransitionPeriod: 1s
 imageGCHighThresholdPercent: 100
 Y

@@ -57,6 +57,9 @@ impl Pod {
             return Ok(Some(explain::deleted(&self.name, &self.cluster.events(&self.uid).await)));
         };
         let Some(why) = explain::ended(&object) else { return Ok(None) };
+        if let Some(why) = explain::evicted(&object, &self.cluster.events(&self.uid).await) {
+            return Ok(Some(why));
+        }
         Ok(Some(why + &self.cluster.last_words(&object).await))
     }
 

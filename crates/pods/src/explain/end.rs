@@ -48,6 +48,14 @@ pub(crate) fn ended(pod: &PodObject) -> Option<String> {
     }
 }
 
+/// Of a pod whose process was told to end: its node tells why at once, and writes it into the pod a little later.
+pub(crate) fn evicted(pod: &PodObject, events: &[Event]) -> Option<String> {
+    let known = pod.status.as_ref().is_some_and(|s| s.reason.is_some());
+    let event = last(events, &["Evicted", "Preempted", "Preempting"]).filter(|_| !known)?;
+    let node = pod.spec.as_ref().and_then(|s| s.node_name.as_deref()).unwrap_or("its node");
+    Some(format!("the pod {} was evicted by node {node}{}", pod.name_any(), told(event.message.as_deref())))
+}
+
 fn container_ended(name: &str, node: &str, pod: &PodObject, end: &ContainerStateTerminated) -> String {
     let said = told(end.message.as_deref());
     match (end.reason.as_deref(), end.exit_code) {

@@ -8,7 +8,7 @@ mod start;
 mod tests;
 
 pub(crate) use api::{Asked, absent, not_made, refused};
-pub(crate) use end::{deleted, ended, node_lost};
+pub(crate) use end::{deleted, ended, evicted, node_lost};
 pub(crate) use exec::{exec_ended, exec_refused};
 pub(crate) use start::{Starting, starting};
 

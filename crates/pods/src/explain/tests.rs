@@ -113,3 +113,24 @@ fn pods_that_are_not_admitted_say_why_and_what_to_do() {
     ];
     insta::assert_snapshot!(all.join("\n\n"));
 }
+
+/// The node has told of it, and not yet written it into the pod.
+#[test]
+fn an_eviction_is_known_by_what_its_node_tells() {
+    let (pod, _) = captured!("exit-code");
+    let event = |reason: &str| -> Event {
+        let message = "The node was low on resource: memory. Threshold quantity: 24012692178, available: 17509272Ki. ";
+        serde_json::from_value(serde_json::json!({
+            "metadata": { "name": "e" }, "involvedObject": {}, "reason": reason, "message": message
+        }))
+        .unwrap()
+    };
+    let name = pod.metadata.name.clone().unwrap();
+    let told = evicted(&pod, &[event("Killing"), event("Evicted")]).unwrap();
+    assert!(told.starts_with(&format!("the pod {name} was evicted by node ")), "{told}");
+    assert!(told.contains("low on resource: memory"), "{told}");
+    assert_eq!(evicted(&pod, &[event("Killing")]), None);
+    let mut written = pod;
+    written.status.as_mut().unwrap().reason = Some("Evicted".into());
+    assert_eq!(evicted(&written, &[event("Evicted")]), None, "the pod itself tells it");
+}

@@ -58,14 +58,19 @@ impl Cluster {
     }
 
     fn dev(&self, words: &[&str]) -> Output {
-        Cluster::own(words).output().unwrap()
+        let dev = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
+        Command::new(dev).args(words).output().unwrap()
     }
 
-    /// The command, to be run.
-    pub fn own(words: &[&str]) -> Command {
-        let mut command = Command::new(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster"));
-        command.args(words);
-        command
+    /// Starts the kubelet of a node anew, which then wants so much of its memory free, and evicts pods until it is.
+    pub fn free_memory(&self, node: &str, wanted: &str) {
+        let file = self.kubeconfig.with_file_name(node).join("kubelet.yaml");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let line = text.lines().find(|l| l.starts_with("evictionHard: ")).unwrap().to_owned();
+        std::fs::write(&file, text.replace(&line, &format!("evictionHard: {{memory.available: {wanted}}}"))).unwrap();
+        let kubelet = format!("{node}/kubelet");
+        self.command(&["stop", &kubelet]);
+        self.command(&["start", &kubelet]);
     }
 
     /// Names of the pods that runs have made and that are not being deleted.
