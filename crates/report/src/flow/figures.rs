@@ -229,6 +229,10 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
         n => format!("the slowest of {n} subscribers"),
     };
     let Some((samples, octets)) = flow.samples_per_s.zip(flow.payload_mbit_s) else {
+        // Told already, of the pings among them.
+        if condition.finding.is_some() && condition.counts.scheduled > 0 {
+            return None;
+        }
         let why = condition.finding.clone().unwrap_or_else(|| no_rate(flow, &whom));
         let text = format!("{}: {why}.", condition.name);
         return Some((lost, finding(FindingLevel::Failed, "flow_lost", text, &[condition.id])));

@@ -3,6 +3,7 @@
 use super::{HopReport, NodeCostReport, NodeProgramReport};
 use crate::document::Report;
 use crate::number::{count, three_digits};
+use std::collections::BTreeSet;
 use tailbound_model::NodeWay;
 
 /// `pod eth0 (veth, MTU 1450) - veth5a (veth) - cni0 (bridge) - flannel.1 (vxlan 1, UDP 8472) - eth0 (MTU 1500); CPU 0 ...`.
@@ -33,6 +34,9 @@ pub(super) fn way(hops: &[HopReport], way: &NodeWay) -> String {
 fn cpus(way: &NodeWay) -> Option<String> {
     let own = way.cpus.as_ref()?;
     let which = if own.0.len() == 1 { format!("CPU {own}") } else { format!("CPUs {own}") };
+    if way.cpus_asked == 0 {
+        return Some(format!("{which}, shared: it asked for none of its own"));
+    }
     let as_asked = own.0.len() == way.cpus_asked as usize;
     Some(match &way.cpus_of_others {
         Some(others) if as_asked && own.0.is_disjoint(&others.0) => {
@@ -49,8 +53,17 @@ pub(crate) fn lines(report: &Report) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for node in &report.nodes {
         lines.extend(node.ways.iter().map(|way| (format!("{} ({})", node.node, way.end), way.text.clone())));
-        let unknown = || "not known; where the study says `pod: { observe: on }`, the node is looked at".to_owned();
-        lines.push((format!("{} while measuring", node.node), node.cost.as_ref().map_or_else(unknown, cost_words)));
+        lines.extend(node.cost.as_ref().map(|cost| (format!("{} while measuring", node.node), cost_words(cost))));
+    }
+    // Trials with other conditions may tell the same of a node.
+    let mut told = BTreeSet::new();
+    lines.retain(|line| told.insert(line.clone()));
+    let mut unseen: Vec<&str> = report.nodes.iter().filter(|n| n.cost.is_none()).map(|n| n.node.as_str()).collect();
+    unseen.sort_unstable();
+    unseen.dedup();
+    if !unseen.is_empty() {
+        let text = "not known; where the study says `pod: { observe: on }`, the node is looked at".to_owned();
+        lines.push((format!("{} while measuring", unseen.join(", ")), text));
     }
     lines
 }
