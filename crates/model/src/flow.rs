@@ -264,31 +264,23 @@ impl FlowCounts {
     }
 }
 
+/// `pong2` to `pong64`, and the same of another word.
+macro_rules! further {
+    ($word:literal) => {
+        further!(@ $word
+            2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32 33
+            34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64)
+    };
+    (@ $word:literal $($number:literal)+) => {
+        [$(concat!($word, $number)),+]
+    };
+}
+
 /// Words of the subscribers after the first.
-#[rustfmt::skip]
-const FURTHER_SUBSCRIBERS: [&str; MOST_SUBSCRIBERS as usize - 1] = [
-    "pong2", "pong3", "pong4", "pong5", "pong6", "pong7", "pong8", "pong9",
-    "pong10", "pong11", "pong12", "pong13", "pong14", "pong15", "pong16", "pong17",
-    "pong18", "pong19", "pong20", "pong21", "pong22", "pong23", "pong24", "pong25",
-    "pong26", "pong27", "pong28", "pong29", "pong30", "pong31", "pong32", "pong33",
-    "pong34", "pong35", "pong36", "pong37", "pong38", "pong39", "pong40", "pong41",
-    "pong42", "pong43", "pong44", "pong45", "pong46", "pong47", "pong48", "pong49",
-    "pong50", "pong51", "pong52", "pong53", "pong54", "pong55", "pong56", "pong57",
-    "pong58", "pong59", "pong60", "pong61", "pong62", "pong63", "pong64",
-];
+const FURTHER_SUBSCRIBERS: [&str; MOST_SUBSCRIBERS as usize - 1] = further!("pong");
 
 /// Words of the publishers after the first.
-#[rustfmt::skip]
-const FURTHER_PUBLISHERS: [&str; MOST_PUBLISHERS as usize - 1] = [
-    "ping2", "ping3", "ping4", "ping5", "ping6", "ping7", "ping8", "ping9",
-    "ping10", "ping11", "ping12", "ping13", "ping14", "ping15", "ping16", "ping17",
-    "ping18", "ping19", "ping20", "ping21", "ping22", "ping23", "ping24", "ping25",
-    "ping26", "ping27", "ping28", "ping29", "ping30", "ping31", "ping32", "ping33",
-    "ping34", "ping35", "ping36", "ping37", "ping38", "ping39", "ping40", "ping41",
-    "ping42", "ping43", "ping44", "ping45", "ping46", "ping47", "ping48", "ping49",
-    "ping50", "ping51", "ping52", "ping53", "ping54", "ping55", "ping56", "ping57",
-    "ping58", "ping59", "ping60", "ping61", "ping62", "ping63", "ping64",
-];
+const FURTHER_PUBLISHERS: [&str; MOST_PUBLISHERS as usize - 1] = further!("ping");
 
 /// The name of a subscriber's end: `pong`, `pong2` to `pong64`.
 pub fn subscriber_end(number: u8) -> &'static str {
@@ -308,6 +300,13 @@ pub fn is_publisher(end: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_are_told_apart_by_their_numbers() {
+        assert_eq!([1, 2, 64].map(subscriber_end), ["pong", "pong2", "pong64"]);
+        assert_eq!([1, 2, 64].map(publisher_end), ["ping", "ping2", "ping64"]);
+        assert!(is_publisher("ping12") && !is_publisher("pong12"));
+    }
 
     #[test]
     fn counts_of_two_are_their_sum() {
