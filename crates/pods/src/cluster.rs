@@ -1,11 +1,11 @@
 //! A cluster that answers.
 
-use crate::config::config;
+use crate::config::{OWN_ACCOUNT, config};
 use crate::error::PodError;
 use crate::explain::{Asked, refused};
 use k8s_openapi::api::core::v1::Pod as PodObject;
 use kube::api::ListParams;
-use kube::{Api, Client};
+use kube::{Api, Client, ResourceExt};
 use std::time::Duration;
 use tailbound_model::PodSpec;
 
@@ -19,9 +19,14 @@ pub struct Cluster {
     pub(crate) namespace: String,
     /// Address of its API server, and by what it was found; for messages.
     pub(crate) at: String,
+    /// It was found by the account of the pod that this process runs in.
+    inside: bool,
     /// Its version, as `v1.34.4`.
     pub version: String,
 }
+
+/// What the cluster mounts into a pod beside its account.
+const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 impl Cluster {
     /// Finds the cluster, and asks it whether pods may be seen there. Takes 10 s at most.
@@ -45,13 +50,25 @@ impl Cluster {
     /// No kubeconfig, or one that cannot be used; no such context.
     pub async fn find(spec: &PodSpec) -> Result<Cluster, PodError> {
         let (mut config, from) = config(spec).await?;
+        let inside = from == OWN_ACCOUNT;
         config.connect_timeout = Some(ANSWER);
         let at = format!("{} ({from})", config.cluster_url.to_string().trim_end_matches('/'));
         let namespace = spec.namespace.clone().unwrap_or_else(|| config.default_namespace.clone());
         let asked = Asked { verb: "get", resource: "version", namespace: &namespace };
         let failed = format!("the cluster at {at} cannot be used");
         let client = Client::try_from(config).map_err(|e| refused(e, &asked, &failed))?;
-        Ok(Cluster { client, namespace, at, version: String::new() })
+        Ok(Cluster { client, namespace, at, inside, version: String::new() })
+    }
+
+    /// The pod that this process runs in, by name and identity: what it makes goes with it. `None` = it runs elsewhere, or
+    /// in another namespace, where it can own nothing.
+    pub async fn own_pod(&self) -> Option<(String, String)> {
+        let read = |file: &str| std::fs::read_to_string(file).map(|text| text.trim().to_owned()).ok();
+        let here = self.inside && read(OWN_NAMESPACE)? == self.namespace;
+        // In the network of its node a pod has the node's name.
+        let name = read("/proc/sys/kernel/hostname").filter(|_| here)?;
+        let found = self.ask(self.asked("get", "pods"), "", self.pods().get_opt(&name)).await.ok()??;
+        Some((name, found.uid()?))
     }
 
     /// The namespace in which pods are made.

@@ -5,6 +5,9 @@ use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::path::PathBuf;
 use tailbound_model::PodSpec;
 
+/// Where it is from, inside a cluster.
+pub(crate) const OWN_ACCOUNT: &str = "the account of this pod";
+
 /// The configuration, and in words where it is from.
 pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), PodError> {
     let Some((kubeconfig, from)) = kubeconfig(spec)? else {
@@ -14,7 +17,7 @@ pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), PodError>
                 "let the pod have the token of a service account (automountServiceAccountToken: true)",
             )
         })?;
-        return Ok((config, "the account of this pod".to_owned()));
+        return Ok((config, OWN_ACCOUNT.to_owned()));
     };
     let contexts: Vec<String> = kubeconfig.contexts.iter().map(|c| c.name.clone()).collect();
     let context = spec.context.clone().or_else(|| kubeconfig.current_context.clone());

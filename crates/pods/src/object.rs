@@ -28,6 +28,8 @@ pub struct PodRequest {
     pub avoid: Option<String>,
     /// It is to look at its node: it has the network and process namespaces of it.
     pub observer: bool,
+    /// Name and identity of the pod with which the cluster removes it, should nobody else.
+    pub owner: Option<(String, String)>,
     /// The cluster ends the pod after this time, s, whatever becomes of the run.
     pub deadline_s: u32,
 }
@@ -115,6 +117,10 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
         }
     }
     let mut metadata = Map::from_iter([("name".to_owned(), json!(request.name)), ("labels".to_owned(), json!(labels))]);
+    if let Some((name, uid)) = &request.owner {
+        let owner = json!({ "apiVersion": "v1", "kind": "Pod", "name": name, "uid": uid });
+        metadata.insert("ownerReferences".to_owned(), json!([owner]));
+    }
     if !spec.annotations.is_empty() {
         metadata.insert("annotations".to_owned(), json!(spec.annotations));
     }
@@ -177,7 +183,8 @@ mod tests {
             annotations: labels("k8s.v1.cni.cncf.io/networks", "macvlan-1"),
             ..PodSpec::default()
         };
-        let request = PodRequest { labels: labels("tailbound/end", "ping"), ..request() };
+        let owner = Some(("tailbound-job".to_owned(), "0a1b".to_owned()));
+        let request = PodRequest { labels: labels("tailbound/end", "ping"), owner, ..request() };
         insta::assert_snapshot!(yaml(&spec, &request));
     }
 

@@ -64,13 +64,14 @@ async fn make() -> Outcome {
 }
 
 async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, PodError> {
-    let name = format!("tailbound-{}-{}", order.token, order.spec.name);
+    let (name, owner) = (format!("tailbound-{}-{}", order.token, order.spec.name), cluster.own_pod().await);
     let request = |number: usize| PodRequest {
         name: if order.count > 1 { format!("{name}-{number}") } else { name.clone() },
         labels: [(RUN_LABEL.to_owned(), order.run.clone())].into(),
         token: order.token.clone(),
         avoid: order.other_node.clone(),
         observer: order.observer,
+        owner: owner.clone(),
         deadline_s: DEADLINE_S,
     };
     let requests: Vec<PodRequest> = (1..=order.count).map(request).collect();
