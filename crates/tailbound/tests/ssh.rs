@@ -259,7 +259,7 @@ fn a_tool_is_not_run_on_another_host() {
     let (code, text) = told(&bench.run(&study("host: guest-1", "driver: sockperf"), &[]));
     assert_eq!(code, 2, "{text}");
     assert!(text.contains("a tool is run by the controller, and an end has the place ssh guest-1"), "{text}");
-    assert!(text.contains("name a driver, or places on this host"), "{text}");
+    assert!(text.contains("name a driver, or places that are neither another host nor a container"), "{text}");
 }
 
 /// The value of a sysctl in one of the two hosts.
