@@ -34,6 +34,8 @@ pub struct Targets {
     /// One datagram goes here, in place of one to each reader.
     pub group: Option<Address>,
     pub readers: Vec<(u64, Address)>,
+    /// Who has said goodbye: an answer that was on its way does not bring them back.
+    parted: Vec<u64>,
     /// Where short datagrams are put together.
     small: Box<[u8; SMALL]>,
     /// The socket is connected to the one reader.
@@ -53,6 +55,7 @@ impl Writer {
             common: Common::new(wanted, key, host, socket.into_raw_fd()),
             targets: Mutex::new(Targets {
                 readers: Vec::new(),
+                parted: Vec::new(),
                 group: options.multicast.then(|| Address::new(group(key))),
                 small: Box::new([1; SMALL]),
                 connected: false,
@@ -187,6 +190,7 @@ impl Writer {
             match datagram.get(..got.len).and_then(Control::decode) {
                 Some(Control::Ack { topic, reader }) if topic == self.common.topic_key => self.found(reader, got.from),
                 Some(Control::Bye { topic, reader }) if topic == self.common.topic_key => {
+                    lock(&self.targets).parted.push(reader);
                     self.lost(|id, _| id == reader);
                 }
                 _ => {}
@@ -198,6 +202,9 @@ impl Writer {
     }
 
     fn found(&self, reader: u64, from: Address) {
+        if lock(&self.targets).parted.contains(&reader) {
+            return;
+        }
         // Another reader at the same port means that the former is gone; those of a group share theirs.
         let shared = lock(&self.targets).group.is_some();
         self.lost(|id, at| !shared && id != reader && at.get() == from.get());
