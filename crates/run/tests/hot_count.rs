@@ -273,6 +273,12 @@ fn count(what: &str) -> Option<Counted> {
     Some(Counted { calls, allocations, answered })
 }
 
+/// One sleep for each slot and no more. A slot that comes late is sent without: a machine that is shared has some.
+fn sleeps_as_it_should(sleeps: u64) -> bool {
+    let slots = SLOTS as u64;
+    (slots - slots / 20..=slots + 2).contains(&sleeps)
+}
+
 /// What is wrong with a count; the rule that the product must keep.
 fn verdict(counted: &Counted) -> Result<(), String> {
     let sleeps = counted.calls.get(&libc::SYS_clock_nanosleep).copied().unwrap_or(0);
@@ -280,7 +286,7 @@ fn verdict(counted: &Counted) -> Result<(), String> {
     if counted.answered != SLOTS {
         return Err(format!("{} of {SLOTS} slots were answered", counted.answered));
     }
-    if sleeps.abs_diff(SLOTS as u64) > 2 {
+    if !sleeps_as_it_should(sleeps) {
         return Err(format!("{sleeps} sleeps for {SLOTS} slots"));
     }
     if !others.is_empty() {
@@ -352,7 +358,7 @@ fn main() {
     let mut plain = plain;
     for _ in 0..20 {
         let sleeps = plain.calls.get(&libc::SYS_clock_nanosleep).copied().unwrap_or(0);
-        if sleeps.abs_diff(SLOTS as u64) <= 2 {
+        if sleeps_as_it_should(sleeps) {
             break;
         }
         plain = count("nothing").unwrap();
