@@ -250,9 +250,11 @@ async fn make(
     }
     let mut ends = Vec::new();
     for end in 0..spec.places() {
-        let made = side(end, spec, steps, rooms).await?;
-        let site = brought(Room::End(spec.name(end))).map(|(netns, far)| Site::Inside(netns.clone(), far.clone()));
-        ends.push(Side { site: site.unwrap_or_else(|| made.site.clone()), ..made });
+        let mut made = side(end, spec, steps, rooms).await?;
+        if let Some((netns, far)) = brought(Room::End(spec.name(end))) {
+            made.site = Site::Inside(netns.clone(), far.clone());
+        }
+        ends.push(made);
     }
     Ok(ends)
 }

@@ -49,9 +49,11 @@ const PROGRAMS: &[&str] = &[
 #[derive(Default)]
 pub struct Asked {
     nodes: BTreeMap<String, Result<Node, PodError>>,
-    programs: Option<Result<String, PodError>>,
-    policies: Option<Result<Vec<NetworkPolicy>, PodError>>,
+    networks: Option<Networks>,
 }
+
+/// Images of the programs that make pod networks, and the policies of the namespace.
+type Networks = (Result<String, PodError>, Result<Vec<NetworkPolicy>, PodError>);
 
 impl Asked {
     async fn node(&mut self, cluster: &Cluster, name: &str) -> &Result<Node, PodError> {
@@ -63,22 +65,17 @@ impl Asked {
         &self.nodes[name]
     }
 
-    async fn of_networks(
-        &mut self,
-        cluster: &Cluster,
-    ) -> (Result<String, PodError>, Result<Vec<NetworkPolicy>, PodError>) {
-        let all = ListParams::default();
-        if self.programs.is_none() {
+    async fn of_networks(&mut self, cluster: &Cluster) -> &Networks {
+        if self.networks.is_none() {
+            let all = ListParams::default();
             let daemons: Api<DaemonSet> = Api::all(cluster.client.clone());
             let found = cluster.ask(cluster.asked("list", "daemonsets"), "not told", daemons.list(&all)).await;
-            self.programs = Some(found.map(|list| programs(&list.items)));
+            let programs = found.map(|list| programs(&list.items));
             let policies: Api<NetworkPolicy> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
             let found = cluster.ask(cluster.asked("list", "networkpolicies"), "not told", policies.list(&all)).await;
-            self.policies = Some(found.map(|list| list.items));
+            self.networks = Some((programs, found.map(|list| list.items)));
         }
-        let unasked = || PodError::new("not asked", "");
-        let programs = self.programs.clone().unwrap_or_else(|| Err(unasked()));
-        (programs, self.policies.clone().unwrap_or_else(|| Err(unasked())))
+        self.networks.as_ref().expect("it was asked for above")
     }
 }
 
@@ -99,8 +96,8 @@ impl Pod {
 
         facts.of_node(asked.node(cluster, &self.node).await, &format!("GET /api/v1/nodes/{}", self.node));
         let (programs, policies) = asked.of_networks(cluster).await;
-        facts.told("cluster.network_programs", programs, "GET /apis/apps/v1/daemonsets");
-        let selecting = policies.map(|policies| selecting(&policies, &self.labels));
+        facts.told("cluster.network_programs", programs.clone(), "GET /apis/apps/v1/daemonsets");
+        let selecting = policies.as_ref().map(|all| selecting(all, &self.labels)).map_err(Clone::clone);
         let at = format!("GET /apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", cluster.namespace);
         facts.told("pod.network_policies", selecting, &at);
         facts.0.sort_by(|a, b| a.key.cmp(&b.key));

@@ -4,8 +4,7 @@
 mod support;
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Child, Command};
 use support::containerd::Containerd;
 use support::host::{no_journal, signal};
 use support::{Bench, succeeded, told};
@@ -38,20 +37,11 @@ impl Host {
 
     /// Runs a study until its first trial is being measured.
     fn measuring(&self, study: &str) -> Child {
-        let said = fs::File::create(self.bench.path("said")).unwrap();
-        let child = self.run(study).stdout(Stdio::null()).stderr(said).spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.said().contains("trial 1/") {
-            assert!(Instant::now() < deadline, "no trial began: {}", self.said());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        // Matched, and past its warm-up.
-        std::thread::sleep(Duration::from_secs(3));
-        child
+        self.bench.measuring(self.run(study))
     }
 
     fn said(&self) -> String {
-        fs::read_to_string(self.bench.path("said")).unwrap_or_default()
+        self.bench.said()
     }
 
     fn containers(&self) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::Bench;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
 /// The cluster, and a bench whose Tailbound speaks with it.
@@ -33,20 +33,11 @@ impl Cluster {
 
     /// Runs a study until its first trial is being measured; what it says goes on into the file `said`.
     pub fn measuring(&self, study: &str) -> Child {
-        let said = std::fs::File::create(self.bench.path("said")).unwrap();
-        let child = self.run(study).stdout(Stdio::null()).stderr(said).spawn().unwrap();
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !self.said().contains("trial 1/") {
-            assert!(Instant::now() < deadline, "no trial began: {}", self.said());
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        // Matched, and past its warm-up.
-        std::thread::sleep(Duration::from_secs(3));
-        child
+        self.bench.measuring(self.run(study))
     }
 
     pub fn said(&self) -> String {
-        std::fs::read_to_string(self.bench.path("said")).unwrap_or_default()
+        self.bench.said()
     }
 
     /// Its own command; it has to succeed.

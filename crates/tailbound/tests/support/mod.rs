@@ -11,7 +11,8 @@ pub mod ssh;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 /// A directory of its own for one test, with a state directory inside, gone at the end.
 pub struct Bench {
@@ -54,6 +55,26 @@ impl Bench {
     pub fn to_run(&self, mut command: Command, name: &str, study: &str) -> Command {
         command.arg("run").arg(self.study(study)).arg("--out").arg(self.path(name));
         command
+    }
+
+    /// Runs a study, given as its command, until its first trial is being measured; what it says goes on into the file
+    /// `said`.
+    pub fn measuring(&self, mut command: Command) -> Child {
+        let said = std::fs::File::create(self.path("said")).unwrap();
+        let child = command.stdout(Stdio::null()).stderr(said).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.said().contains("trial 1/") {
+            assert!(Instant::now() < deadline, "no trial began: {}", self.said());
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        // Matched, and past its warm-up.
+        std::thread::sleep(Duration::from_secs(3));
+        child
+    }
+
+    /// What it has said.
+    pub fn said(&self) -> String {
+        std::fs::read_to_string(self.path("said")).unwrap_or_default()
     }
 
     fn run_into(&self, name: &str, study: &str, settings: &[&str]) -> Output {
