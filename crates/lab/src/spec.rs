@@ -164,6 +164,11 @@ impl LabSpec {
                 Layout::Found(Box::new([lo.clone(), lo]))
             }
             PathSpec::Existing { ping, pong } => Layout::Found(Box::new([ping.clone(), pong.clone()])),
+            // What carries the packets of guests is made before they start.
+            PathSpec::Macvtap { .. }
+            | PathSpec::Xdp { .. }
+            | PathSpec::OpenVswitch { .. }
+            | PathSpec::Datagram { .. } => Layout::Found(Box::default()),
             PathSpec::Veth { mtu } => {
                 Layout::Made(Shape { bridged: false, mtu: *mtu, rooms: self.rooms(), given: self.given() })
             }

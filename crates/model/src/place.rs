@@ -1,6 +1,6 @@
 //! Where an end runs.
 
-use crate::{ContainerSpec, PodSpec};
+use crate::{ContainerSpec, PodSpec, VmSpec};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -23,6 +23,8 @@ pub enum PlaceSpec {
     Pod(Box<PodSpec>),
     /// In a container of this host, made for the run.
     Container(Box<ContainerSpec>),
+    /// In a virtual machine of this host, started for the run.
+    Vm(Box<VmSpec>),
 }
 
 /// Another host, as ssh reaches it.
@@ -42,9 +44,9 @@ pub struct SshSpec {
 }
 
 impl PlaceSpec {
-    /// It is not on the controller's host.
+    /// It has a kernel other than that of the controller's host.
     pub fn is_remote(&self) -> bool {
-        matches!(self, PlaceSpec::Ssh(_) | PlaceSpec::Pod(_))
+        matches!(self, PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Vm(_))
     }
 
     /// It is not there for a process of this host before it was reached or made, and answers for itself then.
@@ -63,6 +65,7 @@ impl fmt::Display for PlaceSpec {
             PlaceSpec::Ssh(ssh) => write!(f, "ssh {}", ssh.host),
             PlaceSpec::Pod(pod) => write!(f, "{pod}"),
             PlaceSpec::Container(container) => write!(f, "{container}"),
+            PlaceSpec::Vm(vm) => write!(f, "{vm}"),
         }
     }
 }

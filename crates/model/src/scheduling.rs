@@ -124,7 +124,7 @@ pub struct Scheduling {
 pub const MIDDLEWARE: &str = "middleware";
 
 /// What was asked for the threads of one role; `None` = as all threads of the process.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct RoleScheduling {
     /// Policy.
     pub policy: Option<Policy>,

@@ -163,6 +163,9 @@ fn default_place(path: &PathSpec) -> PlaceSpec {
     match path {
         PathSpec::Loopback | PathSpec::Existing { .. } => PlaceSpec::Process,
         PathSpec::Veth { .. } | PathSpec::Bridge { .. } => PlaceSpec::Netns,
+        PathSpec::Macvtap { .. } | PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. } | PathSpec::Datagram { .. } => {
+            PlaceSpec::Vm(Box::default())
+        }
     }
 }
 
