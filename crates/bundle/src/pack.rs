@@ -58,6 +58,32 @@ impl Contents {
         crate::image::plain(self, to).map_err(|e| e.at(Path::new("the other host")))
     }
 
+    /// Its files, and where each of them lies now.
+    pub fn files(&self) -> impl Iterator<Item = (&BundleFile, &Path)> {
+        self.bundle.files.iter().zip(self.sources.iter().map(PathBuf::as_path))
+    }
+
+    /// Takes another program along as `bin/NAME`, with its libraries. The loader of the bundle has to suit it.
+    ///
+    /// # Errors
+    /// A library is missing on this host; a file cannot be read.
+    pub fn add_program(&mut self, name: &str, program: &Path) -> Result<(), BundleError> {
+        let mut files = vec![(format!("bin/{name}"), program.to_owned())];
+        // One that is linked statically needs none.
+        if let Ok(loader) = loader(program) {
+            files.extend(libraries(&loader, program)?.into_iter().map(|(name, path)| (format!("lib/{name}"), path)));
+        }
+        for (path, from) in files {
+            if self.bundle.files.iter().all(|f| f.path != path) {
+                let (octets, sha256) = digest(&from)?;
+                self.bundle.files.push(BundleFile { path, octets, sha256, from: from.display().to_string() });
+                self.sources.push(from);
+            }
+        }
+        self.bundle.hash = hash(&self.bundle.files);
+        Ok(())
+    }
+
     /// `bundle.json`.
     pub(crate) fn manifest(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec_pretty(&self.bundle).expect("strings and numbers only");

@@ -43,6 +43,11 @@ pub enum Command {
         #[command(subcommand)]
         command: K8sSub,
     },
+    /// Virtual machines of this host, by QEMU: what they boot, a shell in one, a study that is run within one
+    Guest {
+        #[command(subcommand)]
+        command: GuestSub,
+    },
     /// What runs have changed on this host and not yet taken back
     Lab(Lab),
     /// Check whether this machine is set up for short tails; changes nothing
@@ -71,7 +76,10 @@ pub enum Command {
 impl Command {
     /// The command starts no other process and changes nothing.
     pub fn only_prints(&self) -> bool {
-        !matches!(self, Command::Quick(_) | Command::Run(_) | Command::Agent(_) | Command::Pod { .. })
+        !matches!(
+            self,
+            Command::Quick(_) | Command::Run(_) | Command::Agent(_) | Command::Pod { .. } | Command::Guest { .. }
+        )
     }
 }
 
@@ -448,6 +456,105 @@ pub enum PodSub {
         #[arg(last = true)]
         words: Vec<String>,
     },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum GuestSub {
+    /// Make what a guest boots, and say what is in it
+    Build(GuestBuild),
+    /// Boot a guest without a network, with a shell on this terminal; it ends with the shell
+    Shell(GuestShell),
+    /// Run a study within one guest, in network namespaces of its kernel, and bring the record back
+    Run(GuestRun),
+    /// Carry standard input and output to Tailbound in a guest that runs
+    #[command(hide = true)]
+    Stream {
+        /// Directory of the machine
+        #[arg(long)]
+        directory: PathBuf,
+        /// Arguments there
+        #[arg(last = true)]
+        words: Vec<String>,
+    },
+    /// Hold agents in a guest; started by its first process
+    #[command(hide = true)]
+    Init,
+    /// Run a study in a guest; the order comes on standard input
+    #[command(hide = true)]
+    Within,
+}
+
+/// What a guest boots.
+#[derive(Debug, Args)]
+pub struct GuestKernel {
+    /// Its kernel: `host`, an image (vmlinuz or vmlinux), or a package file of Debian (linux-image-*.deb)
+    #[arg(long, value_name = "KERNEL", default_value = "host")]
+    pub kernel: String,
+    /// Directory of the kernel's modules, the one with modules.dep [default: found beside the image]
+    #[arg(long, value_name = "DIR")]
+    pub modules: Option<String>,
+    /// A module that the guest loads beside those that it needs; may be given more than once
+    #[arg(long = "module", value_name = "NAME")]
+    pub module: Vec<String>,
+}
+
+/// What a guest is.
+#[derive(Debug, Args)]
+pub struct GuestMachine {
+    #[command(flatten)]
+    pub kernel: GuestKernel,
+    /// Who runs its instructions
+    #[arg(long, value_enum, default_value = "any")]
+    pub accelerator: GuestAccelerator,
+    /// Virtual CPUs
+    #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=255))]
+    pub vcpus: u32,
+    /// Memory, MiB
+    #[arg(long, value_name = "MIB", default_value = "1024", value_parser = clap::value_parser!(u32).range(128..))]
+    pub memory: u32,
+    /// What is added to its kernel command line
+    #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
+    pub command_line: String,
+}
+
+/// Who runs the instructions of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum GuestAccelerator {
+    /// The processor; a host where that does not work is not fit
+    Kvm,
+    /// KVM where it works, else emulation
+    Any,
+    /// QEMU emulates them: what is measured is functional only
+    Emulated,
+}
+
+#[derive(Debug, Args)]
+pub struct GuestBuild {
+    #[command(flatten)]
+    pub kernel: GuestKernel,
+    /// Directory to copy kernel and initramfs to; is made
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub struct GuestShell {
+    #[command(flatten)]
+    pub machine: GuestMachine,
+}
+
+#[derive(Debug, Args)]
+pub struct GuestRun {
+    #[command(flatten)]
+    pub machine: GuestMachine,
+    /// Directory of the record; must not exist [default: tailbound-STUDY]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Study file, or the name of a built-in study
+    pub study: PathBuf,
+    /// Further arguments of `tailbound run`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub arguments: Vec<String>,
 }
 
 #[derive(Debug, Args)]

@@ -11,6 +11,10 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // The kernel of a guest starts it so, without arguments.
+    if std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == "/init") {
+        tailbound_guest::init();
+    }
     let cli = cli::Cli::parse();
     if cli.command.only_prints() {
         // A reader that goes away (`| head`) ends the program quietly, as it does other tools. A run must outlive the pipe

@@ -10,6 +10,7 @@ mod driver;
 mod driver_new;
 mod export;
 mod generate;
+mod guest;
 mod hold;
 mod image;
 mod import;
@@ -45,6 +46,7 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Serve(args) => serve::serve(&args),
         Command::Studies(args) => studies::studies(args.command.as_ref()),
         Command::Driver(args) => driver::driver(args.command.as_ref()),
+        Command::Guest { command } => guest::guest(&command),
         Command::Lab(args) => lab::lab(args.command.as_ref()),
         Command::Doctor(args) => doctor::doctor(&args),
         Command::Completions { shell } => generate::completions(shell),

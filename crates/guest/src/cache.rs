@@ -1,0 +1,138 @@
+//! What is worth keeping from one guest to the next: unpacked packages, kernel images, initramfs, verdicts.
+
+use crate::error::GuestError;
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// What was not used for so long goes when something new is made.
+const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
+
+/// A directory of files that are named by what they were made from.
+#[derive(Debug, Clone)]
+pub struct Cache {
+    directory: PathBuf,
+}
+
+impl Cache {
+    /// `$XDG_CACHE_HOME/tailbound/guests`, else `~/.cache/tailbound/guests`.
+    ///
+    /// # Errors
+    /// There is no home directory.
+    pub fn of_user() -> Result<Cache, GuestError> {
+        let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+        let base = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
+        let base = base.ok_or_else(|| {
+            GuestError::new("this user has no home directory to keep guests in", "set XDG_CACHE_HOME")
+        })?;
+        Ok(Cache::at(base.join("tailbound/guests")))
+    }
+
+    /// That directory.
+    pub fn at(directory: PathBuf) -> Cache {
+        Cache { directory }
+    }
+
+    /// The path of `name`, a file or a directory, which `make` makes where it is not there: under another name until it is
+    /// whole.
+    pub(crate) fn keep(
+        &self,
+        name: &str,
+        make: impl FnOnce(&Path) -> Result<(), GuestError>,
+    ) -> Result<PathBuf, GuestError> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let path = self.directory.join(name);
+        if let Ok(there) = File::open(&path) {
+            // One whose time cannot be set is made anew in a week.
+            let _ = there.set_modified(SystemTime::now());
+            return Ok(path);
+        }
+        std::fs::create_dir_all(&self.directory).map_err(GuestError::file("make", &self.directory))?;
+        self.tidy();
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let partial = self.directory.join(format!("{name}.partial-{}-{number}", std::process::id()));
+        let made = make(&partial).and_then(|()| match std::fs::rename(&partial, &path) {
+            // Another process made the same directory meanwhile.
+            Err(_) if path.is_dir() => remove(&partial).map_err(GuestError::file("remove", &partial)),
+            renamed => renamed.map_err(GuestError::file("name", &path)),
+        });
+        if made.is_err() {
+            // The first error is the one to tell.
+            let _ = remove(&partial);
+        }
+        made.map(|()| path)
+    }
+
+    /// Removes what nobody has used for long. A machine that runs has its files open.
+    fn tidy(&self) {
+        for entry in std::fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let used = entry.metadata().and_then(|m| m.modified());
+            if used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT_FOR)) {
+                // It is tried again the next time.
+                let _ = remove(&entry.path());
+            }
+        }
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
+}
+
+/// A name for content: the first 16 digits of its SHA-256.
+pub(crate) fn name_of(octets: impl AsRef<[u8]>) -> String {
+    short(Sha256::new_with_prefix(octets))
+}
+
+/// The same of a file.
+pub(crate) fn name_of_file(path: &Path) -> Result<String, GuestError> {
+    let read = || {
+        let (mut file, mut hasher, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 18]);
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(short(hasher)),
+                n => hasher.update(&buffer[..n]),
+            }
+        }
+    };
+    read().map_err(GuestError::file("read", path))
+}
+
+fn short(hasher: Sha256) -> String {
+    hasher.finalize().iter().take(8).map(|b| format!("{b:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_is_not_made_again_and_what_failed_is_not_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path().join("new"));
+        let failed = cache.keep("a", |path| {
+            std::fs::write(path, "half").unwrap();
+            Err(GuestError::new("it broke", ""))
+        });
+        assert_eq!(failed, Err(GuestError::new("it broke", "")));
+        assert_eq!(std::fs::read_dir(dir.path().join("new")).unwrap().count(), 0);
+        let whole = |path: &Path| std::fs::write(path, "whole").map_err(GuestError::file("write", path));
+        let path = cache.keep("a", whole).unwrap();
+        assert_eq!(cache.keep("a", |_| panic!("it is made again")), Ok(path.clone()));
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "whole");
+    }
+
+    #[test]
+    fn what_was_not_used_for_long_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (old, new) = (dir.path().join("old"), dir.path().join("new"));
+        let file = File::create(&old).unwrap();
+        file.set_modified(SystemTime::now() - KEPT_FOR - Duration::from_secs(60)).unwrap();
+        std::fs::write(&new, "").unwrap();
+        Cache::at(dir.path().into()).keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path))).unwrap();
+        assert!(!old.exists() && new.exists());
+    }
+}

@@ -1,0 +1,122 @@
+//! What runs in a guest as long as it is there: the holder of agents, and the ports that lead to it.
+
+use super::{ready, say};
+use crate::line::{Channel, Line};
+use crate::init::{interfaces, relay};
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+const HOLDER: &str = "/run/tailbound/agent.sock";
+/// A holder that nobody speaks with ends, and another one takes its place. Agents have shorter leases of their own.
+const LEASE: &str = "10 min";
+/// The host names all ports within this time after the driver is there.
+const NAMED: Duration = Duration::from_secs(10);
+/// Stack of a thread that carries octets.
+const STACK: usize = 256 << 10;
+
+/// Holds agents and joins each connection of the host with them, until the guest ends.
+///
+/// # Errors
+/// There is no way to speak with the host.
+pub fn serve() -> io::Result<()> {
+    let line = Line::read(&std::fs::read_to_string("/proc/cmdline")?).map_err(io::Error::other)?;
+    let mut holder = hold()?;
+    let listening = Instant::now();
+    while UnixStream::connect(HOLDER).is_err() {
+        if holder.try_wait()?.is_some() || listening.elapsed() > NAMED {
+            return Err(io::Error::other("the holder of agents does not start"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    match line.channel {
+        Some(Channel::Ports(count)) => {
+            for port in ports(count as usize)? {
+                detached(move || loop {
+                    if let Err(e) = serve_port(&port) {
+                        say(&format!("tailbound guest: {}: {e}", port.display()));
+                        std::thread::sleep(Duration::from_secs(1));
+                    }
+                })?;
+            }
+        }
+        Some(Channel::Tcp(_, port)) => {
+            let listener = TcpListener::bind((interfaces::CONTROL, port)).or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
+            detached(move || {
+                for stream in listener.incoming().flatten() {
+                    // The host takes it up again.
+                    let _ = detached(move || drop(greet_and_join(stream, |s, on| s.set_nonblocking(on))));
+                }
+            })?;
+        }
+        None => return Err(io::Error::other("its command line names no channel")),
+    }
+    ready();
+    loop {
+        let ended = holder.wait()?;
+        say(&format!("tailbound guest: the holder of agents ended ({ended}), another one begins"));
+        holder = hold()?;
+    }
+}
+
+fn hold() -> io::Result<Child> {
+    tailbound_host::own_program()?.args(["agent", "hold", "--socket", HOLDER, "--lease", LEASE]).spawn()
+}
+
+fn detached(job: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    std::thread::Builder::new().stack_size(STACK).spawn(job).map(drop)
+}
+
+/// The devices of all ports, once the host has named them. There is no udev that would make links to them.
+fn ports(count: usize) -> io::Result<Vec<PathBuf>> {
+    let begin = Instant::now();
+    loop {
+        let entries = std::fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten();
+        let named: Vec<PathBuf> = entries
+            .filter(|e| std::fs::read_to_string(e.path().join("name")).is_ok_and(|n| n.starts_with("tailbound.")))
+            .map(|e| Path::new("/dev").join(e.file_name()))
+            .collect();
+        if named.len() >= count {
+            return Ok(named);
+        }
+        if begin.elapsed() > NAMED {
+            return Err(io::Error::other(format!("{} of {count} ports of virtio-serial are there", named.len())));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+fn serve_port(port: &Path) -> io::Result<()> {
+    let file = File::options().read(true).write(true).open(port)?;
+    greet_and_join(file, |file, on| set_nonblocking(file, on))
+}
+
+/// Says the greeting, which on a port takes until the host has opened it, and carries octets to the holder and back until
+/// either side ends.
+fn greet_and_join<S>(mut host: S, nonblocking: impl Fn(&S, bool) -> io::Result<()>) -> io::Result<()>
+where
+    S: io::Read + io::Write + std::os::fd::AsFd,
+{
+    host.write_all(crate::ports::GREETING)?;
+    nonblocking(&host, true)?;
+    // While another holder takes the place of one that has ended there is none.
+    let Ok(mut holder) = UnixStream::connect(HOLDER) else {
+        std::thread::sleep(Duration::from_millis(100));
+        return Ok(());
+    };
+    holder.set_nonblocking(true)?;
+    match relay::join(&mut host, &mut holder) {
+        Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
+        joined => joined,
+    }
+}
+
+fn set_nonblocking(file: &File, on: bool) -> io::Result<()> {
+    use nix::fcntl::{FcntlArg, OFlag, fcntl};
+    let flags = if on { OFlag::O_NONBLOCK } else { OFlag::empty() };
+    fcntl(file, FcntlArg::F_SETFL(flags)).map(drop).map_err(io::Error::from)
+}

@@ -1,0 +1,203 @@
+//! The kernel of a guest: an image that QEMU boots, and its modules.
+
+use crate::cache::{Cache, name_of, name_of_file};
+use crate::error::GuestError;
+use crate::pvh;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tailbound_model::KernelChoice;
+
+/// What to write where there is no kernel.
+const NAME_ONE: &str = "name an image (vmlinuz) or a package file of Debian as the kernel, e.g. what `apt-get download \
+                        linux-image-cloud-amd64` depends on";
+
+/// A kernel that is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kernel {
+    /// As `uname -r` will tell it.
+    pub version: String,
+    /// What QEMU boots.
+    pub image: PathBuf,
+    /// The directory that has `modules.dep`; `None` = it has no modules.
+    pub modules: Option<PathBuf>,
+}
+
+impl Kernel {
+    /// Finds it, unpacks it where that has to be, and takes the part out of it that QEMU boots fastest.
+    ///
+    /// # Errors
+    /// It is not there, or no kernel: what is wrong with it.
+    pub fn find(choice: &KernelChoice, cache: &Cache) -> Result<Kernel, GuestError> {
+        match choice {
+            KernelChoice::Host => of_host(cache),
+            KernelChoice::Package(package) => of_package(Path::new(package), cache),
+            KernelChoice::Image { image, modules } => {
+                let image = Path::new(image);
+                let octets = std::fs::read(image).map_err(|e| {
+                    GuestError::new(format!("cannot read the kernel {}: {e}", image.display()), NAME_ONE)
+                })?;
+                let version = version(&octets).ok_or_else(|| not_a_kernel(image))?;
+                let modules = match modules {
+                    Some(directory) => Some(with_modules(Path::new(directory))?),
+                    None => beside(image, &version),
+                };
+                Ok(Kernel { version, image: bootable(image, &octets, cache)?, modules })
+            }
+        }
+    }
+}
+
+fn of_host(cache: &Cache) -> Result<Kernel, GuestError> {
+    let release = nix::sys::utsname::uname().map_err(|e| GuestError::new(format!("this host's kernel: {e}"), ""))?;
+    let release = release.release().to_string_lossy().into_owned();
+    let image = PathBuf::from(format!("/boot/vmlinuz-{release}"));
+    let octets = std::fs::read(&image).map_err(|e| {
+        let mend = match e.kind() {
+            std::io::ErrorKind::PermissionDenied => "let this user read it, or run as root",
+            _ => NAME_ONE,
+        };
+        GuestError::new(format!("the kernel of this host cannot be booted in a guest: {}: {e}", image.display()), mend)
+    })?;
+    let modules = Some(PathBuf::from("/lib/modules").join(&release)).filter(|d| d.join("modules.dep").is_file());
+    Ok(Kernel { image: bootable(&image, &octets, cache)?, version: release, modules })
+}
+
+fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, GuestError> {
+    let not = |why: &str| {
+        let mend = "name a package that holds a kernel, e.g. linux-image-6.1.0-56-rt-amd64_*.deb; one that only depends \
+                    on it (linux-image-amd64) holds none";
+        GuestError::new(format!("{} is not a kernel package: {why}", package.display()), mend)
+    };
+    if !package.is_file() {
+        return Err(GuestError::new(format!("there is no package file {}", package.display()), NAME_ONE));
+    }
+    let directory = cache.keep(&format!("kernel-{}", name_of_file(package)?), |directory| {
+        run("dpkg-deb", "dpkg", Command::new("dpkg-deb").arg("-x").arg(package).arg(directory))
+            .map_err(|e| if e.mend.is_empty() { not(&e.what) } else { e })?;
+        let (release, _) = unpacked(directory).ok_or_else(|| not("it has no boot/vmlinuz-*"))?;
+        // Debian lists them when the package is installed.
+        match library(directory, &release) {
+            Some(modules) if !modules.join("modules.dep").is_file() => {
+                let base = if modules.starts_with(directory.join("usr")) { directory.join("usr") } else { directory.into() };
+                run("depmod", "kmod", Command::new("depmod").arg("-b").arg(base).arg(&release))
+            }
+            _ => Ok(()),
+        }
+    })?;
+    let (version, image) = unpacked(&directory).ok_or_else(|| not("it has no boot/vmlinuz-*"))?;
+    let octets = std::fs::read(&image).map_err(GuestError::file("read", &image))?;
+    Ok(Kernel { image: bootable(&image, &octets, cache)?, modules: library(&directory, &version), version })
+}
+
+/// Release and image of an unpacked package.
+fn unpacked(directory: &Path) -> Option<(String, PathBuf)> {
+    std::fs::read_dir(directory.join("boot")).ok()?.flatten().find_map(|entry| {
+        let release = entry.file_name().to_str()?.strip_prefix("vmlinuz-")?.to_owned();
+        Some((release, entry.path()))
+    })
+}
+
+/// The modules of a release under a root directory.
+fn library(root: &Path, release: &str) -> Option<PathBuf> {
+    ["lib/modules", "usr/lib/modules"].iter().map(|at| root.join(at).join(release)).find(|d| d.is_dir())
+}
+
+/// The modules that belong to an image by where they lie.
+fn beside(image: &Path, release: &str) -> Option<PathBuf> {
+    let own = image.parent()?;
+    let listed = |d: &PathBuf| d.join("modules.dep").is_file();
+    let near = ["lib/modules", "modules", "../lib/modules", "../usr/lib/modules"];
+    near.iter().map(|at| own.join(at).join(release)).find(listed)
+}
+
+fn with_modules(directory: &Path) -> Result<PathBuf, GuestError> {
+    if directory.join("modules.dep").is_file() {
+        return Ok(directory.to_owned());
+    }
+    let text = format!("{} is not a directory of kernel modules: it has no modules.dep", directory.display());
+    Err(GuestError::new(text, "name the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes the file"))
+}
+
+/// Runs a program to its end.
+fn run(program: &str, package: &str, command: &mut Command) -> Result<(), GuestError> {
+    let output = command.output().map_err(|e| {
+        GuestError::new(format!("cannot run {program}: {e}"), format!("install the package {package} (Debian's name)"))
+    })?;
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(GuestError::new(format!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim()), ""))
+}
+
+/// The image that QEMU starts without the kernel's own loader, where there is such a one in it: under emulation that takes
+/// a second less.
+fn bootable(image: &Path, octets: &[u8], cache: &Cache) -> Result<PathBuf, GuestError> {
+    if version(octets).is_none() {
+        return Err(not_a_kernel(image));
+    }
+    if pvh::is_pvh(octets) {
+        return Ok(image.to_owned());
+    }
+    let Some(inner) = pvh::inner(octets) else { return Ok(image.to_owned()) };
+    cache.keep(&format!("vmlinux-{}", name_of(octets)), |path| {
+        std::fs::write(path, inner()?).map_err(GuestError::file("write", path))
+    }).or_else(|e| if e.what == pvh::NOTHING { Ok(image.to_owned()) } else { Err(e) })
+}
+
+fn not_a_kernel(image: &Path) -> GuestError {
+    GuestError::new(format!("{} is not a Linux kernel for x86_64 (vmlinuz or vmlinux)", image.display()), NAME_ONE)
+}
+
+/// Its release, from the header of a bzImage (Documentation/arch/x86/boot.rst) or the text that a plain image holds.
+fn version(octets: &[u8]) -> Option<String> {
+    let word = |at: usize| {
+        let text: Vec<u8> = octets.get(at..)?.iter().copied().take_while(|b| b.is_ascii_graphic()).take(128).collect();
+        String::from_utf8(text).ok().filter(|t| !t.is_empty())
+    };
+    if octets.get(0x202..0x206) == Some(b"HdrS") {
+        let pointer = u16::from_le_bytes(octets.get(0x20e..0x210)?.try_into().ok()?);
+        return word(0x200 + usize::from(pointer));
+    }
+    if !octets.starts_with(b"\x7fELF") {
+        return None;
+    }
+    let name = b"Linux version ";
+    octets.windows(name.len()).position(|w| w == name).and_then(|at| word(at + name.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(choice: KernelChoice, dir: &Path) -> String {
+        let cache = Cache::at(dir.join("cache"));
+        let text = Kernel::find(&choice, &cache).unwrap_err().to_string();
+        text.replace(&dir.display().to_string(), "DIR")
+    }
+
+    #[test]
+    fn what_is_no_kernel_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = |name: &str| dir.path().join(name).display().to_string();
+        std::fs::write(file("text"), "not a kernel").unwrap();
+        let image = |image: String| KernelChoice::Image { image, modules: None };
+        let texts = [
+            refused(image(file("gone")), dir.path()),
+            refused(image(file("text")), dir.path()),
+            refused(KernelChoice::Package(file("gone.deb")), dir.path()),
+            refused(KernelChoice::Package(file("text")), dir.path()),
+        ];
+        insta::assert_snapshot!(texts.join("\n"));
+    }
+
+    #[test]
+    fn the_release_is_in_the_image() {
+        let mut image = vec![0; 0x500];
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x20e..0x210].copy_from_slice(&0x200u16.to_le_bytes());
+        image[0x400..0x400 + 21].copy_from_slice(b"6.1.0-56-rt-amd64 (de");
+        assert_eq!(version(&image).as_deref(), Some("6.1.0-56-rt-amd64"));
+        assert_eq!(version(b"\x7fELF..Linux version 6.12.1+ (x@y)").as_deref(), Some("6.12.1+"));
+        assert_eq!(version(b"\x7fELF"), None);
+    }
+}

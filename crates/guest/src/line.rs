@@ -1,0 +1,171 @@
+//! What a guest is told on its kernel command line: written on the host, read by the first process of the guest. The kernel
+//! leaves words with a dot alone.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+use tailbound_model::CpuList;
+
+/// The address of a network card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Mac(pub [u8; 6]);
+
+impl fmt::Display for Mac {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [a, b, c, d, e, g] = self.0;
+        write!(f, "{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{g:02x}")
+    }
+}
+
+impl FromStr for Mac {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Mac, String> {
+        let octets: Option<Vec<u8>> = text.split(':').map(|t| u8::from_str_radix(t, 16).ok()).collect();
+        octets.and_then(|o| o.try_into().ok()).map(Mac).ok_or_else(|| format!("`{text}` is not the address of a card"))
+    }
+}
+
+/// An interface of a guest, found by its card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NicLine {
+    /// Its card.
+    pub mac: Mac,
+    /// Address in the guest.
+    pub address: Ipv4Addr,
+    /// Length of the network part.
+    pub prefix: u8,
+    /// Octets.
+    pub mtu: u32,
+}
+
+impl fmt::Display for NicLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{},{}/{},{}", self.mac, self.address, self.prefix, self.mtu)
+    }
+}
+
+impl FromStr for NicLine {
+    type Err = String;
+    fn from_str(text: &str) -> Result<NicLine, String> {
+        let bad = || format!("`{text}` is not MAC,ADDRESS/PREFIX,MTU");
+        let [mac, address, mtu] = text.split(',').collect::<Vec<_>>()[..] else { return Err(bad()) };
+        let (address, prefix) = address.split_once('/').ok_or_else(bad)?;
+        Ok(NicLine {
+            mac: mac.parse()?,
+            address: address.parse().map_err(|_| bad())?,
+            prefix: prefix.parse().map_err(|_| bad())?,
+            mtu: mtu.parse().map_err(|_| bad())?,
+        })
+    }
+}
+
+/// What a guest is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// It holds agents.
+    #[default]
+    Agents,
+    /// A shell on its console; it ends with the shell.
+    Shell,
+    /// It says that it is there, and ends.
+    Probe,
+}
+
+/// Through what it is spoken with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Channel {
+    /// So many ports.
+    Ports(u32),
+    /// A port of TCP on the interface with this card.
+    Tcp(Mac, u16),
+}
+
+/// All that it is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub name: String,
+    pub mode: Mode,
+    pub channel: Option<Channel>,
+    pub nics: Vec<NicLine>,
+    pub irq_cpus: Option<CpuList>,
+}
+
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name: String = self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        write!(f, "tailbound.name={name}")?;
+        match self.mode {
+            Mode::Agents => {}
+            Mode::Shell => f.write_str(" tailbound.mode=shell")?,
+            Mode::Probe => f.write_str(" tailbound.mode=probe")?,
+        }
+        match self.channel {
+            Some(Channel::Ports(count)) => write!(f, " tailbound.ports={count}")?,
+            Some(Channel::Tcp(mac, port)) => write!(f, " tailbound.tcp={mac},{port}")?,
+            None => {}
+        }
+        for nic in &self.nics {
+            write!(f, " tailbound.nic={nic}")?;
+        }
+        self.irq_cpus.as_ref().map_or(Ok(()), |cpus| write!(f, " tailbound.irq={cpus}"))
+    }
+}
+
+impl Line {
+    /// Reads it out of a whole command line.
+    ///
+    /// # Errors
+    /// A word of it that cannot be read.
+    pub fn read(text: &str) -> Result<Line, String> {
+        let mut line =
+            Line { name: "guest".into(), mode: Mode::Agents, channel: None, nics: Vec::new(), irq_cpus: None };
+        let words = text.split_whitespace().filter_map(|w| w.strip_prefix("tailbound.")?.split_once('='));
+        for (key, value) in words {
+            let bad = || format!("`tailbound.{key}={value}` on the command line is not understood");
+            match (key, value) {
+                ("name", name) => name.clone_into(&mut line.name),
+                ("mode", "shell") => line.mode = Mode::Shell,
+                ("mode", "probe") => line.mode = Mode::Probe,
+                ("ports", count) => line.channel = Some(Channel::Ports(count.parse().map_err(|_| bad())?)),
+                ("tcp", value) => {
+                    let (mac, port) = value.split_once(',').ok_or_else(bad)?;
+                    line.channel = Some(Channel::Tcp(mac.parse()?, port.parse().map_err(|_| bad())?));
+                }
+                ("nic", nic) => line.nics.push(nic.parse()?),
+                ("irq", cpus) => line.irq_cpus = Some(cpus.parse().map_err(|_| bad())?),
+                _ => return Err(bad()),
+            }
+        }
+        Ok(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let mac = Mac([0x52, 0x54, 0, 0xaa, 0, 1]);
+        let nic = NicLine { mac, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500 };
+        let line = Line {
+            name: "ping".into(),
+            mode: Mode::Agents,
+            channel: Some(Channel::Ports(30)),
+            nics: vec![nic],
+            irq_cpus: Some("0-1".parse().unwrap()),
+        };
+        let text = line.to_string();
+        assert_eq!(
+            text,
+            "tailbound.name=ping tailbound.ports=30 tailbound.nic=52:54:00:aa:00:01,10.177.0.1/24,1500 tailbound.irq=0-1"
+        );
+        assert_eq!(Line::read(&format!("console=ttyS0 {text} quiet")), Ok(line.clone()));
+        let other = Line { mode: Mode::Shell, channel: Some(Channel::Tcp(mac, 7777)), nics: Vec::new(), irq_cpus: None, ..line };
+        assert_eq!(Line::read(&other.to_string()), Ok(other));
+        assert_eq!(
+            Line::read("tailbound.nic=52:54:00:aa:00:01,10.177.0.1,1500"),
+            Err("`52:54:00:aa:00:01,10.177.0.1,1500` is not MAC,ADDRESS/PREFIX,MTU".into())
+        );
+    }
+}

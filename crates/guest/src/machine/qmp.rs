@@ -1,0 +1,56 @@
+//! QEMU's monitor: the few words that are said to it (QMP).
+
+use qapi::{Qmp, Stream, qmp};
+use std::collections::BTreeMap;
+use std::io::{self, BufReader};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// QEMU answers within this time.
+const ANSWERS: Duration = Duration::from_secs(10);
+
+pub(super) struct Monitor(Qmp<Stream<BufReader<UnixStream>, UnixStream>>);
+
+impl Monitor {
+    pub fn connect(socket: &Path) -> io::Result<Monitor> {
+        let stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(ANSWERS))?;
+        let mut monitor = Qmp::new(Stream::new(BufReader::new(stream.try_clone()?), stream));
+        monitor.handshake()?;
+        Ok(Monitor(monitor))
+    }
+
+    /// Thread of each virtual CPU -> its number.
+    pub fn vcpu_threads(&mut self) -> io::Result<BTreeMap<i32, usize>> {
+        let cpus = self.0.execute(&qmp::query_cpus_fast {})?;
+        let of = |cpu| match cpu {
+            qmp::CpuInfoFast::x86_64(base) => Some((base.thread_id as i32, base.cpu_index as usize)),
+            _ => None,
+        };
+        Ok(cpus.into_iter().filter_map(of).collect())
+    }
+
+    /// KVM runs it.
+    pub fn runs_kvm(&mut self) -> io::Result<bool> {
+        Ok(self.0.execute(&qmp::query_kvm {})?.enabled)
+    }
+
+    pub fn go_on(&mut self) -> io::Result<()> {
+        self.0.execute(&qmp::cont {}).map(drop).map_err(io::Error::from)
+    }
+
+    pub fn pause(&mut self) -> io::Result<()> {
+        self.0.execute(&qmp::stop {}).map(drop).map_err(io::Error::from)
+    }
+
+    pub fn quit(&mut self) -> io::Result<()> {
+        self.0.execute(&qmp::quit {}).map(drop).map_err(io::Error::from)
+    }
+}
+
+impl std::fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Monitor")
+    }
+}

@@ -1,0 +1,161 @@
+//! The host's end of the streams to a guest: ports of virtio-serial, each a socket of QEMU, or TCP.
+//!
+//! A port takes one connection at a time, which the lock of a file guards. The guest learns of an end and of a new begin by
+//! two messages, and a reader there that is slow sees neither: so the port that has not been used for longest is taken, and
+//! none is used before the guest has said [`GREETING`] over it.
+
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Read};
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What the guest says first on each connection.
+pub const GREETING: &[u8; 16] = b"tailbound guest\n";
+/// A device has 31 ports, of which the first is for a console.
+pub(crate) const PORTS: u32 = 30;
+/// In the directory of a machine: how it is spoken with.
+const CHANNEL: &str = "channel.json";
+
+/// How a machine is spoken with, as its directory says it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum HostChannel {
+    /// So many ports.
+    Ports(u32),
+    /// A port of TCP on the loopback interface of this host.
+    Tcp(u16),
+}
+
+impl HostChannel {
+    pub fn write(self, directory: &Path) -> io::Result<()> {
+        std::fs::write(directory.join(CHANNEL), serde_json::to_vec(&self)?)
+    }
+
+    pub fn read(directory: &Path) -> io::Result<HostChannel> {
+        Ok(serde_json::from_slice(&std::fs::read(directory.join(CHANNEL))?)?)
+    }
+}
+
+/// The socket of a port.
+pub(crate) fn socket(directory: &Path, port: u32) -> PathBuf {
+    directory.join(format!("p{port}"))
+}
+
+/// A connection over which the guest has said its greeting.
+#[derive(Debug)]
+pub(crate) enum Connected {
+    /// With the lock of the port, as long as it is used.
+    Port(UnixStream, File),
+    Tcp(TcpStream),
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(crate) enum NotConnected {
+    /// Nobody listens: QEMU has ended.
+    Gone(io::Error),
+    /// The guest does not answer, or not yet.
+    Silent(io::Error),
+}
+
+/// Connects with the guest whose directory this is, and hears its greeting within `limit`.
+pub(crate) fn connect(directory: &Path, limit: Duration) -> Result<Connected, NotConnected> {
+    match HostChannel::read(directory).map_err(NotConnected::Gone)? {
+        HostChannel::Ports(count) => {
+            let lock = take(directory, count).map_err(NotConnected::Silent)?;
+            let stream = UnixStream::connect(socket(directory, lock.0)).map_err(NotConnected::Gone)?;
+            let timed = stream.set_read_timeout(Some(limit)).and_then(|()| greeted(&stream));
+            timed.and_then(|()| stream.set_read_timeout(None)).map_err(NotConnected::Silent)?;
+            Ok(Connected::Port(stream, lock.1))
+        }
+        HostChannel::Tcp(port) => {
+            let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).map_err(NotConnected::Gone)?;
+            let timed = stream.set_read_timeout(Some(limit)).and_then(|()| greeted(&stream));
+            let ready = timed.and_then(|()| stream.set_read_timeout(None)).and_then(|()| stream.set_nodelay(true));
+            ready.map_err(NotConnected::Silent)?;
+            Ok(Connected::Tcp(stream))
+        }
+    }
+}
+
+fn greeted(mut stream: impl Read) -> io::Result<()> {
+    let mut heard = [0; GREETING.len()];
+    match stream.read_exact(&mut heard) {
+        Ok(()) if heard == *GREETING => Ok(()),
+        // What was left of an earlier connection.
+        Ok(()) => Err(io::Error::new(io::ErrorKind::InvalidData, "the guest did not begin with its greeting")),
+        Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+            Err(io::Error::new(io::ErrorKind::TimedOut, "the guest said nothing"))
+        }
+        Err(e) => Err(e),
+    }
+}
+
+/// Takes the free port that was not used for longest.
+fn take(directory: &Path, count: u32) -> io::Result<(u32, File)> {
+    let mut ports = Vec::new();
+    for port in 1..=count {
+        let path = directory.join(format!("p{port}.lock"));
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        ports.push((file.metadata()?.modified()?, port, file));
+    }
+    ports.sort_by_key(|(used, port, _)| (*used, *port));
+    for (_, port, file) in ports {
+        if file.try_lock().is_ok() {
+            file.set_modified(SystemTime::now())?;
+            return Ok((port, file));
+        }
+    }
+    let text = format!("all {count} ports of the guest are in use");
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn the_port_that_rested_longest_is_taken_and_none_twice() {
+        let dir = tempfile::tempdir().unwrap();
+        // Made at the same time, they go by number.
+        let now = SystemTime::now();
+        for port in 1..=3 {
+            File::create(dir.path().join(format!("p{port}.lock"))).unwrap().set_modified(now).unwrap();
+        }
+        let (first, lock) = take(dir.path(), 3).unwrap();
+        let (second, _held) = take(dir.path(), 3).unwrap();
+        drop(lock);
+        let (third, _held_too) = take(dir.path(), 3).unwrap();
+        assert_eq!((first, second, third), (1, 2, 3));
+        let (again, _held_again) = take(dir.path(), 3).unwrap();
+        assert_eq!(again, 1);
+        let all = take(dir.path(), 3).unwrap_err();
+        assert_eq!(all.to_string(), "all 3 ports of the guest are in use");
+    }
+
+    #[test]
+    fn a_port_is_used_once_the_guest_has_said_its_greeting() {
+        let dir = tempfile::tempdir().unwrap();
+        HostChannel::Ports(1).write(dir.path()).unwrap();
+        let limit = Duration::from_millis(50);
+        assert!(matches!(connect(dir.path(), limit), Err(NotConnected::Gone(_))));
+        let listener = UnixListener::bind(socket(dir.path(), 1)).unwrap();
+        let Err(NotConnected::Silent(e)) = connect(dir.path(), limit) else { panic!("it was silent") };
+        assert_eq!(e.to_string(), "the guest said nothing");
+        listener.accept().unwrap();
+        let guest = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.write_all(&[GREETING.as_slice(), b"more"].concat()).unwrap();
+        });
+        let Ok(Connected::Port(mut stream, _)) = connect(dir.path(), Duration::from_secs(10)) else { panic!("silent") };
+        guest.join().unwrap();
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "more");
+    }
+}
