@@ -95,7 +95,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
     }
 }
 
-async fn change<F, Fut>(rooms: &Rooms, room: Room, message: F) -> io::Result<()>
+pub(crate) async fn change<F, Fut>(rooms: &Rooms, room: Room, message: F) -> io::Result<()>
 where
     F: FnOnce(Handle) -> Fut + Send + 'static,
     Fut: Future<Output = Result<LinkMessage, Error>>,
@@ -107,7 +107,7 @@ where
     converse(rooms.get(room)?, job)?.wait().await?
 }
 
-async fn index(handle: &Handle, name: &str) -> Result<u32, Error> {
+pub(crate) async fn index(handle: &Handle, name: &str) -> Result<u32, Error> {
     use futures_util::TryStreamExt;
     let mut links = std::pin::pin!(handle.link().get().match_name(name).execute());
     let link = links.try_next().await?.ok_or(Error::RequestFailed)?;

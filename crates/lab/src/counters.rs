@@ -73,7 +73,7 @@ fn traffic(counters: &BTreeMap<String, i64>) -> Traffic {
 }
 
 /// `Inter-| Receive | Transmit`, then the names of both halves, then a line per interface.
-fn interface_counters(dev: &str, interface: &str) -> BTreeMap<String, i64> {
+pub(crate) fn interface_counters(dev: &str, interface: &str) -> BTreeMap<String, i64> {
     let names = dev.lines().nth(1).unwrap_or_default();
     let halves: Vec<&str> = names.split('|').skip(1).collect();
     let names = halves.iter().zip(["rx", "tx"]).flat_map(|(half, direction)| {

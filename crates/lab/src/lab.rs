@@ -225,12 +225,7 @@ async fn make(
     let brought = |room: Room| given.iter().find(|(of, ..)| *of == room).map(|(_, netns, far)| (netns, far));
     for step in steps {
         if let Step::Namespace(room) = step {
-            let undo = |inode| Undo::UnnamedNetns { inode, what: format!("{} of run {run_id}", room.name()) };
-            let entry = journal.before(undo(0))?;
-            entries.push((Some(*room), entry));
-            let netns = NetNs::make().map_err(|error| failed(step, error))?;
-            journal.update(entry, undo(netns.inode()))?;
-            rooms.add(*room, netns);
+            rooms.add(*room, namespace(*room, run_id, journal, entries)?);
         } else if let Step::Given(room) = step {
             let missing = || failed(step, io::Error::other("it brings none"));
             rooms.add(*room, brought(*room).ok_or_else(missing)?.0.clone());
@@ -259,6 +254,21 @@ async fn make(
     Ok(ends)
 }
 
+/// Makes a namespace, with its entry in the journal.
+pub(crate) fn namespace(
+    room: Room,
+    run_id: &str,
+    journal: &Journal,
+    entries: &mut Vec<(Option<Room>, EntryId)>,
+) -> Result<NetNs, LabError> {
+    let undo = |inode| Undo::UnnamedNetns { inode, what: format!("{} of run {run_id}", room.name()) };
+    let entry = journal.before(undo(0))?;
+    entries.push((Some(room), entry));
+    let netns = NetNs::make().map_err(|error| failed(&Step::Namespace(room), error))?;
+    journal.update(entry, undo(netns.inode()))?;
+    Ok(netns)
+}
+
 /// Verifies one end and says what it needs to know.
 async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Result<Side, LabError> {
     let room = Room::End(spec.name(end));
@@ -283,7 +293,7 @@ fn address_of(room: Room, steps: &[Step]) -> Option<(&str, IpAddr)> {
 }
 
 /// Waits until no process is left in a namespace.
-async fn left(room: Room, inode: u64) -> Result<(), LabError> {
+pub(crate) async fn left(room: Room, inode: u64) -> Result<(), LabError> {
     let end = Instant::now() + LEAVE_WITHIN;
     loop {
         let holders = processes_in(inode);

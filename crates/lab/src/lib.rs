@@ -32,6 +32,7 @@ mod probe;
 mod site;
 mod spec;
 mod step;
+pub mod under;
 pub mod userns;
 mod verify;
 mod way;

@@ -29,6 +29,10 @@ pub(crate) enum Room {
     /// Of the end of this name.
     End(&'static str),
     Bridge,
+    /// Of what carries the packets of guests.
+    Under,
+    /// Of an end of this host that guests speak with, by its number.
+    Host(usize),
 }
 
 impl Room {
@@ -36,6 +40,8 @@ impl Room {
         match self {
             Room::End(name) => name,
             Room::Bridge => "bridge",
+            Room::Under => "under",
+            Room::Host(_) => "host",
         }
     }
 }
@@ -54,10 +60,10 @@ pub(crate) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// All multicast groups, the destination of a route.
 pub(crate) const MULTICAST: (Ipv4Addr, u8) = (Ipv4Addr::new(224, 0, 0, 0), 4);
 /// Addresses may be the same in every lab: each lies in namespaces of its own.
-fn address(end: usize) -> Ipv4Addr {
+pub(crate) fn address(end: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 177, 0, end as u8 + 1)
 }
-const PREFIX: u8 = 24;
+pub(crate) const PREFIX: u8 = 24;
 
 /// One thing that is done.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -136,6 +136,13 @@ pub enum Undo {
         /// A label of it and of nothing else.
         token: String,
     },
+    /// Remove a directory made by this run for what lives as long as it: sockets, a database.
+    RemoveDirectory {
+        /// Path.
+        path: String,
+        /// Inode, once known; until then it is removed only when it is empty.
+        inode: Option<u64>,
+    },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {
         /// Path.

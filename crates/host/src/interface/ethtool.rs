@@ -11,6 +11,7 @@ const GSET: u32 = 0x01;
 const GDRVINFO: u32 = 0x03;
 pub(super) const GCOALESCE: u32 = 0x0e;
 const GSTRINGS: u32 = 0x1b;
+const STXCSUM: u32 = 0x17;
 const GSSET_INFO: u32 = 0x37;
 const GFEATURES: u32 = 0x3a;
 pub(super) const GCHANNELS: u32 = 0x3c;
@@ -119,6 +120,15 @@ impl Ethtool {
         words[0] = GCOALESCE;
         self.ask(&mut words)?;
         Ok((words[1], words[10] != 0))
+    }
+
+    /// Has what is sent carry its whole checksum: for a virtual device whose packets somebody takes before the kernel would
+    /// have filled it in. Needs CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    /// The driver cannot.
+    pub fn fill_in_checksums(&self) -> io::Result<()> {
+        self.request(&mut [STXCSUM, 0])
     }
 
     /// Names of the features that are on, in alphabetical order.

@@ -4,6 +4,7 @@ use super::Undone;
 use std::borrow::Cow;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The value in force as a setting's file shows it: white space made one, and of a list with its choice in brackets
@@ -54,6 +55,23 @@ pub(super) fn remove_partial(path: &str) -> io::Result<Undone> {
     }
     fs::remove_dir_all(dir)?;
     Ok(Undone::Did(format!("removed the unfinished record {path}")))
+}
+
+pub(super) fn remove_directory(path: &str, inode: Option<u64>) -> io::Result<Undone> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::AlreadyGone),
+        other => other?,
+    };
+    if !found.is_dir() || inode.is_some_and(|known| known != found.ino()) {
+        return Ok(Undone::LeftAlone(format!("{path} is another one now; it stays")));
+    }
+    let removed = if inode.is_some() { fs::remove_dir_all(path) } else { fs::remove_dir(path) };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            Ok(Undone::LeftAlone(format!("{path} is not known to be ours, and not empty; it stays")))
+        }
+        other => other.map(|()| Undone::Did(format!("removed the directory {path}"))),
+    }
 }
 
 #[cfg(test)]
@@ -110,5 +128,25 @@ mod tests {
             assert!(matches!(remove_partial(path).unwrap(), Undone::LeftAlone(_)), "{path}");
         }
         assert!(Path::new(&readable).exists() && Path::new(&finished).exists());
+    }
+
+    #[test]
+    fn a_directory_is_removed_when_it_is_the_one_that_was_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("under");
+        let path = at.to_str().unwrap();
+        let make = || {
+            fs::create_dir(&at).unwrap();
+            fs::write(at.join("socket"), "").unwrap();
+            fs::metadata(&at).unwrap().ino()
+        };
+        let inode = make();
+        for other in [None, Some(inode + 1)] {
+            assert!(matches!(remove_directory(path, other).unwrap(), Undone::LeftAlone(_)), "{other:?}");
+        }
+        assert_eq!(remove_directory(path, Some(inode)).unwrap(), Undone::Did(format!("removed the directory {path}")));
+        assert_eq!(remove_directory(path, Some(inode)).unwrap(), Undone::AlreadyGone);
+        fs::create_dir(&at).unwrap();
+        assert!(matches!(remove_directory(path, None).unwrap(), Undone::Did(_)));
     }
 }

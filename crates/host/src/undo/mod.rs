@@ -70,6 +70,7 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::DeletePod { cluster, token } => pods::delete("delete", cluster, token),
         Undo::DeleteService { cluster, token } => pods::delete("unserve", cluster, token),
         Undo::RemoveContainer { access, token } => containers::remove(access, token),
+        Undo::RemoveDirectory { path, inode } => files::remove_directory(path, *inode),
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
@@ -105,6 +106,7 @@ pub fn describe(undo: &Undo) -> String {
         Undo::RemoveContainer { access, token } => {
             format!("remove the container with the label {token} ({})", access.client.program())
         }
+        Undo::RemoveDirectory { path, .. } => format!("remove the directory {path}"),
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }
 }

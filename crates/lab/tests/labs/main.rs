@@ -7,6 +7,8 @@
 mod cases;
 mod existing;
 mod failing;
+mod frames;
+mod guests;
 mod support;
 mod ways;
 
@@ -34,6 +36,14 @@ const CASES: &[(&str, Case)] = &[
     ("a_way_by_bridge_and_vxlan_is_followed", ways::by_bridge_and_vxlan),
     ("a_way_by_route_and_by_macvlan_is_followed", ways::by_route_and_by_macvlan),
     ("ebpf_programs_at_interfaces_are_told", ways::programs_are_told),
+    ("a_bridge_carries_the_frames_of_guests", guests::bridge),
+    ("macvtap_carries_the_frames_of_guests", guests::macvtap),
+    ("xdp_programs_carry_the_frames_of_guests", guests::xdp),
+    ("open_vswitch_carries_the_frames_of_guests", guests::open_vswitch),
+    ("datagrams_carry_the_frames_of_guests", guests::datagram),
+    ("what_a_machine_lacks_for_guests_is_told", guests::lacks),
+    ("a_path_of_guests_lies_apart", guests::apart),
+    ("kill_9_of_a_path_of_guests_leaves_nothing", guests::kill_9),
 ];
 
 fn main() {
@@ -45,6 +55,9 @@ fn main() {
     let privilege = userns::enter_if_needed(true).unwrap();
     if let Some(at) = arguments.iter().position(|a| a == "--hold-lab") {
         return failing::hold_lab(&arguments[at + 1]);
+    }
+    if let Some(at) = arguments.iter().position(|a| a == "--hold-path") {
+        return guests::hold_path(&arguments[at + 1], &arguments[at + 2]);
     }
     if arguments.iter().any(|a| a == "--show-privilege") {
         return println!("{privilege:?}\n{:?}", support::veth(None).check());

@@ -1,0 +1,171 @@
+//! The programs of a private Open vSwitch, inside the namespace of the path.
+
+use super::deed::{Program, control_socket};
+use crate::netns::NetNs;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tailbound_host::{EntryId, Journal};
+use tailbound_model::{RUN_TOKEN, Undo};
+
+/// How long a program may take until its socket is there: a loaded machine takes some 100 ms.
+const READY_WITHIN: Duration = Duration::from_secs(20);
+
+/// A program that stays, with its entry in the journal.
+#[derive(Debug)]
+pub(super) struct Daemon {
+    child: Child,
+    entry: EntryId,
+}
+
+/// A command in the namespace, which finds everything of Open vSwitch in `dir` and nowhere else.
+pub(super) fn command(program: Program, dir: &Path, netns: &NetNs) -> io::Result<Command> {
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("{} is not installed", program.name()));
+    let mut command = Command::new(program.find().ok_or_else(missing)?);
+    for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR", "OVS_SYSCONFDIR"] {
+        command.env(variable, dir);
+    }
+    // Programs for AF_XDP are attached one by one: the library's own way pins files in /sys/fs/bpf of the host.
+    command.env("LIBXDP_SKIP_DISPATCHER", "1");
+    let netns = netns.clone();
+    // SAFETY: between fork and exec the closure makes one system call on a descriptor that it owns, and allocates nothing.
+    unsafe { command.pre_exec(move || netns.enter()) };
+    command.stdin(Stdio::null());
+    Ok(command)
+}
+
+fn log_of(program: Program, dir: &Path) -> PathBuf {
+    dir.join(program.name()).with_extension("log")
+}
+
+impl Daemon {
+    /// Starts it; the journal comes first. What it says goes into a file of `dir`.
+    pub fn start(
+        program: Program,
+        arguments: &[String],
+        (dir, netns): (&Path, &NetNs),
+        (run_id, journal): (&str, &Journal),
+        daemons: &mut Vec<Daemon>,
+    ) -> io::Result<()> {
+        let token = format!("{run_id}-{}", program.name());
+        let log = File::create(log_of(program, dir))?;
+        let mut command = command(program, dir, netns)?;
+        command.args(arguments).env(RUN_TOKEN, &token);
+        // Ctrl-C is the controller's business.
+        command.process_group(0).stdout(log.try_clone()?).stderr(log);
+        let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(io::Error::other)?;
+        let child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                // Nothing was started; what cannot be written is void once this process ends.
+                let _ = journal.done(entry);
+                return Err(error);
+            }
+        };
+        let pid = child.id() as i32;
+        daemons.push(Daemon { child, entry });
+        if let Ok(process) = tailbound_host::process_id(pid) {
+            let what = format!("{} of run {run_id}", program.name());
+            journal.update(entry, Undo::EndProcess { process, what, token }).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until its socket is there.
+    pub async fn ready(&mut self, program: Program, socket: &Path, dir: &Path) -> io::Result<()> {
+        let end = Instant::now() + READY_WITHIN;
+        while !socket.exists() {
+            if let Some(status) = self.child.try_wait()? {
+                return Err(io::Error::other(format!("it ended ({status}): {}", said(program, dir))));
+            }
+            if Instant::now() > end {
+                return Err(io::Error::other(format!("it is not ready after 20 s: {}", said(program, dir))));
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    /// Ends it, and all that it left.
+    pub fn end(mut self, journal: &Journal) -> Result<(), tailbound_host::JournalError> {
+        journal.undo(self.entry)?;
+        // It is gone; only its number is left to be given back.
+        let _ = self.child.wait();
+        Ok(())
+    }
+}
+
+/// The last lines that it wrote.
+fn said(program: Program, dir: &Path) -> String {
+    let text = fs::read_to_string(log_of(program, dir)).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(3)..].join(" / ")
+}
+
+/// Runs a program to its end; what it printed.
+pub(super) async fn run(program: Program, arguments: &[String], (dir, netns): (&Path, &NetNs)) -> io::Result<String> {
+    let mut command = command(program, dir, netns)?;
+    command.args(arguments);
+    let output = tokio::process::Command::from(command).output().await?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(io::Error::other(format!("{}: {}", output.status, String::from_utf8_lossy(&output.stderr).trim())))
+}
+
+/// A port that the switch could not take, in its words.
+pub(super) async fn refused(socket: &Path, at: (&Path, &NetNs)) -> io::Result<Option<String>> {
+    let words = "--timeout=20 --bare --columns=name,error find interface error!=[]";
+    let mut arguments = vec![format!("--db=unix:{}", socket.display())];
+    arguments.extend(words.split(' ').map(str::to_owned));
+    let text = run(Program::Configure, &arguments, at).await?;
+    Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty()))
+}
+
+/// What the switch counted of each port: `switch.rx_packets` and the like. Blocks for a moment.
+pub(super) fn counts((dir, netns): (&Path, &NetNs)) -> io::Result<BTreeMap<String, BTreeMap<String, i64>>> {
+    let mut ask = command(Program::Ask, dir, netns)?;
+    ask.arg("-t").arg(control_socket(dir)).args(["-T", "5", "dpctl/show", "-s"]);
+    Ok(parse(&String::from_utf8_lossy(&ask.output()?.stdout)))
+}
+
+/// `port 2: NAME (type: ...)`, then `RX packets:7 errors:0 dropped:0 ...` and the same of TX.
+fn parse(text: &str) -> BTreeMap<String, BTreeMap<String, i64>> {
+    let mut all: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
+    let mut name = "";
+    for line in text.lines().map(str::trim) {
+        if let Some((_, rest)) = line.strip_prefix("port ").and_then(|rest| rest.split_once(": ")) {
+            name = rest.split_whitespace().next().unwrap_or("");
+        }
+        let Some(direction) = ["RX", "TX"].into_iter().find(|word| line.starts_with(&format!("{word} "))) else {
+            continue;
+        };
+        let pairs = line.split_whitespace().filter_map(|word| word.split_once(':'));
+        let numbers = pairs.filter_map(|(key, value)| Some((key, value.parse().ok()?)));
+        let named = numbers.map(|(key, value)| (format!("switch.{}_{key}", direction.to_lowercase()), value));
+        all.entry(name.to_owned()).or_default().extend(named);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_of_a_switch_are_named_by_port_and_direction() {
+        let text = "netdev@ovs-netdev:\n  lookups: hit:4 missed:2 lost:0\n  port 0: ovs-netdev (tap)\n    \
+                    RX packets:0 errors:? dropped:0\n  port 2: tb1-q0 (afxdp: n_rxq=1)\n    \
+                    RX packets:7 errors:0 dropped:1 overruns:? frame:0\n    TX packets:5 errors:0 dropped:0\n    \
+                    RX bytes:1 (2 KiB) TX bytes:?\n";
+        let all = parse(text);
+        assert_eq!(all["tb1-q0"]["switch.rx_packets"], 7);
+        assert_eq!(all["tb1-q0"]["switch.rx_dropped"], 1);
+        assert_eq!(all["tb1-q0"]["switch.tx_packets"], 5);
+        assert!(!all["ovs-netdev"].contains_key("switch.rx_errors"));
+    }
+}

@@ -1,0 +1,194 @@
+//! Ethernet frames, written to and read from the plugs of guests by the tests themselves.
+
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::Ipv4Addr;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixDatagram;
+use std::time::{Duration, Instant};
+use tailbound_lab::under::{Plug, Under};
+
+/// `virtio_net_hdr`, all zero: no checksum to be filled in, one segment.
+const HEADER: usize = 10;
+pub const PORT: u16 = 7;
+const WITHIN: Duration = Duration::from_secs(10);
+
+/// A guest's interface, as its program would use it.
+pub enum Wire {
+    Tap(Vec<File>),
+    Datagram(UnixDatagram),
+}
+
+impl Wire {
+    pub fn of(plug: Plug) -> Wire {
+        match plug {
+            Plug::Tap { fds, .. } => Wire::Tap(fds.into_iter().map(File::from).collect()),
+            Plug::Datagram { local, .. } => {
+                let socket = UnixDatagram::bind(local).unwrap();
+                socket.set_nonblocking(true).unwrap();
+                Wire::Datagram(socket)
+            }
+        }
+    }
+
+    pub fn queues(&self) -> usize {
+        match self {
+            Wire::Tap(files) => files.len(),
+            Wire::Datagram(_) => 1,
+        }
+    }
+
+    pub fn send(&self, frame: &[u8]) {
+        match self {
+            Wire::Tap(files) => {
+                let whole = [&[0; HEADER], frame].concat();
+                assert_eq!((&files[0]).write(&whole).unwrap(), whole.len());
+            }
+            Wire::Datagram(socket) => assert_eq!(socket.send(frame).unwrap(), frame.len()),
+        }
+    }
+
+    /// A frame of any queue, if one comes within 20 ms.
+    fn next(&self) -> Option<Vec<u8>> {
+        let fds: Vec<&dyn Source> = match self {
+            Wire::Tap(files) => files.iter().map(|file| file as &dyn Source).collect(),
+            Wire::Datagram(socket) => vec![socket],
+        };
+        let mut wanted: Vec<PollFd<'_>> = fds.iter().map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)).collect();
+        poll(&mut wanted, PollTimeout::from(20u8)).unwrap();
+        let ready = wanted.iter().position(|fd| fd.any() == Some(true))?;
+        Some(fds[ready].take())
+    }
+
+    /// The first frame that is meant, however many others come; nothing within 20 ms.
+    pub fn receive(&self, is_meant: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
+        while let Some(frame) = self.next() {
+            if is_meant(&frame) {
+                return Some(frame);
+            }
+        }
+        None
+    }
+}
+
+/// Two guests. Sockets are joined once both are there.
+pub fn wires(plugs: [Plug; 2]) -> [Wire; 2] {
+    let remotes = [0, 1].map(|end: usize| match &plugs[end] {
+        Plug::Datagram { remote, .. } => Some(remote.clone()),
+        Plug::Tap { .. } => None,
+    });
+    let wires = plugs.map(Wire::of);
+    for (wire, remote) in wires.iter().zip(remotes) {
+        if let (Wire::Datagram(socket), Some(remote)) = (wire, remote) {
+            socket.connect(remote).unwrap();
+        }
+    }
+    wires
+}
+
+trait Source: AsFd {
+    fn take(&self) -> Vec<u8>;
+}
+
+impl Source for File {
+    fn take(&self) -> Vec<u8> {
+        let mut buffer = vec![0; 70_000];
+        let length = (&mut &*self).read(&mut buffer).unwrap();
+        let header: Vec<u8> = buffer.drain(..HEADER).collect();
+        // A flag says that somebody else would have to fill in the checksum; the octet after it, that it is of segments.
+        assert_eq!((header[0] & 1, header[1]), (0, 0), "the frame is whole");
+        buffer.truncate(length - HEADER);
+        buffer
+    }
+}
+
+impl Source for UnixDatagram {
+    fn take(&self) -> Vec<u8> {
+        let mut buffer = vec![0; 70_000];
+        let length = self.recv(&mut buffer).unwrap();
+        buffer.truncate(length);
+        buffer
+    }
+}
+
+/// Sends until it arrives: what has just been set up may drop the first. The other end's frame.
+pub fn exchange(from: &Wire, frame: &[u8], to: &Wire, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
+    let end = Instant::now() + WITHIN;
+    loop {
+        from.send(frame);
+        if let Some(found) = to.receive(&is_meant) {
+            return found;
+        }
+        assert!(Instant::now() < end, "a frame of {} octets did not arrive within 10 s", frame.len());
+    }
+}
+
+fn sum(words: &[u8]) -> u32 {
+    words.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
+}
+
+/// The sum of RFC 1071.
+fn folded(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// Over the pseudo header, the header and the data; 0xffff when the checksum in it is right.
+fn of_udp(from: Ipv4Addr, to: Ipv4Addr, udp: &[u8]) -> u16 {
+    folded(sum(&from.octets()) + sum(&to.octets()) + 17 + udp.len() as u32 + sum(udp))
+}
+
+/// UDP over IPv4 of as many octets, with its checksums.
+pub fn datagram(from: usize, to: usize, to_mac: [u8; 6], ip_length: usize) -> Vec<u8> {
+    let (source, target) = (Under::address(from), Under::address(to));
+    let mut ip = vec![0x45, 0];
+    ip.extend((ip_length as u16).to_be_bytes());
+    ip.extend([0, 1, 0x40, 0, 64, 17, 0, 0]);
+    ip.extend(source.octets().iter().chain(&target.octets()));
+    let check = !folded(sum(&ip));
+    ip[10..12].copy_from_slice(&check.to_be_bytes());
+    let length = ip_length - 20;
+    let mut udp: Vec<u8> = [PORT, PORT, length as u16, 0].iter().flat_map(|word| word.to_be_bytes()).collect();
+    udp.extend((0..length - 8).map(|i| i as u8));
+    let check = !of_udp(source, target, &udp);
+    udp[6..8].copy_from_slice(&check.to_be_bytes());
+    [&to_mac[..], &Under::mac(from), &[8, 0], &ip, &udp].concat()
+}
+
+/// The data of a UDP datagram from one end to another, if the frame is one; its checksum must be right.
+pub fn data(frame: &[u8], from: usize, to: usize) -> Option<Vec<u8>> {
+    let (source, target) = (Under::address(from), Under::address(to));
+    let is_meant = frame.get(12..14)? == [8, 0]
+        && frame.get(23) == Some(&17)
+        && frame.get(26..30)? == source.octets()
+        && frame.get(30..34)? == target.octets();
+    if !is_meant {
+        return None;
+    }
+    let length = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+    let udp = &frame[34..14 + length];
+    assert_eq!(of_udp(source, target, udp), 0xffff, "the checksum of {} octets is whole", udp.len());
+    Some(udp[8..].to_vec())
+}
+
+/// Who has the address of end `to`?
+pub fn question(from: usize, to: usize) -> Vec<u8> {
+    let mut arp = vec![0xff; 6];
+    arp.extend(Under::mac(from));
+    arp.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
+    arp.extend(Under::mac(from));
+    arp.extend(Under::address(from).octets());
+    arp.extend([0; 6]);
+    arp.extend(Under::address(to).octets());
+    arp.resize(60, 0);
+    arp
+}
+
+/// The hardware address of end `of`, if the frame is its answer.
+pub fn answer(frame: &[u8], of: usize) -> Option<[u8; 6]> {
+    let is_answer = frame.get(12..14)? == [8, 6] && frame.get(20..22)? == [0, 2];
+    (is_answer && frame.get(28..32)? == Under::address(of).octets()).then(|| frame[22..28].try_into().unwrap())
+}

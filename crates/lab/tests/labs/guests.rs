@@ -1,0 +1,288 @@
+//! What carries the packets of guests, with frames in place of guests.
+
+use crate::frames::{self, Wire, exchange};
+use crate::support::{Skip, block_on, journal, this_program, wait_until};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use tailbound_host::{Journal, is_alive, journal as journals};
+use tailbound_lab::netns::{NetNs, processes_in, run_in};
+use tailbound_lab::under::{Port, Under, vhost_lack};
+use tailbound_model::{PathSpec, SwitchPorts, Undo, XdpMode};
+
+const GUEST: Port = Port::Guest { queues: 1 };
+const MANY: Port = Port::Guest { queues: 2 };
+
+fn needs_root() -> Result<(), Skip> {
+    let root = nix::unistd::geteuid().is_root();
+    root.then_some(()).ok_or_else(|| Skip("/dev/net/tun and programs in the kernel need root".into()))
+}
+
+/// Ids of the programs that a process holds, by themselves or by their links.
+fn programs_of(pid: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten();
+    let texts = entries.filter_map(|entry| fs::read_to_string(entry.path()).ok());
+    let ids = texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix("prog_id:")?.trim().parse().ok()));
+    ids.collect()
+}
+
+fn exists(program: u32) -> bool {
+    // bpf(BPF_PROG_GET_NEXT_ID): after which id, and what comes then.
+    let mut attributes = [program - 1, 0u32, 0];
+    // SAFETY: the command reads and writes three words, which outlive the call.
+    let result = unsafe { libc::syscall(libc::SYS_bpf, 11, &raw mut attributes, size_of_val(&attributes)) };
+    result == 0 && attributes[1] == program
+}
+
+/// Everything that a path holds beside what this process holds.
+#[derive(Debug, Default)]
+struct Held {
+    processes: Vec<tailbound_model::ProcessId>,
+    namespaces: Vec<u64>,
+    programs: Vec<u32>,
+}
+
+impl Held {
+    fn by(owner: u32, entries: &[tailbound_model::JournalEntry]) -> Held {
+        let mut held = Held { programs: programs_of(owner), ..Held::default() };
+        for entry in entries {
+            match &entry.undo {
+                Undo::EndProcess { process, .. } => held.processes.push(*process),
+                Undo::UnnamedNetns { inode, .. } => held.namespaces.push(*inode),
+                _ => {}
+            }
+        }
+        held.programs.extend(held.processes.iter().flat_map(|process| programs_of(process.pid as u32)));
+        held
+    }
+
+    fn assert_gone(&self, scratch: &Path) {
+        assert!(self.processes.iter().all(|process| !is_alive(*process)), "{self:?}");
+        assert!(self.namespaces.iter().all(|inode| processes_in(*inode).is_empty()), "{self:?}");
+        wait_until("the kernel has removed the programs", || !self.programs.iter().any(|id| exists(*id)));
+        let left: Vec<_> = fs::read_dir(scratch).unwrap().flatten().map(|entry| entry.path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// Up, the case, down; what was held is gone then.
+fn with(path: &PathSpec, ports: &[Port], case: impl FnOnce(&mut Under)) -> Held {
+    let (journal, scratch) = (journal("under"), tempfile::tempdir().unwrap());
+    let held = block_on(async {
+        let mut under = Under::up(path, ports, journal.run(), &journal, scratch.path()).await.unwrap_or_else(|error| {
+            panic!("{path}: {error}");
+        });
+        let held = Held::by(std::process::id(), &journal.open_entries());
+        case(&mut under);
+        under.down(&journal).await.unwrap();
+        held
+    });
+    held.assert_gone(scratch.path());
+    journal.finish().unwrap();
+    held
+}
+
+/// Of the end that sent and of the other one.
+type Counted = [BTreeMap<String, i64>; 2];
+
+/// Two guests: frames of every kind of size both ways, then the counters.
+fn between_guests(path: &PathSpec, mtu: usize, guest: Port, counted: impl FnOnce(&Counted, i64)) -> Held {
+    with(path, &[guest, guest], |under| {
+        // Bound, then bound and joined: sockets on the file system find each other only when both are there.
+        let plugs = [under.plug(0).unwrap(), under.plug(1).unwrap()];
+        assert!(under.plug(0).is_none() && under.host_end(0).is_none());
+        let wires = frames::wires(plugs);
+        let queues = guest == MANY && !matches!(path, PathSpec::Datagram { .. });
+        assert!(wires.iter().all(|wire| wire.queues() == if queues { 2 } else { 1 }));
+        let mut sent = 0;
+        for size in [46, 128, 1024, mtu - 1, mtu] {
+            for (from, to) in [(0, 1), (1, 0)] {
+                let frame = frames::datagram(from, to, Under::mac(to), size);
+                exchange(&wires[from], &frame, &wires[to], |found| found == frame);
+                sent += i64::from(from == 0);
+            }
+        }
+        let [one, other] = &under.counters()[..] else { panic!("one row for each end") };
+        assert!(one.0.len() <= 15 && one.0 != other.0);
+        counted(&[one.1.clone(), other.1.clone()], sent);
+    })
+}
+
+/// A guest and this host: a question and its answer, then datagrams of every kind of size and their echo.
+fn with_the_host(path: &PathSpec, mtu: usize) {
+    with(path, &[GUEST, Port::Host], |under| {
+        let wire = Wire::of(under.plug(0).unwrap());
+        let (netns, interface, address) = under.host_end(1).unwrap();
+        assert!(under.plug(1).is_none() && interface.ends_with("-p1") && address == Under::address(1));
+        let is_answer = |frame: &[u8]| frames::answer(frame, 1).is_some();
+        let found = exchange(&wire, &frames::question(0, 1), &wire, is_answer);
+        let mac = frames::answer(&found, 1).unwrap();
+        let socket = run_in(&netns, move || UdpSocket::bind((address, frames::PORT))).unwrap().join().unwrap().unwrap();
+        let echo = std::thread::spawn(move || {
+            let mut buffer = [0; 70_000];
+            loop {
+                let (length, from) = socket.recv_from(&mut buffer).unwrap();
+                if length == 0 {
+                    return from;
+                }
+                let _ = socket.send_to(&buffer[..length], from);
+            }
+        });
+        for size in [46, 1024, mtu] {
+            let frame = frames::datagram(0, 1, mac, size);
+            let found = exchange(&wire, &frame, &wire, |found| frames::data(found, 1, 0).is_some());
+            assert_eq!(frames::data(&found, 1, 0), frames::data(&frame, 0, 1));
+        }
+        // Nothing in it: the end.
+        wire.send(&frames::datagram(0, 1, mac, 28));
+        assert_eq!(echo.join().unwrap(), SocketAddr::from((Under::address(0), frames::PORT)));
+    });
+}
+
+fn interfaces_counted([one, other]: &Counted, sent: i64) {
+    assert!(one["interface.rx_packets"] >= sent && other["interface.tx_packets"] >= sent, "{one:?} {other:?}");
+}
+
+pub fn bridge() -> Result<(), Skip> {
+    needs_root()?;
+    for (mtu, guest) in [(None, GUEST), (Some(9000), MANY)] {
+        between_guests(&PathSpec::Bridge { mtu }, mtu.unwrap_or(1500) as usize, guest, interfaces_counted);
+    }
+    with_the_host(&PathSpec::Bridge { mtu: None }, 1500);
+    Ok(())
+}
+
+pub fn macvtap() -> Result<(), Skip> {
+    needs_root()?;
+    for (mtu, guest) in [(None, GUEST), (Some(9000), MANY)] {
+        between_guests(&PathSpec::Macvtap { mtu }, mtu.unwrap_or(1500) as usize, guest, interfaces_counted);
+    }
+    with_the_host(&PathSpec::Macvtap { mtu: None }, 1500);
+    Ok(())
+}
+
+pub fn xdp() -> Result<(), Skip> {
+    needs_root()?;
+    for mode in [XdpMode::Native, XdpMode::Generic] {
+        for (mtu, guest) in [(None, GUEST), (Some(9000), MANY)] {
+            let path = PathSpec::Xdp { mode, mtu };
+            let held = between_guests(&path, mtu.unwrap_or(1500) as usize, guest, |counted, sent| {
+                assert!(counted.iter().all(|end| end["xdp.redirected"] >= sent), "{counted:?}");
+            });
+            assert_eq!(held.programs.len(), 2, "one program for each end");
+        }
+        with_the_host(&PathSpec::Xdp { mode, mtu: None }, 1500);
+        with_the_host(&PathSpec::Xdp { mode, mtu: Some(3506) }, 3506);
+    }
+    Ok(())
+}
+
+pub fn open_vswitch() -> Result<(), Skip> {
+    needs_root()?;
+    for ports in [SwitchPorts::Tap, SwitchPorts::AfXdpNative, SwitchPorts::AfXdpGeneric] {
+        let path = PathSpec::OpenVswitch { ports, mtu: None };
+        let held = between_guests(&path, 1500, GUEST, |[one, other], sent| {
+            assert!(one["switch.rx_packets"] >= sent && other["switch.tx_packets"] >= sent, "{one:?} {other:?}");
+        });
+        assert_eq!(held.processes.len(), 2, "the database and the switch");
+        assert_eq!(held.programs.is_empty(), ports == SwitchPorts::Tap, "AF_XDP needs programs: {held:?}");
+        with_the_host(&path, 1500);
+    }
+    let (ports, mtu) = (SwitchPorts::AfXdpNative, Some(3498));
+    between_guests(&PathSpec::OpenVswitch { ports, mtu }, 3498, GUEST, |_, _| ());
+    Ok(())
+}
+
+/// Without root too.
+pub fn datagram() -> Result<(), Skip> {
+    let path = PathSpec::Datagram { mtu: None };
+    between_guests(&path, 1500, GUEST, |[one, other], _| assert!(one.is_empty() && other.is_empty()));
+    Ok(())
+}
+
+/// What a machine may lack: without root the rights, here the module of the kernel.
+pub fn lacks() -> Result<(), Skip> {
+    let check = |path: PathSpec| {
+        let lacks = Under::check(&path, &[GUEST, GUEST]);
+        lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let kernel = check(PathSpec::OpenVswitch { ports: SwitchPorts::Kernel, mtu: None });
+    if needs_root().is_err() {
+        assert_eq!(
+            check(PathSpec::Xdp { mode: XdpMode::Native, mtu: None }),
+            "the path `xdp native` needs root, and this is not: it loads programs into the kernel; run as root, or use \
+             `path: bridge`"
+        );
+        assert!(kernel.contains("it speaks with a module of the kernel"), "{kernel}");
+        return Ok(());
+    }
+    if kernel.is_empty() {
+        between_guests(
+            &PathSpec::OpenVswitch { ports: SwitchPorts::Kernel, mtu: None },
+            1500,
+            GUEST,
+            interfaces_counted,
+        );
+    } else {
+        let lack = "this kernel has no openvswitch: it was built without it (CONFIG_OPENVSWITCH), or the module is not \
+                    there; load it (`modprobe openvswitch`), or use `ports: tap`";
+        assert_eq!(kernel, lack);
+    }
+    let lack = "no /dev/vhost-net: kernel built without VHOST_NET (CONFIG_VHOST_NET), or the module vhost_net is not \
+                loaded; load it (`modprobe vhost_net`), or leave `vhost` out";
+    match vhost_lack() {
+        Some(found) => assert_eq!(found.to_string(), lack),
+        None => assert!(Path::new("/dev/vhost-net").exists()),
+    }
+    Ok(())
+}
+
+/// The other process of [`kill_9`]: holds a path until it is killed.
+pub fn hold_path(run: &str, scratch: &str) {
+    let journal = Journal::create(run).unwrap();
+    let path = PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative, mtu: None };
+    let under = block_on(Under::up(&path, &[GUEST, Port::Host], run, &journal, Path::new(scratch))).unwrap();
+    println!("up");
+    std::thread::sleep(std::time::Duration::from_secs(60));
+    drop(under);
+}
+
+pub fn kill_9() -> Result<(), Skip> {
+    needs_root()?;
+    let (run, scratch) = (format!("path-killed-{}", std::process::id()), tempfile::tempdir().unwrap());
+    let mut holder = Command::new(this_program())
+        .args(["--hold-path", &run, scratch.path().to_str().unwrap()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(holder.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "up\n");
+    let state = journals::list().unwrap().into_iter().find(|j| j.run == run).unwrap();
+    let held = Held::by(holder.id(), &state.entries);
+    assert_eq!((held.processes.len(), held.namespaces.len()), (2, 2), "{held:?}");
+    holder.kill().unwrap();
+    holder.wait().unwrap();
+    assert!(held.processes.iter().all(|process| is_alive(*process)), "the switch outlives its owner");
+    let report = journals::cleanup(&mut |_| ()).unwrap();
+    assert_eq!(report.failed, Vec::<String>::new());
+    held.assert_gone(scratch.path());
+    assert!(!state.path.exists(), "the journal is removed");
+    Ok(())
+}
+
+/// The namespace of this process is not touched.
+pub fn apart() -> Result<(), Skip> {
+    needs_root()?;
+    let before = tailbound_lab::interfaces_here().unwrap();
+    let inode = NetNs::own().unwrap().inode();
+    with(&PathSpec::Macvtap { mtu: None }, &[GUEST, GUEST, Port::Host], |under| {
+        assert_eq!(tailbound_lab::interfaces_here().unwrap(), before);
+        assert_eq!(under.counters().len(), 3);
+    });
+    assert_eq!((tailbound_lab::interfaces_here().unwrap(), NetNs::own().unwrap().inode()), (before, inode));
+    Ok(())
+}
