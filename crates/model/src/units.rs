@@ -159,7 +159,14 @@ impl FromStr for Rate {
         if text.trim() == "max" {
             return Ok(Rate::Max);
         }
-        let what = "`max` or a rate such as `1 kHz`";
+        let what = "`max`, a rate such as `1 kHz`, or its period such as `1006 us`";
+        let period = text.trim().trim_start_matches("every ");
+        if let Ok(Nanos(ns)) = period.parse::<Nanos>() {
+            return match ns {
+                1.. => Ok(Rate::Period(Nanos(ns))),
+                _ => Err(UnitError { text: text.to_owned(), wanted: format!("{what}, longer than nothing") }),
+            };
+        }
         let hertz = parse_with(text, &[("Hz", 1.0), ("kHz", 1e3), ("MHz", 1e6)], what)?;
         if hertz > 0.0 && hertz <= 1e9 {
             Ok(Rate::Period(Nanos((1e9 / hertz).round() as i64)))
@@ -173,6 +180,8 @@ impl fmt::Display for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Rate::Max => f.write_str("max"),
+            // One that is no whole number of hertz is known by its period.
+            Rate::Period(p) if p.0 % 1_000 == 0 && 1_000_000_000_000 % p.0 != 0 => write!(f, "every {p}"),
             Rate::Period(p) => {
                 let hertz = 1e9 / p.0 as f64;
                 match hertz {

@@ -23,6 +23,8 @@ pub struct Options {
     pub sndbuf_bytes: Option<i32>,
     pub timestamps: bool,
     pub ttl: Option<i32>,
+    /// SO_PRIORITY.
+    pub priority: Option<i32>,
     /// One datagram for all readers, to a group that follows from domain and topic.
     pub multicast: bool,
 }
@@ -56,6 +58,7 @@ impl Options {
             sndbuf_bytes: None,
             timestamps: false,
             ttl: None,
+            priority: None,
             multicast: false,
         };
         for pair in pairs {
@@ -68,6 +71,7 @@ impl Options {
                 "sndbuf" => o.sndbuf_bytes = Some(pair.number(TB_EINVAL, 0..=i32::MAX)?),
                 "timestamps" => o.timestamps = pair.word(TB_EINVAL, &["off", "on"])? == 1,
                 "ttl" => o.ttl = Some(pair.number(TB_EINVAL, 0..=255)?),
+                "priority" => o.priority = Some(pair.number(TB_EINVAL, 0..=15)?),
                 "data" => o.multicast = pair.word(TB_EINVAL, &["unicast", "multicast"])? == 1,
                 "unacked_limit" => {
                     return Err(pair.bad(TB_EUNSUPPORTED, "with the udp driver nothing is acknowledged"));
@@ -158,9 +162,14 @@ mod tests {
 
     #[test]
     fn errors_name_the_option() {
-        for (key, value) in
-            [("domain", "x"), ("peers", "10.0.0.1,no..name"), ("ttl", "256"), ("timestamps", "1"), ("zz", "1")]
-        {
+        for (key, value) in [
+            ("domain", "x"),
+            ("peers", "10.0.0.1,no..name"),
+            ("ttl", "256"),
+            ("priority", "16"),
+            ("timestamps", "1"),
+            ("zz", "1"),
+        ] {
             let text = parse(&[(key, value)]).map(drop).unwrap_err().text;
             assert!(text.starts_with(key), "{text}");
         }

@@ -36,6 +36,7 @@ pub fn describe() -> &'static CStr {
                 {"key": "timestamps", "type": "bool", "default": "off",
                  "help": "Software receive time stamps of the kernel (SO_TIMESTAMPNS)."},
                 {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255; with data=multicast from 0, which stays on the host, and 1 when not given."},
+                {"key": "priority", "type": "integer", "help": "Priority of the sockets for queueing and VLANs, 0 to 15 (SO_PRIORITY); above 6 takes CAP_NET_ADMIN."},
                 {"key": "data", "type": "enum", "default": "unicast", "values": ["unicast", "multicast"],
                  "help": "To several readers: a datagram for each, one after the other, or one for all to a group that follows from domain and topic (IPv4, on the interface of `address`). Both ends need the same."},
                 {"key": "participants", "type": "integer", "default": "1",
@@ -163,6 +164,7 @@ fn transport<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value
                 "connected": matches!(endpoint, Endpoint::Writer(w) if lock(&w.targets).connected),
                 "rcvbuf_effective_bytes": buffer(libc::SO_RCVBUF),
                 "sndbuf_effective_bytes": buffer(libc::SO_SNDBUF),
+                "priority_effective": buffer(libc::SO_PRIORITY),
             })
         })
         .collect();
@@ -173,6 +175,7 @@ fn transport<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value
         "interface": options.interface,
         "domain": options.domain,
         "ttl": options.ttl,
+        "priority": options.priority,
         "data": if options.multicast { "multicast" } else { "unicast" },
         "timestamps": if options.timestamps { "on" } else { "off" },
         "rcvbuf_asked_bytes": options.rcvbuf_bytes,

@@ -208,5 +208,11 @@ pub fn prepare(fd: i32, options: &Options) -> Outcome {
         };
         net::set_int(fd, level, name, ttl).or_else(|e| os("ttl", &e))?;
     }
+    if let Some(priority) = options.priority {
+        net::set_int(fd, libc::SOL_SOCKET, libc::SO_PRIORITY, priority).or_else(|e| {
+            let text = "priority: above 6 takes CAP_NET_ADMIN, or root (SO_PRIORITY)";
+            os(if priority > 6 { text } else { "priority" }, &e)
+        })?;
+    }
     Ok(())
 }
