@@ -132,7 +132,9 @@ mod tests {
         let file = File::create(&old).unwrap();
         file.set_modified(SystemTime::now() - KEPT_FOR - Duration::from_secs(60)).unwrap();
         std::fs::write(&new, "").unwrap();
-        Cache::at(dir.path().into()).keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path))).unwrap();
+        Cache::at(dir.path().into())
+            .keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path)))
+            .unwrap();
         assert!(!old.exists() && new.exists());
     }
 }

@@ -72,7 +72,10 @@ mod tests {
         let archive = cpio.finish().unwrap();
         assert_eq!(archive.len() % 4, 0);
         let head = |inode: u32, mode: &str, octets: u32, name: u32| {
-            format!("070701{inode:08x}{mode}{:08x}{:08x}{:08x}{:08x}{octets:08x}{:032x}{name:08x}{:08x}", 0, 0, 1, 0, 0, 0)
+            format!(
+                "070701{inode:08x}{mode}{:08x}{:08x}{:08x}{:08x}{octets:08x}{:032x}{name:08x}{:08x}",
+                0, 0, 1, 0, 0, 0
+            )
         };
         let wanted = [
             head(1, "000041ed", 0, 4) + "bin\0\0\0",

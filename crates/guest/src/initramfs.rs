@@ -23,8 +23,20 @@ use tailbound_bundle::{BundleError, Contents};
 /// Changes with what is made of the same input.
 const FORMAT: u32 = 1;
 const DIRECTORIES: [&str; 14] = [
-    "bin", "lib", "lib/tailbound", "lib/tailbound/drivers", "modules", "usr", "dev", "proc", "sys", "run", "tmp", "etc",
-    "root", "var",
+    "bin",
+    "lib",
+    "lib/tailbound",
+    "lib/tailbound/drivers",
+    "modules",
+    "usr",
+    "dev",
+    "proc",
+    "sys",
+    "run",
+    "tmp",
+    "etc",
+    "root",
+    "var",
 ];
 /// Libraries are where every loader looks, whatever the distribution of this host.
 const LINKS: [(&str, &str); 8] = [
@@ -58,7 +70,8 @@ pub fn with_programs(mut contents: Contents, programs: &[&str]) -> Result<Conten
     let usual = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     let directories: Vec<PathBuf> = std::env::split_paths(&path).chain(usual).collect();
     for program in programs {
-        let found = directories.iter().map(|d| d.join(program)).find_map(|p| p.canonicalize().ok().filter(|p| p.is_file()));
+        let found =
+            directories.iter().map(|d| d.join(program)).find_map(|p| p.canonicalize().ok().filter(|p| p.is_file()));
         if let Some(found) = found {
             contents.add_program(program, &found).map_err(told)?;
         }

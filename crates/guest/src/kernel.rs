@@ -78,7 +78,8 @@ fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, GuestError> {
         // Debian lists them when the package is installed.
         match library(directory, &release) {
             Some(modules) if !modules.join("modules.dep").is_file() => {
-                let base = if modules.starts_with(directory.join("usr")) { directory.join("usr") } else { directory.into() };
+                let base =
+                    if modules.starts_with(directory.join("usr")) { directory.join("usr") } else { directory.into() };
                 run("depmod", "kmod", Command::new("depmod").arg("-b").arg(base).arg(&release))
             }
             _ => Ok(()),
@@ -139,9 +140,11 @@ fn bootable(image: &Path, octets: &[u8], cache: &Cache) -> Result<PathBuf, Guest
         return Ok(image.to_owned());
     }
     let Some(inner) = pvh::inner(octets) else { return Ok(image.to_owned()) };
-    cache.keep(&format!("vmlinux-{}", name_of(octets)), |path| {
-        std::fs::write(path, inner()?).map_err(GuestError::file("write", path))
-    }).or_else(|e| if e.what == pvh::NOTHING { Ok(image.to_owned()) } else { Err(e) })
+    cache
+        .keep(&format!("vmlinux-{}", name_of(octets)), |path| {
+            std::fs::write(path, inner()?).map_err(GuestError::file("write", path))
+        })
+        .or_else(|e| if e.what == pvh::NOTHING { Ok(image.to_owned()) } else { Err(e) })
 }
 
 fn not_a_kernel(image: &Path) -> GuestError {

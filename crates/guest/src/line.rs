@@ -161,7 +161,13 @@ mod tests {
             "tailbound.name=ping tailbound.ports=30 tailbound.nic=52:54:00:aa:00:01,10.177.0.1/24,1500 tailbound.irq=0-1"
         );
         assert_eq!(Line::read(&format!("console=ttyS0 {text} quiet")), Ok(line.clone()));
-        let other = Line { mode: Mode::Shell, channel: Some(Channel::Tcp(mac, 7777)), nics: Vec::new(), irq_cpus: None, ..line };
+        let other = Line {
+            mode: Mode::Shell,
+            channel: Some(Channel::Tcp(mac, 7777)),
+            nics: Vec::new(),
+            irq_cpus: None,
+            ..line
+        };
         assert_eq!(Line::read(&other.to_string()), Ok(other));
         assert_eq!(
             Line::read("tailbound.nic=52:54:00:aa:00:01,10.177.0.1,1500"),

@@ -10,8 +10,23 @@ use std::path::{Path, PathBuf};
 pub const KEPT: [&str; 3] = ["virtio_pci", "virtio_net", "virtio_console"];
 /// What networks within a guest are made of, where its kernel has it.
 pub const NETWORK: [&str; 17] = [
-    "veth", "bridge", "macvlan", "macvtap", "vxlan", "tun", "dummy", "ifb", "8021q", "sch_netem", "sch_taprio", "sch_etf",
-    "sch_mqprio", "sch_fq", "sch_prio", "sch_ingress", "cls_flower",
+    "veth",
+    "bridge",
+    "macvlan",
+    "macvtap",
+    "vxlan",
+    "tun",
+    "dummy",
+    "ifb",
+    "8021q",
+    "sch_netem",
+    "sch_taprio",
+    "sch_etf",
+    "sch_mqprio",
+    "sch_fq",
+    "sch_prio",
+    "sch_ingress",
+    "cls_flower",
 ];
 /// Taken along where the kernel has them.
 const WELCOME: [&str; 1] = ["virtio_rng"];
@@ -43,10 +58,13 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
     for (name, who) in needed.chain(wanted.iter().map(|m| (m.as_str(), "was asked for"))) {
         if !listed.add(name, &mut files) {
             let text = match who {
-                "was asked for" => format!("the module {name} was asked for, and the kernel {} has none of that name", kernel.version),
+                "was asked for" => {
+                    format!("the module {name} was asked for, and the kernel {} has none of that name", kernel.version)
+                }
                 _ => format!("the kernel {} has no module {name}, which every guest needs", kernel.version),
             };
-            let mend = if who == "was asked for" { "leave it out, or take another kernel" } else { "take another kernel" };
+            let mend =
+                if who == "was asked for" { "leave it out, or take another kernel" } else { "take another kernel" };
             return Err(GuestError::new(text, mend));
         }
     }

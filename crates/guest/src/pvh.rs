@@ -95,6 +95,9 @@ mod tests {
         assert_eq!(refused.what, NOTHING);
         assert!(inner(&image[..600]).is_none() && inner(b"short").is_none());
         let missing = unpack(&packed, "no-such-program", "none").unwrap_err().to_string();
-        assert!(missing.starts_with("cannot run no-such-program: ") && missing.ends_with("install the package none (Debian's name)"));
+        assert!(
+            missing.starts_with("cannot run no-such-program: ")
+                && missing.ends_with("install the package none (Debian's name)")
+        );
     }
 }

@@ -74,10 +74,11 @@ fn boot(
 ) -> Result<Result<(), String>, GuestError> {
     let log = console::qemu_log(directory);
     let log = File::create(&log).map_err(GuestError::file("make", &log))?;
-    let line =
-        Line { name: spec.name.clone(), mode: Mode::Probe, channel: None, nics: Vec::new(), irq_cpus: None };
+    let line = Line { name: spec.name.clone(), mode: Mode::Probe, channel: None, nics: Vec::new(), irq_cpus: None };
     let mut command = Command::new(super::prepare::PROGRAM);
-    command.args(base(spec, true, &kernel.image, &initramfs.file)).args(["-append", &kernel_line(spec, true, &line)]);
+    command
+        .args(base(spec, true, &kernel.image, &initramfs.file))
+        .args(["-append", &kernel_line(spec, true, None, &line)]);
     command.arg("-serial").arg(format!("file:{}", console::file(directory).display()));
     let mut child = command
         .stdin(Stdio::null())

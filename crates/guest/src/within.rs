@@ -50,7 +50,9 @@ fn take(from: &mut impl Read) -> io::Result<(Kind, Vec<u8>)> {
         1 => Kind::Err,
         2 => Kind::Record,
         3 => Kind::Code,
-        other => return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of the unknown kind {other}"))),
+        other => {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("a frame of the unknown kind {other}")));
+        }
     };
     let octets = u32::from_le_bytes(head[1..].try_into().expect("four octets")) as usize;
     if octets > FRAME {

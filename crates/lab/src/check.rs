@@ -4,6 +4,7 @@ use crate::error::Lack;
 use crate::existing;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
+use crate::under::Under;
 use crate::userns;
 use tailbound_model::{ContainerNetwork, PathSpec, PlaceSpec};
 
@@ -21,6 +22,13 @@ impl LabSpec {
             ));
         }
         if !lacks.is_empty() {
+            return lacks;
+        }
+        if self.is_wired() {
+            lacks.extend(Under::check(&self.path, &self.ports()));
+            if self.makes_namespaces() {
+                lacks.extend(userns::lack());
+            }
             return lacks;
         }
         match self.layout() {
@@ -48,6 +56,11 @@ impl LabSpec {
         let made = self.makes_namespaces();
         match place {
             PlaceSpec::Netns if made => None,
+            PlaceSpec::Vm(_) if self.is_wired() || *path == PathSpec::Loopback => None,
+            PlaceSpec::Vm(_) => Some(Lack::new(
+                format!("place `{place}` ({name}) with the path `{path}`: there is nothing of it in a virtual machine"),
+                "use `path: bridge`, `macvtap`, `xdp`, `open-vswitch` or `datagram`",
+            )),
             PlaceSpec::Netns => Some(Lack::new(
                 format!("place `netns` ({name}): a new network namespace has nothing of the path `{path}` in it"),
                 "use `path: veth` or `path: bridge`, or another place",

@@ -4,6 +4,7 @@ use crate::error::Lack;
 use crate::netns::{self, NetNs};
 use crate::site::{Far, Site};
 use crate::spec::LabSpec;
+use crate::under::Under;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -25,8 +26,24 @@ pub(crate) struct Found {
 pub type Hosts<'a> = &'a [Option<Arc<dyn Far>>];
 
 /// Looks all ends up; blocks for some milliseconds, for two seconds where a carrier is missing.
-pub(crate) fn find_all(spec: &LabSpec, ends: &[ExistingEnd; 2], hosts: Hosts<'_>) -> Result<Vec<Found>, Vec<Lack>> {
-    let all = (0..spec.places()).map(|end| find(spec, end, &ends[usize::from(!spec.sends(end))], hosts));
+pub(crate) fn find_all(
+    spec: &LabSpec,
+    ends: &[ExistingEnd; 2],
+    hosts: Hosts<'_>,
+    under: Option<&Under>,
+) -> Result<Vec<Found>, Vec<Lack>> {
+    let find = |end| {
+        let wanted = &ends[usize::from(!spec.sends(end))];
+        match under.and_then(|under| under.host_end(end)) {
+            Some((netns, interface, address)) => {
+                let address = Some(address.to_string());
+                let wanted = ExistingEnd { interface: Some(interface), address };
+                find_at((spec, end), &wanted, Site::Here(netns))
+            }
+            None => find(spec, end, wanted, hosts),
+        }
+    };
+    let all = (0..spec.places()).map(find);
     let (found, lacks): (Vec<_>, Vec<_>) = all.partition(Result::is_ok);
     if !lacks.is_empty() {
         return Err(once(lacks.into_iter().filter_map(Result::err)));
@@ -60,7 +77,11 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> R
         }
         _ => None,
     };
-    let wanted = &ExistingEnd { address: given.or_else(|| wanted.address.clone()), ..wanted.clone() };
+    find_at((spec, end), &ExistingEnd { address: given.or_else(|| wanted.address.clone()), ..wanted.clone() }, site)
+}
+
+fn find_at((spec, end): (&LabSpec, usize), wanted: &ExistingEnd, site: Site) -> Result<Found, Lack> {
+    let place = spec.place(end);
     let here = match (place, &site) {
         (PlaceSpec::ExistingNetns(name), _) => format!("in network namespace {name}"),
         (_, Site::There(far)) => format!("on {}", far.name()),

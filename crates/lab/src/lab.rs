@@ -9,6 +9,7 @@ use crate::probe::{self, Side};
 use crate::site::{Far, Site, unexpected};
 use crate::spec::LabSpec;
 use crate::step::{Layout, Room, Step, prefix};
+use crate::under::Under;
 use crate::verify::{settled, verify};
 use std::collections::BTreeMap;
 use std::io;
@@ -40,21 +41,26 @@ impl Lab {
     ///
     /// What [`LabSpec::check`] finds, the step that failed, or the difference that was read back.
     pub async fn up(spec: &LabSpec, run_id: &str, journal: &Journal) -> Result<Lab, LabError> {
-        Lab::up_with(spec, run_id, journal, &[]).await
+        Lab::up_with(spec, run_id, journal, (&[], None)).await
     }
 
-    /// As [`up`](Lab::up), with the other hosts that are among its places.
+    /// As [`up`](Lab::up), with the other hosts that are among its places, and what joins guests.
     ///
     /// # Errors
     /// As `up`.
-    pub async fn up_with(spec: &LabSpec, run_id: &str, journal: &Journal, hosts: Hosts<'_>) -> Result<Lab, LabError> {
+    pub async fn up_with(
+        spec: &LabSpec,
+        run_id: &str,
+        journal: &Journal,
+        (hosts, under): (Hosts<'_>, Option<&Under>),
+    ) -> Result<Lab, LabError> {
         let lacks = spec.check();
         if !lacks.is_empty() {
             return Err(LabError::Lacks(lacks));
         }
         match spec.layout() {
             Layout::Found(ends) => {
-                let found = existing::find_all(spec, &ends, hosts).map_err(LabError::Lacks)?;
+                let found = existing::find_all(spec, &ends, hosts, under).map_err(LabError::Lacks)?;
                 let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
                 let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
                 let ends = found.into_iter().enumerate().map(|(end, found)| found.into_side(&peers(end))).collect();
@@ -166,7 +172,7 @@ impl Lab {
 
     /// The namespaces of both ends were made for this lab: nobody else sends in them.
     pub fn is_made(&self) -> bool {
-        !self.entries.is_empty()
+        !self.entries.is_empty() || self.spec.is_wired()
     }
 
     /// Takes the lab down. The processes inside must have been ended before.

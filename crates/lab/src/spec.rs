@@ -1,6 +1,7 @@
 //! What a lab is asked to be.
 
 use crate::step::{Layout, Room, Shape, Step};
+use crate::under::{Port, Under};
 use tailbound_model::{ContainerNetwork, ExistingEnd, PathSpec, PlaceSpec, TrialSpec, publisher_end, subscriber_end};
 
 /// The path and the places of a trial. Trials with an equal spec share one lab.
@@ -36,7 +37,23 @@ impl From<&TrialSpec> for LabSpec {
 impl LabSpec {
     /// Whether network namespaces are made for it, which needs root or a user namespace.
     pub fn makes_namespaces(&self) -> bool {
-        matches!(self.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. })
+        let made = matches!(self.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. });
+        made || (self.is_wired() && !matches!(self.path, PathSpec::Datagram { .. }))
+    }
+
+    /// It joins guests, by what is made before they start.
+    pub fn is_wired(&self) -> bool {
+        let guest = [&self.ping, &self.pong].into_iter().any(|place| matches!(place, PlaceSpec::Vm(_)));
+        guest && !matches!(self.path, PathSpec::Loopback | PathSpec::Existing { .. })
+    }
+
+    /// What its ends want of that.
+    pub fn ports(&self) -> Vec<Port> {
+        let port = |end: usize| match self.place(end) {
+            PlaceSpec::Vm(guest) => Port::Guest { queues: guest.queues },
+            _ => Port::Host,
+        };
+        (0..self.places()).map(port).collect()
     }
 
     /// What `up` and the path check would do, one line each: the step as a command would say it, and the privilege it
@@ -59,6 +76,13 @@ impl LabSpec {
                         n => format!("make {n} of them, wait until they run, delete them"),
                     };
                     lines.push(format!("{place}: {what} afterwards  [your rights there]"));
+                }
+                PlaceSpec::Vm(guest) => {
+                    let privilege = match guest.needs_privilege() {
+                        true => "CAP_SYS_NICE or CAP_IPC_LOCK",
+                        false => "no privilege",
+                    };
+                    lines.push(format!("{place}: start it with QEMU, wait until it answers, end it  [{privilege}]"));
                 }
                 PlaceSpec::Container(_) => {
                     lines.push(format!("{place}: make and start it, remove it afterwards  [root]"));
@@ -94,6 +118,9 @@ impl LabSpec {
     }
 
     fn describe_up(&self) -> Vec<String> {
+        if self.is_wired() {
+            return Under::describe(&self.path, &self.ports());
+        }
         match self.layout() {
             Layout::Made(shape) => shape.steps("tbRUN").iter().map(Step::with_privilege).collect(),
             Layout::Found(ends) => {
@@ -159,12 +186,13 @@ impl LabSpec {
 
     pub(crate) fn layout(&self) -> Layout {
         match &self.path {
+            // What carries the packets of guests is made before they start.
+            _ if self.is_wired() => Layout::Found(Box::default()),
             PathSpec::Loopback => {
                 let lo = ExistingEnd { interface: Some("lo".into()), address: Some("127.0.0.1".into()) };
                 Layout::Found(Box::new([lo.clone(), lo]))
             }
             PathSpec::Existing { ping, pong } => Layout::Found(Box::new([ping.clone(), pong.clone()])),
-            // What carries the packets of guests is made before they start.
             PathSpec::Macvtap { .. }
             | PathSpec::Xdp { .. }
             | PathSpec::OpenVswitch { .. }

@@ -129,6 +129,14 @@ pub enum VmChannel {
     Tcp,
 }
 
+impl VmSpec {
+    /// A policy, or memory that is locked, takes more than a program may.
+    pub fn needs_privilege(&self) -> bool {
+        let all = self.vcpu_threads.iter().chain([&self.emulator]).chain(&self.vhost);
+        self.lock_memory || all.into_iter().any(|t| t.policy.is_some_and(|p| p.is_real_time()))
+    }
+}
+
 impl Accelerator {
     /// As a study writes it.
     pub fn word(self) -> &'static str {

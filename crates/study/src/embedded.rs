@@ -19,6 +19,7 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("kubernetes-networks", include_str!("../../../studies/kubernetes-networks.yaml")),
         ("kubernetes-latency", include_str!("../../../studies/kubernetes-latency.yaml")),
         ("kubernetes-subscribers", include_str!("../../../studies/kubernetes-subscribers.yaml")),
+        ("vm-latency", include_str!("../../../studies/vm-latency.yaml")),
         ("containers", include_str!("../../../studies/containers.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]

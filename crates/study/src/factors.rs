@@ -5,7 +5,7 @@ use crate::levels;
 use crate::path::{Miss, Mode, Setting, reserved};
 use crate::shape::{self, NOT_VARIED, RESERVED};
 use crate::source::Pos;
-use crate::tree::{Kind, Node};
+use crate::tree::{Key, Kind, Node};
 
 /// Most conditions of one study; more is a slip of the pen.
 const MAX_CONDITIONS: usize = 10_000;
@@ -19,6 +19,8 @@ pub(crate) struct Factor {
     pub at: Pos,
     /// Levels in the order of the study.
     pub levels: Vec<Node>,
+    /// The names of the levels, where each is a map of several paths; the path of the factor is then a name too.
+    pub names: Option<Vec<String>>,
 }
 
 /// A study split into what is fixed and what is varied.
@@ -76,11 +78,14 @@ pub(crate) fn split(mut root: Node) -> Result<Study, Fault> {
 
 /// One factor with its levels checked as far as they can be alone.
 pub(crate) fn factor(path: &str, at: Pos, value: Node) -> Result<Factor, Fault> {
-    let first = path.split('.').next().unwrap_or("");
-    if NOT_VARIED.contains(&first) {
+    if is_fixed(path) {
         let help = "a factor is a path of what is measured, such as `payload`";
         return Err(Fault::new(at, format!("`{path}` cannot be varied")).help(help));
     }
+    let value = match value.kind {
+        Kind::Map(entries) if shape::at(path).is_none() => return named(path, at, entries, value.at),
+        kind => Node { kind, ..value },
+    };
     let Kind::List(levels) = value.kind else {
         let written = value.text().unwrap_or("...");
         let place = if value.kind == Kind::Null { at } else { value.at };
@@ -101,12 +106,46 @@ pub(crate) fn factor(path: &str, at: Pos, value: Node) -> Result<Factor, Fault> 
         }
         texts.push(text);
     }
-    Ok(Factor { path: path.into(), at, levels })
+    Ok(Factor { path: path.into(), at, levels, names: None })
+}
+
+/// A factor of the user's own: each level has a name, and is a map from paths to values.
+fn named(path: &str, at: Pos, entries: Vec<(Key, Node)>, place: Pos) -> Result<Factor, Fault> {
+    let known = shape::factor_paths();
+    if entries.is_empty() {
+        let help = "give at least one level, or remove the factor";
+        return Err(Fault::new(place, format!("the factor `{path}` has no levels")).help(help));
+    }
+    let (mut levels, mut names): (Vec<Node>, Vec<String>) = Default::default();
+    for (name, level) in entries {
+        let Kind::Map(keys) = &level.kind else {
+            let place = if level.kind == Kind::Null { name.at } else { level.at };
+            let reason =
+                format!("the level `{}` of `{path}` is a map from paths to values, found {}", name.text, level.what());
+            return Err(Fault::new(place, reason)
+                .help(format!("`{path}` is no path in the study: its levels have names, as in `{path}: {{ tuned: {{ place: netns }} }}`")));
+        };
+        if let Some((key, _)) = keys.iter().find(|(key, _)| shape::at(&key.text).is_none() || is_fixed(&key.text)) {
+            let setting = Setting { path: &key.text, at: key.at, known: &known, mode: Mode::Vary };
+            return Err(setting.unknown());
+        }
+        names.push(name.text);
+        levels.push(level);
+    }
+    Ok(Factor { path: path.into(), at, levels, names: Some(names) })
+}
+
+/// It describes the study as a whole.
+fn is_fixed(path: &str) -> bool {
+    NOT_VARIED.contains(&path.split('.').next().unwrap_or(""))
 }
 
 impl Factor {
     /// Text of one level.
     pub fn level(&self, index: usize) -> String {
+        if let Some(names) = &self.names {
+            return names.get(index).cloned().unwrap_or_default();
+        }
         match (self.levels.get(index), shape::at(&self.path)) {
             (Some(level), Some(shape)) => levels::text(level, shape),
             _ => String::new(),
@@ -142,11 +181,19 @@ impl Study {
         let mut impossible = None;
         for &i in order {
             let factor = &self.factors[i];
-            let setting = Setting { path: &factor.path, at: factor.at, known, mode: Mode::Vary };
-            match setting.apply(&mut root, shape::study(), factor.levels[chosen[i]].clone()) {
-                Ok(()) => {}
-                Err(Miss::OtherChoice(fault)) => impossible = impossible.or(Some(fault)),
-                Err(Miss::Fault(fault)) => return Err(fault),
+            let level = &factor.levels[chosen[i]];
+            let mut sets: Vec<(&str, Pos, &Node)> = match &factor.names {
+                None => vec![(&factor.path, factor.at, level)],
+                Some(_) => level.entries().iter().map(|(key, value)| (key.text.as_str(), key.at, value)).collect(),
+            };
+            sets.sort_by_key(|(path, ..)| path.split('.').count());
+            for (path, at, value) in sets {
+                let setting = Setting { path, at, known, mode: Mode::Vary };
+                match setting.apply(&mut root, shape::study(), value.clone()) {
+                    Ok(()) => {}
+                    Err(Miss::OtherChoice(fault)) => impossible = impossible.or(Some(fault)),
+                    Err(Miss::Fault(fault)) => return Err(fault),
+                }
             }
         }
         Ok(Combination { root, chosen, impossible })

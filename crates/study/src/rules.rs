@@ -15,6 +15,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| same_process(spec, at))
         .or_else(|| two_drivers(spec, at))
         .or_else(|| null_driver(spec, at))
+        .or_else(|| vcpu_on_an_end(spec, at))
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
         .or_else(|| overrun(spec, at))
@@ -86,9 +87,11 @@ fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let reason = format!("network namespaces of their own are joined by a bridge, and the path is {}", spec.path);
         return fault(at.path, reason, "write `path: bridge`, give both ends the place `pod`, or remove `spread`");
     }
-    if let (true, PlaceSpec::Container(_)) = (flow.apart, &spec.pong.place) {
-        let reason = "network namespaces of their own are made for processes, and the subscribers are in a container";
-        return fault(at.pong.place, reason.into(), "write `place: netns`, or remove `spread`");
+    if let (true, place @ (PlaceSpec::Container(_) | PlaceSpec::Vm(_))) = (flow.apart, &spec.pong.place) {
+        let what = if matches!(place, PlaceSpec::Vm(_)) { "virtual machine" } else { "container" };
+        let reason =
+            format!("network namespaces of their own are made for processes, and the subscribers are in a {what}");
+        return fault(at.pong.place, reason, "write `place: netns`, or remove `spread`");
     }
     if flow.rows == FlowRows::OneWay && spec.rate == Rate::Max {
         let reason = "fan-out tells how late each message was, which needs times at which they are due";
@@ -193,6 +196,17 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
             );
             fault(reason, "write `place: netns`, or `path: loopback`")
         }
+        (path, place) if matches!(spec.ping.place, PlaceSpec::Vm(_)) || matches!(spec.pong.place, PlaceSpec::Vm(_)) => {
+            guest_reached(spec, (path, place), end).and_then(|(reason, help)| fault(reason, help))
+        }
+        (
+            PathSpec::Macvtap { .. } | PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. } | PathSpec::Datagram { .. },
+            place,
+        ) => {
+            let reason =
+                format!("{} carries packets of virtual machines, and both ends have the place {place}", spec.path);
+            fault(reason, "write `place: { vm: { ... } }` for one end or both; or `path: bridge`")
+        }
         (path, PlaceSpec::Container(container)) => container_reached(spec, (path, place), &container.network, end)
             .and_then(|(reason, help)| fault(reason, help)),
         (PathSpec::Loopback, PlaceSpec::Pod(_)) if spec.ping.place != spec.pong.place => {
@@ -217,6 +231,60 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
             Some(Fault::new(at, reason).help("write `place: process` or `place: { existing-netns: NAME }`"))
         }
         _ => None,
+    }
+}
+
+/// A virtual CPU that has the CPU of an end of this host: one would be measured waiting for the other.
+fn vcpu_on_an_end(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let pairs = [(&spec.ping, &spec.pong, "pong", at.pong.cpus), (&spec.pong, &spec.ping, "ping", at.ping.cpus)];
+    pairs.into_iter().find_map(|(guest, other, name, place)| {
+        let PlaceSpec::Vm(vm) = &guest.place else { return None };
+        if other.place.is_remote() {
+            return None;
+        }
+        let named = other.scheduling.named_cpus();
+        let (number, cpu) = vm.vcpu_threads.iter().enumerate().find_map(|(number, threads)| {
+            Some((number, threads.cpus.as_ref()?.0.iter().find(|cpu| named.contains(cpu))?))
+        })?;
+        let reason = format!("virtual CPU {number} of guest {} has CPU {cpu}, where the {name} end measures", vm.name);
+        Some(Fault::new(place, reason).help("give one of them another CPU: `ends.*.cpus`, or `vcpu_threads`"))
+    })
+}
+
+/// Why a path does not go between an end and a guest, or two guests, and what to do.
+fn guest_reached(
+    spec: &TrialSpec,
+    (path, place): (&PathSpec, &PlaceSpec),
+    end: &str,
+) -> Option<(String, &'static str)> {
+    let one = spec.ping.place == spec.pong.place;
+    match (path, place) {
+        (PathSpec::Loopback, PlaceSpec::Vm(_)) if one => None,
+        (_, PlaceSpec::Vm(_)) if one => Some((
+            format!("{path} joins two places, and both ends have the place {place}"),
+            "leave `name` out, so that each end has a guest of its own; or write `path: loopback`",
+        )),
+        (PathSpec::Loopback | PathSpec::Veth { .. } | PathSpec::Existing { .. }, _) => Some((
+            format!("{path} does not reach a virtual machine, which is the place of an end"),
+            "write `path: bridge`, `macvtap`, `xdp`, `open-vswitch` or `datagram`",
+        )),
+        (PathSpec::Datagram { .. }, PlaceSpec::Vm(_)) | (_, PlaceSpec::Vm(_) | PlaceSpec::Netns)
+            if !matches!((path, place), (PathSpec::Datagram { .. }, PlaceSpec::Netns)) =>
+        {
+            None
+        }
+        (PathSpec::Datagram { .. }, _) => Some((
+            format!(
+                "datagram is between the programs of two virtual machines, and the place of the {end} end is {place}"
+            ),
+            "write `path: bridge`",
+        )),
+        _ => Some((
+            format!(
+                "{path} goes from a virtual machine to another one, or to a network namespace made for it, and the place of the {end} end is {place}"
+            ),
+            "write `place: netns` for that end",
+        )),
     }
 }
 

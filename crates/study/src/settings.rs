@@ -1,6 +1,6 @@
 //! `--set key=value`: the same paths as factors have, applied to a study that is already split.
 
-use crate::error::Fault;
+use crate::error::{Fault, advice};
 use crate::factors::{Factor, Study, factor};
 use crate::path::{Miss, Mode, Setting};
 use crate::shape::{self, NOT_VARIED};
@@ -22,10 +22,16 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
     if value.kind == Kind::Null {
         value.at = at;
     }
+    if let Some(factor) = study.factors.iter_mut().find(|f| f.names.is_some() && f.path == path) {
+        return choose(factor, value);
+    }
     let known = shape::setting_paths();
     let setting = Setting { path, at, known: &known, mode: Mode::Replace };
     if shape::at(path).is_none() || path == "factors" {
         return Err(setting.unknown());
+    }
+    if in_levels(&mut study.factors, &setting, &value)? {
+        return Ok(());
     }
     let varied = !NOT_VARIED.contains(&path.split('.').next().unwrap_or(""));
     let levels = matches!(value.kind, Kind::List(_)) && varied;
@@ -47,6 +53,64 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
         Ok(()) => Ok(()),
         Err(Miss::Fault(fault) | Miss::OtherChoice(fault)) => Err(fault),
     }
+}
+
+/// Sets a value in every named level that sets it, or something above it, and has such an option; whether one does.
+fn in_levels(factors: &mut [Factor], setting: &Setting<'_>, value: &Node) -> Result<bool, Fault> {
+    let mut found = false;
+    for level in factors.iter_mut().filter(|f| f.names.is_some()).flat_map(|f| &mut f.levels) {
+        let Kind::Map(entries) = &mut level.kind else { continue };
+        for (key, node) in entries {
+            let Some(rest) = setting.path.strip_prefix(key.text.as_str()) else { continue };
+            if rest.is_empty() {
+                *node = value.clone();
+                found = true;
+            } else if rest.starts_with('.') {
+                let mut root = Node { at: node.at, kind: Kind::Map(Vec::new()) };
+                let whole = Setting { path: &key.text, at: key.at, known: setting.known, mode: Mode::Replace };
+                let set = whole.apply(&mut root, shape::study(), node.clone());
+                match set.and_then(|()| setting.apply(&mut root, shape::study(), value.clone())) {
+                    Ok(()) => {}
+                    Err(Miss::OtherChoice(_)) => continue,
+                    Err(Miss::Fault(fault)) => return Err(fault),
+                }
+                let inner = key.text.split('.').try_fold(&root, |at, segment| at.get(segment));
+                *node = inner.cloned().unwrap_or_else(|| node.clone());
+                found = true;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Keeps those levels of a factor with named levels that are named here.
+fn choose(factor: &mut Factor, value: Node) -> Result<(), Fault> {
+    let chosen = match value.kind {
+        Kind::List(items) => items,
+        _ => vec![value],
+    };
+    let names = factor.names.clone().unwrap_or_default();
+    let (mut levels, mut kept) = (Vec::new(), Vec::new());
+    for node in chosen {
+        let written = node.text().unwrap_or_default().trim();
+        let Some(index) = names.iter().position(|name| name == written) else {
+            let all: Vec<&str> = names.iter().map(String::as_str).collect();
+            let reason = format!("`{written}` is not a level of `{}`", factor.path);
+            return Err(Fault::new(node.at, reason).help(advice(written, &all)));
+        };
+        if kept.contains(&names[index]) {
+            let reason = format!("the level `{written}` of `{}` is given twice", factor.path);
+            return Err(Fault::new(node.at, reason).help("remove one of the two"));
+        }
+        levels.push(factor.levels[index].clone());
+        kept.push(names[index].clone());
+    }
+    if levels.is_empty() {
+        let help = format!("its levels are: {}", names.join(", "));
+        return Err(Fault::new(factor.at, format!("the factor `{}` has no levels", factor.path)).help(help));
+    }
+    (factor.levels, factor.names) = (levels, Some(kept));
+    Ok(())
 }
 
 fn replace(factors: &mut Vec<Factor>, existing: Option<usize>, factor: Factor) {

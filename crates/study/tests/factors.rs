@@ -212,3 +212,35 @@ fn settings_by_name_are_varied_whatever_the_name() {
     );
     assert_eq!(plan.conditions[0].levels["host.cpu_dma_latency"], "2 ms");
 }
+
+const NAMED: &str = "  driver: [udp]
+  setting:
+    plain: { place: netns }
+    guests: { place: { vm: { vcpus: 3 } }, path: xdp }
+    tuned guests: { ends.ping.place: { vm: { memory: 1 GiB } }, place: { vm: {} }, path: datagram, measure.hand_off: { thread: { cpus: '1' } } }
+";
+
+#[test]
+fn a_factor_of_named_levels_sets_several_paths_in_each() {
+    let plan = factors(NAMED);
+    assert_eq!(plan.factors, ["driver", "setting"]);
+    assert_eq!(levels(&plan, "setting"), ["plain", "guests", "tuned guests"]);
+    assert_eq!(levels(&plan, "path"), ["veth", "xdp native", "datagram"]);
+    assert_eq!(plan.conditions[2].spec.ping.place.to_string(), "guest ping (2 vCPUs, 1024 MiB)");
+    assert_ne!(ping_pong(&plan, 2).hand_off, ping_pong(&plan, 1).hand_off);
+}
+
+#[test]
+fn settings_reach_into_named_levels_and_choose_among_them() {
+    let text = format!("measure: ping-pong\nrate: 1 kHz\nfactors:\n{NAMED}");
+    let plan = with(&text, &["setting=[tuned guests, guests]", "place.vcpus=5"]);
+    assert_eq!(levels(&plan, "setting"), ["tuned guests", "guests"]);
+    let places: Vec<String> = plan.conditions.iter().map(|c| c.spec.pong.place.to_string()).collect();
+    assert_eq!(places, ["guest pong (5 vCPUs, 512 MiB)", "guest pong (5 vCPUs, 512 MiB)"]);
+    // What is said of one end alone is not of its place in general.
+    assert_eq!(plan.conditions[0].spec.ping.place.to_string(), "guest ping (2 vCPUs, 1024 MiB)");
+    assert_eq!(with(&text, &["setting=plain"]).conditions.len(), 1);
+    let settings = ["setting=[gests]".to_owned()];
+    let refused = load_str("test.yaml", &text, Path::new(""), &settings).unwrap_err().to_string();
+    assert!(refused.contains("`gests` is not a level of `setting`") && refused.contains("guests"), "{refused}");
+}

@@ -77,12 +77,7 @@ async fn index(handle: &Handle, name: &str) -> Result<u32, Error> {
     Ok(links.try_next().await?.ok_or(Error::RequestFailed)?.header.index)
 }
 
-async fn bring_up(
-    handle: &Handle,
-    name: &str,
-    mtu: Option<u32>,
-    address: Option<(Ipv4Addr, u8)>,
-) -> Result<(), Error> {
+async fn bring_up(handle: &Handle, name: &str, mtu: Option<u32>, address: Option<(Ipv4Addr, u8)>) -> Result<(), Error> {
     if let Some(mtu) = mtu {
         handle.link().change(LinkUnspec::new_with_name(name).mtu(mtu).build()).execute().await?;
     }

@@ -56,7 +56,8 @@ pub(super) fn join(one: &mut (impl Read + Write + AsFd), other: &mut (impl Read 
             let read = if takes.waits() { PollFlags::empty() } else { PollFlags::POLLIN };
             if gives.waits() { read | PollFlags::POLLOUT } else { read }
         };
-        let mut both = [PollFd::new(one.as_fd(), wanted(&there, &back)), PollFd::new(other.as_fd(), wanted(&back, &there))];
+        let mut both =
+            [PollFd::new(one.as_fd(), wanted(&there, &back)), PollFd::new(other.as_fd(), wanted(&back, &there))];
         match poll(&mut both, PollTimeout::NONE) {
             Err(nix::errno::Errno::EINTR) => continue,
             polled => polled?,

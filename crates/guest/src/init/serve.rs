@@ -1,8 +1,8 @@
 //! What runs in a guest as long as it is there: the holder of agents, and the ports that lead to it.
 
 use super::{ready, say};
-use crate::line::{Channel, Line};
 use crate::init::{interfaces, relay};
+use crate::line::{Channel, Line};
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -15,7 +15,9 @@ const HOLDER: &str = "/run/tailbound/agent.sock";
 /// A holder that nobody speaks with ends, and another one takes its place. Agents have shorter leases of their own.
 const LEASE: &str = "10 min";
 /// The host names all ports within this time after the driver is there.
-const NAMED: Duration = Duration::from_secs(10);
+const NAMED: Duration = Duration::from_secs(60);
+/// A clock that is measured for longer is left to those who measure with it.
+const SETTLES: Duration = Duration::from_secs(20);
 /// Stack of a thread that carries octets.
 const STACK: usize = 256 << 10;
 
@@ -33,19 +35,23 @@ pub fn serve() -> io::Result<()> {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
+    clock_settled();
     match line.channel {
         Some(Channel::Ports(count)) => {
             for port in ports(count as usize)? {
-                detached(move || loop {
-                    if let Err(e) = serve_port(&port) {
-                        say(&format!("tailbound guest: {}: {e}", port.display()));
-                        std::thread::sleep(Duration::from_secs(1));
+                detached(move || {
+                    loop {
+                        if let Err(e) = serve_port(&port) {
+                            say(&format!("tailbound guest: {}: {e}", port.display()));
+                            std::thread::sleep(Duration::from_secs(1));
+                        }
                     }
                 })?;
             }
         }
         Some(Channel::Tcp(_, port)) => {
-            let listener = TcpListener::bind((interfaces::CONTROL, port)).or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
+            let listener = TcpListener::bind((interfaces::CONTROL, port))
+                .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
             detached(move || {
                 for stream in listener.incoming().flatten() {
                     // The host takes it up again.
@@ -69,6 +75,16 @@ fn hold() -> io::Result<Child> {
 
 fn detached(job: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().stack_size(STACK).spawn(job).map(drop)
+}
+
+/// The kernel measures its clock once more in the second after the boot, and changes its speed then: a message on its way
+/// would see a step.
+fn clock_settled() {
+    let current = || std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    let begin = Instant::now();
+    while current().is_ok_and(|name| name.trim() == "tsc-early") && begin.elapsed() < SETTLES {
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The devices of all ports, once the host has named them. There is no udev that would make links to them.

@@ -8,8 +8,19 @@ use tailbound_model::VmSpec;
 
 /// Offloads of a card of virtio, off so that what is measured are packets as they were sent.
 const OFFLOADS: [&str; 13] = [
-    "csum", "gso", "host_tso4", "host_tso6", "host_ecn", "host_ufo", "guest_csum", "guest_tso4", "guest_tso6",
-    "guest_ecn", "guest_ufo", "mrg_rxbuf", "guest_announce",
+    "csum",
+    "gso",
+    "host_tso4",
+    "host_tso6",
+    "host_ecn",
+    "host_ufo",
+    "guest_csum",
+    "guest_tso4",
+    "guest_tso6",
+    "guest_ecn",
+    "guest_ufo",
+    "mrg_rxbuf",
+    "guest_announce",
 ];
 /// The card of the user-mode network, which is not measured, and the port on which the guest listens there.
 const CONTROL: (Mac, u16) = (Mac([0x52, 0x54, 0, 0x7b, 0, 0xff]), 7777);
@@ -41,12 +52,14 @@ pub(crate) fn base(spec: &VmSpec, kvm: bool, kernel: &std::path::Path, initramfs
 }
 
 /// The kernel's command line.
-pub(crate) fn kernel_line(spec: &VmSpec, kvm: bool, line: &Line) -> String {
+/// `tsc_khz`: the speed of the counter that an emulated processor has.
+pub(crate) fn kernel_line(spec: &VmSpec, kvm: bool, tsc_khz: Option<u32>, line: &Line) -> String {
     // Without a limit for files in memory: what is unpacked may be more than half of it.
     let mut text = String::from("console=ttyS0 quiet panic=-1 rootfstype=ramfs");
     if !kvm {
         // An emulated processor has too little time to calibrate one clock by another.
         text.push_str(" tsc=reliable no_timer_check");
+        text.extend(tsc_khz.map(|khz| format!(" tsc_early_khz={khz}")));
     }
     text.push_str(&format!(" {line}"));
     if !spec.command_line.is_empty() {
@@ -56,7 +69,7 @@ pub(crate) fn kernel_line(spec: &VmSpec, kvm: bool, line: &Line) -> String {
 }
 
 /// All words behind the program's name.
-pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel) -> Vec<String> {
+pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz: Option<u32>) -> Vec<String> {
     let (spec, directory) = (order.spec, order.directory.display());
     let mut words = Words::default();
     words.pair("-name", format!("tailbound-{},debug-threads=on", spec.name));
@@ -100,14 +113,13 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel) -> Vec<S
         nics: order.nics.iter().map(|n| n.line).collect(),
         irq_cpus: spec.irq_cpus.clone(),
     };
-    words.pair("-append", kernel_line(spec, order.kvm, &line));
+    words.pair("-append", kernel_line(spec, order.kvm, tsc_khz, &line));
     words.0
 }
 
 fn netdev(number: usize, plug: &Plug) -> String {
-    let list = |fds: &[std::os::fd::OwnedFd]| {
-        fds.iter().map(|fd| fd.as_raw_fd().to_string()).collect::<Vec<_>>().join(":")
-    };
+    let list =
+        |fds: &[std::os::fd::OwnedFd]| fds.iter().map(|fd| fd.as_raw_fd().to_string()).collect::<Vec<_>>().join(":");
     match plug {
         Plug::Tap { fds, vhost_fds: None } => format!("tap,id=n{number},fds={}", list(fds)),
         Plug::Tap { fds, vhost_fds: Some(vhost) } => {
@@ -170,7 +182,7 @@ mod tests {
             token: "t",
             mode: Mode::Agents,
         };
-        let text = arguments(&order, channel).join(" ");
+        let text = arguments(&order, channel, Some(2_600_000)).join(" ");
         text.replace(" -", "\n-")
     }
 

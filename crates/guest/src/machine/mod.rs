@@ -4,6 +4,7 @@ mod arguments;
 pub(crate) mod console;
 mod qmp;
 mod threads;
+mod tsc;
 
 pub(crate) use arguments::{base, kernel_line};
 pub use threads::OutsideThread;
@@ -109,7 +110,7 @@ impl Machine {
         };
         channel.write(&directory).map_err(GuestError::file("write in", &directory))?;
         let mut command = Command::new(super::prepare::PROGRAM);
-        command.args(arguments::arguments(&order, channel)).env(RUN_TOKEN, order.token);
+        command.args(arguments::arguments(&order, channel, tsc::khz())).env(RUN_TOKEN, order.token);
         if order.mode != Mode::Shell {
             let log = console::qemu_log(&directory);
             let log = File::create(&log).map_err(GuestError::file("make", &log))?;
@@ -279,7 +280,9 @@ impl Drop for Machine {
 impl Plug {
     fn fds(&self) -> Vec<i32> {
         match self {
-            Plug::Tap { fds, vhost_fds } => fds.iter().chain(vhost_fds.iter().flatten()).map(AsRawFd::as_raw_fd).collect(),
+            Plug::Tap { fds, vhost_fds } => {
+                fds.iter().chain(vhost_fds.iter().flatten()).map(AsRawFd::as_raw_fd).collect()
+            }
             Plug::Datagram { .. } => Vec::new(),
         }
     }

@@ -23,11 +23,7 @@ pub struct OutsideThread {
 ///
 /// # Errors
 /// The kernel refuses it: for which thread, and why.
-pub(super) fn govern(
-    spec: &VmSpec,
-    pid: i32,
-    vcpus: &BTreeMap<i32, usize>,
-) -> Result<Vec<OutsideThread>, GuestError> {
+pub(super) fn govern(spec: &VmSpec, pid: i32, vcpus: &BTreeMap<i32, usize>) -> Result<Vec<OutsideThread>, GuestError> {
     let all = tasks(pid).map_err(|e| GuestError::new(format!("{}: its threads cannot be read: {e}", spec.name), ""))?;
     let mut threads = Vec::new();
     for (tid, name) in all {

@@ -381,7 +381,10 @@ fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
     let one_thread = scripted || spec.arrangement.is_some_and(|a| a.executors == 1);
     let ends = (spec.measure.publishers() + spec.measure.subscribers()) as usize;
     // Each host has its own: an end that has one to itself is not crowded.
-    if spec.ping.place.is_remote() != spec.pong.place.is_remote() && *hand_off == HandOff::None && ends == 2 {
+    let guests =
+        matches!((&spec.ping.place, &spec.pong.place), (PlaceSpec::Vm(ping), PlaceSpec::Vm(pong)) if ping != pong);
+    let apart = guests || spec.ping.place.is_remote() != spec.pong.place.is_remote();
+    if apart && *hand_off == HandOff::None && ends == 2 {
         return None;
     }
     let threads = if one_thread { 1 } else { ends + 2 * usize::from(*hand_off != HandOff::None) };

@@ -34,7 +34,7 @@ pub(super) struct Standing {
     started: usize,
 }
 
-fn lab_failed(e: &LabError) -> RunError {
+pub(super) fn lab_failed(e: &LabError) -> RunError {
     let lacks = matches!(e, LabError::Lacks(_));
     RunError::new(if lacks { ExitCode::MachineNotFit } else { ExitCode::RunFailed }, e, "")
 }
@@ -69,7 +69,7 @@ impl Standing {
         if let Err(e) = knobs::set_host(&mut knobs, asked_here, journal) {
             return Err(knobs::give_up(knobs, journal, e));
         }
-        let lab = match Lab::up_with(&spec, run_id, journal, &far).await {
+        let lab = match Lab::up_with(&spec, run_id, journal, (&far, reached.under())).await {
             Ok(lab) => lab,
             Err(e) => return Err(knobs::give_up(knobs, journal, lab_failed(&e))),
         };

@@ -86,9 +86,9 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let facts = host::facts::collect();
     let doing =
         Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop, here: &facts };
-    let mut hosts = Hosts::new(options.driver_files);
+    let mut hosts = Hosts::new(options.driver_files, record.dir().join("logs"));
     let mut ended = run_trials(&doing, &mut hosts, &mut record, options.warnings, progress).await;
-    for text in hosts.leave(&journal) {
+    for text in hosts.leave(&journal).await {
         let warned = record.warn(Warning::new("bundle_left", Severity::Warning, text, "remove it by hand"));
         // The journal comes first: it is finished whatever becomes of the record.
         ended = ended.and_then(|complete| Ok(warned.map(|()| complete)?));
@@ -210,6 +210,15 @@ async fn run_trials(
     Ok(true)
 }
 
+/// One reason more, told once.
+fn functional_only(manifest: &mut Manifest, why: &str) {
+    match &mut manifest.functional_only {
+        Some(told) if told.contains(why) => {}
+        Some(told) => *told = format!("{told}; {why}"),
+        none => *none = Some(why.to_owned()),
+    }
+}
+
 /// Tells at once, and in the record.
 fn warn(record: &mut RecordWriter, progress: &mut dyn Progress, warning: Warning) -> Result<(), RunError> {
     progress.event(ProgressEvent::Warned(&warning));
@@ -228,8 +237,11 @@ async fn up(
     let what = [spec.path.to_string()].into_iter().chain(spec.host.iter().map(ToString::to_string));
     let what = what.collect::<Vec<_>>().join(", ");
     progress.event(ProgressEvent::Lab { what: &what });
-    for host in hosts.reach(&LabSpec::from(spec), (doing.run_id, doing.journal), &doing.here.host)? {
+    for host in hosts.reach(&LabSpec::from(spec), (doing.run_id, doing.journal), &doing.here.host).await? {
         record.host(&host.facts)?;
+        if let Some(why) = &host.functional_only {
+            functional_only(&mut record.manifest, why);
+        }
         for text in &host.remarks {
             warn(record, progress, Warning::new("host_remark", Severity::Warning, text, ""))?;
         }

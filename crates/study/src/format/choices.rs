@@ -1,6 +1,6 @@
 //! Choices: a bare word, or a map with the word as its only key and the options below it.
 
-use super::{ContainerKeys, Cpus, Duration, PodKeys, UnackedLimit, WarmUp, Word};
+use super::{ContainerKeys, Cpus, Duration, PodKeys, UnackedLimit, VmKeys, WarmUp, Word};
 use crate::read::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -180,6 +180,8 @@ pub(crate) enum PlaceChoice {
     Pod(Box<PodKeys>),
     /// In a container of this host, made for the run and removed after it.
     Container(Box<ContainerKeys>),
+    /// In a virtual machine of this host, started for the run and ended after it.
+    Vm(Box<VmKeys>),
 }
 
 /// Another host.
@@ -214,8 +216,18 @@ pub(crate) enum PathChoice {
     Loopback,
     /// A veth pair between two network namespaces.
     Veth(LinkKeys),
-    /// A bridge in a namespace of its own, joined to each end by a veth pair.
+    /// A bridge in a namespace of its own, joined to each end by a veth pair, to a virtual machine by a tap device.
     Bridge(LinkKeys),
+    /// For virtual machines: a macvtap device each over one lower device, whose other side an end of this host has.
+    Macvtap(LinkKeys),
+    /// For two virtual machines, or one and an end of this host: a tap device each, and programs in the driver (XDP) that
+    /// hand each packet on to the other one.
+    Xdp(XdpKeys),
+    /// For virtual machines: a tap device each, which are ports of an Open vSwitch made for the run.
+    OpenVswitch(SwitchKeys),
+    /// For two virtual machines: QEMU hands each packet to the other one over sockets on the file system. Needs no
+    /// privilege.
+    Datagram(LinkKeys),
     /// Interfaces that are there already: checked, and changed by nothing but `host`.
     Existing(ExistingKeys),
 }
@@ -227,6 +239,52 @@ pub(crate) struct LinkKeys {
     /// MTU in octets, 68 to 65535. Default: 1500.
     #[schemars(range(min = 68, max = 65535))]
     pub mtu: Option<At<u32>>,
+}
+
+/// Options of a path by XDP.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct XdpKeys {
+    /// Where the programs run. Default: `native`.
+    pub mode: Option<XdpChoice>,
+    /// MTU in octets, 68 to 65535. Default: 1500.
+    #[schemars(range(min = 68, max = 65535))]
+    pub mtu: Option<At<u32>>,
+}
+
+/// Where an XDP program runs.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum XdpChoice {
+    /// In the driver, before the kernel has made a packet of what arrives.
+    Native,
+    /// In the kernel, on what any driver has handed over.
+    Generic,
+}
+
+/// Options of a path over an Open vSwitch.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SwitchKeys {
+    /// How it takes packets from its ports. Default: `tap`.
+    pub ports: Option<PortsChoice>,
+    /// MTU in octets, 68 to 65535. Default: 1500.
+    #[schemars(range(min = 68, max = 65535))]
+    pub mtu: Option<At<u32>>,
+}
+
+/// How an Open vSwitch takes packets from its ports.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PortsChoice {
+    /// By packet sockets, in its own process.
+    Tap,
+    /// By AF_XDP sockets, with programs in the driver.
+    AfXdpNative,
+    /// By AF_XDP sockets, with programs after the driver.
+    AfXdpGeneric,
+    /// In the kernel, by its module `openvswitch`.
+    Kernel,
 }
 
 /// Both sides of an existing path.

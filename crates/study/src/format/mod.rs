@@ -11,6 +11,7 @@ mod qos;
 mod report;
 mod scalars;
 mod study;
+mod vm;
 
 pub(crate) use choices::*;
 pub(crate) use container::*;
@@ -21,3 +22,4 @@ pub(crate) use qos::*;
 pub(crate) use report::*;
 pub(crate) use scalars::*;
 pub(crate) use study::*;
+pub(crate) use vm::*;

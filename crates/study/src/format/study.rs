@@ -59,7 +59,8 @@ pub(crate) struct StudyFile {
     /// time. Default: `auto`.
     pub quiet: Option<At<QuietText>>,
     /// What is varied: the path of a key in this file, such as `payload` or `ends.ping.cpus`, and its levels. Every
-    /// combination is a condition; the first factor is the outermost.
+    /// combination is a condition; the first factor is the outermost. A name that is no path has named levels, each a map
+    /// of several paths: `setting: { plain: { place: netns }, tuned: { place: netns, scheduling: ... } }`.
     #[allow(dead_code)] // taken out of the tree before it is read; declared for the schema
     pub factors: Option<Factors>,
     /// How often each condition is run. Default: 1.
@@ -82,7 +83,10 @@ impl JsonSchema for Factors {
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
             "type": "object",
-            "additionalProperties": { "type": "array", "minItems": 1 },
+            "additionalProperties": { "oneOf": [
+                { "type": "array", "minItems": 1 },
+                { "type": "object", "minProperties": 1, "additionalProperties": { "type": "object", "minProperties": 1 } }
+            ] },
             "examples": [{ "driver": ["udp", "cyclonedds"], "payload": ["64 B", "1 KiB"] }]
         })
     }

@@ -3,17 +3,18 @@
 use super::container::container;
 use super::pod::pod;
 use super::scheduling::{deadline_pinned, scheduling};
+use super::vm::vm;
 use super::{Context, EndPlaces};
 use crate::error::Fault;
 use crate::format::{
-    BundleChoice, Cpus, EndKeys, HandOffChoice, LinkKeys, PathChoice, PingPongKeys, PlaceChoice, SideKeys, SshKeys,
-    StudyFile,
+    BundleChoice, Cpus, EndKeys, HandOffChoice, PathChoice, PingPongKeys, PlaceChoice, PortsChoice, SideKeys, SshKeys,
+    StudyFile, XdpChoice,
 };
 use crate::read::At;
 use crate::source::Pos;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, SshSpec};
+use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, SshSpec, SwitchPorts, XdpMode};
 
 /// A resolved thing with the places of its keys.
 pub(super) struct Placed<T, P> {
@@ -57,6 +58,9 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
         PlaceSpec::Ssh(_) => Some(CpuList::one(end as u32)),
         // Its CPUs are what the cluster gives it.
         PlaceSpec::Pod(_) => None,
+        // Its own guest keeps house on the first of its CPUs; in one that ends share, each has one.
+        PlaceSpec::Vm(guest) if guest.name == ["ping", "pong"][end] => Some(CpuList::one(guest.vcpus - 1)),
+        PlaceSpec::Vm(guest) => Some(CpuList::one(end as u32 % guest.vcpus)),
         PlaceSpec::Container(container) if container.cpus.is_some() => {
             let own: Vec<u32> = container.cpus.iter().flat_map(|list| list.0.iter().copied()).collect();
             Some(CpuList::one(own[end % own.len()]))
@@ -148,7 +152,14 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
         _ => None,
     };
     let pod = |p: &At<PlaceChoice>| matches!(p.value, PlaceChoice::Pod(_));
+    let vm = |p: &At<PlaceChoice>| match &p.value {
+        PlaceChoice::Vm(keys) => Some(keys.name.as_ref().map(|n| n.value.clone())),
+        _ => None,
+    };
     match (ping, pong) {
+        // One guest with both ends.
+        (Some(ping), Some(pong)) if vm(ping).flatten().is_some() && vm(ping) == vm(pong) => PathSpec::Loopback,
+        (Some(ping), Some(pong)) if vm(ping).is_some() || vm(pong).is_some() => PathSpec::Bridge { mtu: None },
         (Some(ping), Some(pong)) if local(ping) && local(pong) => PathSpec::Loopback,
         (Some(ping), Some(pong)) if host(ping).is_some() && host(ping) == host(pong) => PathSpec::Loopback,
         // Between the addresses that the cluster, or podman, gives them.
@@ -180,6 +191,7 @@ fn place_spec(choice: &PlaceChoice, end: &str, context: &Context<'_>) -> Result<
         PlaceChoice::ExistingNetns(name) => Ok(PlaceSpec::ExistingNetns(name.value.clone())),
         PlaceChoice::Ssh(keys) => ssh(keys).map(PlaceSpec::Ssh),
         PlaceChoice::Pod(keys) => pod(keys, end).map(|spec| PlaceSpec::Pod(Box::new(spec))),
+        PlaceChoice::Vm(keys) => vm(keys, end).map(|spec| PlaceSpec::Vm(Box::new(spec))),
         PlaceChoice::Container(keys) => container(keys, end, context).map(|spec| PlaceSpec::Container(Box::new(spec))),
     }
 }
@@ -210,14 +222,32 @@ fn ssh(keys: &SshKeys) -> Result<SshSpec, Fault> {
 pub(crate) fn path_spec(choice: &PathChoice) -> Result<PathSpec, Fault> {
     Ok(match choice {
         PathChoice::Loopback => PathSpec::Loopback,
-        PathChoice::Veth(keys) => PathSpec::Veth { mtu: mtu(keys)? },
-        PathChoice::Bridge(keys) => PathSpec::Bridge { mtu: mtu(keys)? },
+        PathChoice::Veth(keys) => PathSpec::Veth { mtu: mtu(&keys.mtu)? },
+        PathChoice::Bridge(keys) => PathSpec::Bridge { mtu: mtu(&keys.mtu)? },
+        PathChoice::Macvtap(keys) => PathSpec::Macvtap { mtu: mtu(&keys.mtu)? },
+        PathChoice::Datagram(keys) => PathSpec::Datagram { mtu: mtu(&keys.mtu)? },
+        PathChoice::Xdp(keys) => {
+            let mode = match keys.mode {
+                None | Some(XdpChoice::Native) => XdpMode::Native,
+                Some(XdpChoice::Generic) => XdpMode::Generic,
+            };
+            PathSpec::Xdp { mode, mtu: mtu(&keys.mtu)? }
+        }
+        PathChoice::OpenVswitch(keys) => {
+            let ports = match keys.ports {
+                None | Some(PortsChoice::Tap) => SwitchPorts::Tap,
+                Some(PortsChoice::AfXdpNative) => SwitchPorts::AfXdpNative,
+                Some(PortsChoice::AfXdpGeneric) => SwitchPorts::AfXdpGeneric,
+                Some(PortsChoice::Kernel) => SwitchPorts::Kernel,
+            };
+            PathSpec::OpenVswitch { ports, mtu: mtu(&keys.mtu)? }
+        }
         PathChoice::Existing(keys) => PathSpec::Existing { ping: side(&keys.ping)?, pong: side(&keys.pong)? },
     })
 }
 
-fn mtu(keys: &LinkKeys) -> Result<Option<u32>, Fault> {
-    match &keys.mtu {
+fn mtu(given: &Option<At<u32>>) -> Result<Option<u32>, Fault> {
+    match given {
         Some(mtu) if !(68..=65535).contains(&mtu.value) => {
             let reason = format!("an MTU of {} is not possible", mtu.value);
             Err(Fault::new(mtu.at, reason).help("68 to 65535 octets (the limits of IPv4)"))

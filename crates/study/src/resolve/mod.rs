@@ -15,6 +15,7 @@ mod pod;
 mod qos;
 mod report;
 mod scheduling;
+mod vm;
 
 use crate::error::Fault;
 use crate::format::{AttributionChoice, CollectChoice, DiscoveryChoice, MeasureChoice, StudyFile};

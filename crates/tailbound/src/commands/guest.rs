@@ -25,9 +25,9 @@ pub fn guest(command: &GuestSub) -> Outcome {
         GuestSub::Run(args) => run(args),
         GuestSub::Stream { directory, words } => stream_to(directory, words),
         GuestSub::Init => serve().map(|()| ExitCode::Done).map_err(unexpected("cannot serve")),
-        GuestSub::Within => within(io::stdin().lock(), io::stdout())
-            .map(|()| ExitCode::Done)
-            .map_err(unexpected("cannot run it here")),
+        GuestSub::Within => {
+            within(io::stdin().lock(), io::stdout()).map(|()| ExitCode::Done).map_err(unexpected("cannot run it here"))
+        }
     }
 }
 
@@ -74,8 +74,8 @@ fn build(args: &GuestBuild) -> Outcome {
             std::fs::create_dir_all(out).and_then(|()| std::fs::copy(from, &to)).map(|_| to)
         };
         let copied = copy(&image, "kernel").and_then(|kernel| Ok((kernel, copy(&file, "initramfs")?)));
-        (image, file) = copied
-            .map_err(|e| Failure::new(ExitCode::RunFailed, format!("cannot write to {}: {e}", out.display())))?;
+        (image, file) =
+            copied.map_err(|e| Failure::new(ExitCode::RunFailed, format!("cannot write to {}: {e}", out.display())))?;
     }
     let megabytes = |octets: u64| octets.div_ceil(1_000_000);
     let octets = image.metadata().map_or(0, |m| m.len());
@@ -193,8 +193,11 @@ fn run(args: &GuestRun) -> Outcome {
 fn inside(order: &InsideOrder, machine: &Machine, record: &Path) -> Result<i32, Failure> {
     let mut command: Command = tailbound_host::own_program().map_err(unexpected("cannot start this program"))?;
     command.args(["guest", "stream", "--directory"]).arg(machine.directory()).args(["--", "guest", "within"]);
-    let mut stream =
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(unexpected("cannot start this program"))?;
+    let mut stream = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(unexpected("cannot start this program"))?;
     let (Some(to), Some(from)) = (stream.stdin.take(), stream.stdout.take()) else {
         return Err(Failure::new(ExitCode::Unexpected, "the stream to the guest has no ends"));
     };
@@ -208,7 +211,8 @@ fn inside(order: &InsideOrder, machine: &Machine, record: &Path) -> Result<i32, 
 }
 
 fn stream_to(directory: &Path, words: &[String]) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unexpected("cannot begin"))?;
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unexpected("cannot begin"))?;
     let streamed = runtime.block_on(stream(directory, words, tokio::io::stdin(), tokio::io::stdout()));
     // A thread may still wait for standard input.
     runtime.shutdown_background();

@@ -4,7 +4,7 @@
 //! its interfaces are its own. Its first process is the agent that answers for it: it ends with its stream, and the
 //! container with it. Every other agent is an exec.
 
-use super::host::{Help, Host, Way};
+use super::host::{Help, Host, Known, Way};
 use super::not_fit;
 use crate::controller::RunError;
 use std::net::IpAddr;
@@ -77,8 +77,8 @@ pub(super) fn reach(
         other_release: "name an `image` of this release: `tailbound image` makes one",
     };
     let place = PlaceSpec::Container(Box::new(spec.clone()));
-    let words = (&place, format!("container {}", spec.name), spec.to_string());
-    let mut host = Host::over(way, words, (run_id, journal), &help)?;
+    let known = Known { way, place, called: format!("container {}", spec.name), named: spec.to_string() };
+    let mut host = Host::over(known, (run_id, journal), &help)?;
     if let Some(seen) = seen.get() {
         host.facts.facts.extend(facts(&client, spec, (&name, &image), &called, seen));
         host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));

@@ -62,6 +62,16 @@ pub(super) trait Way: Send + Sync {
     fn leave(self: Box<Self>, journal: &Journal) -> Option<String>;
 }
 
+/// A host that is not asked yet.
+pub(super) struct Known {
+    pub way: Box<dyn Way>,
+    pub place: PlaceSpec,
+    /// As it is called in sentences: `host guest-1`.
+    pub called: String,
+    /// As the record knows it: two may call themselves the same.
+    pub named: String,
+}
+
 /// Another host, reached.
 pub(in crate::controller) struct Host {
     /// The place that it is.
@@ -85,37 +95,33 @@ pub(in crate::controller) struct Host {
     pub facts: HostFacts,
     /// What to know of it before measuring, as sentences.
     pub remarks: Vec<String>,
+    /// Why what it measures shows function only, where it does.
+    pub functional_only: Option<String>,
     asked: Arc<Mutex<Asked>>,
 }
 
 impl Host {
-    /// Starts the agent that answers for it. The record knows the host by `named`: two may call themselves the same.
+    /// Starts the agent that answers for it.
     ///
     /// # Errors
     /// Tailbound does not start there, or is of another release.
-    pub(super) fn over(
-        way: Box<dyn Way>,
-        (place, called, named): (&PlaceSpec, String, String),
-        (run_id, journal): (&str, &Journal),
-        help: &Help<'_>,
-    ) -> Result<Host, RunError> {
-        let mut all = Host::over_all(vec![(way, called, named)], place, (run_id, journal), help)?;
+    pub(super) fn over(known: Known, (run_id, journal): (&str, &Journal), help: &Help<'_>) -> Result<Host, RunError> {
+        let mut all = Host::over_all(vec![known], (run_id, journal), help)?;
         Ok(all.swap_remove(0))
     }
 
-    /// As `over`, of several hosts of one place at the same time. If one fails, all of them are left.
+    /// As `over`, of several hosts at the same time. If one fails, all of them are left.
     pub(super) fn over_all(
-        ways: Vec<(Box<dyn Way>, String, String)>,
-        place: &PlaceSpec,
+        all: Vec<Known>,
         (run_id, journal): (&str, &Journal),
         help: &Help<'_>,
     ) -> Result<Vec<Host>, RunError> {
         let mut answers = Vec::new();
-        for some in ways.chunks(AT_ONCE) {
+        for some in all.chunks(AT_ONCE) {
             answers.extend(std::thread::scope(|scope| {
                 let asking: Vec<_> = some
                     .iter()
-                    .map(|(way, called, _)| scope.spawn(move || Host::ask_it(&**way, called, run_id, help)))
+                    .map(|known| scope.spawn(|| Host::ask_it(&*known.way, &known.called, run_id, help)))
                     .collect();
                 asking
                     .into_iter()
@@ -124,21 +130,34 @@ impl Host {
             }));
         }
         if answers.iter().any(Result::is_err) {
-            for (way, ..) in ways {
-                way.leave(journal);
+            for known in all {
+                known.way.leave(journal);
             }
             return answers.into_iter().find_map(Result::err).map_or_else(|| Ok(Vec::new()), Err);
         }
-        let known = |((way, called, named), (asked, cpus, facts)): ((Box<dyn Way>, String, String), _)| {
+        let host = |(Known { way, place, called, named }, (asked, cpus, facts))| {
             let facts = HostFacts { host: named, ..facts };
             let (address, netns, patience) = (way.address(), way.netns(), way.patience());
             let asked = Arc::new(Mutex::new(asked));
             beat(&asked);
-            let (place, way) = (place.clone(), Mutex::new(Some(way)));
-            let (node, pod, observer, remarks) = (None, None, None, Vec::new());
-            Host { place, called, way, address, netns, patience, node, pod, observer, cpus, facts, remarks, asked }
+            Host {
+                place,
+                called,
+                way: Mutex::new(Some(way)),
+                address,
+                netns,
+                patience,
+                node: None,
+                pod: None,
+                observer: None,
+                cpus,
+                facts,
+                remarks: Vec::new(),
+                functional_only: None,
+                asked,
+            }
         };
-        Ok(ways.into_iter().zip(answers.into_iter().flatten()).map(known).collect())
+        Ok(all.into_iter().zip(answers.into_iter().flatten()).map(host).collect())
     }
 
     fn ask_it(

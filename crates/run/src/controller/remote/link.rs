@@ -164,7 +164,7 @@ impl Ship {
         Ship { driver_files, contents: None }
     }
 
-    fn contents(&mut self) -> Result<&Contents, RunError> {
+    pub fn contents(&mut self) -> Result<&Contents, RunError> {
         if self.contents.is_none() {
             let failed = |e: String| RunError::new(ExitCode::RunFailed, format!("no bundle can be made: {e}"), "");
             let program = tailbound_host::own_file().map_err(|e| failed(e.to_string()))?;

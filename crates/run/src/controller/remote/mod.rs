@@ -12,17 +12,20 @@ mod pod;
 mod server;
 mod shell;
 mod ssh;
+mod vm;
 
 pub(super) use host::Host;
 pub(super) use observe::Nodes;
 pub(super) use server::Server;
 
 use super::RunError;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
-use tailbound_host::journal::Journal;
+use tailbound_host::journal::{EntryId, Journal};
 use tailbound_lab::LabSpec;
-use tailbound_model::{Discovery, ExitCode, PlaceSpec, ServerOrder, TrialSpec};
+use tailbound_lab::under::Under;
+use tailbound_model::{Discovery, ExitCode, PlaceSpec, ServerOrder, TrialSpec, Undo};
 
 /// The drivers that are files: name and shared object.
 pub type DriverFiles = fn() -> Vec<(String, PathBuf)>;
@@ -44,12 +47,18 @@ pub(super) struct Hosts {
     server: Option<Arc<Server>>,
     /// The name by which the ends of the lab find each other, where they do so.
     name: Option<name::Name>,
+    /// What joins the guests of a lab, made before they start.
+    under: Option<(LabSpec, Under)>,
+    /// For the sockets of guests, once there are some.
+    scratch: Option<(PathBuf, EntryId)>,
+    /// The logs of the record.
+    logs: PathBuf,
     /// What could not be removed.
     left: Vec<String>,
 }
 
 impl Hosts {
-    pub fn new(driver_files: DriverFiles) -> Hosts {
+    pub fn new(driver_files: DriverFiles, logs: PathBuf) -> Hosts {
         Hosts {
             reached: Vec::new(),
             observers: Vec::new(),
@@ -57,6 +66,9 @@ impl Hosts {
             made: 0,
             server: None,
             name: None,
+            under: None,
+            scratch: None,
+            logs,
             left: Vec::new(),
         }
     }
@@ -65,14 +77,15 @@ impl Hosts {
     ///
     /// # Errors
     /// A host cannot be reached or used: who says so, and what to do.
-    pub fn reach(
+    pub async fn reach(
         &mut self,
         lab: &LabSpec,
         (run_id, journal): (&str, &Journal),
         here: &str,
     ) -> Result<Vec<Arc<Host>>, RunError> {
         let mut new = Vec::new();
-        self.leave_others(lab, journal);
+        self.leave_others(lab, journal).await;
+        new.extend(self.start_guests(lab, (run_id, journal)).await?);
         for end in 0..lab.places() {
             let place = lab.place(end);
             if self.of_end(lab, end).is_some() {
@@ -105,9 +118,14 @@ impl Hosts {
 
     /// Leaves those that were lost, to be reached anew, and pods that this lab does not want: they hold the CPUs and the
     /// memory that others may need. Pods of one place are made together, and left together.
-    fn leave_others(&mut self, lab: &LabSpec, journal: &Journal) {
+    async fn leave_others(&mut self, lab: &LabSpec, journal: &Journal) {
+        // Guests are plugged into what was made for their lab.
+        let same = self.under.as_ref().map(|(of, _)| of) == lab.is_wired().then_some(lab);
         let made = |place: &PlaceSpec| matches!(place, PlaceSpec::Pod(_) | PlaceSpec::Container(_));
         let is_as_wanted = |host: &Host| {
+            if let PlaceSpec::Vm(_) = host.place {
+                return same && host.answers() && (0..lab.places()).any(|end| *lab.place(end) == host.place);
+            }
             if !made(&host.place) {
                 return host.answers();
             }
@@ -115,11 +133,79 @@ impl Hosts {
             together.len() == wanted(lab, &host.place) && together.iter().all(|h| h.answers())
         };
         let (kept, others): (Vec<_>, Vec<_>) = self.reached.iter().cloned().partition(|host| is_as_wanted(host));
+        let guests_lost = others.iter().any(|host| matches!(host.place, PlaceSpec::Vm(_)));
         self.reached = kept;
         for other in others {
             let left = other.leave(journal);
             self.left.extend(left.filter(|_| made(&other.place)));
         }
+        if guests_lost {
+            // A plug is taken once: the other guest goes too.
+            let is_guest = |host: &Arc<Host>| matches!(host.place, PlaceSpec::Vm(_));
+            let (guests, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut self.reached).into_iter().partition(is_guest);
+            self.reached = kept;
+            self.left.extend(guests.into_iter().filter_map(|guest| guest.leave(journal)));
+        }
+        if guests_lost || !same {
+            self.take_under_down(journal).await;
+        }
+    }
+
+    async fn take_under_down(&mut self, journal: &Journal) {
+        if let Some((_, under)) = self.under.take()
+            && let Err(e) = under.down(journal).await
+        {
+            self.left.push(e.to_string());
+        }
+    }
+
+    /// Makes what joins the guests of a lab, and starts those that do not run.
+    async fn start_guests(
+        &mut self,
+        lab: &LabSpec,
+        (run_id, journal): (&str, &Journal),
+    ) -> Result<Vec<Arc<Host>>, RunError> {
+        let mut wanted: Vec<vm::Wanted<'_>> = Vec::new();
+        for end in 0..lab.places() {
+            if let PlaceSpec::Vm(spec) = lab.place(end)
+                && self.of_end(lab, end).is_none()
+                && !wanted.iter().any(|w| *w.spec == **spec)
+            {
+                wanted.push(vm::Wanted { end, spec });
+            }
+        }
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        let failed = |text: String| RunError::new(ExitCode::RunFailed, text, "");
+        let scratch = match &self.scratch {
+            Some((path, _)) => path.clone(),
+            None => {
+                let (path, entry) = scratch(run_id, journal).map_err(failed)?;
+                self.scratch.insert((path, entry)).0.clone()
+            }
+        };
+        if lab.is_wired() && self.under.is_none() {
+            let under = Under::up(&lab.path, &lab.ports(), run_id, journal, &scratch).await;
+            self.under = Some((lab.clone(), under.map_err(|e| super::lab::lab_failed(&e))?));
+        }
+        let under = self.under.as_mut().map(|(_, under)| under);
+        let shared = vm::Shared { lab, under, scratch: &scratch, logs: &self.logs };
+        let hosts = vm::reach_all(&wanted, shared, &mut self.bundle, (run_id, journal));
+        let hosts: Vec<Arc<Host>> = match hosts {
+            Ok(hosts) => hosts.into_iter().map(Arc::new).collect(),
+            Err(e) => {
+                self.take_under_down(journal).await;
+                return Err(e);
+            }
+        };
+        self.reached.extend(hosts.iter().cloned());
+        Ok(hosts)
+    }
+
+    /// What joins the guests.
+    pub fn under(&self) -> Option<&Under> {
+        self.under.as_ref().map(|(_, under)| under)
     }
 
     /// Sees to it that what the ends of a trial find each other by is there, and nothing else of the kind. Its hosts are reached.
@@ -166,12 +252,29 @@ impl Hosts {
     }
 
     /// Leaves them; what was asked to be removed is. What could not be is told.
-    pub fn leave(mut self, journal: &Journal) -> Vec<String> {
-        self.left.extend(self.name.and_then(|name| name.leave(journal)));
-        self.left.extend(self.server.and_then(|server| server.leave(journal)));
-        self.left.extend(self.reached.into_iter().chain(self.observers).filter_map(|host| host.leave(journal)));
+    pub async fn leave(mut self, journal: &Journal) -> Vec<String> {
+        self.left.extend(self.name.take().and_then(|name| name.leave(journal)));
+        self.left.extend(self.server.take().and_then(|server| server.leave(journal)));
+        let reached = std::mem::take(&mut self.reached).into_iter().chain(std::mem::take(&mut self.observers));
+        self.left.extend(reached.filter_map(|host| host.leave(journal)));
+        self.take_under_down(journal).await;
+        if let Some((_, entry)) = self.scratch.take() {
+            self.left.extend(journal.undo(entry).err().map(|e| e.to_string()));
+        }
         self.left
     }
+}
+
+/// A directory for sockets, whose paths are no longer than 107 octets.
+fn scratch(run_id: &str, journal: &Journal) -> Result<(PathBuf, EntryId), String> {
+    let path = std::env::temp_dir().join(format!("tailbound-{run_id}"));
+    let text = path.display().to_string();
+    let undo = |inode| Undo::RemoveDirectory { path: text.clone(), inode };
+    let entry = journal.before(undo(None)).map_err(|e| e.to_string())?;
+    let made = std::fs::DirBuilder::new().mode(0o700).create(&path).and_then(|()| std::fs::metadata(&path));
+    let inode = made.map_err(|e| format!("cannot make {text}: {e}"))?.ino();
+    journal.update(entry, undo(Some(inode))).map_err(|e| e.to_string())?;
+    Ok((path, entry))
 }
 
 /// How many pods of a place a lab wants.

@@ -3,7 +3,7 @@
 //! This program in a process of its own speaks with the cluster (`tailbound pod`), as `ssh` does with a host: it makes
 //! the pod, and each stream to an agent there is a process that carries it and takes it up again when it was cut.
 
-use super::host::{Help, Host, Way};
+use super::host::{Help, Host, Known, Way};
 use super::not_fit;
 use crate::controller::RunError;
 use serde::Serialize;
@@ -94,17 +94,17 @@ fn start(order: PodOrder, (run_id, journal): (&str, &Journal)) -> Result<Vec<Hos
         let called = format!("pod {}{number}", spec.name);
         let named = format!("{called} on {}{network}", made.node);
         let pod = Pod { spec: spec.clone(), made: made.clone(), batch: batch.clone() };
-        (Box::new(pod) as Box<dyn Way>, called, named)
+        let place = PlaceSpec::Pod(Box::new(spec.clone()));
+        Known { way: Box::new(pod) as Box<dyn Way>, place, called, named }
     };
-    let ways = made.iter().enumerate().map(way).collect();
+    let all = made.iter().enumerate().map(way).collect();
     drop(batch);
     let help = Help {
         program: "",
         by_hand: "`kubectl logs` and `kubectl describe pod` may tell why",
         other_release: "name an `image` of this release: `tailbound image` makes one",
     };
-    let place = PlaceSpec::Pod(Box::new(spec.clone()));
-    let mut hosts = Host::over_all(ways, &place, (run_id, journal), &help)?;
+    let mut hosts = Host::over_all(all, (run_id, journal), &help)?;
     for (host, made) in hosts.iter_mut().zip(made) {
         host.facts.facts.extend(made.facts);
         host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));

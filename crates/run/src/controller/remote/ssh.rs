@@ -4,7 +4,7 @@
 //! the one that answers for the host) goes through it, so that there is one login. Nothing of it outlives this process:
 //! what runs there ends with its stream, or when it has heard nothing for the time of its lease.
 
-use super::host::{Help, Host, Way};
+use super::host::{Help, Host, Known, Way};
 use super::link::{Link, Ship};
 use super::shell::quoted;
 use crate::controller::RunError;
@@ -52,7 +52,7 @@ pub(super) fn reach(
         other_release: "install the same release there, or leave `program` out: it is then copied",
     };
     let called = format!("host {}", spec.host);
-    Host::over(way, (&PlaceSpec::Ssh(spec.clone()), called, named), (run_id, journal), &help)
+    Host::over(Known { way, place: PlaceSpec::Ssh(spec.clone()), called, named }, (run_id, journal), &help)
 }
 
 impl Way for Ssh {

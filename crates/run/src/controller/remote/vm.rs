@@ -1,0 +1,243 @@
+//! Virtual machines of this host, which QEMU runs.
+//!
+//! Kernel, clock and CPUs are their own. What carries their packets is made before they start, so they are started for a
+//! lab and end with it. The agents in one are held there; each stream to one is a process that carries it over a port of
+//! the machine.
+
+use super::host::{Help, Host, Known, Way};
+use super::{link::Ship, not_fit};
+use crate::controller::RunError;
+use std::io;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+use tailbound_guest::{Cache, GuestError, Mac, Machine, MachineOrder, Mode, Nic, NicLine, OutsideThread, prepare};
+use tailbound_host::journal::{EntryId, Journal};
+use tailbound_host::own_program;
+use tailbound_lab::LabSpec;
+use tailbound_lab::under::{Plug, Under};
+use tailbound_model::*;
+
+/// A guest boots within this time, also where it is emulated beside others.
+const BOOTS: Duration = Duration::from_secs(90);
+/// An emulated guest may be slow to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+const PREFIX: u8 = 24;
+const DEFAULT_MTU: u32 = 1500;
+
+struct Guest {
+    machine: Machine,
+    entry: EntryId,
+    address: Option<IpAddr>,
+    /// Where its console is kept.
+    console: PathBuf,
+}
+
+/// One that is to be started: the end that it is for, and what it is to be.
+pub(super) struct Wanted<'a> {
+    pub end: usize,
+    pub spec: &'a VmSpec,
+}
+
+/// What all of them share.
+pub(super) struct Shared<'a> {
+    pub lab: &'a LabSpec,
+    pub under: Option<&'a mut Under>,
+    /// For sockets.
+    pub scratch: &'a Path,
+    /// For consoles.
+    pub logs: &'a Path,
+}
+
+/// Starts guests at the same time, and waits until they answer.
+///
+/// # Errors
+/// One cannot be made or does not come up: the end of its console, and what to do. None is left then.
+pub(super) fn reach_all(
+    wanted: &[Wanted<'_>],
+    mut shared: Shared<'_>,
+    ship: &mut Ship,
+    (run_id, journal): (&str, &Journal),
+) -> Result<Vec<Host>, RunError> {
+    let mut guests: Vec<Guest> = Vec::new();
+    let mut about: Vec<(Vec<Fact>, Option<String>)> = Vec::new();
+    let leave = |guests: Vec<Guest>| guests.into_iter().for_each(|g| drop(Box::new(g).leave(journal)));
+    for one in wanted {
+        match start(one, &mut shared, ship, (run_id, journal)) {
+            Ok((guest, facts, emulated)) => {
+                guests.push(guest);
+                about.push((facts, emulated));
+            }
+            Err(e) => {
+                leave(guests);
+                return Err(e);
+            }
+        }
+    }
+    let failed = std::thread::scope(|scope| {
+        let waiting: Vec<_> = guests.iter().map(|guest| scope.spawn(|| guest.machine.wait(BOOTS))).collect();
+        waiting
+            .into_iter()
+            .find_map(|w| w.join().unwrap_or_else(|_| Err(GuestError::new("waiting for it failed", ""))).err())
+    });
+    if let Some(e) = failed {
+        leave(guests);
+        return Err(RunError::new(ExitCode::RunFailed, e.what, e.mend));
+    }
+    let help = Help {
+        program: "",
+        by_hand: "`tailbound guest shell` boots the same kernel with a shell",
+        other_release: "please report this: it is a copy of this program",
+    };
+    let known = wanted.iter().zip(guests).map(|(one, guest)| Known {
+        way: Box::new(guest) as Box<dyn Way>,
+        place: PlaceSpec::Vm(Box::new(one.spec.clone())),
+        called: format!("guest {}", one.spec.name),
+        named: format!("guest {}", one.spec.name),
+    });
+    let mut hosts = Host::over_all(known.collect(), (run_id, journal), &help)?;
+    for (host, (facts, emulated)) in hosts.iter_mut().zip(about) {
+        host.facts.facts.extend(facts);
+        host.facts.facts.sort_by(|a, b| a.key.cmp(&b.key));
+        host.functional_only = emulated;
+    }
+    Ok(hosts)
+}
+
+/// Starts one; it boots when this returns. Also why its figures are functional only, where they are.
+fn start(
+    one: &Wanted<'_>,
+    shared: &mut Shared<'_>,
+    ship: &mut Ship,
+    (run_id, journal): (&str, &Journal),
+) -> Result<(Guest, Vec<Fact>, Option<String>), RunError> {
+    let spec = one.spec;
+    let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("guest {}: {text}", spec.name), "");
+    let unfit = |e: GuestError| not_fit(e.what, e.mend);
+    let prepared = prepare(spec, ship.contents()?, &[], &Cache::of_user().map_err(unfit)?).map_err(unfit)?;
+    let nic = match &mut shared.under {
+        Some(under) => {
+            let mac = Mac(Under::mac(one.end));
+            let line = NicLine { mac, address: Under::address(one.end), prefix: PREFIX, mtu: mtu(&shared.lab.path) };
+            let plug = under.plug(one.end).ok_or_else(|| failed("its interface is plugged in already".into()))?;
+            Some(Nic { line, plug: plugged(plug, spec).map_err(|e| failed(format!("/dev/vhost-net: {e}")))? })
+        }
+        None => None,
+    };
+    let address = nic.as_ref().map(|nic| IpAddr::V4(nic.line.address));
+    let directory = shared.scratch.join(format!("guest-{}", spec.name));
+    // One of before is in the way.
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory).map_err(|e| failed(format!("cannot make {}: {e}", directory.display())))?;
+    let token = format!("{run_id}-guest-{}", spec.name);
+    let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(|e| failed(e.to_string()))?;
+    let started = Machine::start(MachineOrder {
+        spec,
+        kvm: prepared.kvm,
+        kernel: &prepared.kernel,
+        initramfs: &prepared.initramfs.file,
+        directory: &directory,
+        nics: nic.into_iter().collect(),
+        token: &token,
+        mode: Mode::Agents,
+    });
+    let machine = match started {
+        Ok(machine) => machine,
+        Err(e) => {
+            let _ = journal.undo(entry);
+            return Err(RunError::new(ExitCode::RunFailed, e.what, e.mend));
+        }
+    };
+    let undo = Undo::EndProcess { process: machine.process(), what: format!("QEMU of guest {}", spec.name), token };
+    journal.update(entry, undo).map_err(|e| failed(e.to_string()))?;
+    let facts = facts(spec, &prepared, machine.threads());
+    let emulated = (!prepared.kvm).then(|| format!("the virtual CPUs of guest {} are emulated", spec.name));
+    let console = shared.logs.join(format!("console-{}.log", spec.name));
+    Ok((Guest { machine, entry, address, console }, facts, emulated))
+}
+
+fn mtu(path: &PathSpec) -> u32 {
+    match path {
+        PathSpec::Bridge { mtu }
+        | PathSpec::Macvtap { mtu }
+        | PathSpec::Xdp { mtu, .. }
+        | PathSpec::OpenVswitch { mtu, .. }
+        | PathSpec::Datagram { mtu } => mtu.unwrap_or(DEFAULT_MTU),
+        _ => DEFAULT_MTU,
+    }
+}
+
+/// The plug as QEMU takes it.
+fn plugged(plug: Plug, spec: &VmSpec) -> io::Result<tailbound_guest::Plug> {
+    Ok(match plug {
+        Plug::Tap { fds, .. } => {
+            let open = |_| Ok(std::fs::OpenOptions::new().read(true).write(true).open("/dev/vhost-net")?.into());
+            let vhost_fds = match spec.vhost {
+                Some(_) => Some(fds.iter().map(open).collect::<io::Result<_>>()?),
+                None => None,
+            };
+            tailbound_guest::Plug::Tap { fds, vhost_fds }
+        }
+        Plug::Datagram { local, remote } => tailbound_guest::Plug::Datagram { local, remote },
+    })
+}
+
+/// What this host tells of it.
+fn facts(spec: &VmSpec, prepared: &tailbound_guest::Prepared, threads: &[OutsideThread]) -> Vec<Fact> {
+    let fact = |key: String, value: String, source: &str| Fact {
+        key: format!("guest.{key}"),
+        value: FactValue::Text(value),
+        source: source.to_owned(),
+    };
+    let word = |on| if on { "on" } else { "off" }.to_owned();
+    let mut facts = vec![
+        fact("accelerator".into(), if prepared.kvm { "kvm" } else { "emulated" }.into(), "query-kvm of QEMU"),
+        fact("kernel".into(), format!("{} ({})", prepared.kernel.version, spec.kernel), "the study"),
+        fact("qemu".into(), prepared.qemu.clone(), "qemu-system-x86_64 --version"),
+        fact("vcpus".into(), spec.vcpus.to_string(), "query-cpus-fast of QEMU"),
+        fact("memory".into(), format!("{} MiB", spec.memory_mib), "the study"),
+        fact("huge_pages".into(), word(spec.huge_pages), "the study"),
+        fact("lock_memory".into(), word(spec.lock_memory), "the study"),
+        fact("offloads".into(), word(spec.offloads), "the study"),
+        fact("vhost".into(), word(spec.vhost.is_some()), "the study"),
+        fact("queues".into(), spec.queues.to_string(), "the study"),
+    ];
+    if let Some(why) = &prepared.without_kvm {
+        facts.push(fact("without_kvm".into(), why.clone(), "a boot of this kernel"));
+    }
+    // More than one thread of QEMU may have one name.
+    for (number, thread) in threads.iter().enumerate() {
+        let nothing = |s: String| if s.is_empty() { "as it was".to_owned() } else { s };
+        let text = format!("{} (asked: {})", thread.seen, nothing(thread.asked.to_string()));
+        facts.push(fact(format!("thread.{number}.{}", thread.name), text, "sched_getattr(2), sched_getaffinity(2)"));
+    }
+    facts
+}
+
+impl Way for Guest {
+    fn program(&self) -> Command {
+        let Ok(mut command) = own_program() else { return Command::new("false") };
+        command.args(["guest", "stream", "--directory"]).arg(self.machine.directory()).arg("--");
+        command
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    fn ended(&self) -> Option<String> {
+        self.machine.ended()
+    }
+
+    fn leave(self: Box<Self>, journal: &Journal) -> Option<String> {
+        self.machine.stop();
+        // A console that cannot be kept is missed by nobody who has the record.
+        let _ = std::fs::copy(self.machine.directory().join("console.log"), &self.console);
+        journal.done(self.entry).err().map(|e| e.to_string())
+    }
+}

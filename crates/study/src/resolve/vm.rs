@@ -1,0 +1,177 @@
+//! A virtual machine as a place.
+
+use super::pod::{is_label, mib};
+use super::scheduling::role;
+use crate::error::Fault;
+use crate::format::{
+    AcceleratorChoice, ChannelChoice, ImageKeys, KernelKeys, RoleKeys, SwitchChoice, VhostChoice, VmKeys,
+};
+use crate::read::At;
+use std::collections::BTreeSet;
+use tailbound_model::{Accelerator, KernelChoice, RoleScheduling, VmChannel, VmSpec};
+
+const MOST_VCPUS: u32 = 64;
+const MOST_QUEUES: u32 = 16;
+
+/// The guest of an end.
+pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
+    if let Some(name) = keys.name.as_ref().filter(|n| !is_label(&n.value)) {
+        let reason = format!("`{}` cannot be the name of a guest", name.value);
+        return Err(Fault::new(name.at, reason)
+            .help("1 to 40 lower-case letters, digits and `-`; it begins and ends with a letter or a digit"));
+    }
+    let default = VmSpec::default();
+    let on = |choice: Option<SwitchChoice>| choice == Some(SwitchChoice::On);
+    let vcpus = count(keys.vcpus.as_ref(), MOST_VCPUS, "virtual CPUs")?.unwrap_or(default.vcpus);
+    let spec = VmSpec {
+        name: keys.name.as_ref().map_or_else(|| end.to_owned(), |n| n.value.clone()),
+        kernel: keys.kernel.as_ref().map(|k| kernel(&k.value)).transpose()?.unwrap_or_default(),
+        accelerator: match keys.accelerator {
+            None | Some(AcceleratorChoice::Kvm) => Accelerator::Kvm,
+            Some(AcceleratorChoice::Any) => Accelerator::Any,
+            Some(AcceleratorChoice::Emulated) => Accelerator::Emulated,
+        },
+        vcpus,
+        memory_mib: keys.memory.as_ref().map(|m| memory(m)).transpose()?.unwrap_or(default.memory_mib),
+        huge_pages: on(keys.huge_pages),
+        lock_memory: on(keys.lock_memory),
+        machine: keys.machine.as_ref().map(option).transpose()?,
+        cpu_model: keys.cpu_model.as_ref().map(option).transpose()?,
+        vcpu_threads: vcpu_threads(keys.vcpu_threads.as_deref().unwrap_or_default(), vcpus)?,
+        emulator: keys.emulator.as_ref().map(|k| role("emulator", k)).transpose()?.unwrap_or_default(),
+        vhost: keys.vhost.as_ref().map(vhost).transpose()?.flatten(),
+        queues: count(keys.queues.as_ref(), MOST_QUEUES, "queues")?.unwrap_or(default.queues),
+        irq_cpus: match &keys.irq_cpus {
+            Some(cpus) => cpus.value.0.clone(),
+            None => None,
+        },
+        offloads: on(keys.offloads),
+        command_line: keys.command_line.as_ref().map(command_line).transpose()?.unwrap_or_default(),
+        modules: keys.modules.iter().flatten().map(module).collect::<Result<_, _>>()?,
+        channel: match keys.channel {
+            None | Some(ChannelChoice::VirtioSerial) => VmChannel::VirtioSerial,
+            Some(ChannelChoice::Tcp) => VmChannel::Tcp,
+        },
+    };
+    starves(keys, &spec)?;
+    if let (Some(irq), Some(at)) = (&spec.irq_cpus, &keys.irq_cpus)
+        && let Some(cpu) = irq.0.iter().find(|cpu| **cpu >= vcpus)
+    {
+        let reason = format!("the guest has no CPU {cpu}: its virtual CPUs are 0 to {}", vcpus - 1);
+        return Err(Fault::new(at.at, reason).help("these are CPUs of the guest, not of this host"));
+    }
+    Ok(spec)
+}
+
+fn count(given: Option<&At<u32>>, most: u32, what: &str) -> Result<Option<u32>, Fault> {
+    match given {
+        Some(n) if !(1..=most).contains(&n.value) => {
+            let reason = format!("a guest cannot have {} {what}", n.value);
+            Err(Fault::new(n.at, reason).help(format!("1 to {most}")))
+        }
+        n => Ok(n.map(|n| n.value)),
+    }
+}
+
+/// A kernel with its first file system needs more than an agent does.
+const LEAST_MIB: u32 = 128;
+
+fn memory(size: &At<crate::format::Size>) -> Result<u32, Fault> {
+    let whole = mib(size.value.0, size, "guest")?;
+    match whole < LEAST_MIB {
+        true => Err(Fault::new(
+            size.at,
+            format!("{whole} MiB are too few for a guest: its first file system is kept in memory"),
+        )
+        .help(format!("at least {LEAST_MIB} MiB"))),
+        false => Ok(whole),
+    }
+}
+
+fn kernel(keys: &KernelKeys) -> Result<KernelChoice, Fault> {
+    let file = |path: &At<String>| match path.value.trim() {
+        "" => Err(Fault::new(path.at, "the name of the file is empty").help("for example `linux-image-rt-amd64.deb`")),
+        _ => Ok(path.value.clone()),
+    };
+    Ok(match keys {
+        KernelKeys::Host => KernelChoice::Host,
+        KernelKeys::Package(path) => KernelChoice::Package(file(path)?),
+        KernelKeys::Image(ImageKeys { file: image, modules }) => {
+            KernelChoice::Image { image: file(image)?, modules: modules.as_ref().map(file).transpose()? }
+        }
+    })
+}
+
+/// An option of QEMU: a comma would begin another one, but features of a CPU are given so.
+fn option(word: &At<String>) -> Result<String, Fault> {
+    let bad = |c: char| c.is_whitespace() || c.is_control();
+    match word.value.is_empty() || word.value.starts_with(['-', ',']) || word.value.contains(bad) {
+        true => Err(Fault::new(word.at, format!("`{}` cannot be an option of QEMU", word.value))
+            .help("as `qemu-system-x86_64 -machine help` and `-cpu help` name them")),
+        false => Ok(word.value.clone()),
+    }
+}
+
+fn command_line(text: &At<String>) -> Result<String, Fault> {
+    if text.value.contains(|c: char| c.is_control()) || !text.value.is_ascii() {
+        let reason = "the command line of a kernel is one line of ASCII";
+        return Err(Fault::new(text.at, reason).help("words apart by blanks"));
+    }
+    let ours = ["tailbound.", "init=", "rdinit=", "console=", "root="];
+    match text.value.split_whitespace().find(|word| ours.iter().any(|o| word.starts_with(o))) {
+        Some(word) => Err(Fault::new(text.at, format!("`{word}` is given by Tailbound itself")).help("leave it out")),
+        None => Ok(text.value.split_whitespace().collect::<Vec<_>>().join(" ")),
+    }
+}
+
+fn module(name: &At<String>) -> Result<String, Fault> {
+    let inner = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'-';
+    match !name.value.is_empty() && name.value.bytes().all(inner) {
+        true => Ok(name.value.clone()),
+        false => Err(Fault::new(name.at, format!("`{}` cannot be the name of a module", name.value))
+            .help("as `modprobe` takes it, for example `sch_taprio`")),
+    }
+}
+
+fn vcpu_threads(all: &[At<RoleKeys>], vcpus: u32) -> Result<Vec<RoleScheduling>, Fault> {
+    if let Some(more) = all.get(vcpus as usize) {
+        let reason = format!("`vcpu_threads` has {} entries, and the guest {vcpus} virtual CPUs", all.len());
+        return Err(Fault::new(more.at, reason).help("one for each; the last is that of all that follow"));
+    }
+    all.iter().map(|keys| role("vCPU", keys)).collect()
+}
+
+fn vhost(choice: &At<VhostChoice>) -> Result<Option<RoleScheduling>, Fault> {
+    match &choice.value {
+        VhostChoice::Off => Ok(None),
+        VhostChoice::On(keys) if keys.policy.is_none() && keys.cpus.is_none() => Ok(Some(RoleScheduling::default())),
+        VhostChoice::On(keys) => role("vhost", &At { at: choice.at, value: keys.clone() }).map(Some),
+    }
+}
+
+/// A real-time virtual CPU that never sleeps keeps QEMU's other threads off its CPU, and with them its own devices.
+fn starves(keys: &VmKeys, spec: &VmSpec) -> Result<(), Fault> {
+    let Some(cpus) = spec.emulator.cpus.as_ref() else { return Ok(()) };
+    let emulator = spec.emulator.policy.map_or(0, priority);
+    let of = |vcpu: u32| spec.vcpu_threads.get(vcpu as usize).or(spec.vcpu_threads.last());
+    let fifo: Vec<&RoleScheduling> =
+        (0..spec.vcpus).filter_map(of).filter(|t| t.policy.is_some_and(|p| priority(p) > emulator)).collect();
+    let taken: BTreeSet<u32> = fifo.iter().filter_map(|t| t.cpus.as_ref()).flat_map(|c| c.0.iter().copied()).collect();
+    if !cpus.0.is_empty() && cpus.0.is_subset(&taken) {
+        let at = keys.emulator.as_ref().map(|k| k.at).unwrap_or_default();
+        let reason = format!(
+            "the emulator threads of guest {} have CPU {cpus} only, where virtual CPUs of a higher real-time priority \
+             run: they would get no CPU time, and the guest's devices would stand still",
+            spec.name
+        );
+        return Err(Fault::new(at, reason).help("give `emulator` a CPU without such a virtual CPU"));
+    }
+    Ok(())
+}
+
+fn priority(policy: tailbound_model::Policy) -> u32 {
+    match policy {
+        tailbound_model::Policy::Fifo { priority } | tailbound_model::Policy::Rr { priority } => priority,
+        _ => 0,
+    }
+}
