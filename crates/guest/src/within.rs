@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
 
-/// The record there, of which all but the last part comes back.
-const RECORD: &str = "/tmp/record";
+/// Where a run takes place there: paths that it prints are then those of the host, too.
+const PLACE: &str = "/tmp/run";
 const FRAME: usize = 1 << 16;
 
 /// What is to be run.
@@ -21,6 +21,8 @@ pub struct InsideOrder {
     pub study: String,
     /// The text of the study, where it is a file.
     pub text: Option<String>,
+    /// The record, as the host calls it.
+    pub record: PathBuf,
     /// Further arguments of `tailbound run`.
     pub arguments: Vec<String>,
 }
@@ -89,16 +91,16 @@ pub fn within(mut input: impl BufRead, output: impl Write + Send) -> io::Result<
     let mut line = String::new();
     input.read_line(&mut line)?;
     let order: InsideOrder = serde_json::from_str(&line)?;
-    let study = match &order.text {
-        None => PathBuf::from(&order.study),
-        Some(text) => {
-            let file = Path::new("/tmp").join(Path::new(&order.study).file_name().unwrap_or("study.yaml".as_ref()));
-            std::fs::write(&file, text)?;
-            file
-        }
-    };
+    let place = Path::new(PLACE);
+    let record = place.join(&order.record);
+    std::fs::create_dir_all(record.parent().unwrap_or(place)).and_then(|()| std::fs::create_dir_all(place))?;
+    if let Some(text) = &order.text {
+        let file = place.join(&order.study);
+        std::fs::create_dir_all(file.parent().unwrap_or(place))?;
+        std::fs::write(&file, text)?;
+    }
     let mut command = tailbound_host::own_program()?;
-    command.arg("run").arg(study).args(["--out", RECORD]).args(&order.arguments);
+    command.current_dir(place).arg("run").arg(&order.study).arg("--out").arg(&order.record).args(&order.arguments);
     let mut run = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (mut out, mut err) = (run.stdout.take(), run.stderr.take());
     let output = Mutex::new(output);
@@ -109,9 +111,9 @@ pub fn within(mut input: impl BufRead, output: impl Write + Send) -> io::Result<
         said.join().map_err(|_| io::Error::other("a thread failed"))?
     })?;
     let status = run.wait()?;
-    if Path::new(RECORD).is_dir() {
+    if record.is_dir() {
         let mut archive = tar::Builder::new(Frames { to: &output, kind: Kind::Record });
-        archive.append_dir_all(".", RECORD)?;
+        archive.append_dir_all(".", record)?;
         archive.finish()?;
     }
     let code = status.code().unwrap_or(1).to_string();
@@ -132,7 +134,7 @@ fn copy(from: &mut dyn Read, to: &mut impl Write) -> io::Result<()> {
 }
 
 /// The host's end: gives the order to `to`, shows what comes from `from` on `out` and `err`, and puts the record into the
-/// directory `record`, which appears when it is whole. The exit code of the run.
+/// directory of the order, which appears when it is whole. The exit code of the run.
 ///
 /// # Errors
 /// The guest's end says no exit code: it was cut off; the record cannot be written.
@@ -140,7 +142,6 @@ pub fn run_inside(
     order: &InsideOrder,
     (mut to, mut from): (impl Write, impl Read),
     (mut out, mut err): (impl Write, impl Write),
-    record: &Path,
 ) -> Result<i32, GuestError> {
     let lost = |e: io::Error| GuestError::new(format!("the run in the guest was cut off: {e}"), "");
     let mut line = serde_json::to_vec(order).map_err(|e| lost(e.into()))?;
@@ -158,6 +159,7 @@ pub fn run_inside(
         }
     };
     if !archive.is_empty() {
+        let record = &order.record;
         let mut partial = record.as_os_str().to_owned();
         partial.push(format!(".partial-{}", std::process::id()));
         let partial = PathBuf::from(partial);
@@ -192,13 +194,13 @@ mod tests {
         frames(Kind::Code).write_all(b"6").unwrap();
         let answer = answer.lock().unwrap().clone();
 
-        let order = InsideOrder { study: "s.yaml".into(), text: Some("a: b\n".into()), arguments: vec!["-q".into()] };
-        let record = dir.path().join("record");
+        let (record, text) = (dir.path().join("record"), Some("a: b\n".into()));
+        let order = InsideOrder { study: "s".into(), text, record: record.clone(), arguments: vec!["-q".into()] };
         let (mut asked, mut out, mut err) = (Vec::new(), Vec::new(), Vec::new());
-        let lost = run_inside(&order, (Vec::new(), &*cut), (io::sink(), io::sink()), &record).unwrap_err();
+        let lost = run_inside(&order, (Vec::new(), &*cut), (io::sink(), io::sink())).unwrap_err();
         assert_eq!(lost.what, "the run in the guest was cut off: failed to fill whole buffer");
         assert!(!record.exists());
-        assert_eq!(run_inside(&order, (&mut asked, &*answer), (&mut out, &mut err), &record), Ok(6));
+        assert_eq!(run_inside(&order, (&mut asked, &*answer), (&mut out, &mut err)), Ok(6));
         assert_eq!(serde_json::from_slice::<InsideOrder>(&asked).unwrap(), order);
         assert_eq!((out.as_slice(), err.as_slice()), (&b"a table\n"[..], &b"trial 1/1\n"[..]));
         assert_eq!(std::fs::read(record.join("samples/a")).unwrap(), vec![7; 200_000]);

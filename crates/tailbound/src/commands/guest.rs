@@ -179,8 +179,8 @@ fn run(args: &GuestRun) -> Outcome {
     let entry = journals.before(Undo::EndProcessByToken { token: token.clone() }).map_err(journal)?;
     let machine = start(&spec, &prepared, &directory, (&token, Mode::Agents))?;
     let ran = machine.wait(BOOTS).map_err(failed).and_then(|()| {
-        let order = InsideOrder { study: given, text, arguments: args.arguments.clone() };
-        inside(&order, &machine, &record)
+        let order = InsideOrder { study: given, text, record, arguments: args.arguments.clone() };
+        inside(&order, &machine)
     });
     machine.stop();
     journals.done(entry).and_then(|()| journals.finish()).map_err(journal)?;
@@ -190,7 +190,7 @@ fn run(args: &GuestRun) -> Outcome {
 }
 
 /// Has the study run in a guest that is up.
-fn inside(order: &InsideOrder, machine: &Machine, record: &Path) -> Result<i32, Failure> {
+fn inside(order: &InsideOrder, machine: &Machine) -> Result<i32, Failure> {
     let mut command: Command = tailbound_host::own_program().map_err(unexpected("cannot start this program"))?;
     command.args(["guest", "stream", "--directory"]).arg(machine.directory()).args(["--", "guest", "within"]);
     let mut stream = command
@@ -201,7 +201,7 @@ fn inside(order: &InsideOrder, machine: &Machine, record: &Path) -> Result<i32, 
     let (Some(to), Some(from)) = (stream.stdin.take(), stream.stdout.take()) else {
         return Err(Failure::new(ExitCode::Unexpected, "the stream to the guest has no ends"));
     };
-    let code = run_inside(order, (to, from), (io::stdout(), io::stderr()), record).map_err(|e| {
+    let code = run_inside(order, (to, from), (io::stdout(), io::stderr())).map_err(|e| {
         let ended = machine.ended().map_or_else(String::new, |text| format!("; {text}"));
         failed(GuestError { what: format!("{}{ended}", e.what), ..e })
     })?;
