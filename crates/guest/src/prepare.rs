@@ -48,8 +48,8 @@ pub fn prepare(spec: &VmSpec, contents: &Contents, maybe: &[&str], cache: &Cache
         (_, Ok(())) => (true, None),
         (Accelerator::Any, Err(why)) => (false, Some(why)),
         (Accelerator::Kvm, Err(why)) => {
-            let mend = "write `accelerator: any` or `accelerator: emulated`: what an emulated guest measures is functional \
-                        only; or take a host with KVM";
+            let mend = "ask for the accelerator `any` or `emulated`: what an emulated guest measures is functional only; \
+                        or take a host with KVM";
             return Err(GuestError::new(format!("guest {}: {why}", spec.name), mend));
         }
     };

@@ -189,7 +189,7 @@ fn a_guest_that_does_not_boot_is_told_with_its_console() {
     command.arg(package()).args(["--out", "record"]).arg(study).env("XDG_CACHE_HOME", cache());
     let (code, text) = told(&command.output().unwrap());
     assert_eq!(code, 4, "{text}");
-    assert!(text.contains("guest guest: it ended while it booted") && text.contains("Kernel panic"), "{text}");
+    assert!(text.contains("guest study: it ended while it booted") && text.contains("Kernel panic"), "{text}");
     assert!(!bench.path("record").exists());
     let listed = bench.tailbound().args(["lab", "list"]).output().unwrap();
     assert!(String::from_utf8_lossy(&listed.stdout).contains("nothing"), "{listed:?}");
@@ -215,5 +215,5 @@ fn a_study_runs_within_a_guest_and_its_record_comes_back() {
         .map(|e| std::fs::read_to_string(e.unwrap().path()).unwrap());
     let facts: String = facts.collect();
     assert!(facts.contains("PREEMPT_RT") && facts.contains("QEMU TCG (emulation)"), "{facts}");
-    assert_eq!(bench.report()["conditions"][0]["messages"], 200);
+    assert_eq!(bench.report()["conditions"][0]["counts"]["answered"], 200);
 }

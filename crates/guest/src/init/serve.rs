@@ -3,9 +3,11 @@
 use super::{ready, say};
 use crate::init::{interfaces, relay};
 use crate::line::{Channel, Line};
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -55,7 +57,7 @@ pub fn serve() -> io::Result<()> {
             detached(move || {
                 for stream in listener.incoming().flatten() {
                     // The host takes it up again.
-                    let _ = detached(move || drop(greet_and_join(stream, |s, on| s.set_nonblocking(on))));
+                    let _ = detached(move || drop(greet_and_join(stream)));
                 }
             })?;
         }
@@ -107,18 +109,14 @@ fn ports(count: usize) -> io::Result<Vec<PathBuf>> {
 }
 
 fn serve_port(port: &Path) -> io::Result<()> {
-    let file = File::options().read(true).write(true).open(port)?;
-    greet_and_join(file, |file, on| set_nonblocking(file, on))
+    greet_and_join(File::options().read(true).write(true).open(port)?)
 }
 
 /// Says the greeting, which on a port takes until the host has opened it, and carries octets to the holder and back until
 /// either side ends.
-fn greet_and_join<S>(mut host: S, nonblocking: impl Fn(&S, bool) -> io::Result<()>) -> io::Result<()>
-where
-    S: io::Read + io::Write + std::os::fd::AsFd,
-{
+fn greet_and_join(mut host: impl io::Read + io::Write + AsFd) -> io::Result<()> {
     host.write_all(crate::ports::GREETING)?;
-    nonblocking(&host, true)?;
+    fcntl(&host, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
     // While another holder takes the place of one that has ended there is none.
     let Ok(mut holder) = UnixStream::connect(HOLDER) else {
         std::thread::sleep(Duration::from_millis(100));
@@ -129,10 +127,4 @@ where
         Err(e) if matches!(e.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset) => Ok(()),
         joined => joined,
     }
-}
-
-fn set_nonblocking(file: &File, on: bool) -> io::Result<()> {
-    use nix::fcntl::{FcntlArg, OFlag, fcntl};
-    let flags = if on { OFlag::O_NONBLOCK } else { OFlag::empty() };
-    fcntl(file, FcntlArg::F_SETFL(flags)).map(drop).map_err(io::Error::from)
 }

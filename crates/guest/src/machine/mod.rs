@@ -120,9 +120,18 @@ impl Machine {
             command.process_group(0);
         }
         let given: Vec<i32> = order.nics.iter().flat_map(|n| n.plug.fds()).collect();
+        // Nobody else would end one that has the terminal.
+        let dies_along = order.mode == Mode::Shell;
         // SAFETY: between fork and exec the closure makes system calls with plain numbers, and allocates nothing; the
         // descriptors are open as long as `order` is.
-        unsafe { command.pre_exec(move || given.iter().try_for_each(|fd| hand_on(*fd))) };
+        unsafe {
+            command.pre_exec(move || {
+                if dies_along {
+                    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM)?;
+                }
+                given.iter().try_for_each(|fd| hand_on(*fd))
+            })
+        };
         let child = command.spawn().map_err(|e| super::prepare::no_qemu(&e))?;
         let pid = child.id() as i32;
         let process = tailbound_host::process_id(pid).map_err(|e| failed(format!("QEMU has ended: {e}")))?;

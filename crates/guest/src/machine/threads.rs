@@ -38,7 +38,7 @@ pub(super) fn govern(spec: &VmSpec, pid: i32, vcpus: &BTreeMap<i32, usize>) -> R
         let seen = RoleScheduling { policy: Some(policy), cpus: Some(cpus) };
         threads.push(OutsideThread { name, tid, asked, seen });
     }
-    threads.sort_by(|a, b| (a.vcpu(), a.tid).cmp(&(b.vcpu(), b.tid)));
+    threads.sort_by_key(|t| (t.vcpu(), t.tid));
     Ok(threads)
 }
 

@@ -3,9 +3,11 @@
 use crate::cli::{GuestAccelerator, GuestBuild, GuestKernel, GuestMachine, GuestRun, GuestSub};
 use crate::exit::{Failure, Outcome};
 use crate::say::{errln, outln};
+use nix::sys::signal::{SigSet, Signal};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 use tailbound_bundle::Contents;
 use tailbound_guest::*;
@@ -85,9 +87,9 @@ fn build(args: &GuestBuild) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-fn spec(args: &GuestMachine) -> Result<VmSpec, Failure> {
+fn spec(args: &GuestMachine, name: &str) -> Result<VmSpec, Failure> {
     Ok(VmSpec {
-        name: "guest".into(),
+        name: name.into(),
         kernel: choice(&args.kernel)?,
         accelerator: match args.accelerator {
             GuestAccelerator::Kvm => Accelerator::Kvm,
@@ -121,8 +123,8 @@ impl Drop for Directory {
     }
 }
 
-fn prepared(args: &GuestMachine) -> Result<(VmSpec, Prepared), Failure> {
-    let (spec, cache) = (spec(args)?, Cache::of_user().map_err(not_fit)?);
+fn prepared(args: &GuestMachine, name: &str) -> Result<(VmSpec, Prepared), Failure> {
+    let (spec, cache) = (spec(args, name)?, Cache::of_user().map_err(not_fit)?);
     let prepared = prepare(&spec, &contents()?, &NETWORK, &cache).map_err(not_fit)?;
     if let Some(why) = &prepared.without_kvm {
         let why = why.lines().next().unwrap_or_default();
@@ -132,7 +134,7 @@ fn prepared(args: &GuestMachine) -> Result<(VmSpec, Prepared), Failure> {
 }
 
 fn shell(args: &GuestMachine) -> Outcome {
-    let (spec, prepared) = prepared(args)?;
+    let (spec, prepared) = prepared(args, "shell")?;
     let directory = Directory::make()?;
     let machine = start(&spec, &prepared, &directory, ("", Mode::Shell))?;
     machine.wait_for_end().map_err(unexpected("cannot wait for QEMU"))?;
@@ -171,22 +173,42 @@ fn run(args: &GuestRun) -> Outcome {
         let text = format!("{} is there already: name another directory with --out", record.display());
         return Err(Failure::new(ExitCode::BadInput, text));
     }
-    let (spec, prepared) = prepared(&args.machine)?;
+    let (spec, prepared) = prepared(&args.machine, "study")?;
     let directory = Directory::make()?;
-    let journal = |e: tailbound_host::JournalError| Failure::new(ExitCode::RunFailed, e);
+    let written = |e: tailbound_host::JournalError| Failure::new(ExitCode::RunFailed, e);
     let token = format!("guest-{}-{}", std::process::id(), tailbound_host::monotonic_ns());
-    let journals = Journal::create(&token).map_err(journal)?;
-    let entry = journals.before(Undo::EndProcessByToken { token: token.clone() }).map_err(journal)?;
+    let journal = Arc::new(Journal::create(&token).map_err(written)?);
+    let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(written)?;
+    undo_at_signal(journal.clone(), directory.0.clone()).map_err(unexpected("cannot wait for signals"))?;
     let machine = start(&spec, &prepared, &directory, (&token, Mode::Agents))?;
     let ran = machine.wait(BOOTS).map_err(failed).and_then(|()| {
         let order = InsideOrder { study: given, text, record, arguments: args.arguments.clone() };
         inside(&order, &machine)
     });
     machine.stop();
-    journals.done(entry).and_then(|()| journals.finish()).map_err(journal)?;
+    journal.done(entry).and_then(|()| journal.finish()).map_err(written)?;
     drop(directory);
     // What the run ends with there is what this ends with, whatever it means.
     std::process::exit(ran?)
+}
+
+/// A Ctrl-C ends the guest, too.
+fn undo_at_signal(journal: Arc<Journal>, directory: PathBuf) -> io::Result<()> {
+    let mut waited = SigSet::empty();
+    [Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|signal| waited.add(signal));
+    // Programs that are started do not inherit it.
+    waited.thread_block()?;
+    std::thread::spawn(move || {
+        let Ok(signal) = waited.wait() else { return };
+        let undone = journal.undo_all(&mut |_| {}).and_then(|()| journal.finish());
+        drop(Directory(directory));
+        match undone {
+            Ok(()) => errln!("tailbound: ended by {}", signal.as_str()),
+            Err(e) => errln!("tailbound: ended by {}; {e}", signal.as_str()),
+        }
+        std::process::exit(ExitCode::RunFailed as i32)
+    });
+    Ok(())
 }
 
 /// Has the study run in a guest that is up.
