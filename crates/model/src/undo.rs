@@ -153,6 +153,6 @@ pub enum Undo {
 impl Undo {
     /// What it takes back is still there after this host was started anew.
     pub fn outlasts_boot(&self) -> bool {
-        matches!(self, Undo::DeletePod { .. } | Undo::RemoveContainer { .. })
+        matches!(self, Undo::DeletePod { .. } | Undo::RemoveContainer { .. } | Undo::RemoveDirectory { .. })
     }
 }

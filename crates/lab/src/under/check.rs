@@ -26,10 +26,9 @@ impl Under {
             return Vec::new();
         }
         let mut lacks: Vec<Lack> = userns::lack().into_iter().collect();
-        let root = nix::unistd::geteuid().is_root();
-        if lacks.is_empty() && !root && needs_root(path) {
+        if let (true, false, Some(why)) = (lacks.is_empty(), nix::unistd::geteuid().is_root(), why_root(path)) {
             lacks.push(Lack::new(
-                format!("the path `{path}` needs root, and this is not: {}", why_root(path)),
+                format!("the path `{path}` needs root, and this is not: {why}"),
                 "run as root, or use `path: bridge`",
             ));
         }
@@ -115,19 +114,14 @@ fn mtu_range(path: &PathSpec, host: bool) -> RangeInclusive<u32> {
     }
 }
 
-fn needs_root(path: &PathSpec) -> bool {
+/// What needs the rights of root on the machine itself; a namespace of users gives them over new network namespaces only,
+/// and not to programs that are started.
+fn why_root(path: &PathSpec) -> Option<&'static str> {
     match path {
-        PathSpec::Macvtap { .. } | PathSpec::Xdp { .. } => true,
-        PathSpec::OpenVswitch { ports, .. } => *ports != SwitchPorts::Tap,
-        _ => false,
-    }
-}
-
-fn why_root(path: &PathSpec) -> &'static str {
-    match path {
-        PathSpec::Macvtap { .. } => "it opens the character device of a macvtap device",
-        PathSpec::OpenVswitch { ports: SwitchPorts::Kernel, .. } => "it speaks with a module of the kernel",
-        _ => "it loads programs into the kernel",
+        PathSpec::Macvtap { .. } => Some("it opens the character device of a macvtap device"),
+        PathSpec::Xdp { .. } => Some("it loads programs into the kernel"),
+        PathSpec::OpenVswitch { .. } => Some("it starts a switch that needs rights over its ports"),
+        _ => None,
     }
 }
 

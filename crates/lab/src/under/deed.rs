@@ -105,9 +105,7 @@ impl Deed {
             Deed::WholeChecksums(_) => "CAP_NET_ADMIN within the new namespace",
             Deed::Macvtap { .. } => "root: CAP_NET_ADMIN, CAP_MKNOD, CAP_SYS_ADMIN for mounts of its own",
             Deed::Redirect { .. } | Deed::Pass(_) => "root: CAP_BPF and CAP_NET_ADMIN",
-            Deed::Start { program: Program::Switch, .. } => {
-                "CAP_NET_ADMIN within the new namespace; root for AF_XDP and the kernel data path"
-            }
+            Deed::Start { program: Program::Switch, .. } => "root: CAP_NET_ADMIN, and CAP_BPF for AF_XDP",
             Deed::Start { .. } | Deed::Run { .. } => "no privilege",
         };
         format!("{self}  [{privilege}]")
@@ -137,8 +135,8 @@ impl fmt::Display for Deed {
                 let (room, name, mac) = (at.room.name(), &at.name, Mac(*end));
                 write!(
                     f,
-                    "{room}: ip link add {name} link {lower} address {mac} mtu {mtu} type macvtap mode bridge; open its \
-                     character device"
+                    "{room}: ip link add {name} link {lower} address {mac} mtu {mtu} type macvtap mode bridge; ip link \
+                     set {name} allmulticast on; open its character device"
                 )
             }
             Deed::WholeChecksums(at) => write!(f, "{}: ethtool -K {} tx off", at.room.name(), at.name),

@@ -80,12 +80,19 @@ impl Under {
     fn directory(&mut self, deed: &Deed, path: &Path, journal: &Journal) -> Result<(), LabError> {
         let undo = |inode| Undo::RemoveDirectory { path: path.display().to_string(), inode };
         let entry = journal.before(undo(None))?;
-        self.entries.push((None, entry));
         let make = || {
             DirBuilder::new().mode(0o700).create(path)?;
             Ok(std::fs::metadata(path)?.ino())
         };
-        let inode = make().map_err(|reason| failed(deed, reason))?;
+        let inode = match make() {
+            Ok(inode) => inode,
+            Err(reason) => {
+                // Nothing was made: what is there is another's.
+                journal.done(entry)?;
+                return Err(failed(deed, reason));
+            }
+        };
+        self.entries.push((None, entry));
         journal.update(entry, undo(Some(inode)))?;
         Ok(())
     }
@@ -111,8 +118,9 @@ impl Under {
                 let job = move |handle: Handle| async move {
                     let lower = index(&handle, &lower).await?;
                     let device = LinkMacVtap::new(&name, lower, MacVtapMode::Bridge);
-                    let address = super::mac(end).to_vec();
-                    handle.link().add(device.address(address).mtu(mtu).build()).execute().await
+                    // It knows nothing of the groups that a guest joins.
+                    let device = device.address(super::mac(end).to_vec()).mtu(mtu).allmulticast(true);
+                    handle.link().add(device.build()).execute().await
                 };
                 converse(&netns, job)?.wait().await??;
                 let name = at.name.clone();
@@ -200,4 +208,35 @@ fn failed(deed: &Deed, reason: io::Error) -> LabError {
         _ => "nothing is left behind; please report this with the kernel's version",
     };
     LabError::Step { step: deed.to_string(), reason, mend: mend.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::XdpMode;
+
+    #[test]
+    fn a_failed_step_is_told_with_what_to_do() {
+        let at = |name: &str| At { room: Room::Under, name: name.into() };
+        let text = |deed: &Deed, errno| failed(deed, io::Error::from_raw_os_error(errno)).to_string();
+        let redirect = Deed::Redirect { ports: [at("q0"), at("q1")], mode: XdpMode::Native };
+        assert_eq!(
+            text(&redirect, libc::EINVAL),
+            "could not under: attach XDP programs (native) that redirect from q0 to q1 and back: Invalid argument (os error \
+             22); links of XDP programs came with Linux 5.9: use a newer kernel or `path: bridge`"
+        );
+        assert!(text(&redirect, libc::EOPNOTSUPP).ends_with("use the generic mode or `path: bridge`"));
+        let macvtap = Deed::Macvtap { at: at("q0"), lower: "l".into(), mtu: 1500, end: 0, queues: 1 };
+        assert!(text(&macvtap, libc::EOPNOTSUPP).contains("load the module (`modprobe macvtap`)"));
+        assert!(
+            text(&macvtap, libc::EPERM).ends_with("run as root, outside of a container or in one with these rights")
+        );
+        let start = Deed::Start { program: Program::Switch, arguments: vec!["unix:S".into()], socket: "S".into() };
+        let error = failed(&start, io::Error::other("it ended (exit status: 1): no database"));
+        assert_eq!(
+            error.to_string(),
+            "could not under: ovs-vswitchd unix:S &: it ended (exit status: 1): no database; look whether the package \
+             openvswitch-switch is whole, or use `path: bridge`"
+        );
+    }
 }

@@ -141,9 +141,17 @@ fn of_udp(from: Ipv4Addr, to: Ipv4Addr, udp: &[u8]) -> u16 {
     folded(sum(&from.octets()) + sum(&to.octets()) + 17 + udp.len() as u32 + sum(udp))
 }
 
+/// A multicast group, and its hardware address (RFC 1112).
+pub const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
+pub const GROUP_MAC: [u8; 6] = [1, 0, 0x5e, 0x7f, 0, 1];
+
 /// UDP over IPv4 of as many octets, with its checksums.
 pub fn datagram(from: usize, to: usize, to_mac: [u8; 6], ip_length: usize) -> Vec<u8> {
-    let (source, target) = (Under::address(from), Under::address(to));
+    udp(from, Under::address(to), to_mac, ip_length)
+}
+
+pub fn udp(from: usize, target: Ipv4Addr, to_mac: [u8; 6], ip_length: usize) -> Vec<u8> {
+    let source = Under::address(from);
     let mut ip = vec![0x45, 0];
     ip.extend((ip_length as u16).to_be_bytes());
     ip.extend([0, 1, 0x40, 0, 64, 17, 0, 0]);
@@ -158,9 +166,9 @@ pub fn datagram(from: usize, to: usize, to_mac: [u8; 6], ip_length: usize) -> Ve
     [&to_mac[..], &Under::mac(from), &[8, 0], &ip, &udp].concat()
 }
 
-/// The data of a UDP datagram from one end to another, if the frame is one; its checksum must be right.
-pub fn data(frame: &[u8], from: usize, to: usize) -> Option<Vec<u8>> {
-    let (source, target) = (Under::address(from), Under::address(to));
+/// The data of a UDP datagram from one end to an address, if the frame is one; its checksum must be right.
+pub fn data(frame: &[u8], from: usize, target: Ipv4Addr) -> Option<Vec<u8>> {
+    let source = Under::address(from);
     let is_meant = frame.get(12..14)? == [8, 0]
         && frame.get(23) == Some(&17)
         && frame.get(26..30)? == source.octets()

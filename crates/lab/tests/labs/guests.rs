@@ -1,6 +1,7 @@
 //! What carries the packets of guests, with frames in place of guests.
 
 use crate::frames::{self, Wire, exchange};
+use crate::held::{Held, with};
 use crate::support::{Skip, block_on, journal, this_program, wait_until};
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,80 +10,22 @@ use std::net::{SocketAddr, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tailbound_host::{Journal, is_alive, journal as journals};
-use tailbound_lab::netns::{NetNs, processes_in, run_in};
+use tailbound_lab::netns::{NetNs, run_in};
 use tailbound_lab::under::{Port, Under, vhost_lack};
-use tailbound_model::{PathSpec, SwitchPorts, Undo, XdpMode};
+use tailbound_model::{PathSpec, SwitchPorts, XdpMode};
 
 const GUEST: Port = Port::Guest { queues: 1 };
 const MANY: Port = Port::Guest { queues: 2 };
 
 fn needs_root() -> Result<(), Skip> {
     let root = nix::unistd::geteuid().is_root();
-    root.then_some(()).ok_or_else(|| Skip("/dev/net/tun and programs in the kernel need root".into()))
+    root.then_some(()).ok_or_else(|| Skip("devices and programs of the kernel need root".into()))
 }
 
-/// Ids of the programs that a process holds, by themselves or by their links.
-fn programs_of(pid: u32) -> Vec<u32> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten();
-    let texts = entries.filter_map(|entry| fs::read_to_string(entry.path()).ok());
-    let ids = texts.filter_map(|text| text.lines().find_map(|line| line.strip_prefix("prog_id:")?.trim().parse().ok()));
-    ids.collect()
-}
-
-fn exists(program: u32) -> bool {
-    // bpf(BPF_PROG_GET_NEXT_ID): after which id, and what comes then.
-    let mut attributes = [program - 1, 0u32, 0];
-    // SAFETY: the command reads and writes three words, which outlive the call.
-    let result = unsafe { libc::syscall(libc::SYS_bpf, 11, &raw mut attributes, size_of_val(&attributes)) };
-    result == 0 && attributes[1] == program
-}
-
-/// Everything that a path holds beside what this process holds.
-#[derive(Debug, Default)]
-struct Held {
-    processes: Vec<tailbound_model::ProcessId>,
-    namespaces: Vec<u64>,
-    programs: Vec<u32>,
-}
-
-impl Held {
-    fn by(owner: u32, entries: &[tailbound_model::JournalEntry]) -> Held {
-        let mut held = Held { programs: programs_of(owner), ..Held::default() };
-        for entry in entries {
-            match &entry.undo {
-                Undo::EndProcess { process, .. } => held.processes.push(*process),
-                Undo::UnnamedNetns { inode, .. } => held.namespaces.push(*inode),
-                _ => {}
-            }
-        }
-        held.programs.extend(held.processes.iter().flat_map(|process| programs_of(process.pid as u32)));
-        held
-    }
-
-    fn assert_gone(&self, scratch: &Path) {
-        assert!(self.processes.iter().all(|process| !is_alive(*process)), "{self:?}");
-        assert!(self.namespaces.iter().all(|inode| processes_in(*inode).is_empty()), "{self:?}");
-        wait_until("the kernel has removed the programs", || !self.programs.iter().any(|id| exists(*id)));
-        let left: Vec<_> = fs::read_dir(scratch).unwrap().flatten().map(|entry| entry.path()).collect();
-        assert!(left.is_empty(), "{left:?}");
-    }
-}
-
-/// Up, the case, down; what was held is gone then.
-fn with(path: &PathSpec, ports: &[Port], case: impl FnOnce(&mut Under)) -> Held {
-    let (journal, scratch) = (journal("under"), tempfile::tempdir().unwrap());
-    let held = block_on(async {
-        let mut under = Under::up(path, ports, journal.run(), &journal, scratch.path()).await.unwrap_or_else(|error| {
-            panic!("{path}: {error}");
-        });
-        let held = Held::by(std::process::id(), &journal.open_entries());
-        case(&mut under);
-        under.down(&journal).await.unwrap();
-        held
-    });
-    held.assert_gone(scratch.path());
-    journal.finish().unwrap();
-    held
+/// Many machines let everybody open it.
+fn needs_tun() -> Result<(), Skip> {
+    let opened = fs::File::options().read(true).write(true).open("/dev/net/tun");
+    opened.map(drop).map_err(|error| Skip(format!("/dev/net/tun: {error}")))
 }
 
 /// Of the end that sent and of the other one.
@@ -133,8 +76,8 @@ fn with_the_host(path: &PathSpec, mtu: usize) {
         });
         for size in [46, 1024, mtu] {
             let frame = frames::datagram(0, 1, mac, size);
-            let found = exchange(&wire, &frame, &wire, |found| frames::data(found, 1, 0).is_some());
-            assert_eq!(frames::data(&found, 1, 0), frames::data(&frame, 0, 1));
+            let found = exchange(&wire, &frame, &wire, |found| frames::data(found, 1, Under::address(0)).is_some());
+            assert_eq!(frames::data(&found, 1, Under::address(0)), frames::data(&frame, 0, address));
         }
         // Nothing in it: the end.
         wire.send(&frames::datagram(0, 1, mac, 28));
@@ -147,7 +90,7 @@ fn interfaces_counted([one, other]: &Counted, sent: i64) {
 }
 
 pub fn bridge() -> Result<(), Skip> {
-    needs_root()?;
+    needs_tun()?;
     for (mtu, guest) in [(None, GUEST), (Some(9000), MANY)] {
         between_guests(&PathSpec::Bridge { mtu }, mtu.unwrap_or(1500) as usize, guest, interfaces_counted);
     }
@@ -184,7 +127,7 @@ pub fn open_vswitch() -> Result<(), Skip> {
     needs_root()?;
     for ports in [SwitchPorts::Tap, SwitchPorts::AfXdpNative, SwitchPorts::AfXdpGeneric] {
         let path = PathSpec::OpenVswitch { ports, mtu: None };
-        let held = between_guests(&path, 1500, GUEST, |[one, other], sent| {
+        let held = between_guests(&path, 1500, MANY, |[one, other], sent| {
             assert!(one["switch.rx_packets"] >= sent && other["switch.tx_packets"] >= sent, "{one:?} {other:?}");
         });
         assert_eq!(held.processes.len(), 2, "the database and the switch");
@@ -216,7 +159,7 @@ pub fn lacks() -> Result<(), Skip> {
             "the path `xdp native` needs root, and this is not: it loads programs into the kernel; run as root, or use \
              `path: bridge`"
         );
-        assert!(kernel.contains("it speaks with a module of the kernel"), "{kernel}");
+        assert!(kernel.contains("needs root, and this is not: it starts a switch that needs rights"), "{kernel}");
         return Ok(());
     }
     if kernel.is_empty() {
@@ -238,6 +181,41 @@ pub fn lacks() -> Result<(), Skip> {
         None => assert!(Path::new("/dev/vhost-net").exists()),
     }
     Ok(())
+}
+
+/// A step that fails says which, and leaves nothing of those before it.
+pub fn failing() -> Result<(), Skip> {
+    let (journal, scratch) = (journal("failing"), tempfile::tempdir().unwrap());
+    let up = |path: PathSpec, scratch: &Path| {
+        let error = block_on(Under::up(&path, &[GUEST, GUEST], "failing", &journal, scratch)).map(drop).unwrap_err();
+        assert_eq!(journal.open_entries(), [], "after: {error}");
+        error.to_string().replace(scratch.to_str().unwrap(), "SCRATCH")
+    };
+    let datagram = || PathSpec::Datagram { mtu: None };
+    let missing = "could not mkdir -m 700 SCRATCH/under: No such file or directory (os error 2); use a directory that \
+                   this user may write to (TMPDIR)";
+    assert_eq!(up(datagram(), &scratch.path().join("nowhere")), missing);
+    let long = scratch.path().join("long".repeat(30));
+    fs::create_dir(&long).unwrap();
+    let too_long = "could not end 0: datagrams from SCRATCH/under/0 to SCRATCH/under/1: invalid filename; the name of a \
+                    socket has at most 107 characters: use a shorter directory (TMPDIR)";
+    assert_eq!(up(datagram(), &long), too_long);
+    assert_eq!(fs::read_dir(&long).unwrap().count(), 0);
+    if needs_root().is_ok() {
+        // The directory of its database is there already, so the path fails in its midst.
+        fs::create_dir(scratch.path().join("under")).unwrap();
+        let switch = PathSpec::OpenVswitch { ports: SwitchPorts::Tap, mtu: None };
+        assert!(up(switch, scratch.path()).contains("mkdir -m 700 SCRATCH/under: File exists"));
+        assert!(scratch.path().join("under").exists(), "what was there is not removed");
+        assert!(!links_name_a_namespace(), "no namespace is held");
+    }
+    journal.finish().unwrap();
+    Ok(())
+}
+
+fn links_name_a_namespace() -> bool {
+    let links = fs::read_dir("/proc/self/fd").unwrap().flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    links.into_iter().any(|target| target.to_string_lossy().starts_with("net:["))
 }
 
 /// The other process of [`kill_9`]: holds a path until it is killed.
@@ -274,15 +252,42 @@ pub fn kill_9() -> Result<(), Skip> {
     Ok(())
 }
 
-/// The namespace of this process is not touched.
-pub fn apart() -> Result<(), Skip> {
+/// A group has members at every end, whoever sends; and the namespace of this process is not touched.
+pub fn multicast() -> Result<(), Skip> {
     needs_root()?;
     let before = tailbound_lab::interfaces_here().unwrap();
     let inode = NetNs::own().unwrap().inode();
-    with(&PathSpec::Macvtap { mtu: None }, &[GUEST, GUEST, Port::Host], |under| {
-        assert_eq!(tailbound_lab::interfaces_here().unwrap(), before);
-        assert_eq!(under.counters().len(), 3);
-    });
+    let switch = PathSpec::OpenVswitch { ports: SwitchPorts::Tap, mtu: None };
+    for path in [PathSpec::Bridge { mtu: None }, PathSpec::Macvtap { mtu: None }, switch] {
+        with(&path, &[GUEST, GUEST, Port::Host], |under| {
+            assert_eq!(tailbound_lab::interfaces_here().unwrap(), before);
+            let wires = [0, 1].map(|end| Wire::of(under.plug(end).unwrap()));
+            let (netns, _, address) = under.host_end(2).unwrap();
+            let open = move || {
+                let socket = UdpSocket::bind((frames::GROUP, frames::PORT))?;
+                socket.join_multicast_v4(&frames::GROUP, &address)?;
+                socket.set_read_timeout(Some(std::time::Duration::from_secs(10)))?;
+                std::io::Result::Ok(socket)
+            };
+            let member = run_in(&netns, open).unwrap().join().unwrap().unwrap();
+            let frame = frames::udp(0, frames::GROUP, frames::GROUP_MAC, 128);
+            exchange(&wires[0], &frame, &wires[1], |found| found == frame);
+            let mut buffer = [0; 200];
+            let (length, from) = member.recv_from(&mut buffer).unwrap();
+            assert_eq!((length, from.ip()), (100, Under::address(0).into()));
+            // It goes where the route for groups leads; both guests hear it.
+            let sender = run_in(&netns, || UdpSocket::bind("0.0.0.0:0")).unwrap().join().unwrap().unwrap();
+            sender.send_to(b"to all", (frames::GROUP, frames::PORT)).unwrap();
+            for wire in &wires {
+                let mut heard = None;
+                wait_until(&format!("{path}: a guest hears the group"), || {
+                    heard = wire.receive(|found| frames::data(found, 2, frames::GROUP).is_some());
+                    heard.is_some()
+                });
+                assert_eq!(frames::data(&heard.unwrap(), 2, frames::GROUP).unwrap(), b"to all");
+            }
+        });
+    }
     assert_eq!((tailbound_lab::interfaces_here().unwrap(), NetNs::own().unwrap().inode()), (before, inode));
     Ok(())
 }

@@ -9,6 +9,7 @@ mod existing;
 mod failing;
 mod frames;
 mod guests;
+mod held;
 mod support;
 mod ways;
 
@@ -42,7 +43,8 @@ const CASES: &[(&str, Case)] = &[
     ("open_vswitch_carries_the_frames_of_guests", guests::open_vswitch),
     ("datagrams_carry_the_frames_of_guests", guests::datagram),
     ("what_a_machine_lacks_for_guests_is_told", guests::lacks),
-    ("a_path_of_guests_lies_apart", guests::apart),
+    ("a_path_of_guests_that_fails_leaves_nothing", guests::failing),
+    ("multicast_reaches_every_guest_and_the_host", guests::multicast),
     ("kill_9_of_a_path_of_guests_leaves_nothing", guests::kill_9),
 ];
 
