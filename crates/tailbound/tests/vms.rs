@@ -1,0 +1,223 @@
+//! Ends in virtual machines: a real-time kernel of Debian, emulated by QEMU, so that it runs everywhere. What `dev/setup vm`
+//! brings.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command};
+use support::host::{no_journal, said, signal};
+use support::{Bench, told};
+
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
+
+struct Guests {
+    bench: Bench,
+}
+
+impl Guests {
+    fn new() -> Guests {
+        Guests { bench: Bench::new() }
+    }
+
+    /// With one cache for all tests, so that a kernel is unpacked once; sockets in a directory of the test's own.
+    fn tailbound(&self) -> Command {
+        let mut command = self.bench.tailbound();
+        let scratch = self.bench.path("scratch");
+        fs::create_dir_all(&scratch).unwrap();
+        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")).env("TMPDIR", scratch);
+        command
+    }
+
+    fn run(&self, study: &str) -> Command {
+        self.bench.to_run(self.tailbound(), "record", study)
+    }
+
+    fn measuring(&self, study: &str) -> Child {
+        self.bench.measuring(self.run(study))
+    }
+
+    /// Process ids of programs whose name begins so, of this test.
+    fn processes(&self, name: &str) -> Vec<i32> {
+        let own = self.bench.dir.path().to_str().unwrap().to_owned();
+        let all = fs::read_dir("/proc").unwrap().flatten().filter_map(|e| e.file_name().to_str()?.parse::<i32>().ok());
+        let is = |pid: &i32| {
+            let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = String::from_utf8_lossy(&words).into_owned();
+            words.split('/').any(|part| part.starts_with(name)) && words.contains(&own)
+        };
+        all.filter(is).collect()
+    }
+
+    fn nothing_is_left(&self) {
+        for name in ["qemu-system", "ovs"] {
+            assert_eq!(self.processes(name), Vec::<i32>::new(), "{name}");
+        }
+        let left: Vec<_> = fs::read_dir(self.bench.path("scratch")).unwrap().flatten().map(|e| e.path()).collect();
+        assert!(left.is_empty(), "{left:?}");
+        no_journal(&self.bench);
+    }
+}
+
+fn study(measure: &str, guest: &str, rest: &str) -> String {
+    format!(
+        "study: guests\nquestion: q\nmeasure: {{ ping-pong: {{ {measure} }} }}\nrate: 200 Hz\n\
+         place: {{ vm: {{ kernel: {{ package: {KERNEL} }}, accelerator: emulated, vcpus: 1{guest} }} }}\n{rest}\n"
+    )
+}
+
+/// Every path that this kind of machine can make carries every message between two guests.
+#[test]
+fn every_path_between_two_guests_delivers_and_leaves_nothing() {
+    let guests = Guests::new();
+    let paths = "path: [bridge, macvtap, xdp, { xdp: { mode: generic } }, open-vswitch, { open-vswitch: { ports: \
+                 af-xdp-native } }, { open-vswitch: { ports: af-xdp-generic } }, datagram]";
+    let text = study("slots: 200, warm_up: 20, timeout: 5 s", "", &format!("driver: udp\nfactors: {{ {paths} }}"));
+    let (code, text) = told(&guests.run(&text).output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    let report = guests.bench.report();
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    let conditions = report["conditions"].as_array().unwrap();
+    assert_eq!(conditions.len(), 8);
+    for condition in conditions {
+        let counts = &condition["counts"];
+        assert_eq!((&counts["answered"], &counts["lost"]), (&200.into(), &0.into()), "{condition}");
+        // Two kernels, two clocks.
+        assert!(condition["out"].is_null() && condition["out_range"]["low"].is_object(), "{condition}");
+    }
+    let manifest = guests.bench.manifest();
+    let functional = manifest["functional_only"].as_str().unwrap();
+    assert!(functional.contains("the virtual CPUs of guest ping are emulated"), "{functional}");
+    let facts = fs::read_dir(guests.bench.path("record/facts")).unwrap().flatten();
+    let facts: Vec<String> = facts.map(|file| fs::read_to_string(file.path()).unwrap()).collect();
+    let guest = facts.iter().find(|text| text.contains("\"guest ping\"")).expect("facts of the guest");
+    for word in ["guest.accelerator", "emulated", "guest.qemu", "kernel.preempt_rt", "guest.thread.", "clocksource"] {
+        assert!(guest.contains(word), "{word} in {guest}");
+    }
+    let console = fs::read_to_string(guests.bench.path("record/logs/console-pong.log")).unwrap();
+    assert!(console.contains("READY"), "{console}");
+    guests.nothing_is_left();
+}
+
+/// Policies as asked: of the agent inside, of virtual CPUs from outside, as other programs see them.
+#[test]
+fn policies_hold_inside_and_outside_of_a_guest() {
+    let guests = Guests::new();
+    let vm = ", name: rt, vcpu_threads: [{ policy: fifo, priority: 1, cpus: \"1\" }], emulator: { cpus: \"0\" }";
+    let text = study("duration: 4 s", vm, "driver: cyclonedds\npath: bridge")
+        .replace("place:", "ends:\n  ping: { place: netns, cpus: \"0\" }\n  pong:\n    scheduling: { policy: fifo, priority: 50 }\n    place:");
+    let child = guests.measuring(&text);
+    let qemu = guests.processes("qemu-system");
+    let threads = fs::read_dir(format!("/proc/{}/task", qemu[0])).unwrap().flatten();
+    let mut vcpus = 0;
+    for thread in threads {
+        let tid = thread.file_name().to_str().unwrap().to_owned();
+        let name = fs::read_to_string(thread.path().join("comm")).unwrap();
+        let (policy, cpus) = (said("chrt", &["-p", &tid]), said("taskset", &["-cp", &tid]));
+        if name.starts_with("CPU 0/") {
+            vcpus += 1;
+            assert!(policy.contains("SCHED_FIFO") && policy.ends_with("priority: 1"), "{policy}");
+            assert!(cpus.ends_with(": 1"), "{cpus}");
+        } else {
+            assert!(policy.contains("SCHED_OTHER") && cpus.ends_with(": 0"), "{name}: {policy} {cpus}");
+        }
+    }
+    assert_eq!(vcpus, 1);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", guests.bench.said());
+    let report = guests.bench.report();
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    assert_eq!(report["conditions"][0]["counts"]["answered"], 800, "{}", report["conditions"][0]["counts"]);
+    let pong: Vec<&serde_json::Value> = (report["threads"].as_array().unwrap().iter())
+        .filter(|row| row["end"] == "pong" && row["role"] == "receive")
+        .collect();
+    assert!(!pong.is_empty() && pong.iter().all(|row| row.to_string().contains("fifo 50")), "{}", report["threads"]);
+    guests.nothing_is_left();
+}
+
+/// What ends a guest, or stops it, in mid-run is told, and a controller that is killed leaves nothing behind.
+#[test]
+fn guests_that_end_or_stop_and_a_controller_that_is_killed() {
+    let guests = Guests::new();
+    let text = study("duration: 60 s", "", "driver: udp\npath: open-vswitch");
+    let child = guests.measuring(&text);
+    let pong = guests.processes("qemu-system").into_iter().find(|pid| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+        String::from_utf8_lossy(&words).contains("tailbound-pong")
+    });
+    // SAFETY: a process that this test has started.
+    unsafe { libc::kill(pong.expect("the guest of the pong end"), libc::SIGKILL) };
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(6), "{}", guests.bench.said());
+    let text_said = guests.bench.said();
+    for words in ["agent pong was lost in mid-trial", "guest pong: QEMU has ended (signal: 9", "the end of its console"] {
+        assert!(text_said.contains(words), "{words} in {text_said}");
+    }
+    guests.nothing_is_left();
+    fs::remove_dir_all(guests.bench.path("record")).unwrap();
+
+    let mut child = guests.measuring(&text);
+    assert_eq!(guests.processes("qemu-system").len(), 2);
+    assert!(guests.processes("ovs").len() >= 2);
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    let output = guests.tailbound().args(["lab", "cleanup"]).output().unwrap();
+    let cleaned = String::from_utf8_lossy(&output.stdout).into_owned() + &told(&output).1;
+    assert!(output.status.success() && cleaned.contains("QEMU of guest ping"), "{cleaned}");
+    guests.nothing_is_left();
+}
+
+/// A guest that stands still for a time sees a step of its clock: such a trial is not to be trusted.
+#[test]
+fn a_guest_that_was_paused_makes_its_trial_invalid() {
+    let guests = Guests::new();
+    let child = guests.measuring(&study("duration: 6 s, timeout: 5 s", "", "driver: udp\npath: bridge"));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let monitor = Path::new(&guests.bench.path("scratch")).to_owned();
+    let monitor = fs::read_dir(monitor).unwrap().flatten().next().unwrap().path().join("guest-pong/qmp.sock");
+    assert!(monitor.exists(), "{monitor:?}");
+    let pong = guests.processes("qemu-system").into_iter().find(|pid| {
+        let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap();
+        String::from_utf8_lossy(&words).contains("tailbound-pong")
+    });
+    let pong = pong.expect("the guest of the pong end");
+    // SAFETY: a process that this test has started, twice.
+    unsafe { libc::kill(pong, libc::SIGSTOP) };
+    std::thread::sleep(std::time::Duration::from_millis(1000));
+    // SAFETY: the same.
+    unsafe { libc::kill(pong, libc::SIGCONT) };
+    let output = child.wait_with_output().unwrap();
+    let report = guests.bench.report();
+    // Its time stamp counter went on: late messages, and nothing that is not to be trusted.
+    assert_eq!(output.status.code(), Some(0), "{}", guests.bench.said());
+    let worst = report["conditions"][0]["round_trip"]["max_ns"].as_i64().unwrap();
+    assert!(worst >= 900_000_000, "{worst}");
+    guests.nothing_is_left();
+}
+
+#[test]
+fn what_cannot_be_is_told_with_what_to_do() {
+    let guests = Guests::new();
+    let mut all = String::new();
+    let mut refused = |what: &str, (guest, rest): (&str, &str), path: Option<&Path>| {
+        let mut command = guests.run(&study("slots: 10", guest, rest));
+        if let Some(path) = path {
+            command.env("PATH", path);
+        }
+        let (code, text) = told(&command.output().unwrap());
+        guests.nothing_is_left();
+        let _ = fs::remove_dir_all(guests.bench.path("record"));
+        all += &format!("# {what}: exit {code}\n{}\n", text.replace(KERNEL, "KERNEL").trim_end());
+    };
+    let empty = guests.bench.path("empty");
+    fs::create_dir(&empty).unwrap();
+    let udp = "driver: udp\npath: bridge";
+    refused("no QEMU", ("", udp), Some(&empty));
+    refused("a module that this kernel has not", (", modules: [no_such_module]", udp), None);
+    refused("vhost where the kernel has none", (", vhost: on", udp), None);
+    refused("the kernel's Open vSwitch where there is none", ("", "driver: udp\npath: { open-vswitch: { ports: kernel } }"), None);
+    refused("a virtual CPU on a CPU that is not there", (", vcpu_threads: [{ cpus: \"77\" }]", udp), None);
+    refused("three ends on a path for two", ("", "driver: udp\npath: { xdp: { mtu: 70000 } }"), None);
+    insta::assert_snapshot!(all);
+}
