@@ -76,8 +76,9 @@ fn with_the_host(path: &PathSpec, mtu: usize) {
         });
         for size in [46, 1024, mtu] {
             let frame = frames::datagram(0, 1, mac, size);
-            let found = exchange(&wire, &frame, &wire, |found| frames::data(found, 1, Under::address(0)).is_some());
-            assert_eq!(frames::data(&found, 1, Under::address(0)), frames::data(&frame, 0, address));
+            // What was sent more than once comes back more than once.
+            let sent = frames::data(&frame, 0, address);
+            exchange(&wire, &frame, &wire, |found| frames::data(found, 1, Under::address(0)) == sent);
         }
         // Nothing in it: the end.
         wire.send(&frames::datagram(0, 1, mac, 28));

@@ -3,7 +3,7 @@
 use crate::support::{block_on, journal, wait_until};
 use std::fs;
 use std::path::Path;
-use tailbound_host::is_alive;
+use tailbound_host::{Journal, is_alive};
 use tailbound_lab::netns::processes_in;
 use tailbound_lab::under::{Port, Under};
 use tailbound_model::{JournalEntry, PathSpec, ProcessId, Undo};
@@ -55,16 +55,28 @@ impl Held {
     }
 }
 
+/// What a case that failed has left is taken back.
+struct Cleaned(Journal);
+
+impl Drop for Cleaned {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.undo_all(&mut |_| ());
+        }
+    }
+}
+
 /// Up, the case, down; what was held is gone then.
 pub fn with(path: &PathSpec, ports: &[Port], case: impl FnOnce(&mut Under)) -> Held {
-    let (journal, scratch) = (journal("under"), tempfile::tempdir().unwrap());
+    let (cleaned, scratch) = (Cleaned(journal("under")), tempfile::tempdir().unwrap());
+    let journal = &cleaned.0;
     let held = block_on(async {
-        let mut under = Under::up(path, ports, journal.run(), &journal, scratch.path()).await.unwrap_or_else(|error| {
+        let mut under = Under::up(path, ports, journal.run(), journal, scratch.path()).await.unwrap_or_else(|error| {
             panic!("{path}: {error}");
         });
         let held = Held::by(std::process::id(), &journal.open_entries());
         case(&mut under);
-        under.down(&journal).await.unwrap();
+        under.down(journal).await.unwrap();
         held
     });
     held.assert_gone(scratch.path());
