@@ -88,10 +88,7 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
             for port in 1..=count {
                 let at = socket(order.directory, port);
                 words.pair("-chardev", format!("socket,id=p{port},path={},server=on,wait=off", at.display()));
-                words.pair(
-                    "-device",
-                    format!("virtserialport,bus=ports.0,nr={port},chardev=p{port},name=tailbound.{port}"),
-                );
+                words.pair("-device", format!("virtserialport,bus=ports.0,nr={port},chardev=p{port}"));
             }
             Channel::Ports(count)
         }
