@@ -108,8 +108,12 @@ fn spec(args: &GuestMachine, name: &str) -> Result<VmSpec, Failure> {
 struct Directory(PathBuf);
 
 impl Directory {
+    fn path() -> PathBuf {
+        std::env::temp_dir().join(format!("tailbound-guest.partial-{}", std::process::id()))
+    }
+
     fn make() -> Result<Directory, Failure> {
-        let path = std::env::temp_dir().join(format!("tailbound-guest-{}", std::process::id()));
+        let path = Directory::path();
         std::fs::create_dir_all(&path)
             .map_err(|e| Failure::new(ExitCode::RunFailed, format!("cannot make {}: {e}", path.display())))?;
         Ok(Directory(path))
@@ -174,26 +178,28 @@ fn run(args: &GuestRun) -> Outcome {
         return Err(Failure::new(ExitCode::BadInput, text));
     }
     let (spec, prepared) = prepared(&args.machine, "study")?;
-    let directory = Directory::make()?;
     let written = |e: tailbound_host::JournalError| Failure::new(ExitCode::RunFailed, e);
     let token = format!("guest-{}-{}", std::process::id(), tailbound_host::monotonic_ns());
     let journal = Arc::new(Journal::create(&token).map_err(written)?);
+    let path = Directory::path().display().to_string();
+    let made = journal.before(Undo::RemovePartialRecord { path }).map_err(written)?;
+    let directory = Directory::make()?;
     let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(written)?;
-    undo_at_signal(journal.clone(), directory.0.clone()).map_err(unexpected("cannot wait for signals"))?;
-    let machine = start(&spec, &prepared, &directory, (&token, Mode::Agents))?;
-    let ran = machine.wait(BOOTS).map_err(failed).and_then(|()| {
+    undo_at_signal(journal.clone()).map_err(unexpected("cannot wait for signals"))?;
+    // The guest ends with the machine.
+    let ran = start(&spec, &prepared, &directory, (&token, Mode::Agents)).and_then(|machine| {
+        machine.wait(BOOTS).map_err(failed)?;
         let order = InsideOrder { study: given, text, record, arguments: args.arguments.clone() };
         inside(&order, &machine)
     });
-    machine.stop();
-    journal.done(entry).and_then(|()| journal.finish()).map_err(written)?;
     drop(directory);
+    [entry, made].into_iter().try_for_each(|e| journal.done(e)).and_then(|()| journal.finish()).map_err(written)?;
     // What the run ends with there is what this ends with, whatever it means.
     std::process::exit(ran?)
 }
 
 /// A Ctrl-C ends the guest, too.
-fn undo_at_signal(journal: Arc<Journal>, directory: PathBuf) -> io::Result<()> {
+fn undo_at_signal(journal: Arc<Journal>) -> io::Result<()> {
     let mut waited = SigSet::empty();
     [Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|signal| waited.add(signal));
     // Programs that are started do not inherit it.
@@ -201,7 +207,6 @@ fn undo_at_signal(journal: Arc<Journal>, directory: PathBuf) -> io::Result<()> {
     std::thread::spawn(move || {
         let Ok(signal) = waited.wait() else { return };
         let undone = journal.undo_all(&mut |_| {}).and_then(|()| journal.finish());
-        drop(Directory(directory));
         match undone {
             Ok(()) => errln!("tailbound: ended by {}", signal.as_str()),
             Err(e) => errln!("tailbound: ended by {}; {e}", signal.as_str()),
