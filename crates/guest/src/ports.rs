@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime};
 
 /// What the guest says first on each connection.
 pub const GREETING: &[u8; 16] = b"tailbound guest\n";
-/// More than the agents of any run; a device of virtio-serial could have 30. An emulated guest takes long to find each.
+/// More than the agents of any run; a device of virtio-serial could have 30, and its queue for news of them has 32 places. An emulated guest takes long to find each.
 pub(crate) const PORTS: u32 = 16;
 /// In the directory of a machine: how it is spoken with.
 const CHANNEL: &str = "channel.json";
