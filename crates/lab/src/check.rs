@@ -4,9 +4,9 @@ use crate::error::Lack;
 use crate::existing;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
-use crate::under::Under;
+use crate::under::{Under, carries_offloads, vhost_lack};
 use crate::userns;
-use tailbound_model::{ContainerNetwork, PathSpec, PlaceSpec};
+use tailbound_model::{ContainerNetwork, CpuList, PathSpec, PlaceSpec};
 
 impl LabSpec {
     /// What the machine or the study lacks for this lab; empty = it can be built. Reads only; blocks for some
@@ -24,6 +24,7 @@ impl LabSpec {
         if !lacks.is_empty() {
             return lacks;
         }
+        lacks.extend(self.guests_lack(&online_cpus()));
         if self.is_wired() {
             lacks.extend(Under::check(&self.path, &self.ports()));
             if self.makes_namespaces() {
@@ -48,6 +49,37 @@ impl LabSpec {
             }
             Layout::Found(ends) => existing::missing_here(self, &ends),
         }
+    }
+
+    /// What this host lacks for its guests beside QEMU and their kernels, which are looked for when they are made.
+    fn guests_lack(&self, online: &CpuList) -> Vec<Lack> {
+        let guests = [&self.ping, &self.pong].into_iter().filter_map(|place| match place {
+            PlaceSpec::Vm(guest) => Some(guest),
+            _ => None,
+        });
+        let mut lacks = Vec::new();
+        for guest in guests {
+            let threads = guest.vcpu_threads.iter().chain([&guest.emulator]).chain(&guest.vhost);
+            let mut named = threads.filter_map(|t| t.cpus.as_ref()).flat_map(|c| c.0.iter());
+            if let Some(cpu) = named.find(|cpu| !online.is_empty() && !online.0.contains(cpu)) {
+                lacks.push(Lack::new(
+                    format!("guest {}: CPU {cpu} of this host does not exist or is offline", guest.name),
+                    format!("there are {online}: change `vcpu_threads`, `emulator` or `vhost`"),
+                ));
+            }
+            lacks.extend(guest.vhost.as_ref().and_then(|_| vhost_lack()));
+            if guest.offloads && self.is_wired() && !carries_offloads(&self.path) {
+                lacks.push(Lack::new(
+                    format!(
+                        "guest {}: on the path {} nobody fills in what is left to its interface",
+                        guest.name, self.path
+                    ),
+                    "write `offloads: off`, which is the default",
+                ));
+            }
+        }
+        lacks.dedup();
+        lacks
     }
 
     /// Whether the kind of place goes with the kind of path.
@@ -105,6 +137,12 @@ impl LabSpec {
         };
         netns(&self.ping) != netns(&self.pong)
     }
+}
+
+/// All that threads of this host can be given; empty where that is not told.
+fn online_cpus() -> CpuList {
+    let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
+    text.trim().parse().unwrap_or_default()
 }
 
 /// Their clients, and entering what they make.

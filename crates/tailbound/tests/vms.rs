@@ -129,10 +129,10 @@ fn policies_hold_inside_and_outside_of_a_guest() {
     let report = guests.bench.report();
     assert_eq!(report["status"], "valid", "{}", report["warnings"]);
     assert_eq!(report["conditions"][0]["counts"]["answered"], 800, "{}", report["conditions"][0]["counts"]);
-    let pong: Vec<&serde_json::Value> = (report["threads"].as_array().unwrap().iter())
-        .filter(|row| row["end"] == "pong" && row["role"] == "receive")
-        .collect();
-    assert!(!pong.is_empty() && pong.iter().all(|row| row.to_string().contains("fifo 50")), "{}", report["threads"]);
+    let tables = report["threads"].as_array().unwrap();
+    let inside = tables.iter().find(|table| table["ends"][0] == "pong").expect("the threads in the guest");
+    let rows = inside["after"].as_array().unwrap();
+    assert!(rows.len() > 3 && rows.iter().all(|row| row["policy"] == "fifo 50"), "{inside}");
     guests.nothing_is_left();
 }
 
@@ -151,7 +151,8 @@ fn guests_that_end_or_stop_and_a_controller_that_is_killed() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(6), "{}", guests.bench.said());
     let text_said = guests.bench.said();
-    for words in ["agent pong was lost in mid-trial", "guest pong: QEMU has ended (signal: 9", "the end of its console"] {
+    for words in ["agent pong was lost in mid-trial", "guest pong: QEMU has ended (signal: 9", "the end of its console"]
+    {
         assert!(text_said.contains(words), "{words} in {text_said}");
     }
     guests.nothing_is_left();
@@ -216,8 +217,14 @@ fn what_cannot_be_is_told_with_what_to_do() {
     refused("no QEMU", ("", udp), Some(&empty));
     refused("a module that this kernel has not", (", modules: [no_such_module]", udp), None);
     refused("vhost where the kernel has none", (", vhost: on", udp), None);
-    refused("the kernel's Open vSwitch where there is none", ("", "driver: udp\npath: { open-vswitch: { ports: kernel } }"), None);
+    refused(
+        "the kernel's Open vSwitch where there is none",
+        ("", "driver: udp\npath: { open-vswitch: { ports: kernel } }"),
+        None,
+    );
     refused("a virtual CPU on a CPU that is not there", (", vcpu_threads: [{ cpus: \"77\" }]", udp), None);
-    refused("three ends on a path for two", ("", "driver: udp\npath: { xdp: { mtu: 70000 } }"), None);
+    let jumbo = "driver: udp\npath: { open-vswitch: { ports: af-xdp-native, mtu: 9000 } }";
+    refused("more than a frame of AF_XDP", ("", jumbo), None);
+    refused("offloads where nobody fills them in", (", offloads: on", "driver: udp\npath: xdp"), None);
     insta::assert_snapshot!(all);
 }
