@@ -12,10 +12,14 @@ pub enum Metric {
     HalfRoundTrip,
     /// echo-in - send-begin.
     Out,
+    /// The kernel's receive stamp at the pong - send-begin: the message has reached the pong's host.
+    OutNetwork,
     /// echo-end - echo-in: receive to answer sent, so that the three legs add up to the round trip.
     Turnaround,
     /// receive - echo-end.
     Back,
+    /// The kernel's receive stamp at the ping - echo-end: the answer has reached the ping's host.
+    BackNetwork,
     /// receive - intended.
     FromIntended,
     /// send-begin - intended.
@@ -30,12 +34,14 @@ pub enum Metric {
 
 impl Metric {
     /// All metrics, in the order of reports.
-    pub const ALL: [Metric; 10] = [
+    pub const ALL: [Metric; 12] = [
         Metric::RoundTrip,
         Metric::HalfRoundTrip,
         Metric::Out,
+        Metric::OutNetwork,
         Metric::Turnaround,
         Metric::Back,
+        Metric::BackNetwork,
         Metric::FromIntended,
         Metric::SendLateness,
         Metric::SendDuration,
@@ -48,8 +54,10 @@ impl Metric {
             Metric::RoundTrip => "round_trip",
             Metric::HalfRoundTrip => "half_round_trip",
             Metric::Out => "out",
+            Metric::OutNetwork => "out_network",
             Metric::Turnaround => "turnaround",
             Metric::Back => "back",
+            Metric::BackNetwork => "back_network",
             Metric::FromIntended => "from_intended",
             Metric::SendLateness => "send_lateness",
             Metric::SendDuration => "send_duration",

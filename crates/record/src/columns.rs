@@ -82,6 +82,16 @@ pub(crate) fn seq_ranges(path: &Path) -> Result<Option<Vec<(u64, u64)>>, RecordE
     Ok(builder.metadata().row_groups().iter().map(range).collect())
 }
 
+/// Whether a column has a value in some row. A file that does not tell is taken to have.
+pub(crate) fn has_values(path: &Path, name: &str) -> Result<bool, RecordError> {
+    let builder = builder(path)?;
+    let Some((column, _)) = builder.schema().column_with_name(name) else { return Ok(false) };
+    let nulls =
+        |group: &parquet::file::metadata::RowGroupMetaData| group.columns().get(column)?.statistics()?.null_count_opt();
+    let all_null = |g| nulls(g).is_some_and(|n| n >= g.num_rows().max(0) as u64);
+    Ok(!builder.metadata().row_groups().iter().all(all_null))
+}
+
 fn wrong(path: &Path, name: &str) -> RecordError {
     RecordError::damaged(path, format!("column `{name}` has another type than the format says"))
 }

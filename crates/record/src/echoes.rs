@@ -15,8 +15,11 @@ use tailbound_model::NO_TIME;
 /// A damaged number of rows must not ask for all the memory of the machine.
 const MOST_SLOTS: u64 = 1 << 33;
 
-/// `in_ns`, `begin_ns`, `end_ns`; a column that was not asked for stays empty.
-pub(crate) type EchoColumns = [Vec<i64>; 3];
+/// Columns of a pong side's rows.
+const COLUMNS: usize = ECHO_TIMES.len();
+
+/// By [`ECHO_TIMES`]; a column that was not asked for stays empty.
+pub(crate) type EchoColumns = [Vec<i64>; COLUMNS];
 
 /// The echoes of one trial, in one of two forms.
 pub(crate) enum Echoes {
@@ -25,17 +28,21 @@ pub(crate) enum Echoes {
     /// Merged while slots are read.
     Stream(Box<EchoStream>),
     /// First echo of every slot, by sequence number.
-    Table { wanted: [bool; 3], times: EchoColumns },
+    Table { wanted: [bool; COLUMNS], times: EchoColumns },
 }
 
 impl Echoes {
     /// Opens the echoes of the slots that lie in the segments `slots`.
-    pub(crate) fn open(segments: Vec<PathBuf>, slots: &[PathBuf], wanted: [bool; 3]) -> Result<Echoes, RecordError> {
-        if wanted == [false; 3] {
+    pub(crate) fn open(
+        segments: Vec<PathBuf>,
+        slots: &[PathBuf],
+        wanted: [bool; COLUMNS],
+    ) -> Result<Echoes, RecordError> {
+        if wanted == [false; COLUMNS] {
             return Ok(Echoes::None);
         }
         let mut columns = vec!["seq"];
-        columns.extend((0..3).filter(|i| wanted[*i]).map(|i| ECHO_TIMES[i]));
+        columns.extend((0..COLUMNS).filter(|i| wanted[*i]).map(|i| ECHO_TIMES[i]));
         if in_order(&segments)? {
             let segments = segments.into_iter();
             return Ok(Echoes::Stream(Box::new(EchoStream {
@@ -56,7 +63,7 @@ impl Echoes {
     }
 
     /// Fills `into` with the first echo of each slot, [`NO_TIME`] where there is none.
-    pub(crate) fn join(&mut self, slots: &[u64], mut into: [&mut Vec<i64>; 3]) -> Result<(), RecordError> {
+    pub(crate) fn join(&mut self, slots: &[u64], mut into: [&mut Vec<i64>; COLUMNS]) -> Result<(), RecordError> {
         into.iter_mut().for_each(|column| column.clear());
         match self {
             Echoes::None => Ok(()),
@@ -88,7 +95,12 @@ fn in_order(segments: &[PathBuf]) -> Result<bool, RecordError> {
 }
 
 /// The first echo of each of `slots` slots. Rows of other streams, and beyond the last slot, are passed over.
-fn table(segments: &[PathBuf], slots: u64, columns: &[&'static str], wanted: [bool; 3]) -> Result<Echoes, RecordError> {
+fn table(
+    segments: &[PathBuf],
+    slots: u64,
+    columns: &[&'static str],
+    wanted: [bool; COLUMNS],
+) -> Result<Echoes, RecordError> {
     let mut times = EchoColumns::default();
     for path in segments {
         for rows in open(path, columns)? {
@@ -96,7 +108,7 @@ fn table(segments: &[PathBuf], slots: u64, columns: &[&'static str], wanted: [bo
             let seq = sequence(&rows, path)?;
             let top = seq.iter().filter(|s| **s < slots).max().map_or(0, |s| *s as usize + 1);
             let mut decoded = Vec::new();
-            for column in (0..3).filter(|c| wanted[*c]) {
+            for column in (0..COLUMNS).filter(|c| wanted[*c]) {
                 let times = &mut times[column];
                 if times.len() < top {
                     times.resize(top, NO_TIME);
@@ -118,7 +130,7 @@ fn table(segments: &[PathBuf], slots: u64, columns: &[&'static str], wanted: [bo
 pub(crate) struct EchoStream {
     segments: std::vec::IntoIter<PathBuf>,
     columns: Vec<&'static str>,
-    wanted: [bool; 3],
+    wanted: [bool; COLUMNS],
     path: PathBuf,
     reader: Option<ParquetRecordBatchReader>,
     seq: Vec<u64>,
@@ -130,9 +142,7 @@ pub(crate) struct EchoStream {
 }
 
 impl EchoStream {
-    fn join(&mut self, slots: &[u64], into: [&mut Vec<i64>; 3]) -> Result<(), RecordError> {
-        let [first, second, third] = into;
-        let mut into = [first, second, third];
+    fn join(&mut self, slots: &[u64], mut into: [&mut Vec<i64>; COLUMNS]) -> Result<(), RecordError> {
         for (column, wanted) in into.iter_mut().zip(self.wanted) {
             column.resize(if wanted { slots.len() } else { 0 }, NO_TIME);
         }
@@ -144,7 +154,7 @@ impl EchoStream {
             // The usual case, nothing lost and nothing doubled: runs of equal numbers are copied as they are.
             let run = slots[slot..].iter().zip(&self.seq[self.at..]).take_while(|(a, b)| a == b).count();
             if run > 0 {
-                for column in (0..3).filter(|c| self.wanted[*c]) {
+                for column in (0..COLUMNS).filter(|c| self.wanted[*c]) {
                     into[column][slot..slot + run].copy_from_slice(&self.times[column][self.at..self.at + run]);
                 }
                 slot += run;
@@ -184,7 +194,7 @@ impl EchoStream {
             }
             self.last = *seq;
         }
-        for column in (0..3).filter(|c| self.wanted[*c]) {
+        for column in (0..COLUMNS).filter(|c| self.wanted[*c]) {
             copy_times(rows, ECHO_TIMES[column], &mut self.times[column], &self.path)?;
         }
         self.at = 0;

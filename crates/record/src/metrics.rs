@@ -15,8 +15,10 @@ impl SlotBatch {
         match metric {
             Metric::RoundTrip | Metric::HalfRoundTrip => (&self.receive_ns, &self.send_begin_ns),
             Metric::Out => (&self.echo_in_ns, &self.send_begin_ns),
+            Metric::OutNetwork => (&self.echo_kernel_rx_ns, &self.send_begin_ns),
             Metric::Turnaround => (&self.echo_end_ns, &self.echo_in_ns),
             Metric::Back => (&self.receive_ns, &self.echo_end_ns),
+            Metric::BackNetwork => (&self.kernel_rx_ns, &self.echo_end_ns),
             Metric::FromIntended => (&self.receive_ns, &self.intended_ns),
             Metric::SendLateness => (&self.send_begin_ns, &self.intended_ns),
             Metric::SendDuration => (&self.send_end_ns, &self.send_begin_ns),
@@ -46,17 +48,19 @@ impl SlotBatch {
     }
 }
 
-/// The columns of sender and echo rows that a metric is made of.
-pub(crate) fn columns_of(metric: Metric) -> &'static [&'static str] {
+/// The columns of sender rows, and of echo rows, that a metric is made of.
+pub(crate) fn columns_of(metric: Metric) -> (&'static [&'static str], &'static [&'static str]) {
     match metric {
-        Metric::RoundTrip | Metric::HalfRoundTrip => &["send_begin_ns", "receive_ns"],
-        Metric::Out => &["send_begin_ns", "in_ns"],
-        Metric::Turnaround => &["in_ns", "end_ns"],
-        Metric::Back => &["receive_ns", "end_ns"],
-        Metric::FromIntended => &["intended_ns", "receive_ns"],
-        Metric::SendLateness => &["intended_ns", "send_begin_ns"],
-        Metric::SendDuration => &["send_begin_ns", "send_end_ns"],
-        Metric::WakeToSent => &["wake_ns", "send_end_ns"],
-        Metric::WakePeriod => &["wake_ns"],
+        Metric::RoundTrip | Metric::HalfRoundTrip => (&["send_begin_ns", "receive_ns"], &[]),
+        Metric::Out => (&["send_begin_ns"], &["in_ns"]),
+        Metric::OutNetwork => (&["send_begin_ns"], &["kernel_rx_ns"]),
+        Metric::Turnaround => (&[], &["in_ns", "end_ns"]),
+        Metric::Back => (&["receive_ns"], &["end_ns"]),
+        Metric::BackNetwork => (&["kernel_rx_ns"], &["end_ns"]),
+        Metric::FromIntended => (&["intended_ns", "receive_ns"], &[]),
+        Metric::SendLateness => (&["intended_ns", "send_begin_ns"], &[]),
+        Metric::SendDuration => (&["send_begin_ns", "send_end_ns"], &[]),
+        Metric::WakeToSent => (&["wake_ns", "send_end_ns"], &[]),
+        Metric::WakePeriod => (&["wake_ns"], &[]),
     }
 }

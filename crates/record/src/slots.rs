@@ -1,7 +1,7 @@
 //! Slots of a trial in batches, joined with what the pong side saw.
 
 use crate::check::follows;
-use crate::columns::{copy_counts, copy_flags, copy_outcomes, copy_times, open, sequence};
+use crate::columns::{copy_counts, copy_flags, copy_outcomes, copy_times, has_values, open, sequence};
 use crate::echoes::Echoes;
 use crate::metrics::columns_of;
 use crate::segment::{ECHO_TIMES, SLOT_TIMES};
@@ -33,6 +33,7 @@ pub struct SlotBatch {
     pub echo_in_ns: Vec<i64>,
     pub echo_begin_ns: Vec<i64>,
     pub echo_end_ns: Vec<i64>,
+    pub echo_kernel_rx_ns: Vec<i64>,
 }
 
 impl SlotBatch {
@@ -69,20 +70,14 @@ pub struct Columns {
 impl Columns {
     /// Every column.
     pub fn all() -> Columns {
-        Columns {
-            times: BTreeSet::from(SLOT_TIMES),
-            echoes: BTreeSet::from([ECHO_TIMES[0], ECHO_TIMES[1], ECHO_TIMES[2]]),
-            seq: true,
-            counts: true,
-        }
+        Columns { times: BTreeSet::from(SLOT_TIMES), echoes: BTreeSet::from(ECHO_TIMES), seq: true, counts: true }
     }
 
     /// What these metrics are made of.
     pub fn of(metrics: &[Metric]) -> Columns {
-        let names = || metrics.iter().flat_map(|m| columns_of(*m)).copied();
         Columns {
-            times: names().filter(|n| SLOT_TIMES.contains(n)).collect(),
-            echoes: names().filter(|n| ECHO_TIMES[..3].contains(n)).collect(),
+            times: metrics.iter().flat_map(|m| columns_of(*m).0).copied().collect(),
+            echoes: metrics.iter().flat_map(|m| columns_of(*m).1).copied().collect(),
             ..Columns::default()
         }
     }
@@ -122,6 +117,19 @@ impl Columns {
 }
 
 impl Record {
+    /// Whether some row of the trial has a receive stamp of the kernel, as the ends of its segments tell.
+    ///
+    /// # Errors
+    /// A segment is damaged.
+    pub fn has_kernel_stamps(&self, trial: usize) -> Result<bool, RecordError> {
+        for path in ["ping", "pong"].iter().flat_map(|end| self.segments(trial, end)) {
+            if has_values(&path, "kernel_rx_ns")? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Hands all slots of a trial to `each`, in slot order, in batches joined with the pong side.
     ///
     /// # Errors
@@ -149,7 +157,7 @@ impl Record {
         columns: &Columns,
         each: &mut dyn FnMut(&SlotBatch),
     ) -> Result<(), RecordError> {
-        let wanted = [0, 1, 2].map(|i| columns.echoes.contains(ECHO_TIMES[i]));
+        let wanted = ECHO_TIMES.map(|name| columns.echoes.contains(name));
         let segments = self.segments(trial, "ping");
         let mut echoes = Echoes::open(self.segments(trial, end), &segments, wanted)?;
         let names = columns.names();
@@ -161,8 +169,8 @@ impl Record {
                 let rows = rows.map_err(|e| RecordError::damaged(&path, e))?;
                 fill(&mut batch, &rows, &names, &path)?;
                 consecutive(&batch.seq, &mut next, &path)?;
-                let SlotBatch { seq, echo_in_ns, echo_begin_ns, echo_end_ns, .. } = &mut batch;
-                echoes.join(seq, [echo_in_ns, echo_begin_ns, echo_end_ns])?;
+                let SlotBatch { seq, echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns, .. } = &mut batch;
+                echoes.join(seq, [echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns])?;
                 previous_wakes(&mut batch, &mut last_wake);
                 each(&batch);
             }

@@ -67,13 +67,20 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     warnings.extend(clocks.warnings().map(|w| gather::warning(&w)));
     let mut conditions = Vec::new();
     for (id, condition) in plan.conditions.iter().enumerate() {
-        let pair = 2 * id..2 * id + 2;
-        let mut report =
-            report(record, condition, &names[id], &chosen[id], &firsts[pair.clone()], &figures[pair], &wanted[id]);
+        let own = Group::COUNT * id..Group::COUNT * (id + 1);
+        let mut report = report(
+            record,
+            condition,
+            &names[id],
+            &chosen[id],
+            &firsts[own.clone()],
+            &figures[own.clone()],
+            &wanted[id],
+        );
         report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
         warnings.extend(flow::without_latency(record, &report).iter().map(gather::warning));
         warnings.extend(without_bins(plan, &report).iter().map(gather::warning));
-        let without = metrics::without_pong_row(&firsts[2 * id]);
+        let without = metrics::without_pong_row(&firsts[own.start]);
         if without > 0 {
             warnings.push(gather::warning(&missing_rows(&report.name, without)));
         }
@@ -85,8 +92,9 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     let threads = gather::threads(record, &mut warnings);
     let mut trials =
         gather::trials(manifest, &|id| flaws.contains_key(&id) || clocks.parted(id), courses(plan, &firsts));
-    for pair in figures.chunks_mut(2) {
-        let [answers, sends] = [0, 1].map(|group| std::mem::take(&mut pair[group].over_time));
+    for groups in figures.chunks_mut(Group::COUNT) {
+        let [answers, sends] =
+            [Group::Answer, Group::Send].map(|group| std::mem::take(&mut groups[group as usize].over_time));
         for (id, over_time) in over_time::join(answers, sends) {
             trials.iter_mut().filter(|t| t.id == id).for_each(|t| t.over_time = Some(over_time.clone()));
         }
@@ -140,7 +148,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
 
 /// All trials slot by slot.
 fn courses(plan: &Plan, firsts: &[FirstPass]) -> BTreeMap<usize, Course> {
-    let of_sender = firsts.iter().skip(1).step_by(2).zip(&plan.conditions);
+    let of_sender = firsts.iter().skip(Group::Send as usize).step_by(Group::COUNT).zip(&plan.conditions);
     let courses = of_sender.flat_map(|(first, condition)| {
         let period_ns = match condition.spec.rate {
             Rate::Period(period) => Some(period.0),
@@ -170,16 +178,28 @@ fn read(record: &Record, flaws: &Flaws, quantiles: &[Quantile]) -> Result<Sample
     let chosen: Vec<Chosen> = conditions.map(|(id, c)| choose(record, flaws, &clocks, id, c)).collect();
     // Rows without answers have no round trip.
     let answered = |c: usize| record.manifest.plan.conditions[c].spec.measure.flow().is_none_or(Flow::has_answers);
-    let rows_of = |c: usize| if answered(c) { chosen[c].used.as_slice() } else { &[] };
-    let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::BOTH.map(|group| (c, group))).collect();
-    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, rows_of(c), group, &clocks))?;
-    let wanted: Vec<Vec<MessageKey>> = firsts.chunks(2).map(worst_of).collect();
+    let used = |c: usize| if answered(c) { chosen[c].used.as_slice() } else { &[] };
+    let stamped: Vec<bool> = (0..chosen.len()).map(|c| kernel_stamps(record, used(c))).collect::<Result<_, _>>()?;
+    let rows_of = |c: usize, group| if group == Group::Network && !stamped[c] { &[] } else { used(c) };
+    let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::ALL.map(|group| (c, group))).collect();
+    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, rows_of(c, group), group, &clocks))?;
+    let wanted: Vec<Vec<MessageKey>> = firsts.chunks(Group::COUNT).map(worst_of).collect();
     let numbered: Vec<usize> = (0..tasks.len()).collect();
     let figures = tasks::all(&numbered, |&task| {
         let (c, group) = tasks[task];
-        passes::figures(record, rows_of(c), group, &firsts[task], &clocks, quantiles, &wanted[c])
+        passes::figures(record, rows_of(c, group), group, &firsts[task], &clocks, quantiles, &wanted[c])
     })?;
     Ok(Samples { clocks, chosen, firsts, wanted, figures })
+}
+
+/// Whether some row of these trials has a receive stamp of the kernel.
+fn kernel_stamps(record: &Record, trials: &[usize]) -> Result<bool, PassError> {
+    for &trial in trials {
+        if record.has_kernel_stamps(trial).map_err(|error| PassError { trial: Some(trial), error })? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// What the messages prove of the clocks, of all trials that have answers.
@@ -234,9 +254,9 @@ fn choose(record: &Record, flaws: &Flaws, clocks: &Clocks, id: usize, condition:
 }
 
 /// The worst by from-intended, which stop-and-wait does not have.
-fn worst_of(pair: &[FirstPass]) -> Vec<MessageKey> {
-    let from_intended = pair[1].worst.keys();
-    if from_intended.is_empty() { pair[0].worst.keys() } else { from_intended }
+fn worst_of(groups: &[FirstPass]) -> Vec<MessageKey> {
+    let [round_trip, from_intended] = [Group::Answer, Group::Send].map(|group| groups[group as usize].worst.keys());
+    if from_intended.is_empty() { round_trip } else { from_intended }
 }
 
 fn report(
@@ -285,9 +305,13 @@ fn report(
         half_round_trip: given.remove(&Metric::HalfRoundTrip),
         out: given.remove(&Metric::Out),
         out_range: metrics::range(Metric::Out, firsts, figures),
+        out_network: given.remove(&Metric::OutNetwork),
+        out_network_range: metrics::range(Metric::OutNetwork, firsts, figures),
         turnaround: given.remove(&Metric::Turnaround),
         back: given.remove(&Metric::Back),
         back_range: metrics::range(Metric::Back, firsts, figures),
+        back_network: given.remove(&Metric::BackNetwork),
+        back_network_range: metrics::range(Metric::BackNetwork, firsts, figures),
         from_intended: given.remove(&Metric::FromIntended),
         send_lateness: given.remove(&Metric::SendLateness),
         send_duration: given.remove(&Metric::SendDuration),
@@ -316,9 +340,17 @@ fn counts(tally: &Tally) -> Counts {
     }
 }
 
-/// The study asks for bins of a leg that is a range.
+/// The study asks for bins of a leg that is a range, or that no stamp tells.
 fn without_bins(plan: &Plan, report: &ConditionReport) -> Option<Warning> {
     let metric = plan.report.histogram.as_ref()?.metric;
+    let network = matches!(metric, Metric::OutNetwork | Metric::BackNetwork);
+    if network && report.metric(metric).or(report.range(metric).map(|r| &r.low)).is_none() {
+        let answered = report.counts.answered + report.counts.after_timeout;
+        let text =
+            format!("{}: no bins of {}: no message has a receive stamp of the kernel", report.name, metric.key());
+        let mend = "Measure with a driver that has such stamps: `udp` with `timestamps: on`.";
+        return (answered > 0).then(|| Warning::new("bins_without_stamps", Severity::Warning, text, mend));
+    }
     report.range(metric)?;
     let text = format!(
         "{}: no bins of {}: the ends have different clocks, so that each message has a range and falls into no one bin",

@@ -76,6 +76,13 @@ pub struct ConditionReport {
     /// The same between two clocks: from the least to the most that they leave possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_range: Option<LegRange>,
+    /// The kernel's receive stamp at the pong - send-begin; absent without such stamps, and where the ends have different
+    /// clocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_network: Option<MetricReport>,
+    /// The same between two clocks: from the least to the most that they leave possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_network_range: Option<LegRange>,
     /// echo-end - echo-in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turnaround: Option<MetricReport>,
@@ -85,6 +92,12 @@ pub struct ConditionReport {
     /// The same between two clocks: from the least to the most that they leave possible.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_range: Option<LegRange>,
+    /// The kernel's receive stamp at the ping - echo-end; absent as `out_network` is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_network: Option<MetricReport>,
+    /// The same between two clocks: from the least to the most that they leave possible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_network_range: Option<LegRange>,
     /// receive - intended; absent for stop-and-wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_intended: Option<MetricReport>,
@@ -125,6 +138,8 @@ impl ConditionReport {
         match metric {
             Metric::Out => self.out_range.as_ref(),
             Metric::Back => self.back_range.as_ref(),
+            Metric::OutNetwork => self.out_network_range.as_ref(),
+            Metric::BackNetwork => self.back_network_range.as_ref(),
             _ => None,
         }
     }
@@ -135,8 +150,10 @@ impl ConditionReport {
             Metric::RoundTrip => self.round_trip.as_ref(),
             Metric::HalfRoundTrip => self.half_round_trip.as_ref(),
             Metric::Out => self.out.as_ref(),
+            Metric::OutNetwork => self.out_network.as_ref(),
             Metric::Turnaround => self.turnaround.as_ref(),
             Metric::Back => self.back.as_ref(),
+            Metric::BackNetwork => self.back_network.as_ref(),
             Metric::FromIntended => self.from_intended.as_ref(),
             Metric::SendLateness => self.send_lateness.as_ref(),
             Metric::SendDuration => self.send_duration.as_ref(),
@@ -359,6 +376,18 @@ pub struct Message {
     /// `back_ns` between two clocks: at least, at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_range_ns: Option<[i64; 2]>,
+    /// The kernel's receive stamp at the pong - send-begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_network_ns: Option<i64>,
+    /// The kernel's receive stamp at the ping - echo-end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_network_ns: Option<i64>,
+    /// `out_network_ns` between two clocks: at least, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_network_range_ns: Option<[i64; 2]>,
+    /// `back_network_ns` between two clocks: at least, at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_network_range_ns: Option<[i64; 2]>,
     /// Why it was late; of the worst messages only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,

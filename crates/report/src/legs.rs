@@ -5,8 +5,8 @@ use crate::condition::{LegRange, QuantileReport};
 use crate::document::Report;
 use crate::flow::FlowColumn;
 use crate::number::{Unit, label};
+use crate::series::BETWEEN_ENDS;
 use crate::summary::{cell, shown};
-use tailbound_model::Metric;
 
 /// What stands over the table.
 pub(crate) const TITLE: &str = "out and back between two clocks: from the least to the most that all messages leave possible; below, \
@@ -15,7 +15,7 @@ pub(crate) const TITLE: &str = "out and back between two clocks: from the least 
 /// Its columns; none where all ends have one clock.
 pub(crate) fn columns(report: &Report) -> Vec<FlowColumn> {
     let mut columns = Vec::new();
-    for metric in [Metric::Out, Metric::Back] {
+    for metric in BETWEEN_ENDS {
         let ranges: Vec<Option<&LegRange>> = report.conditions.iter().map(|c| c.range(metric)).collect();
         let mut add = |head: String, of: &dyn Fn(&LegRange) -> Option<i64>, set: &dyn Fn(&LegRange, Unit) -> _| {
             let Some(unit) = Unit::of_all(ranges.iter().flatten().filter_map(|r| of(r))) else { return };

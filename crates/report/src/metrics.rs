@@ -2,7 +2,7 @@
 
 use crate::condition::{Beyond, LegRange, Message, MetricReport, QuantileReport};
 use crate::passes::{Figures, First, FirstPass, Tally, Told, place};
-use crate::series::{Group, UPPER, is_between_ends};
+use crate::series::{BETWEEN_ENDS, Group, is_between_ends};
 use crate::tail_estimate::TailReport;
 use crate::worst::{MessageKey, MessagePart};
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ pub(crate) fn metrics(
         let always = matches!(metric, Metric::RoundTrip | Metric::FromIntended);
         let seen = if always { first.distribution.scheduled() } else { first.distribution.answered() };
         if seen > 0 {
-            let tail = figures[group].tail.as_ref().filter(|_| at == 0).map(TailReport::of);
+            let tail = figures[group].tail.as_ref().filter(|_| always).map(TailReport::of);
             let beyond = beyond(metric, &firsts[0].tally);
             all.insert(metric, MetricReport { tail, ..metric_report(beyond, first, &figures[group].estimates[at]) });
         }
@@ -53,11 +53,11 @@ fn clocks_differ(firsts: &[FirstPass]) -> bool {
 
 /// A leg between two clocks; `None` where there is one clock, or nobody knows the leg.
 pub(crate) fn range(metric: Metric, firsts: &[FirstPass], figures: &[Figures]) -> Option<LegRange> {
-    let group = Group::Answer as usize;
-    let (_, low) = place(metric).filter(|_| clocks_differ(firsts))?;
-    let high = Group::Answer.metrics().len() + UPPER.iter().position(|m| *m == metric)?;
+    let (group, low) = place(metric).filter(|_| clocks_differ(firsts))?;
+    let high = group.metrics().len() + group.legs().iter().position(|m| *m == metric)?;
+    let group = group as usize;
     let report = |at: usize| {
-        let first = &firsts[group].metrics[at];
+        let first = firsts[group].metrics.get(at)?;
         let seen = first.distribution.answered() > 0;
         seen.then(|| metric_report(beyond(metric, &firsts[0].tally), first, &figures[group].estimates[at]))
     };
@@ -179,6 +179,10 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         let at = Metric::ALL.iter().position(|m| *m == metric)?;
         parts.iter().find_map(|p| p.values[at])
     };
+    let range = |metric: Metric| {
+        let at = BETWEEN_ENDS.iter().position(|m| *m == metric)?;
+        parts.iter().find_map(|p| p.ranges[at])
+    };
     Some(Message {
         trial: key.trial,
         slot,
@@ -193,8 +197,12 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         out_ns: value(Metric::Out),
         turnaround_ns: value(Metric::Turnaround),
         back_ns: value(Metric::Back),
-        out_range_ns: parts.iter().find_map(|p| p.ranges[0]),
-        back_range_ns: parts.iter().find_map(|p| p.ranges[1]),
+        out_network_ns: value(Metric::OutNetwork),
+        back_network_ns: value(Metric::BackNetwork),
+        out_range_ns: range(Metric::Out),
+        back_range_ns: range(Metric::Back),
+        out_network_range_ns: range(Metric::OutNetwork),
+        back_network_range_ns: range(Metric::BackNetwork),
         cause: None,
     })
 }

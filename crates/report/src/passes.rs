@@ -1,6 +1,6 @@
 //! Three streaming passes over the samples of one condition: histograms and counts, exact quantiles, dependence.
 //!
-//! Metrics fall into two groups that need different columns; each group of each condition is a task of its own, so
+//! Metrics fall into groups that need different columns; each group of each condition is a task of its own, so
 //! that two CPUs share even a single long trial. Nothing grows with the number of slots.
 
 use crate::bins::Bins;
@@ -113,7 +113,8 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group, clocks: &Cl
     let mut extents: BTreeMap<usize, Extent> = BTreeMap::new();
     let bins = record.manifest.plan.report.histogram.map(Bins::new);
     // A range is in no one bin.
-    let told = |b: &Bins| metrics.contains(&b.source()) && !(clocks_differ && is_between_ends(b.source()));
+    let read = group != Group::Network || !trials.is_empty();
+    let told = |b: &Bins| read && metrics.contains(&b.source()) && !(clocks_differ && is_between_ends(b.source()));
     let mut bins = bins.filter(told);
     let counts = group == Group::Answer;
     let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
@@ -122,12 +123,12 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group, clocks: &Cl
         extents.entry(trial).or_default().add(batch);
         if counts {
             count(batch, &mut tally);
-        } else {
+        } else if group == Group::Send {
             courses.offer(trial, batch);
         }
         for (i, (reading, first)) in readings.iter().zip(&mut firsts).enumerate() {
             series.load(batch, *reading, clocks.legs(trial));
-            if i == 0 {
+            if i == 0 && group != Group::Network {
                 worst.offer(trial, row, &series);
                 if counts {
                     medians.entry(trial).or_default().push_all(series.values());
@@ -193,7 +194,7 @@ pub(crate) fn figures(
         plans.into_iter().map(|p| p.finish().map_err(changed)).collect::<Result<_, _>>()?;
     let distribution = &first.metrics[0].distribution;
     let unanswered = distribution.beyond_count();
-    let mut peaks = (unanswered == 0).then(|| Peaks::of(distribution));
+    let mut peaks = (unanswered == 0 && group != Group::Network).then(|| Peaks::of(distribution));
     let (marks, median) = dependence(record, trials, group, clocks, &estimates, &mut peaks)?;
     let told = |((first, estimates), marks): ((&First, &Vec<Estimate>), &Vec<Exceedance>)| {
         let widened = |(estimate, mark): (&Estimate, &Exceedance)| {
@@ -203,7 +204,7 @@ pub(crate) fn figures(
         estimates.iter().zip(marks).map(widened).collect()
     };
     let estimates = first.metrics.iter().zip(&estimates).zip(&marks).map(told).collect();
-    let tail = (distribution.scheduled() > 0).then(|| {
+    let tail = (distribution.scheduled() > 0 && group != Group::Network).then(|| {
         let one_in = record.manifest.plan.report.tail.map_or_else(|| rarity(distribution.scheduled()), |t| t.one_in);
         let none = || Err(NotApplicable::Unanswered { count: unanswered });
         (one_in, peaks.as_ref().map_or_else(none, |peaks| tail_estimate(peaks, one_in)))
@@ -283,7 +284,5 @@ pub(crate) fn answered(outcome: u8) -> bool {
 
 /// Metrics of a group, as they stand in [`FirstPass::metrics`].
 pub(crate) fn place(metric: Metric) -> Option<(Group, usize)> {
-    [Group::Answer, Group::Send]
-        .into_iter()
-        .find_map(|g| g.metrics().iter().position(|m| *m == metric).map(|at| (g, at)))
+    Group::ALL.into_iter().find_map(|g| g.metrics().iter().position(|m| *m == metric).map(|at| (g, at)))
 }

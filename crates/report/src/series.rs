@@ -12,10 +12,15 @@ pub(crate) enum Group {
     Answer,
     /// The sender's own times, and from-intended, which shares their columns.
     Send,
+    /// Legs that end with a receive stamp of the kernel; read only where there are such stamps.
+    Network,
 }
 
 impl Group {
-    pub const BOTH: [Group; 2] = [Group::Answer, Group::Send];
+    /// In the order of the passes' results of a condition.
+    pub const ALL: [Group; 3] = [Group::Answer, Group::Send, Group::Network];
+    /// How many there are.
+    pub const COUNT: usize = Self::ALL.len();
 
     /// The first metric chooses the worst messages.
     pub fn metrics(self) -> &'static [Metric] {
@@ -28,6 +33,16 @@ impl Group {
                 Metric::WakeToSent,
                 Metric::WakePeriod,
             ],
+            Group::Network => &[Metric::OutNetwork, Metric::BackNetwork],
+        }
+    }
+
+    /// The legs between two ends among them.
+    pub fn legs(self) -> &'static [Metric] {
+        match self {
+            Group::Answer => &[Metric::Out, Metric::Back],
+            Group::Send => &[],
+            Group::Network => &[Metric::OutNetwork, Metric::BackNetwork],
         }
     }
 }
@@ -39,13 +54,14 @@ pub(crate) enum Side {
     High,
 }
 
-/// The higher ends of the legs between two clocks, in this order behind [`Group::metrics`].
-pub(crate) const UPPER: [Metric; 2] = [Metric::Out, Metric::Back];
+/// Metrics that are made of the stamps of both ends.
+pub(crate) const BETWEEN_ENDS: [Metric; 4] = [Metric::Out, Metric::OutNetwork, Metric::Back, Metric::BackNetwork];
 
 impl Group {
-    /// What is read of every message: the metrics, and where clocks differ also the higher ends of legs.
+    /// What is read of every message: the metrics, and where clocks differ also the higher ends of legs, in the order of
+    /// [`Group::legs`].
     pub fn readings(self, clocks_differ: bool) -> Vec<(Metric, Side)> {
-        let upper: &[Metric] = if clocks_differ && self == Group::Answer { &UPPER } else { &[] };
+        let upper: &[Metric] = if clocks_differ { self.legs() } else { &[] };
         self.metrics().iter().map(|m| (*m, Side::Low)).chain(upper.iter().map(|m| (*m, Side::High))).collect()
     }
 }
@@ -54,18 +70,20 @@ impl Group {
 pub(crate) fn leg_range(batch: &SlotBatch, metric: Metric, legs: Legs<'_>, i: usize) -> Option<[i64; 2]> {
     let Legs::Bounded(bounds) = legs else { return None };
     let there = |t: &&i64| **t != NO_TIME;
-    let [came, answered] = [&batch.echo_in_ns, &batch.echo_end_ns].map(|c| c.get(i).filter(there));
-    let [sent, received] = [&batch.send_begin_ns, &batch.receive_ns].map(|c| c.get(i).filter(there));
+    let time = |column: &[i64]| column.get(i).filter(there).copied();
+    let (sent, answered) = (time(&batch.send_begin_ns), time(&batch.echo_end_ns));
     match metric {
-        Metric::Out => Some(bounds.there_ns(*sent?, *came?)),
-        Metric::Back => Some(bounds.back_ns(*answered?, *received?)),
+        Metric::Out => Some(bounds.there_ns(sent?, time(&batch.echo_in_ns)?)),
+        Metric::OutNetwork => Some(bounds.there_ns(sent?, time(&batch.echo_kernel_rx_ns)?)),
+        Metric::Back => Some(bounds.back_ns(answered?, time(&batch.receive_ns)?)),
+        Metric::BackNetwork => Some(bounds.back_ns(answered?, time(&batch.kernel_rx_ns)?)),
         _ => None,
     }
 }
 
 /// Whether a metric is made of the stamps of both ends.
 pub(crate) fn is_between_ends(metric: Metric) -> bool {
-    matches!(metric, Metric::Out | Metric::Back)
+    BETWEEN_ENDS.contains(&metric)
 }
 
 /// Whether a slot without an answer is later than all for this metric; otherwise only one that was not sent is.

@@ -1,7 +1,7 @@
 //! Single messages: the worst ones, and the one that took the median.
 
 use crate::clocks::Legs;
-use crate::series::{Series, is_between_ends, leg_range};
+use crate::series::{BETWEEN_ENDS, Series, is_between_ends, leg_range};
 use tailbound_model::{Metric, NO_TIME, counter_of};
 use tailbound_record::SlotBatch;
 
@@ -59,8 +59,8 @@ pub(crate) struct MessagePart {
     pub previous_send_end_ns: Option<i64>,
     /// By [`Metric::ALL`].
     pub values: [Option<i64>; Metric::ALL.len()],
-    /// Out and back between two clocks: at least, at most.
-    pub ranges: [Option<[i64; 2]>; 2],
+    /// By [`BETWEEN_ENDS`], between two clocks: at least, at most.
+    pub ranges: [Option<[i64; 2]>; BETWEEN_ENDS.len()],
 }
 
 impl MessagePart {
@@ -75,7 +75,7 @@ impl MessagePart {
             send_begin_ns: time(&batch.send_begin_ns, Some(at)),
             previous_send_end_ns: time(&batch.send_end_ns, at.checked_sub(1)),
             values: Metric::ALL.map(|m| batch.metric(m, at).filter(|_| is_known(m, legs))),
-            ranges: [Metric::Out, Metric::Back].map(|m| leg_range(batch, m, legs, at)),
+            ranges: BETWEEN_ENDS.map(|m| leg_range(batch, m, legs, at)),
         }
     }
 }

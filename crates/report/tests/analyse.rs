@@ -474,3 +474,46 @@ proptest! {
         }
     }
 }
+
+/// Known stamps of the kernel give exact legs; a message without one is not without a row of the pong.
+#[test]
+fn legs_to_the_kernels_stamp_are_exact_and_only_of_messages_that_have_one() {
+    let stamped = |every: u64| {
+        let mut all = trial(TrialStatus::Valid, &rising(1_000));
+        for (row, echo) in all.slots.iter_mut().zip(&mut all.echoes).filter(|(row, _)| row.seq % every == 0) {
+            echo.kernel_rx_ns = echo.in_ns - 4_000;
+            row.kernel_rx_ns = row.receive_ns - 7_000;
+        }
+        analysed(&[open_loop(vec![all])])
+    };
+    let report = stamped(1);
+    let condition = &report.conditions[0];
+    for (network, user, less) in [(Metric::OutNetwork, Metric::Out, 4_000), (Metric::BackNetwork, Metric::Back, 7_000)]
+    {
+        let [network, user] = [network, user].map(|m| condition.metric(m).expect("figures"));
+        assert_eq!((network.n, network.max_ns), (1_000, user.max_ns.map(|ns| ns - less)));
+        for q in [0.5, 0.9, 0.99] {
+            let [network, user] = [network, user].map(|m| m.quantile(q).and_then(QuantileReport::value_ns).unwrap());
+            assert_eq!(network, user - less, "{q}");
+        }
+        assert!(network.tail.is_none(), "an estimate is of round trips");
+    }
+    let worst = &condition.worst[0];
+    assert_eq!(worst.out_network_ns.zip(worst.out_ns).map(|(network, user)| user - network), Some(4_000));
+    assert_eq!(worst.back_network_ns.zip(worst.back_ns).map(|(network, user)| user - network), Some(7_000));
+
+    let some = stamped(10);
+    let condition = &some.conditions[0];
+    assert_eq!(condition.out_network.as_ref().map(|m| (m.n, m.scheduled)), Some((100, 100)));
+    assert_eq!(condition.out.as_ref().map(|m| m.n), Some(1_000));
+    assert!(some.warnings.iter().all(|w| w.code != "pong_rows_missing"), "{:?}", some.warnings);
+    assert_eq!(render_json(&some).matches("out_network\"").count(), 1);
+
+    // No stamp, no trace.
+    let none = analysed(&[open_loop(vec![trial(TrialStatus::Valid, &rising(1_000))])]);
+    assert!(!render_json(&none).contains("_network"));
+    let mut same = report.conditions[0].clone();
+    (same.out_network, same.back_network) = (None, None);
+    same.worst.iter_mut().for_each(|m| (m.out_network_ns, m.back_network_ns) = (None, None));
+    assert_eq!(same, none.conditions[0], "stamps change no other figure");
+}

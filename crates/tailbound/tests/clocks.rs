@@ -11,6 +11,8 @@ const SLOTS: u64 = 20_000;
 const WARM_UP: u64 = 100;
 /// Send costs of either end.
 const COST_OUT: i64 = 500;
+/// From the kernel's receive stamp to the end that receives, out and back.
+const AFTER_KERNEL: [i64; 2] = [5_000, 9_000];
 const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 fn study(script: &Value) -> String {
@@ -26,8 +28,10 @@ fn study(script: &Value) -> String {
 /// One way takes longer than the other, and both have tails.
 fn links() -> Value {
     json!({
-        "out": { "delay": { "exponential": { "shift_ns": 12_000, "mean_ns": 8_000.0 } }, "send_cost_ns": COST_OUT },
-        "back": { "delay": { "exponential": { "shift_ns": 31_000, "mean_ns": 40_000.0 } }, "send_cost_ns": 300 } })
+        "out": { "delay": { "exponential": { "shift_ns": 12_000, "mean_ns": 8_000.0 } }, "send_cost_ns": COST_OUT,
+                 "after_kernel_ns": AFTER_KERNEL[0] },
+        "back": { "delay": { "exponential": { "shift_ns": 31_000, "mean_ns": 40_000.0 } }, "send_cost_ns": 300,
+                  "after_kernel_ns": AFTER_KERNEL[1] } })
 }
 
 fn script(pong_clock: &Value) -> Value {
@@ -44,6 +48,17 @@ fn truth(script: &Value) -> [(&'static str, Vec<i64>); 2] {
         all
     };
     [("out", legs(Direction::Out, COST_OUT)), ("back", legs(Direction::Back, 0))]
+}
+
+/// The true legs to the kernel's receive stamp.
+fn network_truth(script: &Value) -> [(&'static str, Vec<i64>); 2] {
+    let [(_, out), (_, back)] = truth(script);
+    let less = |legs: Vec<i64>, of: usize| legs.into_iter().map(|ns| ns - AFTER_KERNEL[of]).collect();
+    [("out_network", less(out, 0)), ("back_network", less(back, 1))]
+}
+
+fn with_stamps(study: &str) -> String {
+    study.replace("clock: scripted,", "clock: scripted, timestamps: \"on\",")
 }
 
 fn at(sorted: &[i64], q: f64) -> i64 {
@@ -127,6 +142,82 @@ fn one_clock_has_exact_legs() {
     let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let [ping, pong] = ["ping", "pong"].map(|end| manifest["trials"][0]["ends"][end]["clock"].as_str().unwrap());
     assert!(ping == pong && ping.starts_with(boot_id.trim()), "{ping} and {pong}");
+}
+
+/// Exactly on one clock, within ranges between two, in every form; and nowhere without stamps.
+#[test]
+fn legs_to_the_kernels_stamp_are_the_scripts() {
+    let network = ["out_network", "out_network_range", "back_network", "back_network_range"];
+    let one = json!({ "seed": 3, "links": links() });
+    let two = script(&json!({ "offset_ns": -77_000_000_000_i64, "drift_ppm": 12.5 }));
+    for (script, clocks) in [(&one, 1), (&two, 2)] {
+        let bench = Bench::new();
+        succeeded(&bench.run(&study(script), &[]));
+        let (without, text) = (bench.report(), printed(&bench, &["report", "record", "--format", "html"]).1);
+        assert!(network.iter().all(|leg| without["conditions"][0].get(leg).is_none()), "no stamps, {clocks} clocks");
+        assert!(!text.contains(", network") && !text.contains("out_network"), "no stamps, {clocks} clocks");
+
+        let bench = Bench::new();
+        succeeded(
+            &bench
+                .run(&with_stamps(&study(script)), &["report.histogram={ metric: out-network, bin: 10 us, bins: 5 }"]),
+        );
+        let report = bench.report();
+        let condition = &report["conditions"][0];
+        for leg in ["round_trip", "out", "out_range", "turnaround", "back", "back_range", "counts"] {
+            assert_eq!(condition[leg], without["conditions"][0][leg], "{leg}: stamps change no other figure");
+        }
+        for (leg, values) in network_truth(script) {
+            for q in QUANTILES {
+                let true_ns = at(&values, q);
+                if clocks == 1 {
+                    assert_eq!(quantile(&report, leg, q)["value_ns"].as_i64(), Some(true_ns), "{leg} q {q}");
+                    continue;
+                }
+                assert!(condition[leg].is_null(), "{leg}: exact between two clocks");
+                let [least, most] = ["low", "high"].map(|end| end_of_range(&report, leg, end, q)["value_ns"].as_i64());
+                let (least, most) = (least.expect("a value"), most.expect("a value"));
+                assert!(least <= true_ns && true_ns <= most, "{leg} q {q}: {true_ns} not in {least} to {most}");
+                assert!(most - least < 50_000, "{leg} q {q} is {} ns wide", most - least);
+            }
+        }
+        let (_, csv) = printed(&bench, &["report", "record", "--format", "csv"]);
+        let named = |metric: &str| csv.lines().filter(|l| l.contains(&format!(",{metric},"))).count();
+        let counted = ["out_network", "back_network", "out_network_low", "back_network_high"].map(named);
+        assert_eq!(counted, if clocks == 1 { [4, 4, 0, 0] } else { [0, 0, 4, 4] }, "{csv}");
+        let (_, html) = printed(&bench, &["report", "record", "--format", "html"]);
+        assert!(html.contains("<h3>Back, network"), "{clocks} clocks");
+        assert_eq!(condition["bins"].is_object(), clocks == 1, "a range has no bins");
+        let (code, text) = printed(&bench, &["compare", "record", "record", "--metric", "out-network"]);
+        if clocks == 1 {
+            assert!(code == 0 || code == 7, "{code} {text}");
+        } else {
+            assert!(code == 2 && text.contains("out_network is known from a least to a most only"), "{code} {text}");
+            let (_, text) = printed(&bench, &["report", "record"]);
+            assert!(text.contains("out_network p50"), "{text}");
+        }
+    }
+}
+
+/// Over real sockets the kernel has every message before its receiver does.
+#[test]
+fn the_kernel_has_a_message_before_the_application() {
+    let bench = Bench::new();
+    let study = "study: real\nquestion: q\nmeasure: { ping-pong: { slots: 2000, warm_up: 100, timeout: 1 s } }\n\
+                 rate: 4 kHz\npayload: 64 B\nplace: process\npath: loopback\ndriver: { udp: { timestamps: \"on\" } }\n\
+                 report: { quantiles: [0.5, 0.9, 0.99] }\n";
+    let output = bench.run(study, &[]);
+    assert!([0, 6].contains(&told(&output).0), "{}", told(&output).1);
+    let report = bench.report();
+    let condition = &report["conditions"][0];
+    for (network, user) in [("out_network", "out"), ("back_network", "back")] {
+        assert_eq!(condition[network]["n"], condition[user]["n"], "{network}: every answered message has its stamp");
+        for q in [0.5, 0.9, 0.99] {
+            let [kernel, application] =
+                [network, user].map(|leg| quantile(&report, leg, q)["value_ns"].as_i64().unwrap());
+            assert!(kernel <= application, "{network} q {q}: {kernel} ns after {application} ns");
+        }
+    }
 }
 
 #[test]

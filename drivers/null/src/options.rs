@@ -8,6 +8,9 @@ use crate::script::Script;
 /// Well-known options that mean nothing inside one process.
 const WITHOUT_EFFECT: &[&str] = &["interface", "address", "peers", "multicast", "naming", "transport"];
 
+/// Between a clock that is further away and the wall clock there is no difference in 64 bits.
+const FURTHEST_STAMPED_NS: u64 = 1_000_000_000_000_000_000;
+
 /// What `open` was asked for.
 #[derive(Debug)]
 pub struct Options {
@@ -34,10 +37,14 @@ impl Options {
                 _ => return Err(pair.bad(TB_EINVAL, "the null driver has no such option")),
             }
         }
-        if options.timestamps && options.script.as_ref().is_some_and(|s| s.pong_clock.is_some()) {
+        let apart_ns = options.script.as_ref().map_or(0, Script::clocks_apart_ns);
+        if options.timestamps && apart_ns > FURTHEST_STAMPED_NS {
             return fail(
                 TB_EINVAL,
-                "timestamps: kernel time stamps are not told in the script's pong_clock; leave them off",
+                format!(
+                    "timestamps: wall-clock stamps do not fit a pong_clock that is {apart_ns} ns ahead or behind; at most \
+                     {FURTHEST_STAMPED_NS}, or leave them off"
+                ),
             );
         }
         if options.script.is_some() && !options.scripted {

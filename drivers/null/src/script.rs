@@ -5,7 +5,7 @@
 //! { "seed": 1,
 //!   "realtime_offset_ns": 1700000000000000000,
 //!   "links": {
-//!     "out":  { "delay": {"constant": 20000}, "send_cost_ns": 500,
+//!     "out":  { "delay": {"constant": 20000}, "send_cost_ns": 500, "after_kernel_ns": 6000,
 //!               "loss": {"probability": 0.001}, "duplicate": {"counters": [7], "extra_ns": 3000},
 //!               "reorder": {"probability": 0.01, "extra_ns": 50000} },
 //!     "back": { "delay": {"lognormal": {"median_ns": 20000, "sigma": 0.5}} },
@@ -23,6 +23,8 @@
 //!   number). A duplicate arrives `extra_ns` after the first; a reordered message is `extra_ns` later than its delay.
 //! - A send call takes `send_cost_ns`, and the message departs at its end: seen from send-begin the way out takes the cost
 //!   plus the delay, seen from echo-end the way back takes the delay.
+//! - The kernel's receive stamp (`timestamps: on`) lies `after_kernel_ns` before the arrival, or at the departure of a
+//!   message that is faster: of the delay, what passes in the host that receives.
 //! - `at_ns` counts from the first send-begin of the domain. A stall of `out`, `back` or `any` holds what would arrive in
 //!   the window [at, at + for) and delivers it at its end, in order of departure. One of `send` blocks a send call that
 //!   begins in the window until its end, at either end. One of `turnaround` acts on a listener of an `out` topic to which a message
@@ -103,6 +105,8 @@ pub struct Link {
     pub reorder: Pick,
     /// Time that the send call takes.
     pub send_cost_ns: u64,
+    /// Of the delay, time between the kernel's receive stamp and the arrival.
+    pub after_kernel_ns: u64,
 }
 
 /// A distribution of delays.
@@ -290,6 +294,7 @@ impl Link {
         all.push(("duplicate.extra_ns", self.duplicate.extra_ns as f64));
         all.push(("reorder.extra_ns", self.reorder.extra_ns as f64));
         all.push(("send_cost_ns", self.send_cost_ns as f64));
+        all.push(("after_kernel_ns", self.after_kernel_ns as f64));
         all
     }
 }
@@ -354,6 +359,13 @@ impl Script {
             return Err(format!("pong_clock: {ns} ns are too far ahead; at most {FURTHEST_CLOCK_NS} in all"));
         }
         Ok(())
+    }
+
+    /// By how much the clocks of the two ends are ever apart, at most, drift left out.
+    pub fn clocks_apart_ns(&self) -> u64 {
+        let clock = self.pong_clock.iter();
+        let times = clock.flat_map(|c| std::iter::once(c.offset_ns).chain(c.steps.iter().map(|s| s.by_ns)));
+        times.fold(0, |sum: u64, ns| sum.saturating_add(ns.unsigned_abs()))
     }
 
     /// The entry that applies to a direction.

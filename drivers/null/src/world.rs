@@ -53,6 +53,7 @@ struct Event {
     writer: u64,
     seq: u64,
     source_ns: i64,
+    kernel_rx_ns: i64,
     payload: Arc<[u8]>,
 }
 
@@ -178,13 +179,17 @@ impl World {
         }
         let source_ns = state.realtime(departure);
         let arrival = departure.saturating_add(fate.travel_ns as i64);
+        let after_kernel_ns = script.link(direction).after_kernel_ns.min(fate.travel_ns) as i64;
         let payload: Arc<[u8]> = payload.into();
         let copies = [Some(0), fate.duplicate_after_ns];
         for extra in copies.into_iter().flatten() {
             let due = first + script.held_until(direction, arrival.saturating_add(extra as i64) - first);
             for reader in writer.topic.readers() {
                 let (reader, payload) = (reader.clone(), payload.clone());
-                state.schedule(Event { due, order: 0, reader, writer: writer.identity, seq, source_ns, payload });
+                let kernel_rx_ns = state.realtime(due - after_kernel_ns);
+                let event =
+                    Event { due, order: 0, reader, writer: writer.identity, seq, source_ns, kernel_rx_ns, payload };
+                state.schedule(event);
             }
         }
     }
@@ -244,7 +249,7 @@ impl World {
             ..tb_view::default()
         };
         if event.reader.timestamps {
-            (view.source_ns, view.kernel_rx_ns) = (event.source_ns, state.realtime(event.due));
+            (view.source_ns, view.kernel_rx_ns) = (event.source_ns, event.kernel_rx_ns);
         }
         drop(state);
         event.reader.deliver(&view);

@@ -193,6 +193,17 @@ fn between_clocks((record, condition): (&Record, &Condition), metrics: &[Metric]
     })
 }
 
+/// Legs to a receive stamp of the kernel, of a record without such stamps.
+fn without_stamps((record, condition): (&Record, &Condition), metrics: &[Metric]) -> Option<String> {
+    let metric = metrics.iter().find(|m| matches!(m, Metric::OutNetwork | Metric::BackNetwork))?;
+    let mut trials = record.manifest.plan.trials.iter().filter(|t| t.condition == condition.id);
+    // A trial that cannot be read is told of when it is read.
+    let stamped = trials.any(|t| record.has_kernel_stamps(t.id).unwrap_or(true));
+    let metric = metric.key();
+    (!stamped)
+        .then(|| format!("no message has a receive stamp of the kernel (`timestamps: on` of udp), so no {metric}"))
+}
+
 /// Why there is no ratio of two conditions.
 pub(crate) fn apart(
     a: (&Record, &Condition),
@@ -203,7 +214,8 @@ pub(crate) fn apart(
     let impossible = a.1.not_possible.as_ref().or(b.1.not_possible.as_ref());
     let why = impossible.map(|why| format!("not possible: {why}"));
     let why = why.or_else(|| differ(a.1, b.1, factor, &options.metrics));
-    why.or_else(|| between_clocks(a, &options.metrics)).or_else(|| between_clocks(b, &options.metrics))
+    let of = |side| between_clocks(side, &options.metrics).or_else(|| without_stamps(side, &options.metrics));
+    why.or_else(|| of(a)).or_else(|| of(b))
 }
 
 fn side(record: &Record, name: Option<String>) -> Side {

@@ -139,6 +139,11 @@ impl<C: Clock> Ends<C> {
         self.all().find(|e| e.open().role == role).map(|e| e.open().session)
     }
 
+    /// The clock of the end that receives, where a calibration gives it one of its own.
+    pub fn far_clock(&self) -> Option<tb_clock> {
+        self.all().map(AnyEnd::open).find_map(|end| far_clock(end.role, end.session))
+    }
+
     pub fn has_ping(&self) -> bool {
         self.ping.is_some() || self.publisher.is_some()
     }

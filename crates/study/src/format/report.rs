@@ -58,8 +58,12 @@ pub(crate) enum HistogramMetric {
     HalfRoundTrip,
     /// From the ping end to the pong end: one way.
     Out,
+    /// From the ping end until the kernel of the pong end has the message; needs receive stamps of the kernel.
+    OutNetwork,
     /// From the pong end to the ping end.
     Back,
+    /// From the pong end until the kernel of the ping end has the answer; needs receive stamps of the kernel.
+    BackNetwork,
     /// From when the message was due until its answer is received.
     FromIntended,
     /// From the wake-up until the call that publishes has returned.

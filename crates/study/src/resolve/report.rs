@@ -75,7 +75,9 @@ fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
         HistogramMetric::RoundTrip => Metric::RoundTrip,
         HistogramMetric::HalfRoundTrip => Metric::HalfRoundTrip,
         HistogramMetric::Out => Metric::Out,
+        HistogramMetric::OutNetwork => Metric::OutNetwork,
         HistogramMetric::Back => Metric::Back,
+        HistogramMetric::BackNetwork => Metric::BackNetwork,
         HistogramMetric::FromIntended => Metric::FromIntended,
         HistogramMetric::WakeToSent => Metric::WakeToSent,
     };
