@@ -64,6 +64,6 @@ pub use thread::{ThreadRow, ThreadTable};
 pub use tool::*;
 pub use undo::{JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
-pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, ReportSpec, TailSpec};
+pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
 pub use vm::{Accelerator, KernelChoice, VmChannel, VmSpec};
 pub use warning::{Severity, Warning};

@@ -22,9 +22,24 @@ pub struct ReportSpec {
     /// How rare a message the tail estimate is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tail: Option<TailSpec>,
+    /// A range of every trial with figures of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangeSpec>,
+    /// Messages above this are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<Nanos>,
     /// Figures of others, from other hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+}
+
+/// A range of every trial, after its slot 0 was due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeSpec {
+    /// Its begin.
+    pub from: Nanos,
+    /// Its end, not included.
+    pub to: Nanos,
 }
 
 /// A level of a factor: what the others cost is told against it.

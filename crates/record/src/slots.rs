@@ -65,12 +65,19 @@ pub struct Columns {
     echoes: BTreeSet<&'static str>,
     seq: bool,
     counts: bool,
+    within: Option<(i64, i64)>,
 }
 
 impl Columns {
     /// Every column.
     pub fn all() -> Columns {
-        Columns { times: BTreeSet::from(SLOT_TIMES), echoes: BTreeSet::from(ECHO_TIMES), seq: true, counts: true }
+        Columns {
+            times: BTreeSet::from(SLOT_TIMES),
+            echoes: BTreeSet::from(ECHO_TIMES),
+            seq: true,
+            counts: true,
+            within: None,
+        }
     }
 
     /// What these metrics are made of.
@@ -100,6 +107,14 @@ impl Columns {
     /// The same with duplicates and overtaken answers.
     pub fn with_counts(mut self) -> Columns {
         self.counts = true;
+        self
+    }
+
+    /// The same with slots that were due (stop-and-wait: whose sending began) before `from_ns`, or at `to_ns` or later,
+    /// marked as those of a warm-up: nothing counts them.
+    pub fn within(mut self, from_ns: i64, to_ns: i64) -> Columns {
+        self.times.extend(["intended_ns", "send_begin_ns"]);
+        self.within = Some((from_ns, to_ns));
         self
     }
 
@@ -168,6 +183,9 @@ impl Record {
             for rows in open(&path, &names)? {
                 let rows = rows.map_err(|e| RecordError::damaged(&path, e))?;
                 fill(&mut batch, &rows, &names, &path)?;
+                if let Some(span) = columns.within {
+                    leave_out(&mut batch, span);
+                }
                 consecutive(&batch.seq, &mut next, &path)?;
                 let SlotBatch { seq, echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns, .. } = &mut batch;
                 echoes.join(seq, [echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns])?;
@@ -194,6 +212,13 @@ fn fill(batch: &mut SlotBatch, rows: &RecordBatch, names: &[&str], path: &Path) 
         }
     }
     Ok(())
+}
+
+fn leave_out(batch: &mut SlotBatch, (from_ns, to_ns): (i64, i64)) {
+    for (i, warm_up) in batch.warm_up.iter_mut().enumerate() {
+        let time = if batch.intended_ns[i] != NO_TIME { batch.intended_ns[i] } else { batch.send_begin_ns[i] };
+        *warm_up |= time == NO_TIME || !(from_ns..to_ns).contains(&time);
+    }
 }
 
 /// Looks at sequence numbers, if they were read.

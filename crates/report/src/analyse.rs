@@ -7,16 +7,16 @@ use crate::condition::*;
 use crate::course::Course;
 use crate::document::*;
 use crate::flaws::{self, Flaws};
-use crate::passes::{self, Figures, FirstPass, PassError, Tally};
+use crate::passes::{self, Figures, FirstPass, PassError, Rows, Tally};
 use crate::patterns::{self, PatternReport};
 use crate::series::Group;
 use crate::worst::MessageKey;
 use crate::{
-    against, findings, flow, gather, host_settings, metrics, names, nodes, over_time, proof, side_by_side, tasks,
-    tools, warm_up, why,
+    against, chosen as range_of, findings, flow, gather, host_settings, metrics, names, nodes, over_time, proof,
+    side_by_side, tasks, tools, warm_up, why,
 };
 use std::collections::BTreeMap;
-use tailbound_model::{Condition, Flow, Metric, Octets, Plan, Rate, Severity, Warning};
+use tailbound_model::{Condition, Flow, Metric, Octets, Plan, RangeSpec, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
 use tailbound_stats::Quantile;
 
@@ -33,7 +33,7 @@ struct Chosen {
 
 /// Computes everything that a report says.
 ///
-/// The samples are read three times, twice more where the study sets levels against each other, on as many threads as there are CPUs; memory does not grow with their number.
+/// The samples are read three times, as often again where a range is chosen, and twice more where the study sets levels against each other, on as many threads as there are CPUs; memory does not grow with their number.
 ///
 /// A trial whose samples are missing, damaged or another's is left out, with a warning that makes the report invalid.
 ///
@@ -49,7 +49,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     let plan = &manifest.plan;
     let quantiles = quantiles(plan, more);
     let mut flaws = flaws::flaws(record);
-    let Samples { clocks, chosen, firsts, wanted, mut figures } = loop {
+    let Samples { clocks, chosen, whole: Passes { firsts, wanted, mut figures }, in_range } = loop {
         match read(record, &flaws, &quantiles) {
             Ok(samples) => break samples,
             // Nothing of a trial counts that shows its flaw only now: what was read with it is read anew.
@@ -78,6 +78,16 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
             &wanted[id],
         );
         report.flow = flow::of(record, condition, &chosen[id].used, &quantiles)?;
+        let exact = |m| report.metric(m).is_some();
+        let used = !chosen[id].used.is_empty();
+        let limit = plan.report.above.filter(|_| used);
+        report.above = limit.map(|limit| range_of::above(limit, &firsts[own.clone()], &exact));
+        if let Some((range, passes)) = plan.report.range.zip(in_range.as_ref()).filter(|_| used) {
+            let (firsts, figures) = (&passes.firsts[own.clone()], &passes.figures[own.clone()]);
+            report.range = Some(range_of::of((condition, range), firsts, figures, report.counts.scheduled, limit));
+            let ends = ends_ns(record, condition, &firsts[Group::Send as usize]);
+            warnings.extend(range_of::beyond(&report, range, &ends).iter().map(gather::warning));
+        }
         warnings.extend(flow::without_latency(record, &report).iter().map(gather::warning));
         warnings.extend(without_bins(plan, &report).iter().map(gather::warning));
         let without = metrics::without_pong_row(&firsts[own.start]);
@@ -163,10 +173,26 @@ fn courses(plan: &Plan, firsts: &[FirstPass]) -> BTreeMap<usize, Course> {
     courses.collect()
 }
 
+/// When each trial was over, after its slot 0 was due.
+fn ends_ns(record: &Record, condition: &Condition, sends: &FirstPass) -> BTreeMap<usize, i64> {
+    // The last slot takes its period; after the last of stop-and-wait the next would have begun in time.
+    let spec = &condition.spec;
+    let slot_ns = spec.rate.period().map_or(spec.measure.timeout().0, |period| period.0);
+    let rows = Rows { record, trials: &[], within: None };
+    let end = |(id, last): (&usize, &i64)| Some((*id, last.saturating_sub(rows.t0_ns(*id)?).saturating_add(slot_ns)));
+    sends.lasts.iter().filter_map(end).collect()
+}
+
 /// What the passes over the samples gave.
 struct Samples {
     clocks: Clocks,
     chosen: Vec<Chosen>,
+    whole: Passes,
+    /// The same over the messages of the chosen range alone.
+    in_range: Option<Passes>,
+}
+
+struct Passes {
     firsts: Vec<FirstPass>,
     wanted: Vec<Vec<MessageKey>>,
     figures: Vec<Figures>,
@@ -182,14 +208,20 @@ fn read(record: &Record, flaws: &Flaws, quantiles: &[Quantile]) -> Result<Sample
     let stamped: Vec<bool> = (0..chosen.len()).map(|c| kernel_stamps(record, used(c))).collect::<Result<_, _>>()?;
     let rows_of = |c: usize, group| if group == Group::Network && !stamped[c] { &[] } else { used(c) };
     let tasks: Vec<(usize, Group)> = (0..chosen.len()).flat_map(|c| Group::ALL.map(|group| (c, group))).collect();
-    let firsts = tasks::all(&tasks, |&(c, group)| passes::first(record, rows_of(c, group), group, &clocks))?;
-    let wanted: Vec<Vec<MessageKey>> = firsts.chunks(Group::COUNT).map(worst_of).collect();
-    let numbered: Vec<usize> = (0..tasks.len()).collect();
-    let figures = tasks::all(&numbered, |&task| {
-        let (c, group) = tasks[task];
-        passes::figures(record, rows_of(c, group), group, &firsts[task], &clocks, quantiles, &wanted[c])
-    })?;
-    Ok(Samples { clocks, chosen, firsts, wanted, figures })
+    let read = |within: Option<RangeSpec>| -> Result<Passes, PassError> {
+        let rows = |c, group| Rows { record, trials: rows_of(c, group), within };
+        let firsts = tasks::all(&tasks, |&(c, group)| passes::first(rows(c, group), group, &clocks))?;
+        let wanted: Vec<Vec<MessageKey>> = firsts.chunks(Group::COUNT).map(worst_of).collect();
+        let numbered: Vec<usize> = (0..tasks.len()).collect();
+        let figures = tasks::all(&numbered, |&task| {
+            let (c, group) = tasks[task];
+            passes::figures(rows(c, group), group, &firsts[task], &clocks, quantiles, &wanted[c])
+        })?;
+        Ok(Passes { firsts, wanted, figures })
+    };
+    let whole = read(None)?;
+    let in_range = record.manifest.plan.report.range.map(|range| read(Some(range))).transpose()?;
+    Ok(Samples { clocks, chosen, whole, in_range })
 }
 
 /// Whether some row of these trials has a receive stamp of the kernel.
@@ -321,6 +353,8 @@ fn report(
         bins: firsts.iter().find_map(|f| f.bins.clone()).map(Bins::report),
         median_message: median.as_ref().and_then(message),
         worst: worst.iter().filter_map(message).collect(),
+        range: None,
+        above: None,
         explained: None,
         flow: None,
     }

@@ -1,6 +1,7 @@
 //! The part of the JSON document that holds the figures: one condition, its metrics, its quantiles.
 
 use crate::bins::BinsReport;
+use crate::chosen::{AboveReport, ChosenReport};
 use crate::flow::FlowReport;
 use crate::proof::PathProofReport;
 use crate::tail_estimate::TailReport;
@@ -124,6 +125,12 @@ pub struct ConditionReport {
     pub median_message: Option<Message>,
     /// The worst messages by from-intended (stop-and-wait: by round trip), the worst first.
     pub worst: Vec<Message>,
+    /// Figures over a chosen range of each trial; those beside it are over the whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<ChosenReport>,
+    /// Messages of the whole above the study's limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<AboveReport>,
     /// How much of what they took beyond the medians has a cause that was seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub explained: Option<Explained>,

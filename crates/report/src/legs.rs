@@ -36,7 +36,7 @@ pub(crate) fn columns(report: &Report) -> Vec<FlowColumn> {
 }
 
 /// The quantile from its least to its most, and the interval about both.
-fn quantile(range: &LegRange, q: f64, unit: Unit) -> (String, String) {
+pub(crate) fn quantile(range: &LegRange, q: f64, unit: Unit) -> (String, String) {
     let of = |figures: &crate::condition::MetricReport| figures.quantile(q).cloned();
     match (of(&range.low), of(&range.high)) {
         (

@@ -9,6 +9,7 @@ mod analyse;
 mod bins;
 mod budget;
 mod calendar;
+mod chosen;
 mod circumstances;
 mod clocks;
 mod compare;
@@ -63,6 +64,7 @@ pub use budget::{
     render_budget_terminal,
 };
 pub use calendar::utc as date;
+pub use chosen::{AboveCount, AboveReport, ChosenReport};
 pub use circumstances::*;
 pub use compare::*;
 pub use condition::*;

@@ -48,6 +48,9 @@ pub fn render_markdown(report: &Report) -> String {
     if !legs.is_empty() {
         text.push_str(&flow(&table, crate::legs::TITLE, &legs));
     }
+    for (title, columns) in crate::chosen::tables(report) {
+        text.push_str(&flow(&table, &title, &columns));
+    }
     let causes: Vec<String> = crate::why::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
     if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {
         text.push_str(&format!("\n## The worst messages of {}\n\n{}", escape(&condition.name), causes.concat()));

@@ -10,7 +10,7 @@ use crate::over_time::{Extent, Follow, OverTime};
 use crate::series::{Group, Series, is_between_ends};
 use crate::worst::{MessageKey, MessagePart, Worst};
 use std::collections::BTreeMap;
-use tailbound_model::{Metric, Outcome, Rate};
+use tailbound_model::{Metric, NO_TIME, Nanos, Outcome, RangeSpec, Rate};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 use tailbound_stats::{
     BlockMedians, Distribution, Effective, Estimate, Exceedance, NotApplicable, PassesDiffer, Peaks, Quantile,
@@ -43,6 +43,8 @@ pub(crate) struct First {
     pub distribution: Distribution,
     /// Slots that ended well but have no value: no row of the pong, no wake before.
     pub without: u64,
+    /// Values above the limit of the study.
+    pub above: u64,
 }
 
 /// The first pass of one group.
@@ -59,6 +61,8 @@ pub(crate) struct FirstPass {
     pub extents: BTreeMap<usize, Extent>,
     /// The table of equal bins, where the study asks for one of this group's metrics.
     pub bins: Option<Bins>,
+    /// When the last slot of each trial was due, or its sending began; where a range is chosen.
+    pub lasts: BTreeMap<usize, i64>,
 }
 
 /// The second and third pass of one group.
@@ -82,15 +86,34 @@ pub(crate) struct Told {
     pub worth: Effective,
 }
 
-fn rows_of(
-    record: &Record,
-    trials: &[usize],
-    columns: &Columns,
-    each: &mut dyn FnMut(usize, u64, &SlotBatch),
-) -> Result<(), PassError> {
-    for &trial in trials {
+/// What a pass reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub record: &'a Record,
+    pub trials: &'a [usize],
+    /// Only messages of this range of each trial count.
+    pub within: Option<RangeSpec>,
+}
+
+impl Rows<'_> {
+    /// When slot 0 of a trial was due.
+    pub fn t0_ns(&self, trial: usize) -> Option<i64> {
+        let trials = &self.record.manifest.trials;
+        trials.iter().find(|t| t.id == trial)?.t0_ns.filter(|t0| *t0 != 0)
+    }
+}
+
+fn rows_of(rows: Rows<'_>, columns: &Columns, each: &mut dyn FnMut(usize, u64, &SlotBatch)) -> Result<(), PassError> {
+    let record = rows.record;
+    for &trial in rows.trials {
         let mut row = 0;
-        let scanned = record.scan(trial, columns, &mut |batch| {
+        let mut columns = columns.clone();
+        if let Some(RangeSpec { from, to }) = rows.within {
+            // Without slot 0 there is no range: nothing of the trial lies in it.
+            let at = |after: Nanos| rows.t0_ns(trial).map_or(i64::MAX, |t0| t0.saturating_add(after.0));
+            columns = columns.within(at(from), at(to));
+        }
+        let scanned = record.scan(trial, &columns, &mut |batch| {
             each(trial, row, batch);
             row += batch.len() as u64;
         });
@@ -100,7 +123,10 @@ fn rows_of(
 }
 
 /// Counts everything of `trials`.
-pub(crate) fn first(record: &Record, trials: &[usize], group: Group, clocks: &Clocks) -> Result<FirstPass, PassError> {
+pub(crate) fn first(rows: Rows<'_>, group: Group, clocks: &Clocks) -> Result<FirstPass, PassError> {
+    let Rows { record, trials, within } = rows;
+    let limit = record.manifest.plan.report.above;
+    let mut lasts = BTreeMap::new();
     let metrics = group.metrics();
     let clocks_differ = clocks.differ(trials);
     let readings = group.readings(clocks_differ);
@@ -118,8 +144,13 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group, clocks: &Cl
     let mut bins = bins.filter(told);
     let counts = group == Group::Answer;
     let columns = if counts { Columns::of(metrics).with_counts() } else { Columns::of(metrics) };
-    rows_of(record, trials, &columns, &mut |trial, row, batch| {
+    rows_of(rows, &columns, &mut |trial, row, batch| {
         series.classify(batch);
+        if within.is_some() {
+            let times = batch.intended_ns.iter().zip(&batch.send_begin_ns);
+            let last = times.rev().map(|(due, begun)| *due.max(begun)).find(|t| *t != NO_TIME);
+            lasts.extend(last.map(|t| (trial, t)));
+        }
         extents.entry(trial).or_default().add(batch);
         if counts {
             count(batch, &mut tally);
@@ -138,6 +169,10 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group, clocks: &Cl
                 bins.offer(&series);
             }
             first.without += series.without;
+            if let Some(Nanos(limit)) = limit {
+                let above = series.values().iter().filter(|v| **v > limit && **v != Series::BEYOND);
+                first.above += above.count() as u64;
+            }
             // Answers in long runs, with a slot beyond all here and there between them.
             for run in series.values().split(|v| *v == Series::BEYOND) {
                 first.distribution.values(run);
@@ -145,7 +180,7 @@ pub(crate) fn first(record: &Record, trials: &[usize], group: Group, clocks: &Cl
             (0..series.beyond).for_each(|_| first.distribution.beyond());
         }
     })?;
-    Ok(FirstPass { metrics: firsts, tally, worst, medians, courses, extents, bins })
+    Ok(FirstPass { metrics: firsts, tally, worst, medians, courses, extents, bins, lasts })
 }
 
 fn count(batch: &SlotBatch, tally: &mut Tally) {
@@ -162,21 +197,21 @@ fn count(batch: &SlotBatch, tally: &mut Tally) {
 
 /// Exact quantiles with their intervals, and the messages of `wanted` (sorted).
 pub(crate) fn figures(
-    record: &Record,
-    trials: &[usize],
+    rows: Rows<'_>,
     group: Group,
     first: &FirstPass,
     clocks: &Clocks,
     quantiles: &[Quantile],
     wanted: &[MessageKey],
 ) -> Result<Figures, PassError> {
+    let Rows { record, trials, .. } = rows;
     let metrics = group.metrics();
     let readings = group.readings(clocks.differ(trials));
     let mut plans: Vec<SecondPass> = first.metrics.iter().map(|f| f.distribution.plan(quantiles)).collect();
     let mut series = Series::default();
     let mut messages = Vec::new();
     let mut follow = follow(record, trials, metrics[0], first);
-    rows_of(record, trials, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
+    rows_of(rows, &Columns::of(metrics).with_seq(), &mut |trial, row, batch| {
         let of_batch = |key: &&MessageKey| key.trial == trial && (row..row + batch.len() as u64).contains(&key.row);
         let legs = clocks.legs(trial);
         messages.extend(wanted.iter().filter(of_batch).map(|key| MessagePart::read(batch, *key, row, legs)));
@@ -195,7 +230,7 @@ pub(crate) fn figures(
     let distribution = &first.metrics[0].distribution;
     let unanswered = distribution.beyond_count();
     let mut peaks = (unanswered == 0 && group != Group::Network).then(|| Peaks::of(distribution));
-    let (marks, median) = dependence(record, trials, group, clocks, &estimates, &mut peaks)?;
+    let (marks, median) = dependence(rows, group, clocks, &estimates, &mut peaks)?;
     let told = |((first, estimates), marks): ((&First, &Vec<Estimate>), &Vec<Exceedance>)| {
         let widened = |(estimate, mark): (&Estimate, &Exceedance)| {
             let worth = mark.effective();
@@ -233,21 +268,20 @@ fn rarity(n: u64) -> u64 {
 /// The third pass: dependence of exceeding each quantile, the latest messages of the group's first metric, and the first that
 /// took the median.
 fn dependence(
-    record: &Record,
-    trials: &[usize],
+    rows: Rows<'_>,
     group: Group,
     clocks: &Clocks,
     estimates: &[Vec<Estimate>],
     peaks: &mut Option<Peaks>,
 ) -> Result<(Vec<Vec<Exceedance>>, Option<MessagePart>), PassError> {
-    let readings = group.readings(clocks.differ(trials));
+    let readings = group.readings(clocks.differ(rows.trials));
     let mut marks: Vec<Vec<Exceedance>> = estimates.iter().map(|e| vec![Exceedance::new(); e.len()]).collect();
     let half = |e: &&Estimate| e.q() == Quantile::P50;
     let median_ns = estimates[0].iter().find(half).and_then(Estimate::value_ns).filter(|_| group == Group::Answer);
     let mut median = None;
     let mut series = Series::default();
     let mut before = None;
-    rows_of(record, trials, &Columns::of(group.metrics()).with_seq(), &mut |trial, row, batch| {
+    rows_of(rows, &Columns::of(group.metrics()).with_seq(), &mut |trial, row, batch| {
         let legs = clocks.legs(trial);
         if before.replace(trial).is_some_and(|t| t != trial) {
             marks.iter_mut().flatten().for_each(Exceedance::end_sequence);

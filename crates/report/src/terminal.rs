@@ -74,6 +74,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for l in leg_lines(report, &table, width, &paint) {
         line(l);
     }
+    for (title, columns) in crate::chosen::tables(report) {
+        column_lines((&title, columns), &table, width, &paint).into_iter().for_each(&mut line);
+    }
     for l in loop_lines(report, &table, width, &paint) {
         line(l);
     }
@@ -189,12 +192,21 @@ fn against_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
 
 /// One way between two clocks.
 fn leg_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
-    let columns = legs::columns(report);
+    column_lines((legs::TITLE, legs::columns(report)), table, width, paint)
+}
+
+/// Columns with a title, broken where the terminal ends; nothing where there is no column.
+fn column_lines(
+    (title, columns): (&str, Vec<flow::FlowColumn>),
+    table: &Summary,
+    width: usize,
+    paint: &Paint,
+) -> Vec<String> {
     if columns.is_empty() {
         return Vec::new();
     }
     let mut lines = vec![String::new()];
-    lines.extend(wrap(legs::TITLE, width, 0).iter().map(|l| paint.dim(l)));
+    lines.extend(wrap(title, width, 0).iter().map(|l| paint.dim(l)));
     for grid in Grid::split(table, columns.into_iter().map(with_unit).collect(), width) {
         lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
     }

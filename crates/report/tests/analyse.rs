@@ -517,3 +517,50 @@ fn legs_to_the_kernels_stamp_are_exact_and_only_of_messages_that_have_one() {
     same.worst.iter_mut().for_each(|m| (m.out_network_ns, m.back_network_ns) = (None, None));
     assert_eq!(same, none.conditions[0], "stamps change no other figure");
 }
+
+/// 1 s at 1 kHz, slow for its first 300 ms: a range leaves that out, and the figures over the whole stay.
+#[test]
+fn a_chosen_range_has_figures_of_its_own_beside_the_whole() {
+    let legs = |k: i64| Some([if k < 300 { 2_000_000 } else { 10_000 + 100 * k }, 5_000, 15_000]);
+    let given = || [open_loop(vec![trial(TrialStatus::Valid, &(0..1_000).map(legs).collect::<Vec<_>>())])];
+    let range = |from: i64, to: i64| RangeSpec { from: Nanos::from_millis(from), to: Nanos::from_millis(to) };
+    let asked = |asked: Option<RangeSpec>| {
+        analysed_with(&given(), |m| (m.plan.report.range, m.plan.report.above) = (asked, Some(Nanos(1_000_000))))
+    };
+    let (whole, report) = (asked(None), asked(Some(range(400, 800))));
+    let condition = &report.conditions[0];
+    let chosen = condition.range.as_ref().expect("a range");
+    assert_eq!((chosen.from_ns, chosen.to_ns, chosen.messages, chosen.of), (400_000_000, 800_000_000, 400, 1_000));
+    // Slots 400 to 799 take out 10 us and 0.1 us for each slot before them.
+    let out = &chosen.metrics["out"];
+    assert_eq!((out.n, out.min_ns, out.max_ns), (400, Some(50_000), Some(89_900)));
+    assert_eq!(out.mean_ns, Some(69_950.0));
+    // Of 400 equal steps of 100 ns.
+    assert!((out.stddev_ns.unwrap() - 100.0 * ((400.0f64 * 401.0) / 12.0).sqrt()).abs() < 0.01, "{:?}", out.stddev_ns);
+    for (q, ns) in [(0.5, 69_900), (0.9, 85_900), (0.99, 89_500)] {
+        assert_eq!(out.quantile(q).and_then(QuantileReport::value_ns), Some(ns), "{q}");
+    }
+    let counts = |of: &AboveReport| (of.metrics["out"].messages, of.metrics["out"].of, of.metrics["out"].share);
+    assert_eq!(chosen.above.as_ref().map(counts), Some((0, 400, 0.0)));
+    assert_eq!(condition.above.as_ref().map(counts), Some((300, 1_000, 0.3)));
+    assert_eq!(ConditionReport { range: None, ..condition.clone() }, whole.conditions[0], "the whole stays as it is");
+
+    let text = "chosen range: 400 ms to 800 ms of each trial, 400 of 1,000 messages";
+    for form in [render_terminal(&report, 80, false), render_markdown(&report), render_html(&report)] {
+        let plain = form.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(plain.contains(text) && plain.contains("300 (30 %)"), "{plain}");
+    }
+    for form in [render_terminal(&whole, 80, false), render_markdown(&whole), render_html(&whole)] {
+        assert!(!form.contains("chosen range:") && form.contains("300 (30 %)"), "{form}");
+    }
+
+    // What lies beyond the end is told.
+    let beyond = asked(Some(range(900, 1_500)));
+    assert_eq!(beyond.conditions[0].range.as_ref().map(|c| c.messages), Some(100));
+    let warning = beyond.warnings.iter().find(|w| w.code == "range_beyond_end").expect("a warning");
+    assert!(warning.text.contains("1 of 1 trials end before it does, the first after 1 s"), "{}", warning.text);
+    assert!(report.warnings.iter().all(|w| w.code != "range_beyond_end"), "{:?}", report.warnings);
+    let after = asked(Some(range(2_000, 3_000)));
+    assert_eq!(after.conditions[0].range.as_ref().map(|c| (c.messages, c.metrics.len())), Some((0, 0)));
+    assert!(after.warnings.iter().any(|w| w.code == "range_beyond_end"));
+}

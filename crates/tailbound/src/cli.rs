@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use tailbound_model::{Nanos, RangeSpec};
 
 /// How late can a message be on exactly this deployment, why was it that late, and what to change.
 ///
@@ -168,9 +169,21 @@ pub struct Report {
     /// Which figure, for a picture [default: latency; of flows without round trips flow]
     #[arg(long, value_enum)]
     pub figure: Option<Picture>,
+    /// A range of every trial with figures of its own, in place of the study's: `60s..360s`
+    #[arg(long, value_name = "FROM..TO", value_parser = range)]
+    pub range: Option<RangeSpec>,
     /// File to write to in place of standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+}
+
+/// Two durations, the first before the second.
+fn range(text: &str) -> Result<RangeSpec, String> {
+    let (from, to) = text.split_once("..").ok_or("two times with `..` between them, for example `60s..360s`")?;
+    let [from, to] = [from, to].map(|time| time.parse::<Nanos>().map_err(|e| e.to_string()));
+    let (from, to) = (from?, to?);
+    let holds = Nanos(0) <= from && from < to;
+    if holds { Ok(RangeSpec { from, to }) } else { Err(format!("a range from {from} to {to} holds nothing")) }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

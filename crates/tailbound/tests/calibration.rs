@@ -232,3 +232,31 @@ fn idle_states_are_told_where_the_rate_varies() {
     assert!(text.contains("Idle states of "), "{text}");
     assert_eq!(told("rate=[1 kHz]"), None);
 }
+
+/// The range of the study, and another on the command line: a stall before it is in the whole alone.
+#[test]
+fn a_range_leaves_a_stall_to_the_whole() {
+    let script = json!({ "links": {
+        "out": { "delay": { "constant": 20000 } }, "back": { "delay": { "constant": 10000 } } },
+        "stalls": [ { "where": "out", "at_ns": 1_000_000_000_i64, "for_ns": 200_000_000 } ] });
+    let bench = Bench::new();
+    let settings = ["measure.slots=4000", "report.range={ from: 2 s, to: 3 s }", "report.above=1 ms"];
+    succeeded(&bench.run(&study(&script), &settings));
+    let report = bench.report();
+    let condition = &report["conditions"][0];
+    let range = &condition["range"];
+    assert_eq!((range["messages"].as_u64(), range["of"].as_u64()), (Some(1_000), Some(4_000)), "{range}");
+    assert_eq!(range["metrics"]["out"]["max_ns"].as_i64(), Some(20_000));
+    assert_eq!(range["above"]["metrics"]["round_trip"]["messages"].as_u64(), Some(0));
+    let above = condition["above"]["metrics"]["round_trip"]["messages"].as_u64().unwrap();
+    assert!((190..=200).contains(&above) && condition["out"]["max_ns"].as_i64() > Some(190_000_000), "{above}");
+
+    let printed = |range: &str| {
+        let output = bench.tailbound().args(["report", "record", "--range", range]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let (code, text) = printed("500ms..1500ms");
+    assert!(code == Some(0) && text.contains("chosen range: 500 ms to 1.5 s of each trial, 1,000 of 4,000"), "{text}");
+    let (code, text) = printed("3s..2s");
+    assert!(code == Some(2) && text.contains("a range from 3 s to 2 s holds nothing"), "{code:?} {text}");
+}

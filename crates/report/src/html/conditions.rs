@@ -3,6 +3,7 @@
 use super::escape::{Head, escape, left, number, right, table as set, words};
 use crate::condition::{ConditionReport, Counts, LegRange, MetricReport, QuantileReport};
 use crate::document::Report;
+use crate::flow::FlowColumn;
 use crate::legs;
 use crate::number::{Unit, count, label};
 use crate::summary::{Column, Row, Summary, TOOL, cell, summary};
@@ -107,6 +108,17 @@ pub(super) fn between_clocks(report: &Report) -> String {
     if columns.is_empty() {
         return String::new();
     }
+    let note = "The ends have different clocks. What they can be apart is bounded by the messages themselves, both ways, \
+                without taking one way to be half of both.";
+    format!(
+        "<section id=\"between-clocks\"><h2>One way</h2>\n<p class=\"lead\">{}. {note}</p>\n{}</section>\n",
+        escape(legs::TITLE),
+        columns_table(report, &columns)
+    )
+}
+
+/// Columns of the terminal as a table: one row per condition, a second line below each value.
+pub(super) fn columns_table(report: &Report, columns: &[FlowColumn]) -> String {
     let summary = summary(report);
     let mut heads: Vec<Head> = vec![left("condition")];
     heads.extend(columns.iter().map(|c| right(c.head.as_str(), c.unit)));
@@ -119,13 +131,7 @@ pub(super) fn between_clocks(report: &Report) -> String {
         format!("<tr>{}{}</tr>\n", row_head(&summary, c), cells.collect::<String>())
     };
     let rows: Vec<String> = report.conditions.iter().map(row).collect();
-    let note = "The ends have different clocks. What they can be apart is bounded by the messages themselves, both ways, \
-                without taking one way to be half of both.";
-    format!(
-        "<section id=\"between-clocks\"><h2>One way</h2>\n<p class=\"lead\">{}. {note}</p>\n{}</section>\n",
-        escape(legs::TITLE),
-        set(&heads, &rows)
-    )
+    set(&heads, &rows)
 }
 
 /// One folded table per metric.

@@ -5,6 +5,7 @@
 
 mod against;
 mod bins;
+mod chosen;
 mod circumstances;
 mod conditions;
 mod escape;
@@ -75,6 +76,7 @@ pub fn render_html(report: &Report) -> String {
         bins::section(report),
         if crate::flow::is_all(report) { String::new() } else { ran(conditions::table) },
         ran(conditions::between_clocks),
+        chosen::section(report),
         ran(conditions::metrics),
         tools::section(report),
         ran(threads::section),
@@ -129,6 +131,7 @@ fn header(report: &Report) -> String {
         ("bins", "Bins"),
         ("conditions", "Conditions"),
         ("between-clocks", "One way"),
+        ("chosen", "Range"),
         ("tools", "Other programs"),
         ("threads", "Threads"),
         ("loads", "Loads"),
@@ -149,6 +152,7 @@ fn header(report: &Report) -> String {
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
         "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
+        "chosen" => chosen::is_there(report),
         "conditions" => !report.conditions.is_empty() && !crate::flow::is_all(report),
         "threads" | "path" | "facts" => !report.conditions.is_empty(),
         "tools" => !report.tools.is_empty(),

@@ -22,6 +22,10 @@ pub(crate) struct ReportKeys {
     pub histogram: Option<At<HistogramKeys>>,
     /// How rare a message the tail estimate is about. Default: 1 in a power of ten, 3 to 30 times the messages.
     pub tail: Option<TailKeys>,
+    /// A range of every trial that has figures of its own, beside those over the whole.
+    pub range: Option<At<RangeKeys>>,
+    /// A limit: how many messages are above it, by metric, over the whole and in the range.
+    pub above: Option<At<Duration>>,
     /// What others found on other hardware: shown beside what was measured, and marked so.
     pub published: Option<Vec<At<PublishedKeys>>>,
 }
@@ -37,6 +41,16 @@ pub(crate) struct HistogramKeys {
     /// How many bins there are below the open one.
     #[schemars(range(min = 1, max = 100))]
     pub bins: At<u32>,
+}
+
+/// From when until when, after slot 0 of the trial was due.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RangeKeys {
+    /// Its begin.
+    pub from: Duration,
+    /// Its end, not included.
+    pub to: Duration,
 }
 
 /// What the tail estimate is about.

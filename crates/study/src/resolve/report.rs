@@ -2,11 +2,13 @@
 
 use crate::error::{Fault, advice};
 use crate::factors::Factor;
-use crate::format::{HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, ReportKeys, TailKeys};
+use crate::format::{
+    HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, RangeKeys, ReportKeys, TailKeys,
+};
 use crate::read::At;
 use crate::tree::{Kind, Node};
 use crate::{levels, shape};
-use tailbound_model::{AgainstSpec, HistogramSpec, Metric, Pattern, Published, ReportSpec, TailSpec};
+use tailbound_model::{AgainstSpec, HistogramSpec, Metric, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
 
 /// Bins of one table: as many as a page can show.
 const MAX_BINS: u32 = 100;
@@ -30,7 +32,12 @@ pub(crate) fn report(keys: Option<&ReportKeys>, on_axis: &[&str], factors: &[Fac
     let tail = keys.tail.as_ref().map(tail).transpose()?;
     let published = keys.published.iter().flatten().map(|p| published(p, histogram)).collect::<Result<_, _>>()?;
     let x = keys.x.as_ref().map(|x| x.value.clone());
-    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, against, histogram, tail, published })
+    let range = keys.range.as_ref().map(range).transpose()?;
+    if let Some(above) = keys.above.as_ref().filter(|above| above.value.0.0 <= 0) {
+        return Err(Fault::new(above.at, "every message is above such a limit").help("for example `503 us`"));
+    }
+    let above = keys.above.as_ref().map(|above| above.value.0);
+    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, against, histogram, tail, range, above, published })
 }
 
 fn no_factor(name: &At<String>, there: &[&str]) -> Fault {
@@ -82,6 +89,15 @@ fn histogram(keys: &At<HistogramKeys>) -> Result<HistogramSpec, Fault> {
         HistogramMetric::WakeToSent => Metric::WakeToSent,
     };
     Ok(HistogramSpec { metric, bin: bin.value.0, bins: bins.value })
+}
+
+fn range(keys: &At<RangeKeys>) -> Result<RangeSpec, Fault> {
+    let (from, to) = (keys.value.from.0, keys.value.to.0);
+    if from.0 < 0 || from >= to {
+        let reason = format!("a range from {from} to {to} holds nothing");
+        return Err(Fault::new(keys.at, reason).help("`from` is before `to`, for example `{ from: 60 s, to: 360 s }`"));
+    }
+    Ok(RangeSpec { from, to })
 }
 
 fn tail(keys: &TailKeys) -> Result<TailSpec, Fault> {

@@ -10,7 +10,8 @@ use tailbound_report::{Figure, ReportStatus};
 
 pub fn report(args: &Report) -> Outcome {
     let unreadable = |e: RecordError| Failure::new(ExitCode::BadInput, e);
-    let record = Record::open(&args.record).map_err(unreadable)?;
+    let mut record = Record::open(&args.record).map_err(unreadable)?;
+    record.manifest.plan.report.range = args.range.or(record.manifest.plan.report.range);
     let report = tailbound_report::analyse(&record).map_err(unreadable)?;
     let text: Vec<u8> = match args.format {
         Format::Terminal => tailbound_report::render_terminal(&report, width(), colour()).into(),
