@@ -10,6 +10,7 @@ pub mod facts;
 pub mod interface;
 pub mod journal;
 pub mod knob;
+pub mod libvirt;
 pub mod node;
 pub mod process;
 pub mod program;

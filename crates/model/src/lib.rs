@@ -62,7 +62,7 @@ pub use site::{Ask, ProbeMessage, PutBackTold, Told};
 pub use switches::{SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 pub use thread::{ThreadRow, ThreadTable};
 pub use tool::*;
-pub use undo::{JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
+pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
 pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
 pub use vm::{Accelerator, KernelChoice, VmChannel, VmSpec};

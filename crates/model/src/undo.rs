@@ -1,7 +1,8 @@
 //! What must be undone, as data.
 
-use crate::{ContainerAccess, NicSetting, PodSpec, RoleScheduling};
+use crate::{ContainerAccess, CpuList, NicSetting, PodSpec, RoleScheduling};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A process that cannot be mistaken for another: id and start time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,11 +144,67 @@ pub enum Undo {
         /// Inode, once known; until then it is removed only when it is empty.
         inode: Option<u64>,
     },
+    /// Pin a part of a domain of libvirt to the CPUs that it had.
+    RestoreDomainPin {
+        /// How libvirt is reached; `None` = as virsh has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        connect: Option<String>,
+        /// Its name, for people.
+        name: String,
+        /// What it is known by.
+        uuid: String,
+        /// Its process: a pin lasts no longer.
+        process: ProcessId,
+        /// Which part.
+        pin: DomainPin,
+        /// CPUs found before.
+        before: CpuList,
+        /// CPUs given: others now mean that somebody else changed them since.
+        set: CpuList,
+    },
+    /// Shut a domain of libvirt off that was started.
+    StopDomain {
+        /// How libvirt is reached; `None` = as virsh has it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        connect: Option<String>,
+        /// Its name, for people.
+        name: String,
+        /// What it is known by.
+        uuid: String,
+        /// Its process, once known.
+        process: Option<ProcessId>,
+        /// Monotonic time at which it was to be started.
+        asked_ns: i64,
+        /// How long it may take to shut down before it is ended.
+        patience_ms: u64,
+    },
     /// Remove a directory made by this run, if it holds no finished record.
     RemovePartialRecord {
         /// Path.
         path: String,
     },
+}
+
+/// What can be pinned of a domain of libvirt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DomainPin {
+    /// A virtual CPU.
+    Vcpu(u32),
+    /// All threads that are neither vCPUs nor threads for input and output.
+    Emulator,
+    /// A thread for input and output.
+    Iothread(u32),
+}
+
+impl fmt::Display for DomainPin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DomainPin::Vcpu(number) => write!(f, "vCPU {number}"),
+            DomainPin::Emulator => f.write_str("the emulator"),
+            DomainPin::Iothread(number) => write!(f, "iothread {number}"),
+        }
+    }
 }
 
 impl Undo {

@@ -5,6 +5,7 @@
 //! since is left alone, and the answer says so.
 
 mod containers;
+mod domain;
 mod files;
 mod interface;
 mod netns;
@@ -13,8 +14,10 @@ mod pods;
 mod process;
 mod thread;
 
+use crate::libvirt::Virsh;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 use tailbound_model::{NetnsId, Undo};
 
 pub use files::normalised;
@@ -71,6 +74,14 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::DeleteService { cluster, token } => pods::delete("unserve", cluster, token),
         Undo::RemoveContainer { access, token } => containers::remove(access, token),
         Undo::RemoveDirectory { path, inode } => files::remove_directory(path, *inode),
+        Undo::RestoreDomainPin { connect, name, uuid, process, pin, before, set } => {
+            let domain = domain::Known { virsh: Virsh::new(connect.as_deref()), name, uuid };
+            domain::restore_pin(&domain, *process, *pin, before, set)
+        }
+        Undo::StopDomain { connect, name, uuid, process, asked_ns, patience_ms } => {
+            let domain = domain::Known { virsh: Virsh::new(connect.as_deref()), name, uuid };
+            domain::stop(&domain, *process, *asked_ns, Duration::from_millis(*patience_ms))
+        }
         Undo::RemovePartialRecord { path } => files::remove_partial(path),
     };
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
@@ -107,6 +118,8 @@ pub fn describe(undo: &Undo) -> String {
             format!("remove the container with the label {token} ({})", access.client.program())
         }
         Undo::RemoveDirectory { path, .. } => format!("remove the directory {path}"),
+        Undo::RestoreDomainPin { name, pin, before, .. } => format!("pin {pin} of domain {name} to CPU {before} again"),
+        Undo::StopDomain { name, .. } => format!("shut domain {name} off"),
         Undo::RemovePartialRecord { path } => format!("remove the unfinished record {path}"),
     }
 }

@@ -5,6 +5,7 @@ pub mod cluster;
 pub mod containerd;
 pub mod fastdds;
 pub mod host;
+pub mod libvirt;
 pub mod processes;
 pub mod ros2;
 pub mod ssh;

@@ -1,0 +1,167 @@
+//! A domain of a libvirtd of the test's own: read, pinned, given real-time policies, and put back after a kill.
+#![cfg(feature = "system-tests")]
+
+mod support;
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use support::Bench;
+use support::host::{cannot, no_journal};
+use support::libvirt::{Libvirt, with_libvirt};
+use tailbound_host::libvirt::Domain;
+use tailbound_host::process::Stat;
+use tailbound_host::{Journal, allowed_cpus};
+use tailbound_model::{FactValue, Policy, RoleScheduling};
+
+const NAME: &str = "tb-pinned";
+/// Firmware and no disk: enough for threads.
+const DESCRIPTION: &str = "<domain type='qemu'><name>tb-pinned</name><memory unit='MiB'>64</memory><vcpu>2</vcpu>\
+    <iothreads>1</iothreads><os><type arch='x86_64' machine='q35'>hvm</type></os>\
+    <devices><memballoon model='none'/></devices></domain>";
+
+fn real_time(cpu: u32) -> RoleScheduling {
+    RoleScheduling { policy: Some(Policy::Fifo { priority: 1 }), cpus: Some(tailbound_model::CpuList::one(cpu)) }
+}
+
+fn on(cpu: u32) -> RoleScheduling {
+    RoleScheduling { policy: None, cpus: Some(tailbound_model::CpuList::one(cpu)) }
+}
+
+/// Name, policy with priority, and CPUs of all threads of a process, from /proc.
+fn threads(pid: i32) -> Vec<(String, String, String)> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).unwrap().flatten().map(|e| e.path());
+    let one = |task: std::path::PathBuf| {
+        let name = fs::read_to_string(task.join("comm")).ok()?.trim().to_owned();
+        let stat = Stat::read(task.join("stat").to_str()?).ok()?;
+        let status = fs::read_to_string(task.join("status")).ok()?;
+        let cpus = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?.trim().to_owned();
+        // Fields 40 and 41: 1 is SCHED_FIFO, 0 SCHED_OTHER.
+        Some((name, format!("{}/{}", stat.field(41)?, stat.field(40)?), cpus))
+    };
+    tasks.filter_map(one).collect()
+}
+
+/// The process that is killed: it starts the domain if it does not run, and gives its threads what is asked.
+#[test]
+#[ignore = "a process of another test"]
+fn controller() {
+    let Ok(directory) = std::env::var("TAILBOUND_TEST_JOURNAL") else { return };
+    let journal = Journal::create_in(Path::new(&directory), "pinned").unwrap();
+    let domain = Domain::find(None, NAME).unwrap();
+    domain.start(Duration::from_secs(1), &journal).unwrap();
+    domain.apply(&[real_time(0)], &on(1), &journal).unwrap();
+    println!("\nready");
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+/// Runs the controller until it is ready, looks, kills it; what the clean-up says.
+fn killed(bench: &Bench, look: impl FnOnce()) -> String {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "controller", "--ignored", "--nocapture"]);
+    command.env("TAILBOUND_TEST_JOURNAL", bench.path("state/journal"));
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let ready = lines.map_while(Result::ok).any(|line| line == "ready");
+    if ready {
+        look();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(ready, "the controller failed");
+    let (code, said) = bench.lab("cleanup");
+    assert_eq!(code, 0, "{said}");
+    no_journal(bench);
+    said
+}
+
+#[test]
+fn a_domain_is_pinned_and_put_back_after_a_kill() {
+    if cannot() || allowed_cpus().len() < 2 {
+        return println!("skipped: needs root and two CPUs");
+    }
+    let bench = Bench::new();
+    with_libvirt(bench.dir.path(), |libvirt| {
+        libvirt.define(DESCRIPTION);
+        libvirt.virsh(&["start", NAME]);
+        let pid = libvirt.process(NAME).unwrap();
+        let before = threads(pid);
+        assert!(before.iter().all(|(_, policy, _)| policy == "0/0"), "{before:?}");
+        let said = killed(&bench, || {
+            let during = threads(pid);
+            for (name, policy, cpus) in &during {
+                let asked = if name.starts_with("CPU ") { ("1/1", "0") } else { ("0/0", "1") };
+                assert_eq!((policy.as_str(), cpus.as_str()), asked, "{name}: {during:?}");
+            }
+            let vcpus = during.iter().filter(|(name, ..)| name.starts_with("CPU "));
+            assert_eq!(vcpus.count(), 2, "{during:?}");
+            known_by_its_facts();
+            // Somebody else.
+            libvirt.virsh(&["vcpupin", NAME, "1", "1", "--live"]);
+        });
+        assert!(said.contains("vCPU 1 of domain tb-pinned is pinned to CPU 1 now, not to CPU 0"), "{said}");
+        libvirt.virsh(&["vcpupin", NAME, "1", &before[0].2, "--live"]);
+        assert_eq!(threads(pid), before, "{said}");
+
+        cannot_be(libvirt, &bench);
+
+        libvirt.virsh(&["destroy", NAME]);
+        let said = killed(&bench, || assert!(libvirt.process(NAME).is_some()));
+        assert!(said.contains("ended domain tb-pinned: it did not shut down within 1 s"), "{said}");
+        assert_eq!(libvirt.virsh(&["domstate", NAME]), "shut off");
+    });
+}
+
+/// What was set is in the facts, beside what it is.
+fn known_by_its_facts() {
+    let facts = Domain::find(None, NAME).unwrap().facts().unwrap();
+    let text = |key: &str| match facts.iter().find(|f| f.key == format!("domain.{key}")).map(|f| &f.value) {
+        Some(FactValue::Text(text)) => text.clone(),
+        other => format!("{other:?}"),
+    };
+    assert_eq!(text("vcpu.0.thread"), "fifo 1, CPU 0");
+    assert_eq!([text("vcpu.1.pin"), text("emulator.pin"), text("iothread.1.pin")], ["0", "1", "1"]);
+    assert_eq!([text("type"), text("balloon")], ["qemu", "none"]);
+    assert!(text("machine").starts_with("pc-q35"), "{facts:?}");
+}
+
+/// What cannot be is refused by name, and leaves nothing in the journal.
+fn cannot_be(libvirt: &Libvirt, bench: &Bench) {
+    let journal = Journal::create_in(&bench.path("refused"), "refused").unwrap();
+    let no_daemon = Domain::find(Some("qemu+unix:///system?socket=/nowhere"), NAME).unwrap_err();
+    assert!(no_daemon.to_string().starts_with("libvirt does not answer at qemu+unix:///"), "{no_daemon}");
+    let near = Domain::find(None, "tb-pined").unwrap_err();
+    assert_eq!(
+        near.to_string(),
+        "libvirt at qemu:///system has no domain tb-pined (did you mean tb-pinned?); it has tb-pinned"
+    );
+    let domain = Domain::find(None, NAME).unwrap();
+    let refused = |vcpus: &[RoleScheduling]| domain.apply(vcpus, &RoleScheduling::default(), &journal).unwrap_err();
+    assert!(refused(&[on(4000)]).to_string().contains("vcpupin"));
+    assert!(refused(&[on(0), on(0), on(0)]).to_string().contains("has 2 vCPUs, and 3"));
+    without_runtime(&domain, &journal);
+    libvirt.virsh(&["suspend", NAME]);
+    let paused = refused(&[on(0)]).to_string();
+    assert!(paused.starts_with("domain tb-pinned is paused (user): `virsh resume tb-pinned`"), "{paused}");
+    libvirt.virsh(&["resume", NAME]);
+    assert!(journal.open_entries().is_empty());
+}
+
+/// The control group that libvirt would have made with the controller `cpu`.
+fn without_runtime(domain: &Domain, journal: &Journal) {
+    let top = Path::new("/sys/fs/cgroup/cpu");
+    if !top.join("cpu.rt_runtime_us").exists() {
+        return println!("skipped: the kernel has no RT_GROUP_SCHED");
+    }
+    let group = top.join(format!("tailbound-test-{}", std::process::id()));
+    fs::create_dir(&group).unwrap();
+    let thread = domain.threads().unwrap().vcpus[0];
+    fs::write(group.join("tasks"), thread.to_string()).unwrap();
+    let wanted = RoleScheduling { cpus: None, ..real_time(0) };
+    let error = domain.apply(&[wanted], &RoleScheduling::default(), journal).unwrap_err().to_string();
+    fs::write(top.join("tasks"), thread.to_string()).unwrap();
+    fs::remove_dir(&group).unwrap();
+    assert!(error.contains(group.to_str().unwrap()) && error.contains("`cgroup_controllers`"), "{error}");
+}
