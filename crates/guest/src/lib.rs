@@ -18,6 +18,7 @@
 mod cache;
 mod cpio;
 mod error;
+mod export;
 mod init;
 mod initramfs;
 mod kernel;
@@ -33,6 +34,7 @@ mod within;
 
 pub use cache::Cache;
 pub use error::GuestError;
+pub use export::{Exported, libvirt};
 pub use init::{init, serve};
 pub use initramfs::{Initramfs, initramfs, with_programs};
 pub use kernel::Kernel;

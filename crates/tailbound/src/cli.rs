@@ -420,6 +420,30 @@ pub enum LabSub {
     List,
     /// Take back what dead runs left; live ones are not touched
     Cleanup,
+    /// Write the guests of a study (place vm) as others start them
+    Export(LabExport),
+}
+
+#[derive(Debug, Args)]
+pub struct LabExport {
+    /// For whom
+    #[arg(long, value_enum)]
+    pub format: LabFormat,
+    /// Study file, or the name of a built-in study
+    pub study: PathBuf,
+    /// Directory to write files to; files that are there are not overwritten. Without it all is printed
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Set a value of the study
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
+
+/// Who starts guests.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LabFormat {
+    /// libvirt: a description of each, and variables for the real-time profiles of tuned
+    Libvirt,
 }
 
 #[derive(Debug, Args)]

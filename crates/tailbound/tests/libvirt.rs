@@ -165,3 +165,44 @@ fn without_runtime(domain: &Domain, journal: &Journal) {
     fs::remove_dir(&group).unwrap();
     assert!(error.contains(group.to_str().unwrap()) && error.contains("`cgroup_controllers`"), "{error}");
 }
+
+/// A guest with as much tuning as emulation and two CPUs allow.
+const STUDY: &str = "study: exported\nquestion: q\nmeasure: { ping-pong: { duration: 1 s } }\nrate: 100 Hz\ndriver: udp\npath: bridge\n\
+    place: { vm: { accelerator: emulated, vcpus: 2, memory: 256 MiB, vcpu_threads: [{ policy: fifo, priority: 1, cpus: 1 }], \
+    emulator: { cpus: 0 } } }\n";
+
+#[test]
+fn what_is_exported_is_taken_by_libvirt_and_has_the_pins_of_the_study() {
+    if cannot() || allowed_cpus().len() < 2 {
+        return println!("skipped: needs root and two CPUs");
+    }
+    let bench = Bench::new();
+    let export = |out: &str| {
+        let mut command = bench.tailbound();
+        command.args(["lab", "export", "--format", "libvirt", "--out", out]).arg(bench.study(STUDY));
+        command.output().unwrap()
+    };
+    support::succeeded(&export("out"));
+    // Nothing is overwritten.
+    let again = export("out");
+    assert_eq!(again.status.code(), Some(2), "{again:?}");
+    let host = fs::read_to_string(bench.path("out/realtime-virtual-host-variables.conf")).unwrap();
+    assert!(host.contains("\nisolated_cores=1\n"), "{host}");
+    with_libvirt(bench.dir.path(), |libvirt| {
+        let bridge = Command::new("ip").args(["link", "add", "br0", "type", "bridge"]).status().unwrap();
+        assert!(bridge.success());
+        libvirt.define(&fs::read_to_string(bench.path("out/ping.xml")).unwrap());
+        libvirt.virsh(&["start", "ping"]);
+        let facts = Domain::find(None, "ping").unwrap().facts().unwrap();
+        let has = |key: &str, value: &str| {
+            let fact = facts.iter().find(|f| f.key == format!("domain.{key}")).unwrap_or_else(|| panic!("no {key}"));
+            assert_eq!(fact.value, FactValue::Text(value.into()), "{key}");
+        };
+        has("vcpu.0.thread", "fifo 1, CPU 1");
+        has("vcpu.1.thread", "fifo 1, CPU 1");
+        has("emulator.pin", "0");
+        has("interface.0.kind", "bridge br0");
+        has("balloon", "none");
+        libvirt.virsh(&["destroy", "ping"]);
+    });
+}

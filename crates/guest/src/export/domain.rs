@@ -1,0 +1,196 @@
+//! The description of a guest for `virsh define`.
+
+use std::fmt::Write;
+use tailbound_model::{Accelerator, KernelChoice, Policy, RoleScheduling, VmSpec};
+
+/// Text and comments, indented.
+#[derive(Default)]
+struct Page {
+    text: String,
+    depth: usize,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        let _ = writeln!(self.text, "{:width$}{line}", "", width = 2 * self.depth);
+    }
+
+    /// Why the next line is there. A comment must not have two dashes in it.
+    fn why(&mut self, text: &str) {
+        self.line(&format!("<!-- {} -->", text.replace("--", "- -")));
+    }
+
+    fn inside(&mut self, name: &str, content: impl FnOnce(&mut Page)) {
+        self.line(&format!("<{name}>"));
+        self.depth += 1;
+        content(self);
+        self.depth -= 1;
+        self.line(&format!("</{}>", name.split(' ').next().unwrap_or(name)));
+    }
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&apos;")
+}
+
+/// All of it.
+pub(super) fn description(spec: &VmSpec, name: &str) -> String {
+    let emulated = spec.accelerator == Accelerator::Emulated;
+    let mut page = Page::default();
+    page.why(&format!("{spec}, from a study of Tailbound; for: virsh define FILE"));
+    page.inside(&format!("domain type='{}'", if emulated { "qemu" } else { "kvm" }), |page| {
+        page.line(&format!("<name>{}</name>", escape(name)));
+        page.line(&format!("<memory unit='MiB'>{}</memory>", spec.memory_mib));
+        memory(page, spec);
+        page.line(&format!("<vcpu placement='static'>{}</vcpu>", spec.vcpus));
+        tune(page, spec);
+        boot(page, spec);
+        page.inside("features", |page| {
+            page.line("<acpi/>");
+            page.line("<apic/>");
+            page.why("Counters of the processor cost an exit each time that they are touched.");
+            page.line("<pmu state='off'/>");
+        });
+        processor(page, spec, emulated);
+        page.inside("clock offset='utc'", |page| {
+            page.why("Ticks that were missed are made up for one by one, never in a burst; nobody reads the HPET.");
+            page.line("<timer name='rtc' tickpolicy='catchup'/>");
+            page.line("<timer name='pit' tickpolicy='delay'/>");
+            page.line("<timer name='hpet' present='no'/>");
+        });
+        page.inside("devices", |page| devices(page, spec));
+    });
+    page.text
+}
+
+fn memory(page: &mut Page, spec: &VmSpec) {
+    page.inside("memoryBacking", |page| {
+        if spec.huge_pages {
+            page.why("Huge pages: fewer misses of the address cache. Reserve them before: vm.nr_hugepages.");
+            page.line("<hugepages/>");
+        }
+        page.why("Pages are not merged with those of other guests: a write to a merged one has to copy it first.");
+        page.line("<nosharepages/>");
+        if spec.lock_memory {
+            page.why("Never paged out, and all there before it starts.");
+            page.line("<locked/>");
+            page.line("<allocation mode='immediate'/>");
+        }
+    });
+}
+
+fn tune(page: &mut Page, spec: &VmSpec) {
+    let threads: Vec<(u32, &RoleScheduling)> = (0..spec.vcpus)
+        .filter_map(|n| Some((n, spec.vcpu_threads.get(n as usize).or(spec.vcpu_threads.last())?)))
+        .collect();
+    if threads.is_empty() && spec.emulator == RoleScheduling::default() {
+        return page.why("The study pins nothing: add cputune with vcpupin, emulatorpin and vcpusched.");
+    }
+    page.inside("cputune", |page| {
+        if threads.iter().any(|(_, t)| t.cpus.is_some()) {
+            page.why("vCPUs stay on these CPUs of the host, which are to be isolated (the variables of tuned).");
+        }
+        for (number, cpus) in threads.iter().filter_map(|(n, t)| Some((n, t.cpus.as_ref()?))) {
+            page.line(&format!("<vcpupin vcpu='{number}' cpuset='{cpus}'/>"));
+        }
+        if let Some(cpus) = &spec.emulator.cpus {
+            page.why("All other threads of QEMU stay off the CPUs of real-time vCPUs, or they would starve.");
+            page.line(&format!("<emulatorpin cpuset='{cpus}'/>"));
+        }
+        if threads.iter().any(|(_, t)| t.policy.is_some_and(|p| p.is_real_time())) {
+            page.why(
+                "Above all that time-shares. Where the kernel has RT_GROUP_SCHED (control groups of version 1), leave cpu \
+                 out of cgroup_controllers in /etc/libvirt/qemu.conf, or it is refused.",
+            );
+        }
+        for (number, policy) in threads.iter().filter_map(|(n, t)| Some((n, t.policy?))) {
+            scheduler(page, &format!("vcpusched vcpus='{number}'"), policy);
+        }
+        if let Some(policy) = spec.emulator.policy {
+            scheduler(page, "emulatorsched", policy);
+        }
+        if let Some(threads) = spec.vhost.as_ref().filter(|t| **t != RoleScheduling::default()) {
+            page.why(&format!(
+                "The thread of vhost-net was given `{threads}`; libvirt has no place for that: set it with chrt and \
+                 taskset when the guest runs (its name is vhost- and the number of QEMU's process)."
+            ));
+        }
+    });
+}
+
+fn scheduler(page: &mut Page, element: &str, policy: Policy) {
+    let text = match policy {
+        Policy::Fifo { priority } => format!("scheduler='fifo' priority='{priority}'"),
+        Policy::Rr { priority } => format!("scheduler='rr' priority='{priority}'"),
+        Policy::Batch { nice: 0 } => "scheduler='batch'".into(),
+        Policy::Idle => "scheduler='idle'".into(),
+        Policy::Other { nice: 0 } => return,
+        other => return page.why(&format!("{element}: policy `{other}` has no place in a description of libvirt.")),
+    };
+    page.line(&format!("<{element} {text}/>"));
+}
+
+fn boot(page: &mut Page, spec: &VmSpec) {
+    page.inside("os", |page| {
+        let machine = escape(spec.machine.as_deref().unwrap_or("q35"));
+        page.line(&format!("<type arch='x86_64' machine='{machine}'>hvm</type>"));
+        page.why(&format!(
+            "It was measured with this kernel: {}. With a disk of your own put its options into that disk's boot loader; \
+             without one, give libvirt the files:",
+            spec.kernel
+        ));
+        let image = match &spec.kernel {
+            KernelChoice::Image { image, .. } => image.clone(),
+            KernelChoice::Host => "/boot/vmlinuz-RELEASE".into(),
+            KernelChoice::Package(_) => "the vmlinuz of the package".into(),
+        };
+        page.why(&format!("<kernel>{}</kernel>", escape(&image)));
+        page.why("<initrd>yours</initrd>");
+        page.why(&format!("<cmdline>{}</cmdline>", escape(&spec.command_line)));
+        if !spec.modules.is_empty() {
+            page.why(&format!("Modules that were loaded besides: {}.", spec.modules.join(", ")));
+        }
+    });
+}
+
+fn processor(page: &mut Page, spec: &VmSpec, emulated: bool) {
+    match &spec.cpu_model {
+        Some(model) => page.inside("cpu mode='custom' match='exact'", |page| {
+            page.line(&format!("<model fallback='forbid'>{}</model>", escape(model)));
+        }),
+        None if emulated => page.line("<cpu mode='maximum'/>"),
+        None => page.inside("cpu mode='host-passthrough' migratable='off'", |page| {
+            page.why("All that the processor has; its timer is set by the deadline, and not by a count.");
+            page.line("<feature policy='require' name='tsc-deadline'/>");
+        }),
+    }
+}
+
+fn devices(page: &mut Page, spec: &VmSpec) {
+    page.why("Put in the bridge of yours that was measured, or its like.");
+    page.inside("interface type='bridge'", |page| {
+        page.line("<source bridge='br0'/>");
+        page.line("<model type='virtio'/>");
+        page.why(match spec.vhost {
+            Some(_) => "Datagrams are carried by a thread of the host's kernel (vhost-net).",
+            None => "Datagrams are carried by QEMU itself, as they were when it was measured.",
+        });
+        let name = if spec.vhost.is_some() { "vhost" } else { "qemu" };
+        let queues = if spec.queues > 1 { format!(" queues='{}'", spec.queues) } else { String::new() };
+        let driver = format!("driver name='{name}'{queues}");
+        if spec.offloads {
+            return page.line(&format!("<{driver}/>"));
+        }
+        page.inside(&driver, |page| {
+            page.why("Packets leave as they were sent: no offloads, as they were when it was measured.");
+            page.line("<host csum='off' gso='off' tso4='off' tso6='off' ecn='off' ufo='off' mrg_rxbuf='off'/>");
+            page.line("<guest csum='off' tso4='off' tso6='off' ecn='off' ufo='off'/>");
+        });
+    });
+    if let Some(cpus) = &spec.irq_cpus {
+        page.why(&format!("In the guest its interrupts were on CPU {cpus}: write that to their smp_affinity_list."));
+    }
+    page.line("<console type='pty'/>");
+    page.why("A balloon takes memory away while it runs.");
+    page.line("<memballoon model='none'/>");
+}
