@@ -20,6 +20,7 @@ pub fn embedded() -> &'static [(&'static str, &'static str)] {
         ("kubernetes-latency", include_str!("../../../studies/kubernetes-latency.yaml")),
         ("kubernetes-subscribers", include_str!("../../../studies/kubernetes-subscribers.yaml")),
         ("vm-latency", include_str!("../../../studies/vm-latency.yaml")),
+        ("vm-bridges", include_str!("../../../studies/vm-bridges.yaml")),
         ("containers", include_str!("../../../studies/containers.yaml")),
         ("child-threads", include_str!("../../../studies/child-threads.yaml")),
     ]

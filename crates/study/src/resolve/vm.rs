@@ -32,7 +32,7 @@ pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
             Some(AcceleratorChoice::Emulated) => Accelerator::Emulated,
         },
         vcpus,
-        memory_mib: keys.memory.as_ref().map(|m| memory(m)).transpose()?.unwrap_or(default.memory_mib),
+        memory_mib: keys.memory.as_ref().map(memory).transpose()?.unwrap_or(default.memory_mib),
         huge_pages: on(keys.huge_pages),
         lock_memory: on(keys.lock_memory),
         machine: keys.machine.as_ref().map(option).transpose()?,
