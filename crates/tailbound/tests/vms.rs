@@ -7,18 +7,20 @@ mod support;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
-use support::host::{no_journal, said, signal};
+use support::host::{Alone, alone, no_journal, said, signal};
 use support::{Bench, told};
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
 
 struct Guests {
     bench: Bench,
+    /// Emulated guests want the CPUs for themselves.
+    _alone: Alone,
 }
 
 impl Guests {
     fn new() -> Guests {
-        Guests { bench: Bench::new() }
+        Guests { bench: Bench::new(), _alone: alone() }
     }
 
     /// With one cache for all tests, so that a kernel is unpacked once; sockets in a directory of the test's own.
@@ -134,6 +136,58 @@ fn policies_hold_inside_and_outside_of_a_guest() {
     let rows = inside["after"].as_array().unwrap();
     assert!(rows.len() > 3 && rows.iter().all(|row| row["policy"] == "fifo 50"), "{inside}");
     guests.nothing_is_left();
+}
+
+/// The built-in studies as they are, shortened: two network namespaces of this host and two guests over one bridge; a stream
+/// with a period into a guest, idle and beside bulk streams.
+#[test]
+fn the_studies_of_guests_measure_hosts_and_guests() {
+    let guests = Guests::new();
+    let run = |study: &str, settings: &[&str]| {
+        let mut command = guests.tailbound();
+        command.args(["run", study, "--quiet", "--out", "record"]);
+        let kernel = format!("place.kernel={{ package: {KERNEL} }}");
+        let of_guest = |at: &str| [format!("{at}{kernel}"), format!("{at}place.accelerator=emulated")];
+        let place = if study == "vm-bridges" { of_guest("ends.pong.") } else { of_guest("") };
+        let short = ["repeat=1", "measure.warm_up=20", "measure.timeout=5s"].map(str::to_owned);
+        for setting in place.into_iter().chain(short).chain(settings.iter().map(|s| (*s).to_owned())) {
+            command.args(["--set", &setting]);
+        }
+        let (code, text) = told(&command.output().unwrap());
+        assert_eq!(code, 0, "{study}: {text}");
+        let report = guests.bench.report();
+        assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+        guests.nothing_is_left();
+        fs::remove_dir_all(guests.bench.path("record")).unwrap();
+        report
+    };
+    let report =
+        run("vm-latency", &["setting=[host, guests]", "place.vcpus=1", "payload=[64 B, 4 KiB]", "measure.duration=2s"]);
+    let conditions = report["conditions"].as_array().unwrap();
+    assert_eq!(conditions.len(), 4);
+    for condition in conditions {
+        assert_eq!((&condition["counts"]["lost"], &condition["counts"]["not_sent"]), (&0.into(), &0.into()));
+        let guests = condition["levels"]["setting"] == "guests";
+        assert_eq!(
+            (condition["out"].is_object(), condition["out_range"].is_object()),
+            (!guests, guests),
+            "{condition}"
+        );
+    }
+    let range = "report.range={ from: 500 ms, to: 1500 ms }";
+    let report = run("vm-bridges", &["path=bridge", "measure.duration=2s", range]);
+    let conditions = report["conditions"].as_array().unwrap();
+    assert_eq!(conditions.len(), 2);
+    for condition in conditions {
+        let counts = &condition["counts"];
+        assert_eq!(counts["scheduled"], 1988, "{counts}");
+        // What an emulated guest drops beside bulk streams is a finding.
+        let idle = condition["levels"]["load"] == "none";
+        assert!(if idle { counts["lost"] == 0 } else { counts["answered"].as_u64() > Some(1000) }, "{counts}");
+        let most = |leg: &str| condition[leg]["high"]["quantiles"][0]["value_ns"].as_i64().expect("a median");
+        assert!(most("out_network_range") <= most("out_range"), "{condition}");
+        assert!(condition["range"].is_object(), "the chosen range stands beside the whole");
+    }
 }
 
 /// What ends a guest, or stops it, in mid-run is told, and a controller that is killed leaves nothing behind.
