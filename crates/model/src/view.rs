@@ -97,6 +97,8 @@ pub enum Pattern {
     SenderStarved,
     /// The trial took longer than its schedule, and no call that publishes was to blame.
     TotalTimeLonger,
+    /// Messages were never answered, or never sent.
+    MessagesLost,
     /// Answers took long, and nothing else did.
     AnswersLate,
     /// None of these.
@@ -105,11 +107,12 @@ pub enum Pattern {
 
 impl Pattern {
     /// All, the gravest first.
-    pub const ALL: [Pattern; 6] = [
+    pub const ALL: [Pattern; 7] = [
         Pattern::DiscoveryStarved,
         Pattern::PublishBlocked,
         Pattern::SenderStarved,
         Pattern::TotalTimeLonger,
+        Pattern::MessagesLost,
         Pattern::AnswersLate,
         Pattern::NoEffect,
     ];
@@ -120,6 +123,7 @@ impl Pattern {
             Pattern::DiscoveryStarved => "discovery starved",
             Pattern::PublishBlocked => "publish blocked",
             Pattern::SenderStarved => "sender starved",
+            Pattern::MessagesLost => "messages lost",
             Pattern::AnswersLate => "answers late",
             Pattern::TotalTimeLonger => "total time longer",
             Pattern::NoEffect => "no effect",

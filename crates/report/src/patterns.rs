@@ -39,6 +39,7 @@ struct Figures {
     m1_ns: Option<i64>,
     m2_ns: i64,
     m3_ns: i64,
+    unanswered: u64,
 }
 
 fn figures(trial: &TrialReport) -> Figures {
@@ -50,6 +51,7 @@ fn figures(trial: &TrialReport) -> Figures {
         m1_ns: course.and_then(|c| c.run_time_ns),
         m2_ns: most(Metric::WakeToSent),
         m3_ns: most(Metric::RoundTrip),
+        unanswered: course.map_or(0, |c| c.unanswered.iter().sum()),
     }
 }
 
@@ -114,6 +116,14 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
     }
     if let Some(longer) = longer(course, found.m1_ns, most(|f| f.m1_ns)) {
         return Some((Pattern::TotalTimeLonger, longer));
+    }
+    let quiet_unanswered = most(|f| Some(f.unanswered as i64));
+    if more(found.unanswered as i64, 1, quiet_unanswered) {
+        let beside = quiet_unanswered.map_or(String::new(), |n| format!(", without a load {n}"));
+        return Some((
+            Pattern::MessagesLost,
+            format!("{} of {} never answered or never sent{beside}", found.unanswered, course.slots),
+        ));
     }
     let quiet_m3 = most(|f| Some(f.m3_ns));
     let m3 = format!("M3 up to {}{}", time(found.m3_ns as f64), beside(quiet_m3));

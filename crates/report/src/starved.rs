@@ -131,15 +131,22 @@ fn rescue(report: &Report, load: &LoadReport) -> String {
     let (Some(busy), true) = (busy(load), real_time && !load.cpus.contains([',', '-'])) else { return String::new() };
     let fact = |key: &str| report.facts.iter().flat_map(|h| &h.facts).find(|f| f.key == key).map(|f| &f.value);
     let number = |key: &str| fact(key).and_then(serde_json::Value::as_i64);
-    let off = number("sched.rt_runtime_us").is_some_and(|us| us < 0);
+    // What the study has set goes before what was found when the run began.
+    let settings = report.host_settings.iter().filter(|s| s.trials.contains(&load.trial)).flat_map(|s| &s.settings);
+    let mut set =
+        settings.filter(|s| s.what.ends_with("sched_rt_runtime_us") || s.key.ends_with("sched_rt_runtime_us"));
+    let runtime_us = set.next().and_then(|s| s.found.parse().ok()).or_else(|| number("sched.rt_runtime_us"));
+    let off = runtime_us.is_some_and(|us: i64| us < 0);
+    let rest = 100.0 - busy.min(100.0);
+    let nobody = |what: &str| format!(" Something else had the {rest:.0} % that it did not have: {what} is off.");
     let who = match fact("sched.fair_server").and_then(serde_json::Value::as_bool) {
         Some(true) => match fact("sched.fair_server_runtime_ns").and_then(serde_json::Value::as_str) {
-            Some("0") => "the fair server is switched off, so something else had it".to_owned(),
+            Some("0") => return nobody("the fair server"),
             Some(runtime) => format!("the fair server of Linux keeps {runtime} ns of each period for such threads"),
             None => "the fair server of Linux (6.12 and later) keeps time for such threads".into(),
         },
-        Some(false) if off => "real-time throttling is off, so something else had it".into(),
-        Some(false) => match (number("sched.rt_runtime_us"), number("sched.rt_period_us")) {
+        Some(false) if off => return nobody("real-time throttling"),
+        Some(false) => match (runtime_us, number("sched.rt_period_us")) {
             (Some(runtime), Some(period)) => {
                 format!("real-time throttling stops the load after {runtime} of each {period} us")
             }
@@ -150,7 +157,7 @@ fn rescue(report: &Report, load: &LoadReport) -> String {
                 .into()
         }
     };
-    format!(" The {:.0} % that it did not have are the rescue of time-sharing threads: {who}.", 100.0 - busy.min(100.0))
+    format!(" The {rest:.0} % that it did not have are the rescue of time-sharing threads: {who}.")
 }
 
 /// What was blocked while there were loads, or that nothing was.
@@ -177,6 +184,10 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
             let late = if what.ends_with("woke up to") { " late" } else { "" };
             effects.push(format!("{what} {}{late}", time(worst as f64)));
         }
+    }
+    let counts = &condition.counts;
+    if counts.lost > 0 {
+        effects.push(format!("{} of {} messages were never answered", counts.lost, counts.scheduled));
     }
     let ends = report.trials.iter().filter(|t| trials.contains(&t.id)).flat_map(|t| t.ends.values());
     if let Some(matched) = ends.filter_map(|e| e.matched_after_ns).max().filter(|ns| *ns >= 1_000_000_000) {

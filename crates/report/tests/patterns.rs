@@ -77,7 +77,7 @@ fn pattern(load: &Load) -> (String, String) {
 
 #[test]
 fn each_pattern_is_told_by_its_figures() {
-    let cases: [(&str, &str, Load); 8] = [
+    let cases: [(&str, &str, Load); 9] = [
         ("no effect", "M3 up to 30 us, without a load 30 us", NOTHING),
         (
             "publish blocked",
@@ -93,6 +93,11 @@ fn each_pattern_is_told_by_its_figures() {
             "total time longer",
             "M1 8.99 s, without a load 4.99 s",
             Load { slots: |s| s[499].receive_ns += 4 * SECOND, ..NOTHING },
+        ),
+        (
+            "messages lost",
+            "480 of 500 never answered or never sent, without a load 0",
+            Load { slots: |s| s[20..].iter_mut().for_each(support::lose), ..NOTHING },
         ),
         (
             "answers late",
@@ -131,6 +136,21 @@ fn what_is_not_known_has_no_pattern() {
         t.finding = Some("ping never met its peer".into());
     };
     assert_eq!(report(&Load { trial: never, ..NOTHING }, "cpu").trials[1].pattern, None);
+}
+
+/// Messages without an answer are an effect, although no call and no delivery took long.
+#[test]
+fn lost_messages_are_not_nothing() {
+    let code = |load: &Load| {
+        let report = report(load, "cpu");
+        let found = report.findings.iter().find(|f| f.code.starts_with("load_blocked")).unwrap().clone();
+        (found.code, found.text)
+    };
+    let (quiet, _) = code(&NOTHING);
+    assert_eq!(quiet, "load_blocked_nothing");
+    let (blocked, text) = code(&Load { slots: |s| s[20..].iter_mut().for_each(support::lose), ..NOTHING });
+    assert_eq!(blocked, "load_blocked");
+    assert!(text.ends_with("blocked under the load: 480 of 500 messages were never answered."), "{text}");
 }
 
 /// The level's name says nothing: a load that is only asked for has no pattern.

@@ -190,6 +190,44 @@ fn the_studies_of_guests_measure_hosts_and_guests() {
     }
 }
 
+/// The guest as host: without throttling a real-time task on a kernel before the fair server keeps time-sharing threads of the
+/// middleware from their CPU for good, and those of a priority above it not.
+#[test]
+fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
+    let guests = Guests::new();
+    let mut command = guests.tailbound();
+    command.args(["guest", "run", "--kernel", KERNEL, "--accelerator", "emulated", "--vcpus", "2", "--out", "record"]);
+    command.arg("child-threads");
+    for setting in [
+        "measure.duration=2s",
+        "measure.timeout=1s",
+        "repeat=1",
+        "arrangement=[{ processes: 2, participants: 2, executors: 2 }]",
+        "load=[[{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: '0' } }]]",
+        "host={ real_time_throttling: off }",
+    ] {
+        command.args(["--set", setting]);
+    }
+    let (code, text) = told(&command.output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    let report = guests.bench.report();
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    let conditions = report["conditions"].as_array().unwrap();
+    assert_eq!(conditions.len(), 2);
+    for condition in conditions {
+        let starved = condition["levels"]["scheduling"].as_str().unwrap().ends_with("other");
+        let answered = condition["counts"]["answered"].as_u64().unwrap();
+        assert_eq!(answered, if starved { 0 } else { 200 }, "{condition}");
+        let trial = condition["trial_ids"][0].as_u64().unwrap() as usize;
+        let pattern = &report["trials"][trial]["pattern"]["name"];
+        assert_eq!(pattern == "messages lost", starved, "{pattern}");
+    }
+    let settings = &guests.bench.manifest()["host_settings"][0]["settings"][0];
+    assert_eq!(settings["found"], "-1");
+    assert!(settings["put_back"].as_str().unwrap().contains("950000"), "{settings}");
+    guests.nothing_is_left();
+}
+
 /// What ends a guest, or stops it, in mid-run is told, and a controller that is killed leaves nothing behind.
 #[test]
 fn guests_that_end_or_stop_and_a_controller_that_is_killed() {
