@@ -115,7 +115,7 @@ impl LabSpec {
                 ),
                 "use `place: netns`, or set the path up yourself and use `path: existing`",
             )),
-            PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) if made => Some(Lack::new(
+            PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Domain(_) if made => Some(Lack::new(
                 format!("place `{place}` ({name}) with the path `{path}`: nothing is made on another host"),
                 "use `path: existing` and name the interface on each side",
             )),
@@ -131,7 +131,11 @@ impl LabSpec {
 
     fn ping_and_pong_apart(&self) -> bool {
         let netns = |place: &PlaceSpec| match place {
-            PlaceSpec::ExistingNetns(_) | PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) => Some(place.clone()),
+            PlaceSpec::ExistingNetns(_)
+            | PlaceSpec::Ssh(_)
+            | PlaceSpec::Pod(_)
+            | PlaceSpec::Vm(_)
+            | PlaceSpec::Domain(_) => Some(place.clone()),
             PlaceSpec::Container(container) if container.network != ContainerNetwork::Host => Some(place.clone()),
             _ => None,
         };

@@ -77,6 +77,14 @@ impl LabSpec {
                     };
                     lines.push(format!("{place}: {what} afterwards  [your rights there]"));
                 }
+                PlaceSpec::Domain(domain) => {
+                    let steered =
+                        if domain.asks_for_threads() { "pin its threads, put them back" } else { "look at it" };
+                    lines.push(format!(
+                        "{place}: start it if it does not run (virsh), {steered} afterwards, log in, copy the bundle there  \
+                         [your rights with libvirt, your login there]"
+                    ));
+                }
                 PlaceSpec::Vm(guest) => {
                     let privilege = match guest.needs_privilege() {
                         true => "CAP_SYS_NICE or CAP_IPC_LOCK",
@@ -139,7 +147,9 @@ impl LabSpec {
                     };
                     let (place, privilege) = match self.place(i) {
                         PlaceSpec::ExistingNetns(name) => (format!("network namespace {name}"), "CAP_SYS_ADMIN"),
-                        place @ (PlaceSpec::Ssh(_) | PlaceSpec::Pod(_)) => (place.to_string(), "no privilege"),
+                        place @ (PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Domain(_)) => {
+                            (place.to_string(), "no privilege")
+                        }
                         place @ PlaceSpec::Container(_) => (place.to_string(), "root"),
                         _ => ("this network namespace".to_owned(), "no privilege"),
                     };

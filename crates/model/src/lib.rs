@@ -65,5 +65,5 @@ pub use tool::*;
 pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
 pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
-pub use vm::{Accelerator, KernelChoice, VmChannel, VmSpec};
+pub use vm::{Accelerator, DomainSpec, KernelChoice, VmChannel, VmSpec};
 pub use warning::{Severity, Warning};

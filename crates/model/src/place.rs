@@ -1,6 +1,6 @@
 //! Where an end runs.
 
-use crate::{ContainerSpec, PodSpec, VmSpec};
+use crate::{ContainerSpec, DomainSpec, PodSpec, VmSpec};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -25,6 +25,8 @@ pub enum PlaceSpec {
     Container(Box<ContainerSpec>),
     /// In a virtual machine of this host, started for the run.
     Vm(Box<VmSpec>),
+    /// In a domain of libvirt that exists already.
+    Domain(Box<DomainSpec>),
 }
 
 /// Another host, as ssh reaches it.
@@ -46,7 +48,7 @@ pub struct SshSpec {
 impl PlaceSpec {
     /// It has a kernel other than that of the controller's host.
     pub fn is_remote(&self) -> bool {
-        matches!(self, PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Vm(_))
+        matches!(self, PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Vm(_) | PlaceSpec::Domain(_))
     }
 
     /// It is not there for a process of this host before it was reached or made, and answers for itself then.
@@ -66,6 +68,7 @@ impl fmt::Display for PlaceSpec {
             PlaceSpec::Pod(pod) => write!(f, "{pod}"),
             PlaceSpec::Container(container) => write!(f, "{container}"),
             PlaceSpec::Vm(vm) => write!(f, "{vm}"),
+            PlaceSpec::Domain(domain) => write!(f, "{domain}"),
         }
     }
 }

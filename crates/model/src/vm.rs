@@ -1,6 +1,6 @@
 //! A virtual machine as a place, and what is measured of it from outside.
 
-use crate::{CpuList, RoleScheduling};
+use crate::{CpuList, RoleScheduling, SshSpec};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -86,6 +86,49 @@ impl Default for VmSpec {
     }
 }
 
+/// A domain of libvirt that exists already: steered by libvirt, reached by ssh.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct DomainSpec {
+    /// Its name.
+    pub name: String,
+    /// Which libvirt, as `virsh --connect` takes it; absent = virsh's own choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub connect: Option<String>,
+    /// How its system is reached.
+    pub ssh: SshSpec,
+    /// Policy and CPUs of the thread of each virtual CPU, in their order; the last is that of all that follow. Empty = as
+    /// they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub vcpu_threads: Vec<RoleScheduling>,
+    /// Policy and CPUs of all its other threads.
+    #[serde(default)]
+    pub emulator: RoleScheduling,
+}
+
+impl DomainSpec {
+    /// Something is to be set.
+    pub fn asks_for_threads(&self) -> bool {
+        !self.vcpu_threads.is_empty() || self.emulator != RoleScheduling::default()
+    }
+}
+
+impl fmt::Display for DomainSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "domain {} (ssh {}", self.name, self.ssh.host)?;
+        pins(f, &self.vcpu_threads, &self.emulator)?;
+        f.write_str(")")
+    }
+}
+
+/// `, vCPU 0 fifo 1, CPU 2, emulator CPU 0`: what is as it was is left out.
+fn pins(f: &mut fmt::Formatter<'_>, vcpus: &[RoleScheduling], emulator: &RoleScheduling) -> fmt::Result {
+    let pinned = |threads: &RoleScheduling| *threads != RoleScheduling::default();
+    for (number, threads) in vcpus.iter().enumerate().filter(|(_, threads)| pinned(threads)) {
+        write!(f, ", vCPU {number} {threads}")?;
+    }
+    if pinned(emulator) { write!(f, ", emulator {emulator}") } else { Ok(()) }
+}
+
 /// The kernel of a guest.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -162,15 +205,9 @@ impl fmt::Display for VmSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cpus = if self.vcpus == 1 { "1 vCPU" } else { &format!("{} vCPUs", self.vcpus) };
         write!(f, "guest {} ({cpus}, {} MiB", self.name, self.memory_mib)?;
-        let pinned = |threads: &RoleScheduling| *threads != RoleScheduling::default();
-        for (number, threads) in self.vcpu_threads.iter().enumerate().filter(|(_, threads)| pinned(threads)) {
-            write!(f, ", vCPU {number} {threads}")?;
-        }
-        if pinned(&self.emulator) {
-            write!(f, ", emulator {}", self.emulator)?;
-        }
+        pins(f, &self.vcpu_threads, &self.emulator)?;
         match &self.vhost {
-            Some(threads) if pinned(threads) => write!(f, ", vhost {threads}")?,
+            Some(threads) if *threads != RoleScheduling::default() => write!(f, ", vhost {threads}")?,
             Some(_) => f.write_str(", vhost")?,
             None => {}
         }

@@ -218,11 +218,11 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
             let reason = format!("{} is made on this host, and the place of the {end} end is {place}", spec.path);
             fault(reason, "leave `path` out: it is then between the addresses that the cluster gives them")
         }
-        (PathSpec::Loopback, PlaceSpec::Ssh(_)) if spec.ping.place != spec.pong.place => {
+        (PathSpec::Loopback, PlaceSpec::Ssh(_) | PlaceSpec::Domain(_)) if spec.ping.place != spec.pong.place => {
             let reason = format!("loopback does not reach the {end} end: its place, {place}, is another host");
             fault(reason, "write `path: { existing: { ping: { interface: ... }, pong: { interface: ... } } }`")
         }
-        (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, PlaceSpec::Ssh(_)) => {
+        (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, PlaceSpec::Ssh(_) | PlaceSpec::Domain(_)) => {
             let reason = format!("{} is made on this host, and the place of the {end} end is {place}", spec.path);
             fault(reason, "write `path: { existing: { ping: { interface: ... }, pong: { interface: ... } } }`")
         }
@@ -238,15 +238,20 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
 fn vcpu_on_an_end(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let pairs = [(&spec.ping, &spec.pong, "pong", at.pong.cpus), (&spec.pong, &spec.ping, "ping", at.ping.cpus)];
     pairs.into_iter().find_map(|(guest, other, name, place)| {
-        let PlaceSpec::Vm(vm) = &guest.place else { return None };
+        let (name_of_guest, threads) = match &guest.place {
+            PlaceSpec::Vm(vm) => (&vm.name, &vm.vcpu_threads),
+            PlaceSpec::Domain(domain) => (&domain.name, &domain.vcpu_threads),
+            _ => return None,
+        };
         if other.place.is_remote() {
             return None;
         }
         let named = other.scheduling.named_cpus();
-        let (number, cpu) = vm.vcpu_threads.iter().enumerate().find_map(|(number, threads)| {
+        let (number, cpu) = threads.iter().enumerate().find_map(|(number, threads)| {
             Some((number, threads.cpus.as_ref()?.0.iter().find(|cpu| named.contains(cpu))?))
         })?;
-        let reason = format!("virtual CPU {number} of guest {} has CPU {cpu}, where the {name} end measures", vm.name);
+        let reason =
+            format!("virtual CPU {number} of guest {} has CPU {cpu}, where the {name} end measures", name_of_guest);
         Some(Fault::new(place, reason).help("give one of them another CPU: `ends.*.cpus`, or `vcpu_threads`"))
     })
 }

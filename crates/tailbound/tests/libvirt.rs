@@ -11,6 +11,7 @@ use std::time::Duration;
 use support::Bench;
 use support::host::{cannot, no_journal};
 use support::libvirt::{Libvirt, with_libvirt};
+use support::ssh::TwoHosts;
 use tailbound_host::libvirt::Domain;
 use tailbound_host::process::Stat;
 use tailbound_host::{Journal, allowed_cpus};
@@ -204,5 +205,52 @@ fn what_is_exported_is_taken_by_libvirt_and_has_the_pins_of_the_study() {
         has("interface.0.kind", "bridge br0");
         has("balloon", "none");
         libvirt.virsh(&["destroy", "ping"]);
+    });
+}
+
+/// As the place of an end: started, given what the study asks for, and afterwards as it was. Its system is reached by ssh; here
+/// that is the second host of the test, because a domain without a disk has none.
+#[test]
+fn a_domain_as_a_place_is_steered_while_it_measures_and_is_as_before() {
+    if cannot() || allowed_cpus().len() < 2 {
+        return println!("skipped: needs root and two CPUs");
+    }
+    let bench = Bench::new();
+    with_libvirt(bench.dir.path(), |libvirt| {
+        libvirt.define(DESCRIPTION);
+        let hosts = TwoHosts::new(1_000);
+        let program = env!("CARGO_BIN_EXE_tailbound");
+        let study = |name: &str| {
+            format!(
+                "study: domain\nquestion: q\nmeasure: {{ ping-pong: {{ duration: 4 s }} }}\nrate: 500 Hz\ndriver: udp\n\
+                 ends:\n  ping: {{ cpus: \"1\" }}\n  pong: {{ place: {{ domain: {{ name: {name}, ssh: {{ host: guest-1, \
+                 program: {program} }}, vcpu_threads: [{{ policy: fifo, priority: 1, cpus: \"0\" }}], emulator: {{ cpus: \
+                 \"1\" }} }} }} }}\n\
+                 path: {{ existing: {{ ping: {{ interface: x0 }}, pong: {{ interface: x0 }} }} }}\n"
+            )
+        };
+        let child = hosts.bench.measuring(hosts.run(&study(NAME)));
+        let during = threads(libvirt.process(NAME).expect("it was started"));
+        let vcpus: Vec<_> = during.iter().filter(|(name, ..)| name.starts_with("CPU ")).collect();
+        assert_eq!(vcpus.len(), 2, "{during:?}");
+        assert!(vcpus.iter().all(|(_, policy, cpus)| (policy.as_str(), cpus.as_str()) == ("1/1", "0")), "{during:?}");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", hosts.bench.said());
+        let (report, manifest) = (hosts.bench.report(), hosts.bench.manifest());
+        assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+        assert_eq!(report["conditions"][0]["counts"]["answered"], 2000);
+        assert_eq!(manifest["functional_only"], "the virtual CPUs of domain tb-pinned are emulated");
+        let facts = fs::read_dir(hosts.bench.path("record/facts")).unwrap().flatten();
+        let facts: Vec<String> = facts.map(|file| fs::read_to_string(file.path()).unwrap()).collect();
+        assert!(facts.iter().any(|text| text.contains("domain.vcpu.0.thread") && text.contains("fifo 1, CPU 0")));
+        // It was off, and is again.
+        assert_eq!(libvirt.virsh(&["domstate", NAME]), "shut off");
+        no_journal(&hosts.bench);
+        fs::remove_dir_all(hosts.bench.path("record")).unwrap();
+        let output = hosts.run(&study("tb-pined")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        assert!(said.contains("has no domain tb-pined (did you mean tb-pinned?)"), "{said}");
+        no_journal(&hosts.bench);
     });
 }

@@ -127,7 +127,8 @@ impl Standing {
     /// What of them is not any more as it was set.
     pub fn changed(&self) -> Vec<String> {
         let there = each(&self.hosts).filter(|_| !self.there.is_empty()).flat_map(|host| host.changed());
-        self.knobs.verify().into_iter().chain(there).collect()
+        let places = each(&self.hosts).flat_map(|host| host.differs());
+        self.knobs.verify().into_iter().chain(there).chain(places).collect()
     }
 
     /// It is what a trial asks for.

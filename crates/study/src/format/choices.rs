@@ -1,6 +1,6 @@
 //! Choices: a bare word, or a map with the word as its only key and the options below it.
 
-use super::{ContainerKeys, Cpus, Duration, PodKeys, UnackedLimit, VmKeys, WarmUp, Word};
+use super::{ContainerKeys, Cpus, DomainKeys, Duration, PodKeys, UnackedLimit, VmKeys, WarmUp, Word};
 use crate::read::At;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -182,6 +182,8 @@ pub(crate) enum PlaceChoice {
     Container(Box<ContainerKeys>),
     /// In a virtual machine of this host, started for the run and ended after it.
     Vm(Box<VmKeys>),
+    /// In a domain of libvirt on this host that exists already, reached by your own `ssh`.
+    Domain(Box<DomainKeys>),
 }
 
 /// Another host.

@@ -1,6 +1,6 @@
 //! A virtual machine of this host as a place.
 
-use super::{Cpus, RoleKeys, Size, SwitchChoice};
+use super::{Cpus, RoleKeys, Size, SshKeys, SwitchChoice};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -51,6 +51,24 @@ pub(crate) struct VmKeys {
     pub modules: Option<Vec<At<String>>>,
     /// How it is spoken with: never over the interface that is measured. Default: `virtio-serial`.
     pub channel: Option<ChannelChoice>,
+}
+
+/// A domain of libvirt that exists already. It is started if it does not run, and shut down again then; what is set is read
+/// back and put back.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct DomainKeys {
+    /// Its name, as `virsh list --all` shows it.
+    pub name: At<String>,
+    /// Which libvirt, as `virsh --connect` takes it. Default: the choice of virsh.
+    pub connect: Option<At<String>>,
+    /// How its system is reached, which has to let you in without a question.
+    pub ssh: SshKeys,
+    /// Policy and CPUs of the thread of each virtual CPU, in their order; the last is that of all that follow. Default: as
+    /// they are.
+    pub vcpu_threads: Option<Vec<At<RoleKeys>>>,
+    /// Policy and CPUs of all other threads of its QEMU. Default: as they are.
+    pub emulator: Option<At<RoleKeys>>,
 }
 
 /// What a guest boots.

@@ -3,7 +3,7 @@
 use super::container::container;
 use super::pod::pod;
 use super::scheduling::{deadline_pinned, scheduling};
-use super::vm::vm;
+use super::vm::{domain, vm};
 use super::{Context, EndPlaces};
 use crate::error::Fault;
 use crate::format::{
@@ -55,7 +55,7 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
         pong_cpus = pong_cpus.or_else(|| ping_cpus.clone());
     }
     let default = |end: usize, place: &PlaceSpec| match place {
-        PlaceSpec::Ssh(_) => Some(CpuList::one(end as u32)),
+        PlaceSpec::Ssh(_) | PlaceSpec::Domain(_) => Some(CpuList::one(end as u32)),
         // Its CPUs are what the cluster gives it.
         PlaceSpec::Pod(_) => None,
         // Its own guest keeps house on the first of its CPUs; in one that ends share, each has one.
@@ -149,6 +149,7 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
     let named = |p: &At<PlaceChoice>| network(p).is_some_and(|n| n != "host" && n != "none");
     let host = |p: &At<PlaceChoice>| match &p.value {
         PlaceChoice::Ssh(keys) => Some(keys.host.value.clone()),
+        PlaceChoice::Domain(keys) => Some(keys.ssh.host.value.clone()),
         _ => None,
     };
     let pod = |p: &At<PlaceChoice>| matches!(p.value, PlaceChoice::Pod(_));
@@ -191,6 +192,10 @@ fn place_spec(choice: &PlaceChoice, end: &str, context: &Context<'_>) -> Result<
         PlaceChoice::ExistingNetns(name) => Ok(PlaceSpec::ExistingNetns(name.value.clone())),
         PlaceChoice::Ssh(keys) => ssh(keys).map(PlaceSpec::Ssh),
         PlaceChoice::Pod(keys) => pod(keys, end).map(|spec| PlaceSpec::Pod(Box::new(spec))),
+        PlaceChoice::Domain(keys) => {
+            let ssh = ssh(&keys.ssh)?;
+            domain(keys, ssh).map(|spec| PlaceSpec::Domain(Box::new(spec)))
+        }
         PlaceChoice::Vm(keys) => vm(keys, end).map(|spec| PlaceSpec::Vm(Box::new(spec))),
         PlaceChoice::Container(keys) => container(keys, end, context).map(|spec| PlaceSpec::Container(Box::new(spec))),
     }

@@ -4,11 +4,11 @@ use super::pod::{is_label, mib};
 use super::scheduling::role;
 use crate::error::Fault;
 use crate::format::{
-    AcceleratorChoice, ChannelChoice, ImageKeys, KernelKeys, RoleKeys, SwitchChoice, VhostChoice, VmKeys,
+    AcceleratorChoice, ChannelChoice, DomainKeys, ImageKeys, KernelKeys, RoleKeys, SwitchChoice, VhostChoice, VmKeys,
 };
 use crate::read::At;
 use std::collections::BTreeSet;
-use tailbound_model::{Accelerator, KernelChoice, RoleScheduling, VmChannel, VmSpec};
+use tailbound_model::{Accelerator, DomainSpec, KernelChoice, RoleScheduling, SshSpec, VmChannel, VmSpec};
 
 const MOST_VCPUS: u32 = 64;
 const MOST_QUEUES: u32 = 16;
@@ -53,7 +53,7 @@ pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
             Some(ChannelChoice::Tcp) => VmChannel::Tcp,
         },
     };
-    starves(keys, &spec)?;
+    starves(keys.emulator.as_ref(), (&spec.name, spec.vcpus), (&spec.vcpu_threads, &spec.emulator))?;
     if let (Some(irq), Some(at)) = (&spec.irq_cpus, &keys.irq_cpus)
         && let Some(cpu) = irq.0.iter().find(|cpu| **cpu >= vcpus)
     {
@@ -149,20 +149,47 @@ fn vhost(choice: &At<VhostChoice>) -> Result<Option<RoleScheduling>, Fault> {
     }
 }
 
+/// A domain that exists.
+pub(super) fn domain(keys: &DomainKeys, ssh: SshSpec) -> Result<DomainSpec, Fault> {
+    let word = |word: &At<String>, what: &str| {
+        let bad = word.value.is_empty() || word.value.starts_with('-') || word.value.contains(char::is_control);
+        match bad {
+            true => Err(Fault::new(word.at, format!("`{}` cannot be {what}", word.value))
+                .help("see `virsh list --all` and `virsh uri`")),
+            false => Ok(word.value.clone()),
+        }
+    };
+    let threads = keys.vcpu_threads.as_deref().unwrap_or_default();
+    let spec = DomainSpec {
+        name: word(&keys.name, "the name of a domain")?,
+        connect: keys.connect.as_ref().map(|c| word(c, "the address of a libvirt")).transpose()?,
+        ssh,
+        // How many virtual CPUs it has is known once it is found.
+        vcpu_threads: vcpu_threads(threads, MOST_VCPUS)?,
+        emulator: keys.emulator.as_ref().map(|k| role("emulator", k)).transpose()?.unwrap_or_default(),
+    };
+    let named = (spec.name.as_str(), spec.vcpu_threads.len() as u32);
+    starves(keys.emulator.as_ref(), named, (&spec.vcpu_threads, &spec.emulator))?;
+    Ok(spec)
+}
+
 /// A real-time virtual CPU that never sleeps keeps QEMU's other threads off its CPU, and with them its own devices.
-fn starves(keys: &VmKeys, spec: &VmSpec) -> Result<(), Fault> {
-    let Some(cpus) = spec.emulator.cpus.as_ref() else { return Ok(()) };
-    let emulator = spec.emulator.policy.map_or(0, priority);
-    let of = |vcpu: u32| spec.vcpu_threads.get(vcpu as usize).or(spec.vcpu_threads.last());
+fn starves(
+    keys: Option<&At<RoleKeys>>,
+    (name, vcpus): (&str, u32),
+    (threads, emulator): (&[RoleScheduling], &RoleScheduling),
+) -> Result<(), Fault> {
+    let Some(cpus) = emulator.cpus.as_ref() else { return Ok(()) };
+    let own = emulator.policy.map_or(0, priority);
+    let of = |vcpu: u32| threads.get(vcpu as usize).or(threads.last());
     let fifo: Vec<&RoleScheduling> =
-        (0..spec.vcpus).filter_map(of).filter(|t| t.policy.is_some_and(|p| priority(p) > emulator)).collect();
+        (0..vcpus).filter_map(of).filter(|t| t.policy.is_some_and(|p| priority(p) > own)).collect();
     let taken: BTreeSet<u32> = fifo.iter().filter_map(|t| t.cpus.as_ref()).flat_map(|c| c.0.iter().copied()).collect();
     if !cpus.0.is_empty() && cpus.0.is_subset(&taken) {
-        let at = keys.emulator.as_ref().map(|k| k.at).unwrap_or_default();
+        let at = keys.map(|k| k.at).unwrap_or_default();
         let reason = format!(
-            "the emulator threads of guest {} have CPU {cpus} only, where virtual CPUs of a higher real-time priority \
-             run: they would get no CPU time, and the guest's devices would stand still",
-            spec.name
+            "the emulator threads of guest {name} have CPU {cpus} only, where virtual CPUs of a higher real-time priority \
+             run: they would get no CPU time, and the guest's devices would stand still"
         );
         return Err(Fault::new(at, reason).help("give `emulator` a CPU without such a virtual CPU"));
     }

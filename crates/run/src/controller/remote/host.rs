@@ -53,6 +53,11 @@ pub(super) trait Way: Send + Sync {
         None
     }
 
+    /// What of it is not any more as it was asked for.
+    fn changed(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How it ended, where it has and somebody knows.
     fn ended(&self) -> Option<String> {
         None
@@ -219,6 +224,12 @@ impl Host {
             // A host that is lost is told of where it is missed.
             Err(_) => Vec::new(),
         }
+    }
+
+    /// What of the place itself is not any more as it was asked for.
+    pub fn differs(&self) -> Vec<String> {
+        let texts = self.way.lock().ok().and_then(|way| Some(way.as_ref()?.changed())).unwrap_or_default();
+        texts.iter().map(|t| self.says(t)).collect()
     }
 
     /// Puts them back; they are put back by its agent, too, when it ends.

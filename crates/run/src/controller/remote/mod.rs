@@ -3,6 +3,7 @@
 
 mod asked;
 mod container;
+mod domain;
 mod explain;
 mod host;
 mod link;
@@ -93,6 +94,7 @@ impl Hosts {
             }
             let hosts = match place {
                 PlaceSpec::Ssh(spec) => vec![ssh::reach(spec, &mut self.bundle, (run_id, journal), here)?],
+                PlaceSpec::Domain(spec) => vec![domain::reach(spec, &mut self.bundle, (run_id, journal))?],
                 PlaceSpec::Pod(spec) => {
                     self.made += 1;
                     let other_node = self.of_end(lab, 0).and_then(|host| host.node.clone());

@@ -31,6 +31,27 @@ pub(super) fn reach(
     (run_id, journal): (&str, &Journal),
     here: &str,
 ) -> Result<Host, RunError> {
+    let way = way(spec, ship, (run_id, journal))?;
+    let named = if spec.host == here { format!("{here} (ssh)") } else { spec.host.clone() };
+    let program = spec.program.as_ref().map_or_else(String::new, |p| format!(" ({p})"));
+    let help = Help {
+        program: &program,
+        by_hand: "run it there by hand to see why",
+        other_release: "install the same release there, or leave `program` out: it is then copied",
+    };
+    let called = format!("host {}", spec.host);
+    Host::over(Known { way, place: PlaceSpec::Ssh(spec.clone()), called, named }, (run_id, journal), &help)
+}
+
+/// The way to a host: logged in, and the bundle there.
+///
+/// # Errors
+/// As [`reach`].
+pub(super) fn way(
+    spec: &SshSpec,
+    ship: &mut Ship,
+    (run_id, journal): (&str, &Journal),
+) -> Result<Box<dyn Way>, RunError> {
     let link = Link::open(spec, &format!("{run_id}-{}", spec.host), journal)?;
     let words = match &spec.program {
         Some(program) => Ok((None, vec![program.clone()])),
@@ -43,16 +64,7 @@ pub(super) fn reach(
             return Err(e);
         }
     };
-    let way = Box::new(Ssh { link, words, remove: directory.filter(|_| spec.remove) });
-    let named = if spec.host == here { format!("{here} (ssh)") } else { spec.host.clone() };
-    let program = spec.program.as_ref().map_or_else(String::new, |p| format!(" ({p})"));
-    let help = Help {
-        program: &program,
-        by_hand: "run it there by hand to see why",
-        other_release: "install the same release there, or leave `program` out: it is then copied",
-    };
-    let called = format!("host {}", spec.host);
-    Host::over(Known { way, place: PlaceSpec::Ssh(spec.clone()), called, named }, (run_id, journal), &help)
+    Ok(Box::new(Ssh { link, words, remove: directory.filter(|_| spec.remove) }))
 }
 
 impl Way for Ssh {
