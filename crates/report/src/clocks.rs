@@ -19,14 +19,23 @@ pub(crate) enum Legs<'a> {
     /// Both ends have one clock.
     Exact,
     /// Each from a least to a most.
-    Bounded(&'a ClockBounds),
+    Bounded(&'a Bounded),
     /// No figure.
     Unknown,
 }
 
+/// What is known of the two clocks of a trial.
+#[derive(Debug)]
+pub(crate) struct Bounded {
+    pub clocks: ClockBounds,
+    /// By how much a stamp of the kernel at the ping and at the pong end may be off: it is converted from another clock of
+    /// its host.
+    pub kernel_ns: [i64; 2],
+}
+
 /// Trials whose two ends have different clocks, and what is known of these.
 #[derive(Debug, Default)]
-pub(crate) struct Clocks(BTreeMap<usize, Result<ClockBounds, NoLegs>>);
+pub(crate) struct Clocks(BTreeMap<usize, Result<Bounded, NoLegs>>);
 
 /// Why a trial has no legs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +57,19 @@ pub(crate) fn apart_in(record: &Record, trial: usize, end: &str) -> bool {
     record.manifest.trials.iter().any(|t| t.id == trial && apart(t, end))
 }
 
+fn kernel_width(record: &Record, trial: usize, end: &str) -> i64 {
+    let ends = record.manifest.trials.iter().find(|t| t.id == trial).map(|t| &t.ends);
+    ends.and_then(|ends| ends.get(end)?.clock_width_ns).unwrap_or(0)
+}
+
 impl Clocks {
     /// Reads the stamps of those of `trials` whose ends have different clocks.
     pub fn of(record: &Record, trials: &[usize]) -> Result<Clocks, PassError> {
         let two: Vec<usize> = trials.iter().copied().filter(|id| apart_in(record, *id, "pong")).collect();
         let read = |trial: &usize| {
             let bounds = of_trial(record, *trial).map_err(|error| PassError { trial: Some(*trial), error })?;
-            Ok((*trial, bounds))
+            let kernel_ns = [OWN, "pong"].map(|end| kernel_width(record, *trial, end));
+            Ok((*trial, bounds.map(|clocks| Bounded { clocks, kernel_ns })))
         };
         Ok(Clocks(tasks::all(&two, read)?.into_iter().collect()))
     }

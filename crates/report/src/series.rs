@@ -73,12 +73,21 @@ pub(crate) fn leg_range(batch: &SlotBatch, metric: Metric, legs: Legs<'_>, i: us
     let time = |column: &[i64]| column.get(i).filter(there).copied();
     let (sent, answered) = (time(&batch.send_begin_ns), time(&batch.echo_end_ns));
     match metric {
-        Metric::Out => Some(bounds.there_ns(sent?, time(&batch.echo_in_ns)?)),
-        Metric::OutNetwork => Some(bounds.there_ns(sent?, time(&batch.echo_kernel_rx_ns)?)),
-        Metric::Back => Some(bounds.back_ns(answered?, time(&batch.receive_ns)?)),
-        Metric::BackNetwork => Some(bounds.back_ns(answered?, time(&batch.kernel_rx_ns)?)),
+        Metric::Out => Some(bounds.clocks.there_ns(sent?, time(&batch.echo_in_ns)?)),
+        Metric::OutNetwork => {
+            Some(wider(bounds.clocks.there_ns(sent?, time(&batch.echo_kernel_rx_ns)?), bounds.kernel_ns[1]))
+        }
+        Metric::Back => Some(bounds.clocks.back_ns(answered?, time(&batch.receive_ns)?)),
+        Metric::BackNetwork => {
+            Some(wider(bounds.clocks.back_ns(answered?, time(&batch.kernel_rx_ns)?), bounds.kernel_ns[0]))
+        }
         _ => None,
     }
+}
+
+/// With the error of a stamp that was converted.
+fn wider([low, high]: [i64; 2], by_ns: i64) -> [i64; 2] {
+    [low.saturating_sub(by_ns), high.saturating_add(by_ns)]
 }
 
 /// Whether a metric is made of the stamps of both ends.

@@ -129,10 +129,17 @@ fn instead(report: &Report, worst: &Waiting<'_>) -> String {
 fn rescue(report: &Report, load: &LoadReport) -> String {
     let real_time = load.policy.starts_with("rr ") || load.policy.starts_with("fifo ");
     let (Some(busy), true) = (busy(load), real_time && !load.cpus.contains([',', '-'])) else { return String::new() };
-    let fact = |key: &str| report.facts.iter().flat_map(|h| &h.facts).find(|f| f.key == key).map(|f| &f.value);
+    // Of the kernel that ran it.
+    let host = report.trial(load.trial).and_then(|t| t.ends.get(&load.at)).map(|end| end.host.as_str());
+    let own = |h: &&crate::circumstances::Host| report.facts.len() == 1 || Some(h.host.as_str()) == host;
+    let fact =
+        |key: &str| report.facts.iter().filter(own).flat_map(|h| &h.facts).find(|f| f.key == key).map(|f| &f.value);
     let number = |key: &str| fact(key).and_then(serde_json::Value::as_i64);
     // What the study has set goes before what was found when the run began.
     let settings = report.host_settings.iter().filter(|s| s.trials.contains(&load.trial)).flat_map(|s| &s.settings);
+    let there = |at: &str| !at.is_empty() && host.is_some_and(|host| host.starts_with(at));
+    let elsewhere = report.host_settings.iter().flat_map(|s| &s.settings).any(|s| there(&s.at));
+    let settings = settings.filter(|s| if elsewhere { there(&s.at) } else { s.at.is_empty() });
     let mut set =
         settings.filter(|s| s.what.ends_with("sched_rt_runtime_us") || s.key.ends_with("sched_rt_runtime_us"));
     let runtime_us = set.next().and_then(|s| s.found.parse().ok()).or_else(|| number("sched.rt_runtime_us"));

@@ -164,14 +164,11 @@ impl Study {
                 return Err(Fault::new(factor.at, reason).help("take fewer factors or levels"));
             }
         }
-        // An option can only be set on a choice that is made: short paths first.
-        let mut order: Vec<usize> = (0..self.factors.len()).collect();
-        order.sort_by_key(|&i| self.factors[i].path.split('.').count());
         let known = shape::factor_paths();
-        (0..count).map(|number| self.combination(number, &order, &known)).collect()
+        (0..count).map(|number| self.combination(number, &known)).collect()
     }
 
-    fn combination(&self, mut number: usize, order: &[usize], known: &[String]) -> Result<Combination, Fault> {
+    fn combination(&self, mut number: usize, known: &[String]) -> Result<Combination, Fault> {
         let mut chosen = vec![0; self.factors.len()];
         for (i, factor) in self.factors.iter().enumerate().rev() {
             chosen[i] = number % factor.levels.len();
@@ -179,21 +176,22 @@ impl Study {
         }
         let mut root = self.base.clone();
         let mut impossible = None;
-        for &i in order {
-            let factor = &self.factors[i];
-            let level = &factor.levels[chosen[i]];
-            let mut sets: Vec<(&str, Pos, &Node)> = match &factor.names {
-                None => vec![(&factor.path, factor.at, level)],
-                Some(_) => level.entries().iter().map(|(key, value)| (key.text.as_str(), key.at, value)).collect(),
-            };
-            sets.sort_by_key(|(path, ..)| path.split('.').count());
-            for (path, at, value) in sets {
-                let setting = Setting { path, at, known, mode: Mode::Vary };
-                match setting.apply(&mut root, shape::study(), value.clone()) {
-                    Ok(()) => {}
-                    Err(Miss::OtherChoice(fault)) => impossible = impossible.or(Some(fault)),
-                    Err(Miss::Fault(fault)) => return Err(fault),
-                }
+        let mut sets: Vec<(&str, Pos, &Node)> = Vec::new();
+        for (factor, chosen) in self.factors.iter().zip(&chosen) {
+            let level = &factor.levels[*chosen];
+            match &factor.names {
+                None => sets.push((&factor.path, factor.at, level)),
+                Some(_) => sets.extend(level.entries().iter().map(|(key, value)| (key.text.as_str(), key.at, value))),
+            }
+        }
+        // An option can only be set on a choice that is made: short paths first.
+        sets.sort_by_key(|(path, ..)| path.split('.').count());
+        for (path, at, value) in sets {
+            let setting = Setting { path, at, known, mode: Mode::Vary };
+            match setting.apply(&mut root, shape::study(), value.clone()) {
+                Ok(()) => {}
+                Err(Miss::OtherChoice(fault)) => impossible = impossible.or(Some(fault)),
+                Err(Miss::Fault(fault)) => return Err(fault),
             }
         }
         Ok(Combination { root, chosen, impossible })

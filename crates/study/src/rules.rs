@@ -15,6 +15,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| same_process(spec, at))
         .or_else(|| two_drivers(spec, at))
         .or_else(|| null_driver(spec, at))
+        .or_else(|| guests(spec, at))
         .or_else(|| vcpu_on_an_end(spec, at))
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
@@ -183,6 +184,9 @@ fn null_driver(spec: &TrialSpec, at: &Places) -> Option<Fault> {
 fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: Pos) -> Option<Fault> {
     let fault = |reason: String, help: &str| Some(Fault::new(path, reason).help(help));
     match (&spec.path, place) {
+        (path, place) if matches!(spec.ping.place, PlaceSpec::Vm(_)) || matches!(spec.pong.place, PlaceSpec::Vm(_)) => {
+            guest_reached(spec, (path, place), end).and_then(|(reason, help)| fault(reason, help))
+        }
         (PathSpec::Loopback, PlaceSpec::Netns | PlaceSpec::ExistingNetns(_)) => {
             let reason =
                 format!("loopback does not reach the {end} end: its place, {place}, has a loopback of its own");
@@ -195,9 +199,6 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
                 spec.path
             );
             fault(reason, "write `place: netns`, or `path: loopback`")
-        }
-        (path, place) if matches!(spec.ping.place, PlaceSpec::Vm(_)) || matches!(spec.pong.place, PlaceSpec::Vm(_)) => {
-            guest_reached(spec, (path, place), end).and_then(|(reason, help)| fault(reason, help))
         }
         (
             PathSpec::Macvtap { .. } | PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. } | PathSpec::Datagram { .. },
@@ -232,6 +233,32 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
         }
         _ => None,
     }
+}
+
+/// Two guests of one name, and CPUs that a guest does not have.
+fn guests(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    if let (PlaceSpec::Vm(ping), PlaceSpec::Vm(pong)) = (&spec.ping.place, &spec.pong.place)
+        && ping.name == pong.name
+        && ping != pong
+    {
+        let reason = format!("two guests are called {}, and are not equal", ping.name);
+        let help =
+            "leave `name` out, so that each end has a guest of its own; or make them equal, so that they share one";
+        return Some(Fault::new(at.pong.place, reason).help(help));
+    }
+    let second = match spec.measure.hand_off() {
+        HandOff::Thread { cpus: Some(cpus) } => cpus.0.iter().copied().collect(),
+        _ => Vec::new(),
+    };
+    let ends = [(&spec.ping, "ping", at.ping.cpus), (&spec.pong, "pong", at.pong.cpus)];
+    ends.into_iter().find_map(|(end, name, place)| {
+        let PlaceSpec::Vm(guest) = &end.place else { return None };
+        let named = end.scheduling.named_cpus().into_iter().chain(second.iter().copied());
+        let cpu = named.into_iter().find(|cpu| *cpu >= guest.vcpus)?;
+        let has = if guest.vcpus == 1 { "CPU 0 only".to_owned() } else { format!("CPUs 0 to {}", guest.vcpus - 1) };
+        let reason = format!("the {name} end or its second thread is to have CPU {cpu}, and its guest has {has}");
+        Some(Fault::new(place, reason).help("these are CPUs of the guest: change `cpus`, `hand_off` or `vcpus`"))
+    })
 }
 
 /// A virtual CPU that has the CPU of an end of this host: one would be measured waiting for the other.

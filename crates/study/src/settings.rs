@@ -5,7 +5,7 @@ use crate::factors::{Factor, Study, factor};
 use crate::path::{Miss, Mode, Setting};
 use crate::shape::{self, NOT_VARIED};
 use crate::source::Pos;
-use crate::tree::{Kind, Node, parse};
+use crate::tree::{Key, Kind, Node, parse};
 
 /// Applies one argument; `source` is its number among the sources.
 pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<(), Fault> {
@@ -55,20 +55,21 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
     }
 }
 
-/// Sets a value in every named level that sets it, or something above it, and has such an option; whether one does.
+/// Sets a value in every named level that sets it, or something above it, and has such an option; whether one does. Of a factor
+/// with a level that sets it, all levels then do: a value that is given is that of every condition.
 fn in_levels(factors: &mut [Factor], setting: &Setting<'_>, value: &Node) -> Result<bool, Fault> {
     let mut found = false;
-    for level in factors.iter_mut().filter(|f| f.names.is_some()).flat_map(|f| &mut f.levels) {
-        let Kind::Map(entries) = &mut level.kind else { continue };
-        for (key, node) in entries {
+    for factor in factors.iter_mut().filter(|f| f.names.is_some()) {
+        let mut whole = false;
+        for (key, node) in factor.levels.iter_mut().flat_map(entries) {
             let Some(rest) = setting.path.strip_prefix(key.text.as_str()) else { continue };
             if rest.is_empty() {
                 *node = value.clone();
-                found = true;
+                whole = true;
             } else if rest.starts_with('.') {
                 let mut root = Node { at: node.at, kind: Kind::Map(Vec::new()) };
-                let whole = Setting { path: &key.text, at: key.at, known: setting.known, mode: Mode::Replace };
-                let set = whole.apply(&mut root, shape::study(), node.clone());
+                let above = Setting { path: &key.text, at: key.at, known: setting.known, mode: Mode::Replace };
+                let set = above.apply(&mut root, shape::study(), node.clone());
                 match set.and_then(|()| setting.apply(&mut root, shape::study(), value.clone())) {
                     Ok(()) => {}
                     Err(Miss::OtherChoice(_)) => continue,
@@ -79,8 +80,22 @@ fn in_levels(factors: &mut [Factor], setting: &Setting<'_>, value: &Node) -> Res
                 found = true;
             }
         }
+        for level in factor.levels.iter_mut().filter(|level| whole && level.get(setting.path).is_none()) {
+            if let Kind::Map(entries) = &mut level.kind {
+                entries.push((Key { at: setting.at, text: setting.path.to_owned() }, value.clone()));
+            }
+        }
+        found |= whole;
     }
     Ok(found)
+}
+
+/// What a level sets.
+fn entries(level: &mut Node) -> impl Iterator<Item = &mut (Key, Node)> {
+    match &mut level.kind {
+        Kind::Map(entries) => entries.iter_mut(),
+        _ => [].iter_mut(),
+    }
 }
 
 /// Keeps those levels of a factor with named levels that are named here.

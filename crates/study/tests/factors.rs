@@ -241,6 +241,19 @@ fn settings_reach_into_named_levels_and_choose_among_them() {
     assert_eq!(plan.conditions[0].spec.ping.place.to_string(), "guest ping (2 vCPUs, 1024 MiB)");
     assert_eq!(with(&text, &["setting=plain"]).conditions.len(), 1);
     let settings = ["setting=[gests]".to_owned()];
+    // Given once, a value is that of all levels, also of those that have not set it.
+    let some = "measure: ping-pong\ndriver: udp\nfactors:\n  setting: { a: { payload: 2 KiB }, b: { rate: 100 Hz } }\n";
+    assert_eq!(levels(&with(some, &["payload=64B"]), "payload"), ["64 B", "64 B"]);
     let refused = load_str("test.yaml", &text, Path::new(""), &settings).unwrap_err().to_string();
     assert!(refused.contains("`gests` is not a level of `setting`") && refused.contains("guests"), "{refused}");
+}
+
+/// An option of a choice that another factor makes, whichever of the two is written first.
+#[test]
+fn named_levels_may_set_options_of_another_factor() {
+    let plan = factors(
+        "  driver: [udp]\n  size: { few: { place.vcpus: 1 }, many: { place.vcpus: 4 } }\n  place: [{ vm: { memory: 1 GiB } }]\n",
+    );
+    let places: Vec<String> = plan.conditions.iter().map(|c| c.spec.ping.place.to_string()).collect();
+    assert_eq!(places, ["guest ping (1 vCPU, 1024 MiB)", "guest ping (4 vCPUs, 1024 MiB)"]);
 }

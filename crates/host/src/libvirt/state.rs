@@ -55,7 +55,7 @@ impl Domain {
         let entry = journal.before(undo(None))?;
         if let Err(error) = self.virsh.ask(&["start", &self.uuid]) {
             // Nothing began, or somebody else was faster: what runs then is theirs.
-            if self.state().is_ok_and(|now| now.is_off()) {
+            if self.state().is_ok_and(|now| now.is_off() || now.runs()) {
                 journal.done(entry)?;
             }
             return Err(error);

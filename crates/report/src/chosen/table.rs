@@ -107,11 +107,14 @@ fn above(report: &Report) -> Option<(String, Vec<FlowColumn>)> {
     let range = report.conditions.iter().find_map(|c| c.range.as_ref());
     let title = match range {
         Some(c) => format!(
-            "messages above {limit} in the chosen range, {} to {} of each trial; below, in the whole",
+            "messages above {limit} in the chosen range, {} to {} of each trial, of those that have the figure: lost and never \
+             sent are not among them; below, in the whole",
             Nanos(c.from_ns),
             Nanos(c.to_ns)
         ),
-        None => format!("messages above {limit}"),
+        None => {
+            format!("messages above {limit}, of those that have the figure: lost and never sent are not among them")
+        }
     };
     let told = |of: Option<&AboveReport>, metric: Metric| {
         let counted = |end: &str| of.and_then(|a| a.metrics.get(&format!("{}{end}", metric.key())));

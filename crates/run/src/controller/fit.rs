@@ -351,6 +351,64 @@ fn is_here(spec: &TrialSpec, load: &LoadSpec) -> bool {
     !end.place.is_remote()
 }
 
+/// Each end has the CPUs of its own host; in pods and where none are named they are not known here.
+fn crowded_apart(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
+    let (second, own) = match spec.measure.hand_off() {
+        HandOff::None => (0, None),
+        HandOff::Thread { cpus } => (1, cpus.as_ref()),
+    };
+    let sides = [(&spec.ping, "ping", spec.measure.publishers()), (&spec.pong, "pong", spec.measure.subscribers())];
+    sides.into_iter().find_map(|(end, name, ends)| {
+        if spec.measure.flow().is_some_and(|flow| flow.apart) {
+            return None;
+        }
+        let mut cpus = end.scheduling.named_cpus();
+        cpus.extend(own.iter().flat_map(|list| list.0.iter().copied()));
+        if end.scheduling.cpus.is_none() {
+            if end.place.is_remote() {
+                return None;
+            }
+            cpus.extend(allowed);
+        }
+        let threads = ends as usize + second;
+        let plural = if cpus.len() == 1 { "" } else { "s" };
+        (threads > cpus.len())
+            .then(|| format!("{threads} measured threads of the {name} end share {} CPU{plural}", cpus.len()))
+    })
+}
+
+/// Virtual CPUs of guests, with the ends that measure on this host beside them, on fewer CPUs of this host.
+fn crowded_by_guests(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
+    let guests: Vec<&VmSpec> = [&spec.ping.place, &spec.pong.place]
+        .into_iter()
+        .filter_map(|place| match place {
+            PlaceSpec::Vm(guest) => Some(&**guest),
+            _ => None,
+        })
+        .collect();
+    let vcpus: usize = guests.iter().map(|guest| guest.vcpus as usize).sum();
+    let here = [&spec.ping, &spec.pong].into_iter().filter(|end| !end.place.is_remote()).count();
+    let pinned =
+        |guest: &&&VmSpec| !guest.vcpu_threads.is_empty() && guest.vcpu_threads.iter().all(|t| t.cpus.is_some());
+    let mut cpus: BTreeSet<u32> = guests
+        .iter()
+        .filter(pinned)
+        .flat_map(|guest| &guest.vcpu_threads)
+        .filter_map(|t| t.cpus.as_ref())
+        .flat_map(|cpus| cpus.0.iter().copied())
+        .collect();
+    if here > 0 || !guests.iter().all(|guest| pinned(&guest)) {
+        cpus.extend(allowed);
+    }
+    let beside = if here > 0 {
+        format!(" and {here} measured thread{}", if here == 1 { "" } else { "s" })
+    } else {
+        String::new()
+    };
+    (vcpus > 0 && vcpus + here > cpus.len())
+        .then(|| format!("{vcpus} virtual CPUs{beside} share {} CPUs of this host", cpus.len()))
+}
+
 /// CPUs that no end and no load of the plan is pinned to.
 fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
     let mut rest: BTreeSet<u32> = allowed.iter().copied().collect();
@@ -361,13 +419,27 @@ fn spare(plan: &Plan, allowed: &[u32]) -> BTreeSet<u32> {
         };
         let ends = [&c.spec.ping, &c.spec.pong].into_iter().filter(|end| !end.place.is_remote());
         let ends = ends.flat_map(|end| end.scheduling.named_cpus());
-        let second = second.into_iter().flat_map(|c| &c.0).copied();
+        let places = [&c.spec.ping.place, &c.spec.pong.place];
+        // The second thread of an end in a guest has CPUs of that guest.
+        let second = second.into_iter().filter(|_| places.iter().any(|place| !place.is_remote()));
+        let second = second.flat_map(|c| &c.0).copied();
+        let guests = places.into_iter().flat_map(guest_threads).filter_map(|threads| threads.cpus.as_ref());
+        let ends = ends.chain(guests.flat_map(|cpus| cpus.0.iter().copied()));
         let loads = c.spec.loads.iter().filter(|l| is_here(&c.spec, l)).filter_map(|l| l.scheduling.cpus.as_ref());
         for cpu in ends.chain(second).chain(loads.flat_map(|c| &c.0).copied()) {
             rest.remove(&cpu);
         }
     }
     rest
+}
+
+/// What is asked for the threads of a virtual machine of this host.
+fn guest_threads(place: &PlaceSpec) -> Vec<&RoleScheduling> {
+    match place {
+        PlaceSpec::Vm(guest) => guest.vcpu_threads.iter().chain(&guest.vhost).collect(),
+        PlaceSpec::Domain(domain) => domain.vcpu_threads.iter().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// More measured threads than CPUs that they may use: the figures show function only.
@@ -380,12 +452,9 @@ fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {
     let scripted = spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
     let one_thread = scripted || spec.arrangement.is_some_and(|a| a.executors == 1);
     let ends = (spec.measure.publishers() + spec.measure.subscribers()) as usize;
-    // Each host has its own: an end that has one to itself is not crowded.
-    let guests =
-        matches!((&spec.ping.place, &spec.pong.place), (PlaceSpec::Vm(ping), PlaceSpec::Vm(pong)) if ping != pong);
-    let apart = guests || spec.ping.place.is_remote() != spec.pong.place.is_remote();
-    if apart && *hand_off == HandOff::None && ends == 2 {
-        return None;
+    let far = spec.ping.place.is_remote() || spec.pong.place.is_remote();
+    if far && spec.ping.place != spec.pong.place {
+        return crowded_apart(spec, allowed).or_else(|| crowded_by_guests(spec, allowed));
     }
     let threads = if one_thread { 1 } else { ends + 2 * usize::from(*hand_off != HandOff::None) };
     let ends = [&spec.ping.scheduling, &spec.pong.scheduling];

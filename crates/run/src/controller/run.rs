@@ -86,7 +86,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let facts = host::facts::collect();
     let doing =
         Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop, here: &facts };
-    let mut hosts = Hosts::new(options.driver_files, record.dir().join("logs"));
+    let mut hosts = Hosts::new(options.driver_files, record.dir().join("logs"), &allowed);
     let mut ended = run_trials(&doing, &mut hosts, &mut record, options.warnings, progress).await;
     for text in hosts.leave(&journal).await {
         let warned = record.warn(Warning::new("bundle_left", Severity::Warning, text, "remove it by hand"));

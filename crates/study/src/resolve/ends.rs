@@ -14,7 +14,9 @@ use crate::read::At;
 use crate::source::Pos;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use tailbound_model::{CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, SshSpec, SwitchPorts, XdpMode};
+use tailbound_model::{
+    CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, SshSpec, SwitchPorts, VmSpec, XdpMode,
+};
 
 /// A resolved thing with the places of its keys.
 pub(super) struct Placed<T, P> {
@@ -43,7 +45,7 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
     };
     let place = |given: &Option<At<PlaceChoice>>, name: &str| match given {
         Some(place) => Ok(Placed { value: place_spec(&place.value, name, context)?, at: place.at }),
-        None => Ok(Placed { value: default_place(&path.value), at: path.at }),
+        None => Ok(Placed { value: default_place(&path.value, name), at: path.at }),
     };
     let (ping_place, pong_place) = (place(&ping_place, "ping")?, place(&pong_place, "pong")?);
     let shared = ping_place.value == PlaceSpec::SameProcess && pong_place.value == PlaceSpec::SameProcess;
@@ -171,12 +173,12 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
     }
 }
 
-fn default_place(path: &PathSpec) -> PlaceSpec {
+fn default_place(path: &PathSpec, end: &str) -> PlaceSpec {
     match path {
         PathSpec::Loopback | PathSpec::Existing { .. } => PlaceSpec::Process,
         PathSpec::Veth { .. } | PathSpec::Bridge { .. } => PlaceSpec::Netns,
         PathSpec::Macvtap { .. } | PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. } | PathSpec::Datagram { .. } => {
-            PlaceSpec::Vm(Box::default())
+            PlaceSpec::Vm(Box::new(VmSpec { name: end.to_owned(), ..VmSpec::default() }))
         }
     }
 }

@@ -97,10 +97,11 @@ impl Asked {
 /// Tells it every few seconds that this process is still there, for as long as it is asked anything.
 pub(super) fn beat(asked: &Arc<Mutex<Asked>>) {
     let asked = Arc::downgrade(asked);
-    tokio::spawn(async move {
+    // A thread, because guests may be started, or programs be asked, for longer than the lease of this one.
+    let job = move || {
         let mut n = 0;
         loop {
-            tokio::time::sleep(BEAT).await;
+            std::thread::sleep(BEAT);
             let Some(asked) = asked.upgrade() else { return };
             let Ok(mut asked) = asked.lock() else { return };
             n += 1;
@@ -109,7 +110,9 @@ pub(super) fn beat(asked: &Arc<Mutex<Asked>>) {
                 return;
             }
         }
-    });
+    };
+    // Without it the lease ends, which is told.
+    let _ = std::thread::Builder::new().name("tb-beat".into()).spawn(job);
 }
 
 /// Waits until a process that carries a stream has ended, and ends it if it does not.

@@ -26,7 +26,7 @@ use std::sync::Arc;
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_lab::LabSpec;
 use tailbound_lab::under::Under;
-use tailbound_model::{Discovery, ExitCode, PlaceSpec, ServerOrder, TrialSpec, Undo};
+use tailbound_model::{CpuList, Discovery, ExitCode, PlaceSpec, ServerOrder, TrialSpec, Undo, VmSpec};
 
 /// The drivers that are files: name and shared object.
 pub type DriverFiles = fn() -> Vec<(String, PathBuf)>;
@@ -54,12 +54,16 @@ pub(super) struct Hosts {
     scratch: Option<(PathBuf, EntryId)>,
     /// The logs of the record.
     logs: PathBuf,
+    /// CPUs that this program was given.
+    allowed: CpuList,
+    /// Guests that the record knows: of one name there may be several.
+    guests: Vec<VmSpec>,
     /// What could not be removed.
     left: Vec<String>,
 }
 
 impl Hosts {
-    pub fn new(driver_files: DriverFiles, logs: PathBuf) -> Hosts {
+    pub fn new(driver_files: DriverFiles, logs: PathBuf, allowed: &[u32]) -> Hosts {
         Hosts {
             reached: Vec::new(),
             observers: Vec::new(),
@@ -70,6 +74,8 @@ impl Hosts {
             under: None,
             scratch: None,
             logs,
+            allowed: CpuList(allowed.iter().copied().collect()),
+            guests: Vec::new(),
             left: Vec::new(),
         }
     }
@@ -173,7 +179,7 @@ impl Hosts {
                 && self.of_end(lab, end).is_none()
                 && !wanted.iter().any(|w| *w.spec == **spec)
             {
-                wanted.push(vm::Wanted { end, spec });
+                wanted.push(vm::Wanted { end, spec, named: known_as(&mut self.guests, spec) });
             }
         }
         if wanted.is_empty() {
@@ -192,7 +198,7 @@ impl Hosts {
             self.under = Some((lab.clone(), under.map_err(|e| super::lab::lab_failed(&e))?));
         }
         let under = self.under.as_mut().map(|(_, under)| under);
-        let shared = vm::Shared { lab, under, scratch: &scratch, logs: &self.logs };
+        let shared = vm::Shared { lab, under, scratch: &scratch, logs: &self.logs, allowed: &self.allowed };
         let hosts = vm::reach_all(&wanted, shared, &mut self.bundle, (run_id, journal));
         let hosts: Vec<Arc<Host>> = match hosts {
             Ok(hosts) => hosts.into_iter().map(Arc::new).collect(),
@@ -264,6 +270,18 @@ impl Hosts {
             self.left.extend(journal.undo(entry).err().map(|e| e.to_string()));
         }
         self.left
+    }
+}
+
+/// The name of a guest in the record: the first of a name has it, others of that name a number behind it.
+fn known_as(guests: &mut Vec<VmSpec>, spec: &VmSpec) -> String {
+    if !guests.contains(spec) {
+        guests.push(spec.clone());
+    }
+    let alike = guests.iter().filter(|guest| guest.name == spec.name);
+    match alike.clone().position(|guest| guest == spec) {
+        Some(0) | None => format!("guest {}", spec.name),
+        Some(n) => format!("guest {} #{}", spec.name, n + 1),
     }
 }
 

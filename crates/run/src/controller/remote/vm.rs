@@ -38,6 +38,8 @@ struct Guest {
 pub(super) struct Wanted<'a> {
     pub end: usize,
     pub spec: &'a VmSpec,
+    /// As the record knows it: guests of other conditions may have the same name.
+    pub named: String,
 }
 
 /// What all of them share.
@@ -48,6 +50,8 @@ pub(super) struct Shared<'a> {
     pub scratch: &'a Path,
     /// For consoles.
     pub logs: &'a Path,
+    /// CPUs that this program was given: the controller keeps to fewer of them, and a guest may have all.
+    pub allowed: &'a CpuList,
 }
 
 /// Starts guests at the same time, and waits until they answer.
@@ -94,7 +98,7 @@ pub(super) fn reach_all(
         way: Box::new(guest) as Box<dyn Way>,
         place: PlaceSpec::Vm(Box::new(one.spec.clone())),
         called: format!("guest {}", one.spec.name),
-        named: format!("guest {}", one.spec.name),
+        named: one.named.clone(),
     });
     let mut hosts = Host::over_all(known.collect(), (run_id, journal), &help)?;
     for (host, (facts, emulated)) in hosts.iter_mut().zip(about) {
@@ -132,6 +136,9 @@ fn start(
     std::fs::create_dir_all(&directory).map_err(|e| failed(format!("cannot make {}: {e}", directory.display())))?;
     let token = format!("{run_id}-guest-{}", spec.name);
     let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(|e| failed(e.to_string()))?;
+    // A process has the CPUs of whoever starts it.
+    let own = tailbound_host::allowed_cpus();
+    let _ = tailbound_host::scheduling::set_affinity(0, shared.allowed);
     let started = Machine::start(MachineOrder {
         spec,
         kvm: prepared.kvm,
@@ -142,6 +149,7 @@ fn start(
         token: &token,
         mode: Mode::Agents,
     });
+    let _ = tailbound_host::scheduling::set_affinity(0, &CpuList(own.into_iter().collect()));
     let machine = match started {
         Ok(machine) => machine,
         Err(e) => {
@@ -190,12 +198,13 @@ fn facts(spec: &VmSpec, prepared: &tailbound_guest::Prepared, threads: &[Outside
         value: FactValue::Text(value),
         source: source.to_owned(),
     };
+    let vcpus = threads.iter().filter(|thread| thread.name.starts_with("vCPU ")).count();
     let word = |on| if on { "on" } else { "off" }.to_owned();
     let mut facts = vec![
         fact("accelerator".into(), if prepared.kvm { "kvm" } else { "emulated" }.into(), "query-kvm of QEMU"),
         fact("kernel".into(), format!("{} ({})", prepared.kernel.version, spec.kernel), "the study"),
         fact("qemu".into(), prepared.qemu.clone(), "qemu-system-x86_64 --version"),
-        fact("vcpus".into(), spec.vcpus.to_string(), "query-cpus-fast of QEMU"),
+        fact("vcpus".into(), vcpus.to_string(), "query-cpus-fast of QEMU"),
         fact("memory".into(), format!("{} MiB", spec.memory_mib), "the study"),
         fact("huge_pages".into(), word(spec.huge_pages), "the study"),
         fact("lock_memory".into(), word(spec.lock_memory), "the study"),
@@ -213,6 +222,12 @@ fn facts(spec: &VmSpec, prepared: &tailbound_guest::Prepared, threads: &[Outside
         facts.push(fact(format!("thread.{number}.{}", thread.name), text, "sched_getattr(2), sched_getaffinity(2)"));
     }
     facts
+}
+
+/// One after the other: a guest may be started more than once in a run.
+fn keep(console: &Path, kept: &Path) -> io::Result<()> {
+    let mut to = std::fs::OpenOptions::new().create(true).append(true).open(kept)?;
+    io::copy(&mut std::fs::File::open(console)?, &mut to).map(drop)
 }
 
 impl Way for Guest {
@@ -237,7 +252,7 @@ impl Way for Guest {
     fn leave(self: Box<Self>, journal: &Journal) -> Option<String> {
         self.machine.stop();
         // A console that cannot be kept is missed by nobody who has the record.
-        let _ = std::fs::copy(self.machine.directory().join("console.log"), &self.console);
+        let _ = keep(&self.machine.directory().join("console.log"), &self.console);
         journal.done(self.entry).err().map(|e| e.to_string())
     }
 }
