@@ -16,6 +16,7 @@
 //! the guest says [`GREETING`] once a connection is there, and then joins it to the holder of agents.
 
 mod cache;
+mod clock;
 mod cpio;
 mod error;
 mod export;
@@ -33,6 +34,7 @@ mod trial;
 mod within;
 
 pub use cache::Cache;
+pub use clock::set_clock;
 pub use error::GuestError;
 pub use export::{Exported, libvirt};
 pub use init::{init, serve};

@@ -519,6 +519,16 @@ pub enum GuestSub {
     /// Run a study in a guest; the order comes on standard input
     #[command(hide = true)]
     Within,
+    /// Set the clock of the guest that it runs in by a known amount, for tests
+    #[command(hide = true)]
+    Clock {
+        /// Its clocks run faster by so many millionths
+        #[arg(long, allow_hyphen_values = true)]
+        ppm: Option<i64>,
+        /// Its wall clock is stepped forward by so many milliseconds
+        #[arg(long)]
+        step_ms: Option<u64>,
+    },
 }
 
 /// What a guest boots.

@@ -27,6 +27,9 @@ pub fn guest(command: &GuestSub) -> Outcome {
         GuestSub::Run(args) => run(args),
         GuestSub::Stream { directory, words } => stream_to(directory, words),
         GuestSub::Init => serve().map(|()| ExitCode::Done).map_err(unexpected("cannot serve")),
+        GuestSub::Clock { ppm, step_ms } => set_clock(*ppm, step_ms.map(Duration::from_millis))
+            .map(|()| ExitCode::Done)
+            .map_err(unexpected("cannot set the clock")),
         GuestSub::Within => {
             within(io::stdin().lock(), io::stdout()).map(|()| ExitCode::Done).map_err(unexpected("cannot run it here"))
         }
