@@ -1,4 +1,4 @@
-//! What is worth keeping from one guest to the next: unpacked packages, kernel images, initramfs, verdicts.
+//! What is worth keeping from one guest to the next: unpacked packages, kernel images, initramfs, that KVM runs a kernel.
 
 use crate::error::GuestError;
 use sha2::{Digest, Sha256};

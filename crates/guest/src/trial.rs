@@ -8,19 +8,23 @@ use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
 use crate::line::{Line, Mode};
 use crate::machine::{base, console, kernel_line};
+use std::collections::BTreeMap;
 use std::fs::File;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tailbound_model::VmSpec;
 
 const DEVICE: &str = "/dev/kvm";
 /// With KVM a kernel boots in a second or two.
 const LIMIT: Duration = Duration::from_secs(20);
-/// What the file of a verdict holds where it works.
-const WORKS: &str = "works";
+/// Why it did not work, by what was tried: for this process only, because a signal or a busy host may have been the reason.
+static REFUSED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
-/// Tries it; why it does not work, where it does not. A verdict is kept for the same kernel, QEMU, host and processor model.
+/// Tries it; why it does not work, where it does not. That it works is kept for the same kernel, QEMU, host and processor
+/// model.
 ///
 /// # Errors
 /// It cannot be tried.
@@ -39,13 +43,31 @@ pub(crate) fn kvm(
     let small = VmSpec { huge_pages: false, lock_memory: false, ..spec.clone() };
     let words = base(&small, true, &kernel.image, Path::new(""));
     let key = format!("{words:?} {} {qemu} {:?} {:?}", kernel.version, host.release(), host.version());
-    let verdict = cache.keep(&format!("kvm-{}", name_of(key)), |path| {
-        let verdict = attempt(&small, kernel, initramfs)?;
-        std::fs::write(path, verdict.map_or_else(|why| why, |()| WORKS.into())).map_err(GuestError::file("write", path))
-    })?;
-    match std::fs::read_to_string(&verdict).map_err(GuestError::file("read", &verdict))?.as_str() {
-        WORKS => Ok(Ok(())),
-        why => Ok(Err(why.to_owned())),
+    verdict(&name_of(key), cache, || attempt(&small, kernel, initramfs))
+}
+
+/// The verdict on what `key` stands for, tried where none is known.
+fn verdict(
+    key: &str,
+    cache: &Cache,
+    attempt: impl FnOnce() -> Result<Result<(), String>, GuestError>,
+) -> Result<Result<(), String>, GuestError> {
+    // Held meanwhile: the next guest waits for the verdict.
+    let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(why) = refused.get(key) {
+        return Ok(Err(why.clone()));
+    }
+    let mut said = None;
+    let kept = cache.keep(&format!("kvm-works-{key}"), |path| match attempt()? {
+        Ok(()) => std::fs::write(path, "").map_err(GuestError::file("write", path)),
+        Err(why) => Err(GuestError::new(said.insert(why).as_str(), "")),
+    });
+    match said {
+        Some(why) => {
+            refused.insert(key.to_owned(), why.clone());
+            Ok(Err(why))
+        }
+        None => kept.map(|_| Ok(())),
     }
 }
 
@@ -59,11 +81,12 @@ fn no_device(e: &std::io::Error) -> String {
 
 /// Boots the kernel until the first process says that it is there.
 fn attempt(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs) -> Result<Result<(), String>, GuestError> {
-    let directory = std::env::temp_dir().join(format!("tailbound-kvm-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).map_err(GuestError::file("make", &directory))?;
-    let tried = boot(spec, kernel, initramfs, &directory);
-    std::fs::remove_dir_all(&directory).map_err(GuestError::file("remove", &directory))?;
-    tried
+    let parent = std::env::temp_dir();
+    let directory = tempfile::Builder::new()
+        .prefix("tailbound-kvm-")
+        .tempdir()
+        .map_err(GuestError::file("make a directory in", &parent))?;
+    boot(spec, kernel, initramfs, directory.path())
 }
 
 fn boot(
@@ -80,6 +103,10 @@ fn boot(
         .args(base(spec, true, &kernel.image, &initramfs.file))
         .args(["-append", &kernel_line(spec, true, None, &line)]);
     command.arg("-serial").arg(format!("file:{}", console::file(directory).display()));
+    // A Ctrl-C is no verdict on KVM.
+    command.process_group(0);
+    // SAFETY: between fork and exec the closure makes one system call with plain numbers, and allocates nothing.
+    unsafe { command.pre_exec(|| Ok(nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?)) };
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -117,5 +144,19 @@ mod tests {
         assert_eq!(told(ErrorKind::NotFound), "this host has no KVM: there is no /dev/kvm");
         let refused = told(ErrorKind::PermissionDenied);
         assert_eq!(refused, "this user may not use KVM (/dev/kvm: permission denied; the group kvm may)");
+    }
+
+    #[test]
+    fn only_that_it_works_is_kept_for_the_next_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path().into());
+        let kept = || std::fs::read_dir(dir.path()).unwrap().count();
+        let refuses = verdict("a refusal", &cache, || Ok(Err("QEMU ends (signal: 2)".into())));
+        assert_eq!(refuses, Ok(Err("QEMU ends (signal: 2)".into())));
+        assert_eq!(verdict("a refusal", &cache, || panic!("it is tried twice in one run")), refuses);
+        assert_eq!(kept(), 0);
+        assert_eq!(verdict("it works", &cache, || Ok(Ok(()))), Ok(Ok(())));
+        assert_eq!(verdict("it works", &cache, || panic!("it is tried again")), Ok(Ok(())));
+        assert_eq!(kept(), 1);
     }
 }
