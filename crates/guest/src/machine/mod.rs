@@ -13,6 +13,7 @@ use crate::error::GuestError;
 use crate::kernel::Kernel;
 use crate::line::{Mode, NicLine};
 use crate::ports::{HostChannel, NotConnected, PORTS, connect};
+use nix::sys::signal::{SigSet, Signal};
 use qmp::Monitor;
 use std::fs::File;
 use std::io;
@@ -127,12 +128,12 @@ impl Machine {
         unsafe {
             command.pre_exec(move || {
                 if dies_along {
-                    nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGTERM)?;
+                    nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
                 }
                 given.iter().try_for_each(|fd| hand_on(*fd))
             })
         };
-        let child = command.spawn().map_err(|e| super::prepare::no_qemu(&e))?;
+        let child = unblocked(&mut command).spawn().map_err(|e| super::prepare::no_qemu(&e))?;
         let pid = child.id() as i32;
         let process = tailbound_host::process_id(pid).map_err(|e| failed(format!("QEMU has ended: {e}")))?;
         let mut machine = Machine {
@@ -297,6 +298,12 @@ impl Plug {
     }
 }
 
+/// Lets a program begin without the signals blocked that this thread has blocked: a mask outlives exec.
+pub fn unblocked(command: &mut Command) -> &mut Command {
+    // SAFETY: between fork and exec the closure makes one system call on its own stack, and allocates nothing.
+    unsafe { command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?)) }
+}
+
 /// Leaves a descriptor open for the program that follows.
 fn hand_on(fd: i32) -> io::Result<()> {
     // SAFETY: an integer, and flags that are plain numbers; a descriptor that is not open is an error.
@@ -309,4 +316,22 @@ fn hand_on(fd: i32) -> io::Result<()> {
 /// QEMU is told a number, so it is found before: somebody may take it in between, which QEMU then says.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sys::signal::kill;
+    use nix::unistd::Pid;
+    use std::os::unix::process::ExitStatusExt;
+
+    #[test]
+    fn what_is_started_takes_signals_that_this_thread_has_blocked() {
+        let mut blocked = SigSet::empty();
+        blocked.add(Signal::SIGTERM);
+        blocked.thread_block().unwrap();
+        let mut child = unblocked(Command::new("sleep").arg("1000")).spawn().unwrap();
+        kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGTERM));
+    }
 }

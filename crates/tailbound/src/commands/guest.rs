@@ -5,6 +5,8 @@ use crate::exit::{Failure, Outcome};
 use crate::say::{errln, outln};
 use nix::sys::signal::{SigSet, Signal};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -111,13 +113,17 @@ fn spec(args: &GuestMachine, name: &str) -> Result<VmSpec, Failure> {
 struct Directory(PathBuf);
 
 impl Directory {
+    /// A path that nothing else has.
     fn path() -> PathBuf {
-        std::env::temp_dir().join(format!("tailbound-guest.partial-{}", std::process::id()))
+        let name = format!("tailbound-guest.partial-{}-{}", std::process::id(), tailbound_host::monotonic_ns());
+        std::env::temp_dir().join(name)
     }
 
-    fn make() -> Result<Directory, Failure> {
-        let path = Directory::path();
-        std::fs::create_dir_all(&path)
+    /// For this user alone; one that is there already is somebody else's.
+    fn make(path: PathBuf) -> Result<Directory, Failure> {
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(&path)
             .map_err(|e| Failure::new(ExitCode::RunFailed, format!("cannot make {}: {e}", path.display())))?;
         Ok(Directory(path))
     }
@@ -142,7 +148,7 @@ fn prepared(args: &GuestMachine, name: &str) -> Result<(VmSpec, Prepared), Failu
 
 fn shell(args: &GuestMachine) -> Outcome {
     let (spec, prepared) = prepared(args, "shell")?;
-    let directory = Directory::make()?;
+    let directory = Directory::make(Directory::path())?;
     let machine = start(&spec, &prepared, &directory, ("", Mode::Shell))?;
     machine.wait_for_end().map_err(unexpected("cannot wait for QEMU"))?;
     Ok(ExitCode::Done)
@@ -184,18 +190,18 @@ fn run(args: &GuestRun) -> Outcome {
     let written = |e: tailbound_host::JournalError| Failure::new(ExitCode::RunFailed, e);
     let token = format!("guest-{}-{}", std::process::id(), tailbound_host::monotonic_ns());
     let journal = Arc::new(Journal::create(&token).map_err(written)?);
-    let path = Directory::path().display().to_string();
-    let made = journal.before(Undo::RemovePartialRecord { path }).map_err(written)?;
-    let directory = Directory::make()?;
+    let path = Directory::path();
+    let made = journal.before(Undo::RemovePartialRecord { path: path.display().to_string() }).map_err(written)?;
     let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(written)?;
-    undo_at_signal(journal.clone()).map_err(unexpected("cannot wait for signals"))?;
-    // The guest ends with the machine.
-    let ran = start(&spec, &prepared, &directory, (&token, Mode::Agents)).and_then(|machine| {
+    let in_directory = |directory: Directory| {
+        undo_at_signal(journal.clone()).map_err(unexpected("cannot wait for signals"))?;
+        // The guest ends with the machine.
+        let machine = start(&spec, &prepared, &directory, (&token, Mode::Agents))?;
         machine.wait(BOOTS).map_err(failed)?;
         let order = InsideOrder { study: given, text, record, arguments: args.arguments.clone() };
         inside(&order, &machine)
-    });
-    drop(directory);
+    };
+    let ran = Directory::make(path).and_then(in_directory);
     [entry, made].into_iter().try_for_each(|e| journal.done(e)).and_then(|()| journal.finish()).map_err(written)?;
     // What the run ends with there is what this ends with, whatever it means.
     std::process::exit(ran?)
@@ -205,7 +211,7 @@ fn run(args: &GuestRun) -> Outcome {
 fn undo_at_signal(journal: Arc<Journal>) -> io::Result<()> {
     let mut waited = SigSet::empty();
     [Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|signal| waited.add(signal));
-    // Programs that are started do not inherit it.
+    // What is started would inherit it: `unblocked`.
     waited.thread_block()?;
     std::thread::spawn(move || {
         let Ok(signal) = waited.wait() else { return };
@@ -223,7 +229,8 @@ fn undo_at_signal(journal: Arc<Journal>) -> io::Result<()> {
 fn inside(order: &InsideOrder, machine: &Machine) -> Result<i32, Failure> {
     let mut command: Command = tailbound_host::own_program().map_err(unexpected("cannot start this program"))?;
     command.args(["guest", "stream", "--directory"]).arg(machine.directory()).args(["--", "guest", "within"]);
-    let mut stream = command
+    // A Ctrl-C ends the guest, and with it the stream.
+    let mut stream = unblocked(command.process_group(0))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
