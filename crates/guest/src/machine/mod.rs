@@ -213,6 +213,11 @@ impl Machine {
         &self.threads
     }
 
+    /// Sentences about those of them that have other by now than was asked for them.
+    pub fn differs(&self) -> Vec<String> {
+        threads::differing(self.process.pid, &self.threads)
+    }
+
     /// Stops its virtual CPUs.
     ///
     /// # Errors
