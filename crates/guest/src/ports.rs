@@ -4,6 +4,7 @@
 //! two messages, and a reader there that is slow sees neither: so the port that has not been used for longest is taken, and
 //! none is used before the guest has said [`GREETING`] over it.
 
+use crate::error::GuestError;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,8 +15,11 @@ use std::time::{Duration, SystemTime};
 
 /// What the guest says first on each connection.
 pub const GREETING: &[u8; 16] = b"tailbound guest\n";
-/// More than the agents of any run; a device of virtio-serial could have 30, and its queue for news of them has 32 places. An emulated guest takes long to find each.
-pub(crate) const PORTS: u32 = 16;
+/// One begins while others rest: so a guest has more ports than agents are in it at a time, and these at least.
+const FEWEST: u32 = 16;
+/// The queue of virtio-serial for news of ports has 32 places.
+const MOST: u32 = 30;
+const SPARE: u32 = 4;
 /// In the directory of a machine: how it is spoken with.
 const CHANNEL: &str = "channel.json";
 
@@ -36,6 +40,20 @@ impl HostChannel {
 
     pub fn read(directory: &Path) -> io::Result<HostChannel> {
         Ok(serde_json::from_slice(&std::fs::read(directory.join(CHANNEL))?)?)
+    }
+}
+
+/// How many ports a guest has that so many agents are in at a time: an emulated one takes long to find each.
+///
+/// # Errors
+/// There are not so many.
+pub(crate) fn count(agents: u32) -> Result<u32, GuestError> {
+    match agents.saturating_add(SPARE) {
+        ports if ports <= MOST => Ok(ports.max(FEWEST)),
+        _ => Err(GuestError::new(
+            format!("{agents} agents are to be in it at a time, and virtio-serial carries {}", MOST - SPARE),
+            "reach it with `channel: tcp`",
+        )),
     }
 }
 
@@ -118,6 +136,16 @@ mod tests {
     use super::*;
     use std::io::Write;
     use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn there_are_as_many_ports_as_agents_need() {
+        assert_eq!([0, 2, 12, 13, 26].map(|agents| count(agents).unwrap()), [16, 16, 16, 17, 30]);
+        let told = count(27).unwrap_err().to_string();
+        assert_eq!(
+            told,
+            "27 agents are to be in it at a time, and virtio-serial carries 26\n  what to do: reach it with `channel: tcp`"
+        );
+    }
 
     #[test]
     fn the_port_that_rested_longest_is_taken_and_none_twice() {

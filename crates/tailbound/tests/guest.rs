@@ -141,6 +141,7 @@ fn two_guests_answer_and_see_each_other_and_the_end_of_one_is_told() {
             nics: vec![Nic { line, plug: Plug::Datagram { local: socket(number), remote: socket(3 - number) } }],
             token: "t",
             mode: Mode::Agents,
+            agents: 2,
         };
         Machine::start(order).unwrap()
     };

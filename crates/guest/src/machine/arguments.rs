@@ -178,6 +178,7 @@ mod tests {
             nics: vec![Nic { line, plug }],
             token: "t",
             mode: Mode::Agents,
+            agents: 2,
         };
         let text = arguments(&order, channel, Some(2_600_000)).join(" ");
         text.replace(" -", "\n-")

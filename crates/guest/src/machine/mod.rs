@@ -12,7 +12,7 @@ pub use threads::OutsideThread;
 use crate::error::GuestError;
 use crate::kernel::Kernel;
 use crate::line::{Mode, NicLine};
-use crate::ports::{HostChannel, NotConnected, PORTS, connect};
+use crate::ports::{HostChannel, NotConnected, connect};
 use nix::sys::signal::{SigSet, Signal};
 use qmp::Monitor;
 use std::fs::File;
@@ -80,6 +80,8 @@ pub struct MachineOrder<'a> {
     pub token: &'a str,
     /// What it is there for.
     pub mode: Mode,
+    /// So many agents may be in it at a time.
+    pub agents: u32,
 }
 
 /// A machine that runs. It ends when it is dropped.
@@ -106,7 +108,10 @@ impl Machine {
             return Err(GuestError { mend: "name a shorter directory, e.g. with TMPDIR".into(), ..failed(text) });
         }
         let channel = match order.spec.channel {
-            VmChannel::VirtioSerial => HostChannel::Ports(PORTS),
+            VmChannel::VirtioSerial => {
+                let ports = crate::ports::count(order.agents);
+                HostChannel::Ports(ports.map_err(|e| GuestError { mend: e.mend, ..failed(e.what) })?)
+            }
             VmChannel::Tcp => HostChannel::Tcp(free_port().map_err(|e| failed(format!("no port is free: {e}")))?),
         };
         channel.write(&directory).map_err(GuestError::file("write in", &directory))?;

@@ -169,6 +169,7 @@ fn start(
         nics: Vec::new(),
         token,
         mode,
+        agents: 2,
     };
     Machine::start(order).map_err(failed)
 }

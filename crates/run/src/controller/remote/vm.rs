@@ -148,6 +148,7 @@ fn start(
         nics: nic.into_iter().collect(),
         token: &token,
         mode: Mode::Agents,
+        agents: 2,
     });
     let _ = tailbound_host::scheduling::set_affinity(0, &CpuList(own.into_iter().collect()));
     let machine = match started {
