@@ -2,9 +2,10 @@
 
 use crate::line::{Channel, Line, Mac, NicLine};
 use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder, new_connection};
+use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tailbound_model::CpuList;
 
@@ -96,19 +97,53 @@ async fn multicast(handle: &Handle, name: &str) -> Result<(), Error> {
     handle.route().add(route).execute().await
 }
 
-/// Confines the interrupts of a card to CPUs. One that the kernel does not let go anywhere else is not of a queue.
+/// Confines the interrupts of a card to CPUs.
 fn place_interrupts(name: &str, cpus: &CpuList) -> io::Result<()> {
     // The device of virtio lies below that of the bus, which has the interrupts.
     let bus = PathBuf::from(format!("/sys/class/net/{name}/device")).canonicalize()?;
     let bus = bus.parent().ok_or(io::ErrorKind::NotFound)?;
-    let mut placed = 0;
-    for entry in std::fs::read_dir(bus.join("msi_irqs"))?.flatten() {
-        let irq = entry.file_name();
-        let file = PathBuf::from("/proc/irq").join(&irq).join("smp_affinity_list");
-        placed += i32::from(std::fs::write(file, cpus.to_string()).is_ok());
+    let failed =
+        |what: String| io::Error::other(format!("the interrupts of {name} cannot be given to CPU {cpus}: {what}"));
+    let irqs = std::fs::read_dir(bus.join("msi_irqs")).map_err(|e| failed(format!("it has none of its own ({e})")))?;
+    let irqs: Vec<OsString> = irqs.flatten().map(|e| e.file_name()).collect();
+    place(&irqs, Path::new("/proc/irq"), cpus).map_err(failed)
+}
+
+/// Writes where they are to go, and reads it back. Why it is not so.
+fn place(irqs: &[OsString], at: &Path, cpus: &CpuList) -> Result<(), String> {
+    if irqs.is_empty() {
+        return Err("it has none of its own".into());
     }
-    match placed {
-        0 => Err(io::Error::other(format!("no interrupt of {name} can be given to CPU {cpus}"))),
-        _ => Ok(()),
+    for irq in irqs {
+        let (number, file) = (irq.display(), at.join(irq).join("smp_affinity_list"));
+        let failed = |e: io::Error| format!("number {number}: {e}");
+        std::fs::write(&file, cpus.to_string()).map_err(failed)?;
+        let has = std::fs::read_to_string(&file).map_err(failed)?;
+        if has.trim().parse().as_ref() != Ok(cpus) {
+            return Err(format!("number {number} goes to CPU {}", has.trim()));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupt_that_goes_elsewhere_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let cpus: CpuList = "0-1".parse().unwrap();
+        let told = |irqs: &[&str]| place(&irqs.iter().map(OsString::from).collect::<Vec<_>>(), dir.path(), &cpus);
+        for irq in ["24", "25"] {
+            std::fs::create_dir(dir.path().join(irq)).unwrap();
+        }
+        std::fs::write(dir.path().join("24/smp_affinity_list"), "3\n").unwrap();
+        assert_eq!(told(&["24"]), Ok(()));
+        // It takes what is written, and has nothing of it.
+        std::os::unix::fs::symlink("/dev/null", dir.path().join("25/smp_affinity_list")).unwrap();
+        assert_eq!(told(&["24", "25"]).unwrap_err(), "number 25 goes to CPU ");
+        assert!(told(&["24", "26"]).unwrap_err().starts_with("number 26: No such file"));
+        assert_eq!(told(&[]).unwrap_err(), "it has none of its own");
     }
 }
