@@ -4,7 +4,7 @@
 //! init -> bin/tailbound         the first process
 //! bin/, lib/, lib/tailbound/    as in the bundle
 //! lib64 -> lib, usr/lib -> ...  where loaders look
-//! modules/000-virtio.ko ...     in the order in which they are loaded
+//! modules/000-virtio.ko ...     in the order in which they are loaded; *.maybe.ko if the kernel takes them
 //! ```
 //!
 //! It is not compressed: unpacking would be done by an emulated processor, and the memory that it takes is given back.
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use tailbound_bundle::{BundleError, Contents};
 
 /// Changes with what is made of the same input.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const DIRECTORIES: [&str; 14] = [
     "bin",
     "lib",
@@ -94,7 +94,7 @@ pub fn initramfs(
     cache: &Cache,
 ) -> Result<Initramfs, GuestError> {
     let chosen = choose(kernel, wanted, maybe)?;
-    let mut made_from = format!("{FORMAT} {}\n", contents.bundle.hash);
+    let mut made_from = format!("{FORMAT} {} {}\n", contents.bundle.hash, chosen.required);
     for file in &chosen.files {
         let octets = file.metadata().map_err(GuestError::file("read", file))?.len();
         made_from.push_str(&format!("{} {octets}\n", file.display()));
@@ -123,7 +123,7 @@ fn write(contents: &Contents, chosen: &Chosen, to: impl io::Write, path: &Path) 
         cpio.file(&file.path, 0o755, &kept).map_err(failed)?;
     }
     for (number, file) in chosen.files.iter().enumerate() {
-        let name = format!("modules/{number:03}-{}.ko", modules::name(&file.to_string_lossy()));
+        let name = modules::place(number, &modules::name(&file.to_string_lossy()), number < chosen.required);
         cpio.file(&name, 0o644, &modules::read(file)?).map_err(failed)?;
     }
     cpio.finish().map_err(failed)?;

@@ -31,10 +31,15 @@ pub const NETWORK: [&str; 17] = [
 /// Taken along where the kernel has them.
 const WELCOME: [&str; 1] = ["virtio_rng"];
 
+/// How the file of a module ends, in an initramfs, that a guest can do without.
+pub(crate) const MAYBE: &str = ".maybe.ko";
+
 /// The modules of a guest: file name in load order, and where the file is.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Chosen {
     pub files: Vec<PathBuf>,
+    /// So many of them, the first, have to be loaded; the others where the kernel takes them.
+    pub required: usize,
 }
 
 /// Finds `wanted`, what every guest needs and what it can use, of `maybe` what is there, and all that these need.
@@ -45,7 +50,7 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
     let Some(directory) = &kernel.modules else {
         return match wanted {
             // What a guest needs may be part of the image.
-            [] => Ok(Chosen { files: Vec::new() }),
+            [] => Ok(Chosen { files: Vec::new(), required: 0 }),
             [first, ..] => Err(GuestError::new(
                 format!("the module {first} was asked for, and no modules of the kernel {} are known", kernel.version),
                 "name the directory of its modules, the one with modules.dep",
@@ -68,10 +73,11 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
             return Err(GuestError::new(text, mend));
         }
     }
+    let required = files.len();
     for name in WELCOME.iter().chain(maybe) {
         listed.add(name, &mut files);
     }
-    Ok(Chosen { files: files.into_iter().map(|file| directory.join(file)).collect() })
+    Ok(Chosen { files: files.into_iter().map(|file| directory.join(file)).collect(), required })
 }
 
 /// modules.dep and modules.builtin (modules.dep(5)).
@@ -106,6 +112,11 @@ impl Listed {
     }
 }
 
+/// Where the initramfs has a module: in load order, and whether a guest can do without it.
+pub(crate) fn place(number: usize, name: &str, required: bool) -> String {
+    format!("modules/{number:03}-{name}{}", if required { ".ko" } else { MAYBE })
+}
+
 /// The name of a module by its file: `-` and `_` are the same, what it is compressed with does not matter.
 pub(crate) fn name(file: &str) -> String {
     let file = file.rsplit('/').next().unwrap_or(file);
@@ -132,7 +143,8 @@ mod tests {
                    kernel/virtio/virtio_ring.ko: kernel/virtio/virtio.ko\n\
                    kernel/virtio/virtio_pci.ko.xz: kernel/virtio/virtio_ring.ko kernel/virtio/virtio.ko\n\
                    kernel/drivers/virtio_net.ko: kernel/virtio/virtio_ring.ko kernel/virtio/virtio.ko\n\
-                   kernel/net/sch-odd.ko:\n";
+                   kernel/net/sch-odd.ko:\n\
+                   kernel/net/veth.ko:\n";
         std::fs::write(dir.join("modules.dep"), dep).unwrap();
         std::fs::write(dir.join("modules.builtin"), "kernel/drivers/char/virtio_console.ko\n").unwrap();
         Kernel { version: "6.1.0-x".into(), image: "vmlinuz".into(), modules: Some(dir.to_owned()) }
@@ -143,7 +155,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let chosen = choose(&kernel(dir.path()), &["sch_odd".into()], &["veth"]).unwrap();
         let names: Vec<String> = chosen.files.iter().map(|f| name(f.to_str().unwrap())).collect();
-        assert_eq!(names, ["virtio", "virtio_ring", "virtio_pci", "virtio_net", "sch_odd"]);
+        assert_eq!(names, ["virtio", "virtio_ring", "virtio_pci", "virtio_net", "sch_odd", "veth"]);
+        assert_eq!(chosen.required, 5);
         assert!(chosen.files[2].ends_with("kernel/virtio/virtio_pci.ko.xz"));
     }
 
