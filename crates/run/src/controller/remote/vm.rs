@@ -147,8 +147,8 @@ fn start(
         directory: &directory,
         nics: nic.into_iter().collect(),
         token: &token,
+        agents: agents(shared.lab, spec),
         mode: Mode::Agents,
-        agents: 2,
     });
     let _ = tailbound_host::scheduling::set_affinity(0, &CpuList(own.into_iter().collect()));
     let machine = match started {
@@ -164,6 +164,14 @@ fn start(
     let emulated = (!prepared.kvm).then(|| format!("the virtual CPUs of guest {} are emulated", spec.name));
     let console = shared.logs.join(format!("console-{}.log", spec.name));
     Ok((Guest { machine, entry, address, console }, facts, emulated))
+}
+
+/// One for each end in it, and the one that answers for it.
+fn agents(lab: &LabSpec, spec: &VmSpec) -> u32 {
+    let there = |place: &PlaceSpec| matches!(place, PlaceSpec::Vm(guest) if **guest == *spec);
+    let ends =
+        [(&lab.ping, lab.publishers), (&lab.pong, lab.subscribers)].into_iter().filter(|(place, _)| there(place));
+    1 + ends.map(|(_, count)| count).sum::<u32>()
 }
 
 fn mtu(path: &PathSpec) -> u32 {
@@ -244,6 +252,10 @@ impl Way for Guest {
 
     fn address(&self) -> Option<IpAddr> {
         self.address
+    }
+
+    fn changed(&self) -> Vec<String> {
+        self.machine.differs()
     }
 
     fn ended(&self) -> Option<String> {
