@@ -171,6 +171,7 @@ fn two_guests_answer_and_see_each_other_and_the_end_of_one_is_told() {
     machines[0].pause().unwrap();
     machines[0].resume().unwrap();
     agents[0].facts();
+    assert_eq!(machines[0].differs(), Vec::<String>::new());
 
     let pid = machines[0].process().pid.to_string();
     assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
