@@ -255,7 +255,8 @@ impl Way for Guest {
     }
 
     fn changed(&self) -> Vec<String> {
-        self.machine.differs()
+        // Of one that has ended something else is told.
+        if self.machine.ended().is_some() { Vec::new() } else { self.machine.differs() }
     }
 
     fn ended(&self) -> Option<String> {
