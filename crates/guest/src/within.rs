@@ -104,7 +104,7 @@ pub fn within(mut input: impl BufRead, output: impl Write + Send) -> io::Result<
     let mut run = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (mut out, mut err) = (run.stdout.take(), run.stderr.take());
     let output = Mutex::new(output);
-    let carry = |from: &mut dyn Read, kind| copy(from, &mut Frames { to: &output, kind });
+    let carry = |from: &mut dyn Read, kind| tailbound_stream::carry(from, &mut Frames { to: &output, kind });
     std::thread::scope(|scope| {
         let said = scope.spawn(|| err.as_mut().map_or(Ok(()), |from| carry(from, Kind::Err)));
         out.as_mut().map_or(Ok(()), |from| carry(from, Kind::Out))?;
@@ -118,19 +118,6 @@ pub fn within(mut input: impl BufRead, output: impl Write + Send) -> io::Result<
     }
     let code = status.code().unwrap_or(1).to_string();
     Frames { to: &output, kind: Kind::Code }.write_all(code.as_bytes())
-}
-
-/// Hands on at once whatever there is.
-fn copy(from: &mut dyn Read, to: &mut impl Write) -> io::Result<()> {
-    let mut buffer = vec![0; FRAME];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(n) => to.write_all(&buffer[..n])?,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
 }
 
 /// The host's end: gives the order to `to`, shows what comes from `from` on `out` and `err`, and puts the record into the

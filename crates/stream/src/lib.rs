@@ -47,7 +47,7 @@ mod side;
 
 pub use hold::{HoldError, Over, hold};
 pub use join::{Ended, JoinError, join};
-pub use relay::{RelayError, relay};
+pub use relay::{RelayError, carry, relay};
 
 /// The release of which each side tells the other.
 pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");

@@ -42,8 +42,13 @@ pub fn relay(socket: &Path, mut input: File, mut output: File) -> Result<(), Rel
     Ok(ended.recv().map_err(io::Error::other)??)
 }
 
+/// Hands on at once whatever there is, until `from` ends.
+///
 /// Not `io::copy`: it splices, and what a socket gave came out of the pipe only once the socket had ended (Linux 6.18).
-fn carry(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+///
+/// # Errors
+/// One of them cannot be read or written.
+pub fn carry(from: &mut (impl Read + ?Sized), to: &mut impl Write) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match from.read(&mut buffer) {
