@@ -137,6 +137,26 @@ impl Space {
     }
 }
 
+/// What the path of guests itself counted at its interface of one end.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PortCounted {
+    /// The end.
+    pub end: String,
+    /// The path's interface for it, on this host.
+    pub interface: String,
+    /// What was added while messages went, warm-up included: `interface.*`, where `rx` came from the end and `tx` went to
+    /// it; `xdp.redirected`, packets from the end that a program handed on; `switch.*`, what Open vSwitch took and gave.
+    pub counters: BTreeMap<String, i64>,
+}
+
+impl PortCounted {
+    /// Packets that the path took from the end: by its program or its switch, where it has one, else by its interface.
+    pub fn taken(&self) -> Option<i64> {
+        let keys = ["xdp.redirected", "switch.rx_packets", "interface.rx_packets"];
+        keys.into_iter().find_map(|key| self.counters.get(key).copied())
+    }
+}
+
 /// A file of shared memory (/dev/shm) that a process has mapped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Segment {

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
-    FlowCounts, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan, ToolSummary,
-    Warning,
+    FlowCounts, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan, PortCounted,
+    ToolSummary, Warning,
 };
 
 /// Major version of the record format that this release writes, and the highest that it reads.
@@ -152,6 +152,9 @@ pub struct TrialRecord {
     /// The nodes of a cluster that its ends were on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeSeen>,
+    /// What the path of guests counted at its own interfaces while messages went, by end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortCounted>,
 }
 
 /// CPU time of the controller, and of the processes that carry its streams to other hosts, from `go` until the last end was through.

@@ -80,6 +80,21 @@ pub struct TrialReport {
     pub controller_share: Option<f64>,
     /// The ends by name.
     pub ends: BTreeMap<String, EndReport>,
+    /// What the path of guests counted at its own interfaces while messages went.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortReport>,
+}
+
+/// The path's own interface for one end, on the host of the guests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PortReport {
+    /// The end.
+    pub end: String,
+    /// Its name.
+    pub interface: String,
+    /// `interface.*`, where `rx` came from the end and `tx` went to it; `xdp.redirected`, packets from the end that a program
+    /// handed on; `switch.*`, what Open vSwitch took and gave.
+    pub counters: BTreeMap<String, i64>,
 }
 
 /// One end of one trial.

@@ -7,7 +7,7 @@ use crate::document::{ReportWarning, WarningSeverity};
 use crate::flaws;
 use std::collections::BTreeMap;
 use tailbound_model::{
-    FactValue, HostFacts, LoadPart, Policy, RoleScheduling, Scheduling, Severity, ThreadRow, Warning,
+    FactValue, HostFacts, LoadPart, Policy, PortCounted, RoleScheduling, Scheduling, Severity, ThreadRow, Warning,
 };
 use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, TrialStatus};
 
@@ -72,6 +72,7 @@ pub(crate) fn trials(
                 pattern: None,
                 controller_share: record.and_then(|t| controller_share(t.controller?)),
                 ends: record.iter().flat_map(|t| &t.ends).map(|(name, e)| (name.clone(), end(e))).collect(),
+                ports: record.iter().flat_map(|t| &t.ports).map(port).collect(),
             }
         })
         .collect();
@@ -108,6 +109,12 @@ fn end(end: &EndRecord) -> EndReport {
         peers: end.peers.clone(),
         stats: end.stats.clone(),
     }
+}
+
+/// The path's own interface for an end.
+pub(crate) fn port(port: &PortCounted) -> PortReport {
+    let PortCounted { end, interface, counters } = port.clone();
+    PortReport { end, interface, counters }
 }
 
 /// Facts of a host.

@@ -1,13 +1,15 @@
 //! By which way messages went: what was counted on the interfaces, beside what is there without messages.
 
+use crate::circumstances::PortReport;
 use crate::condition::ConditionReport;
 use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::finding;
+use crate::gather::port;
 use crate::number::count;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tailbound_model::{Counted, PathProof, Space, TrialSpec, Way};
-use tailbound_record::Record;
+use tailbound_record::{Record, TrialRecord};
 
 /// The proof of a condition's path, over the trials that its figures are made of.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,6 +35,9 @@ pub struct PathProofReport {
     pub answered: u64,
     /// What each interface carried, of those that carried something and those of the path.
     pub interfaces: Vec<InterfaceProof>,
+    /// What the path of guests counted at its own interfaces, summed over the trials.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ports: Vec<PortReport>,
     /// Files of shared memory that both ends had mapped, or the one process of both; of the first trial.
     pub shared_segments: Vec<String>,
     /// Network sockets of the measuring processes of the first trial; absent = they could not be read.
@@ -94,6 +99,7 @@ pub(crate) fn of(record: &Record, trials: &[usize], spec: &TrialSpec) -> Option<
         sent,
         answered,
         interfaces: interfaces(&proofs, sent),
+        ports: ports(&records),
         shared_segments: shared_segments(first),
         network_sockets: first.processes.iter().map(|p| p.sockets).sum(),
         transports,
@@ -142,6 +148,34 @@ fn interfaces(proofs: &[&PathProof], sent: u64) -> Vec<InterfaceProof> {
         }
     }
     all
+}
+
+/// Trials of a condition have the same path, if not the same names of its interfaces.
+fn ports(records: &[&TrialRecord]) -> Vec<PortReport> {
+    let mut all: Vec<PortReport> = Vec::new();
+    for counted in records.iter().flat_map(|t| &t.ports) {
+        match all.iter_mut().find(|p| p.end == counted.end) {
+            Some(sum) => counted.counters.iter().for_each(|(k, n)| *sum.counters.entry(k.clone()).or_default() += n),
+            None => all.push(port(counted)),
+        }
+    }
+    all
+}
+
+/// What the path counted by itself, per message sent.
+fn at_path(report: &PathProofReport) -> Option<String> {
+    let of = |key: &str, words: &str| {
+        let of: Vec<i64> = report.ports.iter().filter_map(|p| p.counters.get(key).copied()).collect();
+        let per_message = of.iter().sum::<i64>() as f64 / report.sent.max(1) as f64;
+        (!of.is_empty()).then(|| format!("{words} {per_message:.2}"))
+    };
+    let told = [
+        of("interface.rx_packets", "its interfaces took"),
+        of("xdp.redirected", "its programs redirected"),
+        of("switch.rx_packets", "its switch took"),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 fn shared_segments(proof: &PathProof) -> Vec<String> {
@@ -212,6 +246,9 @@ fn packets_text(report: &PathProofReport, path: &str, message: &str) -> String {
     let failures: i64 = spaces.iter().map(|i| i.reassembly_failures).sum();
     if failures > 0 {
         text.push_str(&format!("; {} datagrams could not be put together again", count(failures.unsigned_abs())));
+    }
+    if let Some(told) = at_path(report) {
+        text.push_str(&format!("; the path itself: {told}"));
     }
     text
 }

@@ -94,6 +94,21 @@ fn every_path_between_two_guests_delivers_and_leaves_nothing() {
     for condition in conditions {
         let counts = &condition["counts"];
         assert_eq!((&counts["answered"], &counts["lost"]), (&200.into(), &0.into()), "{condition}");
+        // The path itself has counted each message and each answer, but for sockets, which count nothing.
+        let trial = &report["trials"][condition["trial_ids"][0].as_u64().unwrap() as usize];
+        let ports = trial["ports"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let path = condition["levels"]["path"].as_str().unwrap();
+        assert_eq!(ports.len(), if path == "datagram" { 0 } else { 2 }, "{trial}");
+        let counter = match path {
+            path if path.starts_with("xdp") => "xdp.redirected",
+            path if path.starts_with("open-vswitch") => "switch.rx_packets",
+            _ => "interface.rx_packets",
+        };
+        for port in ports {
+            assert!(port["counters"][counter].as_i64() >= Some(220), "{path}: {port}");
+        }
+        let told = condition["path_proof"]["text"].as_str().unwrap();
+        assert_eq!(told.contains("the path itself: "), path != "datagram", "{told}");
         // Two kernels, two clocks.
         assert!(condition["out"].is_null() && condition["out_range"]["low"].is_object(), "{condition}");
     }

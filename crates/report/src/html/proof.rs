@@ -59,7 +59,42 @@ pub(super) fn section(report: &Report) -> String {
     format!(
         "<section id=\"proof\"><h2>By which way</h2>\n<p class=\"lead\">What the interfaces carried while messages went, \
          less what was there without messages. Fragments, multicast and failures are those of the whole network \
-         namespace.</p>\n<ul>{told}</ul>\n<details><summary>Interfaces, one by one</summary>\n{}</details>\n</section>\n",
-        table(&heads, &rows)
+         namespace.</p>\n<ul>{told}</ul>\n<details><summary>Interfaces, one by one</summary>\n{}</details>\n{}</section>\n",
+        table(&heads, &rows),
+        ports(report)
     )
+}
+
+/// What the path of guests counted by itself.
+fn ports(report: &Report) -> String {
+    let heads = [
+        left("condition"),
+        left("end"),
+        left("interface of the path"),
+        right("from the end", "packets"),
+        right("to the end", "packets"),
+        right("redirected", "packets"),
+        right("the switch took", "packets"),
+        right("the switch gave", "packets"),
+    ];
+    let counters = [
+        "interface.rx_packets",
+        "interface.tx_packets",
+        "xdp.redirected",
+        "switch.rx_packets",
+        "switch.tx_packets",
+    ];
+    let mut rows = Vec::new();
+    for (condition, proof) in report.conditions.iter().filter_map(|c| Some((c, c.path_proof.as_ref()?))) {
+        for port in &proof.ports {
+            let of = |key: &&str| port.counters.get(*key).map_or("-".into(), |n| count(n.unsigned_abs()));
+            let head = [words(&condition.name), words(&port.end), words(&port.interface)].concat();
+            let cells: String = counters.iter().map(|key| number(&of(key))).collect();
+            rows.push(format!("<tr>{head}{cells}</tr>\n"));
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("<details><summary>The path itself, end by end</summary>\n{}</details>\n", table(&heads, &rows))
 }

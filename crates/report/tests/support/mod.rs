@@ -273,6 +273,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 summary: None,
                 controller: None,
                 nodes: Vec::new(),
+                ports: Vec::new(),
             });
         }
     }

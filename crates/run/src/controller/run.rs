@@ -124,6 +124,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         summary: None,
         controller: None,
         nodes: Vec::new(),
+        ports: Vec::new(),
     };
     Manifest {
         functional_only: fit::functional_only(plan, allowed),
@@ -173,7 +174,7 @@ async fn run_trials(
             None => up(doing, trial, hosts, record, progress).await?,
         };
         let warned = record.manifest.warnings.len();
-        let result = one(doing, trial, number, &mut lab, record, progress).await;
+        let result = one(doing, (trial, number), &mut lab, hosts, record, progress).await;
         for warning in &record.manifest.warnings[warned..] {
             progress.event(ProgressEvent::Warned(warning));
         }
@@ -283,9 +284,9 @@ async fn down(
 /// One trial in its lab; `None` when a signal came before or while it was measured.
 async fn one(
     doing: &Doing<'_>,
-    trial: &Trial,
-    number: usize,
+    (trial, number): (&Trial, usize),
     lab: &mut Standing,
+    hosts: &Hosts,
     record: &mut RecordWriter,
     progress: &mut dyn Progress,
 ) -> Result<Option<trial::Outcome>, RunError> {
@@ -307,6 +308,7 @@ async fn one(
         housekeeping: doing.housekeeping,
         journal: doing.journal,
         stop: &doing.stop,
+        under: hosts.under(),
         here: &doing.here.host,
     };
     trial::run(&context, lab, record).await

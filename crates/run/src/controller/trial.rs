@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use tailbound_host::OffsetTrack;
 use tailbound_host::journal::Journal;
+use tailbound_lab::under::Under;
 use tailbound_model::*;
 use tailbound_record::*;
 use tailbound_wire::*;
@@ -28,6 +29,8 @@ pub(super) struct TrialContext<'a> {
     pub housekeeping: &'a CpuList,
     pub journal: &'a Journal,
     pub stop: &'a Stop,
+    /// What joins the guests, where there are some.
+    pub under: Option<&'a Under>,
     /// This host's name in the record.
     pub here: &'a str,
 }
@@ -120,6 +123,7 @@ pub(super) async fn run(
     }
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
+    let ports = proof::Ports::begin(context.under, standing);
     nodes.begin();
     let deadline = Instant::now() + limit(spec);
     let began = (standing.cpu_ns(), tailbound_host::monotonic_ns());
@@ -131,6 +135,7 @@ pub(super) async fn run(
         Some(ControllerUse { cpu_ns: standing.cpu_ns() - began.0, span_ns: tailbound_host::monotonic_ns() - began.1 });
     let spaces = watch.end(standing);
     record.manifest.trials[id].nodes = nodes.end();
+    record.manifest.trials[id].ports = ports.end();
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
     for part in &mut parts {
@@ -175,6 +180,9 @@ pub(super) async fn run(
         record.warn(warning.at_trial(id))?;
     }
     record.manifest.trials[id].proof = proof;
+    if let Some(warning) = proof::not_taken(&spec.path, &record.manifest.trials[id].ports, outcome.answered) {
+        record.warn(warning.at_trial(id))?;
+    }
     end(id, standing, record, &outcome)?;
     finish(&parts, standing, context.journal).await;
     Ok(Some(outcome))

@@ -4,6 +4,9 @@
 //! the last slot is over. The first pair tells what is there without messages (discovery, liveliness, other programs).
 
 mod judge;
+mod ports;
+
+pub(super) use ports::{Ports, not_taken};
 
 use super::lab::Standing;
 use super::length::estimate;
