@@ -6,8 +6,8 @@ use crate::{counters, interface, links};
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
-use tailbound_host::interface::Ethtool;
-use tailbound_model::{Ask, NodeCounts, Told};
+use tailbound_host::interface::{Ethtool, card_facts};
+use tailbound_model::{Ask, DeviceTold, NodeCounts, Told};
 
 /// Answers for the calling thread's network namespace, and keeps the sockets of the path check.
 #[derive(Debug, Default)]
@@ -41,8 +41,12 @@ impl Answers {
             Ask::Interfaces => Told::Interfaces(interface::interfaces_of(&NetNs::own()?)?),
             // A device that does not tell is one without.
             Ask::Device(name) => match Ethtool::open(&name) {
-                Ok(device) => Told::Device(device.speed_mbit_s().ok(), device.offloads().unwrap_or_default()),
-                Err(_) => Told::Device(None, Vec::new()),
+                Ok(device) => Told::Device(DeviceTold {
+                    speed_mbit_s: device.speed_mbit_s().ok(),
+                    offloads: device.offloads().unwrap_or_default(),
+                    card: card_facts(&name),
+                }),
+                Err(_) => Told::Device(DeviceTold::default()),
             },
             Ask::Counters(interface) => Told::Counters(counters::of_interface(&interface)),
             Ask::Counted => Told::Counted(counters::counted()?),

@@ -91,6 +91,10 @@ pub struct PathEnd {
     pub rx_queues: Option<u32>,
     /// Offload features that are on.
     pub offloads: Vec<String>,
+    /// The device behind it, as its own machine sees it: `queues.rx`, `queues.tx`, `virtio.features`, `interrupt.NUMBER`;
+    /// empty without a device, or where it cannot be seen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub card: Vec<Fact>,
 }
 
 /// One bracketed reading: REALTIME - MONOTONIC.

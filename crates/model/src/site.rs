@@ -1,6 +1,6 @@
 //! What a lab asks of a host on which an end is, and what it is told. Each host answers for itself.
 
-use crate::{Counted, HostFacts, Interface, KnobDone, KnobSpec, LinksSeen, NodeCounts};
+use crate::{Counted, Fact, HostFacts, Interface, KnobDone, KnobSpec, LinksSeen, NodeCounts};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -17,7 +17,7 @@ pub enum Ask {
     Clock,
     /// All interfaces.
     Interfaces,
-    /// Speed and offloads of an interface.
+    /// Speed, offloads and device of an interface.
     Device(String),
     /// Counters of an interface, and of IP and UDP.
     Counters(String),
@@ -96,8 +96,8 @@ pub enum Told {
     Clock(i64),
     /// To [`Ask::Interfaces`].
     Interfaces(Vec<Interface>),
-    /// To [`Ask::Device`]: Mbit/s where the device tells it, and the features that are on.
-    Device(Option<i64>, Vec<String>),
+    /// To [`Ask::Device`].
+    Device(DeviceTold),
     /// To [`Ask::Counters`].
     Counters(BTreeMap<String, i64>),
     /// To [`Ask::Counted`].
@@ -124,6 +124,17 @@ pub enum Told {
     Received(bool),
     /// It could not be done: what the system said, and its number where it has one.
     Failed(String, Option<i32>),
+}
+
+/// What an interface tells of its device.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct DeviceTold {
+    /// Mbit/s, where the device tells it.
+    pub speed_mbit_s: Option<i64>,
+    /// Offload features that are on.
+    pub offloads: Vec<String>,
+    /// As in [`PathEnd::card`](crate::PathEnd::card).
+    pub card: Vec<Fact>,
 }
 
 /// What putting settings back came to.

@@ -342,6 +342,9 @@ pub struct PathSide {
     pub rx_queues: Option<u32>,
     /// Offloads that are on.
     pub offloads: Vec<String>,
+    /// The device behind it, as its own machine sees it: features of virtio, queues in use, interrupts and where they go.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub card: Vec<HostFact>,
 }
 
 /// The clock of one host.

@@ -117,17 +117,18 @@ pub(crate) fn port(port: &PortCounted) -> PortReport {
     PortReport { end, interface, counters }
 }
 
+fn fact(f: tailbound_model::Fact) -> HostFact {
+    let (value, unknown) = match f.value {
+        FactValue::Text(text) => (text.into(), None),
+        FactValue::Number(number) => (number.into(), None),
+        FactValue::Flag(flag) => (flag.into(), None),
+        FactValue::Unknown(why) => (serde_json::Value::Null, Some(why)),
+    };
+    HostFact { key: f.key, value, unknown, source: f.source }
+}
+
 /// Facts of a host.
 pub(crate) fn host(facts: HostFacts) -> Host {
-    let fact = |f: tailbound_model::Fact| {
-        let (value, unknown) = match f.value {
-            FactValue::Text(text) => (text.into(), None),
-            FactValue::Number(number) => (number.into(), None),
-            FactValue::Flag(flag) => (flag.into(), None),
-            FactValue::Unknown(why) => (serde_json::Value::Null, Some(why)),
-        };
-        HostFact { key: f.key, value, unknown, source: f.source }
-    };
     Host { host: facts.host, boot_id: facts.boot_id, facts: facts.facts.into_iter().map(fact).collect() }
 }
 
@@ -246,6 +247,7 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
             tx_queues: e.tx_queues,
             rx_queues: e.rx_queues,
             offloads: e.offloads.clone(),
+            card: e.card.iter().cloned().map(fact).collect(),
         };
         let report = PathReport {
             trials: Vec::new(),

@@ -121,6 +121,17 @@ fn every_path_between_two_guests_delivers_and_leaves_nothing() {
     for word in ["guest.accelerator", "emulated", "guest.qemu", "kernel.preempt_rt", "guest.thread.", "clocksource"] {
         assert!(guest.contains(word), "{word} in {guest}");
     }
+    // The card as the guest sees it: offloads were switched off, and its interrupts are told.
+    let sides = report["path"][0]["ends"].as_array().unwrap();
+    for side in sides {
+        let of = |key: &str| side["card"].as_array().unwrap().iter().find(|f| f["key"].as_str().unwrap().starts_with(key));
+        let features = of("virtio.features").unwrap_or_else(|| panic!("{side}"))["value"].as_str().unwrap().to_owned();
+        let features: Vec<&str> = features.split(' ').collect();
+        assert!(features.contains(&"version_1") && features.contains(&"ctrl_vq"), "{features:?}");
+        assert!(!features.contains(&"csum") && !features.contains(&"mrg_rxbuf"), "{features:?}");
+        assert_eq!((&of("queues.rx").unwrap()["value"], &of("queues.tx").unwrap()["value"]), (&1.into(), &1.into()));
+        assert!(of("interrupt.").unwrap()["value"].as_str().unwrap().contains(": may use CPUs 0, goes to 0"), "{side}");
+    }
     let console = fs::read_to_string(guests.bench.path("record/logs/console-pong.log")).unwrap();
     assert!(console.contains("READY"), "{console}");
     guests.nothing_is_left();

@@ -14,6 +14,7 @@ mod network;
 mod sched;
 mod source;
 
+pub(crate) use network::interrupts;
 use source::Collector;
 use std::path::Path;
 use tailbound_model::HostFacts;

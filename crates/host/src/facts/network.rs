@@ -90,7 +90,7 @@ fn one(c: &Collector, number: u32, table: &BTreeMap<u32, (u64, String)>) -> Stri
 }
 
 /// Number -> (count over all CPUs, name).
-fn interrupts(text: &str) -> BTreeMap<u32, (u64, String)> {
+pub(crate) fn interrupts(text: &str) -> BTreeMap<u32, (u64, String)> {
     let cpus = text.lines().next().unwrap_or_default().split_whitespace().count();
     let rows = text.lines().skip(1).filter_map(|line| {
         let (number, rest) = line.split_once(':')?;

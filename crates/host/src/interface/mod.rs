@@ -5,11 +5,13 @@
 //! from /proc/thread-self/net, which follow the thread into a namespace: /sys/class/net shows the namespace in which sysfs
 //! was mounted, whoever reads it. Nothing is changed but by `tune`, for settings of the host.
 
+mod card;
 mod counters;
 mod ethtool;
 mod link;
 pub(crate) mod tune;
 
+pub use card::card_facts;
 pub use counters::{InterfaceCounters, interface_counters, ip_counters};
 pub use ethtool::Ethtool;
 
@@ -92,6 +94,7 @@ impl InterfaceFacts {
             tx_queues: self.tx_queues.clone().ok(),
             rx_queues: self.rx_queues.clone().ok(),
             offloads: self.offloads.clone().unwrap_or_default(),
+            card: card_facts(&self.name),
         }
     }
 

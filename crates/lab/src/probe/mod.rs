@@ -17,7 +17,7 @@ use datagram::Station;
 use exchange::Exchange;
 use std::io;
 use std::net::SocketAddr;
-use tailbound_model::{Ask, PathEnd, PathFacts, Told};
+use tailbound_model::{Ask, DeviceTold, PathEnd, PathFacts, Told};
 
 /// One end with where it is.
 #[derive(Debug, Clone)]
@@ -102,8 +102,8 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
     let all = side.site.interfaces().map_err(failed)?;
     let interface = all.into_iter().find(|i| i.name == *name);
     let interface = interface.ok_or_else(|| failed(io::Error::other("it is gone since the lab was built")))?;
-    let (speed_mbit_s, offloads) = match side.site.ask(Ask::Device(name.clone())).map_err(failed)? {
-        Told::Device(speed, offloads) => (speed, offloads),
+    let DeviceTold { speed_mbit_s, offloads, card } = match side.site.ask(Ask::Device(name.clone())).map_err(failed)? {
+        Told::Device(told) => told,
         other => return Err(failed(unexpected(&other))),
     };
     Ok(PathEnd {
@@ -115,6 +115,7 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         tx_queues: interface.tx_queues,
         rx_queues: interface.rx_queues,
         offloads,
+        card,
         interface: interface.name,
     })
 }

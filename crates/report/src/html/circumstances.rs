@@ -1,7 +1,7 @@
 //! Path, trials, and the study itself.
 
 use super::escape::{escape, left, number, prose, right, table, words};
-use crate::circumstances::{PathReport, TrialState};
+use crate::circumstances::{HostFact, PathReport, PathSide, TrialState};
 use crate::document::Report;
 use crate::number::{Unit, count, three_digits, time};
 
@@ -74,14 +74,30 @@ fn one_path(path: &PathReport) -> String {
             format!("<tr>{}</tr>\n", cells.concat())
         })
         .collect();
+    let cards = cards(&path.ends);
     let remarks: String = path.remarks.iter().map(|r| format!("<p class=\"bad\">{}</p>\n", prose(r))).collect();
     format!(
-        "<h3>{} <span class=\"note\">({trials} {})</span></h3>\n<p>{}.</p>\n{remarks}{}",
+        "<h3>{} <span class=\"note\">({trials} {})</span></h3>\n<p>{}.</p>\n{remarks}{}{cards}",
         escape(&path.path),
         ids.join(", "),
         escape(&facts.join("; ")),
         table(&heads, &rows)
     )
+}
+
+/// The devices behind the interfaces, as their machines see them.
+fn cards(ends: &[PathSide]) -> String {
+    let heads = [left("end"), left("device of its interface"), left("seen there"), left("source")];
+    let row = |(end, fact): (&PathSide, &HostFact)| {
+        let value = fact.value.as_str().map_or_else(|| fact.value.to_string(), str::to_owned);
+        let value = format!("<td class=\"l wrap\">{}</td>", escape(&value));
+        format!("<tr>{}</tr>\n", [words(&end.end), words(&fact.key), value, words(&fact.source)].concat())
+    };
+    let rows: Vec<String> = ends.iter().flat_map(|end| end.card.iter().map(move |fact| (end, fact))).map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("<details><summary>Their devices</summary>\n{}</details>\n", table(&heads, &rows))
 }
 
 /// Trials with what was in effect, folded.

@@ -1,0 +1,210 @@
+//! The device behind an interface, as the machine itself sees it: features that were agreed with the device, queues in
+//! use, interrupts and where they go. On a guest it is what a hypervisor gave it.
+//!
+//! All of it is in /sys and /proc, where sysfs shows the namespace in which it was mounted: an interface of another one is
+//! told to have no device that can be seen.
+
+use crate::facts::interrupts;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tailbound_model::{Fact, FactValue};
+
+/// Interrupts told; a big card has one per queue.
+const INTERRUPTS: usize = 32;
+
+/// Names of the feature bits of a network device: linux/virtio_net.h, and of all devices: linux/virtio_config.h,
+/// linux/virtio_ring.h. what these headers lack is of the VIRTIO specification
+/// 1.3, sections 5.1.3 and 6.
+const FEATURES: [(usize, &str); 48] = [
+    (0, "csum"),
+    (1, "guest_csum"),
+    (2, "ctrl_guest_offloads"),
+    (3, "mtu"),
+    (5, "mac"),
+    (6, "gso"),
+    (7, "guest_tso4"),
+    (8, "guest_tso6"),
+    (9, "guest_ecn"),
+    (10, "guest_ufo"),
+    (11, "host_tso4"),
+    (12, "host_tso6"),
+    (13, "host_ecn"),
+    (14, "host_ufo"),
+    (15, "mrg_rxbuf"),
+    (16, "status"),
+    (17, "ctrl_vq"),
+    (18, "ctrl_rx"),
+    (19, "ctrl_vlan"),
+    (20, "ctrl_rx_extra"),
+    (21, "guest_announce"),
+    (22, "mq"),
+    (23, "ctrl_mac_addr"),
+    (24, "notify_on_empty"),
+    (27, "any_layout"),
+    (28, "indirect_desc"),
+    (29, "event_idx"),
+    (32, "version_1"),
+    (33, "access_platform"),
+    (34, "ring_packed"),
+    (35, "in_order"),
+    (36, "order_platform"),
+    (37, "sr_iov"),
+    (38, "notification_data"),
+    (40, "ring_reset"),
+    (41, "admin_vq"),
+    (50, "device_stats"),
+    (52, "vq_notf_coal"),
+    (53, "notf_coal"),
+    (54, "guest_uso4"),
+    (55, "guest_uso6"),
+    (56, "host_uso"),
+    (57, "hash_report"),
+    (59, "guest_hdrlen"),
+    (60, "rss"),
+    (61, "rsc_ext"),
+    (62, "standby"),
+    (63, "speed_duplex"),
+];
+
+/// Facts of the device behind an interface of the calling thread's network namespace, for as far as they can be seen:
+/// `queues.rx`, `queues.tx`, `virtio.features`, `interrupt.NUMBER`. Empty for an interface without a device.
+pub fn card_facts(interface: &str) -> Vec<Fact> {
+    match nix::net::if_::if_nametoindex(interface) {
+        Ok(index) => card_facts_from(Path::new("/"), interface, index),
+        Err(_) => Vec::new(),
+    }
+}
+
+fn card_facts_from(root: &Path, interface: &str, index: u32) -> Vec<Fact> {
+    let at = format!("sys/class/net/{interface}");
+    let read = |path: &str| fs::read_to_string(root.join(path)).map(|text| text.trim().to_owned());
+    let same = read(&format!("{at}/ifindex")).is_ok_and(|text| text == index.to_string());
+    let device = root.join(&at).join("device");
+    if !same || !device.exists() {
+        return Vec::new();
+    }
+    let queues = names(&root.join(&at).join("queues"));
+    let count = |kind: &str| FactValue::Number(queues.iter().filter(|name| name.starts_with(kind)).count() as i64);
+    let mut all = vec![
+        fact("queues.rx", count("rx-"), format!("/{at}/queues")),
+        fact("queues.tx", count("tx-"), format!("/{at}/queues")),
+    ];
+    // Other devices have no such file.
+    if let Ok(bits) = read(&format!("{at}/device/features")) {
+        all.push(fact("virtio.features", FactValue::Text(features(&bits)), format!("/{at}/device/features")));
+    }
+    all.extend(going(root, &device));
+    all
+}
+
+fn fact(key: &str, value: FactValue, source: String) -> Fact {
+    Fact { key: key.to_owned(), value, source }
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).map(|all| all.flatten().collect::<Vec<_>>()).unwrap_or_default();
+    entries.into_iter().filter_map(|e| e.file_name().into_string().ok()).collect()
+}
+
+/// `1101...`, the bit 0 first.
+fn features(bits: &str) -> String {
+    let name = |bit: usize| {
+        let known = FEATURES.iter().find(|(number, _)| *number == bit);
+        known.map_or_else(|| format!("bit_{bit}"), |(_, name)| (*name).to_owned())
+    };
+    let set = bits.char_indices().filter(|(_, c)| *c == '1').map(|(bit, _)| name(bit));
+    set.collect::<Vec<_>>().join(" ")
+}
+
+/// The CPUs that its interrupts may use, and those that they go to.
+fn going(root: &Path, device: &Path) -> Vec<Fact> {
+    // The interrupts of a virtio card belong to the device of the bus, one level up.
+    let directories: [PathBuf; 2] = [device.join("msi_irqs"), device.join("../msi_irqs")];
+    let mut numbers: Vec<u32> = directories
+        .iter()
+        .map(|dir| names(dir))
+        .find(|found| !found.is_empty())
+        .unwrap_or_default()
+        .iter()
+        .filter_map(|name| name.parse().ok())
+        .collect();
+    numbers.sort_unstable();
+    let table = fs::read_to_string(root.join("proc/interrupts")).map(|text| interrupts(&text)).unwrap_or_default();
+    // One that is not in the table is not in use.
+    let used = numbers.into_iter().filter_map(|number| Some((number, &table.get(&number)?.1)));
+    let told = used.take(INTERRUPTS).map(|(number, name)| {
+        let read = |file: &str| {
+            let text = fs::read_to_string(root.join(format!("proc/irq/{number}/{file}"))).unwrap_or_default();
+            if text.trim().is_empty() { "not told".to_owned() } else { text.trim().to_owned() }
+        };
+        let (may, goes) = (read("smp_affinity_list"), read("effective_affinity_list"));
+        let source = format!("/proc/irq/{number}/smp_affinity_list, effective_affinity_list, /proc/interrupts");
+        fact(&format!("interrupt.{number}"), FactValue::Text(format!("{name}: may use CPUs {may}, goes to {goes}")), source)
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    /// As a guest of QEMU 7.2 with Linux 6.1 shows it: the card of virtio below that of the bus.
+    #[test]
+    fn a_card_of_virtio_is_told_as_its_guest_sees_it() {
+        let net = "sys/devices/pci0/0000:00:02.0/virtio1/net/enp0s2";
+        let root = tree(&[
+            (&format!("{net}/ifindex"), "2\n"),
+            (&format!("{net}/queues/rx-0/rps_cpus"), ""),
+            (&format!("{net}/queues/tx-0/xps_cpus"), ""),
+            (&format!("{net}/queues/tx-1/xps_cpus"), ""),
+            ("sys/devices/pci0/0000:00:02.0/virtio1/features", "1100010000000001110000000000110010000000000000000000010000000000\n"),
+            ("sys/devices/pci0/0000:00:02.0/msi_irqs/24", "msix"),
+            ("sys/devices/pci0/0000:00:02.0/msi_irqs/25", "msix"),
+            ("proc/interrupts", "      CPU0 CPU1\n 24:  0  0 PCI-MSI 1-edge virtio1-config\n 25: 7 0 PCI-MSI 2-edge virtio1-input.0\n"),
+            ("proc/irq/24/smp_affinity_list", "0-1\n"),
+            ("proc/irq/24/effective_affinity_list", "0\n"),
+            ("proc/irq/25/smp_affinity_list", "1\n"),
+            ("proc/irq/25/effective_affinity_list", "\n"),
+            ("sys/class/net/lo/ifindex", "1\n"),
+        ]);
+        let at = |path: &str| root.path().join(path);
+        std::os::unix::fs::symlink(at("sys/devices/pci0/0000:00:02.0/virtio1"), at(&format!("{net}/device"))).unwrap();
+        std::os::unix::fs::symlink(at(net), at("sys/class/net/enp0s2")).unwrap();
+        let told = |name, index| {
+            let line = |f: Fact| match f.value {
+                FactValue::Text(text) => format!("{} = {text}", f.key),
+                FactValue::Number(number) => format!("{} = {number}", f.key),
+                other => panic!("{other:?}"),
+            };
+            card_facts_from(root.path(), name, index).into_iter().map(line).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told("enp0s2", 2),
+            [
+                "queues.rx = 1",
+                "queues.tx = 2",
+                "virtio.features = csum guest_csum mac mrg_rxbuf status ctrl_vq indirect_desc event_idx version_1 notf_coal",
+                "interrupt.24 = virtio1-config: may use CPUs 0-1, goes to 0",
+                "interrupt.25 = virtio1-input.0: may use CPUs 1, goes to not told",
+            ]
+        );
+        // One of another namespace with that name, and one without a device.
+        assert!(told("enp0s2", 7).is_empty() && told("lo", 1).is_empty());
+    }
+
+    #[test]
+    fn a_feature_without_a_name_is_told_by_its_number() {
+        assert_eq!(features("00001"), "bit_4");
+        assert_eq!(features(""), "");
+    }
+}
