@@ -41,7 +41,7 @@ pub use init::{init, serve};
 pub use initramfs::{Initramfs, initramfs, with_programs};
 pub use kernel::Kernel;
 pub use line::{Mac, Mode, NicLine};
-pub use machine::{Machine, MachineOrder, Nic, OutsideThread, Plug, unblocked};
+pub use machine::{Look, Machine, MachineOrder, NOT_COUNTED, Nic, OutsideThread, Plug, unblocked};
 pub use modules::{KEPT, NETWORK};
 pub use ports::GREETING;
 pub use prepare::{Prepared, prepare, qemu};

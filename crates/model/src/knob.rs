@@ -4,6 +4,10 @@ use crate::{CpuList, RoleScheduling};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
+/// Where KVM has how long it polls for a virtual CPU that has halted, ns (Documentation/virt/kvm/halt-polling.rst of the
+/// kernel).
+pub const KVM_HALT_POLL: &str = "/sys/module/kvm/parameters/halt_poll_ns";
+
 /// One setting of the host that is in force while the trials that ask for it run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -26,6 +30,11 @@ pub enum KnobSpec {
     CpuDmaLatency {
         /// Bound in us.
         us: u32,
+    },
+    /// How long KVM polls for work of a virtual CPU that has halted, before it gives the CPU away.
+    KvmHaltPoll {
+        /// At most so long, ns; 0 = not at all.
+        ns: u32,
     },
     /// CPUs that take an interrupt.
     IrqAffinity {
@@ -110,6 +119,7 @@ impl KnobSpec {
             KnobSpec::Governor { cpus: None, .. } => "host.governor".into(),
             KnobSpec::Governor { cpus: Some(cpus), .. } => format!("host.governor.{cpus}"),
             KnobSpec::CpuDmaLatency { .. } => "host.cpu_dma_latency".into(),
+            KnobSpec::KvmHaltPoll { .. } => "host.kvm_halt_poll".into(),
             KnobSpec::IrqAffinity { irq, .. } => format!("host.irq_affinity.{irq}"),
             KnobSpec::KernelThreads { threads, .. } => format!("host.kernel_threads.{threads}"),
             KnobSpec::Nic { interface, setting, .. } => format!("host.nic.{interface}.{}", setting.word()),
@@ -122,6 +132,8 @@ impl KnobSpec {
             KnobSpec::Sysctl { value, .. } => value.clone(),
             KnobSpec::Governor { governor, .. } => governor.clone(),
             KnobSpec::CpuDmaLatency { us } => format!("{us} us"),
+            // As the kernel has it.
+            KnobSpec::KvmHaltPoll { ns } => ns.to_string(),
             KnobSpec::IrqAffinity { cpus, .. } => cpus.to_string(),
             KnobSpec::KernelThreads { scheduling, .. } => scheduling.to_string(),
             KnobSpec::Nic { setting, value, .. } => setting.text(*value),
@@ -134,8 +146,16 @@ impl KnobSpec {
             KnobSpec::CpuDmaLatency { .. } => "write access to /dev/cpu_dma_latency",
             KnobSpec::KernelThreads { .. } => "CAP_SYS_NICE",
             KnobSpec::Nic { .. } => "CAP_NET_ADMIN",
-            KnobSpec::Sysctl { .. } | KnobSpec::Governor { .. } | KnobSpec::IrqAffinity { .. } => "root",
+            KnobSpec::Sysctl { .. }
+            | KnobSpec::Governor { .. }
+            | KnobSpec::KvmHaltPoll { .. }
+            | KnobSpec::IrqAffinity { .. } => "root",
         }
+    }
+
+    /// It is of the host that runs guests, and of none of the guests.
+    pub fn is_of_hypervisor(&self) -> bool {
+        matches!(self, KnobSpec::KvmHaltPoll { .. })
     }
 
     /// It belongs to a network namespace: it is set where the ends are.

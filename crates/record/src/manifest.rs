@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
-    FlowCounts, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan, PortCounted,
+    FlowCounts, GuestSeen, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan, PortCounted,
     ToolSummary, Warning,
 };
 
@@ -155,6 +155,9 @@ pub struct TrialRecord {
     /// What the path of guests counted at its own interfaces while messages went, by end.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortCounted>,
+    /// What happened to its guests while messages went, as seen from outside of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<GuestSeen>,
 }
 
 /// CPU time of the controller, and of the processes that carry its streams to other hosts, from `go` until the last end was through.

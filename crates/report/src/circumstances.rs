@@ -83,6 +83,22 @@ pub struct TrialReport {
     /// What the path of guests counted at its own interfaces while messages went.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortReport>,
+    /// What happened to its guests while messages went, as seen from outside of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<GuestReport>,
+}
+
+/// A virtual machine over one trial, as the program that runs it tells it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GuestReport {
+    /// Its name.
+    pub guest: String,
+    /// What KVM counted of each virtual CPU, in their order, by its names; those that end in `_ns` are times. Empty = not
+    /// counted.
+    pub vcpus: Vec<BTreeMap<String, i64>>,
+    /// Why nothing was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_counted: Option<String>,
 }
 
 /// The path's own interface for one end, on the host of the guests.

@@ -7,7 +7,7 @@ use crate::document::{ReportWarning, WarningSeverity};
 use crate::flaws;
 use std::collections::BTreeMap;
 use tailbound_model::{
-    FactValue, HostFacts, LoadPart, Policy, PortCounted, RoleScheduling, Scheduling, Severity, ThreadRow, Warning,
+    FactValue, GuestSeen, HostFacts, LoadPart, Policy, PortCounted, RoleScheduling, Scheduling, Severity, ThreadRow, Warning,
 };
 use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, TrialStatus};
 
@@ -73,6 +73,7 @@ pub(crate) fn trials(
                 controller_share: record.and_then(|t| controller_share(t.controller?)),
                 ends: record.iter().flat_map(|t| &t.ends).map(|(name, e)| (name.clone(), end(e))).collect(),
                 ports: record.iter().flat_map(|t| &t.ports).map(port).collect(),
+                guests: record.iter().flat_map(|t| &t.guests).map(guest).collect(),
             }
         })
         .collect();
@@ -109,6 +110,11 @@ fn end(end: &EndRecord) -> EndReport {
         peers: end.peers.clone(),
         stats: end.stats.clone(),
     }
+}
+
+fn guest(seen: &GuestSeen) -> GuestReport {
+    let GuestSeen { guest, vcpus, not_counted } = seen.clone();
+    GuestReport { guest, vcpus, not_counted }
 }
 
 /// The path's own interface for an end.

@@ -2,11 +2,14 @@
 
 mod arguments;
 pub(crate) mod console;
+mod look;
 mod qmp;
 mod threads;
 mod tsc;
 
 pub(crate) use arguments::{base, kernel_line};
+pub use look::Look;
+pub use qmp::NOT_COUNTED;
 pub use threads::OutsideThread;
 
 use crate::error::GuestError;
@@ -92,6 +95,7 @@ pub struct Machine {
     process: ProcessId,
     child: Mutex<Child>,
     monitor: Mutex<Option<Monitor>>,
+    kvm: bool,
     threads: Vec<OutsideThread>,
 }
 
@@ -147,6 +151,7 @@ impl Machine {
             process,
             child: Mutex::new(child),
             monitor: Mutex::new(None),
+            kvm: order.kvm,
             threads: Vec::new(),
         };
         // From here on it ends when it is dropped.
@@ -223,6 +228,14 @@ impl Machine {
         threads::differing(self.process.pid, &self.threads)
     }
 
+    /// What QEMU tells of it at this moment. Takes a millisecond or two, and says nothing to the guest.
+    ///
+    /// # Errors
+    /// QEMU does not answer.
+    pub fn look(&self) -> Result<Look, GuestError> {
+        self.say(|monitor| monitor.look(self.kvm))
+    }
+
     /// Stops its virtual CPUs.
     ///
     /// # Errors
@@ -275,7 +288,7 @@ impl Machine {
         let _ = child.wait();
     }
 
-    fn say(&self, what: impl FnOnce(&mut Monitor) -> io::Result<()>) -> Result<(), GuestError> {
+    fn say<T>(&self, what: impl FnOnce(&mut Monitor) -> io::Result<T>) -> Result<T, GuestError> {
         let mut monitor = self.monitor.lock().map_err(|_| self.failed("its monitor is not to be had"))?;
         let monitor = monitor.as_mut().ok_or_else(|| self.failed("it has no monitor"))?;
         what(monitor).map_err(|e| self.failed(&format!("QEMU does not do it: {e}")))

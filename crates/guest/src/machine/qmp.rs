@@ -1,5 +1,6 @@
 //! QEMU's monitor: the few words that are said to it (QMP).
 
+use super::look::{COUNTS, Look};
 use qapi::{Qmp, Stream, qmp};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -9,6 +10,9 @@ use std::time::Duration;
 
 /// QEMU answers within this time.
 const ANSWERS: Duration = Duration::from_secs(10);
+
+/// Why an emulated machine has no statistics.
+pub const NOT_COUNTED: &str = "not counted: emulated";
 
 pub(super) struct Monitor(Qmp<Stream<BufReader<UnixStream>, UnixStream>>);
 
@@ -34,6 +38,29 @@ impl Monitor {
     /// KVM runs it.
     pub fn runs_kvm(&mut self) -> io::Result<bool> {
         Ok(self.0.execute(&qmp::query_kvm {})?.enabled)
+    }
+
+    /// What it is at this moment.
+    ///
+    /// `kvm`: KVM runs it, and counts.
+    pub fn look(&mut self, kvm: bool) -> io::Result<Look> {
+        let vcpus = match kvm {
+            true => self.counts().map_err(|e| format!("query-stats of QEMU: {e}")),
+            false => Err(NOT_COUNTED.into()),
+        };
+        Ok(Look { vcpus })
+    }
+
+    /// Statistics of KVM for each virtual CPU.
+    fn counts(&mut self) -> io::Result<Vec<BTreeMap<String, i64>>> {
+        let of = qmp::StatsRequest { names: None, provider: qmp::StatsProvider::kvm };
+        let all = qmp::StatsVCPUFilter { vcpus: None };
+        let told = self.0.execute(&qmp::query_stats(qmp::StatsFilter::vcpu { providers: Some(vec![of]), vcpu: all }))?;
+        let number = |stat: qmp::Stats| match stat.value {
+            qmp::StatsValue::scalar(n) if COUNTS.contains(&stat.name.as_str()) => Some((stat.name, i64::try_from(n).ok()?)),
+            _ => None,
+        };
+        Ok(told.into_iter().map(|vcpu| vcpu.stats.into_iter().filter_map(number).collect()).collect())
     }
 
     pub fn go_on(&mut self) -> io::Result<()> {

@@ -4,7 +4,7 @@ use super::file::FileSetting;
 use super::latency::LatencySetting;
 use super::{KnobError, Place, Setting, governor, irq, kthread, nic};
 use std::path::Path;
-use tailbound_model::KnobSpec;
+use tailbound_model::{KVM_HALT_POLL, KnobSpec};
 
 /// All settings that a knob means, of a place.
 ///
@@ -19,6 +19,7 @@ pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting
         KnobSpec::IrqAffinity { irq, .. } => irq::find(irq, &spec.key()),
         KnobSpec::KernelThreads { threads, scheduling } => kthread::find(threads, scheduling, &spec.key()),
         KnobSpec::Nic { interface, setting, value } => nic::find(interface, *setting, *value, place, &spec.key()),
+        KnobSpec::KvmHaltPoll { .. } => Ok(vec![Box::new(FileSetting::of(KVM_HALT_POLL.into(), None))]),
         KnobSpec::CpuDmaLatency { .. } => Ok(vec![Box::new(LatencySetting::default())]),
     }
 }

@@ -14,6 +14,7 @@ mod figures;
 mod flow;
 mod flow_axis;
 mod frame;
+mod guests;
 mod host_settings;
 mod loads;
 mod loops;
@@ -84,6 +85,7 @@ pub fn render_html(report: &Report) -> String {
         host_settings::section(report),
         proof::section(report),
         ran(circumstances::path),
+        guests::section(report),
         nodes::section(report),
         ran(circumstances::trials),
         ran(facts::section),
@@ -138,6 +140,7 @@ fn header(report: &Report) -> String {
         ("host-settings", "Settings"),
         ("proof", "Way"),
         ("path", "Path"),
+        ("guests", "Guests"),
         ("nodes", "Nodes"),
         ("facts", "Facts"),
         ("definitions", "Definitions"),
@@ -158,6 +161,7 @@ fn header(report: &Report) -> String {
         "tools" => !report.tools.is_empty(),
         "loads" => !report.loads.is_empty(),
         "host-settings" => !report.host_settings.is_empty(),
+        "guests" => guests::are_there(report),
         "nodes" => !report.nodes.is_empty(),
         "proof" => report.conditions.iter().any(|c| c.path_proof.is_some()),
         _ => true,

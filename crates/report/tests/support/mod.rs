@@ -275,6 +275,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
                 controller: None,
                 nodes: Vec::new(),
                 ports: Vec::new(),
+                guests: Vec::new(),
             });
         }
     }

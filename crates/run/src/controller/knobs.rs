@@ -39,9 +39,22 @@ fn existing(spec: &TrialSpec) -> Vec<Place> {
     ends.filter_map(open).collect()
 }
 
-/// An end is on this host: then what is asked of the host is asked of this one too.
-pub(super) fn any_here(spec: &TrialSpec) -> bool {
-    !(spec.ping.place.is_remote() && spec.pong.place.is_remote())
+/// What a trial asks of this host: all where an end is on it; what is of a hypervisor also where it runs guests.
+pub(super) fn asked_here(spec: &TrialSpec) -> Vec<KnobSpec> {
+    let places = [&spec.ping.place, &spec.pong.place];
+    let any_here = !places.iter().all(|place| place.is_remote());
+    let guests = places.iter().any(|place| is_guest_of_this_host(place));
+    spec.host.iter().filter(|knob| any_here || (guests && knob.is_of_hypervisor())).cloned().collect()
+}
+
+/// What it asks of another host that an end is on.
+pub(super) fn asked_there(place: &PlaceSpec, settings: &[KnobSpec]) -> Vec<KnobSpec> {
+    let guest = is_guest_of_this_host(place);
+    settings.iter().filter(|knob| !(guest && knob.is_of_hypervisor())).cloned().collect()
+}
+
+fn is_guest_of_this_host(place: &PlaceSpec) -> bool {
+    matches!(place, PlaceSpec::Vm(_) | PlaceSpec::Domain(_))
 }
 
 /// What is set before the lab is built.
@@ -66,11 +79,8 @@ pub(super) fn set_network(
 
 /// Why a trial's settings cannot be made on this machine.
 pub(super) fn lack(spec: &TrialSpec) -> Option<RunError> {
-    if !any_here(spec) {
-        return None;
-    }
     let (ends, made) = (existing(spec), LabSpec::from(spec).makes_namespaces());
-    spec.host.iter().find_map(|s| knob::check(s, &ends, made).err()).map(failed)
+    asked_here(spec).iter().find_map(|s| knob::check(s, &ends, made).err()).map(failed)
 }
 
 /// What a run would set, one line each with the value that is there now.

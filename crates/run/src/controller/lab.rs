@@ -50,8 +50,9 @@ fn each(hosts: &[Option<Arc<Host>>]) -> impl Iterator<Item = &Arc<Host>> {
 
 /// What a trial asks of the host is asked of each that has an end of it.
 fn set_there(hosts: &[Option<Arc<Host>>], run_id: &str, settings: &[KnobSpec]) -> Result<Vec<KnobDone>, RunError> {
-    let hosts = each(hosts).filter(|_| !settings.is_empty());
-    Ok(hosts.map(|host| host.set(run_id, settings)).collect::<Result<Vec<_>, _>>()?.concat())
+    let asked = each(hosts).map(|host| (host, knobs::asked_there(&host.place, settings)));
+    let asked = asked.filter(|(_, settings)| !settings.is_empty());
+    Ok(asked.map(|(host, settings)| host.set(run_id, &settings)).collect::<Result<Vec<_>, _>>()?.concat())
 }
 
 impl Standing {
@@ -65,7 +66,7 @@ impl Standing {
         let (spec, mut knobs) = (LabSpec::from(trial), Knobs::default());
         let hosts: Vec<Option<Arc<Host>>> = (0..spec.places()).map(|end| reached.of_end(&spec, end).cloned()).collect();
         let far: Vec<Option<Arc<dyn Far>>> = hosts.iter().map(|h| h.clone().map(|h| h as Arc<dyn Far>)).collect();
-        let asked_here = if knobs::any_here(trial) { trial.host.as_slice() } else { &[] };
+        let asked_here = &knobs::asked_here(trial)[..];
         if let Err(e) = knobs::set_host(&mut knobs, asked_here, journal) {
             return Err(knobs::give_up(knobs, journal, e));
         }
@@ -145,6 +146,11 @@ impl Standing {
     /// The other host that an end is on.
     pub fn host_of(&self, role: Role) -> Option<&Arc<Host>> {
         self.hosts[self.place_of(role)].as_ref()
+    }
+
+    /// The other hosts, each once.
+    pub fn others(&self) -> impl Iterator<Item = &Arc<Host>> {
+        each(&self.hosts)
     }
 
     /// CPU time of this process, and of those that carry its streams to other hosts.

@@ -9,6 +9,7 @@ mod discovery;
 mod dry_run;
 mod error;
 mod fit;
+mod guests;
 mod flow;
 mod knobs;
 mod lab;

@@ -125,6 +125,7 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         controller: None,
         nodes: Vec::new(),
         ports: Vec::new(),
+        guests: Vec::new(),
     };
     Manifest {
         functional_only: fit::functional_only(plan, allowed),

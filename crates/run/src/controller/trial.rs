@@ -2,6 +2,7 @@
 
 use super::agent::{Agent, Lost};
 use super::collect::Incoming;
+use super::guests::Guests;
 use super::lab::Standing;
 use super::length::{limit, slots};
 use super::loads::{fell_short, unheard};
@@ -124,6 +125,7 @@ pub(super) async fn run(
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let ports = proof::Ports::begin(context.under, standing);
+    let guests = Guests::begin(standing);
     nodes.begin();
     let deadline = Instant::now() + limit(spec);
     let began = (standing.cpu_ns(), tailbound_host::monotonic_ns());
@@ -136,6 +138,7 @@ pub(super) async fn run(
     let spaces = watch.end(standing);
     record.manifest.trials[id].nodes = nodes.end();
     record.manifest.trials[id].ports = ports.end();
+    record.manifest.trials[id].guests = guests.end();
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
     for part in &mut parts {

@@ -22,6 +22,9 @@ pub(crate) struct HostKeys {
     /// Longest wake-up that an idle CPU may take, in whole microseconds: `/dev/cpu_dma_latency` is held open for the
     /// trials. `0 us` keeps idle CPUs polling.
     pub cpu_dma_latency: Option<At<Duration>>,
+    /// How long KVM polls for work of a virtual CPU that has halted before it gives the CPU away, at most: of the host that
+    /// runs the guests. `0 us` gives it away at once.
+    pub kvm_halt_poll: Option<At<Duration>>,
     /// CPUs that take an interrupt, by its number or its name in /proc/interrupts; `*` and `?` stand for any letters.
     pub irq_affinity: Option<Named<At<Cpus>>>,
     /// Policy and CPUs of threads of the kernel by their names, those of interrupts (`irq/24-*`) among them.

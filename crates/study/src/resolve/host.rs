@@ -45,6 +45,9 @@ pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
     if let Some(bound) = &keys.cpu_dma_latency {
         add(bound.at, KnobSpec::CpuDmaLatency { us: whole_us(bound)? })?;
     }
+    if let Some(time) = &keys.kvm_halt_poll {
+        add(time.at, KnobSpec::KvmHaltPoll { ns: halt_poll_ns(time)? })?;
+    }
     for (irq, cpus) in keys.irq_affinity.iter().flat_map(|named| &named.0) {
         let Some(list) = cpus.value.0.clone() else {
             let reason = format!("`any` says nothing about the interrupt {}", irq.value);
@@ -135,6 +138,14 @@ fn whole_us(time: &At<Duration>) -> Result<u32, Fault> {
         return Err(Fault::new(time.at, reason).help("0 us to 2000 s"));
     }
     Ok((ns / 1000) as u32)
+}
+
+/// The kernel counts nanoseconds in 32 bits.
+fn halt_poll_ns(time: &At<Duration>) -> Result<u32, Fault> {
+    u32::try_from(time.value.0.0).map_err(|_| {
+        let reason = format!("{} is not a time that KVM can poll for", time.value.0);
+        Fault::new(time.at, reason).help("0 us to 4 s; 200 us is usual")
+    })
 }
 
 fn sysctl(name: &str, name_at: Pos, value: &str, value_at: Pos) -> Result<KnobSpec, Fault> {

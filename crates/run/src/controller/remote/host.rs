@@ -10,6 +10,7 @@ use std::net::IpAddr;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tailbound_guest::Look;
 use tailbound_host::journal::Journal;
 use tailbound_lab::Far;
 use tailbound_lab::netns::NetNs;
@@ -60,6 +61,11 @@ pub(super) trait Way: Send + Sync {
 
     /// How it ended, where it has and somebody knows.
     fn ended(&self) -> Option<String> {
+        None
+    }
+
+    /// What the program that runs it tells of it, where it is a guest.
+    fn look(&self) -> Option<Look> {
         None
     }
 
@@ -203,6 +209,11 @@ impl Host {
     pub fn ended(&self) -> Option<String> {
         let text = self.way.lock().ok()?.as_ref()?.ended()?;
         Some(self.says(&text))
+    }
+
+    /// What the program that runs it tells of it at this moment, where it is a guest.
+    pub fn look(&self) -> Option<Look> {
+        self.way.lock().ok()?.as_ref()?.look()
     }
 
     /// Makes settings there.

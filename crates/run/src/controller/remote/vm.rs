@@ -12,7 +12,9 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
-use tailbound_guest::{Cache, GuestError, Mac, Machine, MachineOrder, Mode, Nic, NicLine, OutsideThread, prepare};
+use tailbound_guest::{
+    Cache, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, prepare,
+};
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_host::own_program;
 use tailbound_lab::LabSpec;
@@ -23,6 +25,8 @@ use tailbound_model::*;
 const BOOTS: Duration = Duration::from_secs(90);
 /// An emulated guest may be slow to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long KVM polls before it gives the CPU of a halted virtual CPU away.
+const HALT_POLL: &str = tailbound_model::KVM_HALT_POLL;
 const PREFIX: u8 = 24;
 const DEFAULT_MTU: u32 = 1500;
 
@@ -221,6 +225,16 @@ fn facts(spec: &VmSpec, prepared: &tailbound_guest::Prepared, threads: &[Outside
         fact("vhost".into(), word(spec.vhost.is_some()), "the study"),
         fact("queues".into(), spec.queues.to_string(), "the study"),
     ];
+    facts.push(match prepared.kvm {
+        true => fact("exits".into(), "counted in each trial".into(), "query-stats of QEMU"),
+        false => fact("exits".into(), NOT_COUNTED.into(), "query-kvm of QEMU"),
+    });
+    if prepared.kvm {
+        // Of this host: a setting that stays as long as nobody changes it.
+        let read = std::fs::read_to_string(HALT_POLL).map(|text| format!("{} ns", text.trim()));
+        let value = read.map_or_else(|e| FactValue::Unknown(e.to_string()), FactValue::Text);
+        facts.push(Fact { key: "guest.halt_poll".into(), value, source: HALT_POLL.into() });
+    }
     if let Some(why) = &prepared.without_kvm {
         facts.push(fact("without_kvm".into(), why.clone(), "a boot of this kernel"));
     }
@@ -261,6 +275,11 @@ impl Way for Guest {
 
     fn ended(&self) -> Option<String> {
         self.machine.ended()
+    }
+
+    fn look(&self) -> Option<Look> {
+        // One that does not answer any more has ended, which is told.
+        self.machine.look().ok()
     }
 
     fn leave(self: Box<Self>, journal: &Journal) -> Option<String> {

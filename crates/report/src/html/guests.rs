@@ -1,0 +1,57 @@
+//! What happened to guests, trial by trial.
+
+use super::escape::{left, number, right, table, words};
+use crate::circumstances::GuestReport;
+use crate::document::Report;
+use crate::number::count;
+use std::collections::BTreeMap;
+
+/// Some trial has a guest.
+pub(super) fn are_there(report: &Report) -> bool {
+    report.trials.iter().any(|t| !t.guests.is_empty())
+}
+
+/// The table of guests; nothing where there was none.
+pub(super) fn section(report: &Report) -> String {
+    if !are_there(report) {
+        return String::new();
+    }
+    let heads = [
+        left("trial"),
+        left("guest"),
+        left("vCPU"),
+        right("exits", ""),
+        right("halts", ""),
+        right("polls before a halt", "with success"),
+        right("polls before a halt", "all"),
+        right("interrupts injected", ""),
+    ];
+    let rows: Vec<String> =
+        report.trials.iter().flat_map(|t| t.guests.iter().flat_map(move |guest| rows(t.id, guest))).collect();
+    format!(
+        "<section id=\"guests\"><h2>Guests</h2>\n<p class=\"lead\">What the hypervisor counted of each virtual CPU while \
+         messages went.</p>\n<details><summary>Trial by trial</summary>\n{}</details>\n</section>\n",
+        table(&heads, &rows)
+    )
+}
+
+fn rows(trial: usize, guest: &GuestReport) -> Vec<String> {
+    let row = |vcpu: &str, counted: &BTreeMap<String, i64>| {
+        let of = |key: &str| number(&counted.get(key).map_or("-".into(), |n| count(n.unsigned_abs())));
+        let cells = [
+            words(&trial.to_string()),
+            words(&guest.guest),
+            words(vcpu),
+            of("exits"),
+            of("halt_exits"),
+            of("halt_successful_poll"),
+            of("halt_attempted_poll"),
+            of("irq_injections"),
+        ];
+        format!("<tr>{}</tr>\n", cells.concat())
+    };
+    match &guest.not_counted {
+        Some(why) => vec![row(why, &BTreeMap::new())],
+        None => guest.vcpus.iter().enumerate().map(|(n, counted)| row(&n.to_string(), counted)).collect(),
+    }
+}
