@@ -14,6 +14,15 @@ pub struct GuestSeen {
     /// Why nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<String>,
+    /// How long it stood still because somebody paused it, ns.
+    #[serde(default)]
+    pub paused_ns: i64,
+    /// It still did when messages were over.
+    #[serde(default)]
+    pub still_paused: bool,
+    /// What else QEMU told of it, by the names of its events, such as `WATCHDOG`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
 }
 
 impl GuestSeen {

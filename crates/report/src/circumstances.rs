@@ -99,6 +99,15 @@ pub struct GuestReport {
     /// Why nothing was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_counted: Option<String>,
+    /// How long it stood still because somebody paused it.
+    #[serde(default)]
+    pub paused_ns: i64,
+    /// It still did when messages were over.
+    #[serde(default)]
+    pub still_paused: bool,
+    /// What else its hypervisor told of it, by the names of its events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
 }
 
 /// The path's own interface for one end, on the host of the guests.
@@ -335,7 +344,7 @@ pub struct DiscoveryReport {
 }
 
 /// One side of a path.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PathSide {
     /// `ping` or `pong`.
     pub end: String,

@@ -113,8 +113,8 @@ fn end(end: &EndRecord) -> EndReport {
 }
 
 fn guest(seen: &GuestSeen) -> GuestReport {
-    let GuestSeen { guest, vcpus, not_counted } = seen.clone();
-    GuestReport { guest, vcpus, not_counted }
+    let GuestSeen { guest, vcpus, not_counted, paused_ns, still_paused, events } = seen.clone();
+    GuestReport { guest, vcpus, not_counted, paused_ns, still_paused, events }
 }
 
 /// The path's own interface for an end.

@@ -75,6 +75,8 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
     words.pair("-name", format!("tailbound-{},debug-threads=on", spec.name));
     words.0.extend(base(spec, order.kvm, &order.kernel.image, order.initramfs));
     words.pair("-qmp", format!("unix:{directory}/qmp.sock,server=on,wait=off"));
+    // QEMU speaks with one at a time on each: this one is for whoever wants to look at the guest.
+    words.pair("-qmp", format!("unix:{directory}/monitor.sock,server=on,wait=off"));
     if order.mode == Mode::Shell {
         words.pair("-chardev", "stdio,id=console,signal=off");
     } else {

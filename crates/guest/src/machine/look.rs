@@ -26,25 +26,63 @@ pub(super) const COUNTS: [&str; 18] = [
     "preemption_other",
 ];
 
+/// Its virtual CPUs were stopped, and run again.
+const STOP: &str = "STOP";
+const RESUME: &str = "RESUME";
+
 /// A machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     /// Statistics of each virtual CPU; why there are none.
     pub(super) vcpus: Result<Vec<BTreeMap<String, i64>>, String>,
+    /// Its virtual CPUs run.
+    pub(super) runs: bool,
+    /// Wall-clock time of this host, ns since 1970.
+    pub(super) at_ns: i64,
+    /// What happened since the last look: the time of this host, and the name of the event.
+    pub(super) events: Vec<(i64, String)>,
 }
 
 impl Look {
-    /// What happened since an earlier look.
+    /// Its virtual CPUs run.
+    pub fn runs(&self) -> bool {
+        self.runs
+    }
+
+    /// What happened since an earlier look, the last one before this.
     pub fn since(self, earlier: &Look, guest: &str) -> GuestSeen {
-        let counted = match (&earlier.vcpus, self.vcpus) {
-            (Ok(before), Ok(after)) => Ok(after.iter().zip(before).map(|(after, before)| added(before, after)).collect()),
+        let (paused_ns, still_paused) = self.paused(earlier);
+        let of_pause = |name: &str| matches!(name, STOP | RESUME);
+        let events = self.events.iter().map(|(_, name)| name.clone()).filter(|name| !of_pause(name)).collect();
+        let counted = match (&earlier.vcpus, &self.vcpus) {
+            (Ok(before), Ok(after)) => {
+                Ok(after.iter().zip(before).map(|(after, before)| added(before, after)).collect())
+            }
             (Err(why), _) | (_, Err(why)) => Err(why.clone()),
         };
         let (vcpus, not_counted) = match counted {
             Ok(vcpus) => (vcpus, None),
             Err(why) => (Vec::new(), Some(why)),
         };
-        GuestSeen { guest: guest.to_owned(), vcpus, not_counted }
+        GuestSeen { guest: guest.to_owned(), vcpus, not_counted, paused_ns, still_paused, events }
+    }
+
+    /// How long it stood still since then, and whether it does.
+    fn paused(&self, earlier: &Look) -> (i64, bool) {
+        let (mut since, mut paused_ns) = ((!earlier.runs).then_some(earlier.at_ns), 0);
+        for (at_ns, name) in &self.events {
+            match (name.as_str(), since) {
+                (STOP, None) => since = Some(*at_ns),
+                (RESUME, Some(begin)) => {
+                    paused_ns += at_ns - begin;
+                    since = None;
+                }
+                _ => {}
+            }
+        }
+        // The state is the word that counts.
+        let begin = if self.runs { None } else { Some(since.unwrap_or(earlier.at_ns)) };
+        (paused_ns + begin.map_or(0, |begin| self.at_ns - begin), !self.runs)
     }
 }
 
@@ -60,13 +98,33 @@ mod tests {
         BTreeMap::from([("exits".to_owned(), exits)])
     }
 
+    fn look(vcpus: Vec<BTreeMap<String, i64>>, runs: bool, at_ns: i64, events: &[(i64, &str)]) -> Look {
+        let events = events.iter().map(|(at_ns, name)| (*at_ns, (*name).to_owned())).collect();
+        Look { vcpus: Ok(vcpus), runs, at_ns, events }
+    }
+
     #[test]
     fn what_was_added_is_told_for_each_virtual_cpu() {
-        let look = |one, other| Look { vcpus: Ok(vec![vcpu(one), vcpu(other)]) };
+        let look = |one, other| look(vec![vcpu(one), vcpu(other)], true, 0, &[]);
         let seen = look(130, 70).since(&look(100, 50), "pong");
-        assert_eq!((seen.vcpus.clone(), seen.sum("exits"), seen.sum("no such")), (vec![vcpu(30), vcpu(20)], Some(50), None));
-        let emulated = Look { vcpus: Err("emulated".into()) };
+        let sums = (seen.sum("exits"), seen.sum("no such"));
+        assert_eq!((seen.vcpus, sums), (vec![vcpu(30), vcpu(20)], (Some(50), None)));
+        let emulated = Look { vcpus: Err("emulated".into()), ..look(0, 0) };
         let seen = emulated.clone().since(&emulated, "pong");
         assert_eq!((seen.vcpus.len(), seen.not_counted.as_deref()), (0, Some("emulated")));
+    }
+
+    #[test]
+    fn a_pause_is_as_long_as_its_events_say_and_lasts_until_now_without_an_end() {
+        let told = |runs_before, runs, events: &[(i64, &str)]| {
+            let seen = look(vec![], runs, 900, events).since(&look(vec![], runs_before, 100, &[]), "pong");
+            (seen.paused_ns, seen.still_paused, seen.events)
+        };
+        assert_eq!(told(true, true, &[]), (0, false, vec![]));
+        assert_eq!(told(true, true, &[(200, "STOP"), (500, "RESUME"), (600, "WATCHDOG")]), (300, false, vec!["WATCHDOG".into()]));
+        assert_eq!(told(true, true, &[(200, "STOP"), (210, "RESUME"), (300, "STOP"), (350, "RESUME")]), (60, false, vec![]));
+        assert_eq!(told(true, false, &[(200, "STOP")]), (700, true, vec![]));
+        assert_eq!(told(false, true, &[(150, "RESUME")]), (50, false, vec![]));
+        assert_eq!(told(false, false, &[]), (800, true, vec![]));
     }
 }

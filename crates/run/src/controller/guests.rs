@@ -4,7 +4,10 @@ use super::lab::Standing;
 use super::remote::Host;
 use std::sync::Arc;
 use tailbound_guest::Look;
-use tailbound_model::{GuestSeen, PlaceSpec};
+use tailbound_model::{GuestSeen, PlaceSpec, Severity, Warning};
+
+/// Events of QEMU after which a guest is not what it was.
+const DISTURB: [&str; 5] = ["SHUTDOWN", "RESET", "WATCHDOG", "GUEST_PANICKED", "SUSPEND"];
 
 /// The guests of a trial, before its messages.
 pub(super) struct Guests(Vec<(Arc<Host>, Look)>);
@@ -22,9 +25,47 @@ impl Guests {
     }
 }
 
+/// What of a guest makes a trial one that is not to be trusted.
+pub(super) fn disturbed(seen: &GuestSeen) -> Vec<Warning> {
+    let name = &seen.guest;
+    let paused = (seen.paused_ns > 0).then(|| {
+        let still = if seen.still_paused { ", and still is" } else { "" };
+        let ms = seen.paused_ns as f64 / 1e6;
+        let text = format!("guest {name} was paused by QMP for {ms:.0} ms{still}: its clock stood still meanwhile");
+        Warning::new("guest_paused", Severity::Invalid, text, "keep who manages guests from pausing it while measuring")
+    });
+    let other = seen.events.iter().filter(|event| DISTURB.contains(&event.as_str())).map(|event| {
+        let text = format!("QEMU told {event} of guest {name}");
+        Warning::new("guest_disturbed", Severity::Invalid, text, "look at its console in the record")
+    });
+    paused.into_iter().chain(other).collect()
+}
+
 fn name(host: &Host) -> &str {
     match &host.place {
         PlaceSpec::Vm(guest) => &guest.name,
         _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_and_a_watchdog_are_told() {
+        let seen = |paused_ns, still_paused, event: &str| GuestSeen {
+            guest: "pong".into(),
+            paused_ns,
+            still_paused,
+            events: vec![event.to_owned()],
+            ..GuestSeen::default()
+        };
+        let told = |seen: GuestSeen| disturbed(&seen).into_iter().map(|w| w.text).collect::<Vec<_>>();
+        let paused = "guest pong was paused by QMP for 300 ms: its clock stood still meanwhile";
+        assert_eq!(told(seen(300_400_000, false, "WATCHDOG")), [paused, "QEMU told WATCHDOG of guest pong"]);
+        let still = "guest pong was paused by QMP for 1500 ms, and still is: its clock stood still meanwhile";
+        assert_eq!(told(seen(1_500_000_000, true, "BALLOON_CHANGE")), [still]);
+        assert!(told(seen(0, false, "RTC_CHANGE")).is_empty());
     }
 }

@@ -2,7 +2,7 @@
 
 use super::agent::{Agent, Lost};
 use super::collect::Incoming;
-use super::guests::Guests;
+use super::guests::{self, Guests};
 use super::lab::Standing;
 use super::length::{limit, slots};
 use super::loads::{fell_short, unheard};
@@ -125,7 +125,7 @@ pub(super) async fn run(
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
     let ports = proof::Ports::begin(context.under, standing);
-    let guests = Guests::begin(standing);
+    let watched = Guests::begin(standing);
     nodes.begin();
     let deadline = Instant::now() + limit(spec);
     let began = (standing.cpu_ns(), tailbound_host::monotonic_ns());
@@ -138,7 +138,7 @@ pub(super) async fn run(
     let spaces = watch.end(standing);
     record.manifest.trials[id].nodes = nodes.end();
     record.manifest.trials[id].ports = ports.end();
-    record.manifest.trials[id].guests = guests.end();
+    record.manifest.trials[id].guests = watched.end();
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
     for part in &mut parts {
@@ -158,7 +158,8 @@ pub(super) async fn run(
     if spec.attribution == Attribution::On && !outcome.late.is_empty() {
         store_switches(record, &parts, standing, &outcome.late).await?;
     }
-    for warning in unheard(&parts).into_iter().chain(flow::neighbours(spec)) {
+    let disturbed: Vec<Warning> = record.manifest.trials[id].guests.iter().flat_map(guests::disturbed).collect();
+    for warning in disturbed.into_iter().chain(unheard(&parts)).chain(flow::neighbours(spec)) {
         record.warn(warning.at_trial(id))?;
     }
     for end in 0..after.len() {

@@ -4,6 +4,7 @@
 pub mod cluster;
 pub mod containerd;
 pub mod fastdds;
+pub mod guests;
 pub mod host;
 pub mod libvirt;
 pub mod processes;

@@ -59,7 +59,7 @@ pub(super) trait Way: Send + Sync {
         Vec::new()
     }
 
-    /// How it ended, where it has and somebody knows.
+    /// How it ended, or why it stands still, where it does and somebody knows.
     fn ended(&self) -> Option<String> {
         None
     }
@@ -205,7 +205,7 @@ impl Host {
         self.asked.lock().is_ok_and(|asked| asked.answers())
     }
 
-    /// How it ended, where it has and somebody knows.
+    /// How it ended, or why it stands still, where it does and somebody knows.
     pub fn ended(&self) -> Option<String> {
         let text = self.way.lock().ok()?.as_ref()?.ended()?;
         Some(self.says(&text))

@@ -27,6 +27,8 @@ const BOOTS: Duration = Duration::from_secs(90);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// How long KVM polls before it gives the CPU of a halted virtual CPU away.
 const HALT_POLL: &str = tailbound_model::KVM_HALT_POLL;
+/// What is wrong with one that does not answer.
+const PAUSED: &str = "it is paused: somebody has said `stop` to its QEMU, and not `cont`";
 const PREFIX: u8 = 24;
 const DEFAULT_MTU: u32 = 1500;
 
@@ -274,7 +276,8 @@ impl Way for Guest {
     }
 
     fn ended(&self) -> Option<String> {
-        self.machine.ended()
+        let paused = || self.look().filter(|look| !look.runs()).map(|_| PAUSED.to_owned());
+        self.machine.ended().or_else(paused)
     }
 
     fn look(&self) -> Option<Look> {
