@@ -1,5 +1,6 @@
 //! Does the plan fit this machine and these drivers? Asked before anything is made.
 
+use super::remote::{DriverFiles, guest_lack};
 use super::{RunError, tool};
 use crate::hot::{Memory, MemoryKind};
 use crate::live::ring_cells;
@@ -201,8 +202,9 @@ fn roles_lack(asked: &Scheduling, measure: &Measure, driver: &tailbound_driver::
     Some(format!("no thread of driver {} has the role `{role}` here; there are {}", driver.name, has.join(", ")))
 }
 
-/// What this machine lacks for the labs, the settings and the memory of the plan.
-pub fn not_fit(plan: &Plan) -> Option<RunError> {
+/// What this machine lacks for the labs, the settings, the memory and the guests of the plan. Guests take a moment: what they
+/// boot is made, and `driver_files` are the drivers in it.
+pub fn not_fit(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
             return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.mend));
@@ -217,7 +219,7 @@ pub fn not_fit(plan: &Plan) -> Option<RunError> {
             return Some(error);
         }
     }
-    None
+    guest_lack(plan, driver_files)
 }
 
 /// A program that is not there, and real-time loads on every CPU.

@@ -44,7 +44,7 @@ pub fn run(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Resu
     if options.out.symlink_metadata().is_ok() {
         return Err(RecordError::Exists(options.out).into());
     }
-    if let Some(error) = fit::not_fit(&plan) {
+    if let Some(error) = fit::not_fit(&plan, options.driver_files) {
         return Err(error);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -15,13 +15,18 @@ pub fn run(args: &cli::Run) -> Outcome {
     let plan = load(&args.study, &args.settings, args.strict)?;
     if args.dry_run {
         out!("{}", controller::dry_run(&plan));
-        return match controller::not_fit(&plan) {
+        return match controller::not_fit(&plan, driver_files) {
             None => Ok(ExitCode::Done),
             Some(lack) => Err(lack.into()),
         };
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{}", plan.study)));
     execute(plan, out, Vec::new(), args.quiet)
+}
+
+/// The drivers that are files, for other machines.
+fn driver_files() -> Vec<(String, PathBuf)> {
+    super::bundle::files(&[]).unwrap_or_default()
 }
 
 /// Loads a study file, or a built-in study by name.
@@ -62,7 +67,6 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(|e| Failure::new(ExitCode::MachineNotFit, e))?;
     let mut display = Display::new(quiet, out.clone());
-    let driver_files = || super::bundle::files(&[]).unwrap_or_default();
     let options = RunOptions { out, command: std::env::args().collect(), warnings, driver_files };
     let finished = controller::run(plan, options, &mut display);
     display.end();

@@ -18,6 +18,7 @@ mod vm;
 pub(super) use host::Host;
 pub(super) use observe::Nodes;
 pub(super) use server::Server;
+pub(super) use vm::lack as guest_lack;
 
 use super::RunError;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

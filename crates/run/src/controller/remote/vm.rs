@@ -5,7 +5,7 @@
 //! the machine.
 
 use super::host::{Help, Host, Known, Way};
-use super::{link::Ship, not_fit};
+use super::{DriverFiles, link::Ship, not_fit};
 use crate::controller::RunError;
 use std::io;
 use std::net::IpAddr;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::{
-    Cache, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, prepare,
+    Cache, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared, prepare,
 };
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_host::own_program;
@@ -58,6 +58,27 @@ pub(super) struct Shared<'a> {
     pub logs: &'a Path,
     /// CPUs that this program was given: the controller keeps to fewer of them, and a guest may have all.
     pub allowed: &'a CpuList,
+}
+
+/// Why a guest of a plan cannot be made here, found out before anything is: QEMU, its kernel, modules, and whether KVM runs
+/// it. What they boot is made, and kept for when they are started.
+pub(in crate::controller) fn lack(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
+    let possible = plan.conditions.iter().filter(|c| c.not_possible.is_none());
+    let mut specs: Vec<&VmSpec> = Vec::new();
+    for place in possible.flat_map(|c| [&c.spec.ping.place, &c.spec.pong.place]) {
+        if let PlaceSpec::Vm(spec) = place
+            && !specs.contains(&&**spec)
+        {
+            specs.push(spec);
+        }
+    }
+    let mut ship = Ship::new(driver_files);
+    specs.into_iter().find_map(|spec| prepared(spec, &mut ship).err())
+}
+
+fn prepared(spec: &VmSpec, ship: &mut Ship) -> Result<Prepared, RunError> {
+    let unfit = |e: GuestError| not_fit(e.what, e.mend);
+    prepare(spec, ship.contents()?, &[], &Cache::of_user().map_err(unfit)?).map_err(unfit)
 }
 
 /// Starts guests at the same time, and waits until they answer.
@@ -124,8 +145,7 @@ fn start(
 ) -> Result<(Guest, Vec<Fact>, Option<String>), RunError> {
     let spec = one.spec;
     let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("guest {}: {text}", spec.name), "");
-    let unfit = |e: GuestError| not_fit(e.what, e.mend);
-    let prepared = prepare(spec, ship.contents()?, &[], &Cache::of_user().map_err(unfit)?).map_err(unfit)?;
+    let prepared = prepared(spec, ship)?;
     let nic = match &mut shared.under {
         Some(under) => {
             let mac = Mac(Under::mac(one.end));
@@ -207,7 +227,7 @@ fn plugged(plug: Plug, spec: &VmSpec) -> io::Result<tailbound_guest::Plug> {
 }
 
 /// What this host tells of it.
-fn facts(spec: &VmSpec, prepared: &tailbound_guest::Prepared, threads: &[OutsideThread]) -> Vec<Fact> {
+fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread]) -> Vec<Fact> {
     let fact = |key: String, value: String, source: &str| Fact {
         key: format!("guest.{key}"),
         value: FactValue::Text(value),
