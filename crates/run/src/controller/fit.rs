@@ -446,7 +446,34 @@ fn guest_threads(place: &PlaceSpec) -> Vec<&RoleScheduling> {
 
 /// More measured threads than CPUs that they may use: the figures show function only.
 pub(super) fn functional_only(plan: &Plan, allowed: &[u32]) -> Option<String> {
-    plan.conditions.iter().filter(|c| c.not_possible.is_none()).find_map(|c| crowded(&c.spec, allowed))
+    let found = possible(plan).filter_map(|c| Some((c.id, crowded(&c.spec, allowed)?)));
+    let (concerned, reasons): (Vec<usize>, Vec<String>) = found.unzip();
+    Some(of_conditions(plan, reasons.first()?, &concerned))
+}
+
+fn possible(plan: &Plan) -> impl Iterator<Item = &Condition> {
+    plan.conditions.iter().filter(|c| c.not_possible.is_none())
+}
+
+/// Conditions that have an end at a place.
+pub(super) fn with_place(plan: &Plan, place: &PlaceSpec) -> Vec<usize> {
+    possible(plan).filter(|c| c.spec.ping.place == *place || c.spec.pong.place == *place).map(|c| c.id).collect()
+}
+
+/// A reason that holds for some conditions names them.
+pub(super) fn of_conditions(plan: &Plan, why: &str, concerned: &[usize]) -> String {
+    const NAMED: usize = 4;
+    let all = possible(plan).count();
+    if concerned.len() == all {
+        return why.to_owned();
+    }
+    let some = possible(plan).filter(|c| concerned.contains(&c.id)).take(NAMED).map(super::dry_run::levels);
+    let some = some.collect::<Vec<_>>().join("; ");
+    let more = match concerned.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        n => format!("; and {n} more"),
+    };
+    format!("{why} (of {} of {all} conditions: {some}{more})", concerned.len())
 }
 
 fn crowded(spec: &TrialSpec, allowed: &[u32]) -> Option<String> {

@@ -242,7 +242,8 @@ async fn up(
     for host in hosts.reach(&LabSpec::from(spec), (doing.run_id, doing.journal), &doing.here.host).await? {
         record.host(&host.facts)?;
         if let Some(why) = &host.functional_only {
-            functional_only(&mut record.manifest, why);
+            let concerned = fit::with_place(doing.plan, &host.place);
+            functional_only(&mut record.manifest, &fit::of_conditions(doing.plan, why, &concerned));
         }
         for text in &host.remarks {
             warn(record, progress, Warning::new("host_remark", Severity::Warning, text, ""))?;
