@@ -47,7 +47,7 @@ pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd,
 pub use flow::*;
 pub use guest::*;
 pub use interface::{BridgeState, Interface};
-pub use knob::{KVM_HALT_POLL, HostSettings, KnobDone, KnobSpec, NicSetting};
+pub use knob::{HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
 pub use load::{LoadDone, LoadKind, LoadPart, LoadSpec, LoadStart, Participant, TopicLoad, UdpStream};
 pub use metric::Metric;
 pub use node::*;
@@ -60,7 +60,7 @@ pub use proof::*;
 pub use rescue::RescueSeen;
 pub use row::*;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
-pub use site::{Ask, ProbeMessage, PutBackTold, Told};
+pub use site::{Ask, DeviceTold, ProbeMessage, PutBackTold, Told};
 pub use switches::{SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 pub use thread::{ThreadRow, ThreadTable};
 pub use tool::*;

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
-    FlowCounts, GuestSeen, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan, PortCounted,
-    ToolSummary, Warning,
+    FlowCounts, GuestSeen, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan,
+    PortCounted, ToolSummary, Warning,
 };
 
 /// Major version of the record format that this release writes, and the highest that it reads.

@@ -7,7 +7,8 @@ use crate::document::{ReportWarning, WarningSeverity};
 use crate::flaws;
 use std::collections::BTreeMap;
 use tailbound_model::{
-    FactValue, GuestSeen, HostFacts, LoadPart, Policy, PortCounted, RoleScheduling, Scheduling, Severity, ThreadRow, Warning,
+    FactValue, GuestSeen, HostFacts, LoadPart, Policy, PortCounted, RoleScheduling, Scheduling, Severity, ThreadRow,
+    Warning,
 };
 use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, TrialStatus};
 

@@ -121,8 +121,14 @@ mod tests {
             (seen.paused_ns, seen.still_paused, seen.events)
         };
         assert_eq!(told(true, true, &[]), (0, false, vec![]));
-        assert_eq!(told(true, true, &[(200, "STOP"), (500, "RESUME"), (600, "WATCHDOG")]), (300, false, vec!["WATCHDOG".into()]));
-        assert_eq!(told(true, true, &[(200, "STOP"), (210, "RESUME"), (300, "STOP"), (350, "RESUME")]), (60, false, vec![]));
+        assert_eq!(
+            told(true, true, &[(200, "STOP"), (500, "RESUME"), (600, "WATCHDOG")]),
+            (300, false, vec!["WATCHDOG".into()])
+        );
+        assert_eq!(
+            told(true, true, &[(200, "STOP"), (210, "RESUME"), (300, "STOP"), (350, "RESUME")]),
+            (60, false, vec![])
+        );
         assert_eq!(told(true, false, &[(200, "STOP")]), (700, true, vec![]));
         assert_eq!(told(false, true, &[(150, "RESUME")]), (50, false, vec![]));
         assert_eq!(told(false, false, &[]), (800, true, vec![]));

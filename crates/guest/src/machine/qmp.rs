@@ -59,9 +59,12 @@ impl Monitor {
     fn counts(&mut self) -> io::Result<Vec<BTreeMap<String, i64>>> {
         let of = qmp::StatsRequest { names: None, provider: qmp::StatsProvider::kvm };
         let all = qmp::StatsVCPUFilter { vcpus: None };
-        let told = self.0.execute(&qmp::query_stats(qmp::StatsFilter::vcpu { providers: Some(vec![of]), vcpu: all }))?;
+        let told =
+            self.0.execute(&qmp::query_stats(qmp::StatsFilter::vcpu { providers: Some(vec![of]), vcpu: all }))?;
         let number = |stat: qmp::Stats| match stat.value {
-            qmp::StatsValue::scalar(n) if COUNTS.contains(&stat.name.as_str()) => Some((stat.name, i64::try_from(n).ok()?)),
+            qmp::StatsValue::scalar(n) if COUNTS.contains(&stat.name.as_str()) => {
+                Some((stat.name, i64::try_from(n).ok()?))
+            }
             _ => None,
         };
         // QEMU tells them in an order of its own.

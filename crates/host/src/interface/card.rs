@@ -139,7 +139,11 @@ fn going(root: &Path, device: &Path) -> Vec<Fact> {
         };
         let (may, goes) = (read("smp_affinity_list"), read("effective_affinity_list"));
         let source = format!("/proc/irq/{number}/smp_affinity_list, effective_affinity_list, /proc/interrupts");
-        fact(&format!("interrupt.{number}"), FactValue::Text(format!("{name}: may use CPUs {may}, goes to {goes}")), source)
+        fact(
+            &format!("interrupt.{number}"),
+            FactValue::Text(format!("{name}: may use CPUs {may}, goes to {goes}")),
+            source,
+        )
     });
     told.collect()
 }
@@ -167,10 +171,16 @@ mod tests {
             (&format!("{net}/queues/rx-0/rps_cpus"), ""),
             (&format!("{net}/queues/tx-0/xps_cpus"), ""),
             (&format!("{net}/queues/tx-1/xps_cpus"), ""),
-            ("sys/devices/pci0/0000:00:02.0/virtio1/features", "1100010000000001110000000000110010000000000000000000010000000000\n"),
+            (
+                "sys/devices/pci0/0000:00:02.0/virtio1/features",
+                "1100010000000001110000000000110010000000000000000000010000000000\n",
+            ),
             ("sys/devices/pci0/0000:00:02.0/msi_irqs/24", "msix"),
             ("sys/devices/pci0/0000:00:02.0/msi_irqs/25", "msix"),
-            ("proc/interrupts", "      CPU0 CPU1\n 24:  0  0 PCI-MSI 1-edge virtio1-config\n 25: 7 0 PCI-MSI 2-edge virtio1-input.0\n"),
+            (
+                "proc/interrupts",
+                "      CPU0 CPU1\n 24:  0  0 PCI-MSI 1-edge virtio1-config\n 25: 7 0 PCI-MSI 2-edge virtio1-input.0\n",
+            ),
             ("proc/irq/24/smp_affinity_list", "0-1\n"),
             ("proc/irq/24/effective_affinity_list", "0\n"),
             ("proc/irq/25/smp_affinity_list", "1\n"),

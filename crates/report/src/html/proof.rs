@@ -77,13 +77,8 @@ fn ports(report: &Report) -> String {
         right("the switch took", "packets"),
         right("the switch gave", "packets"),
     ];
-    let counters = [
-        "interface.rx_packets",
-        "interface.tx_packets",
-        "xdp.redirected",
-        "switch.rx_packets",
-        "switch.tx_packets",
-    ];
+    let counters =
+        ["interface.rx_packets", "interface.tx_packets", "xdp.redirected", "switch.rx_packets", "switch.tx_packets"];
     let mut rows = Vec::new();
     for (condition, proof) in report.conditions.iter().filter_map(|c| Some((c, c.path_proof.as_ref()?))) {
         for port in &proof.ports {

@@ -1,7 +1,7 @@
 //! Ends in guests: a real-time kernel of Debian, emulated, so that it runs everywhere. What `dev/setup vm` brings.
 
-use super::host::{Alone, alone, no_journal};
 use super::Bench;
+use super::host::{Alone, alone, no_journal};
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};

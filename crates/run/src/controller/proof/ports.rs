@@ -49,7 +49,8 @@ pub(in crate::controller) fn not_taken(path: &PathSpec, ports: &[PortCounted], a
         _ => "its interfaces took no packet",
     };
     let text = format!("{answered} messages were answered, and the path {path} did not carry them: {what}");
-    let mend = "look whether the guests have another way to each other, and please report it: the path was made for them";
+    let mend =
+        "look whether the guests have another way to each other, and please report it: the path was made for them";
     Some(Warning::new("path_not_taken", Severity::Invalid, text, mend))
 }
 
@@ -74,7 +75,8 @@ mod tests {
         let ports = |redirected| ["ping", "pong"].map(|end| port(end, redirected));
         let told = not_taken(&path, &ports(0), 100).unwrap();
         assert_eq!(told.severity, Severity::Invalid);
-        let text = "100 messages were answered, and the path xdp native did not carry them: its programs redirected no packet";
+        let text =
+            "100 messages were answered, and the path xdp native did not carry them: its programs redirected no packet";
         assert_eq!(told.text, text);
         assert!(not_taken(&path, &ports(100), 100).is_none());
         assert!(not_taken(&path, &ports(0), 0).is_none(), "nothing was answered: that is told elsewhere");
