@@ -149,7 +149,7 @@ fn two_guests_answer_and_see_each_other_and_the_end_of_one_is_told() {
     let begin = Instant::now();
     let machines = [start(1, &specs[0]), start(2, &specs[1])];
     for (cpu, machine) in (0..).zip(&machines) {
-        machine.wait(BOOTS).unwrap();
+        machine.wait(BOOTS, &|| false).unwrap();
         println!("a guest answers {:.2} s after the start", begin.elapsed().as_secs_f64());
         let asked: Vec<_> = machine.threads().iter().filter(|t| t.name.starts_with("vCPU")).collect();
         assert_eq!(asked.iter().map(|t| t.name.as_str()).collect::<Vec<_>>(), ["vCPU 0", "vCPU 1"]);

@@ -56,7 +56,8 @@ fn every_path_between_two_guests_delivers_and_leaves_nothing() {
     // The card as the guest sees it: offloads were switched off, and its interrupts are told.
     let sides = report["path"][0]["ends"].as_array().unwrap();
     for side in sides {
-        let of = |key: &str| side["card"].as_array().unwrap().iter().find(|f| f["key"].as_str().unwrap().starts_with(key));
+        let of =
+            |key: &str| side["card"].as_array().unwrap().iter().find(|f| f["key"].as_str().unwrap().starts_with(key));
         let features = of("virtio.features").unwrap_or_else(|| panic!("{side}"))["value"].as_str().unwrap().to_owned();
         let features: Vec<&str> = features.split(' ').collect();
         assert!(features.contains(&"version_1") && features.contains(&"ctrl_vq"), "{features:?}");
@@ -225,6 +226,27 @@ fn guests_that_end_or_stop_and_a_controller_that_is_killed() {
     let output = guests.tailbound().args(["lab", "cleanup"]).output().unwrap();
     let cleaned = String::from_utf8_lossy(&output.stdout).into_owned() + &told(&output).1;
     assert!(output.status.success() && cleaned.contains("QEMU of guest ping"), "{cleaned}");
+    guests.nothing_is_left();
+}
+
+/// A signal while guests boot gives them up: no trial begins, and nothing is left of them.
+#[test]
+fn a_signal_while_guests_boot_ends_them() {
+    let guests = Guests::new();
+    let said = fs::File::create(guests.bench.path("said")).unwrap();
+    let text = study("slots: 10", "", "driver: udp\npath: bridge");
+    let mut child = guests.run(&text).stdout(std::process::Stdio::null()).stderr(said).spawn().unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while guests.processes("qemu-system").len() < 2 {
+        assert!(std::time::Instant::now() < until, "{}", guests.bench.said());
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    signal(&child, libc::SIGINT);
+    let status = child.wait().unwrap();
+    let told = guests.bench.said();
+    assert!(!status.success() && told.contains("the run was interrupted before trial 1 of 1"), "{told}");
+    assert!(!told.contains("trial 1/1"), "it booted, and was asked to measure: {told}");
+    assert_eq!(guests.bench.manifest()["status"], "incomplete");
     guests.nothing_is_left();
 }
 

@@ -186,17 +186,18 @@ impl Machine {
         Ok(())
     }
 
-    /// Waits until the guest answers.
+    /// Waits until the guest answers, or nobody wants it any more: `given_up` is asked twice a second.
     ///
     /// # Errors
-    /// It has ended, or not booted within `limit`: with the end of its console.
-    pub fn wait(&self, limit: Duration) -> Result<(), GuestError> {
+    /// It has ended, or not booted within `limit`: with the end of its console; or it was given up.
+    pub fn wait(&self, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
         let deadline = Instant::now() + limit;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             // Shorter turns, so that one that has ended is told at once.
             match connect(&self.directory, left.clamp(Duration::from_millis(1), Duration::from_millis(500))) {
                 Ok(_) => return Ok(()),
+                Err(_) if given_up() => return Err(GuestError::new(format!("guest {}: given up", self.name), "")),
                 Err(_) if self.status().is_some() => return Err(self.failed("it ended while it booted")),
                 Err(NotConnected::Silent(e) | NotConnected::Gone(e)) if left.is_zero() => {
                     let text = format!("it does not answer {} s after it was started ({e})", limit.as_secs());

@@ -86,7 +86,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let facts = host::facts::collect();
     let doing =
         Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop, here: &facts };
-    let mut hosts = Hosts::new(options.driver_files, record.dir().join("logs"), &allowed);
+    let mut hosts = Hosts::new(options.driver_files, record.dir().join("logs"), &allowed, doing.stop.clone());
     let mut ended = run_trials(&doing, &mut hosts, &mut record, options.warnings, progress).await;
     for text in hosts.leave(&journal).await {
         let warned = record.warn(Warning::new("bundle_left", Severity::Warning, text, "remove it by hand"));
@@ -172,7 +172,14 @@ async fn run_trials(
         }
         let mut lab = match standing.take() {
             Some(lab) => lab,
-            None => up(doing, trial, hosts, record, progress).await?,
+            None => match up(doing, trial, hosts, record, progress).await {
+                // Guests that boot are given up.
+                Err(_) if doing.stop.came() => {
+                    interrupted(record, progress, "before", (number, plan.trials.len()))?;
+                    return Ok(false);
+                }
+                made => made?,
+            },
         };
         let warned = record.manifest.warnings.len();
         let result = one(doing, (trial, number), &mut lab, hosts, record, progress).await;
@@ -199,8 +206,7 @@ async fn run_trials(
                 let (back, down) = lab.abandon(journal).await;
                 knobs::record_put_back(record, settings, back)?;
                 down?;
-                let text = format!("the run was interrupted in trial {} of {}", number + 1, plan.trials.len());
-                warn(record, progress, Warning::new("interrupted", Severity::Warning, text, ""))?;
+                interrupted(record, progress, "in", (number, plan.trials.len()))?;
                 return Ok(false);
             }
         }
@@ -219,6 +225,16 @@ fn functional_only(manifest: &mut Manifest, why: &str) {
         Some(told) => *told = format!("{told}; {why}"),
         none => *none = Some(why.to_owned()),
     }
+}
+
+fn interrupted(
+    record: &mut RecordWriter,
+    progress: &mut dyn Progress,
+    when: &str,
+    (number, of): (usize, usize),
+) -> Result<(), RunError> {
+    let text = format!("the run was interrupted {when} trial {} of {of}", number + 1);
+    warn(record, progress, Warning::new("interrupted", Severity::Warning, text, ""))
 }
 
 /// Tells at once, and in the record.

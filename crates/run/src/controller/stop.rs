@@ -7,16 +7,26 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub(super) struct Stop(watch::Receiver<bool>);
 
-/// Listens from now on.
+/// Listens from now on, in a thread of its own: starting guests, and asking other hosts, keeps the controller busy.
 pub(super) fn heard() -> Stop {
     let (tell, told) = watch::channel(false);
+    let (ready, is_ready) = std::sync::mpsc::channel();
+    let job = move || {
+        let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(listen(tell, ready));
+    };
+    // Without it a signal's default ends the process; the agents then save their samples.
+    let _ = std::thread::Builder::new().name("tb-stop".into()).spawn(job);
+    let _ = is_ready.recv();
+    Stop(told)
+}
+
+async fn listen(tell: watch::Sender<bool>, ready: std::sync::mpsc::Sender<()>) {
     let mut kinds = vec![SignalKind::interrupt(), SignalKind::terminate()];
     if !hangup_ignored() {
         kinds.push(SignalKind::hangup());
     }
-    for kind in kinds {
-        // Without a handler the signal's default ends the process; the agents then save their samples.
-        let Ok(mut stream) = signal(kind) else { continue };
+    for mut stream in kinds.into_iter().filter_map(|kind| signal(kind).ok()) {
         let tell = tell.clone();
         tokio::spawn(async move {
             while stream.recv().await.is_some() {
@@ -24,7 +34,8 @@ pub(super) fn heard() -> Stop {
             }
         });
     }
-    Stop(told)
+    let _ = ready.send(());
+    std::future::pending().await
 }
 
 fn hangup_ignored() -> bool {

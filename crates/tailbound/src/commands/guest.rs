@@ -198,7 +198,7 @@ fn run(args: &GuestRun) -> Outcome {
         undo_at_signal(journal.clone()).map_err(unexpected("cannot wait for signals"))?;
         // The guest ends with the machine.
         let machine = start(&spec, &prepared, &directory, (&token, Mode::Agents))?;
-        machine.wait(BOOTS).map_err(failed)?;
+        machine.wait(BOOTS, &|| false).map_err(failed)?;
         let order = InsideOrder { study: given, text, record, arguments: args.arguments.clone() };
         inside(&order, &machine)
     };

@@ -21,6 +21,7 @@ pub(super) use server::Server;
 pub(super) use vm::lack as guest_lack;
 
 use super::RunError;
+use super::stop::Stop;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -57,6 +58,8 @@ pub(super) struct Hosts {
     logs: PathBuf,
     /// CPUs that this program was given.
     allowed: CpuList,
+    /// Signals that end the run.
+    stop: Stop,
     /// Guests that the record knows: of one name there may be several.
     guests: Vec<VmSpec>,
     /// What could not be removed.
@@ -64,7 +67,7 @@ pub(super) struct Hosts {
 }
 
 impl Hosts {
-    pub fn new(driver_files: DriverFiles, logs: PathBuf, allowed: &[u32]) -> Hosts {
+    pub fn new(driver_files: DriverFiles, logs: PathBuf, allowed: &[u32], stop: Stop) -> Hosts {
         Hosts {
             reached: Vec::new(),
             observers: Vec::new(),
@@ -76,6 +79,7 @@ impl Hosts {
             scratch: None,
             logs,
             allowed: CpuList(allowed.iter().copied().collect()),
+            stop,
             guests: Vec::new(),
             left: Vec::new(),
         }
@@ -199,7 +203,8 @@ impl Hosts {
             self.under = Some((lab.clone(), under.map_err(|e| super::lab::lab_failed(&e))?));
         }
         let under = self.under.as_mut().map(|(_, under)| under);
-        let shared = vm::Shared { lab, under, scratch: &scratch, logs: &self.logs, allowed: &self.allowed };
+        let shared =
+            vm::Shared { lab, under, scratch: &scratch, logs: &self.logs, allowed: &self.allowed, stop: &self.stop };
         let hosts = vm::reach_all(&wanted, shared, &mut self.bundle, (run_id, journal));
         let hosts: Vec<Arc<Host>> = match hosts {
             Ok(hosts) => hosts.into_iter().map(Arc::new).collect(),

@@ -7,13 +7,15 @@
 use super::host::{Help, Host, Known, Way};
 use super::{DriverFiles, link::Ship, not_fit};
 use crate::controller::RunError;
+use crate::controller::stop::Stop;
 use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::{
-    Cache, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared, prepare,
+    Cache, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared,
+    prepare,
 };
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_host::own_program;
@@ -58,6 +60,8 @@ pub(super) struct Shared<'a> {
     pub logs: &'a Path,
     /// CPUs that this program was given: the controller keeps to fewer of them, and a guest may have all.
     pub allowed: &'a CpuList,
+    /// A signal gives them up while they boot.
+    pub stop: &'a Stop,
 }
 
 /// Why a guest of a plan cannot be made here, found out before anything is: QEMU, its kernel, modules, and whether KVM runs
@@ -106,8 +110,10 @@ pub(super) fn reach_all(
             }
         }
     }
+    let stop = shared.stop;
     let failed = std::thread::scope(|scope| {
-        let waiting: Vec<_> = guests.iter().map(|guest| scope.spawn(|| guest.machine.wait(BOOTS))).collect();
+        let wait = move |guest: &Guest| guest.machine.wait(BOOTS, &|| stop.came());
+        let waiting: Vec<_> = guests.iter().map(|guest| scope.spawn(move || wait(guest))).collect();
         waiting
             .into_iter()
             .find_map(|w| w.join().unwrap_or_else(|_| Err(GuestError::new("waiting for it failed", ""))).err())
