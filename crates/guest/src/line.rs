@@ -76,6 +76,8 @@ pub enum Mode {
 pub(crate) enum Channel {
     /// So many ports.
     Ports(u32),
+    /// The ports that have names for it.
+    Named,
     /// A port of TCP on the interface with this card.
     Tcp(Mac, u16),
 }
@@ -101,6 +103,7 @@ impl fmt::Display for Line {
         }
         match self.channel {
             Some(Channel::Ports(count)) => write!(f, " tailbound.ports={count}")?,
+            Some(Channel::Named) => f.write_str(" tailbound.ports=named")?,
             Some(Channel::Tcp(mac, port)) => write!(f, " tailbound.tcp={mac},{port}")?,
             None => {}
         }
@@ -126,6 +129,7 @@ impl Line {
                 ("name", name) => name.clone_into(&mut line.name),
                 ("mode", "shell") => line.mode = Mode::Shell,
                 ("mode", "probe") => line.mode = Mode::Probe,
+                ("ports", "named") => line.channel = Some(Channel::Named),
                 ("ports", count) => line.channel = Some(Channel::Ports(count.parse().map_err(|_| bad())?)),
                 ("tcp", value) => {
                     let (mac, port) = value.split_once(',').ok_or_else(bad)?;
@@ -168,7 +172,9 @@ mod tests {
             irq_cpus: None,
             ..line
         };
-        assert_eq!(Line::read(&other.to_string()), Ok(other));
+        assert_eq!(Line::read(&other.to_string()), Ok(other.clone()));
+        let named = Line { channel: Some(Channel::Named), ..other };
+        assert_eq!(Line::read(&named.to_string()), Ok(named));
         assert_eq!(
             Line::read("tailbound.nic=52:54:00:aa:00:01,10.177.0.1,1500"),
             Err("`52:54:00:aa:00:01,10.177.0.1,1500` is not MAC,ADDRESS/PREFIX,MTU".into())

@@ -11,10 +11,14 @@ use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// What the guest says first on each connection.
 pub const GREETING: &[u8; 16] = b"tailbound guest\n";
+/// Names of ports that lead to agents, in a domain that somebody else has set up, begin so.
+pub const PORT_NAMES: &str = "org.tailbound.agent";
+/// Such a domain has at least so many: an agent of each end, the one that answers for it, and one that rests.
+const FEWEST_NAMED: usize = 4;
 /// One begins while others rest: so a guest has more ports than agents are in it at a time, and these at least.
 const FEWEST: u32 = 16;
 /// The queue of virtio-serial for news of ports has 32 places.
@@ -54,6 +58,47 @@ pub(crate) fn count(agents: u32) -> Result<u32, GuestError> {
             format!("{agents} agents are to be in it at a time, and virtio-serial carries {}", MOST - SPARE),
             "reach it with `channel: tcp`",
         )),
+    }
+}
+
+/// Makes a directory a way to ports that somebody else has: `sockets` are theirs.
+///
+/// # Errors
+/// They are too few, or it cannot be written.
+pub fn join_ports(directory: &Path, sockets: &[PathBuf]) -> Result<(), GuestError> {
+    if sockets.len() < FEWEST_NAMED {
+        let what = match sockets.len() {
+            0 => format!("it has no channel of virtio-serial named {PORT_NAMES}.*"),
+            some => format!("it has {some} channels of virtio-serial named {PORT_NAMES}.*, and {FEWEST_NAMED} are needed"),
+        };
+        let mend = "add them as `tailbound lab export --format libvirt` writes them, or reach its system by `ssh`";
+        return Err(GuestError::new(what, mend));
+    }
+    for (port, at) in (1..).zip(sockets) {
+        let link = socket(directory, port);
+        std::os::unix::fs::symlink(at, &link).map_err(GuestError::file("make", &link))?;
+    }
+    let count = HostChannel::Ports(sockets.len() as u32);
+    count.write(directory).map_err(GuestError::file("write in", directory))
+}
+
+/// Waits until somebody serves the ports of a directory.
+///
+/// # Errors
+/// Nobody does within `limit`.
+pub fn await_ports(directory: &Path, limit: Duration) -> Result<(), GuestError> {
+    let deadline = Instant::now() + limit;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match connect(directory, left.clamp(Duration::from_millis(1), Duration::from_millis(500))) {
+            Ok(_) => return Ok(()),
+            Err(NotConnected::Silent(e) | NotConnected::Gone(e)) if left.is_zero() => {
+                let what = format!("nobody answers over its channels {} s long ({e})", limit.as_secs());
+                return Err(GuestError::new(what, "start `tailbound guest serve` in it, as root"));
+            }
+            Err(NotConnected::Gone(_)) => std::thread::sleep(Duration::from_millis(20)),
+            Err(NotConnected::Silent(_)) => {}
+        }
     }
 }
 
@@ -145,6 +190,22 @@ mod tests {
             told,
             "27 agents are to be in it at a time, and virtio-serial carries 26\n  what to do: reach it with `channel: tcp`"
         );
+    }
+
+    #[test]
+    fn ports_of_somebody_else_are_joined_when_they_are_enough() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |n: usize| (0..n).map(|n| dir.path().join(format!("there{n}"))).collect::<Vec<_>>();
+        let told = |n| join_ports(dir.path(), &at(n)).unwrap_err().to_string();
+        insta::assert_snapshot!("no_channels", told(0));
+        insta::assert_snapshot!("few_channels", told(3));
+        join_ports(dir.path(), &at(4)).unwrap();
+        let silent = await_ports(dir.path(), Duration::ZERO).unwrap_err().to_string();
+        assert!(silent.contains("`tailbound guest serve`"), "{silent}");
+        let listener = UnixListener::bind(dir.path().join("there0")).unwrap();
+        let guest = std::thread::spawn(move || listener.accept().unwrap().0.write_all(GREETING).unwrap());
+        await_ports(dir.path(), Duration::from_secs(10)).unwrap();
+        guest.join().unwrap();
     }
 
     #[test]

@@ -80,9 +80,12 @@ impl LabSpec {
                 PlaceSpec::Domain(domain) => {
                     let steered =
                         if domain.asks_for_threads() { "pin its threads, put them back" } else { "look at it" };
+                    let (reached, rights) = match domain.ssh {
+                        Some(_) => ("log in, copy the bundle there", "your rights with libvirt, your login there"),
+                        None => ("speak over its channels with Tailbound in it", "your rights with libvirt, root"),
+                    };
                     lines.push(format!(
-                        "{place}: start it if it does not run (virsh), {steered} afterwards, log in, copy the bundle there  \
-                         [your rights with libvirt, your login there]"
+                        "{place}: start it if it does not run (virsh), {steered} afterwards, {reached}  [{rights}]"
                     ));
                 }
                 PlaceSpec::Vm(guest) => {

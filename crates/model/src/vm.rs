@@ -86,7 +86,7 @@ impl Default for VmSpec {
     }
 }
 
-/// A domain of libvirt that exists already: steered by libvirt, reached by ssh.
+/// A domain of libvirt that exists already: steered by libvirt, reached by ssh or over channels that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct DomainSpec {
     /// Its name.
@@ -94,8 +94,9 @@ pub struct DomainSpec {
     /// Which libvirt, as `virsh --connect` takes it; absent = virsh's own choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connect: Option<String>,
-    /// How its system is reached.
-    pub ssh: SshSpec,
+    /// How its system is reached; absent = over its channels of virtio-serial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ssh: Option<SshSpec>,
     /// Policy and CPUs of the thread of each virtual CPU, in their order; the last is that of all that follow. Empty = as
     /// they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -114,7 +115,11 @@ impl DomainSpec {
 
 impl fmt::Display for DomainSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "domain {} (ssh {}", self.name, self.ssh.host)?;
+        write!(f, "domain {} (", self.name)?;
+        match &self.ssh {
+            Some(ssh) => write!(f, "ssh {}", ssh.host)?,
+            None => f.write_str("its channels")?,
+        }
         pins(f, &self.vcpu_threads, &self.emulator)?;
         f.write_str(")")
     }

@@ -503,6 +503,8 @@ pub enum GuestSub {
     Shell(GuestShell),
     /// Run a study within one guest, in network namespaces of its kernel, and bring the record back
     Run(GuestRun),
+    /// Within a machine of your own (a domain of libvirt): hold agents, spoken with over its channels
+    Serve,
     /// Carry standard input and output to Tailbound in a guest that runs
     #[command(hide = true)]
     Stream {

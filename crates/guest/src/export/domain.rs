@@ -1,7 +1,11 @@
 //! The description of a guest for `virsh define`.
 
+use crate::ports::PORT_NAMES;
 use std::fmt::Write;
 use tailbound_model::{Accelerator, KernelChoice, Policy, RoleScheduling, VmSpec};
+
+/// Enough for the agents of two ends, and few enough for their names to be told.
+const CHANNELS: u32 = 8;
 
 /// Text and comments, indented.
 #[derive(Default)]
@@ -191,6 +195,14 @@ fn devices(page: &mut Page, spec: &VmSpec) {
         page.why(&format!("In the guest its interrupts were on CPU {cpus}: write that to their smp_affinity_list."));
     }
     page.line("<console type='pty'/>");
+    page.why(
+        "Its agents are spoken with over these, and not over its network: place `domain` without `ssh`, with `tailbound guest \
+         serve` running in it.",
+    );
+    for port in 0..CHANNELS {
+        let target = format!("<target type='virtio' name='{PORT_NAMES}.{port}'/>");
+        page.line(&format!("<channel type='unix'>{target}</channel>"));
+    }
     page.why("A balloon takes memory away while it runs.");
     page.line("<memballoon model='none'/>");
 }

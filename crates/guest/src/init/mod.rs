@@ -5,7 +5,7 @@ mod interfaces;
 mod relay;
 mod serve;
 
-pub use serve::serve;
+pub use serve::{serve, serve_named};
 
 use crate::line::{Line, Mode};
 use crate::modules::MAYBE;

@@ -3,6 +3,7 @@
 use super::{ready, say};
 use crate::init::{interfaces, relay};
 use crate::line::{Channel, Line};
+use crate::ports::PORT_NAMES;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use std::fs::File;
 use std::io;
@@ -20,6 +21,9 @@ const LEASE: &str = "10 min";
 const APPEAR: Duration = Duration::from_secs(60);
 /// A clock that is measured for longer is left to those who measure with it.
 const SETTLES: Duration = Duration::from_secs(20);
+/// Ports come one after the other: with none for this long all are there, and where there is none at all none comes.
+const LAST: Duration = Duration::from_millis(500);
+const NONE: Duration = Duration::from_secs(5);
 /// Stack of a thread that carries octets.
 const STACK: usize = 256 << 10;
 
@@ -29,6 +33,23 @@ const STACK: usize = 256 << 10;
 /// There is no way to speak with the host.
 pub fn serve() -> io::Result<()> {
     let line = Line::read(&std::fs::read_to_string("/proc/cmdline")?).map_err(io::Error::other)?;
+    serve_by(line.channel.ok_or_else(|| io::Error::other("its command line names no channel"))?)
+}
+
+/// The same in a machine that somebody else has set up: over its ports with the names for it.
+///
+/// # Errors
+/// There are none.
+pub fn serve_named() -> io::Result<()> {
+    if let Some(directory) = Path::new(HOLDER).parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    serve_by(Channel::Named)
+}
+
+fn serve_by(channel: Channel) -> io::Result<()> {
+    // Where there are none, nothing is started.
+    let named = if channel == Channel::Named { named_ports()? } else { Vec::new() };
     let mut holder = hold()?;
     let listening = Instant::now();
     while UnixStream::connect(HOLDER).is_err() {
@@ -38,20 +59,10 @@ pub fn serve() -> io::Result<()> {
         std::thread::sleep(Duration::from_millis(2));
     }
     clock_settled();
-    match line.channel {
-        Some(Channel::Ports(count)) => {
-            for port in ports(count as usize)? {
-                detached(move || {
-                    loop {
-                        if let Err(e) = serve_port(&port) {
-                            say(&format!("tailbound guest: {}: {e}", port.display()));
-                            std::thread::sleep(Duration::from_secs(1));
-                        }
-                    }
-                })?;
-            }
-        }
-        Some(Channel::Tcp(_, port)) => {
+    match channel {
+        Channel::Ports(count) => serve_all(ports(count as usize)?)?,
+        Channel::Named => serve_all(named)?,
+        Channel::Tcp(_, port) => {
             let listener = TcpListener::bind((interfaces::CONTROL, port))
                 .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
             detached(move || {
@@ -61,7 +72,6 @@ pub fn serve() -> io::Result<()> {
                 }
             })?;
         }
-        None => return Err(io::Error::other("its command line names no channel")),
     }
     ready();
     loop {
@@ -69,6 +79,20 @@ pub fn serve() -> io::Result<()> {
         say(&format!("tailbound guest: the holder of agents ended ({ended}), another one begins"));
         holder = hold()?;
     }
+}
+
+fn serve_all(ports: Vec<PathBuf>) -> io::Result<()> {
+    for port in ports {
+        detached(move || {
+            loop {
+                if let Err(e) = serve_port(&port) {
+                    say(&format!("tailbound guest: {}: {e}", port.display()));
+                    std::thread::sleep(Duration::from_secs(1));
+                }
+            }
+        })?;
+    }
+    Ok(())
 }
 
 fn hold() -> io::Result<Child> {
@@ -105,6 +129,30 @@ fn ports(count: usize) -> io::Result<Vec<PathBuf>> {
                 return Ok(there);
             }
             _ => std::thread::sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+/// The devices of the ports that have names for it; of few ports QEMU tells the names.
+fn named_ports() -> io::Result<Vec<PathBuf>> {
+    let begin = Instant::now();
+    let mut last = (0, begin);
+    loop {
+        let entries = std::fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten();
+        let named = entries.filter(|entry| {
+            std::fs::read_to_string(entry.path().join("name")).is_ok_and(|name| name.starts_with(PORT_NAMES))
+        });
+        let there: Vec<PathBuf> = named.map(|e| Path::new("/dev").join(e.file_name())).collect();
+        if there.len() != last.0 {
+            last = (there.len(), Instant::now());
+        }
+        match last {
+            (1.., since) if since.elapsed() > LAST => return Ok(there),
+            (0, begin) if begin.elapsed() > NONE => {
+                let text = format!("this machine has no port of virtio-serial named {PORT_NAMES}.*: add channels to it");
+                return Err(io::Error::other(text));
+            }
+            _ => std::thread::sleep(Duration::from_millis(20)),
         }
     }
 }

@@ -3,6 +3,8 @@
 use super::{Domain, DomainError, DomainThreads};
 use crate::scheduling;
 use roxmltree::{Document, Node};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use tailbound_model::{DomainPin, Fact, FactValue, RoleScheduling};
 
 impl Domain {
@@ -48,6 +50,31 @@ impl Domain {
         }
         Ok(())
     }
+}
+
+impl Domain {
+    /// Sockets of its channels of virtio-serial whose names begin with `prefix`, in the order of the names. Empty while it
+    /// does not run.
+    ///
+    /// # Errors
+    /// libvirt does not answer.
+    pub fn channels(&self, prefix: &str) -> Result<Vec<PathBuf>, DomainError> {
+        let text = self.virsh.ask(&["dumpxml", &self.uuid])?;
+        channels(&text, prefix).map_err(|e| self.unread("its description", &e))
+    }
+}
+
+fn channels(text: &str, prefix: &str) -> Result<Vec<PathBuf>, String> {
+    let document = Document::parse(text).map_err(|e| e.to_string())?;
+    let devices = at(document.root_element(), "devices").ok_or("it has no devices")?;
+    let all = devices.children().filter(|c| c.has_tag_name("channel") && c.attribute("type") == Some("unix"));
+    let named = all.filter_map(|channel| {
+        let name = at(channel, "target")?.attribute("name").filter(|name| name.starts_with(prefix))?;
+        Some((name, PathBuf::from(at(channel, "source")?.attribute("path")?)))
+    });
+    // By name, and not by path: libvirt puts the number of the domain into it.
+    let named: BTreeMap<&str, PathBuf> = named.collect();
+    Ok(named.into_values().collect())
 }
 
 struct List {
@@ -146,6 +173,19 @@ mod tests {
             FactValue::Unknown(why) => format!("{} ? {why}\n", f.key),
         };
         list.facts.iter().map(line).collect()
+    }
+
+    #[test]
+    fn channels_are_those_of_the_name_that_have_a_socket() {
+        let text = "<domain><devices>\
+            <channel type='unix'><source mode='bind' path='/run/b'/><target type='virtio' name='org.tailbound.agent.1'/></channel>\
+            <channel type='unix'><source mode='bind' path='/run/c'/><target type='virtio' name='org.tailbound.agent.0'/></channel>\
+            <channel type='unix'><target type='virtio' name='org.tailbound.agent.2'/></channel>\
+            <channel type='unix'><source mode='bind' path='/run/a'/><target type='virtio' name='org.qemu.guest_agent.0'/></channel>\
+            <channel type='pty'><source path='/dev/pts/1'/><target type='virtio' name='org.tailbound.agent.3'/></channel>\
+            </devices></domain>";
+        assert_eq!(channels(text, "org.tailbound.agent").unwrap(), ["/run/c", "/run/b"].map(PathBuf::from));
+        assert_eq!(channels("<domain><devices/></domain>", "org.tailbound.agent"), Ok(Vec::new()));
     }
 
     #[test]

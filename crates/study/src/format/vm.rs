@@ -62,8 +62,9 @@ pub(crate) struct DomainKeys {
     pub name: At<String>,
     /// Which libvirt, as `virsh --connect` takes it. Default: the choice of virsh.
     pub connect: Option<At<String>>,
-    /// How its system is reached, which has to let you in without a question.
-    pub ssh: SshKeys,
+    /// How its system is reached, which has to let you in without a question. Default: over the domain's channels of
+    /// virtio-serial, which `tailbound guest serve` serves in it.
+    pub ssh: Option<SshKeys>,
     /// Policy and CPUs of the thread of each virtual CPU, in their order; the last is that of all that follow. Default: as
     /// they are.
     pub vcpu_threads: Option<Vec<At<RoleKeys>>>,

@@ -151,7 +151,10 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
     let named = |p: &At<PlaceChoice>| network(p).is_some_and(|n| n != "host" && n != "none");
     let host = |p: &At<PlaceChoice>| match &p.value {
         PlaceChoice::Ssh(keys) => Some(keys.host.value.clone()),
-        PlaceChoice::Domain(keys) => Some(keys.ssh.host.value.clone()),
+        PlaceChoice::Domain(keys) => match &keys.ssh {
+            Some(ssh) => Some(ssh.host.value.clone()),
+            None => Some(format!("domain {}", keys.name.value)),
+        },
         _ => None,
     };
     let pod = |p: &At<PlaceChoice>| matches!(p.value, PlaceChoice::Pod(_));
@@ -195,7 +198,7 @@ fn place_spec(choice: &PlaceChoice, end: &str, context: &Context<'_>) -> Result<
         PlaceChoice::Ssh(keys) => ssh(keys).map(PlaceSpec::Ssh),
         PlaceChoice::Pod(keys) => pod(keys, end).map(|spec| PlaceSpec::Pod(Box::new(spec))),
         PlaceChoice::Domain(keys) => {
-            let ssh = ssh(&keys.ssh)?;
+            let ssh = keys.ssh.as_ref().map(ssh).transpose()?;
             domain(keys, ssh).map(|spec| PlaceSpec::Domain(Box::new(spec)))
         }
         PlaceChoice::Vm(keys) => vm(keys, end).map(|spec| PlaceSpec::Vm(Box::new(spec))),

@@ -150,7 +150,7 @@ fn vhost(choice: &At<VhostChoice>) -> Result<Option<RoleScheduling>, Fault> {
 }
 
 /// A domain that exists.
-pub(super) fn domain(keys: &DomainKeys, ssh: SshSpec) -> Result<DomainSpec, Fault> {
+pub(super) fn domain(keys: &DomainKeys, ssh: Option<SshSpec>) -> Result<DomainSpec, Fault> {
     let word = |word: &At<String>, what: &str| {
         let bad = word.value.is_empty() || word.value.starts_with('-') || word.value.contains(char::is_control);
         match bad {

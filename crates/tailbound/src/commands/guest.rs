@@ -28,6 +28,7 @@ pub fn guest(command: &GuestSub) -> Outcome {
         GuestSub::Shell(args) => shell(&args.machine),
         GuestSub::Run(args) => run(args),
         GuestSub::Stream { directory, words } => stream_to(directory, words),
+        GuestSub::Serve => serve_named().map(|()| ExitCode::Done).map_err(unexpected("cannot serve")),
         GuestSub::Init => serve().map(|()| ExitCode::Done).map_err(unexpected("cannot serve")),
         GuestSub::Clock { ppm, step_ms } => set_clock(*ppm, step_ms.map(Duration::from_millis))
             .map(|()| ExitCode::Done)

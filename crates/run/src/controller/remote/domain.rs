@@ -1,22 +1,30 @@
-//! Domains of libvirt that exist already: steered by libvirt from this host, reached by the user's own ssh.
+//! Domains of libvirt that exist already: steered by libvirt from this host, reached by the user's own ssh, or over channels
+//! of virtio-serial that they have.
 
 use super::host::{Help, Host, Known, Way};
 use super::link::Ship;
+use super::vm::over_ports;
 use super::{not_fit, ssh};
 use crate::controller::RunError;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use tailbound_guest::{GuestError, PORT_NAMES, await_ports, join_ports};
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_host::libvirt::{Domain, DomainError};
 use tailbound_model::*;
 
-/// A domain that was started answers by ssh within this time.
+/// A domain that was started answers within this time.
 const BOOTS: Duration = Duration::from_secs(120);
+/// One that ran already answers over its channels within this time.
+const ANSWERS: Duration = Duration::from_secs(30);
+/// An emulated domain may be slow to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
 /// One that was started for the run is asked to shut down, and ended when it has not within this time.
 const SHUTS_DOWN: Duration = Duration::from_secs(30);
 
 struct Steered {
-    ssh: Box<dyn Way>,
+    inside: Box<dyn Way>,
     domain: Domain,
     spec: DomainSpec,
     /// What was done to it, in its order.
@@ -27,13 +35,24 @@ struct Steered {
 ///
 /// # Errors
 /// libvirt does not have it or refuses something, or it cannot be reached: who says so, and what to do. It is as it was then.
-pub(super) fn reach(spec: &DomainSpec, ship: &mut Ship, (run_id, journal): (&str, &Journal)) -> Result<Host, RunError> {
+pub(super) fn reach(
+    spec: &DomainSpec,
+    ship: &mut Ship,
+    (run_id, journal): (&str, &Journal),
+    scratch: &Path,
+) -> Result<Host, RunError> {
     let unfit = |e: DomainError| not_fit(e, "");
     let domain = Domain::find(spec.connect.as_deref(), &spec.name).map_err(unfit)?;
     let mut entries = Vec::new();
     let reached = steer(&domain, spec, journal, &mut entries)
         .map_err(unfit)
-        .and_then(|started| Ok((log_in(spec, ship, (run_id, journal), started)?, domain.facts().map_err(unfit)?)));
+        .and_then(|started| {
+            let inside = match &spec.ssh {
+                Some(ssh) => log_in(ssh, ship, (run_id, journal), started)?,
+                None => over_channels(&domain, scratch, started)?,
+            };
+            Ok((inside, domain.facts().map_err(unfit)?))
+        });
     let (way, facts) = match reached {
         Ok(reached) => reached,
         Err(e) => {
@@ -48,7 +67,7 @@ pub(super) fn reach(spec: &DomainSpec, ship: &mut Ship, (run_id, journal): (&str
         other_release: "install the same release there, or leave `program` out: it is then copied",
     };
     let known = Known {
-        way: Box::new(Steered { ssh: way, domain, spec: spec.clone(), entries }),
+        way: Box::new(Steered { inside: way, domain, spec: spec.clone(), entries }),
         place: PlaceSpec::Domain(Box::new(spec.clone())),
         called: format!("domain {}", spec.name),
         named: format!("domain {}", spec.name),
@@ -76,13 +95,47 @@ fn steer(
 }
 
 /// By ssh, which one that was just started does not answer at once.
-fn log_in(spec: &DomainSpec, ship: &mut Ship, run: (&str, &Journal), started: bool) -> Result<Box<dyn Way>, RunError> {
+fn log_in(spec: &SshSpec, ship: &mut Ship, run: (&str, &Journal), started: bool) -> Result<Box<dyn Way>, RunError> {
     let begin = Instant::now();
     loop {
-        match ssh::way(&spec.ssh, ship, run) {
+        match ssh::way(spec, ship, run) {
             Err(_) if started && begin.elapsed() < BOOTS => std::thread::sleep(Duration::from_secs(2)),
             reached => return reached,
         }
+    }
+}
+
+/// Over the ports that Tailbound serves in it.
+fn over_channels(domain: &Domain, scratch: &Path, started: bool) -> Result<Box<dyn Way>, RunError> {
+    let failed = |e: GuestError| not_fit(format!("domain {}: {}", domain.name(), e.what), e.mend);
+    let sockets = domain.channels(PORT_NAMES).map_err(|e| not_fit(e, ""))?;
+    let directory = scratch.join(format!("domain-{}", domain.uuid()));
+    // One of before is in the way.
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir_all(&directory)
+        .map_err(|e| not_fit(format!("cannot make {}: {e}", directory.display()), ""))?;
+    join_ports(&directory, &sockets).map_err(failed)?;
+    await_ports(&directory, if started { BOOTS } else { ANSWERS }).map_err(failed)?;
+    Ok(Box::new(Ports { directory }))
+}
+
+/// Tailbound in a domain, over its channels.
+struct Ports {
+    directory: PathBuf,
+}
+
+impl Way for Ports {
+    fn program(&self) -> Command {
+        over_ports(&self.directory)
+    }
+
+    fn patience(&self) -> Duration {
+        PATIENCE
+    }
+
+    fn leave(self: Box<Self>, _: &Journal) -> Option<String> {
+        // It goes with the directory that it is in.
+        None
     }
 }
 
@@ -95,7 +148,11 @@ fn put_back(entries: Vec<EntryId>, journal: &Journal) -> Option<String> {
 
 impl Way for Steered {
     fn program(&self) -> Command {
-        self.ssh.program()
+        self.inside.program()
+    }
+
+    fn patience(&self) -> Duration {
+        self.inside.patience()
     }
 
     fn changed(&self) -> Vec<String> {
@@ -117,8 +174,8 @@ impl Way for Steered {
     }
 
     fn leave(self: Box<Self>, journal: &Journal) -> Option<String> {
-        let Steered { ssh, entries, .. } = *self;
-        let left = [ssh.leave(journal), put_back(entries, journal)];
+        let Steered { inside, entries, .. } = *self;
+        let left = [inside.leave(journal), put_back(entries, journal)];
         let left: Vec<String> = left.into_iter().flatten().collect();
         (!left.is_empty()).then(|| left.join("; "))
     }

@@ -105,7 +105,10 @@ impl Hosts {
             }
             let hosts = match place {
                 PlaceSpec::Ssh(spec) => vec![ssh::reach(spec, &mut self.bundle, (run_id, journal), here)?],
-                PlaceSpec::Domain(spec) => vec![domain::reach(spec, &mut self.bundle, (run_id, journal))?],
+                PlaceSpec::Domain(spec) => {
+                    let scratch = self.scratch((run_id, journal))?;
+                    vec![domain::reach(spec, &mut self.bundle, (run_id, journal), &scratch)?]
+                }
                 PlaceSpec::Pod(spec) => {
                     self.made += 1;
                     let other_node = self.of_end(lab, 0).and_then(|host| host.node.clone());
@@ -172,6 +175,15 @@ impl Hosts {
         }
     }
 
+    /// The directory for sockets, which is made when somebody wants it.
+    fn scratch(&mut self, (run_id, journal): (&str, &Journal)) -> Result<PathBuf, RunError> {
+        if let Some((path, _)) = &self.scratch {
+            return Ok(path.clone());
+        }
+        let made = scratch(run_id, journal).map_err(|text| RunError::new(ExitCode::RunFailed, text, ""))?;
+        Ok(self.scratch.insert(made).0.clone())
+    }
+
     /// Makes what joins the guests of a lab, and starts those that do not run.
     async fn start_guests(
         &mut self,
@@ -190,14 +202,7 @@ impl Hosts {
         if wanted.is_empty() {
             return Ok(Vec::new());
         }
-        let failed = |text: String| RunError::new(ExitCode::RunFailed, text, "");
-        let scratch = match &self.scratch {
-            Some((path, _)) => path.clone(),
-            None => {
-                let (path, entry) = scratch(run_id, journal).map_err(failed)?;
-                self.scratch.insert((path, entry)).0.clone()
-            }
-        };
+        let scratch = self.scratch((run_id, journal))?;
         if lab.is_wired() && self.under.is_none() {
             let under = Under::up(&lab.path, &lab.ports(), run_id, journal, &scratch).await;
             self.under = Some((lab.clone(), under.map_err(|e| super::lab::lab_failed(&e))?));

@@ -281,11 +281,16 @@ fn keep(console: &Path, kept: &Path) -> io::Result<()> {
     io::copy(&mut std::fs::File::open(console)?, &mut to).map(drop)
 }
 
+/// A command that starts Tailbound in the guest whose directory this is.
+pub(super) fn over_ports(directory: &Path) -> Command {
+    let Ok(mut command) = own_program() else { return Command::new("false") };
+    command.args(["guest", "stream", "--directory"]).arg(directory).arg("--");
+    command
+}
+
 impl Way for Guest {
     fn program(&self) -> Command {
-        let Ok(mut command) = own_program() else { return Command::new("false") };
-        command.args(["guest", "stream", "--directory"]).arg(self.machine.directory()).arg("--");
-        command
+        over_ports(self.machine.directory())
     }
 
     fn patience(&self) -> Duration {
