@@ -42,7 +42,9 @@ pub use container::{ContainerAccess, ContainerClient, ContainerNetwork, Containe
 pub use cpus::CpuList;
 pub use discovery::{Discovery, DiscoveryFacts};
 pub use exit::ExitCode;
-pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};
+pub use facts::{
+    Attached, AttachedInterface, ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts,
+};
 pub use flow::*;
 pub use interface::{BridgeState, Interface};
 pub use knob::{HostSettings, KnobDone, KnobSpec, NicSetting};

@@ -92,6 +92,7 @@ impl InterfaceFacts {
             tx_queues: self.tx_queues.clone().ok(),
             rx_queues: self.rx_queues.clone().ok(),
             offloads: self.offloads.clone().unwrap_or_default(),
+            attached: None,
         }
     }
 

@@ -115,6 +115,7 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         tx_queues: interface.tx_queues,
         rx_queues: interface.rx_queues,
         offloads,
+        attached: None,
         interface: interface.name,
     })
 }

@@ -135,6 +135,7 @@ pub fn path_facts() -> PathFacts {
         tx_queues: Some(1),
         rx_queues: Some(1),
         offloads: vec!["tx-checksum".into()],
+        attached: None,
     };
     PathFacts {
         ends: vec![end("ping", "10.77.0.1"), end("pong", "10.77.0.2")],
