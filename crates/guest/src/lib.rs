@@ -40,7 +40,7 @@ pub use export::{Exported, libvirt};
 pub use init::{init, serve, serve_named};
 pub use initramfs::{Initramfs, initramfs, with_programs};
 pub use kernel::Kernel;
-pub use line::{Mac, Mode, NicLine};
+pub use line::{Card, Mac, Mode, NicLine};
 pub use machine::{Look, Machine, MachineOrder, NOT_COUNTED, Nic, OutsideThread, Plug, unblocked};
 pub use modules::{KEPT, NETWORK};
 pub use ports::{GREETING, PORT_NAMES, await_ports, join_ports};

@@ -25,11 +25,36 @@ impl FromStr for Mac {
     }
 }
 
+/// By what an interface of a guest is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Card {
+    /// A card that QEMU makes, by its address.
+    Made(Mac),
+    /// A card of the machine, which the guest is given whole: the only one that is not of virtio.
+    Passed,
+}
+
+impl fmt::Display for Card {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Card::Made(mac) => mac.fmt(f),
+            Card::Passed => f.write_str("passed"),
+        }
+    }
+}
+
+impl FromStr for Card {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Card, String> {
+        if text == "passed" { Ok(Card::Passed) } else { text.parse().map(Card::Made) }
+    }
+}
+
 /// An interface of a guest, found by its card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NicLine {
     /// Its card.
-    pub mac: Mac,
+    pub card: Card,
     /// Address in the guest.
     pub address: Ipv4Addr,
     /// Length of the network part.
@@ -40,7 +65,7 @@ pub struct NicLine {
 
 impl fmt::Display for NicLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}/{},{}", self.mac, self.address, self.prefix, self.mtu)
+        write!(f, "{},{}/{},{}", self.card, self.address, self.prefix, self.mtu)
     }
 }
 
@@ -48,10 +73,10 @@ impl FromStr for NicLine {
     type Err = String;
     fn from_str(text: &str) -> Result<NicLine, String> {
         let bad = || format!("`{text}` is not MAC,ADDRESS/PREFIX,MTU");
-        let [mac, address, mtu] = text.split(',').collect::<Vec<_>>()[..] else { return Err(bad()) };
+        let [card, address, mtu] = text.split(',').collect::<Vec<_>>()[..] else { return Err(bad()) };
         let (address, prefix) = address.split_once('/').ok_or_else(bad)?;
         Ok(NicLine {
-            mac: mac.parse()?,
+            card: card.parse()?,
             address: address.parse().map_err(|_| bad())?,
             prefix: prefix.parse().map_err(|_| bad())?,
             mtu: mtu.parse().map_err(|_| bad())?,
@@ -151,7 +176,7 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let mac = Mac([0x52, 0x54, 0, 0xaa, 0, 1]);
-        let nic = NicLine { mac, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500 };
+        let nic = NicLine { card: Card::Made(mac), address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500 };
         let line = Line {
             name: "ping".into(),
             mode: Mode::Agents,
@@ -175,6 +200,9 @@ mod tests {
         assert_eq!(Line::read(&other.to_string()), Ok(other.clone()));
         let named = Line { channel: Some(Channel::Named), ..other };
         assert_eq!(Line::read(&named.to_string()), Ok(named));
+        let passed = NicLine { card: Card::Passed, ..nic };
+        assert_eq!(passed.to_string(), "passed,10.177.0.1/24,1500");
+        assert_eq!(passed.to_string().parse(), Ok(passed));
         assert_eq!(
             Line::read("tailbound.nic=52:54:00:aa:00:01,10.177.0.1,1500"),
             Err("`52:54:00:aa:00:01,10.177.0.1,1500` is not MAC,ADDRESS/PREFIX,MTU".into())

@@ -4,14 +4,20 @@ use crate::error::Lack;
 use crate::existing;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
-use crate::under::{Under, carries_offloads, vhost_lack};
+use crate::under::{Under, carries_offloads, vfio, vhost_lack};
 use crate::userns;
-use tailbound_model::{ContainerNetwork, CpuList, PathSpec, PlaceSpec};
+use std::path::Path;
+use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec};
 
 impl LabSpec {
     /// What the machine or the study lacks for this lab; empty = it can be built. Reads only; blocks for some
     /// milliseconds.
     pub fn check(&self) -> Vec<Lack> {
+        self.lacks(false)
+    }
+
+    /// `stands`: what joins its guests is there, and they hold it.
+    pub(crate) fn lacks(&self, stands: bool) -> Vec<Lack> {
         let mut lacks: Vec<Lack> = (0..2).filter_map(|end| self.place_fits(end)).collect();
         lacks.extend(containers_lack([&self.ping, &self.pong], nix::unistd::geteuid().is_root()));
         lacks.dedup_by(|a, b| a.mend == b.mend);
@@ -25,8 +31,11 @@ impl LabSpec {
             return lacks;
         }
         lacks.extend(self.guests_lack(&online_cpus()));
-        if self.is_wired() {
+        if self.is_wired() && !stands {
+            lacks.extend(self.devices_lack());
             lacks.extend(Under::check(&self.path, &self.ports()));
+        }
+        if self.is_private() {
             if self.makes_namespaces() {
                 lacks.extend(userns::lack());
             }
@@ -47,8 +56,46 @@ impl LabSpec {
                 lacks.extend(userns::lack());
                 lacks
             }
-            Layout::Found(ends) => existing::missing_here(self, &ends),
+            Layout::Found(ends) => {
+                lacks.extend(existing::missing_here(self, &ends));
+                if lacks.is_empty() {
+                    lacks.extend((0..2).filter_map(|end| self.unseen(end, &ends[1 - end])));
+                }
+                lacks
+            }
         }
+    }
+
+    /// Cards of this host that guests are given whole.
+    fn devices_lack(&self) -> Vec<Lack> {
+        let PathSpec::Existing { ping, pong } = &self.path else { return Vec::new() };
+        let mut lacks = Vec::new();
+        for (place, side) in [(&self.ping, ping), (&self.pong, pong)] {
+            if let (PlaceSpec::Vm(guest), Some(device)) = (place, &side.device) {
+                lacks.extend(vfio::lacks(Path::new("/"), device));
+                lacks.extend(vfio::memory_lack(guest.memory_mib));
+            }
+        }
+        lacks
+    }
+
+    /// A host does not see what lies in a macvtap device over its own interface.
+    fn unseen(&self, guest: usize, other: &ExistingEnd) -> Option<Lack> {
+        let PathSpec::Existing { ping, pong } = &self.path else { return None };
+        let PlaceSpec::Vm(_) = self.place(guest) else { return None };
+        let over = [ping, pong][guest].interface.as_ref()?;
+        let own = existing::own_interface(self, 1 - guest, other).filter(|own| own.name == *over)?;
+        own.bridge.is_none().then(|| {
+            Lack::new(
+                format!(
+                    "the guest of {} is attached over {over}, which is the interface of {} on this host: they do not see \
+                     each other (macvtap)",
+                    self.name(guest),
+                    self.name(1 - guest)
+                ),
+                "make a bridge, put the interface into it, and name the bridge at both ends",
+            )
+        })
     }
 
     /// What this host lacks for its guests beside QEMU and their kernels, which are looked for when they are made.
@@ -91,7 +138,7 @@ impl LabSpec {
             PlaceSpec::Vm(_) if self.is_wired() || *path == PathSpec::Loopback => None,
             PlaceSpec::Vm(_) => Some(Lack::new(
                 format!("place `{place}` ({name}) with the path `{path}`: there is nothing of it in a virtual machine"),
-                "use `path: bridge`, `macvtap`, `xdp`, `open-vswitch` or `datagram`",
+                "use `path: bridge`, `macvtap`, `xdp`, `open-vswitch`, `datagram` or `existing`",
             )),
             PlaceSpec::Netns => Some(Lack::new(
                 format!("place `netns` ({name}): a new network namespace has nothing of the path `{path}` in it"),
@@ -159,7 +206,6 @@ fn containers_lack(places: [&PlaceSpec; 2], root: bool) -> Option<Lack> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::ExistingEnd;
 
     fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
         let lacks = LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false }.check();
@@ -167,8 +213,9 @@ mod tests {
     }
 
     fn existing(interface: Option<&str>, address: Option<&str>) -> PathSpec {
-        let end = ExistingEnd { interface: interface.map(str::to_owned), address: address.map(str::to_owned) };
-        PathSpec::Existing { ping: end, pong: ExistingEnd { interface: Some("lo".into()), address: None } }
+        let end =
+            ExistingEnd { interface: interface.map(str::to_owned), address: address.map(str::to_owned), device: None };
+        PathSpec::Existing { ping: end, pong: ExistingEnd { interface: Some("lo".into()), ..ExistingEnd::default() } }
     }
 
     #[test]

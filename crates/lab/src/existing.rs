@@ -1,6 +1,7 @@
 //! What the user has set up: finding the interface and address that a study means, and saying what is missing.
 
 use crate::error::Lack;
+use crate::interface::interfaces_here;
 use crate::netns::{self, NetNs};
 use crate::site::{Far, Site};
 use crate::spec::LabSpec;
@@ -9,7 +10,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tailbound_model::{ExistingEnd, Interface, PlaceSpec};
+use tailbound_model::{ContainerNetwork, ExistingEnd, Interface, PlaceSpec};
 
 /// The kernel may tell of a carrier up to a second after an interface was set up.
 const FRESH: Duration = Duration::from_secs(2);
@@ -37,7 +38,7 @@ pub(crate) fn find_all(
         match under.and_then(|under| under.host_end(end)) {
             Some((netns, interface, address)) => {
                 let address = Some(address.to_string());
-                let wanted = ExistingEnd { interface: Some(interface), address };
+                let wanted = ExistingEnd { interface: Some(interface), address, device: None };
                 find_at((spec, end), &wanted, Site::Here(netns))
             }
             None => find(spec, end, wanted, hosts),
@@ -48,13 +49,44 @@ pub(crate) fn find_all(
     if !lacks.is_empty() {
         return Err(once(lacks.into_iter().filter_map(Result::err)));
     }
-    Ok(found.into_iter().flatten().collect())
+    let found: Vec<Found> = found.into_iter().flatten().collect();
+    match under.and_then(|under| in_one_network(spec, &found, under)) {
+        Some(lack) => Err(vec![lack]),
+        None => Ok(found),
+    }
 }
 
 /// What is missing of those ends that are on this host.
 pub(crate) fn missing_here(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Vec<Lack> {
     let here = (0..2).filter(|end| !spec.place(*end).is_reached());
     once(here.filter_map(|end| find(spec, end, &ends[end], &[]).err()))
+}
+
+/// The interface of an end that lies among those of this process.
+pub(crate) fn own_interface(spec: &LabSpec, end: usize, wanted: &ExistingEnd) -> Option<Interface> {
+    let own = match spec.place(end) {
+        PlaceSpec::Container(container) => container.network == ContainerNetwork::Host,
+        PlaceSpec::ExistingNetns(name) => NetNs::open(name).is_ok_and(|netns| netns.is_own()),
+        place => !place.is_reached(),
+    };
+    let all = if own { interfaces_here().ok()? } else { return None };
+    Some(choose(spec.name(end), wanted, "", &all).ok()?.0)
+}
+
+/// A guest has no router: what it speaks with is in its network.
+fn in_one_network(spec: &LabSpec, found: &[Found], under: &Under) -> Option<Lack> {
+    let guests = (0..found.len()).filter(|end| matches!(spec.place(*end), PlaceSpec::Vm(_)));
+    guests.into_iter().find_map(|guest| {
+        let inside = under.inside(guest);
+        let network = |address: Ipv4Addr| u32::from(address) >> (32 - u32::from(inside.prefix));
+        let other = spec.peers(guest).find(|other| network(found[*other].address) != network(inside.address))?;
+        let (name, far, address) = (spec.name(guest), spec.name(other), found[other].address);
+        let what = format!(
+            "the guest of {name} has the address {}/{}, and {far} has {address}, which is not in that network",
+            inside.address, inside.prefix
+        );
+        Some(Lack::new(what, "a guest has no router: give it an address of the other end's network"))
+    })
 }
 
 /// One and the same namespace or loopback interface is missing once.
@@ -134,7 +166,7 @@ pub(crate) fn reached(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<
     host.cloned().ok_or_else(missing)
 }
 
-fn unreadable(here: &str, error: &io::Error) -> Lack {
+pub(crate) fn unreadable(here: &str, error: &io::Error) -> Lack {
     let mend = match error.raw_os_error() {
         Some(libc::EPERM) => "run as root: entering a network namespace that somebody else made takes CAP_SYS_ADMIN",
         _ => "look whether netlink is allowed here (a container's seccomp filter?)",
@@ -193,7 +225,7 @@ fn parse(end: &str, text: &str) -> Result<Ipv4Addr, Lack> {
     }
 }
 
-fn by_name<'a>(end: &str, name: &str, here: &str, all: &'a [Interface]) -> Result<&'a Interface, Lack> {
+pub(crate) fn by_name<'a>(end: &str, name: &str, here: &str, all: &'a [Interface]) -> Result<&'a Interface, Lack> {
     all.iter().find(|i| i.name == name).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|i| i.name.as_str()).collect();
         let mend = match nearest(name, names.iter().copied()) {

@@ -19,7 +19,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Ask, Counted, PathFacts, Told, Undo};
+use tailbound_model::{Ask, Attached, Counted, PathFacts, Told, Undo};
 
 /// How long ended processes may take to leave a namespace.
 const LEAVE_WITHIN: Duration = Duration::from_secs(1);
@@ -31,6 +31,8 @@ pub struct Lab {
     spec: LabSpec,
     /// As [`LabSpec::places`] counts them.
     ends: Vec<Side>,
+    /// What guests are attached to, by end, where that is the user's.
+    attached: Vec<Option<Attached>>,
     rooms: Rooms,
     /// Of each namespace that was made, and of each interface in one that was given.
     entries: Vec<(Option<Room>, EntryId)>,
@@ -54,7 +56,7 @@ impl Lab {
         journal: &Journal,
         (hosts, under): (Hosts<'_>, Option<&Under>),
     ) -> Result<Lab, LabError> {
-        let lacks = spec.check();
+        let lacks = spec.lacks(under.is_some());
         if !lacks.is_empty() {
             return Err(LabError::Lacks(lacks));
         }
@@ -64,14 +66,17 @@ impl Lab {
                 let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
                 let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
                 let ends = found.into_iter().enumerate().map(|(end, found)| found.into_side(&peers(end))).collect();
-                Ok(Lab { spec: spec.clone(), ends, rooms: Rooms::default(), entries: Vec::new() })
+                let failed = |e| LabError::read("reading what guests are attached to", "here", e);
+                let attached = under.map(|under| (0..spec.places()).map(|end| under.attached(end)).collect());
+                let attached = attached.unwrap_or_else(|| Ok(Vec::new())).map_err(failed)?;
+                Ok(Lab { spec: spec.clone(), ends, attached, rooms: Rooms::default(), entries: Vec::new() })
             }
             Layout::Made(shape) => {
                 let (mut rooms, mut entries) = (Rooms::default(), Vec::new());
                 let steps = shape.steps(&prefix(run_id));
                 let given = given(spec, hosts).map_err(|lack| LabError::Lacks(vec![lack]))?;
                 match make(&steps, (spec, &given), run_id, journal, (&mut rooms, &mut entries)).await {
-                    Ok(ends) => Ok(Lab { spec: spec.clone(), ends, rooms, entries }),
+                    Ok(ends) => Ok(Lab { spec: spec.clone(), ends, attached: Vec::new(), rooms, entries }),
                     Err(error) => {
                         rooms.take_all().for_each(drop);
                         for (namespace, entry) in entries.into_iter().rev() {
@@ -135,7 +140,11 @@ impl Lab {
     ///
     /// No socket could be opened, or an interface not be read. A path that passes nothing is not an error but facts.
     pub async fn probe(&self) -> Result<PathFacts, LabError> {
-        probe::probe(&self.ends, &self.spec).await
+        let mut facts = probe::probe(&self.ends, &self.spec).await?;
+        for (end, attached) in facts.ends.iter_mut().zip(&self.attached) {
+            end.attached.clone_from(attached);
+        }
+        Ok(facts)
     }
 
     /// Counters of the end's interface (`interface.*`) and of IP and UDP in its network namespace (`Ip.*`, `Udp.*`,
@@ -172,7 +181,7 @@ impl Lab {
 
     /// The namespaces of both ends were made for this lab: nobody else sends in them.
     pub fn is_made(&self) -> bool {
-        !self.entries.is_empty() || self.spec.is_wired()
+        !self.entries.is_empty() || self.spec.is_private()
     }
 
     /// Takes the lab down. The processes inside must have been ended before.

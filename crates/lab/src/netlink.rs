@@ -19,14 +19,27 @@ where
     F: FnOnce(Handle) -> Fut + Send + 'static,
     Fut: Future<Output = Result<T, Error>>,
 {
+    converse_within(netns, LIMIT, job)
+}
+
+/// The same for a job that waits for something.
+pub(crate) fn converse_within<T, F, Fut>(netns: &NetNs, limit: Duration, job: F) -> io::Result<Task<io::Result<T>>>
+where
+    T: Send + 'static,
+    F: FnOnce(Handle) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<T, Error>>,
+{
     run_in(netns, move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         runtime.block_on(async {
             let (connection, handle, _messages) = new_connection()?;
             tokio::spawn(connection);
-            match tokio::time::timeout(LIMIT, job(handle)).await {
+            match tokio::time::timeout(limit, job(handle)).await {
                 Ok(result) => result.map_err(into_io),
-                Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel did not answer within 5 s")),
+                Err(_) => {
+                    let text = format!("the kernel did not answer within {} s", limit.as_secs());
+                    Err(io::Error::new(io::ErrorKind::TimedOut, text))
+                }
             }
         })
     })

@@ -38,19 +38,26 @@ impl LabSpec {
     /// Whether network namespaces are made for it, which needs root or a user namespace.
     pub fn makes_namespaces(&self) -> bool {
         let made = matches!(self.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. });
-        made || (self.is_wired() && !matches!(self.path, PathSpec::Datagram { .. }))
+        let by_nothing = matches!(self.path, PathSpec::Datagram { .. } | PathSpec::Existing { .. });
+        made || (self.is_wired() && !by_nothing)
     }
 
     /// It joins guests, by what is made before they start.
     pub fn is_wired(&self) -> bool {
         let guest = [&self.ping, &self.pong].into_iter().any(|place| matches!(place, PlaceSpec::Vm(_)));
-        guest && !matches!(self.path, PathSpec::Loopback | PathSpec::Existing { .. })
+        guest && self.path != PathSpec::Loopback
+    }
+
+    /// What joins its ends is not the user's.
+    pub(crate) fn is_private(&self) -> bool {
+        self.is_wired() && !matches!(self.path, PathSpec::Existing { .. })
     }
 
     /// What its ends want of that.
     pub fn ports(&self) -> Vec<Port> {
         let port = |end: usize| match self.place(end) {
             PlaceSpec::Vm(guest) => Port::Guest { queues: guest.queues },
+            _ if matches!(self.path, PathSpec::Existing { .. }) => Port::Users,
             _ => Port::Host,
         };
         (0..self.places()).map(port).collect()
@@ -129,13 +136,21 @@ impl LabSpec {
     }
 
     fn describe_up(&self) -> Vec<String> {
+        let mut all = Vec::new();
         if self.is_wired() {
-            return Under::describe(&self.path, &self.ports());
+            all = Under::describe(&self.path, &self.ports());
+            if self.is_private() {
+                return all;
+            }
         }
         match self.layout() {
             Layout::Made(shape) => shape.steps("tbRUN").iter().map(Step::with_privilege).collect(),
             Layout::Found(ends) => {
-                let lines = ends.iter().enumerate().map(|(i, end): (usize, &ExistingEnd)| {
+                let read = ends
+                    .iter()
+                    .enumerate()
+                    .filter(|(i, _)| !matches!(self.place(*i), PlaceSpec::Vm(_)) || !self.is_wired());
+                let lines = read.map(|(i, end): (usize, &ExistingEnd)| {
                     let wanted = match (&end.interface, &end.address) {
                         (Some(interface), Some(address)) => format!("interface {interface} with address {address}"),
                         (Some(interface), None) => format!("interface {interface} and its first IPv4 address"),
@@ -158,7 +173,8 @@ impl LabSpec {
                     };
                     format!("read {wanted} in {place} for {}; nothing is changed  [{privilege}]", self.name(i))
                 });
-                lines.collect()
+                all.extend(lines);
+                all
             }
         }
     }
@@ -200,12 +216,19 @@ impl LabSpec {
     pub(crate) fn layout(&self) -> Layout {
         match &self.path {
             // What carries the packets of guests is made before they start.
-            _ if self.is_wired() => Layout::Found(Box::default()),
+            _ if self.is_private() => Layout::Found(Box::default()),
             PathSpec::Loopback => {
-                let lo = ExistingEnd { interface: Some("lo".into()), address: Some("127.0.0.1".into()) };
+                let lo = ExistingEnd { interface: Some("lo".into()), address: Some("127.0.0.1".into()), device: None };
                 Layout::Found(Box::new([lo.clone(), lo]))
             }
-            PathSpec::Existing { ping, pong } => Layout::Found(Box::new([ping.clone(), pong.clone()])),
+            PathSpec::Existing { ping, pong } => {
+                // A guest has the address that it was given, on its only interface.
+                let of = |place: &PlaceSpec, end: &ExistingEnd| match place {
+                    PlaceSpec::Vm(_) => ExistingEnd::default(),
+                    _ => end.clone(),
+                };
+                Layout::Found(Box::new([of(&self.ping, ping), of(&self.pong, pong)]))
+            }
             PathSpec::Macvtap { .. }
             | PathSpec::Xdp { .. }
             | PathSpec::OpenVswitch { .. }
@@ -255,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_dry_run_says_what_is_read_where_and_with_which_right() {
-        let end = |interface: &str| ExistingEnd { interface: Some(interface.into()), address: None };
+        let end = |interface: &str| ExistingEnd { interface: Some(interface.into()), ..ExistingEnd::default() };
         let path = PathSpec::Existing { ping: end("eth1"), pong: end("tap0") };
         let spec = LabSpec {
             path,

@@ -33,6 +33,8 @@ pub(crate) enum Room {
     Under,
     /// Of an end of this host that guests speak with, by its number.
     Host(usize),
+    /// The network namespace of this process, which the user has set up.
+    Here,
 }
 
 impl Room {
@@ -42,6 +44,7 @@ impl Room {
             Room::Bridge => "bridge",
             Room::Under => "under",
             Room::Host(_) => "host",
+            Room::Here => "here",
         }
     }
 }
@@ -148,6 +151,7 @@ impl Step {
         let privilege = match self {
             Step::Namespace(_) => "CAP_SYS_ADMIN, or in a user namespace none",
             Step::Given(_) => "CAP_SYS_ADMIN",
+            Step::Join { port: at, .. } | Step::Up(at) if at.room == Room::Here => "root: CAP_NET_ADMIN",
             _ => "CAP_NET_ADMIN within the new namespace",
         };
         format!("{self}  [{privilege}]")

@@ -95,6 +95,39 @@ pub struct PathEnd {
     /// empty without a device, or where it cannot be seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub card: Vec<Fact>,
+    /// Of a guest on a network of the user's: what its card is attached to, on the controller's host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attached: Option<Attached>,
+}
+
+/// What the card of a guest is attached to.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Attached {
+    /// `bridge`, `macvtap`, or `device` for a card that the guest was given whole.
+    pub kind: String,
+    /// The interface of the host, or the PCI address.
+    pub to: String,
+    /// The tap or macvtap device that was made for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// The other ports of that bridge, or the interface below the macvtap device.
+    pub interfaces: Vec<AttachedInterface>,
+}
+
+/// An interface that a guest's packets may leave the host by.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct AttachedInterface {
+    /// Name.
+    pub name: String,
+    /// Kind of a virtual device, as `ip -d link` prints it; absent = none, as of a physical one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// The kernel's driver, where the device tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    /// Link speed, where the device tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_mbit_s: Option<i64>,
 }
 
 /// One bracketed reading: REALTIME - MONOTONIC.

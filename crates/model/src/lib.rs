@@ -43,7 +43,9 @@ pub use container::{ContainerAccess, ContainerClient, ContainerNetwork, Containe
 pub use cpus::CpuList;
 pub use discovery::{Discovery, DiscoveryFacts};
 pub use exit::ExitCode;
-pub use facts::{ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts};
+pub use facts::{
+    Attached, AttachedInterface, ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts,
+};
 pub use flow::*;
 pub use guest::*;
 pub use interface::{BridgeState, Interface};

@@ -183,6 +183,9 @@ fn null_driver(spec: &TrialSpec, at: &Places) -> Option<Fault> {
 
 fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: Pos) -> Option<Fault> {
     let fault = |reason: String, help: &str| Some(Fault::new(path, reason).help(help));
+    if let Some((reason, help)) = side_fits(&spec.path, place, end) {
+        return fault(reason, help);
+    }
     match (&spec.path, place) {
         (path, place) if matches!(spec.ping.place, PlaceSpec::Vm(_)) || matches!(spec.pong.place, PlaceSpec::Vm(_)) => {
             guest_reached(spec, (path, place), end).and_then(|(reason, help)| fault(reason, help))
@@ -283,6 +286,49 @@ fn vcpu_on_an_end(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     })
 }
 
+/// Why a side of an existing path does not go with the place of its end, and what to do.
+fn side_fits(path: &PathSpec, place: &PlaceSpec, end: &str) -> Option<(String, &'static str)> {
+    const AS: &str = "write for example `{ interface: br0, address: 10.0.0.5/24 }`: what its card is attached to, and its address there";
+    let PathSpec::Existing { ping, pong } = path else { return None };
+    let side = if end == "ping" { ping } else { pong };
+    let has_prefix = side.address.as_ref().is_some_and(|a| a.contains('/'));
+    match (place, &side.address) {
+        (PlaceSpec::Vm(guest), _)
+            if side.device.is_some() && (guest.queues > 1 || guest.vhost.is_some() || guest.offloads) =>
+        {
+            Some((
+                format!(
+                    "the guest of the {end} end is given a card of this host, and `queues`, `vhost` and `offloads` are of \
+                     cards that QEMU makes"
+                ),
+                "leave them out",
+            ))
+        }
+        (PlaceSpec::Vm(_), _) if side.interface.is_none() && side.device.is_none() => Some((
+            format!("the {end} end is a virtual machine, and the path names nothing of this host for its card"),
+            AS,
+        )),
+        (PlaceSpec::Vm(_), None) => {
+            Some((format!("the {end} end is a virtual machine, and the path gives it no address"), AS))
+        }
+        (PlaceSpec::Vm(_), Some(address)) if !has_prefix => {
+            Some((format!("the {end} end is a virtual machine, and its address {address} has no prefix length"), AS))
+        }
+        (PlaceSpec::Vm(_), _) => None,
+        (_, Some(address)) if has_prefix => Some((
+            format!(
+                "{address} has a prefix length, and the place of the {end} end, {place}, has its addresses already"
+            ),
+            "write the address without prefix length",
+        )),
+        _ if side.device.is_some() => Some((
+            format!("`device` is for a virtual machine, and the place of the {end} end is {place}"),
+            "write `interface`",
+        )),
+        _ => None,
+    }
+}
+
 /// Why a path does not go between an end and a guest, or two guests, and what to do.
 fn guest_reached(
     spec: &TrialSpec,
@@ -296,10 +342,21 @@ fn guest_reached(
             format!("{path} joins two places, and both ends have the place {place}"),
             "leave `name` out, so that each end has a guest of its own; or write `path: loopback`",
         )),
-        (PathSpec::Loopback | PathSpec::Veth { .. } | PathSpec::Existing { .. }, _) => Some((
+        (PathSpec::Loopback | PathSpec::Veth { .. }, _) => Some((
             format!("{path} does not reach a virtual machine, which is the place of an end"),
-            "write `path: bridge`, `macvtap`, `xdp`, `open-vswitch` or `datagram`",
+            "write `path: bridge`, `macvtap`, `xdp`, `open-vswitch`, `datagram` or `existing`",
         )),
+        (PathSpec::Existing { .. }, PlaceSpec::Netns) => Some((
+            format!("an existing interface is not in the new network namespace of the {end} end"),
+            "write `place: process` or `place: { existing-netns: NAME }`",
+        )),
+        (PathSpec::Existing { .. }, PlaceSpec::Container(container)) if container.network == ContainerNetwork::None => {
+            Some((
+                format!("an existing interface is not in the new network namespace of the {end} end"),
+                "name a network",
+            ))
+        }
+        (PathSpec::Existing { .. }, _) => None,
         (PathSpec::Datagram { .. }, PlaceSpec::Vm(_)) | (_, PlaceSpec::Vm(_) | PlaceSpec::Netns)
             if !matches!((path, place), (PathSpec::Datagram { .. }, PlaceSpec::Netns)) =>
         {
@@ -315,7 +372,7 @@ fn guest_reached(
             format!(
                 "{path} goes from a virtual machine to another one, or to a network namespace made for it, and the place of the {end} end is {place}"
             ),
-            "write `place: netns` for that end",
+            "write `place: netns` for that end, or a path `existing` that leads to it",
         )),
     }
 }

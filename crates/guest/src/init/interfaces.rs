@@ -1,6 +1,6 @@
 //! The interfaces of a guest, by what its command line says of them.
 
-use crate::line::{Channel, Line, Mac, NicLine};
+use crate::line::{Card, Channel, Line, NicLine};
 use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder, new_connection};
 use std::ffi::OsString;
 use std::io;
@@ -14,12 +14,15 @@ pub(super) const CONTROL: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
 /// A card is there within this time after its driver.
 const APPEARS: Duration = Duration::from_secs(5);
 
+/// A card of a machine has a carrier within this time after it was set up.
+const AGREES: Duration = Duration::from_secs(10);
+
 /// Gives each interface its address, and sets it up.
 pub(super) fn set_up(line: &Line) -> io::Result<()> {
     let measured: Vec<(NicLine, String)> =
-        line.nics.iter().map(|nic| Ok((*nic, named(nic.mac)?))).collect::<io::Result<_>>()?;
+        line.nics.iter().map(|nic| Ok((*nic, named(nic.card)?))).collect::<io::Result<_>>()?;
     let control = match line.channel {
-        Some(Channel::Tcp(mac, _)) => Some(named(mac)?),
+        Some(Channel::Tcp(mac, _)) => Some(named(Card::Made(mac))?),
         _ => None,
     };
     for name in measured.iter().map(|(_, name)| name).chain(&control) {
@@ -41,6 +44,7 @@ pub(super) fn set_up(line: &Line) -> io::Result<()> {
             }
         })
         .map_err(|e: Error| io::Error::other(format!("its interfaces cannot be set up: {e}")))?;
+    measured.iter().filter(|(nic, _)| nic.card == Card::Passed).for_each(|(_, name)| wait_for_carrier(name));
     match &line.irq_cpus {
         Some(cpus) => measured.iter().try_for_each(|(_, name)| place_interrupts(name, cpus)),
         None => Ok(()),
@@ -48,19 +52,45 @@ pub(super) fn set_up(line: &Line) -> io::Result<()> {
 }
 
 /// The name of the interface with this card.
-fn named(mac: Mac) -> io::Result<String> {
+fn named(card: Card) -> io::Result<String> {
     let begin = Instant::now();
     loop {
-        for entry in std::fs::read_dir("/sys/class/net")?.flatten() {
-            let address = std::fs::read_to_string(entry.path().join("address")).unwrap_or_default();
-            if address.trim() == mac.to_string() {
-                return Ok(entry.file_name().to_string_lossy().into_owned());
-            }
+        if let Some(name) = found(card, Path::new("/sys/class/net"))? {
+            return Ok(name);
         }
         if begin.elapsed() > APPEARS {
-            return Err(io::Error::other(format!("no interface has the card {mac}")));
+            let text = match card {
+                Card::Made(mac) => format!("no interface has the card {mac}"),
+                Card::Passed => "the card that it was given is no interface: `modules` has to name its driver".into(),
+            };
+            return Err(io::Error::other(text));
         }
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// The interface with this card, among those of a directory like /sys/class/net.
+fn found(card: Card, interfaces: &Path) -> io::Result<Option<String>> {
+    let is_it = |at: &Path| match card {
+        Card::Made(mac) => std::fs::read_to_string(at.join("address")).unwrap_or_default().trim() == mac.to_string(),
+        // Devices that the kernel makes by itself have no driver on a bus.
+        Card::Passed => std::fs::read_link(at.join("device/driver"))
+            .is_ok_and(|driver| driver.file_name().is_some_and(|name| name != "virtio_net")),
+    };
+    let mut all = std::fs::read_dir(interfaces)?.flatten();
+    Ok(all.find(|entry| is_it(&entry.path())).map(|entry| entry.file_name().to_string_lossy().into_owned()))
+}
+
+/// Waits until the other side of a cable has been agreed with: the card of a machine takes seconds.
+fn wait_for_carrier(name: &str) {
+    let begin = Instant::now();
+    // Without one that is told by the path check.
+    while begin.elapsed() < AGREES {
+        let carrier = std::fs::read_to_string(format!("/sys/class/net/{name}/carrier")).unwrap_or_default();
+        if carrier.trim() == "1" {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -99,9 +129,10 @@ async fn multicast(handle: &Handle, name: &str) -> Result<(), Error> {
 
 /// Confines the interrupts of a card to CPUs.
 fn place_interrupts(name: &str, cpus: &CpuList) -> io::Result<()> {
+    let device = PathBuf::from(format!("/sys/class/net/{name}/device")).canonicalize()?;
     // The device of virtio lies below that of the bus, which has the interrupts.
-    let bus = PathBuf::from(format!("/sys/class/net/{name}/device")).canonicalize()?;
-    let bus = bus.parent().ok_or(io::ErrorKind::NotFound)?;
+    let above = device.parent().ok_or(io::ErrorKind::NotFound)?;
+    let bus = if device.join("msi_irqs").exists() { &device } else { above };
     let failed =
         |what: String| io::Error::other(format!("the interrupts of {name} cannot be given to CPU {cpus}: {what}"));
     let irqs = std::fs::read_dir(bus.join("msi_irqs")).map_err(|e| failed(format!("it has none of its own ({e})")))?;
@@ -129,6 +160,28 @@ fn place(irqs: &[OsString], at: &Path, cpus: &CpuList) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_card_is_found_by_its_address_or_by_not_being_of_virtio() {
+        use std::os::unix::fs::symlink;
+        let dir = tempfile::tempdir().unwrap();
+        let mac = "52:54:00:00:00:07";
+        for (name, address, driver) in
+            [("lo", "00:00:00:00:00:00", None), ("eth0", mac, Some("virtio_net")), ("eth1", "a0:36:9f:00:00:01", None)]
+        {
+            std::fs::create_dir_all(dir.path().join(name).join("device")).unwrap();
+            std::fs::write(dir.path().join(name).join("address"), format!("{address}\n")).unwrap();
+            if let Some(driver) = driver {
+                symlink(format!("../drivers/{driver}"), dir.path().join(name).join("device/driver")).unwrap();
+            }
+        }
+        let name = |card| found(card, dir.path()).unwrap();
+        assert_eq!(name(Card::Made(mac.parse().unwrap())).as_deref(), Some("eth0"));
+        assert_eq!(name(Card::Made("52:54:00:00:00:08".parse().unwrap())), None);
+        assert_eq!(name(Card::Passed), None, "its driver is not there yet");
+        symlink("../drivers/igb", dir.path().join("eth1/device/driver")).unwrap();
+        assert_eq!(name(Card::Passed).as_deref(), Some("eth1"));
+    }
 
     #[test]
     fn an_interrupt_that_goes_elsewhere_is_told() {

@@ -1,7 +1,7 @@
 //! The command line of QEMU.
 
 use super::{MachineOrder, Plug, console};
-use crate::line::{Channel, Line, Mac, Mode};
+use crate::line::{Card, Channel, Line, Mac, Mode};
 use crate::ports::{HostChannel, socket};
 use std::os::fd::AsRawFd;
 use tailbound_model::VmSpec;
@@ -102,8 +102,14 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
         }
     };
     for (number, nic) in order.nics.iter().enumerate() {
-        words.pair("-netdev", netdev(number, &nic.plug));
-        words.pair("-device", card(number, nic.line.mac, spec));
+        match (netdev(number, &nic.plug), nic.line.card) {
+            (Some(netdev), Card::Made(mac)) => {
+                words.pair("-netdev", netdev);
+                words.pair("-device", card(number, mac, spec));
+            }
+            // What is in its ROM is for a machine that boots over it.
+            _ => words.0.extend(device(&nic.plug).into_iter().flat_map(|device| ["-device".to_owned(), device])),
+        }
     }
     let line = Line {
         name: spec.name.clone(),
@@ -116,10 +122,19 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
     words.0
 }
 
-fn netdev(number: usize, plug: &Plug) -> String {
+fn device(plug: &Plug) -> Option<String> {
+    match plug {
+        Plug::Device(device) => Some(format!("vfio-pci,host={device},rombar=0")),
+        Plug::Tap { .. } | Plug::Datagram { .. } => None,
+    }
+}
+
+/// What carries the packets of a card that QEMU makes.
+fn netdev(number: usize, plug: &Plug) -> Option<String> {
     let list =
         |fds: &[std::os::fd::OwnedFd]| fds.iter().map(|fd| fd.as_raw_fd().to_string()).collect::<Vec<_>>().join(":");
-    match plug {
+    Some(match plug {
+        Plug::Device(_) => return None,
         Plug::Tap { fds, vhost_fds: None } => format!("tap,id=n{number},fds={}", list(fds)),
         Plug::Tap { fds, vhost_fds: Some(vhost) } => {
             format!("tap,id=n{number},fds={},vhost=on,vhostfds={}", list(fds), list(vhost))
@@ -129,7 +144,7 @@ fn netdev(number: usize, plug: &Plug) -> String {
             local.display(),
             remote.display()
         ),
-    }
+    })
 }
 
 fn card(number: usize, mac: Mac, spec: &VmSpec) -> String {
@@ -169,8 +184,11 @@ mod tests {
 
     fn shown(spec: &VmSpec, channel: HostChannel, plug: Plug) -> String {
         let kernel = Kernel { version: "6.1".into(), image: "/cache/vmlinux".into(), modules: None };
-        let mac = Mac([0x52, 0x54, 0, 0, 0, 1]);
-        let line = NicLine { mac, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500 };
+        let card = match plug {
+            Plug::Device(_) => Card::Passed,
+            _ => Card::Made(Mac([0x52, 0x54, 0, 0, 0, 1])),
+        };
+        let line = NicLine { card, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500 };
         let order = MachineOrder {
             spec,
             kvm: spec.accelerator == Accelerator::Kvm,
@@ -211,6 +229,16 @@ mod tests {
         let given = format!("fds={}:{},vhost=on,vhostfds={}:{}", numbers[0], numbers[1], numbers[2], numbers[3]);
         assert!(text.contains(&given), "{text}");
         insta::assert_snapshot!("tuned", text.replace(&given, "fds=A:B,vhost=on,vhostfds=C:D"));
+    }
+
+    /// The card has no netdev, and the guest is told to look for what is not of virtio.
+    #[test]
+    fn a_card_of_this_host_is_given_whole() {
+        let spec = VmSpec { name: "ping".into(), modules: vec!["igb".into()], ..VmSpec::default() };
+        let text = shown(&spec, HostChannel::Ports(2), Plug::Device("0000:03:00.0".into()));
+        assert!(text.contains("\n-device vfio-pci,host=0000:03:00.0,rombar=0\n"), "{text}");
+        assert!(text.contains("tailbound.nic=passed,10.177.0.1/24,1500"), "{text}");
+        assert!(!text.contains("-netdev") && !text.contains("virtio-net"), "{text}");
     }
 
     trait ToVec {

@@ -62,6 +62,8 @@ pub enum Plug {
         /// Path of the other machine's.
         remote: PathBuf,
     },
+    /// A card of this host by its PCI address, given whole (VFIO).
+    Device(String),
 }
 
 /// What a machine is started from.
@@ -317,7 +319,7 @@ impl Plug {
             Plug::Tap { fds, vhost_fds } => {
                 fds.iter().chain(vhost_fds.iter().flatten()).map(AsRawFd::as_raw_fd).collect()
             }
-            Plug::Datagram { .. } => Vec::new(),
+            Plug::Datagram { .. } | Plug::Device(_) => Vec::new(),
         }
     }
 }

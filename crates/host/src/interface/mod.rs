@@ -95,6 +95,7 @@ impl InterfaceFacts {
             rx_queues: self.rx_queues.clone().ok(),
             offloads: self.offloads.clone().unwrap_or_default(),
             card: card_facts(&self.name),
+            attached: None,
         }
     }
 

@@ -116,6 +116,7 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         rx_queues: interface.rx_queues,
         offloads,
         card,
+        attached: None,
         interface: interface.name,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::deed::Program;
 use super::plan::{SCHEMA, mtu};
-use super::{Port, Under, bpf, tap};
+use super::{Port, Under, bpf, tap, users};
 use crate::error::Lack;
 use crate::userns;
 use rtnetlink::sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
@@ -25,7 +25,15 @@ impl Under {
         if let PathSpec::Datagram { .. } = path {
             return Vec::new();
         }
-        let mut lacks: Vec<Lack> = userns::lack().into_iter().collect();
+        let attachments = match users::attachments(path, ports, "") {
+            Ok(attachments) => attachments,
+            Err(lacks) => return lacks,
+        };
+        let makes_namespaces = attachments.is_empty() || attachments.iter().any(users::Attachment::is_over);
+        let mut lacks: Vec<Lack> = Vec::new();
+        if makes_namespaces {
+            lacks.extend(userns::lack());
+        }
         if let (true, false, Some(why)) = (lacks.is_empty(), nix::unistd::geteuid().is_root(), why_root(path)) {
             lacks.push(Lack::new(
                 format!("the path `{path}` needs root, and this is not: {why}"),
@@ -37,6 +45,7 @@ impl Under {
         }
         match path {
             PathSpec::Macvtap { .. } => {}
+            PathSpec::Existing { .. } if !attachments.iter().any(users::Attachment::is_bridged) => {}
             _ if ports.iter().any(|port| *port != Port::Host) => {
                 lacks.extend(tap::open(Path::new(tap::TUN)).err().map(|error| tun_lack(&error)));
             }
@@ -65,10 +74,10 @@ fn unfit(path: &PathSpec, ports: &[Port]) -> Vec<Lack> {
     let mut lacks = Vec::new();
     let mut lack = |what: String, mend: &str| lacks.push(Lack::new(what, mend));
     match path {
-        PathSpec::Loopback | PathSpec::Veth { .. } | PathSpec::Existing { .. } => {
+        PathSpec::Loopback | PathSpec::Veth { .. } => {
             lack(
                 format!("the path `{path}` carries no packets of guests"),
-                "use `path: bridge`, `macvtap`, `xdp`, `open-vswitch` or `datagram`",
+                "use `path: bridge`, `macvtap`, `xdp`, `open-vswitch`, `datagram` or `existing`",
             );
         }
         PathSpec::Xdp { .. } if all != 2 => {
@@ -121,6 +130,7 @@ fn why_root(path: &PathSpec) -> Option<&'static str> {
         PathSpec::Macvtap { .. } => Some("it opens the character device of a macvtap device"),
         PathSpec::Xdp { .. } => Some("it loads programs into the kernel"),
         PathSpec::OpenVswitch { .. } => Some("it starts a switch that needs rights over its ports"),
+        PathSpec::Existing { .. } => Some("it attaches guests to interfaces of this host"),
         _ => None,
     }
 }
@@ -241,8 +251,8 @@ mod tests {
         );
         assert_eq!(
             text(PathSpec::Veth { mtu: None }, &[GUEST, GUEST]),
-            "the path `veth` carries no packets of guests; use `path: bridge`, `macvtap`, `xdp`, `open-vswitch` or \
-             `datagram`"
+            "the path `veth` carries no packets of guests; use `path: bridge`, `macvtap`, `xdp`, `open-vswitch`, \
+             `datagram` or `existing`"
         );
         assert!(
             text(PathSpec::Macvtap { mtu: None }, &[Port::Host, Port::Host]).contains("one end of this host at most")

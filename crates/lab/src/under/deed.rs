@@ -1,6 +1,6 @@
 //! The steps by which a path of guests is made, as data: those of a lab, and those that only guests need.
 
-use super::{Port, mac};
+use super::Port;
 use crate::step::{At, Step};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,29 @@ pub(super) enum Deed {
         mtu: u32,
         end: usize,
         queues: u32,
+        /// The hardware address of the device itself where it lies among the user's interfaces: it is silent there.
+        card: Option<[u8; 6]>,
     },
     /// A macvtap device in bridge mode on a lower one, and its plug.
     Macvtap {
         at: At,
-        lower: String,
+        lower: At,
         mtu: u32,
         end: usize,
         queues: u32,
+        /// That of the guest's card.
+        mac: [u8; 6],
+    },
+    /// Wait until a bridge of the user's forwards from and to a new port.
+    Forwards {
+        port: At,
+        /// Its forwarding delay, in hundredths of a second.
+        delay_cs: u32,
+    },
+    /// A card of the machine for a guest, whole.
+    Device {
+        end: usize,
+        device: String,
     },
     /// What it sends has its checksum in it.
     WholeChecksums(At),
@@ -100,7 +115,9 @@ impl Deed {
     pub fn with_privilege(&self) -> String {
         let privilege = match self {
             Deed::Lab(step) => return step.with_privilege(),
-            Deed::Directory(_) | Deed::Datagram { .. } => "no privilege",
+            Deed::Directory(_) | Deed::Datagram { .. } | Deed::Forwards { .. } => "no privilege",
+            Deed::Device { .. } => "the right to open its group in /dev/vfio, and to lock the guest's memory",
+            Deed::Tap { card: Some(_), .. } => "root: CAP_NET_ADMIN, and the right to open /dev/net/tun",
             Deed::Tap { .. } => "CAP_NET_ADMIN within the new namespace, and the right to open /dev/net/tun",
             Deed::WholeChecksums(_) => "CAP_NET_ADMIN within the new namespace",
             Deed::Macvtap { .. } => "root: CAP_NET_ADMIN, CAP_MKNOD, CAP_SYS_ADMIN for mounts of its own",
@@ -113,11 +130,11 @@ impl Deed {
 }
 
 /// `52:54:00:b1:00:02`.
-pub(super) struct Mac(pub usize);
+pub(super) struct Mac(pub [u8; 6]);
 
 impl fmt::Display for Mac {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&mac(self.0).map(|octet| format!("{octet:02x}")).join(":"))
+        f.write_str(&self.0.map(|octet| format!("{octet:02x}")).join(":"))
     }
 }
 
@@ -126,18 +143,34 @@ impl fmt::Display for Deed {
         match self {
             Deed::Lab(step) => step.fmt(f),
             Deed::Directory(path) => write!(f, "mkdir -m 700 {}", path.display()),
-            Deed::Tap { at, mtu, queues, .. } => {
+            Deed::Tap { at, mtu, queues, card, .. } => {
                 let many = if *queues > 1 { " multi_queue" } else { "" };
                 let (room, name) = (at.room.name(), &at.name);
-                write!(f, "{room}: ip tuntap add {name} mode tap vnet_hdr{many}; ip link set {name} mtu {mtu}")
+                write!(f, "{room}: ip tuntap add {name} mode tap vnet_hdr{many}; ip link set {name} mtu {mtu}")?;
+                match card {
+                    Some(mac) => write!(f, " address {}; sysctl net.ipv6.conf.{name}.disable_ipv6=1", Mac(*mac)),
+                    None => Ok(()),
+                }
             }
-            Deed::Macvtap { at, lower, mtu, end, .. } => {
-                let (room, name, mac) = (at.room.name(), &at.name, Mac(*end));
+            Deed::Macvtap { at, lower, mtu, mac, .. } => {
+                let (room, name, below, mac) = (at.room.name(), &at.name, &lower.name, Mac(*mac));
+                let from = lower.room.name();
+                let (netns, then) = if at.room == lower.room {
+                    (String::new(), String::new())
+                } else {
+                    (format!(" netns {room}"), format!("{room}: "))
+                };
                 write!(
                     f,
-                    "{room}: ip link add {name} link {lower} address {mac} mtu {mtu} type macvtap mode bridge; ip link \
-                     set {name} allmulticast on; open its character device"
+                    "{from}: ip link add {name} link {below} address {mac} mtu {mtu}{netns} type macvtap mode bridge; \
+                     {then}ip link set {name} allmulticast on; open its character device"
                 )
+            }
+            Deed::Forwards { port, .. } => {
+                write!(f, "{}: wait until the bridge forwards from and to {}", port.room.name(), port.name)
+            }
+            Deed::Device { end, device } => {
+                write!(f, "end {end}: give the PCI device {device} to its guest (vfio-pci)")
             }
             Deed::WholeChecksums(at) => write!(f, "{}: ethtool -K {} tx off", at.room.name(), at.name),
             Deed::Redirect { ports: [one, other], mode } => write!(
@@ -167,7 +200,7 @@ impl Port {
     pub(super) fn queues(&self) -> Option<u32> {
         match self {
             Port::Guest { queues } => Some((*queues).max(1)),
-            Port::Host => None,
+            Port::Host | Port::Users => None,
         }
     }
 }

@@ -1,21 +1,25 @@
 //! Taking the steps.
 
 use super::deed::{Deed, Program};
-use super::{Plug, Port, Under, begin, bpf, plan, switch, tap};
+use super::{Plug, Port, Under, begin, bpf, plan, switch, tap, users};
 use crate::apply::{apply, change, index};
 use crate::error::LabError;
 use crate::lab::namespace;
-use crate::netlink::converse;
+use crate::netlink::{converse, converse_within};
 use crate::netns::{NetNs, run_in};
 use crate::step::{At, Room, Step};
 use crate::verify::{settled, verify};
-use rtnetlink::packet_route::link::MacVtapMode;
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::link::{
+    BridgePortState, InfoBridgePort, InfoPortData, LinkAttribute, LinkInfo, LinkMessage, MacVtapMode,
+};
 use rtnetlink::{Handle, LinkMacVtap, LinkUnspec};
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
+use std::time::Duration;
 use tailbound_host::Journal;
 use tailbound_host::interface::Ethtool;
 use tailbound_model::{PathSpec, Undo};
@@ -37,8 +41,19 @@ impl Under {
         if !lacks.is_empty() {
             return Err(LabError::Lacks(lacks));
         }
-        let mut under = begin(ports, run_id, scratch);
-        let deeds = plan::plan(path, ports, &under.prefix, &under.dir);
+        let attachments = users::attachments(path, ports, run_id).map_err(LabError::Lacks)?;
+        let mut under = begin(path, (ports, attachments), run_id, scratch);
+        if let Some(lack) = users::taken(&under.attachments, &under.prefix) {
+            return Err(LabError::Lacks(vec![lack]));
+        }
+        let deeds = match path {
+            PathSpec::Existing { .. } => users::deeds(&under.attachments, &under.prefix, &under.dir),
+            _ => plan::plan(path, ports, &under.prefix, &under.dir),
+        };
+        if !under.attachments.is_empty() {
+            let here = NetNs::own().map_err(|e| LabError::read("entering the network namespace", "here", e))?;
+            under.rooms.add(Room::Here, here);
+        }
         match under.make(&deeds, (run_id, journal)).await {
             Ok(()) => Ok(under),
             Err(error) => {
@@ -71,7 +86,7 @@ impl Under {
             }
         }
         let hosts = (0..self.ports.len()).map(Room::Host);
-        for room in [Room::Under].into_iter().chain(hosts).filter(|room| self.rooms.get(*room).is_ok()) {
+        for room in [Room::Under, Room::Here].into_iter().chain(hosts).filter(|room| self.rooms.get(*room).is_ok()) {
             verify(room, &settled(room, &self.rooms, &steps).await?, &steps)?;
         }
         Ok(())
@@ -101,31 +116,57 @@ impl Under {
         let netns = |room: Room| self.rooms.get(room).cloned();
         match deed.clone() {
             Deed::Lab(_) | Deed::Directory(_) => Ok(()),
-            Deed::Tap { at, mtu, end, queues } => {
+            Deed::Tap { at, mtu, end, queues, card } => {
                 let name = at.name.clone();
-                let fds = inside(&netns(at.room)?, move || tap::make_tap(&name, queues)).await?;
+                let make = move || {
+                    let fds = tap::make_tap(&name, queues)?;
+                    if card.is_some() {
+                        tap::without_ipv6(&name)?;
+                    }
+                    Ok(fds)
+                };
+                let fds = inside(&netns(at.room)?, make).await?;
                 let name = at.name.clone();
-                change(
-                    &self.rooms,
-                    at.room,
-                    move |_| async move { Ok(LinkUnspec::new_with_name(&name).mtu(mtu).build()) },
-                )
-                .await?;
+                let message = move |_| async move {
+                    let device = LinkUnspec::new_with_name(&name).mtu(mtu);
+                    Ok(match card {
+                        Some(mac) => device.address(mac.to_vec()).build(),
+                        None => device.build(),
+                    })
+                };
+                change(&self.rooms, at.room, message).await?;
                 self.plug_in(end, fds, at.name)
             }
-            Deed::Macvtap { at, lower, mtu, end, queues } => {
-                let (netns, name, dir) = (netns(at.room)?, at.name.clone(), self.dir.clone());
+            Deed::Macvtap { at, lower, mtu, end, queues, mac } => {
+                let (name, dir) = (at.name.clone(), self.dir.clone());
+                let (room, below) = (netns(at.room)?, netns(lower.room)?);
+                // Made where it belongs: it never lies among the user's interfaces.
+                let elsewhere = (at.room != lower.room).then(|| room.clone());
                 let job = move |handle: Handle| async move {
-                    let lower = index(&handle, &lower).await?;
+                    let lower = index(&handle, &lower.name).await?;
                     let device = LinkMacVtap::new(&name, lower, MacVtapMode::Bridge);
                     // It knows nothing of the groups that a guest joins.
-                    let device = device.address(super::mac(end).to_vec()).mtu(mtu).allmulticast(true);
+                    let device = device.address(mac.to_vec()).mtu(mtu).allmulticast(true);
+                    let device = match elsewhere.as_ref().and_then(NetNs::raw_fd) {
+                        Some(fd) => device.setns_by_fd(fd),
+                        None => device,
+                    };
                     handle.link().add(device.build()).execute().await
                 };
-                converse(&netns, job)?.wait().await??;
-                let name = at.name.clone();
+                converse(&below, job)?.wait().await??;
+                let (name, netns) = (at.name.clone(), room);
                 let fds = inside(&netns, move || tap::open_macvtap(&name, queues, &dir)).await?;
                 self.plug_in(end, fds, at.name)
+            }
+            Deed::Forwards { port, delay_cs } => {
+                let limit = FORWARDS + 2 * Duration::from_millis(u64::from(delay_cs) * 10);
+                converse_within(&netns(port.room)?, limit, move |handle: Handle| forwards(handle, port.name))?
+                    .wait()
+                    .await?
+            }
+            Deed::Device { end, device } => {
+                self.plugs[end] = Some(Plug::Device(device));
+                Ok(())
             }
             Deed::WholeChecksums(At { room, name }) => {
                 inside(&netns(room)?, move || Ethtool::open(&name).map_err(io::Error::other)?.fill_in_checksums()).await
@@ -175,6 +216,31 @@ impl Under {
     }
 }
 
+/// A port that nothing delays forwards at once; one with a delay after it, or with a spanning tree after twice of it.
+const FORWARDS: Duration = Duration::from_secs(5);
+
+/// Waits until a port of a bridge forwards.
+async fn forwards(handle: Handle, name: String) -> Result<(), rtnetlink::Error> {
+    let is = |message: LinkMessage| {
+        let infos = message.attributes.into_iter().filter_map(|a| match a {
+            LinkAttribute::LinkInfo(infos) => Some(infos),
+            _ => None,
+        });
+        let states = infos.flatten().filter_map(|info| match info {
+            LinkInfo::PortData(InfoPortData::BridgePort(all)) => Some(all),
+            _ => None,
+        });
+        states.flatten().any(|item| item == InfoBridgePort::State(BridgePortState::Forwarding))
+    };
+    loop {
+        let mut links = std::pin::pin!(handle.link().get().match_name(name.clone()).execute());
+        if links.try_next().await?.is_some_and(is) {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 /// The name of a socket without its last zero (unix(7)).
 const LONGEST: usize = 107;
 
@@ -192,6 +258,13 @@ fn failed(deed: &Deed, reason: io::Error) -> LabError {
         (Deed::Macvtap { .. }, Some(libc::EOPNOTSUPP)) => {
             "this kernel has no macvtap devices: load the module (`modprobe macvtap`) or use `path: bridge`"
         }
+        (Deed::Macvtap { .. }, Some(libc::EBUSY)) => {
+            "something else takes all that the interface receives: name that, or a bridge of which the interface is a port"
+        }
+        (Deed::Macvtap { .. }, Some(libc::EINVAL)) => {
+            "a macvtap device lies over an Ethernet interface: name another one"
+        }
+        (Deed::Forwards { .. }, _) => "look at the state of its ports (`bridge link`) and at its spanning tree",
         (Deed::Redirect { .. } | Deed::Pass(_), Some(libc::EINVAL)) => {
             "links of XDP programs came with Linux 5.9: use a newer kernel or `path: bridge`"
         }
@@ -226,7 +299,8 @@ mod tests {
              22); links of XDP programs came with Linux 5.9: use a newer kernel or `path: bridge`"
         );
         assert!(text(&redirect, libc::EOPNOTSUPP).ends_with("use the generic mode or `path: bridge`"));
-        let macvtap = Deed::Macvtap { at: at("q0"), lower: "l".into(), mtu: 1500, end: 0, queues: 1 };
+        let (at_q0, lower) = (at("q0"), at("l"));
+        let macvtap = Deed::Macvtap { at: at_q0, lower, mtu: 1500, end: 0, queues: 1, mac: [0; 6] };
         assert!(text(&macvtap, libc::EOPNOTSUPP).contains("load the module (`modprobe macvtap`)"));
         assert!(
             text(&macvtap, libc::EPERM).ends_with("run as root, outside of a container or in one with these rights")

@@ -15,6 +15,8 @@ mod make;
 mod plan;
 mod switch;
 mod tap;
+mod users;
+pub(crate) mod vfio;
 
 use crate::apply::Rooms;
 use crate::counters::interface_counters;
@@ -23,12 +25,14 @@ use crate::lab::left;
 use crate::netns::{NetNs, run_in};
 use crate::step::{self, At, Room, prefix};
 use std::collections::BTreeMap;
+use std::io;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use switch::Daemon;
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::PathSpec;
+use tailbound_model::{Attached, PathSpec};
+use users::Attachment;
 
 pub use check::vhost_lack;
 pub use plan::carries_offloads;
@@ -43,6 +47,8 @@ pub enum Port {
     },
     /// This host: a network namespace made for it.
     Host,
+    /// What the user has set up, here or elsewhere: nothing is made for it.
+    Users,
 }
 
 /// What a guest's program is given for its interface.
@@ -63,6 +69,21 @@ pub enum Plug {
         /// Of the other one.
         remote: PathBuf,
     },
+    /// A card of the machine, by its PCI address.
+    Device(String),
+}
+
+/// What a guest's interface is, inside of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inside {
+    /// Hardware address; `None` = that of a card that it is given whole.
+    pub mac: Option<[u8; 6]>,
+    /// Its address.
+    pub address: Ipv4Addr,
+    /// Length of the network part.
+    pub prefix: u8,
+    /// MTU in octets.
+    pub mtu: u32,
 }
 
 /// The path while it stands. Dropping it lets go of its namespaces, but what is in the journal stays: call
@@ -71,6 +92,9 @@ pub enum Plug {
 pub struct Under {
     ports: Vec<Port>,
     prefix: String,
+    mtu: u32,
+    /// Guests on what the user has set up.
+    attachments: Vec<Attachment>,
     dir: PathBuf,
     plugs: Vec<Option<Plug>>,
     /// Further descriptors of the plugs: their interfaces, and so their counters, outlive the guests.
@@ -86,6 +110,9 @@ pub struct Under {
 impl Under {
     /// What would be done, one line each: the step as a command would say it, and the privilege it takes.
     pub fn describe(path: &PathSpec, ports: &[Port]) -> Vec<String> {
+        if let PathSpec::Existing { .. } = path {
+            return users::describe(path, ports);
+        }
         let deeds = plan::plan(path, ports, "tbRUN", Path::new("SCRATCH/under"));
         deeds.iter().map(deed::Deed::with_privilege).collect()
     }
@@ -107,9 +134,26 @@ impl Under {
         step::address(end)
     }
 
-    /// The hardware address of a guest's interface.
+    /// The hardware address of a guest's interface, on a path that is made.
     pub fn mac(end: usize) -> [u8; 6] {
         mac(end)
+    }
+
+    /// What the interface of a guest is to be, inside of it.
+    pub fn inside(&self, end: usize) -> Inside {
+        let made = Inside { mac: Some(mac(end)), address: Under::address(end), prefix: step::PREFIX, mtu: self.mtu };
+        let Some(one) = self.attachments.iter().find(|one| one.end == end) else { return made };
+        let mac = one.has_made_card().then_some(one.mac);
+        Inside { mac, address: one.address, prefix: one.prefix, mtu: one.mtu }
+    }
+
+    /// What the card of a guest is attached to, where that is the user's; read anew, blocks for a moment.
+    ///
+    /// # Errors
+    /// The interfaces of this host cannot be read.
+    pub fn attached(&self, end: usize) -> io::Result<Option<Attached>> {
+        let one = self.attachments.iter().find(|one| one.end == end);
+        one.map(|one| users::attached(one, &self.prefix)).transpose()
     }
 
     /// Counters of the interface of each end: `interface.*` as in /proc/net/dev, where `rx` came from the end and `tx` went
@@ -117,10 +161,11 @@ impl Under {
     /// gave. Empty for sockets on the file system, and where they cannot be read. Blocks for a moment.
     pub fn counters(&self) -> Vec<(String, BTreeMap<String, i64>)> {
         let netns = self.rooms.get(Room::Under).ok();
+        let here = self.rooms.get(Room::Here).ok();
         let read = |netns: &NetNs| {
             run_in(netns, || std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default())?.join()
         };
-        let dev = netns.and_then(|netns| read(netns).ok()).unwrap_or_default();
+        let dev: String = [netns, here].into_iter().flatten().filter_map(|netns| read(netns).ok()).collect();
         let switch = netns.filter(|_| !self.daemons.is_empty()).map(|netns| switch::counts((&self.dir, netns)));
         let mut switch = switch.and_then(Result::ok).unwrap_or_default();
         let one = |end: usize| {
@@ -163,10 +208,12 @@ fn mac(end: usize) -> [u8; 6] {
     [0x52, 0x54, 0, 0xb1, 0, end as u8 + 1]
 }
 
-fn begin(ports: &[Port], run_id: &str, scratch: &Path) -> Under {
+fn begin(path: &PathSpec, (ports, attachments): (&[Port], Vec<Attachment>), run_id: &str, scratch: &Path) -> Under {
     Under {
         ports: ports.to_vec(),
         prefix: prefix(run_id),
+        mtu: plan::mtu(path),
+        attachments,
         dir: scratch.join("under"),
         plugs: ports.iter().map(|_| None).collect(),
         kept: Vec::new(),

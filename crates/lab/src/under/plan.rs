@@ -43,7 +43,7 @@ pub(super) fn plan(path: &PathSpec, ports: &[Port], prefix: &str, dir: &Path) ->
             for (end, guest) in ports.iter().enumerate() {
                 let at = port(prefix, end);
                 deeds.push(match guest.queues() {
-                    Some(queues) => Deed::Tap { at: at.clone(), mtu, end, queues },
+                    Some(queues) => Deed::Tap { at: at.clone(), mtu, end, queues, card: None },
                     None => Deed::Lab(Step::Pair { near: host(prefix, end), far: at.clone(), mtu }),
                 });
                 if let PathSpec::Bridge { .. } = path {
@@ -92,7 +92,8 @@ fn macvtaps(ports: &[Port], prefix: &str, (mtu, dir): (u32, &Path), deeds: &mut 
     for (end, guest) in ports.iter().enumerate() {
         if let Some(queues) = guest.queues() {
             let at = port(prefix, end);
-            deeds.push(Deed::Macvtap { at: at.clone(), lower: lower.name.clone(), mtu, end, queues });
+            let (lower, mac) = (lower.clone(), super::mac(end));
+            deeds.push(Deed::Macvtap { at: at.clone(), lower, mtu, end, queues, mac });
             deeds.push(Deed::Lab(Step::Up(at)));
         }
     }

@@ -37,6 +37,16 @@ pub(super) fn make_tap(name: &str, queues: u32) -> io::Result<Vec<OwnedFd>> {
     (0..queues).map(|_| one()).collect()
 }
 
+/// Keeps the kernel from speaking IPv6 of its own over a device: its neighbour discovery would reach the guest.
+pub(super) fn without_ipv6(name: &str) -> io::Result<()> {
+    // /proc/sys/net shows the namespace of the thread that opens it.
+    match fs::write(format!("/proc/sys/net/ipv6/conf/{name}/disable_ipv6"), "1") {
+        // A kernel without IPv6 has nothing to switch off.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
 /// Opens the character device of a macvtap device, once for each pair of queues.
 ///
 /// Its number stands in sysfs, which shows the network namespace it was mounted in; so both, sysfs and the device file, lie

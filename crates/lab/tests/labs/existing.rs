@@ -6,7 +6,7 @@ use tailbound_lab::{Lab, LabSpec};
 use tailbound_model::{ExistingEnd, PathSpec, PlaceSpec};
 
 fn end(interface: &str) -> ExistingEnd {
-    ExistingEnd { interface: Some(interface.to_owned()), address: None }
+    ExistingEnd { interface: Some(interface.to_owned()), address: None, device: None }
 }
 
 fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> LabSpec {
@@ -29,7 +29,7 @@ pub fn by_path() -> Result<(), Skip> {
         let places = sleepers.each_ref().map(|s| PlaceSpec::ExistingNetns(s.path()));
         let before = sleepers.each_ref().map(|s| interfaces_of(&s.netns()));
         let [p0, p1] = [0, 1].map(|i| users.end(i).interface.clone());
-        let by_address = ExistingEnd { interface: None, address: Some("10.177.0.2".into()) };
+        let by_address = ExistingEnd { interface: None, address: Some("10.177.0.2".into()), device: None };
         let ours = spec((&places[0], end(&p0)), (&places[1], by_address));
         assert_eq!(ours.check(), []);
 
@@ -132,7 +132,7 @@ pub fn lacks() -> Result<(), Skip> {
                 "there is no interface {near} in network namespace NETNS (ping); did you mean `{p0}`? these exist: lo, {p0}"
             )
         );
-        let wrong = ExistingEnd { interface: Some(p0.clone()), address: Some("127.0.0.1".into()) };
+        let wrong = ExistingEnd { interface: Some(p0.clone()), address: Some("127.0.0.1".into()), device: None };
         assert_eq!(
             check(wrong),
             format!(

@@ -29,6 +29,7 @@ impl Wire {
                 socket.set_nonblocking(true).unwrap();
                 Wire::Datagram(socket)
             }
+            Plug::Device(device) => panic!("{device} is not a wire"),
         }
     }
 
@@ -76,7 +77,7 @@ impl Wire {
 pub fn wires(plugs: [Plug; 2]) -> [Wire; 2] {
     let remotes = [0, 1].map(|end: usize| match &plugs[end] {
         Plug::Datagram { remote, .. } => Some(remote.clone()),
-        Plug::Tap { .. } => None,
+        Plug::Tap { .. } | Plug::Device(_) => None,
     });
     let wires = plugs.map(Wire::of);
     for (wire, remote) in wires.iter().zip(remotes) {

@@ -136,6 +136,7 @@ pub fn path_facts() -> PathFacts {
         rx_queues: Some(1),
         offloads: vec!["tx-checksum".into()],
         card: Vec::new(),
+        attached: None,
     };
     PathFacts {
         ends: vec![end("ping", "10.77.0.1"), end("pong", "10.77.0.2")],

@@ -230,7 +230,7 @@ pub(crate) enum PathChoice {
     /// For two virtual machines: QEMU hands each packet to the other one over sockets on the file system. Needs no
     /// privilege.
     Datagram(LinkKeys),
-    /// Interfaces that are there already: checked, and changed by nothing but `host`.
+    /// Interfaces that are there already: checked, and changed by nothing but `host`. A guest is attached to them.
     Existing(ExistingKeys),
 }
 
@@ -299,14 +299,19 @@ pub(crate) struct ExistingKeys {
     pub pong: At<SideKeys>,
 }
 
-/// One side of an existing path: an interface, an address, or both.
+/// One side of an existing path: an interface, an address, or both; of a guest what its card is attached to.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SideKeys {
-    /// Name of the interface; found by the address when absent.
+    /// Name of the interface; found by the address when absent. Of a guest: the interface of this host that its card is
+    /// attached to. A bridge gets a tap device as a port; on any other lies a macvtap device.
     pub interface: Option<At<String>>,
-    /// IPv4 address; the first of the interface when absent.
+    /// IPv4 address; the first of the interface when absent. Of a guest: that which it is given, with prefix length,
+    /// `10.9.0.5/24`; required.
     pub address: Option<At<String>>,
+    /// Of a guest, in place of `interface`: PCI address of a card of this host that it is given whole (VFIO),
+    /// `"0000:03:00.0"`. `modules` of the guest names its driver.
+    pub device: Option<At<String>>,
 }
 
 /// Scheduling of a process, see sched(7): of all its threads, or of threads by what they are for. A role has what is

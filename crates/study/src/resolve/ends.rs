@@ -267,10 +267,25 @@ fn mtu(given: &Option<At<u32>>) -> Result<Option<u32>, Fault> {
 }
 
 fn side(keys: &At<SideKeys>) -> Result<ExistingEnd, Fault> {
-    let SideKeys { interface, address } = &keys.value;
-    if interface.is_none() && address.is_none() {
+    let SideKeys { interface, address, device } = &keys.value;
+    if interface.is_none() && address.is_none() && device.is_none() {
         let help = "for example `{ interface: eth0 }` or `{ address: 10.0.0.1 }`";
         return Err(Fault::new(keys.at, "neither interface nor address is given").help(help));
+    }
+    let end = ExistingEnd {
+        interface: interface.as_ref().map(|i| i.value.clone()),
+        address: address.as_ref().map(|a| a.value.clone()),
+        device: device.as_ref().map(|d| d.value.clone()),
+    };
+    if let Some(device) = device {
+        if interface.is_some() {
+            let reason = "a card that a guest is given whole is not an interface of this host any more";
+            return Err(Fault::new(device.at, reason).help("write `interface` or `device`"));
+        }
+        if !end.has_pci_address() {
+            let reason = format!("`{}` cannot be the address of a PCI device", device.value);
+            return Err(Fault::new(device.at, reason).help("as `lspci -D` prints it, for example `\"0000:03:00.0\"`"));
+        }
     }
     if let Some(name) = interface {
         let bad = |c: char| c == '/' || c == ':' || c.is_whitespace();
@@ -279,12 +294,11 @@ fn side(keys: &At<SideKeys>) -> Result<ExistingEnd, Fault> {
             return Err(Fault::new(name.at, reason).help("1 to 15 octets without `/`, `:` and spaces; see `ip link`"));
         }
     }
-    if let Some(address) = address.as_ref().filter(|a| a.value.parse::<IpAddr>().is_err()) {
+    let is_address = |a: &At<String>| a.value.parse::<IpAddr>().is_ok() || end.given_address().is_some();
+    if let Some(address) = address.as_ref().filter(|a| !is_address(a)) {
         let reason = format!("`{}` is not an IP address", address.value);
-        return Err(Fault::new(address.at, reason).help("without prefix length, for example `10.0.0.1`"));
+        let help = "for example `10.0.0.1`; that of a virtual machine with prefix length, `10.0.0.1/24`";
+        return Err(Fault::new(address.at, reason).help(help));
     }
-    Ok(ExistingEnd {
-        interface: interface.as_ref().map(|i| i.value.clone()),
-        address: address.as_ref().map(|a| a.value.clone()),
-    })
+    Ok(end)
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::{
-    Cache, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared,
+    Cache, Card, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared,
     prepare,
 };
 use tailbound_host::journal::{EntryId, Journal};
@@ -31,8 +31,6 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const HALT_POLL: &str = tailbound_model::KVM_HALT_POLL;
 /// What is wrong with one that does not answer.
 const PAUSED: &str = "it is paused: somebody has said `stop` to its QEMU, and not `cont`";
-const PREFIX: u8 = 24;
-const DEFAULT_MTU: u32 = 1500;
 
 struct Guest {
     machine: Machine,
@@ -154,14 +152,19 @@ fn start(
     let prepared = prepared(spec, ship)?;
     let nic = match &mut shared.under {
         Some(under) => {
-            let mac = Mac(Under::mac(one.end));
-            let line = NicLine { mac, address: Under::address(one.end), prefix: PREFIX, mtu: mtu(&shared.lab.path) };
+            let inside = under.inside(one.end);
+            let card = inside.mac.map_or(Card::Passed, |mac| Card::Made(Mac(mac)));
+            let line = NicLine { card, address: inside.address, prefix: inside.prefix, mtu: inside.mtu };
             let plug = under.plug(one.end).ok_or_else(|| failed("its interface is plugged in already".into()))?;
             Some(Nic { line, plug: plugged(plug, spec).map_err(|e| failed(format!("/dev/vhost-net: {e}")))? })
         }
         None => None,
     };
     let address = nic.as_ref().map(|nic| IpAddr::V4(nic.line.address));
+    let device = match nic.as_ref().map(|nic| &nic.plug) {
+        Some(tailbound_guest::Plug::Device(device)) => Some(device.clone()),
+        _ => None,
+    };
     let directory = shared.scratch.join(format!("guest-{}", spec.name));
     // One of before is in the way.
     let _ = std::fs::remove_dir_all(&directory);
@@ -192,7 +195,7 @@ fn start(
     };
     let undo = Undo::EndProcess { process: machine.process(), what: format!("QEMU of guest {}", spec.name), token };
     journal.update(entry, undo).map_err(|e| failed(e.to_string()))?;
-    let facts = facts(spec, &prepared, machine.threads());
+    let facts = facts(spec, &prepared, machine.threads(), device);
     let emulated = (!prepared.kvm).then(|| format!("the virtual CPUs of guest {} are emulated", spec.name));
     let console = shared.logs.join(format!("console-{}.log", spec.name));
     Ok((Guest { machine, entry, address, console }, facts, emulated))
@@ -204,17 +207,6 @@ fn agents(lab: &LabSpec, spec: &VmSpec) -> u32 {
     let ends =
         [(&lab.ping, lab.publishers), (&lab.pong, lab.subscribers)].into_iter().filter(|(place, _)| there(place));
     1 + ends.map(|(_, count)| count).sum::<u32>()
-}
-
-fn mtu(path: &PathSpec) -> u32 {
-    match path {
-        PathSpec::Bridge { mtu }
-        | PathSpec::Macvtap { mtu }
-        | PathSpec::Xdp { mtu, .. }
-        | PathSpec::OpenVswitch { mtu, .. }
-        | PathSpec::Datagram { mtu } => mtu.unwrap_or(DEFAULT_MTU),
-        _ => DEFAULT_MTU,
-    }
 }
 
 /// The plug as QEMU takes it.
@@ -229,11 +221,13 @@ fn plugged(plug: Plug, spec: &VmSpec) -> io::Result<tailbound_guest::Plug> {
             tailbound_guest::Plug::Tap { fds, vhost_fds }
         }
         Plug::Datagram { local, remote } => tailbound_guest::Plug::Datagram { local, remote },
+        Plug::Device(device) => tailbound_guest::Plug::Device(device),
     })
 }
 
 /// What this host tells of it.
-fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread]) -> Vec<Fact> {
+/// `device`: the card of this host that it is given whole.
+fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread], device: Option<String>) -> Vec<Fact> {
     let fact = |key: String, value: String, source: &str| Fact {
         key: format!("guest.{key}"),
         value: FactValue::Text(value),
@@ -249,9 +243,6 @@ fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread]) -> Vec<F
         fact("memory".into(), format!("{} MiB", spec.memory_mib), "the study"),
         fact("huge_pages".into(), word(spec.huge_pages), "the study"),
         fact("lock_memory".into(), word(spec.lock_memory), "the study"),
-        fact("offloads".into(), word(spec.offloads), "the study"),
-        fact("vhost".into(), word(spec.vhost.is_some()), "the study"),
-        fact("queues".into(), spec.queues.to_string(), "the study"),
     ];
     facts.push(match prepared.kvm {
         true => fact("exits".into(), "counted in each trial".into(), "query-stats of QEMU"),
@@ -262,6 +253,14 @@ fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread]) -> Vec<F
         let read = std::fs::read_to_string(HALT_POLL).map(|text| format!("{} ns", text.trim()));
         let value = read.map_or_else(|e| FactValue::Unknown(e.to_string()), FactValue::Text);
         facts.push(Fact { key: "guest.halt_poll".into(), value, source: HALT_POLL.into() });
+    }
+    match device {
+        Some(device) => facts.push(fact("device".into(), device, "the study")),
+        None => facts.extend([
+            fact("offloads".into(), word(spec.offloads), "the study"),
+            fact("vhost".into(), word(spec.vhost.is_some()), "the study"),
+            fact("queues".into(), spec.queues.to_string(), "the study"),
+        ]),
     }
     if let Some(why) = &prepared.without_kvm {
         facts.push(fact("without_kvm".into(), why.clone(), "a boot of this kernel"));
