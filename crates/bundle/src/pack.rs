@@ -63,15 +63,15 @@ impl Contents {
         self.bundle.files.iter().zip(self.sources.iter().map(PathBuf::as_path))
     }
 
-    /// Takes another program along as `bin/NAME`, with its libraries. The loader of the bundle has to suit it.
+    /// Takes another file along as `at`, a program with its libraries. The loader of the bundle has to suit it.
     ///
     /// # Errors
     /// A library is missing on this host; a file cannot be read.
-    pub fn add_program(&mut self, name: &str, program: &Path) -> Result<(), BundleError> {
-        let mut files = vec![(format!("bin/{name}"), program.to_owned())];
-        // One that is linked statically needs none.
-        if let Ok(loader) = loader(program) {
-            files.extend(libraries(&loader, program)?.into_iter().map(|(name, path)| (format!("lib/{name}"), path)));
+    pub fn add(&mut self, at: &str, file: &Path) -> Result<(), BundleError> {
+        let mut files = vec![(at.to_owned(), file.to_owned())];
+        // What is no program, or one that is linked statically, needs none.
+        if let Ok(loader) = loader(file) {
+            files.extend(libraries(&loader, file)?.into_iter().map(|(name, path)| (format!("lib/{name}"), path)));
         }
         for (path, from) in files {
             if self.bundle.files.iter().all(|f| f.path != path) {

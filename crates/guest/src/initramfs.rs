@@ -13,12 +13,13 @@ use crate::cache::{Cache, name_of};
 use crate::cpio::Cpio;
 use crate::error::GuestError;
 use crate::kernel::Kernel;
-use crate::modules::{self, Chosen, choose};
+use crate::modules::{self, Module, choose};
 use object::read::elf::{FileHeader, ProgramHeader};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
-use tailbound_bundle::{BundleError, Contents};
+use tailbound_bundle::Contents;
 
 /// Changes with what is made of the same input.
 const FORMAT: u32 = 2;
@@ -39,7 +40,7 @@ const DIRECTORIES: [&str; 14] = [
     "var",
 ];
 /// Libraries are where every loader looks, whatever the distribution of this host.
-const LINKS: [(&str, &str); 8] = [
+pub(crate) const LINKS: [(&str, &str); 8] = [
     ("init", "bin/tailbound"),
     ("sbin", "bin"),
     ("lib64", "lib"),
@@ -61,28 +62,6 @@ pub struct Initramfs {
     pub modules: Vec<String>,
 }
 
-/// Takes those of `programs` along that this host has.
-///
-/// # Errors
-/// One of them needs a library that is not to be found.
-pub fn with_programs(mut contents: Contents, programs: &[&str]) -> Result<Contents, GuestError> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/sbin", "/sbin"].map(PathBuf::from);
-    let directories: Vec<PathBuf> = std::env::split_paths(&path).chain(usual).collect();
-    for program in programs {
-        let found =
-            directories.iter().map(|d| d.join(program)).find_map(|p| p.canonicalize().ok().filter(|p| p.is_file()));
-        if let Some(found) = found {
-            contents.add_program(program, &found).map_err(told)?;
-        }
-    }
-    Ok(contents)
-}
-
-fn told(e: BundleError) -> GuestError {
-    GuestError::new(e.to_string(), "")
-}
-
 /// Makes the initramfs of `contents` for a kernel, with the modules `wanted`, and `maybe` where there are such.
 ///
 /// # Errors
@@ -94,21 +73,21 @@ pub fn initramfs(
     cache: &Cache,
 ) -> Result<Initramfs, GuestError> {
     let chosen = choose(kernel, wanted, maybe)?;
-    let mut made_from = format!("{FORMAT} {} {}\n", contents.bundle.hash, chosen.required);
-    for file in &chosen.files {
+    let mut made_from = format!("{FORMAT} {}\n", contents.bundle.hash);
+    for Module { file, required } in &chosen {
         let octets = file.metadata().map_err(GuestError::file("read", file))?.len();
-        made_from.push_str(&format!("{} {octets}\n", file.display()));
+        made_from.push_str(&format!("{} {octets} {required}\n", file.display()));
     }
     let file = cache.keep(&format!("initramfs-{}", name_of(made_from)), |path| {
         let to = File::create_new(path).map_err(GuestError::file("make", path))?;
         write(contents, &chosen, BufWriter::with_capacity(1 << 20, to), path)
     })?;
     let octets = file.metadata().map_err(GuestError::file("read", &file))?.len();
-    let modules = chosen.files.iter().map(|f| modules::name(&f.to_string_lossy())).collect();
+    let modules = chosen.iter().map(|m| modules::name(&m.file.to_string_lossy())).collect();
     Ok(Initramfs { file, octets, modules })
 }
 
-fn write(contents: &Contents, chosen: &Chosen, to: impl io::Write, path: &Path) -> Result<(), GuestError> {
+fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path) -> Result<(), GuestError> {
     let failed = |e| GuestError::file("write", path)(e);
     let mut cpio = Cpio::new(to);
     for directory in DIRECTORIES {
@@ -117,17 +96,27 @@ fn write(contents: &Contents, chosen: &Chosen, to: impl io::Write, path: &Path) 
     for (link, target) in LINKS {
         cpio.link(link, target).map_err(failed)?;
     }
+    for directory in contents.files().flat_map(|(file, _)| above(&file.path)).collect::<BTreeSet<_>>() {
+        if !DIRECTORIES.contains(&directory) {
+            cpio.directory(directory).map_err(failed)?;
+        }
+    }
     for (file, from) in contents.files() {
         let octets = std::fs::read(from).map_err(GuestError::file("read", from))?;
         let kept = if file.path == "bin/tailbound" { loaded_part(octets) } else { octets };
         cpio.file(&file.path, 0o755, &kept).map_err(failed)?;
     }
-    for (number, file) in chosen.files.iter().enumerate() {
-        let name = modules::place(number, &modules::name(&file.to_string_lossy()), number < chosen.required);
+    for (number, Module { file, required }) in chosen.iter().enumerate() {
+        let name = modules::place(number, &modules::name(&file.to_string_lossy()), *required);
         cpio.file(&name, 0o644, &modules::read(file)?).map_err(failed)?;
     }
     cpio.finish().map_err(failed)?;
     Ok(())
+}
+
+/// The directories that a file lies in.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('/').map(|(end, _)| &path[..end])
 }
 
 /// A program without what is never loaded: a guest has all of it in memory, and a debug build is half debug information.

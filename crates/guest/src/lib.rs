@@ -15,6 +15,7 @@
 //! A stream to a guest is a port of virtio-serial, or a TCP connection through QEMU's user-mode network. Whoever serves it in
 //! the guest says [`GREETING`] once a connection is there, and then joins it to the holder of agents.
 
+mod along;
 mod cache;
 mod clock;
 mod cpio;
@@ -33,12 +34,13 @@ mod stream;
 mod trial;
 mod within;
 
+pub use along::{with_named, with_programs};
 pub use cache::Cache;
 pub use clock::set_clock;
 pub use error::GuestError;
 pub use export::{Exported, libvirt};
 pub use init::{init, serve, serve_named};
-pub use initramfs::{Initramfs, initramfs, with_programs};
+pub use initramfs::{Initramfs, initramfs};
 pub use kernel::Kernel;
 pub use line::{Card, Mac, Mode, NicLine};
 pub use machine::{Look, Machine, MachineOrder, NOT_COUNTED, Nic, OutsideThread, Plug, unblocked};

@@ -34,23 +34,24 @@ const WELCOME: [&str; 1] = ["virtio_rng"];
 /// How the file of a module ends, in an initramfs, that a guest can do without.
 pub(crate) const MAYBE: &str = ".maybe.ko";
 
-/// The modules of a guest: file name in load order, and where the file is.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Chosen {
-    pub files: Vec<PathBuf>,
-    /// So many of them, the first, have to be loaded; the others where the kernel takes them.
-    pub required: usize,
+/// A module of a guest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Module {
+    pub file: PathBuf,
+    /// It has to be loaded; else where the kernel takes it.
+    pub required: bool,
 }
 
-/// Finds `wanted`, what every guest needs and what it can use, of `maybe` what is there, and all that these need.
+/// Finds `wanted`, what every guest needs and what it can use, of `maybe` what is there, and all that these need, in load
+/// order.
 ///
 /// # Errors
 /// A module that is wanted is not of this kernel.
-pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Result<Chosen, GuestError> {
+pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Result<Vec<Module>, GuestError> {
     let Some(directory) = &kernel.modules else {
         return match wanted {
             // What a guest needs may be part of the image.
-            [] => Ok(Chosen { files: Vec::new(), required: 0 }),
+            [] => Ok(Vec::new()),
             [first, ..] => Err(GuestError::new(
                 format!("the module {first} was asked for, and no modules of the kernel {} are known", kernel.version),
                 "name the directory of its modules, the one with modules.dep",
@@ -61,7 +62,7 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
     let mut files = Vec::new();
     let needed = KEPT.iter().map(|m| (*m, "every guest needs"));
     for (name, who) in needed.chain(wanted.iter().map(|m| (m.as_str(), "was asked for"))) {
-        if !listed.add(name, &mut files) {
+        if !listed.add(name, true, &mut files) {
             let text = match who {
                 "was asked for" => {
                     format!("the module {name} was asked for, and the kernel {} has none of that name", kernel.version)
@@ -73,18 +74,20 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
             return Err(GuestError::new(text, mend));
         }
     }
-    let required = files.len();
     for name in WELCOME.iter().chain(maybe) {
-        listed.add(name, &mut files);
+        listed.add(name, false, &mut files);
     }
-    Ok(Chosen { files: files.into_iter().map(|file| directory.join(file)).collect(), required })
+    Ok(files.into_iter().map(|module| Module { file: directory.join(module.file), ..module }).collect())
 }
 
-/// modules.dep and modules.builtin (modules.dep(5)).
+/// modules.dep, modules.builtin, modules.softdep and modules.alias (modules.dep(5), modprobe.d(5)).
 struct Listed {
     /// Name -> its file, and the files that it needs, the last of which is loaded first.
     needs: BTreeMap<String, (String, Vec<String>)>,
     builtin: BTreeSet<String>,
+    /// Name -> what it looks for when it is loaded, though none of its symbols: names, or aliases of several.
+    before: BTreeMap<String, Vec<String>>,
+    aliases: Vec<(String, String)>,
 }
 
 impl Listed {
@@ -97,16 +100,40 @@ impl Listed {
         });
         // A kernel that has none of them has no such file.
         let builtin = std::fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
-        Ok(Listed { needs: needs.collect(), builtin: builtin.lines().map(name).collect() })
+        let text = |file: &str| std::fs::read_to_string(directory.join(file)).unwrap_or_default();
+        let (soft, aliases) = (text("modules.softdep"), text("modules.alias"));
+        let before = soft.lines().filter_map(|line| {
+            let (module, rest) = line.strip_prefix("softdep ")?.split_once(" pre: ")?;
+            Some((name(module), rest.split_whitespace().take_while(|w| !w.ends_with(':')).map(name).collect()))
+        });
+        let aliases = aliases.lines().filter_map(|line| {
+            let (alias, module) = line.strip_prefix("alias ")?.rsplit_once(' ')?;
+            Some((name(alias), name(module)))
+        });
+        Ok(Listed {
+            needs: needs.collect(),
+            builtin: builtin.lines().map(name).collect(),
+            before: before.collect(),
+            aliases: aliases.collect(),
+        })
     }
 
     /// Adds the files of a module that are not there yet; `false` when there is no such module.
-    fn add(&self, module: &str, files: &mut Vec<String>) -> bool {
+    fn add(&self, module: &str, required: bool, files: &mut Vec<Module>) -> bool {
         let Some((file, needs)) = self.needs.get(&name(module)) else { return self.builtin.contains(&name(module)) };
         for file in needs.iter().rev().chain([file]) {
-            if !files.contains(file) {
-                files.push(file.clone());
+            if let Some(there) = files.iter_mut().find(|there| there.file == Path::new(file)) {
+                there.required |= required;
+                continue;
             }
+            // One of several may do, and a processor need not have what another is for.
+            for wanted in self.before.get(&name(file)).into_iter().flatten().filter(|wanted| **wanted != name(module)) {
+                let named = self.aliases.iter().filter(|(alias, _)| alias == wanted).map(|(_, module)| module);
+                for soft in [wanted].into_iter().chain(named) {
+                    self.add(soft, false, files);
+                }
+            }
+            files.push(Module { file: PathBuf::from(file), required });
         }
         true
     }
@@ -154,10 +181,16 @@ mod tests {
     fn what_a_module_needs_is_loaded_before_it_and_once() {
         let dir = tempfile::tempdir().unwrap();
         let chosen = choose(&kernel(dir.path()), &["sch_odd".into()], &["veth"]).unwrap();
-        let names: Vec<String> = chosen.files.iter().map(|f| name(f.to_str().unwrap())).collect();
-        assert_eq!(names, ["virtio", "virtio_ring", "virtio_pci", "virtio_net", "sch_odd", "veth"]);
-        assert_eq!(chosen.required, 5);
-        assert!(chosen.files[2].ends_with("kernel/virtio/virtio_pci.ko.xz"));
+        let names = |chosen: &[Module]| chosen.iter().map(|m| name(m.file.to_str().unwrap())).collect::<Vec<_>>();
+        assert_eq!(names(&chosen), ["virtio", "virtio_ring", "virtio_pci", "virtio_net", "sch_odd", "veth"]);
+        assert_eq!(chosen.iter().filter(|m| m.required).count(), 5);
+        assert!(chosen[2].file.ends_with("kernel/virtio/virtio_pci.ko.xz"));
+        // What a module looks for by an alias comes before it, and may be missing.
+        std::fs::write(dir.path().join("modules.softdep"), "softdep sch_odd pre: sums post: x\n").unwrap();
+        std::fs::write(dir.path().join("modules.alias"), "alias sums veth\nalias sums none\n").unwrap();
+        let chosen = choose(&kernel(dir.path()), &["sch_odd".into()], &[]).unwrap();
+        assert_eq!(names(&chosen)[4..], ["veth", "sch_odd"]);
+        assert_eq!(chosen.iter().map(|m| m.required).collect::<Vec<_>>(), [true, true, true, true, false, true]);
     }
 
     #[test]

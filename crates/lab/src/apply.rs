@@ -1,6 +1,7 @@
 //! Taking one step of the making of a lab.
 
 use crate::error::LabError;
+use crate::netem;
 use crate::netlink::converse;
 use crate::netns::{NetNs, run_in};
 use crate::step::{At, MULTICAST, Room, Step};
@@ -82,6 +83,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             };
             converse(rooms.get(at.room)?, job)?.wait().await?
         }
+        Step::Delay { at, delay } => netem::put(rooms.get(at.room)?, at.name, delay).await,
         Step::MulticastRoute(at) => {
             let job = move |handle: Handle| async move {
                 let route = RouteMessageBuilder::<Ipv4Addr>::new()

@@ -2,6 +2,7 @@
 
 use crate::error::Lack;
 use crate::existing;
+use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::under::{Under, carries_offloads, vfio, vhost_lack};
@@ -54,6 +55,9 @@ impl LabSpec {
                     ));
                 }
                 lacks.extend(userns::lack());
+                if lacks.is_empty() && shape.delay.is_some() {
+                    lacks.extend(netem::lack());
+                }
                 lacks
             }
             Layout::Found(ends) => {
@@ -221,7 +225,7 @@ mod tests {
     #[test]
     fn places_that_do_not_go_with_the_path_are_named_with_what_to_do() {
         use PlaceSpec::*;
-        let veth = || PathSpec::Veth { mtu: None };
+        let veth = || PathSpec::Veth { mtu: None, delay: None };
         assert_eq!(
             lacks(veth(), Process, Process),
             "place `process` (ping) with the path `veth`: the network namespace of this machine is never changed; use \

@@ -26,6 +26,7 @@ mod existing;
 mod interface;
 mod lab;
 mod links;
+mod netem;
 mod netlink;
 pub mod netns;
 mod probe;

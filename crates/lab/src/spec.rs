@@ -2,7 +2,9 @@
 
 use crate::step::{Layout, Room, Shape, Step};
 use crate::under::{Port, Under};
-use tailbound_model::{ContainerNetwork, ExistingEnd, PathSpec, PlaceSpec, TrialSpec, publisher_end, subscriber_end};
+use tailbound_model::{
+    ContainerNetwork, ExistingEnd, Nanos, PathSpec, PlaceSpec, TrialSpec, publisher_end, subscriber_end,
+};
 
 /// The path and the places of a trial. Trials with an equal spec share one lab.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -42,10 +44,15 @@ impl LabSpec {
         made || (self.is_wired() && !by_nothing)
     }
 
-    /// It joins guests, by what is made before they start.
+    /// What joins its ends is made before they start: where one is a guest, and by a switch or programs.
     pub fn is_wired(&self) -> bool {
         let guest = [&self.ping, &self.pong].into_iter().any(|place| matches!(place, PlaceSpec::Vm(_)));
-        guest && self.path != PathSpec::Loopback
+        match self.path {
+            PathSpec::Loopback => false,
+            // These join network namespaces, too.
+            PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. } => true,
+            _ => guest,
+        }
     }
 
     /// What joins its ends is not the user's.
@@ -233,13 +240,13 @@ impl LabSpec {
             | PathSpec::Xdp { .. }
             | PathSpec::OpenVswitch { .. }
             | PathSpec::Datagram { .. } => Layout::Found(Box::default()),
-            PathSpec::Veth { mtu } => {
-                Layout::Made(Shape { bridged: false, mtu: *mtu, rooms: self.rooms(), given: self.given() })
-            }
-            PathSpec::Bridge { mtu } => {
-                Layout::Made(Shape { bridged: true, mtu: *mtu, rooms: self.rooms(), given: self.given() })
-            }
+            PathSpec::Veth { mtu, delay } => Layout::Made(self.shape(false, *mtu, *delay)),
+            PathSpec::Bridge { mtu } => Layout::Made(self.shape(true, *mtu, None)),
         }
+    }
+
+    fn shape(&self, bridged: bool, mtu: Option<u32>, delay: Option<Nanos>) -> Shape {
+        Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given() }
     }
 
     /// The ends that bring an empty network namespace with them.

@@ -1,9 +1,10 @@
 //! The steps by which a lab is made, as data: `up` takes them, `describe` prints them, the check after `up` reads from
 //! them what must be found.
 
+use crate::netem;
 use std::fmt;
 use std::net::Ipv4Addr;
-use tailbound_model::ExistingEnd;
+use tailbound_model::{ExistingEnd, Nanos};
 
 /// Made by us, or found.
 pub(crate) enum Layout {
@@ -17,6 +18,8 @@ pub(crate) enum Layout {
 pub(crate) struct Shape {
     pub bridged: bool,
     pub mtu: Option<u32>,
+    /// How long each end holds back what it sends.
+    pub delay: Option<Nanos>,
     /// The namespaces of the ends; more than two only with a bridge.
     pub rooms: Vec<Room>,
     /// Those of them that are brought along, and empty.
@@ -99,6 +102,11 @@ pub(crate) enum Step {
         prefix: u8,
     },
     Up(At),
+    /// Hold back what an interface sends.
+    Delay {
+        at: At,
+        delay: Nanos,
+    },
     /// Lets programs send multicast that do not name an interface.
     MulticastRoute(At),
 }
@@ -139,6 +147,7 @@ impl Shape {
         for (i, end) in ends.into_iter().enumerate() {
             steps.push(Step::Address { at: end.clone(), address: address(i), prefix: PREFIX });
             steps.push(Step::Up(end.clone()));
+            steps.extend(self.delay.map(|delay| Step::Delay { at: end.clone(), delay }));
             steps.push(Step::MulticastRoute(end));
         }
         steps
@@ -185,6 +194,14 @@ impl fmt::Display for Step {
                 write!(f, "{}: ip address add {address}/{prefix} dev {}", at.room.name(), at.name)
             }
             Step::Up(at) => write!(f, "{}: ip link set {} up", at.room.name(), at.name),
+            Step::Delay { at, delay } => write!(
+                f,
+                "{}: tc qdisc add dev {} root netem delay {}ns limit {}",
+                at.room.name(),
+                at.name,
+                delay.0,
+                netem::LIMIT
+            ),
             Step::MulticastRoute(at) => {
                 write!(f, "{}: ip route add {}/{} dev {}", at.room.name(), MULTICAST.0, MULTICAST.1, at.name)
             }
@@ -210,7 +227,7 @@ mod tests {
     fn every_name_fits_an_interface_name() {
         for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
             let (rooms, given) = (vec![Room::End("ping"); 128], Vec::new());
-            for step in (Shape { bridged: true, mtu: None, rooms, given }).steps(&prefix(run)) {
+            for step in (Shape { bridged: true, mtu: None, delay: None, rooms, given }).steps(&prefix(run)) {
                 if let Step::Up(at) = step {
                     assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
                 }
@@ -222,17 +239,20 @@ mod tests {
     #[test]
     fn the_dry_run_prints_each_step_as_a_command_would_say_it() {
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let lines: Vec<String> = Shape { bridged: false, mtu: Some(9000), rooms, given }
-            .steps("tbRUN")
-            .iter()
-            .map(Step::with_privilege)
-            .collect();
+        let lines: Vec<String> =
+            Shape { bridged: false, mtu: Some(9000), delay: Some(Nanos::from_millis(20)), rooms, given }
+                .steps("tbRUN")
+                .iter()
+                .map(Step::with_privilege)
+                .collect();
         assert_eq!(
             lines[0],
             "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or in a user namespace none]"
         );
         let pair = "ping: ip link add tbRUN-p0 mtu 9000 type veth peer name tbRUN-p1 mtu 9000 netns pong";
         assert!(lines.contains(&format!("{pair}  [CAP_NET_ADMIN within the new namespace]")), "{lines:#?}");
-        assert_eq!(lines.len(), 13);
+        let delay = "pong: tc qdisc add dev tbRUN-p1 root netem delay 20000000ns limit 1000000";
+        assert!(lines.contains(&format!("{delay}  [CAP_NET_ADMIN within the new namespace]")), "{lines:#?}");
+        assert_eq!(lines.len(), 15);
     }
 }

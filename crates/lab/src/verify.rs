@@ -138,7 +138,7 @@ mod tests {
         let mut interface = as_asked();
         change(&mut interface);
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let steps = Shape { bridged: false, mtu: Some(9000), rooms, given }.steps("tbx");
+        let steps = Shape { bridged: false, mtu: Some(9000), delay: None, rooms, given }.steps("tbx");
         verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
     }
 

@@ -1,5 +1,6 @@
 //! What joins the places.
 
+use crate::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -14,6 +15,9 @@ pub enum PathSpec {
     Veth {
         /// MTU in octets; `None` = the kernel's default, 1500.
         mtu: Option<u32>,
+        /// How long each end holds back what it sends; `None` = it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        delay: Option<Nanos>,
     },
     /// A bridge in a namespace of its own, joined to each place by a veth pair.
     Bridge {
@@ -25,14 +29,15 @@ pub enum PathSpec {
         /// MTU in octets; `None` = 1500.
         mtu: Option<u32>,
     },
-    /// Guests on a tap device each; programs at the driver (XDP) hand each packet on to the other one.
+    /// Guests on a tap device each, ends of this host on a veth pair each; programs at the driver (XDP) hand each packet on to
+    /// the other one.
     Xdp {
         /// Where the programs run.
         mode: XdpMode,
         /// MTU in octets; `None` = 1500.
         mtu: Option<u32>,
     },
-    /// Guests on a tap device each, which are ports of an Open vSwitch of its own.
+    /// Guests on a tap device each, ends of this host on a veth pair each, which are ports of an Open vSwitch of its own.
     OpenVswitch {
         /// How it takes packets from them.
         ports: SwitchPorts,
@@ -145,7 +150,10 @@ impl fmt::Display for PathSpec {
         };
         match self {
             PathSpec::Loopback => f.write_str("loopback"),
-            PathSpec::Veth { mtu } => with(f, "veth", mtu),
+            PathSpec::Veth { mtu, delay } => {
+                with(f, "veth", mtu)?;
+                delay.map_or(Ok(()), |delay| write!(f, " delay {delay}"))
+            }
             PathSpec::Bridge { mtu } => with(f, "bridge", mtu),
             PathSpec::Macvtap { mtu } => with(f, "macvtap", mtu),
             PathSpec::Xdp { mode, mtu } => with(f, &format!("xdp {}", mode.word()), mtu),

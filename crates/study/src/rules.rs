@@ -82,7 +82,7 @@ fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let reason = format!("{many} {what} are processes of their own, but the place is one process");
         return fault(at.pong.place, reason, "write `place: process` or `place: netns`");
     }
-    let bridged = matches!(spec.path, PathSpec::Bridge { .. });
+    let bridged = matches!(spec.path, PathSpec::Bridge { .. } | PathSpec::OpenVswitch { .. });
     let pods = [&spec.ping, &spec.pong].map(|end| matches!(end.place, PlaceSpec::Pod(_)));
     if flow.apart && !bridged && pods != [true, true] {
         let reason = format!("network namespaces of their own are joined by a bridge, and the path is {}", spec.path);
@@ -203,10 +203,15 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
             );
             fault(reason, "write `place: netns`, or `path: loopback`")
         }
-        (
-            PathSpec::Macvtap { .. } | PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. } | PathSpec::Datagram { .. },
-            place,
-        ) => {
+        (PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. }, PlaceSpec::Netns) => None,
+        (PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. }, place) => {
+            let reason = format!(
+                "{} joins virtual machines and network namespaces made for it, and the place of the {end} end is {place}",
+                spec.path
+            );
+            fault(reason, "write `place: netns`, or `place: { vm: { ... } }`")
+        }
+        (PathSpec::Macvtap { .. } | PathSpec::Datagram { .. }, place) => {
             let reason =
                 format!("{} carries packets of virtual machines, and both ends have the place {place}", spec.path);
             fault(reason, "write `place: { vm: { ... } }` for one end or both; or `path: bridge`")

@@ -60,7 +60,7 @@ fn maps_that_are_not_there_are_made() {
 #[test]
 fn path_option_alone_means_the_default_path() {
     let plan = factors("  driver: [udp]\n  path.mtu: [1500, 9000]\n");
-    assert_eq!(plan.conditions[1].spec.path, PathSpec::Veth { mtu: Some(9000) });
+    assert_eq!(plan.conditions[1].spec.path, PathSpec::Veth { mtu: Some(9000), delay: None });
     assert_eq!((levels(&plan, "path"), levels(&plan, "path.mtu")), (vec!["veth"; 2], vec!["1500", "9000"]));
 }
 

@@ -56,7 +56,7 @@ fn defaults_are_those_of_the_documentation() {
     let keys = ping_pong(spec);
     assert_eq!(plan.study, "test");
     assert_eq!((spec.payload.0, spec.rate.period(), spec.domain), (64, Some(Nanos::from_millis(1)), 77));
-    assert_eq!((&spec.path, &spec.ping.place), (&PathSpec::Veth { mtu: None }, &PlaceSpec::Netns));
+    assert_eq!((&spec.path, &spec.ping.place), (&PathSpec::Veth { mtu: None, delay: None }, &PlaceSpec::Netns));
     assert_eq!((keys.length, keys.warm_up_slots), (Length::Duration(Nanos::from_secs(10)), 200));
     assert_eq!((keys.timeout, keys.on_overrun), (Nanos::from_secs(1), OnOverrun::CatchUp));
     assert_eq!((keys.receive, &keys.hand_off, spec.collect), (ReceiveMode::Listener, &HandOff::None, Collect::After));
@@ -77,7 +77,7 @@ fn place_and_path_follow_each_other() {
     assert_eq!(of("path: bridge").1, PlaceSpec::Netns);
     assert_eq!(of("place: same-process").0, PathSpec::Loopback);
     assert_eq!(of("place: process").0, PathSpec::Loopback);
-    assert_eq!(of("place: { existing-netns: a }").0, PathSpec::Veth { mtu: None });
+    assert_eq!(of("place: { existing-netns: a }").0, PathSpec::Veth { mtu: None, delay: None });
     assert_eq!(of("ends: { ping: { place: { existing-netns: a } } }").2, PlaceSpec::Netns);
     let existing = of("path: { existing: { ping: { interface: eth0 }, pong: { address: fe80::1 } } }");
     assert_eq!(existing.1, PlaceSpec::Process);

@@ -545,6 +545,10 @@ pub struct GuestKernel {
     /// A module that the guest loads beside those that it needs; may be given more than once
     #[arg(long = "module", value_name = "NAME")]
     pub module: Vec<String>,
+    /// A program of this host by its name, with its libraries, or a file or directory by its path, that the guest has, too;
+    /// several by commas, or more than once
+    #[arg(long = "with", value_name = "NAME|PATH", value_delimiter = ',')]
+    pub with: Vec<String>,
 }
 
 /// What a guest is.

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use tailbound_model::{PathFacts, ProbeMessage};
+use tailbound_model::{PathFacts, PathSpec, ProbeMessage};
 
 /// IPv4 and UDP headers without options.
 const HEADERS: u64 = 28;
@@ -39,6 +39,8 @@ struct Party {
 pub(super) struct Exchange {
     parties: Vec<Party>,
     multicast: Option<(Station, SocketAddr)>,
+    /// What the path itself is known to take.
+    delay: Duration,
     token: u64,
     sequence: u64,
 }
@@ -58,7 +60,11 @@ impl Exchange {
             interface: side.net.interface.clone(),
             mtu: u64::from(side.net.mtu),
         });
-        Exchange { parties: parties.collect(), multicast, token: random(), sequence: 0 }
+        let delay = match spec.path {
+            PathSpec::Veth { delay: Some(delay), .. } => delay.duration(),
+            _ => Duration::ZERO,
+        };
+        Exchange { parties: parties.collect(), multicast, delay, token: random(), sequence: 0 }
     }
 
     /// Fills in what was found.
@@ -160,6 +166,7 @@ impl Exchange {
     fn passes(&mut self, from: usize, to: usize, size: u64, whole: bool, tries: (u32, Duration)) -> Result<(), String> {
         let target = self.parties[to].address;
         let refused = |error: io::Error| format!("the kernel refuses to send it ({error})");
+        let tries = (tries.0, tries.1 + self.delay);
         for _ in 0..tries.0 {
             let message = self.message(size);
             self.parties[from].socket.send(target, message, whole).map_err(refused)?;
@@ -171,7 +178,7 @@ impl Exchange {
     }
 
     fn multicast(&mut self, (group, target): &(Station, SocketAddr)) -> bool {
-        let (tries, limit) = LATER;
+        let (tries, limit) = (LATER.0, LATER.1 + self.delay);
         (0..tries).any(|_| {
             let message = self.message(SMALL);
             let sent = self.parties[0].socket.send(*target, message, false);
@@ -187,6 +194,7 @@ impl Exchange {
         }
         let mut best: Option<Duration> = None;
         let mut missed = 0;
+        let limit = LATER.1 + self.delay;
         for _ in 0..ROUND_TRIPS {
             let there = self.message(SMALL);
             let back = self.message(SMALL);
@@ -194,9 +202,9 @@ impl Exchange {
             let begin = Instant::now();
             let trip = || {
                 ping.socket.send(pong.address, there, false).ok()?;
-                pong.socket.received(there, LATER.1)?;
+                pong.socket.received(there, limit)?;
                 pong.socket.send(ping.address, back, false).ok()?;
-                ping.socket.received(back, LATER.1)
+                ping.socket.received(back, limit)
             };
             match trip() {
                 Some(end) => best = Some(best.map_or(end - begin, |b| b.min(end - begin))),

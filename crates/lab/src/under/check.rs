@@ -250,7 +250,7 @@ mod tests {
              `path: bridge`"
         );
         assert_eq!(
-            text(PathSpec::Veth { mtu: None }, &[GUEST, GUEST]),
+            text(PathSpec::Veth { mtu: None, delay: None }, &[GUEST, GUEST]),
             "the path `veth` carries no packets of guests; use `path: bridge`, `macvtap`, `xdp`, `open-vswitch`, \
              `datagram` or `existing`"
         );

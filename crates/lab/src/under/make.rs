@@ -194,8 +194,11 @@ impl Under {
                 if program != Program::Configure {
                     return Ok(());
                 }
-                let refused = switch::refused(&self.dir.join("db.sock"), (&self.dir, &netns)).await?;
-                refused.map_or(Ok(()), |words| Err(io::Error::other(words)))
+                if let Some(words) = switch::refused(&self.dir.join("db.sock"), (&self.dir, &netns)).await? {
+                    return Err(io::Error::other(words));
+                }
+                let names: Vec<String> = (0..self.ports.len()).map(|end| plan::port(&self.prefix, end).name).collect();
+                switch::verify(&arguments, &names, (&self.dir, &netns)).await
             }
             Deed::Datagram { end, local, remote } => {
                 if local.as_os_str().len() > LONGEST {

@@ -146,7 +146,7 @@ pub(super) fn mtu(path: &PathSpec) -> u32 {
         | PathSpec::Xdp { mtu, .. }
         | PathSpec::OpenVswitch { mtu, .. }
         | PathSpec::Datagram { mtu }
-        | PathSpec::Veth { mtu } => mtu.unwrap_or(DEFAULT_MTU),
+        | PathSpec::Veth { mtu, .. } => mtu.unwrap_or(DEFAULT_MTU),
         PathSpec::Loopback | PathSpec::Existing { .. } => DEFAULT_MTU,
     }
 }

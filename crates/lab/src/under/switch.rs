@@ -126,7 +126,39 @@ pub(super) async fn refused(socket: &Path, at: (&Path, &NetNs)) -> io::Result<Op
     Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty()))
 }
 
-/// What the switch counted of each port: `switch.rx_packets` and the like. Blocks for a moment.
+/// Reads back that the ports are in a data path of the kind that was asked for: `system` is that of the kernel.
+pub(super) async fn verify(arguments: &[String], ports: &[String], (dir, netns): (&Path, &NetNs)) -> io::Result<()> {
+    let wanted = arguments.iter().find_map(|a| a.strip_prefix("datapath_type=")).unwrap_or_default();
+    let show = ["-t", &control_socket(dir).display().to_string(), "-T", "5", "dpctl/show"].map(str::to_owned);
+    let told = run(Program::Ask, &show, (dir, netns)).await?;
+    let paths = data_paths(&told);
+    let of_kind = paths.iter().find(|(kind, _)| *kind == wanted).map(|(_, names)| names.as_slice()).unwrap_or_default();
+    match ports.iter().find(|port| !of_kind.contains(&port.as_str())) {
+        None => Ok(()),
+        Some(port) => {
+            let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
+            Err(io::Error::other(format!("{port} is in no data path of the kind `{wanted}`, but: {told}")))
+        }
+    }
+}
+
+/// Kind and ports of each data path that dpctl(8) shows.
+fn data_paths(text: &str) -> Vec<(&str, Vec<&str>)> {
+    let mut paths: Vec<(&str, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        if let (Some((kind, _)), false) = (line.split_once('@'), line.starts_with(' ')) {
+            paths.push((kind, Vec::new()));
+        } else if let Some((_, rest)) = line.trim().strip_prefix("port ").and_then(|rest| rest.split_once(": "))
+            && let (Some((_, names)), Some(name)) = (paths.last_mut(), rest.split_whitespace().next())
+        {
+            names.push(name);
+        }
+    }
+    paths
+}
+
+/// What the switch counted of each port: `switch.rx_packets` and the like; and `switch.lookups_hit`, packets of all ports
+/// that its data path forwarded by itself, those that it handed up (`missed`) and lost. Blocks for a moment.
 pub(super) fn counts((dir, netns): (&Path, &NetNs)) -> io::Result<BTreeMap<String, BTreeMap<String, i64>>> {
     let mut ask = command(Program::Ask, dir, netns)?;
     ask.arg("-t").arg(control_socket(dir)).args(["-T", "5", "dpctl/show", "-s"]);
@@ -137,7 +169,13 @@ pub(super) fn counts((dir, netns): (&Path, &NetNs)) -> io::Result<BTreeMap<Strin
 fn parse(text: &str) -> BTreeMap<String, BTreeMap<String, i64>> {
     let mut all: BTreeMap<String, BTreeMap<String, i64>> = BTreeMap::new();
     let mut name = "";
+    let mut lookups: BTreeMap<String, i64> = BTreeMap::new();
     for line in text.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("lookups: ") {
+            let pairs = rest.split_whitespace().filter_map(|word| word.split_once(':'));
+            let numbers = pairs.filter_map(|(key, value)| Some((format!("switch.lookups_{key}"), value.parse().ok()?)));
+            lookups.extend(numbers);
+        }
         if let Some((_, rest)) = line.strip_prefix("port ").and_then(|rest| rest.split_once(": ")) {
             name = rest.split_whitespace().next().unwrap_or("");
         }
@@ -149,6 +187,7 @@ fn parse(text: &str) -> BTreeMap<String, BTreeMap<String, i64>> {
         let named = numbers.map(|(key, value)| (format!("switch.{}_{key}", direction.to_lowercase()), value));
         all.entry(name.to_owned()).or_default().extend(named);
     }
+    all.values_mut().for_each(|counts| counts.extend(lookups.clone()));
     all
 }
 
@@ -166,6 +205,8 @@ mod tests {
         assert_eq!(all["tb1-q0"]["switch.rx_packets"], 7);
         assert_eq!(all["tb1-q0"]["switch.rx_dropped"], 1);
         assert_eq!(all["tb1-q0"]["switch.tx_packets"], 5);
+        assert_eq!(all["tb1-q0"]["switch.lookups_hit"], 4);
+        assert_eq!(data_paths(text), [("netdev", vec!["ovs-netdev", "tb1-q0"])]);
         assert!(!all["ovs-netdev"].contains_key("switch.rx_errors"));
     }
 }

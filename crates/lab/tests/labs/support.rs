@@ -66,7 +66,7 @@ pub fn made(path: PathSpec) -> LabSpec {
 }
 
 pub fn veth(mtu: Option<u32>) -> LabSpec {
-    made(PathSpec::Veth { mtu })
+    made(PathSpec::Veth { mtu, delay: None })
 }
 
 /// Up, probe, down; the facts.

@@ -101,7 +101,7 @@ fn spec(given: &Given) -> TrialSpec {
         pong_driver: None,
         ping: end(0),
         pong: end(1),
-        path: PathSpec::Veth { mtu: None },
+        path: PathSpec::Veth { mtu: None, delay: None },
         loads: Vec::new(),
         host: Vec::new(),
         collect: Collect::After,

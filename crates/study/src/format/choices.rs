@@ -217,21 +217,34 @@ pub(crate) enum PathChoice {
     /// The loopback interface of the caller.
     Loopback,
     /// A veth pair between two network namespaces.
-    Veth(LinkKeys),
+    Veth(VethKeys),
     /// A bridge in a namespace of its own, joined to each end by a veth pair, to a virtual machine by a tap device.
     Bridge(LinkKeys),
     /// For virtual machines: a macvtap device each over one lower device, whose other side an end of this host has.
     Macvtap(LinkKeys),
-    /// For two virtual machines, or one and an end of this host: a tap device each, and programs in the driver (XDP) that
+    /// For two virtual machines or network namespaces: a tap device or veth pair each, and programs in the driver (XDP) that
     /// hand each packet on to the other one.
     Xdp(XdpKeys),
-    /// For virtual machines: a tap device each, which are ports of an Open vSwitch made for the run.
+    /// For virtual machines and network namespaces: a tap device or veth pair each, which are ports of an Open vSwitch made for
+    /// the run.
     OpenVswitch(SwitchKeys),
     /// For two virtual machines: QEMU hands each packet to the other one over sockets on the file system. Needs no
     /// privilege.
     Datagram(LinkKeys),
     /// Interfaces that are there already: checked, and changed by nothing but `host`. A guest is attached to them.
     Existing(ExistingKeys),
+}
+
+/// Options of a veth pair.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct VethKeys {
+    /// MTU in octets, 68 to 65535. Default: 1500.
+    #[schemars(range(min = 68, max = 65535))]
+    pub mtu: Option<At<u32>>,
+    /// How long each end holds back what it sends (netem of the kernel), at most 1 s: a round trip takes twice as long at
+    /// least. Default: not at all.
+    pub delay: Option<At<Duration>>,
 }
 
 /// Options of a path that is made.

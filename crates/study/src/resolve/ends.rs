@@ -7,16 +7,19 @@ use super::vm::{domain, vm};
 use super::{Context, EndPlaces};
 use crate::error::Fault;
 use crate::format::{
-    BundleChoice, Cpus, EndKeys, HandOffChoice, PathChoice, PingPongKeys, PlaceChoice, PortsChoice, SideKeys, SshKeys,
-    StudyFile, XdpChoice,
+    BundleChoice, Cpus, Duration, EndKeys, HandOffChoice, PathChoice, PingPongKeys, PlaceChoice, PortsChoice, SideKeys,
+    SshKeys, StudyFile, XdpChoice,
 };
 use crate::read::At;
 use crate::source::Pos;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use tailbound_model::{
-    CpuList, EndSpec, ExistingEnd, PathSpec, PlaceSpec, Policy, SshSpec, SwitchPorts, VmSpec, XdpMode,
+    CpuList, EndSpec, ExistingEnd, Nanos, PathSpec, PlaceSpec, Policy, SshSpec, SwitchPorts, VmSpec, XdpMode,
 };
+
+/// Of a path: a round trip takes twice as long, and what waits takes memory.
+const MOST_DELAY: Nanos = Nanos::from_secs(1);
 
 /// A resolved thing with the places of its keys.
 pub(super) struct Placed<T, P> {
@@ -172,7 +175,7 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
         (Some(ping), Some(pong)) if pod(ping) && pod(pong) || named(ping) && named(pong) => {
             PathSpec::Existing { ping: ExistingEnd::default(), pong: ExistingEnd::default() }
         }
-        _ => PathSpec::Veth { mtu: None },
+        _ => PathSpec::Veth { mtu: None, delay: None },
     }
 }
 
@@ -232,7 +235,7 @@ fn ssh(keys: &SshKeys) -> Result<SshSpec, Fault> {
 pub(crate) fn path_spec(choice: &PathChoice) -> Result<PathSpec, Fault> {
     Ok(match choice {
         PathChoice::Loopback => PathSpec::Loopback,
-        PathChoice::Veth(keys) => PathSpec::Veth { mtu: mtu(&keys.mtu)? },
+        PathChoice::Veth(keys) => PathSpec::Veth { mtu: mtu(&keys.mtu)?, delay: delay(&keys.delay)? },
         PathChoice::Bridge(keys) => PathSpec::Bridge { mtu: mtu(&keys.mtu)? },
         PathChoice::Macvtap(keys) => PathSpec::Macvtap { mtu: mtu(&keys.mtu)? },
         PathChoice::Datagram(keys) => PathSpec::Datagram { mtu: mtu(&keys.mtu)? },
@@ -263,6 +266,16 @@ fn mtu(given: &Option<At<u32>>) -> Result<Option<u32>, Fault> {
             Err(Fault::new(mtu.at, reason).help("68 to 65535 octets (the limits of IPv4)"))
         }
         mtu => Ok(mtu.as_ref().map(|m| m.value)),
+    }
+}
+
+/// None at all is written as 0, as a level of a factor.
+fn delay(given: &Option<At<Duration>>) -> Result<Option<Nanos>, Fault> {
+    match given {
+        Some(delay) if delay.value.0 > MOST_DELAY => {
+            Err(Fault::new(delay.at, format!("a delay of {} is too long", delay.value.0)).help("at most 1 s each way"))
+        }
+        delay => Ok(delay.as_ref().map(|d| d.value.0).filter(|d| d.0 > 0)),
     }
 }
 

@@ -62,19 +62,21 @@ fn choice(args: &GuestKernel) -> Result<KernelChoice, Failure> {
     }
 }
 
-/// This program with all drivers, and programs for people.
-fn contents() -> Result<Contents, Failure> {
+/// This program with all drivers, programs for people, and what the user names.
+fn contents(args: &GuestKernel) -> Result<Contents, Failure> {
     let program = tailbound_host::own_file().map_err(unexpected("cannot find this program"))?;
     let drivers = super::bundle::files(&[])?;
     let contents = Contents::gather(&program, env!("CARGO_PKG_VERSION"), &drivers)
         .map_err(|e| Failure::new(ExitCode::RunFailed, e))?;
-    with_programs(contents, &PROGRAMS).map_err(failed)
+    let contents = with_programs(contents, &PROGRAMS).map_err(failed)?;
+    with_named(contents, &args.with).map_err(not_fit)
 }
 
 fn build(args: &GuestBuild) -> Outcome {
     let cache = Cache::of_user().map_err(not_fit)?;
     let kernel = Kernel::find(&choice(&args.kernel)?, &cache).map_err(not_fit)?;
-    let made = initramfs(&kernel, &contents()?, (&args.kernel.module, &NETWORK), &cache).map_err(not_fit)?;
+    let made =
+        initramfs(&kernel, &contents(&args.kernel)?, (&args.kernel.module, &NETWORK), &cache).map_err(not_fit)?;
     let (mut image, mut file) = (kernel.image.clone(), made.file.clone());
     if let Some(out) = &args.out {
         let copy = |from: &Path, name: &str| {
@@ -139,7 +141,7 @@ impl Drop for Directory {
 
 fn prepared(args: &GuestMachine, name: &str) -> Result<(VmSpec, Prepared), Failure> {
     let (spec, cache) = (spec(args, name)?, Cache::of_user().map_err(not_fit)?);
-    let prepared = prepare(&spec, &contents()?, &NETWORK, &cache).map_err(not_fit)?;
+    let prepared = prepare(&spec, &contents(&args.kernel)?, &NETWORK, &cache).map_err(not_fit)?;
     if let Some(why) = &prepared.without_kvm {
         let why = why.lines().next().unwrap_or_default();
         errln!("tailbound guest: emulated, so that what is measured is functional only: {why}");

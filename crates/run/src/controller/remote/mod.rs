@@ -184,7 +184,7 @@ impl Hosts {
         Ok(self.scratch.insert(made).0.clone())
     }
 
-    /// Makes what joins the guests of a lab, and starts those that do not run.
+    /// Makes what joins the ends of a lab before they start, and starts the guests that do not run.
     async fn start_guests(
         &mut self,
         lab: &LabSpec,
@@ -199,13 +199,17 @@ impl Hosts {
                 wanted.push(vm::Wanted { end, spec, named: known_as(&mut self.guests, spec) });
             }
         }
-        if wanted.is_empty() {
+        let joined = !lab.is_wired() || self.under.is_some();
+        if wanted.is_empty() && joined {
             return Ok(Vec::new());
         }
         let scratch = self.scratch((run_id, journal))?;
-        if lab.is_wired() && self.under.is_none() {
+        if !joined {
             let under = Under::up(&lab.path, &lab.ports(), run_id, journal, &scratch).await;
             self.under = Some((lab.clone(), under.map_err(|e| super::lab::lab_failed(&e))?));
+        }
+        if wanted.is_empty() {
+            return Ok(Vec::new());
         }
         let under = self.under.as_mut().map(|(_, under)| under);
         let shared =
