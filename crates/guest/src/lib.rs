@@ -47,5 +47,5 @@ pub use machine::{Look, Machine, MachineOrder, NOT_COUNTED, Nic, OutsideThread, 
 pub use modules::{KEPT, NETWORK};
 pub use ports::{GREETING, PORT_NAMES, await_ports, join_ports};
 pub use prepare::{Prepared, prepare, qemu};
-pub use stream::stream;
+pub use stream::{PATIENCE, PATIENCE_WITH_A_RUN, stream};
 pub use within::{InsideOrder, run_inside, within};

@@ -9,8 +9,11 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// A guest whose processor is taken away may be silent for a while; shorter than the lease of what runs there.
-const PATIENCE: Duration = Duration::from_secs(25);
+/// How long an agent's guest whose processor is taken away may be silent; shorter than the lease of what runs there.
+pub const PATIENCE: Duration = Duration::from_secs(25);
+/// The same of a guest in which a whole run goes on: real-time loads of the study may keep the threads of its interrupts from
+/// the CPU for as long as they last. Shorter than the lease of the holder there.
+pub const PATIENCE_WITH_A_RUN: Duration = Duration::from_secs(9 * 60);
 /// The guest says its greeting within this time.
 const GREETED: Duration = Duration::from_secs(5);
 
@@ -18,7 +21,7 @@ type Reader = Box<dyn AsyncRead + Unpin>;
 type Writer = Box<dyn AsyncWrite + Unpin>;
 
 /// Starts Tailbound with these arguments in the guest whose directory this is, and carries `input` and `output` until it
-/// ends.
+/// ends, or the guest was silent for `patience`.
 ///
 /// # Errors
 /// The guest has ended, with the end of its console; it does not answer.
@@ -27,6 +30,7 @@ pub async fn stream(
     words: &[String],
     input: impl AsyncRead,
     output: impl AsyncWrite,
+    patience: Duration,
 ) -> Result<(), GuestError> {
     // Unique among all streams to this guest.
     let session = format!("{}-{}", std::process::id(), tailbound_host::monotonic_ns());
@@ -53,7 +57,7 @@ pub async fn stream(
             },
         }
     };
-    let join = tailbound_stream::join(&session, words, open, input, output, PATIENCE);
+    let join = tailbound_stream::join(&session, words, open, input, output, patience);
     tokio::select! {
         joined = join => match joined {
             Ok(_) => Ok(()),

@@ -33,5 +33,5 @@ pub use process::{boot_id, clock_id, is_alive, process_id, this_process};
 pub use program::{ask_own_program, own_file, own_program, take_own_name};
 pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
 pub use seen::process_seen;
-pub use threads::{ThreadScan, read_threads};
+pub use threads::{ThreadScan, read_later, read_threads};
 pub use undo::{UndoError, Undone, undo};

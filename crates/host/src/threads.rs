@@ -1,14 +1,16 @@
 //! The thread table of a process, as the kernel shows it.
 //!
 //! In: a process id and a rule that gives a role to a thread's name. Out: one [`ThreadRow`] per thread, sorted by id, and a
-//! remark for every value that could not be read. Who was born where (`born_in`, `birth`, `creator`) is not visible here:
+//! remark for every value that could not be read; of threads that were runnable then, once more what the kernel has counted
+//! since. Who was born where (`born_in`, `birth`, `creator`) is not visible here:
 //! the agent, which sees births, fills it in.
 
 use crate::process::Stat;
 use crate::sched_call;
 use std::fs;
 use std::io;
-use tailbound_model::{CpuList, Policy, RoleScheduling, ThreadRow};
+use std::time::{Duration, Instant};
+use tailbound_model::{CpuList, Policy, RoleScheduling, ThreadLater, ThreadRow};
 
 /// The threads of one process, and what could not be read of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,10 +57,8 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
         })
     };
 
-    let schedstat = fs::read_to_string(format!("{dir}/schedstat")).unwrap_or_default();
-    let mut schedstat = schedstat.split_ascii_whitespace().map(|n| n.parse::<u64>().ok());
-    let cpu_ns = need("CPU time", schedstat.next().flatten().or_else(|| cpu_ns_by_ticks(&stat)));
-    let run_delay_ns = need("run delay", schedstat.next().flatten());
+    let (cpu_ns, run_delay_ns) = times(&dir, &stat);
+    let (cpu_ns, run_delay_ns) = (need("CPU time", cpu_ns), need("run delay", run_delay_ns));
 
     let status = fs::read_to_string(format!("{dir}/status"))?;
     let voluntary_switches = need("voluntary switches", field(&status, "voluntary_ctxt_switches"));
@@ -96,6 +96,9 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
         last_cpu,
         cpu_ns,
         run_delay_ns,
+        // SAFETY: gettid has no argument and cannot fail.
+        runnable: stat.state() == 'R' && tid != unsafe { libc::gettid() },
+        later: None,
         voluntary_switches,
         involuntary_switches,
         migrations: field(&sched, "se.nr_migrations"),
@@ -106,6 +109,43 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
         creator: None,
         timer_slack_ns: slack.and_then(|text| text.trim().parse().ok()),
     })
+}
+
+/// Reads those once more that were runnable, until what they waited for is over: the kernel counts a wait for a CPU when it
+/// ends. Those that get none within `patience` keep the last reading, those that have ended keep none.
+pub fn read_later(pid: i32, rows: &mut [ThreadRow], patience: Duration) {
+    let until = Instant::now() + patience;
+    let mut open: Vec<&mut ThreadRow> = rows.iter_mut().filter(|row| row.runnable).collect();
+    loop {
+        for row in &mut open {
+            row.later = later(pid, row.tid);
+        }
+        let unchanged = |row: &ThreadRow, later: ThreadLater| {
+            later.runnable && (later.cpu_ns, later.run_delay_ns) == (row.cpu_ns, row.run_delay_ns)
+        };
+        open.retain(|row| row.later.is_some_and(|later| unchanged(row, later)));
+        if open.is_empty() || Instant::now() >= until {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// `None`: it is gone, or the kernel does not tell.
+fn later(pid: i32, tid: i32) -> Option<ThreadLater> {
+    let dir = format!("/proc/{pid}/task/{tid}");
+    let stat = Stat::read(&format!("{dir}/stat")).ok()?;
+    let (cpu_ns, run_delay_ns) = times(&dir, &stat);
+    // The clock last: what was counted lies before it.
+    let (cpu_ns, run_delay_ns, at_ns) = (cpu_ns?, run_delay_ns?, crate::monotonic_ns());
+    Some(ThreadLater { at_ns, cpu_ns, run_delay_ns, runnable: stat.state() == 'R' })
+}
+
+/// CPU time and finished waits for a CPU.
+fn times(dir: &str, stat: &Stat) -> (Option<u64>, Option<u64>) {
+    let schedstat = fs::read_to_string(format!("{dir}/schedstat")).unwrap_or_default();
+    let mut schedstat = schedstat.split_ascii_whitespace().map(|n| n.parse::<u64>().ok());
+    (schedstat.next().flatten().or_else(|| cpu_ns_by_ticks(stat)), schedstat.next().flatten())
 }
 
 /// Where the kernel keeps no schedstat: user and system time, as coarse as a clock tick.
@@ -157,6 +197,50 @@ mod tests {
         assert!(scan.rows.iter().any(|r| r.tid == std::process::id() as i32));
         drop(stop);
         worker.join().unwrap();
+    }
+
+    /// A thread that spins on the same CPU as this one runs while this sleeps, and waits while this reads.
+    #[test]
+    fn what_is_runnable_is_read_once_more() {
+        let cpu = *sched_call::get_affinity(0).unwrap().0.first().unwrap();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        let (tell, told) = mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                sched_call::set_affinity(0, &CpuList::one(cpu)).unwrap();
+                // SAFETY: gettid has no argument and cannot fail.
+                tell.send(unsafe { libc::gettid() }).unwrap();
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {}
+            });
+            let reader = scope.spawn(move || {
+                let busy = told.recv().unwrap();
+                sched_call::set_affinity(0, &CpuList::one(cpu)).unwrap();
+                // SAFETY: as above.
+                let own = unsafe { libc::gettid() };
+                let mut rows = read_threads(std::process::id() as i32, &|_| String::new()).unwrap().rows;
+                rows.retain(|row| row.tid == busy || row.tid == own);
+                read_later(std::process::id() as i32, &mut rows, Duration::from_secs(10));
+                (busy, rows, crate::monotonic_ns())
+            });
+            let (busy, rows, now_ns) = reader.join().unwrap();
+            over.store(true, std::sync::atomic::Ordering::Relaxed);
+            for row in rows {
+                assert_eq!((row.runnable, row.later.is_some()), (row.tid == busy, row.tid == busy));
+                let Some(later) = row.later else { continue };
+                assert!(later.run_delay_ns > row.run_delay_ns, "its wait is counted once it had the CPU: {row:?}");
+                assert!(later.at_ns <= now_ns);
+            }
+        });
+    }
+
+    #[test]
+    fn a_thread_that_has_ended_has_no_later_reading() {
+        let scan = read_threads(std::process::id() as i32, &|_| String::new()).unwrap();
+        let gone = ThreadRow { tid: i32::MAX, runnable: true, ..scan.rows[0].clone() };
+        let asleep = ThreadRow { runnable: false, ..scan.rows[0].clone() };
+        let mut rows = vec![gone, asleep];
+        read_later(std::process::id() as i32, &mut rows, Duration::ZERO);
+        assert!(rows.iter().all(|row| row.later.is_none()));
     }
 
     #[test]

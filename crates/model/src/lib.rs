@@ -64,7 +64,7 @@ pub use row::*;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 pub use site::{Ask, DeviceTold, ProbeMessage, PutBackTold, Told};
 pub use switches::{SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
-pub use thread::{ThreadRow, ThreadTable};
+pub use thread::{ThreadLater, ThreadRow, ThreadTable};
 pub use tool::*;
 pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;

@@ -25,8 +25,16 @@ pub struct ThreadRow {
     pub last_cpu: u32,
     /// CPU time used.
     pub cpu_ns: u64,
-    /// Time spent runnable but waiting for a CPU.
+    /// Time spent runnable but waiting for a CPU, in waits that have ended: the kernel counts a wait when it ends.
     pub run_delay_ns: u64,
+    /// It was runnable when this was read (state `R`): it ran, or waited for a CPU. Never of the thread that read it; absent
+    /// in old records.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runnable: bool,
+    /// The same thread once the loads had ended, where it was runnable at the end of the trial: a wait that was going on then
+    /// is counted here. Absent in old records, and of a thread that had ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<ThreadLater>,
     /// Voluntary context switches.
     pub voluntary_switches: u64,
     /// Involuntary context switches.
@@ -45,6 +53,20 @@ pub struct ThreadRow {
     pub creator: Option<i32>,
     /// Timer slack in ns, where readable.
     pub timer_slack_ns: Option<u64>,
+}
+
+/// What the kernel had counted of a thread when it was read once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadLater {
+    /// When it was read, monotonic ns.
+    pub at_ns: i64,
+    /// CPU time used.
+    pub cpu_ns: u64,
+    /// Time spent waiting for a CPU, in waits that have ended.
+    pub run_delay_ns: u64,
+    /// It was runnable still, or again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runnable: bool,
 }
 
 /// The threads of one process before the first slot and after the last.

@@ -235,8 +235,14 @@ pub struct Thread {
     pub last_cpu: u32,
     /// CPU time used since its birth.
     pub cpu_ns: u64,
-    /// Time spent runnable but waiting for a CPU.
+    /// Time spent runnable but waiting for a CPU, in waits that have ended.
     pub run_delay_ns: u64,
+    /// It was runnable when this was read: it ran, or waited for a CPU.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runnable: bool,
+    /// What was counted of it once the loads had ended, where it was runnable after the last slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub later: Option<LaterReading>,
     /// Voluntary context switches.
     pub voluntary_switches: u64,
     /// Involuntary context switches.
@@ -253,6 +259,20 @@ pub struct Thread {
     /// Timer slack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timer_slack_ns: Option<u64>,
+}
+
+/// What was counted of a thread when it was read once more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LaterReading {
+    /// How long after the reading that follows the last slot.
+    pub after_ns: i64,
+    /// CPU time used since its birth.
+    pub cpu_ns: u64,
+    /// Time spent runnable but waiting for a CPU, in waits that have ended.
+    pub run_delay_ns: u64,
+    /// It was runnable still, or again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runnable: bool,
 }
 
 /// What one load of one trial really did.

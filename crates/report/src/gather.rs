@@ -162,8 +162,8 @@ pub(crate) fn threads(record: &Record, warnings: &mut Vec<ReportWarning>) -> Vec
                 asked_policy: asked.policy_text(),
                 asked_cpus: asked.cpu_text(),
                 span_ns: table.before_ns.zip(table.after_ns).map(|(before, after)| after - before),
-                before: table.before.iter().map(|row| thread(row, asked)).collect(),
-                after: table.after.iter().map(|row| thread(row, asked)).collect(),
+                before: table.before.iter().map(|row| thread(row, asked, None)).collect(),
+                after: table.after.iter().map(|row| thread(row, asked, table.after_ns)).collect(),
                 ends: table.ends,
                 pid: table.pid,
             });
@@ -172,7 +172,13 @@ pub(crate) fn threads(record: &Record, warnings: &mut Vec<ReportWarning>) -> Vec
     reports
 }
 
-fn thread(row: &ThreadRow, asked: &Scheduling) -> Thread {
+fn thread(row: &ThreadRow, asked: &Scheduling, read_ns: Option<i64>) -> Thread {
+    let later = row.later.zip(read_ns).map(|(later, read_ns)| LaterReading {
+        after_ns: later.at_ns - read_ns,
+        cpu_ns: later.cpu_ns,
+        run_delay_ns: later.run_delay_ns,
+        runnable: later.runnable,
+    });
     // A record that does not tell it for each thread tells it for the process.
     let of_process = RoleScheduling { policy: asked.policy, cpus: asked.cpus.clone() };
     let asked = if row.asked == RoleScheduling::default() { &of_process } else { &row.asked };
@@ -191,6 +197,8 @@ fn thread(row: &ThreadRow, asked: &Scheduling) -> Thread {
         last_cpu: row.last_cpu,
         cpu_ns: row.cpu_ns,
         run_delay_ns: row.run_delay_ns,
+        runnable: row.runnable,
+        later,
         voluntary_switches: row.voluntary_switches,
         involuntary_switches: row.involuntary_switches,
         migrations: row.migrations,

@@ -52,6 +52,7 @@ mod tail_estimate;
 mod tasks;
 mod terminal;
 mod tools;
+mod waits;
 mod warm_up;
 mod why;
 mod worst;

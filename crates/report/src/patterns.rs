@@ -11,6 +11,7 @@ use crate::grid::{Column, Grid};
 use crate::number::time;
 use crate::starved::BLOCKED_NS;
 use crate::summary::Summary;
+use crate::waits::since_birth_ns;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -79,7 +80,7 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
         |ns: i64, limit: i64, quiet: Option<i64>| ns >= limit && quiet.is_none_or(|q| ns as f64 >= TIMES * q as f64);
     let found = figures(trial);
 
-    let delayed = delay_until_met(report, trial.id);
+    let delayed = delay_until_met(report, trial.id, found.met_ns.is_some());
     match found.met_ns {
         None if trial.finding.is_some() => {
             let starved = delayed.filter(|(ns, _)| *ns >= MEETING_NS);
@@ -139,10 +140,11 @@ fn longer(course: &Course, m1_ns: Option<i64>, quiet: Option<i64>) -> Option<Str
         .then(|| format!("M1 {}, {instead} {}", time(m1 as f64), time(due as f64)))
 }
 
-/// The thread that waited longest for a CPU before the first slot.
-fn delay_until_met(report: &Report, trial: usize) -> Option<(i64, String)> {
-    let threads = report.threads.iter().filter(|p| p.trial == trial).flat_map(|p| &p.before);
-    threads.max_by_key(|t| t.run_delay_ns).map(|t| (t.run_delay_ns as i64, t.name.clone()))
+/// The thread that waited longest for a CPU before the first slot; where there was none, until the ends gave up.
+fn delay_until_met(report: &Report, trial: usize, met: bool) -> Option<(i64, String)> {
+    let processes = report.threads.iter().filter(|p| p.trial == trial);
+    let threads = processes.flat_map(|p| p.before.iter().chain(p.after.iter().filter(|_| !met)));
+    threads.map(|t| (since_birth_ns(t), t.name.clone())).max_by_key(|(ns, _)| *ns)
 }
 
 /// What the ping end's main thread waited for a CPU between the first slot and the last.

@@ -7,6 +7,7 @@ use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::finding;
 use crate::loads::busy;
 use crate::number::time;
+use crate::waits::{Waited, waited};
 
 /// A thread is starved when it waited for a CPU for at least this share of the trial, and this long.
 const SHARE: f64 = 0.1;
@@ -41,30 +42,42 @@ fn not_blocked(report: &Report, quiet: &[Finding]) -> Option<Finding> {
     Some(finding(FindingLevel::Caution, NOTHING_BLOCKED, text, &ids))
 }
 
-/// A thread between the first slot and the last.
+/// A thread that waited, between the first slot and the last.
 struct Waiting<'a> {
     process: &'a ThreadReport,
     thread: &'a Thread,
-    delay_ns: i64,
-    cpu_ns: i64,
-    span_ns: i64,
+    waited: Waited,
+}
+
+impl Waiting<'_> {
+    /// How long it waited is known, and long; otherwise it waited at the end, nobody knows since when.
+    fn is_known(&self) -> bool {
+        is_long(self.waited.ns, self.waited.span_ns)
+    }
+
+    /// The most that it may have waited.
+    fn most_ns(&self) -> i64 {
+        if self.is_known() { self.waited.ns } else { self.waited.span_ns - self.waited.cpu_ns }
+    }
+}
+
+fn is_long(ns: i64, span_ns: i64) -> bool {
+    ns >= LEAST_NS && ns as f64 >= SHARE * span_ns as f64
 }
 
 fn waiting<'a>(report: &'a Report, condition: &ConditionReport) -> Vec<Waiting<'a>> {
     let of_condition = |t: &&ThreadReport| report.trial(t.trial).is_some_and(|trial| trial.condition == condition.id);
     let mut found = Vec::new();
     for process in report.threads.iter().filter(of_condition) {
-        let Some(span_ns) = process.span_ns else { continue };
         for thread in &process.after {
-            let before = process.before.iter().find(|b| b.tid == thread.tid);
-            let since = |f: fn(&Thread) -> u64| f(thread).saturating_sub(before.map_or(0, f)) as i64;
-            let (delay_ns, cpu_ns) = (since(|t| t.run_delay_ns), since(|t| t.cpu_ns));
-            if delay_ns >= LEAST_NS && delay_ns as f64 >= SHARE * span_ns as f64 {
-                found.push(Waiting { process, thread, delay_ns, cpu_ns, span_ns });
+            let Some(waited) = waited(process, thread) else { continue };
+            let waiting = Waiting { process, thread, waited };
+            if waiting.is_known() || waited.open && is_long(waiting.most_ns(), waited.span_ns) {
+                found.push(waiting);
             }
         }
     }
-    found.sort_by_key(|w| std::cmp::Reverse(w.delay_ns));
+    found.sort_by_key(|w| (!w.is_known(), std::cmp::Reverse(w.most_ns())));
     found
 }
 
@@ -77,15 +90,23 @@ fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
     others.sort_unstable();
     others.dedup();
     let others = if others.is_empty() { String::new() } else { format!(" So were {}.", others.join(", ")) };
+    let Waited { ns, bound, cpu_ns, span_ns, later_ns, .. } = worst.waited;
+    let (waited, span, ran) = (time(ns as f64), time(span_ns as f64), time(cpu_ns as f64));
+    let waited = if worst.is_known() {
+        format!("was ready to run but waited {}{waited} of {span}, and ran for {ran}", bound.words())
+    } else {
+        let later = time(later_ns as f64);
+        format!(
+            "was waiting for a CPU when the trial ended, and still {later} later; since when the kernel does not say, and it \
+             ran for {ran} of {span}"
+        )
+    };
     let text = format!(
-        "{}: starved of CPU {}: thread `{}` of the {end} end ({}) was ready to run but waited {} of {}, and ran for {}.{others} {}",
+        "{}: starved of CPU {}: thread `{}` of the {end} end ({}) {waited}.{others} {}",
         condition.name,
         worst.thread.cpus,
         worst.thread.name,
         worst.thread.policy,
-        time(worst.delay_ns as f64),
-        time(worst.span_ns as f64),
-        time(worst.cpu_ns as f64),
         instead(report, worst),
     );
     Some(Finding { evidence: "threads".into(), ..finding(FindingLevel::Caution, "starved", text, &[condition.id]) })
@@ -103,7 +124,7 @@ fn instead(report: &Report, worst: &Waiting<'_>) -> String {
     };
     let thread = threads.filter(thread).filter(|(_, t)| overlap(&t.cpus, cpus)).max_by_key(used);
     // Half of the wait is the least that something must have run to be named as its cause.
-    let enough = |ns: u64| ns as f64 >= 0.5 * worst.delay_ns as f64;
+    let enough = |ns: u64| ns as f64 >= 0.5 * worst.most_ns() as f64;
     match (load, thread) {
         (Some(load), other) if enough(load.cpu_ns) && other.is_none_or(|t| used(&t) <= load.cpu_ns) => {
             format!(

@@ -36,6 +36,11 @@ fn given(trials: Vec<GivenTrial>) -> Given {
 
 /// A condition without a load and the same with one, of one trial each; the record's claims about the load are `level`.
 fn report(load: &Load, level: &str) -> Report {
+    report_of(load, level, |_| ())
+}
+
+/// The same with what is done to the ping end's threads.
+fn report_of(load: &Load, level: &str, threads: impl FnOnce(&mut ThreadTable)) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("record");
     let record = support::write(&dir, &[given(vec![trial(|_| ())]), given(vec![trial(load.slots)])], |manifest| {
@@ -64,6 +69,7 @@ fn report(load: &Load, level: &str) -> Report {
         before.run_delay_ns = load.before_ns;
         after.run_delay_ns = load.before_ns + if before.role == "main" { load.main_ns } else { 0 };
     }
+    threads(&mut table);
     std::fs::write(dir.join("threads/1-ping.json"), serde_json::to_string(&table).unwrap()).unwrap();
     analyse(&Record::open(&dir).unwrap()).unwrap()
 }
@@ -151,6 +157,64 @@ fn lost_messages_are_not_nothing() {
     let (blocked, text) = code(&Load { slots: |s| s[20..].iter_mut().for_each(support::lose), ..NOTHING });
     assert_eq!(blocked, "load_blocked");
     assert!(text.ends_with("blocked under the load: 480 of 500 messages were never answered."), "{text}");
+}
+
+/// The kernel counts a wait when it ends: `recv` waited until the load had ended, and `later` is what was read then.
+#[test]
+fn a_thread_that_waited_to_the_end_is_named() {
+    let starved = |later: Option<ThreadLater>| {
+        let report = report_of(&NOTHING, "cpu", |table| {
+            (table.before_ns, table.after_ns) = (Some(support::T0), Some(support::T0 + 7 * SECOND));
+            let before = table.before[1].clone();
+            table.after[1] = ThreadRow { runnable: true, cpu_ns: before.cpu_ns + 3_000_000, later, ..before };
+        });
+        let told = report.findings.iter().find(|f| f.code == "starved" && f.text.contains("`recv`"));
+        (told.map(|f| f.text.replace('\u{202f}', " ")), render_html(&report).contains("≥"))
+    };
+    let read = |after_ns: i64, waited_ns: i64| {
+        let cpu_ns = support::thread_table("ping", 0).before[1].cpu_ns + 3_000_000;
+        let run_delay_ns = waited_ns as u64;
+        Some(ThreadLater { at_ns: support::T0 + 7 * SECOND + after_ns, cpu_ns, run_delay_ns, runnable: waited_ns == 0 })
+    };
+    let text = |later| starved(later).0.unwrap_or_default();
+    let known = text(read(50_000_000, 6_950_000_000));
+    assert!(known.contains("was ready to run but waited at least 6.90 s of 7 s, and ran for 3 ms."), "{known}");
+    assert!(known.contains("Meanwhile the load `cpu` (rr 90) had 4.90 s of it."), "{known}");
+    // Never more than the window, however long the wait.
+    let long = text(read(50_000_000, 60 * SECOND));
+    assert!(long.contains("waited at least 7.00 s of 7 s"), "{long}");
+    // It had no CPU then either.
+    let open = text(read(200_000_000, 0));
+    assert!(
+        open.contains(
+            "was waiting for a CPU when the trial ended, and still 200 ms later; since when the kernel does not say, and it \
+             ran for 3 ms of 7 s."
+        ),
+        "{open}"
+    );
+    assert!(starved(read(200_000_000, 0)).1, "the table says that it is at least so long");
+    // Nothing is concluded from a thread that was read once.
+    assert_eq!(starved(None), (None, false));
+}
+
+/// Ends that never met, kept apart by a wait that ended with the load.
+#[test]
+fn a_wait_that_ends_with_the_load_counts_for_ends_that_never_met() {
+    let never = |t: &mut TrialRecord| {
+        t.ends.values_mut().for_each(|e| e.matched_after_ns = None);
+        t.finding = Some("ping never met its peer".into());
+    };
+    let report = report_of(&Load { trial: never, ..NOTHING }, "cpu", |table| {
+        table.after_ns = Some(support::T0);
+        let row = &mut table.after[1];
+        row.runnable = true;
+        let run_delay_ns = row.run_delay_ns + 9_050_000_000;
+        let at_ns = support::T0 + 50_000_000;
+        row.later = Some(ThreadLater { at_ns, cpu_ns: row.cpu_ns, run_delay_ns, runnable: false });
+    });
+    let found = report.trials[1].pattern.clone().unwrap();
+    assert_eq!(found.name, "discovery starved");
+    assert!(found.evidence.replace('\u{202f}', " ").contains("thread `recv` waited 9 s"), "{}", found.evidence);
 }
 
 /// The level's name says nothing: a load that is only asked for has no pattern.

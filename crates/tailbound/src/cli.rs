@@ -511,6 +511,9 @@ pub enum GuestSub {
         /// Directory of the machine
         #[arg(long)]
         directory: PathBuf,
+        /// A whole run goes on there, which may keep the guest silent for long
+        #[arg(long)]
+        with_a_run: bool,
         /// Arguments there
         #[arg(last = true)]
         words: Vec<String>,

@@ -4,6 +4,7 @@
 
 mod support;
 
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use support::guests::{Guests, KERNEL, study};
@@ -162,6 +163,16 @@ fn the_studies_of_guests_measure_hosts_and_guests() {
     }
 }
 
+/// Of threads that waited for a CPU when the trial ended: how much of that wait lay within the trial, at least.
+fn waited_at_the_end(report: &Value, trial: usize) -> Vec<i64> {
+    let processes = report["threads"].as_array().unwrap().iter().filter(|p| p["trial"] == trial);
+    let threads = processes.flat_map(|p| p["after"].as_array().unwrap()).filter(|t| t["later"].is_object());
+    let number = |value: &Value| value.as_i64().unwrap();
+    let within =
+        |t: &Value| number(&t["later"]["run_delay_ns"]) - number(&t["run_delay_ns"]) - number(&t["later"]["after_ns"]);
+    threads.map(within).collect()
+}
+
 /// The guest as host: without throttling a real-time task on a kernel before the fair server keeps time-sharing threads of the
 /// middleware from their CPU for good, and those of a priority above it not.
 #[test]
@@ -193,6 +204,16 @@ fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
         let trial = condition["trial_ids"][0].as_u64().unwrap() as usize;
         let pattern = &report["trials"][trial]["pattern"]["name"];
         assert_eq!(pattern == "messages lost", starved, "{pattern}");
+        // The kernel counts the wait only once the load has ended.
+        let waited_ns = waited_at_the_end(&report, trial).into_iter().max().unwrap_or(0);
+        let told = |f: &&Value| f["code"] == "starved" && f["conditions"][0] == condition["id"];
+        let told = report["findings"].as_array().unwrap().iter().find(told).map(|f| f["text"].as_str().unwrap());
+        assert_eq!(told.is_some(), starved, "{}", report["findings"]);
+        if let Some(text) = told {
+            assert!(waited_ns >= 2_000_000_000, "{waited_ns} ns of a trial of 2 s and the time-out after it");
+            let words = ["of the ping end (other) was ready to run but waited", "Meanwhile the load `cpu` (rr 90)"];
+            assert!(words.iter().all(|w| text.contains(w)), "{text}");
+        }
     }
     let settings = &guests.bench.manifest()["host_settings"][0]["settings"][0];
     assert_eq!(settings["found"], "-1");

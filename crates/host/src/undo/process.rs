@@ -1,7 +1,7 @@
 //! Ending processes, by identity or by the token on their command line or in their environment.
 
 use super::Undone;
-use crate::process::{self, Ended};
+use crate::process::{self, Ended, Stat};
 use std::fs;
 use std::io;
 use std::path::Path;
@@ -10,6 +10,10 @@ use tailbound_model::{ProcessId, RUN_TOKEN};
 
 /// How long a process may take to finish after SIGTERM: an agent may be rescuing samples.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// How long a process may take to become another program, and how often it is looked at meanwhile.
+const MOMENT: Duration = Duration::from_millis(2);
+const MOMENTS: usize = 50;
 
 /// The argument before the token.
 const TOKEN_FLAG: &[u8] = b"--run-token";
@@ -58,10 +62,7 @@ pub(super) fn end_by_token(token: &str) -> io::Result<Undone> {
 /// Living processes of this user whose arguments hold `--run-token TOKEN`, or whose environment holds it.
 fn find_by_token(token: &str) -> Vec<ProcessId> {
     let variable = format!("{RUN_TOKEN}={token}");
-    let marked = |dir: &Path| {
-        let environment = fs::read(dir.join("environ")).unwrap_or_default();
-        environment.split(|&b| b == 0).any(|v| v == variable.as_bytes())
-    };
+    let marked = |environment: &[u8]| environment.split(|&b| b == 0).any(|v| v == variable.as_bytes());
     let own = std::process::id() as i32;
     let uid = nix::unistd::getuid().as_raw();
     let Ok(proc) = fs::read_dir("/proc") else { return Vec::new() };
@@ -73,11 +74,40 @@ fn find_by_token(token: &str) -> Vec<ProcessId> {
             return None;
         }
         let id = process::process_id(pid).ok()?;
-        let arguments = fs::read(entry.path().join("cmdline")).ok()?;
-        let is_meant = holds_token(&arguments, token.as_bytes()) || marked(&entry.path());
+        let (arguments, environment) = told(&entry.path(), id)?;
+        let is_meant = holds_token(&arguments, token.as_bytes()) || marked(&environment);
         (is_meant && process::is_alive(id)).then_some(id)
     })
     .collect()
+}
+
+/// Arguments and environment of a process. The environment reads empty while it becomes another program (execve(2)), so that
+/// it would be missed then: it is given a moment to have one. `None` once it is gone.
+fn told(dir: &Path, process: ProcessId) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut moments = 0..MOMENTS;
+    loop {
+        let (arguments, environment) = (fs::read(dir.join("cmdline")).ok()?, fs::read(dir.join("environ")));
+        // Where the environment must not be read, the arguments are all there is; few have an empty one for good.
+        let is_empty = environment.as_ref().is_ok_and(Vec::is_empty);
+        if !is_empty || moments.next().is_none() {
+            return Some((arguments, environment.unwrap_or_default()));
+        }
+        if !process::is_alive(process) || is_of_the_kernel(dir) {
+            return None;
+        }
+        std::thread::sleep(MOMENT);
+    }
+}
+
+/// It has no memory of its own, so it never has arguments.
+fn is_of_the_kernel(dir: &Path) -> bool {
+    /// PF_KTHREAD of include/linux/sched.h.
+    const KERNEL_THREAD: u64 = 0x0020_0000;
+    let stat = dir.join("stat");
+    stat.to_str()
+        .and_then(|path| Stat::read(path).ok())
+        .and_then(|s| s.field(9))
+        .is_some_and(|f| f & KERNEL_THREAD != 0)
 }
 
 fn real_uid(status: &str) -> Option<u32> {

@@ -4,6 +4,7 @@ use super::escape::{escape, left, number, right, table, thin, words};
 use crate::circumstances::{Thread, ThreadReport};
 use crate::document::Report;
 use crate::number::{Unit, count};
+use crate::waits::waited;
 
 pub(super) fn section(report: &Report) -> String {
     let mut html = String::from("<section id=\"threads\"><h2>Threads</h2>\n");
@@ -65,7 +66,10 @@ fn threads(processes: &[&ThreadReport]) -> String {
         |f: fn(&Thread) -> u64| processes.iter().flat_map(|p| &p.after).map(move |t| f(t) as i64).collect::<Vec<_>>();
     // Long times set the unit: a thread that did nothing reads as 0.
     let unit = |values: Vec<i64>| Unit::of(values.into_iter().max().unwrap_or(0) as f64 / 10.0);
-    let (cpu, delay) = (unit(used(|t| t.cpu_ns)), unit(used(|t| t.run_delay_ns)));
+    let delays = processes
+        .iter()
+        .flat_map(|p| p.after.iter().map(|row| waited(p, row).map_or(row.run_delay_ns as i64, |w| w.ns)));
+    let (cpu, delay) = (unit(used(|t| t.cpu_ns)), unit(delays.collect()));
     let heads = [
         left("end"),
         left("thread"),
@@ -87,7 +91,11 @@ fn threads(processes: &[&ThreadReport]) -> String {
             cells.push_str(&asked_found(row.asked_policy.as_deref(), &row.policy));
             cells.push_str(&asked_found(row.asked_cpus.as_deref(), &row.cpus));
             cells.push_str(&number(&cpu.number(since(|t| t.cpu_ns) as f64)));
-            cells.push_str(&number(&delay.number(since(|t| t.run_delay_ns) as f64)));
+            let (waited, sign) = match waited(process, row) {
+                Some(waited) => (waited.ns, waited.bound.sign()),
+                None => (since(|t| t.run_delay_ns) as i64, ""),
+            };
+            cells.push_str(&number(&format!("{sign}{}", delay.number(waited as f64))));
             cells.push_str(&number(&count(since(|t| t.voluntary_switches))));
             cells.push_str(&number(&count(since(|t| t.involuntary_switches))));
             let moves = row.migrations.map(|m| m.saturating_sub(before.and_then(|b| b.migrations).unwrap_or(0)));

@@ -190,6 +190,8 @@ fn thread(tid: i32, name: &str, role: &str, policy: Policy, cpu: u32) -> ThreadR
         last_cpu: cpu,
         cpu_ns: 1_000_000,
         run_delay_ns: 20_000,
+        runnable: false,
+        later: None,
         voluntary_switches: 10,
         involuntary_switches: 1,
         migrations: Some(0),

@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::Child;
 use std::sync::atomic::Ordering::Acquire;
+use std::time::Duration;
 use tailbound_host as host;
 use tailbound_host::OffsetTrack;
 use tailbound_model::*;
@@ -21,6 +22,8 @@ use tailbound_wire::*;
 
 /// What opening and closing the driver may take.
 const OPENING_NS: i64 = 60_000_000_000;
+/// How long waits for a CPU that went on at the end of the trial may take to end, once the loads have ended here.
+const WAITS_END: Duration = Duration::from_millis(200);
 /// Octets of the measuring process's output that are kept.
 const LOG_LIMIT: usize = 64 * 1024;
 
@@ -185,6 +188,8 @@ impl Trial {
                     self.draining = false;
                     self.switches.end();
                     done.loads.extend(self.loads.end());
+                    // Those that the loads kept from a CPU have one now.
+                    host::read_later(self.child.id() as i32, &mut done.threads.after, WAITS_END);
                     let ends = self.order.ends.iter().map(|e| e.role.word().to_owned()).collect();
                     done.process = host::process_seen(self.child.id() as i32, ends);
                     self.read_clocks();
@@ -262,7 +267,7 @@ impl Trial {
         self.tell(Message::Finish);
         for _ in 0..200 {
             match self.child.try_wait() {
-                Ok(None) => std::thread::sleep(std::time::Duration::from_millis(5)),
+                Ok(None) => std::thread::sleep(Duration::from_millis(5)),
                 _ => break,
             }
         }

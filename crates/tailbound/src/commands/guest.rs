@@ -27,8 +27,8 @@ pub fn guest(command: &GuestSub) -> Outcome {
         GuestSub::Build(args) => build(args),
         GuestSub::Shell(args) => shell(&args.machine),
         GuestSub::Run(args) => run(args),
-        GuestSub::Stream { directory, words } => stream_to(directory, words),
         GuestSub::Serve => serve_named().map(|()| ExitCode::Done).map_err(unexpected("cannot serve")),
+        GuestSub::Stream { directory, with_a_run, words } => stream_to(directory, *with_a_run, words),
         GuestSub::Init => serve().map(|()| ExitCode::Done).map_err(unexpected("cannot serve")),
         GuestSub::Clock { ppm, step_ms } => set_clock(*ppm, step_ms.map(Duration::from_millis))
             .map(|()| ExitCode::Done)
@@ -232,7 +232,8 @@ fn undo_at_signal(journal: Arc<Journal>) -> io::Result<()> {
 /// Has the study run in a guest that is up.
 fn inside(order: &InsideOrder, machine: &Machine) -> Result<i32, Failure> {
     let mut command: Command = tailbound_host::own_program().map_err(unexpected("cannot start this program"))?;
-    command.args(["guest", "stream", "--directory"]).arg(machine.directory()).args(["--", "guest", "within"]);
+    command.args(["guest", "stream", "--with-a-run", "--directory"]).arg(machine.directory());
+    command.args(["--", "guest", "within"]);
     // A Ctrl-C ends the guest, and with it the stream.
     let mut stream = unblocked(command.process_group(0))
         .stdin(Stdio::piped())
@@ -251,10 +252,11 @@ fn inside(order: &InsideOrder, machine: &Machine) -> Result<i32, Failure> {
     Ok(code)
 }
 
-fn stream_to(directory: &Path, words: &[String]) -> Outcome {
+fn stream_to(directory: &Path, with_a_run: bool, words: &[String]) -> Outcome {
+    let patience = if with_a_run { PATIENCE_WITH_A_RUN } else { PATIENCE };
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(unexpected("cannot begin"))?;
-    let streamed = runtime.block_on(stream(directory, words, tokio::io::stdin(), tokio::io::stdout()));
+    let streamed = runtime.block_on(stream(directory, words, tokio::io::stdin(), tokio::io::stdout(), patience));
     // A thread may still wait for standard input.
     runtime.shutdown_background();
     streamed.map(|()| ExitCode::Done).map_err(failed)
