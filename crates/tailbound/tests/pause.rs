@@ -90,12 +90,12 @@ fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_ther
             for i in 0..batch.len() {
                 match batch.receive_ns[i] == tailbound_model::NO_TIME {
                     true => missing += 1,
-                    false => worst = worst.max(batch.receive_ns[i] - batch.send_begin_ns[i]),
+                    false => worst = worst.max(batch.receive_ns[i] - batch.intended_ns[i]),
                 }
             }
         })
         .unwrap();
-    // The message that was sent first in the pause waited for nearly all of it: two slots are 10 ms.
+    // The message that was due first in the pause waited for nearly all of it: two slots are 10 ms.
     assert!(missing == 0 && worst >= paused_ns - 10_000_000, "{worst} ns of {paused_ns}, {missing} missing");
     guests.nothing_is_left();
 }

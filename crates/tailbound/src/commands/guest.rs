@@ -10,6 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tailbound_bundle::Contents;
 use tailbound_guest::*;
@@ -197,8 +198,9 @@ fn run(args: &GuestRun) -> Outcome {
     let path = Directory::path();
     let made = journal.before(Undo::RemovePartialRecord { path: path.display().to_string() }).map_err(written)?;
     let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(written)?;
+    let ended = Arc::new(AtomicBool::new(false));
     let in_directory = |directory: Directory| {
-        undo_at_signal(journal.clone()).map_err(unexpected("cannot wait for signals"))?;
+        undo_at_signal(journal.clone(), ended.clone()).map_err(unexpected("cannot wait for signals"))?;
         // The guest ends with the machine.
         let machine = start(&spec, &prepared, &directory, (&token, Mode::Agents))?;
         machine.wait(BOOTS, &|| false).map_err(failed)?;
@@ -206,19 +208,24 @@ fn run(args: &GuestRun) -> Outcome {
         inside(&order, &machine)
     };
     let ran = Directory::make(path).and_then(in_directory);
+    while ended.load(Ordering::SeqCst) {
+        // A guest that a signal has ended is told of as that.
+        std::thread::park();
+    }
     [entry, made].into_iter().try_for_each(|e| journal.done(e)).and_then(|()| journal.finish()).map_err(written)?;
     // What the run ends with there is what this ends with, whatever it means.
     std::process::exit(ran?)
 }
 
-/// A Ctrl-C ends the guest, too.
-fn undo_at_signal(journal: Arc<Journal>) -> io::Result<()> {
+/// A Ctrl-C ends the guest, too; then `ended` is set first.
+fn undo_at_signal(journal: Arc<Journal>, ended: Arc<AtomicBool>) -> io::Result<()> {
     let mut waited = SigSet::empty();
     [Signal::SIGINT, Signal::SIGTERM].into_iter().for_each(|signal| waited.add(signal));
     // What is started would inherit it: `unblocked`.
     waited.thread_block()?;
     std::thread::spawn(move || {
         let Ok(signal) = waited.wait() else { return };
+        ended.store(true, Ordering::SeqCst);
         let undone = journal.undo_all(&mut |_| {}).and_then(|()| journal.finish());
         match undone {
             Ok(()) => errln!("tailbound: ended by {}", signal.as_str()),
