@@ -66,7 +66,7 @@ impl Contents {
     /// Takes another file along as `at`, a program with its libraries. The loader of the bundle has to suit it.
     ///
     /// # Errors
-    /// A library is missing on this host; a file cannot be read.
+    /// A library is missing on this host; a file cannot be read; another one is there as `at`.
     pub fn add(&mut self, at: &str, file: &Path) -> Result<(), BundleError> {
         let mut files = vec![(at.to_owned(), file.to_owned())];
         // What is no program, or one that is linked statically, needs none.
@@ -74,8 +74,12 @@ impl Contents {
             files.extend(libraries(&loader, file)?.into_iter().map(|(name, path)| (format!("lib/{name}"), path)));
         }
         for (path, from) in files {
-            if self.bundle.files.iter().all(|f| f.path != path) {
-                let (octets, sha256) = digest(&from)?;
+            let (octets, sha256) = digest(&from)?;
+            let there = self.bundle.files.iter().zip(&self.sources).find(|(f, _)| f.path == path);
+            if let Some((_, first)) = there.filter(|(f, _)| f.sha256 != sha256) {
+                return Err(BundleError::Twice { first: first.clone(), second: from });
+            }
+            if there.is_none() {
                 self.bundle.files.push(BundleFile { path, octets, sha256, from: from.display().to_string() });
                 self.sources.push(from);
             }

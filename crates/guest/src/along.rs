@@ -2,11 +2,14 @@
 
 use crate::error::GuestError;
 use crate::initramfs::LINKS;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use tailbound_bundle::{BundleError, Contents};
 
 /// Where a guest mounts file systems of its own: what lay there would not be seen.
 const HIDDEN: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
+
+/// Files that a guest's first process writes.
+const WRITTEN: [&str; 3] = ["etc/passwd", "etc/group", "etc/hosts"];
 
 /// Takes those of `programs` along that this host has.
 ///
@@ -30,7 +33,7 @@ pub fn with_named(mut contents: Contents, named: &[String]) -> Result<Contents, 
     for word in named {
         if word.contains('/') {
             let path = std::path::absolute(word).map_err(GuestError::file("find", Path::new(word)))?;
-            add_path(&mut contents, &path)?;
+            add_path(&mut contents, &plain(&path))?;
         } else {
             let missing = || {
                 GuestError::new(
@@ -53,6 +56,10 @@ fn add_path(contents: &mut Contents, path: &Path) -> Result<(), GuestError> {
             "copy it to another directory",
         ));
     }
+    if WRITTEN.contains(&at.as_str()) {
+        let what = format!("{} would not be seen in a guest: Tailbound writes its own /{at} there", path.display());
+        return Err(GuestError::new(what, "leave it out"));
+    }
     if !path.is_dir() {
         let file = path.canonicalize().map_err(GuestError::file("read", path))?;
         return contents.add(&at, &file).map_err(told);
@@ -61,7 +68,23 @@ fn add_path(contents: &mut Contents, path: &Path) -> Result<(), GuestError> {
     let mut entries = read().map_err(GuestError::file("read", path))?;
     entries.sort();
     // A link that leads nowhere is nothing that can be taken along.
-    entries.iter().filter(|entry| entry.exists()).try_for_each(|entry| add_path(contents, entry))
+    // Nor is a pipe, a socket or a device; and a link to a directory above would lead in circles.
+    let whole = path.canonicalize().map_err(GuestError::file("read", path))?;
+    let above = |entry: &Path| entry.canonicalize().is_ok_and(|to| whole.starts_with(to));
+    let taken = |entry: &&PathBuf| entry.is_file() || entry.is_dir() && !above(entry);
+    entries.iter().filter(taken).try_for_each(|entry| add_path(contents, entry))
+}
+
+/// Without `.` and `..`, as one would read it.
+fn plain(path: &Path) -> PathBuf {
+    path.components().fold(PathBuf::new(), |mut plain, part| {
+        match part {
+            Component::ParentDir => drop(plain.pop()),
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+        plain
+    })
 }
 
 /// Where a path of this host leads in a guest, whose usual directories are links.
@@ -106,6 +129,8 @@ mod tests {
         std::fs::create_dir(dir.path().join("below")).unwrap();
         std::fs::write(dir.path().join("below/data"), "x").unwrap();
         std::os::unix::fs::symlink("gone", dir.path().join("link")).unwrap();
+        std::os::unix::fs::symlink(".", dir.path().join("below/again")).unwrap();
+        nix::unistd::mkfifo(&dir.path().join("below/pipe"), nix::sys::stat::Mode::S_IRWXU).unwrap();
         let named = ["cat".to_owned(), dir.path().display().to_string()];
         let before = paths(&empty()).len();
         let contents = with_named(empty(), &named).unwrap();
@@ -121,6 +146,7 @@ mod tests {
     #[test]
     fn what_cannot_come_along_is_told() {
         let told = |word: &str| with_named(empty(), &[word.to_owned()]).map(drop).unwrap_err().to_string();
-        insta::assert_snapshot!([told("no-such-program"), told("/usr/no/such/file"), told("/run/file")].join("\n"));
+        let words = ["no-such-program", "/usr/no/such/file", "/run/file", "/usr/../run/file", "/etc/hosts"];
+        insta::assert_snapshot!(words.map(told).join("\n"));
     }
 }

@@ -113,7 +113,14 @@ impl Listed {
         Ok(Listed {
             needs: needs.collect(),
             builtin: builtin.lines().map(name).collect(),
-            before: before.collect(),
+            before: before.fold(
+                BTreeMap::new(),
+                |mut all: BTreeMap<String, Vec<String>>, (module, wanted): (_, Vec<_>)| {
+                    // A module has as many lines as it likes.
+                    all.entry(module).or_default().extend(wanted);
+                    all
+                },
+            ),
             aliases: aliases.collect(),
         })
     }

@@ -61,15 +61,17 @@ pub(crate) fn count(agents: u32) -> Result<u32, GuestError> {
     }
 }
 
-/// Makes a directory a way to ports that somebody else has: `sockets` are theirs.
+/// Makes a directory a way to ports that somebody else has: `sockets` are theirs, for so many agents at a time.
 ///
 /// # Errors
 /// They are too few, or it cannot be written.
-pub fn join_ports(directory: &Path, sockets: &[PathBuf]) -> Result<(), GuestError> {
-    if sockets.len() < FEWEST_NAMED {
+pub fn join_ports(directory: &Path, sockets: &[PathBuf], agents: u32) -> Result<(), GuestError> {
+    // One begins while another rests.
+    let needed = (agents as usize + 1).max(FEWEST_NAMED);
+    if sockets.len() < needed {
         let what = match sockets.len() {
             0 => format!("it has no channel of virtio-serial named {PORT_NAMES}.*"),
-            some => format!("it has {some} channels of virtio-serial named {PORT_NAMES}.*, and {FEWEST_NAMED} are needed"),
+            some => format!("it has {some} channels of virtio-serial named {PORT_NAMES}.*, and {needed} are needed"),
         };
         let mend = "add them as `tailbound lab export --format libvirt` writes them, or reach its system by `ssh`";
         return Err(GuestError::new(what, mend));
@@ -85,13 +87,14 @@ pub fn join_ports(directory: &Path, sockets: &[PathBuf]) -> Result<(), GuestErro
 /// Waits until somebody serves the ports of a directory.
 ///
 /// # Errors
-/// Nobody does within `limit`.
-pub fn await_ports(directory: &Path, limit: Duration) -> Result<(), GuestError> {
+/// Nobody does within `limit`, or it was given up.
+pub fn await_ports(directory: &Path, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         match connect(directory, left.clamp(Duration::from_millis(1), Duration::from_millis(500))) {
             Ok(_) => return Ok(()),
+            Err(_) if given_up() => return Err(GuestError::new("waiting for it was given up", "")),
             Err(NotConnected::Silent(e) | NotConnected::Gone(e)) if left.is_zero() => {
                 let what = format!("nobody answers over its channels {} s long ({e})", limit.as_secs());
                 return Err(GuestError::new(what, "start `tailbound guest serve` in it, as root"));
@@ -196,15 +199,19 @@ mod tests {
     fn ports_of_somebody_else_are_joined_when_they_are_enough() {
         let dir = tempfile::tempdir().unwrap();
         let at = |n: usize| (0..n).map(|n| dir.path().join(format!("there{n}"))).collect::<Vec<_>>();
-        let told = |n| join_ports(dir.path(), &at(n)).unwrap_err().to_string();
+        let told = |n| join_ports(dir.path(), &at(n), 2).unwrap_err().to_string();
         insta::assert_snapshot!("no_channels", told(0));
         insta::assert_snapshot!("few_channels", told(3));
-        join_ports(dir.path(), &at(4)).unwrap();
-        let silent = await_ports(dir.path(), Duration::ZERO).unwrap_err().to_string();
+        let many = join_ports(dir.path(), &at(8), 11).unwrap_err().to_string();
+        assert!(many.contains("8 channels") && many.contains("12 are needed"), "{many}");
+        join_ports(dir.path(), &at(4), 2).unwrap();
+        let given_up = await_ports(dir.path(), Duration::from_secs(60), &|| true).unwrap_err().to_string();
+        assert!(given_up.contains("given up"), "{given_up}");
+        let silent = await_ports(dir.path(), Duration::ZERO, &|| false).unwrap_err().to_string();
         assert!(silent.contains("`tailbound guest serve`"), "{silent}");
         let listener = UnixListener::bind(dir.path().join("there0")).unwrap();
         let guest = std::thread::spawn(move || listener.accept().unwrap().0.write_all(GREETING).unwrap());
-        await_ports(dir.path(), Duration::from_secs(10)).unwrap();
+        await_ports(dir.path(), Duration::from_secs(10), &|| false).unwrap();
         guest.join().unwrap();
     }
 

@@ -7,7 +7,7 @@ use crate::document::{Finding, FindingLevel, Report};
 use crate::findings::finding;
 use crate::loads::busy;
 use crate::number::time;
-use crate::waits::{Waited, waited};
+use crate::waits::{Bound, Waited, waited};
 
 /// A thread is starved when it waited for a CPU for at least this share of the trial, and this long.
 const SHARE: f64 = 0.1;
@@ -52,12 +52,16 @@ struct Waiting<'a> {
 impl Waiting<'_> {
     /// How long it waited is known, and long; otherwise it waited at the end, nobody knows since when.
     fn is_known(&self) -> bool {
-        is_long(self.waited.ns, self.waited.span_ns)
+        self.waited.bound != Bound::AtMost && is_long(self.waited.ns, self.waited.span_ns)
     }
 
     /// The most that it may have waited.
     fn most_ns(&self) -> i64 {
-        if self.is_known() { self.waited.ns } else { self.waited.span_ns - self.waited.cpu_ns }
+        if self.is_known() || self.waited.bound == Bound::AtMost {
+            self.waited.ns
+        } else {
+            self.waited.span_ns - self.waited.cpu_ns
+        }
     }
 }
 
@@ -72,7 +76,9 @@ fn waiting<'a>(report: &'a Report, condition: &ConditionReport) -> Vec<Waiting<'
         for thread in &process.after {
             let Some(waited) = waited(process, thread) else { continue };
             let waiting = Waiting { process, thread, waited };
-            if waiting.is_known() || waited.open && is_long(waiting.most_ns(), waited.span_ns) {
+            if waiting.is_known()
+                || (waited.open || waited.bound == Bound::AtMost) && is_long(waiting.most_ns(), waited.span_ns)
+            {
                 found.push(waiting);
             }
         }
@@ -92,7 +98,8 @@ fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
     let others = if others.is_empty() { String::new() } else { format!(" So were {}.", others.join(", ")) };
     let Waited { ns, bound, cpu_ns, span_ns, later_ns, .. } = worst.waited;
     let (waited, span, ran) = (time(ns as f64), time(span_ns as f64), time(cpu_ns as f64));
-    let waited = if worst.is_known() {
+    let (perhaps, known) = (worst.waited.bound == Bound::AtMost, worst.is_known());
+    let waited = if known || perhaps {
         format!("was ready to run but waited {}{waited} of {span}, and ran for {ran}", bound.words())
     } else {
         let later = time(later_ns as f64);
@@ -102,8 +109,10 @@ fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
         )
     };
     let text = format!(
-        "{}: starved of CPU {}: thread `{}` of the {end} end ({}) {waited}.{others} {}",
+        "{}: {} of CPU {}: thread `{}` of the {end} end ({}) {waited}.{others} {}",
         condition.name,
+        // A wait that had begun before the first slot is counted whole.
+        if perhaps { "perhaps starved" } else { "starved" },
         worst.thread.cpus,
         worst.thread.name,
         worst.thread.policy,

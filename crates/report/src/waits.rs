@@ -63,8 +63,12 @@ pub(crate) fn waited(process: &ThreadReport, thread: &Thread) -> Option<Waited> 
     let later = thread.later.filter(|_| thread.runnable);
     let ended = later.map_or(0, |l| l.run_delay_ns.saturating_sub(thread.run_delay_ns) as i64);
     let within = later.map_or(0, |l| within(thread, l));
+    // A wait was going on at the end, as far as is known: it may have begun before the last moment of the span.
+    let unread = thread.runnable && (later.is_none() || ended > 0);
     let open = later.is_some_and(|l| l.runnable && ended == 0 && l.cpu_ns == thread.cpu_ns);
-    let (ns, bound) = match (began_before, within > 0 || open) {
+    let (ns, bound) = match (began_before, open || unread) {
+        // What was counted may all lie before the span, and what goes on is not counted.
+        (true, _) if open || thread.runnable && later.is_none() => (0, Bound::AtLeast),
         (true, _) => (counted + ended, Bound::AtMost),
         (false, true) => (counted + within, Bound::AtLeast),
         (false, false) => (counted, Bound::Exact),
@@ -137,7 +141,7 @@ mod tests {
         assert_eq!(told(found), (2 + 3_870, Bound::AtLeast, false));
         // It had begun after the end, as far as is known: nothing is added.
         let short = of(thread(10, 5, false), thread(12, 6, true), Some((30, 42, 7, false)));
-        assert_eq!(told(short), (2, Bound::Exact, false));
+        assert_eq!(told(short), (2, Bound::AtLeast, false));
     }
 
     #[test]
@@ -154,7 +158,10 @@ mod tests {
     fn a_wait_that_does_not_end_is_open() {
         let found = of(thread(10, 5, false), thread(12, 6, true), Some((200, 12, 6, true)));
         assert_eq!((told(found), found.later_ns), ((2, Bound::AtLeast, true), 200 * MS));
-        // A thread that was read once, as in old records, or that has ended.
-        assert_eq!(told(of(thread(10, 5, false), thread(12, 6, true), None)), (2, Bound::Exact, false));
+        // It was read once more too late.
+        assert_eq!(told(of(thread(10, 5, false), thread(12, 6, true), None)), (2, Bound::AtLeast, false));
+        // What was counted may have been before the span.
+        let before = of(thread(10, 5, true), thread(310, 6, true), Some((200, 310, 6, true)));
+        assert_eq!(told(before), (0, Bound::AtLeast, true));
     }
 }

@@ -141,6 +141,14 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 /// Advice that names the nearest candidate and all of them.
 pub(crate) fn advice(word: &str, candidates: &[&str]) -> String {
     let all = candidates.join(", ");
+    if let Some((key, value)) = word.split_once(' ')
+        && candidates.contains(&key)
+    {
+        return format!(
+            "the value of `{key}` stands behind a colon: `{{ {key}: {} }}`. Known here: {all}",
+            value.trim()
+        );
+    }
     match nearest(word, candidates.iter().copied()) {
         Some(near) => format!("did you mean `{near}`? Known here: {all}"),
         None => format!("known here: {all}"),

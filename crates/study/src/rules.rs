@@ -4,8 +4,8 @@ use crate::error::Fault;
 use crate::resolve::Places;
 use crate::source::Pos;
 use tailbound_model::{
-    Collect, ContainerNetwork, Discovery, ExistingEnd, FlowRows, HandOff, Measure, OnOverrun, PathSpec, PlaceSpec,
-    Rate, ReceiveMode, TrialSpec,
+    Collect, ContainerNetwork, Discovery, ExistingEnd, FlowRows, HandOff, Measure, Nanos, OnOverrun, PathSpec,
+    PlaceSpec, Rate, ReceiveMode, TrialSpec,
 };
 
 /// Why the combination cannot be run, if it cannot.
@@ -19,9 +19,21 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| vcpu_on_an_end(spec, at))
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
+        .or_else(|| delay(spec, at))
         .or_else(|| overrun(spec, at))
         .or_else(|| remote(spec, at))
         .or_else(|| discovery(spec, at))
+}
+
+/// A delay that lets no answer come in time.
+fn delay(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    let PathSpec::Veth { delay: Some(delay), .. } = spec.path else { return None };
+    let (round_trip, timeout) = (Nanos(2 * delay.0), spec.measure.timeout());
+    (round_trip.0 >= timeout.0).then(|| {
+        let reason =
+            format!("a round trip takes {round_trip} with a delay of {delay} each way, and the time-out is {timeout}");
+        Fault::new(at.path, reason).help("make `delay` shorter, or `measure.timeout` longer")
+    })
 }
 
 /// What is not done on other hosts and in containers.

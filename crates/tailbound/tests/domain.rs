@@ -24,7 +24,8 @@ fn tailbound(bench: &Bench) -> Command {
 /// Speed of the counter in kHz, which an emulated kernel does not measure well on a busy host.
 fn khz() -> u32 {
     let text = fs::read_to_string("/proc/cpuinfo").unwrap();
-    let mhz = text.lines().find_map(|l| l.strip_prefix("cpu MHz")).and_then(|l| l.split_once(':')).expect("its speed").1;
+    let mhz =
+        text.lines().find_map(|l| l.strip_prefix("cpu MHz")).and_then(|l| l.split_once(':')).expect("its speed").1;
     (mhz.trim().parse::<f64>().unwrap() * 1000.0) as u32
 }
 
@@ -111,7 +112,10 @@ fn too_few(libvirt: &Libvirt, bench: &Bench) {
     libvirt.virsh(&["destroy", "tb-booted"]);
     libvirt.virsh(&["undefine", "tb-booted"]);
     assert_eq!(code, 3, "{said}");
-    assert!(said.contains("domain tb-booted: it has 2 channels of virtio-serial named org.tailbound.agent.*"), "{said}");
+    assert!(
+        said.contains("domain tb-booted: it has 2 channels of virtio-serial named org.tailbound.agent.*"),
+        "{said}"
+    );
     let _ = fs::remove_dir_all(bench.path("record"));
     no_journal(bench);
 }

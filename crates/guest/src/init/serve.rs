@@ -149,7 +149,8 @@ fn named_ports() -> io::Result<Vec<PathBuf>> {
         match last {
             (1.., since) if since.elapsed() > LAST => return Ok(there),
             (0, begin) if begin.elapsed() > NONE => {
-                let text = format!("this machine has no port of virtio-serial named {PORT_NAMES}.*: add channels to it");
+                let text =
+                    format!("this machine has no port of virtio-serial named {PORT_NAMES}.*: add channels to it");
                 return Err(io::Error::other(text));
             }
             _ => std::thread::sleep(Duration::from_millis(20)),

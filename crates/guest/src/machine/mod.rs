@@ -29,6 +29,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tailbound_model::{ProcessId, RUN_TOKEN, VmChannel, VmSpec};
 
+/// The socket of the monitor that is Tailbound's own.
+const MONITOR: &str = "qmp.sock";
 /// QEMU answers on its socket within this time.
 const STARTS: Duration = Duration::from_secs(20);
 /// QEMU ends within this time when it is told to.
@@ -165,7 +167,7 @@ impl Machine {
 
     fn begin(&mut self, spec: &VmSpec, kvm: bool, pid: i32) -> Result<(), GuestError> {
         let deadline = Instant::now() + STARTS;
-        let socket = self.directory.join("qmp.sock");
+        let socket = self.directory.join(MONITOR);
         let mut monitor = loop {
             match Monitor::connect(&socket) {
                 Ok(monitor) => break monitor,
@@ -294,7 +296,13 @@ impl Machine {
     fn say<T>(&self, what: impl FnOnce(&mut Monitor) -> io::Result<T>) -> Result<T, GuestError> {
         let mut monitor = self.monitor.lock().map_err(|_| self.failed("its monitor is not to be had"))?;
         let monitor = monitor.as_mut().ok_or_else(|| self.failed("it has no monitor"))?;
-        what(monitor).map_err(|e| self.failed(&format!("QEMU does not do it: {e}")))
+        what(monitor).map_err(|e| {
+            // An answer that comes too late is not to be taken for the next one.
+            if let Ok(anew) = Monitor::connect(&self.directory.join(MONITOR)) {
+                *monitor = anew;
+            }
+            self.failed(&format!("QEMU does not do it: {e}"))
+        })
     }
 
     fn status(&self) -> Option<ExitStatus> {

@@ -69,16 +69,23 @@ const FEATURES: [(usize, &str); 48] = [
 /// Facts of the device behind an interface of the calling thread's network namespace, for as far as they can be seen:
 /// `queues.rx`, `queues.tx`, `virtio.features`, `interrupt.NUMBER`. Empty for an interface without a device.
 pub fn card_facts(interface: &str) -> Vec<Fact> {
-    match nix::net::if_::if_nametoindex(interface) {
-        Ok(index) => card_facts_from(Path::new("/"), interface, index),
-        Err(_) => Vec::new(),
+    // Of this network namespace, whereas /sys may be another one's, which counts its interfaces from the same number.
+    let address = nix::ifaddrs::getifaddrs().into_iter().flatten().find_map(|one| {
+        let link = one.address.filter(|_| one.interface_name == interface)?;
+        link.as_link_addr()?.addr()
+    });
+    match (nix::net::if_::if_nametoindex(interface), address) {
+        (Ok(index), Some(address)) => card_facts_from(Path::new("/"), interface, (index, address)),
+        _ => Vec::new(),
     }
 }
 
-fn card_facts_from(root: &Path, interface: &str, index: u32) -> Vec<Fact> {
+fn card_facts_from(root: &Path, interface: &str, (index, address): (u32, [u8; 6])) -> Vec<Fact> {
     let at = format!("sys/class/net/{interface}");
     let read = |path: &str| fs::read_to_string(root.join(path)).map(|text| text.trim().to_owned());
-    let same = read(&format!("{at}/ifindex")).is_ok_and(|text| text == index.to_string());
+    let address = address.map(|octet| format!("{octet:02x}")).join(":");
+    let same = read(&format!("{at}/ifindex")).is_ok_and(|text| text == index.to_string())
+        && read(&format!("{at}/address")).is_ok_and(|text| text == address);
     let device = root.join(&at).join("device");
     if !same || !device.exists() {
         return Vec::new();
@@ -185,21 +192,24 @@ mod tests {
             ("proc/irq/24/effective_affinity_list", "0\n"),
             ("proc/irq/25/smp_affinity_list", "1\n"),
             ("proc/irq/25/effective_affinity_list", "\n"),
+            (&format!("{net}/address"), "52:54:00:b1:00:01\n"),
             ("sys/class/net/lo/ifindex", "1\n"),
+            ("sys/class/net/lo/address", "00:00:00:00:00:00\n"),
         ]);
         let at = |path: &str| root.path().join(path);
         std::os::unix::fs::symlink(at("sys/devices/pci0/0000:00:02.0/virtio1"), at(&format!("{net}/device"))).unwrap();
         std::os::unix::fs::symlink(at(net), at("sys/class/net/enp0s2")).unwrap();
-        let told = |name, index| {
+        let own = [0x52, 0x54, 0, 0xb1, 0, 1];
+        let told = |name, index, address| {
             let line = |f: Fact| match f.value {
                 FactValue::Text(text) => format!("{} = {text}", f.key),
                 FactValue::Number(number) => format!("{} = {number}", f.key),
                 other => panic!("{other:?}"),
             };
-            card_facts_from(root.path(), name, index).into_iter().map(line).collect::<Vec<_>>()
+            card_facts_from(root.path(), name, (index, address)).into_iter().map(line).collect::<Vec<_>>()
         };
         assert_eq!(
-            told("enp0s2", 2),
+            told("enp0s2", 2, own),
             [
                 "queues.rx = 1",
                 "queues.tx = 2",
@@ -208,8 +218,9 @@ mod tests {
                 "interrupt.25 = virtio1-input.0: may use CPUs 1, goes to not told",
             ]
         );
-        // One of another namespace with that name, and one without a device.
-        assert!(told("enp0s2", 7).is_empty() && told("lo", 1).is_empty());
+        // Those of another namespace with that name, and one without a device.
+        assert!(told("enp0s2", 7, own).is_empty() && told("enp0s2", 2, [2; 6]).is_empty());
+        assert!(told("lo", 1, [0; 6]).is_empty());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! a card of the machine, whole.
 //!
 //! The tap device lies in the network namespace of this process and goes with its last descriptor; the macvtap device
-//! lies in a namespace of its own and goes with that. Nothing else of the user's is changed, and nothing is journaled.
+//! lies in a namespace of its own and goes with that, which is journaled. Nothing else of the user's is changed.
 
 use super::deed::Deed;
 use super::{Port, plan};
@@ -124,6 +124,13 @@ fn attachment(
         return Err(Lack::new(what, format!("{} to {} are possible", MTU.start(), MTU.end())));
     }
     if let Some(bridge) = interface.bridge {
+        if !all.iter().any(|port| port.controller == Some(interface.index)) && !has_address_of_its_own(interface) {
+            let what = format!(
+                "bridge {wanted} {HERE} has no port, and would take the hardware address of the guest's tap as its own ({name})"
+            );
+            let mend = format!("give it one that stays: `ip link set {wanted} address 02:00:00:00:00:01`");
+            return Err(Lack::new(what, mend));
+        }
         return Ok(attachment(To::Bridge(wanted.clone(), bridge.forward_delay), interface.mtu));
     }
     if let Some(owner) = interface.controller {
@@ -157,11 +164,19 @@ pub(super) fn mac(run_id: &str, end: usize) -> [u8; 6] {
     [0x52, 0x54, 0, own[5], own[6], own[7]]
 }
 
-/// The address of the tap device itself, which no packet has. A bridge may take the lowest of its ports as its own: this is
-/// none that it would take.
-fn port_mac([_, rest @ ..]: [u8; 6]) -> [u8; 6] {
-    let [b, c, d, e, f] = rest;
-    [0xfe, b, c, d, e, f]
+/// The address of the tap device itself, which no packet has. A bridge takes the lowest of its ports as its own unless it was
+/// given one: this is higher than those of cards, and than those that libvirt gives its taps.
+fn port_mac([_, _, _, own @ ..]: [u8; 6]) -> [u8; 6] {
+    let [d, e, f] = own;
+    [0xfe, 0xff, 0xff, d, e, f]
+}
+
+/// A bridge that was given its hardware address keeps it (NET_ADDR_SET, linux/netdevice.h). `false` where /sys is not that of
+/// this network namespace.
+fn has_address_of_its_own(bridge: &Interface) -> bool {
+    let read =
+        |file: &str| std::fs::read_to_string(format!("/sys/class/net/{}/{file}", bridge.name)).unwrap_or_default();
+    read("ifindex").trim() == bridge.index.to_string() && read("addr_assign_type").trim() == "3"
 }
 
 /// The interface made for a guest, where one is.
@@ -222,7 +237,7 @@ pub(super) fn describe(path: &PathSpec, ports: &[Port]) -> Vec<String> {
             let lines = deeds(&all, "tbRUN", Path::new("SCRATCH/under"));
             let plain = |line: String| {
                 all.iter().fold(line, |line, one| {
-                    line.replace(&text(one.mac), "52:54:00:OF:RUN").replace(&text(port_mac(one.mac)), "fe:54:00:OF:RUN")
+                    line.replace(&text(one.mac), "52:54:00:OF:RUN").replace(&text(port_mac(one.mac)), "fe:ff:ff:OF:RUN")
                 })
             };
             lines.iter().map(|deed| plain(deed.with_privilege())).collect()
@@ -252,7 +267,7 @@ pub(super) fn attached(one: &Attachment, prefix: &str) -> io::Result<Attached> {
     let links = links_here(Vec::new())?.links;
     let index = links.iter().find(|link| link.name == *to).map(|link| link.index);
     let of_path = |link: &&Link| match one.to {
-        To::Bridge(..) => link.master == index && !link.name.starts_with(prefix),
+        To::Bridge(..) => index.is_some() && link.master == index && !link.name.starts_with(prefix),
         _ => Some(link.index) == index,
     };
     let mut interfaces: Vec<AttachedInterface> = links.iter().filter(of_path).map(told).collect();

@@ -28,7 +28,8 @@ impl Guests {
 /// What of a guest makes a trial one that is not to be trusted.
 pub(super) fn disturbed(seen: &GuestSeen) -> Vec<Warning> {
     let name = &seen.guest;
-    let paused = (seen.paused_ns > 0).then(|| {
+    // By the wall clock, which somebody may have set meanwhile.
+    let paused = (seen.paused_ns != 0 || seen.still_paused).then(|| {
         let still = if seen.still_paused { ", and still is" } else { "" };
         let ms = seen.paused_ns as f64 / 1e6;
         let text = format!("guest {name} was paused by QMP for {ms:.0} ms{still}: its clock stood still meanwhile");

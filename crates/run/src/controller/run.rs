@@ -174,7 +174,15 @@ async fn run_trials(
             Some(lab) => lab,
             None => match up(doing, trial, hosts, record, progress).await {
                 // Guests that boot are given up.
-                Err(_) if doing.stop.came() => {
+                Err(e) if doing.stop.came() => {
+                    // What could not be put back, too, is told.
+                    let told = Warning::new(
+                        "interrupted",
+                        Severity::Warning,
+                        format!("when it was interrupted: {}", e.text),
+                        "",
+                    );
+                    warn(record, progress, told)?;
                     interrupted(record, progress, "before", (number, plan.trials.len()))?;
                     return Ok(false);
                 }

@@ -6,6 +6,7 @@ use super::link::Ship;
 use super::vm::over_ports;
 use super::{not_fit, ssh};
 use crate::controller::RunError;
+use crate::controller::stop::Stop;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -31,6 +32,16 @@ struct Steered {
     entries: Vec<EntryId>,
 }
 
+/// What a domain is reached for.
+pub(super) struct Around<'a> {
+    /// For links to its channels.
+    pub scratch: &'a Path,
+    /// So many are in it at a time.
+    pub agents: u32,
+    /// It is given up.
+    pub stop: &'a Stop,
+}
+
 /// Starts a domain if it does not run, gives its threads what is asked for them, and reaches it.
 ///
 /// # Errors
@@ -39,20 +50,18 @@ pub(super) fn reach(
     spec: &DomainSpec,
     ship: &mut Ship,
     (run_id, journal): (&str, &Journal),
-    scratch: &Path,
+    around: &Around<'_>,
 ) -> Result<Host, RunError> {
     let unfit = |e: DomainError| not_fit(e, "");
     let domain = Domain::find(spec.connect.as_deref(), &spec.name).map_err(unfit)?;
     let mut entries = Vec::new();
-    let reached = steer(&domain, spec, journal, &mut entries)
-        .map_err(unfit)
-        .and_then(|started| {
-            let inside = match &spec.ssh {
-                Some(ssh) => log_in(ssh, ship, (run_id, journal), started)?,
-                None => over_channels(&domain, scratch, started)?,
-            };
-            Ok((inside, domain.facts().map_err(unfit)?))
-        });
+    let reached = steer(&domain, spec, journal, &mut entries).map_err(unfit).and_then(|started| {
+        let inside = match &spec.ssh {
+            Some(ssh) => log_in(ssh, ship, (run_id, journal), started, around)?,
+            None => over_channels(&domain, started, around)?,
+        };
+        Ok((inside, domain.facts().map_err(unfit)?))
+    });
     let (way, facts) = match reached {
         Ok(reached) => reached,
         Err(e) => {
@@ -95,27 +104,36 @@ fn steer(
 }
 
 /// By ssh, which one that was just started does not answer at once.
-fn log_in(spec: &SshSpec, ship: &mut Ship, run: (&str, &Journal), started: bool) -> Result<Box<dyn Way>, RunError> {
+fn log_in(
+    spec: &SshSpec,
+    ship: &mut Ship,
+    run: (&str, &Journal),
+    started: bool,
+    around: &Around<'_>,
+) -> Result<Box<dyn Way>, RunError> {
     let begin = Instant::now();
     loop {
         match ssh::way(spec, ship, run) {
-            Err(_) if started && begin.elapsed() < BOOTS => std::thread::sleep(Duration::from_secs(2)),
+            Err(_) if started && !around.stop.came() && begin.elapsed() < BOOTS => {
+                std::thread::sleep(Duration::from_secs(2))
+            }
             reached => return reached,
         }
     }
 }
 
 /// Over the ports that Tailbound serves in it.
-fn over_channels(domain: &Domain, scratch: &Path, started: bool) -> Result<Box<dyn Way>, RunError> {
+fn over_channels(domain: &Domain, started: bool, around: &Around<'_>) -> Result<Box<dyn Way>, RunError> {
     let failed = |e: GuestError| not_fit(format!("domain {}: {}", domain.name(), e.what), e.mend);
     let sockets = domain.channels(PORT_NAMES).map_err(|e| not_fit(e, ""))?;
-    let directory = scratch.join(format!("domain-{}", domain.uuid()));
+    let directory = around.scratch.join(format!("domain-{}", domain.uuid()));
     // One of before is in the way.
     let _ = std::fs::remove_dir_all(&directory);
     std::fs::create_dir_all(&directory)
         .map_err(|e| not_fit(format!("cannot make {}: {e}", directory.display()), ""))?;
-    join_ports(&directory, &sockets).map_err(failed)?;
-    await_ports(&directory, if started { BOOTS } else { ANSWERS }).map_err(failed)?;
+    join_ports(&directory, &sockets, around.agents).map_err(failed)?;
+    let limit = if started { BOOTS } else { ANSWERS };
+    await_ports(&directory, limit, &|| around.stop.came()).map_err(failed)?;
     Ok(Box::new(Ports { directory }))
 }
 

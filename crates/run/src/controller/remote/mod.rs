@@ -107,7 +107,9 @@ impl Hosts {
                 PlaceSpec::Ssh(spec) => vec![ssh::reach(spec, &mut self.bundle, (run_id, journal), here)?],
                 PlaceSpec::Domain(spec) => {
                     let scratch = self.scratch((run_id, journal))?;
-                    vec![domain::reach(spec, &mut self.bundle, (run_id, journal), &scratch)?]
+                    let agents = 1 + (0..lab.places()).filter(|end| lab.place(*end) == place).count() as u32;
+                    let around = domain::Around { scratch: &scratch, agents, stop: &self.stop };
+                    vec![domain::reach(spec, &mut self.bundle, (run_id, journal), &around)?]
                 }
                 PlaceSpec::Pod(spec) => {
                     self.made += 1;

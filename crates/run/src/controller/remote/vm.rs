@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::{
-    Cache, Card, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared,
-    prepare,
+    Cache, Card, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread,
+    Prepared, prepare,
 };
 use tailbound_host::journal::{EntryId, Journal};
 use tailbound_host::own_program;
@@ -252,7 +252,11 @@ fn facts(spec: &VmSpec, prepared: &Prepared, threads: &[OutsideThread], device: 
         // Of this host: a setting that stays as long as nobody changes it.
         let read = std::fs::read_to_string(HALT_POLL).map(|text| format!("{} ns", text.trim()));
         let value = read.map_or_else(|e| FactValue::Unknown(e.to_string()), FactValue::Text);
-        facts.push(Fact { key: "guest.halt_poll".into(), value, source: HALT_POLL.into() });
+        facts.push(Fact {
+            key: "guest.halt_poll".into(),
+            value,
+            source: format!("{HALT_POLL}, when the guest was started"),
+        });
     }
     match device {
         Some(device) => facts.push(fact("device".into(), device, "the study")),
