@@ -203,7 +203,9 @@ fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
         assert_eq!(answered, if starved { 0 } else { 200 }, "{condition}");
         let trial = condition["trial_ids"][0].as_u64().unwrap() as usize;
         let pattern = &report["trials"][trial]["pattern"]["name"];
-        assert_eq!(pattern == "messages lost", starved, "{pattern}");
+        // On a busy machine the ends of an emulated guest are slow to meet, too, which goes first.
+        let lost = pattern == "messages lost" || pattern == "discovery starved" && answered == 0;
+        assert_eq!(lost, starved, "{pattern}");
         // The kernel counts the wait only once the load has ended.
         let waited_ns = waited_at_the_end(&report, trial).into_iter().max().unwrap_or(0);
         let told = |f: &&Value| f["code"] == "starved" && f["conditions"][0] == condition["id"];
