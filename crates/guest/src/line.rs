@@ -4,7 +4,7 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
-use tailbound_model::CpuList;
+use tailbound_model::{CpuList, VlanSpec};
 
 /// The address of a network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -51,7 +51,7 @@ impl FromStr for Card {
 }
 
 /// An interface of a guest, found by its card.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NicLine {
     /// Its card.
     pub card: Card,
@@ -61,25 +61,43 @@ pub struct NicLine {
     pub prefix: u8,
     /// Octets.
     pub mtu: u32,
+    /// On top of it, with the address.
+    pub vlan: Option<VlanSpec>,
 }
 
 impl fmt::Display for NicLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{},{}/{},{}", self.card, self.address, self.prefix, self.mtu)
+        write!(f, "{},{}/{},{}", self.card, self.address, self.prefix, self.mtu)?;
+        let Some(vlan) = &self.vlan else { return Ok(()) };
+        write!(f, ",{}", vlan.id)?;
+        vlan.egress.iter().try_for_each(|(from, to)| write!(f, ",{from}:{to}"))
     }
 }
 
 impl FromStr for NicLine {
     type Err = String;
     fn from_str(text: &str) -> Result<NicLine, String> {
-        let bad = || format!("`{text}` is not MAC,ADDRESS/PREFIX,MTU");
-        let [card, address, mtu] = text.split(',').collect::<Vec<_>>()[..] else { return Err(bad()) };
+        let bad = || format!("`{text}` is not MAC,ADDRESS/PREFIX,MTU or MAC,ADDRESS/PREFIX,MTU,VLAN,FROM:TO...");
+        let words: Vec<&str> = text.split(',').collect();
+        let [card, address, mtu, vlan @ ..] = &words[..] else { return Err(bad()) };
         let (address, prefix) = address.split_once('/').ok_or_else(bad)?;
+        let vlan = match vlan {
+            [] => None,
+            [id, map @ ..] => {
+                let entry = |word: &&str| {
+                    let (from, to) = word.split_once(':')?;
+                    Some((from.parse().ok()?, to.parse().ok()?))
+                };
+                let egress = map.iter().map(entry).collect::<Option<_>>().ok_or_else(bad)?;
+                Some(VlanSpec { id: id.parse().map_err(|_| bad())?, egress })
+            }
+        };
         Ok(NicLine {
             card: card.parse()?,
             address: address.parse().map_err(|_| bad())?,
             prefix: prefix.parse().map_err(|_| bad())?,
             mtu: mtu.parse().map_err(|_| bad())?,
+            vlan,
         })
     }
 }
@@ -176,12 +194,13 @@ mod tests {
     #[test]
     fn what_is_written_is_read_again() {
         let mac = Mac([0x52, 0x54, 0, 0xaa, 0, 1]);
-        let nic = NicLine { card: Card::Made(mac), address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500 };
+        let card = Card::Made(mac);
+        let nic = NicLine { card, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500, vlan: None };
         let line = Line {
             name: "ping".into(),
             mode: Mode::Agents,
             channel: Some(Channel::Ports(30)),
-            nics: vec![nic],
+            nics: vec![nic.clone()],
             irq_cpus: Some("0-1".parse().unwrap()),
         };
         let text = line.to_string();
@@ -205,7 +224,27 @@ mod tests {
         assert_eq!(passed.to_string().parse(), Ok(passed));
         assert_eq!(
             Line::read("tailbound.nic=52:54:00:aa:00:01,10.177.0.1,1500"),
-            Err("`52:54:00:aa:00:01,10.177.0.1,1500` is not MAC,ADDRESS/PREFIX,MTU".into())
+            Err("`52:54:00:aa:00:01,10.177.0.1,1500` is not MAC,ADDRESS/PREFIX,MTU or MAC,ADDRESS/PREFIX,MTU,VLAN,FROM:TO..."
+                .into())
         );
+    }
+
+    #[test]
+    fn a_vlan_is_written_behind_its_interface() {
+        let with = |vlan| NicLine {
+            card: Card::Made(Mac([0x52, 0x54, 0, 0xaa, 0, 1])),
+            address: Ipv4Addr::new(10, 177, 0, 1),
+            prefix: 24,
+            mtu: 1500,
+            vlan: Some(vlan),
+        };
+        let plain = with(VlanSpec { id: 4094, ..VlanSpec::default() });
+        let mapped = with(VlanSpec { id: 10, egress: [(0, 1), (7, 7)].into() });
+        assert_eq!(plain.to_string(), "52:54:00:aa:00:01,10.177.0.1/24,1500,4094");
+        assert_eq!(mapped.to_string(), "52:54:00:aa:00:01,10.177.0.1/24,1500,10,0:1,7:7");
+        for nic in [plain, mapped] {
+            assert_eq!(nic.to_string().parse(), Ok(nic));
+        }
+        assert!("52:54:00:aa:00:01,10.177.0.1/24,1500,10,7".parse::<NicLine>().is_err());
     }
 }

@@ -5,6 +5,7 @@ use crate::netem;
 use crate::netlink::converse;
 use crate::netns::{NetNs, run_in};
 use crate::step::{At, MULTICAST, Room, Step};
+use crate::vlan::vlan_link;
 use rtnetlink::packet_route::link::{BridgeStpState, InfoData, InfoVeth, LinkMessage};
 use rtnetlink::{Error, Handle, LinkBridge, LinkMessageBuilder, LinkUnspec, LinkVeth, RouteMessageBuilder};
 use std::io;
@@ -72,6 +73,13 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
                 Ok(LinkUnspec::new_with_name(&port.name).controller(bridge).build())
             })
             .await
+        }
+        Step::Vlan { at, below, vlan } => {
+            let job = move |handle: Handle| async move {
+                let below = index(&handle, &below).await?;
+                handle.link().add(vlan_link(&at.name, below, &vlan)).execute().await
+            };
+            converse(rooms.get(at.room)?, job)?.wait().await?
         }
         Step::Up(At { room, name }) => {
             change(rooms, room, move |_| async move { Ok(LinkUnspec::new_with_name(&name).up().build()) }).await
@@ -145,6 +153,9 @@ pub(crate) fn failed(step: &Step, reason: io::Error) -> LabError {
         }
         (Step::Bridge { .. }, Some(libc::EOPNOTSUPP)) => {
             "this kernel has no bridge: load the module (`modprobe bridge`) or use `path: veth`"
+        }
+        (Step::Vlan { .. }, Some(libc::EOPNOTSUPP)) => {
+            "this kernel has no 802.1Q: load the module (`modprobe 8021q`) or leave `vlan` out"
         }
         (Step::NoIpv6(_), Some(libc::EROFS)) => {
             "/proc/sys is mounted read-only (a container?): give the container the right to write there, or use `path: loopback`"

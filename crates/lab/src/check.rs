@@ -6,7 +6,7 @@ use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
 use crate::under::{Under, carries_offloads, vfio, vhost_lack};
-use crate::userns;
+use crate::{userns, vlan};
 use std::path::Path;
 use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec};
 
@@ -34,7 +34,7 @@ impl LabSpec {
         lacks.extend(self.guests_lack(&online_cpus()));
         if self.is_wired() && !stands {
             lacks.extend(self.devices_lack());
-            lacks.extend(Under::check(&self.path, &self.ports()));
+            lacks.extend(Under::check((&self.path, self.vlan.as_ref()), &self.ports()));
         }
         if self.is_private() {
             if self.makes_namespaces() {
@@ -57,6 +57,9 @@ impl LabSpec {
                 lacks.extend(userns::lack());
                 if lacks.is_empty() && shape.delay.is_some() {
                     lacks.extend(netem::lack());
+                }
+                if lacks.is_empty() && shape.vlan.is_some() {
+                    lacks.extend(vlan::lack());
                 }
                 lacks
             }
@@ -212,7 +215,7 @@ mod tests {
     use super::*;
 
     fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
-        let lacks = LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false }.check();
+        let lacks = LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false, vlan: None }.check();
         lacks.iter().map(Lack::to_string).collect::<Vec<_>>().join("\n")
     }
 

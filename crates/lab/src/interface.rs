@@ -5,11 +5,12 @@ use crate::netns::{NetNs, Task};
 use futures_util::TryStreamExt;
 use rtnetlink::packet_route::address::AddressAttribute;
 use rtnetlink::packet_route::link::{
-    BridgeStpState, InfoBridge, InfoData, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State,
+    BridgeStpState, InfoBridge, InfoData, InfoVlan, LinkAttribute, LinkFlags, LinkInfo, LinkMessage, State,
+    VlanQosMapping,
 };
 use rtnetlink::{Error, Handle};
 use std::io;
-use tailbound_model::{BridgeState, Interface};
+use tailbound_model::{BridgeState, Interface, VlanSpec};
 
 fn bridge_state(data: &[InfoBridge]) -> BridgeState {
     let mut state = BridgeState::default();
@@ -18,6 +19,21 @@ fn bridge_state(data: &[InfoBridge]) -> BridgeState {
             InfoBridge::StpState(stp) => state.spanning_tree = *stp != BridgeStpState::Disabled,
             InfoBridge::MulticastSnooping(on) => state.multicast_snooping = *on,
             InfoBridge::ForwardDelay(delay) => state.forward_delay = *delay,
+            _ => {}
+        }
+    }
+    state
+}
+
+fn vlan_state(data: &[InfoVlan]) -> VlanSpec {
+    let mut state = VlanSpec::default();
+    for item in data {
+        match item {
+            InfoVlan::Id(id) => state.id = *id,
+            InfoVlan::EgressQos(map) => state.egress.extend(map.iter().filter_map(|entry| match entry {
+                VlanQosMapping::Mapping(from, to) => Some((*from, u8::try_from(*to).unwrap_or(u8::MAX))),
+                _ => None,
+            })),
             _ => {}
         }
     }
@@ -39,6 +55,7 @@ fn from_message(message: &LinkMessage) -> Interface {
         rx_queues: None,
         controller: None,
         bridge: None,
+        vlan: None,
         addresses: Vec::new(),
     };
     for attribute in &message.attributes {
@@ -55,6 +72,10 @@ fn from_message(message: &LinkMessage) -> Interface {
             LinkAttribute::LinkInfo(infos) => {
                 interface.bridge = infos.iter().find_map(|info| match info {
                     LinkInfo::Data(InfoData::Bridge(data)) => Some(bridge_state(data)),
+                    _ => None,
+                });
+                interface.vlan = infos.iter().find_map(|info| match info {
+                    LinkInfo::Data(InfoData::Vlan(data)) => Some(vlan_state(data)),
                     _ => None,
                 });
             }

@@ -11,6 +11,7 @@ use crate::spec::LabSpec;
 use crate::step::{Layout, Room, Step, prefix};
 use crate::under::Under;
 use crate::verify::{settled, verify};
+use crate::vlan;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
@@ -63,6 +64,10 @@ impl Lab {
         match spec.layout() {
             Layout::Found(ends) => {
                 let found = existing::find_all(spec, &ends, hosts, under).map_err(LabError::Lacks)?;
+                if let Some(vlan) = &spec.vlan {
+                    let verify = |(end, found): (usize, &Found)| vlan::verify(&found.interface, spec.name(end), vlan);
+                    found.iter().enumerate().try_for_each(verify)?;
+                }
                 let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
                 let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
                 let ends = found.into_iter().enumerate().map(|(end, found)| found.into_side(&peers(end))).collect();

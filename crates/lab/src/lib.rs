@@ -36,6 +36,7 @@ mod step;
 pub mod under;
 pub mod userns;
 mod verify;
+mod vlan;
 mod way;
 
 pub use answer::Answers;

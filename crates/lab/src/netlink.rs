@@ -46,7 +46,7 @@ where
 }
 
 /// The kernel's errno where there is one.
-fn into_io(error: Error) -> io::Error {
+pub(crate) fn into_io(error: Error) -> io::Error {
     match error {
         Error::NetlinkError(message) => message.to_io(),
         other => io::Error::other(other.to_string()),

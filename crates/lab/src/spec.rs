@@ -3,7 +3,7 @@
 use crate::step::{Layout, Room, Shape, Step};
 use crate::under::{Port, Under};
 use tailbound_model::{
-    ContainerNetwork, ExistingEnd, Nanos, PathSpec, PlaceSpec, TrialSpec, publisher_end, subscriber_end,
+    ContainerNetwork, ExistingEnd, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec, publisher_end, subscriber_end,
 };
 
 /// The path and the places of a trial. Trials with an equal spec share one lab.
@@ -21,6 +21,8 @@ pub struct LabSpec {
     pub subscribers: u32,
     /// Each end in a place of its own.
     pub apart: bool,
+    /// On top of the path: its interfaces have the addresses of the ends.
+    pub vlan: Option<VlanSpec>,
 }
 
 impl From<&TrialSpec> for LabSpec {
@@ -32,6 +34,7 @@ impl From<&TrialSpec> for LabSpec {
             publishers: trial.measure.publishers(),
             subscribers: trial.measure.subscribers(),
             apart: trial.measure.flow().is_some_and(|f| f.apart),
+            vlan: trial.vlan.clone(),
         }
     }
 }
@@ -145,7 +148,13 @@ impl LabSpec {
     fn describe_up(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.is_wired() {
-            all = Under::describe(&self.path, &self.ports());
+            all = Under::describe((&self.path, self.vlan.as_ref()), &self.ports());
+            for (place, vlan) in [&self.ping, &self.pong].into_iter().zip(std::iter::repeat(&self.vlan)) {
+                if let (PlaceSpec::Vm(guest), Some(vlan)) = (place, vlan) {
+                    let command = crate::vlan::command("NIC", &format!("NIC.{}", vlan.id), vlan);
+                    all.push(format!("guest {}: {command}  [no privilege of this host]", guest.name));
+                }
+            }
             if self.is_private() {
                 return all;
             }
@@ -246,7 +255,7 @@ impl LabSpec {
     }
 
     fn shape(&self, bridged: bool, mtu: Option<u32>, delay: Option<Nanos>) -> Shape {
-        Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given() }
+        Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given(), vlan: self.vlan.clone() }
     }
 
     /// The ends that bring an empty network namespace with them.
@@ -274,8 +283,15 @@ mod tests {
                 remove: false,
             })
         };
-        let spec =
-            |ping, pong| LabSpec { path: PathSpec::Loopback, ping, pong, publishers: 1, subscribers: 1, apart: false };
+        let spec = |ping, pong| LabSpec {
+            path: PathSpec::Loopback,
+            ping,
+            pong,
+            publishers: 1,
+            subscribers: 1,
+            apart: false,
+            vlan: None,
+        };
         let both = spec(far(None), far(None)).describe();
         let begin = "ssh guest-1: log in, copy the bundle there, unless it is there already, and start it  [your login";
         assert!(both[0].starts_with(begin) && both[1].starts_with("read interface lo"), "{both:?}");
@@ -294,6 +310,7 @@ mod tests {
             publishers: 1,
             subscribers: 1,
             apart: false,
+            vlan: None,
         };
         assert!(!spec.makes_namespaces());
         let lines = spec.describe();

@@ -4,7 +4,7 @@
 use crate::netem;
 use std::fmt;
 use std::net::Ipv4Addr;
-use tailbound_model::{ExistingEnd, Nanos};
+use tailbound_model::{ExistingEnd, Nanos, VlanSpec};
 
 /// Made by us, or found.
 pub(crate) enum Layout {
@@ -24,6 +24,8 @@ pub(crate) struct Shape {
     pub rooms: Vec<Room>,
     /// Those of them that are brought along, and empty.
     pub given: Vec<Room>,
+    /// On top of it, at every end.
+    pub vlan: Option<VlanSpec>,
 }
 
 /// A namespace of the lab.
@@ -96,6 +98,12 @@ pub(crate) enum Step {
         port: At,
         bridge: String,
     },
+    /// An interface of a VLAN, on top of another one.
+    Vlan {
+        at: At,
+        below: String,
+        vlan: VlanSpec,
+    },
     Address {
         at: At,
         address: Ipv4Addr,
@@ -145,13 +153,30 @@ impl Shape {
             steps.push(Step::Pair { near: ends[0].clone(), far: ends[1].clone(), mtu });
         }
         for (i, end) in ends.into_iter().enumerate() {
-            steps.push(Step::Address { at: end.clone(), address: address(i), prefix: PREFIX });
-            steps.push(Step::Up(end.clone()));
-            steps.extend(self.delay.map(|delay| Step::Delay { at: end.clone(), delay }));
-            steps.push(Step::MulticastRoute(end));
+            let on_top = at(end.room, &format!("v{i}"));
+            let delay = self.delay.map(|delay| Step::Delay { at: end.clone(), delay });
+            steps.extend(addressed(end, self.vlan.as_ref().map(|vlan| (on_top, vlan)), i));
+            steps.extend(delay);
         }
         steps
     }
+}
+
+/// An end's interface gets its address and is set up; with a VLAN that one has the address, and the interface below none.
+pub(crate) fn addressed(interface: At, on_top: Option<(At, &VlanSpec)>, end: usize) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let addressed = match on_top {
+        Some((at, vlan)) => {
+            steps.push(Step::Up(interface.clone()));
+            steps.push(Step::Vlan { at: at.clone(), below: interface.name, vlan: vlan.clone() });
+            at
+        }
+        None => interface,
+    };
+    steps.push(Step::Address { at: addressed.clone(), address: address(end), prefix: PREFIX });
+    steps.push(Step::Up(addressed.clone()));
+    steps.push(Step::MulticastRoute(addressed));
+    steps
 }
 
 impl Step {
@@ -190,6 +215,9 @@ impl fmt::Display for Step {
             Step::Join { port, bridge } => {
                 write!(f, "{}: ip link set {} master {bridge}", port.room.name(), port.name)
             }
+            Step::Vlan { at, below, vlan } => {
+                write!(f, "{}: {}", at.room.name(), crate::vlan::command(below, &at.name, vlan))
+            }
             Step::Address { at, address, prefix } => {
                 write!(f, "{}: ip address add {address}/{prefix} dev {}", at.room.name(), at.name)
             }
@@ -227,7 +255,8 @@ mod tests {
     fn every_name_fits_an_interface_name() {
         for run in ["", "7", "20250131-120000-4711", "ü/ run"] {
             let (rooms, given) = (vec![Room::End("ping"); 128], Vec::new());
-            for step in (Shape { bridged: true, mtu: None, delay: None, rooms, given }).steps(&prefix(run)) {
+            let vlan = Some(VlanSpec { id: 4094, ..VlanSpec::default() });
+            for step in (Shape { bridged: true, mtu: None, delay: None, rooms, given, vlan }).steps(&prefix(run)) {
                 if let Step::Up(at) = step {
                     assert!(at.name.len() <= 15 && !at.name.contains(['/', ' ']), "{}", at.name);
                 }
@@ -240,7 +269,7 @@ mod tests {
     fn the_dry_run_prints_each_step_as_a_command_would_say_it() {
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
         let lines: Vec<String> =
-            Shape { bridged: false, mtu: Some(9000), delay: Some(Nanos::from_millis(20)), rooms, given }
+            Shape { bridged: false, mtu: Some(9000), delay: Some(Nanos::from_millis(20)), rooms, given, vlan: None }
                 .steps("tbRUN")
                 .iter()
                 .map(Step::with_privilege)
@@ -254,5 +283,24 @@ mod tests {
         let delay = "pong: tc qdisc add dev tbRUN-p1 root netem delay 20000000ns limit 1000000";
         assert!(lines.contains(&format!("{delay}  [CAP_NET_ADMIN within the new namespace]")), "{lines:#?}");
         assert_eq!(lines.len(), 15);
+    }
+
+    #[test]
+    fn with_a_vlan_its_interface_has_the_address_and_the_one_below_none() {
+        let vlan = Some(VlanSpec { id: 10, egress: [(6, 3), (7, 7)].into() });
+        let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
+        let steps = Shape { bridged: false, mtu: None, delay: None, rooms, given, vlan }.steps("tbRUN");
+        let lines: Vec<String> = steps.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines[7..12],
+            [
+                "ping: ip link set tbRUN-p0 up",
+                "ping: ip link add link tbRUN-p0 name tbRUN-v0 type vlan id 10 egress 6:3 7:7",
+                "ping: ip address add 10.177.0.1/24 dev tbRUN-v0",
+                "ping: ip link set tbRUN-v0 up",
+                "ping: ip route add 224.0.0.0/4 dev tbRUN-v0",
+            ]
+        );
+        assert!(!lines.iter().any(|line| line.contains("address") && line.contains("-p")), "{lines:#?}");
     }
 }

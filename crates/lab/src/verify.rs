@@ -97,6 +97,9 @@ pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<
                     return Err(differs(&at, "IPv6", "off".into(), "on".into()));
                 }
             }
+            Step::Vlan { at, vlan, .. } if at.room == room => {
+                crate::vlan::verify(look_up(at)?, room.name(), vlan)?;
+            }
             Step::Join { port, bridge } if port.room == room => {
                 let interface = look_up(port)?;
                 let owner = found.iter().find(|i| i.name == *bridge).map(|i| i.index);
@@ -111,11 +114,11 @@ pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use crate::step::Shape;
 
-    fn as_asked() -> Interface {
+    pub(crate) fn as_asked() -> Interface {
         Interface {
             index: 2,
             name: "tbx-p0".into(),
@@ -129,6 +132,7 @@ mod tests {
             rx_queues: None,
             controller: None,
             bridge: None,
+            vlan: None,
             addresses: vec![("10.177.0.1".parse().unwrap(), 24)],
         }
     }
@@ -138,7 +142,7 @@ mod tests {
         let mut interface = as_asked();
         change(&mut interface);
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
-        let steps = Shape { bridged: false, mtu: Some(9000), delay: None, rooms, given }.steps("tbx");
+        let steps = Shape { bridged: false, mtu: Some(9000), delay: None, rooms, given, vlan: None }.steps("tbx");
         verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
     }
 

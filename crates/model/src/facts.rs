@@ -91,6 +91,9 @@ pub struct PathEnd {
     pub rx_queues: Option<u32>,
     /// Offload features that are on.
     pub offloads: Vec<String>,
+    /// The VLAN that the interface is of, and the priorities of its frames, as the kernel tells them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<crate::VlanSpec>,
     /// The device behind it, as its own machine sees it: `queues.rx`, `queues.tx`, `virtio.features`, `interrupt.NUMBER`;
     /// empty without a device, or where it cannot be seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -30,6 +30,9 @@ pub struct Interface {
     pub controller: Option<u32>,
     /// For a bridge: how it forwards.
     pub bridge: Option<BridgeState>,
+    /// For the interface of a VLAN: which, and the priorities that its frames have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<crate::VlanSpec>,
     /// Addresses with their prefix lengths, in the kernel's order.
     pub addresses: Vec<(IpAddr, u8)>,
 }

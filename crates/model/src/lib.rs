@@ -32,6 +32,7 @@ mod tool;
 mod undo;
 mod units;
 mod view;
+mod vlan;
 mod vm;
 mod warning;
 
@@ -69,5 +70,6 @@ pub use tool::*;
 pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};
 pub use units::*;
 pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
+pub use vlan::VlanSpec;
 pub use vm::{Accelerator, DomainSpec, KernelChoice, VmChannel, VmSpec};
 pub use warning::{Severity, Warning};

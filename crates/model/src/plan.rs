@@ -2,7 +2,7 @@
 
 use crate::{
     Arrangement, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec, Quiet,
-    Rate, ReportSpec, Scheduling,
+    Rate, ReportSpec, Scheduling, VlanSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -83,6 +83,9 @@ pub struct TrialSpec {
     pub pong: EndSpec,
     /// What joins them.
     pub path: PathSpec,
+    /// The VLAN on top of the path, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<VlanSpec>,
     /// How the ends are spread, where the study says it; otherwise each end has a participant of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrangement: Option<Arrangement>,

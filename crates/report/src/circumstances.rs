@@ -390,6 +390,10 @@ pub struct PathSide {
     /// The device behind it, as its own machine sees it: features of virtio, queues in use, interrupts and where they go.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub card: Vec<HostFact>,
+    /// The VLAN that the interface is of, and the priorities of its frames by those of sockets, as the kernel tells them:
+    /// `10 egress 7:7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<String>,
 }
 
 /// The clock of one host.

@@ -263,6 +263,7 @@ pub(crate) fn paths(manifest: &Manifest) -> Vec<PathReport> {
             rx_queues: e.rx_queues,
             offloads: e.offloads.clone(),
             card: e.card.iter().cloned().map(fact).collect(),
+            vlan: e.vlan.as_ref().map(ToString::to_string),
         };
         let report = PathReport {
             trials: Vec::new(),

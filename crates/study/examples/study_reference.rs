@@ -65,7 +65,9 @@ impl Reference {
         let mut table = String::new();
         // Words that share their options.
         let mut options: Vec<(Vec<String>, Value)> = Vec::new();
-        for variant in variants {
+        let many = |v: &&Value| v["properties"].as_object().is_some_and(|keys| keys.len() > 1);
+        let map = variants.iter().find(many);
+        for variant in variants.iter().filter(|v| !many(v)) {
             if variant["description"].as_str().is_some_and(|d| d.ends_with(" Without options.")) {
                 continue; // the same word, told already
             }
@@ -87,6 +89,10 @@ impl Reference {
         if !table.is_empty() {
             self.text.push_str("\n| word | meaning |\n|---|---|\n");
             self.text.push_str(&table);
+        }
+        if let Some(keys) = map {
+            self.text.push_str("\nOr a map of:\n");
+            self.keys(path, keys);
         }
         for (words, inner) in options {
             self.text.push_str(&format!("\nOptions of {}:\n", words.join(", ")));

@@ -1,8 +1,8 @@
 //! Levels as text: one spelling for one value, so that `1024 B` and `1 KiB` are the same level.
 
-use crate::format::{ArrangementKeys, Cpus, LoadKeys, PathChoice, SchedulingKeys};
+use crate::format::{ArrangementKeys, Cpus, LoadKeys, PathChoice, SchedulingKeys, VlanChoice};
 use crate::read::{At, read};
-use crate::resolve::{arrangement, load_spec, path_spec, scheduling};
+use crate::resolve::{arrangement, load_spec, path_spec, scheduling, vlan};
 use crate::shape::Shape;
 use crate::tree::{Kind, Node};
 use std::fmt::Display;
@@ -30,6 +30,10 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
             // Executors are named where they are given: the receive mode is not known here.
             let receive = keys.value.executors.map_or(ReceiveMode::Block, |_| ReceiveMode::Executor);
             arrangement(&keys, receive).ok().map(|a| a.to_string())
+        }
+        Shape::Keys { name, .. } if name == "VlanChoice" => {
+            let asked = vlan(&read::<VlanChoice>(node).ok()?).ok()?;
+            Some(asked.map_or_else(|| "off".to_owned(), |vlan| vlan.to_string()))
         }
         Shape::Keys { name, .. } if name == "HostKeys" => {
             let nothing = matches!(&node.kind, Kind::Null) || matches!(&node.kind, Kind::Map(keys) if keys.is_empty());

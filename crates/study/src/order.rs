@@ -3,15 +3,16 @@
 //! Drift of the machine then favours no condition, and a lab is built once for all conditions that share it. The order
 //! follows from the seed alone and stays the same across releases: a test pins it.
 
-use tailbound_model::{Condition, Discovery, KnobSpec, PathSpec, PlaceSpec, Trial, TrialSpec};
+use tailbound_model::{Condition, Discovery, KnobSpec, PathSpec, PlaceSpec, Trial, TrialSpec, VlanSpec};
 
 /// What makes two trials share a lab: settings of the host too, which are set and put back with it.
-type Lab<'a> = (&'a PathSpec, &'a PlaceSpec, &'a PlaceSpec, (u32, u32, bool), Discovery, &'a [KnobSpec]);
+type Lab<'a> =
+    ((&'a PathSpec, Option<&'a VlanSpec>), &'a PlaceSpec, &'a PlaceSpec, (u32, u32, bool), Discovery, &'a [KnobSpec]);
 
 fn lab(spec: &TrialSpec) -> Lab<'_> {
     let apart = spec.measure.flow().is_some_and(|f| f.apart);
     let ends = (spec.measure.publishers(), spec.measure.subscribers(), apart);
-    (&spec.path, &spec.ping.place, &spec.pong.place, ends, spec.discovery, &spec.host)
+    ((&spec.path, spec.vlan.as_ref()), &spec.ping.place, &spec.pong.place, ends, spec.discovery, &spec.host)
 }
 
 /// The trials of all conditions that are possible.

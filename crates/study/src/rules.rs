@@ -20,6 +20,7 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| path_reaches(spec, &spec.ping.place, "ping", at.path, at.ping.place))
         .or_else(|| path_reaches(spec, &spec.pong.place, "pong", at.path, at.pong.place))
         .or_else(|| delay(spec, at))
+        .or_else(|| vlan(spec, at))
         .or_else(|| overrun(spec, at))
         .or_else(|| remote(spec, at))
         .or_else(|| discovery(spec, at))
@@ -253,6 +254,28 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
         }
         _ => None,
     }
+}
+
+/// A VLAN is made on interfaces that are made for it.
+fn vlan(spec: &TrialSpec, at: &Places) -> Option<Fault> {
+    spec.vlan.as_ref()?;
+    let fault = |reason: String, help: &str| Some(Fault::new(at.vlan, reason).help(help));
+    match spec.path {
+        PathSpec::Loopback => {
+            let reason = "a VLAN is on top of a path that is made, and loopback carries none";
+            return fault(reason.into(), "write `path: veth`, or remove `vlan`");
+        }
+        PathSpec::Existing { .. } => {
+            let reason =
+                "a VLAN is on top of a path that is made, and interfaces that are there already are not changed";
+            return fault(reason.into(), "name an interface of your own VLAN in `path: existing`, and remove `vlan`");
+        }
+        _ => {}
+    }
+    let made = |place: &PlaceSpec| matches!(place, PlaceSpec::Netns | PlaceSpec::Vm(_));
+    let other = [&spec.ping.place, &spec.pong.place].into_iter().find(|place| !made(place))?;
+    let reason = format!("a VLAN is made in network namespaces and virtual machines, and an end has the place {other}");
+    fault(reason, "write `place: netns`, or remove `vlan`")
 }
 
 /// Two guests of one name, and CPUs that a guest does not have.

@@ -68,7 +68,9 @@ fn bare_word(variant: &Map<String, Value>, definitions: &Value) -> Option<Value>
 pub(crate) fn tagged(variant: &Map<String, Value>) -> Option<(&str, &Value)> {
     let required = variant.get("required")?.as_array()?;
     let [Value::String(word)] = required.as_slice() else { return None };
-    Some((word, variant.get("properties")?.get(word)?))
+    let properties = variant.get("properties")?.as_object()?;
+    // With others beside it, it is one of the keys of a map.
+    if properties.len() > 1 { None } else { Some((word, properties.get(word)?)) }
 }
 
 /// Follows a `$ref` into the definitions.

@@ -53,6 +53,10 @@ fn from_schema(name: &str, value: &Value, definitions: &Value) -> Shape {
         if let Some(named) = variants.iter().find(|v| v.get("propertyNames").is_some()) {
             return from_schema(name, named, definitions);
         }
+        let many = |v: &&Value| v["properties"].as_object().is_some_and(|keys| keys.len() > 1);
+        if let Some(keys) = variants.iter().find(many) {
+            return from_schema(name, keys, definitions);
+        }
         let mut words = BTreeMap::new();
         for variant in variants.iter().filter_map(Value::as_object) {
             if let Some((word, inner)) = tagged(variant) {

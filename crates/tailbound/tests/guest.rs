@@ -131,8 +131,8 @@ fn two_guests_answer_and_see_each_other_and_the_end_of_one_is_told() {
         let directory = bench.path(&spec.name);
         std::fs::create_dir(&directory).unwrap();
         let address = Ipv4Addr::new(10, 177, 0, number as u8);
-        let line =
-            NicLine { card: Card::Made(Mac([0x52, 0x54, 0, 0xaa, 0, number as u8])), address, prefix: 24, mtu: 1400 };
+        let card = Card::Made(Mac([0x52, 0x54, 0, 0xaa, 0, number as u8]));
+        let line = NicLine { card, address, prefix: 24, mtu: 1400, vlan: None };
         let order = MachineOrder {
             spec,
             kvm: prepared.kvm,

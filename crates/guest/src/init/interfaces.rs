@@ -1,13 +1,13 @@
 //! The interfaces of a guest, by what its command line says of them.
 
 use crate::line::{Card, Channel, Line, NicLine};
-use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder, new_connection};
+use rtnetlink::{Error, Handle, LinkUnspec, LinkVlan, QosMapping, RouteMessageBuilder, new_connection};
 use std::ffi::OsString;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tailbound_model::CpuList;
+use tailbound_model::{CpuList, VlanSpec};
 
 /// The address that QEMU's user-mode network has for the guest.
 pub(super) const CONTROL: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
@@ -17,10 +17,10 @@ const APPEARS: Duration = Duration::from_secs(5);
 /// A card of a machine has a carrier within this time after it was set up.
 const AGREES: Duration = Duration::from_secs(10);
 
-/// Gives each interface its address, and sets it up.
+/// Gives each interface its address, and sets it up; with a VLAN on top that one has the address.
 pub(super) fn set_up(line: &Line) -> io::Result<()> {
     let measured: Vec<(NicLine, String)> =
-        line.nics.iter().map(|nic| Ok((*nic, named(nic.card)?))).collect::<io::Result<_>>()?;
+        line.nics.iter().map(|nic| Ok((nic.clone(), named(nic.card)?))).collect::<io::Result<_>>()?;
     let control = match line.channel {
         Some(Channel::Tcp(mac, _)) => Some(named(Card::Made(mac))?),
         _ => None,
@@ -35,8 +35,16 @@ pub(super) fn set_up(line: &Line) -> io::Result<()> {
             tokio::spawn(connection);
             bring_up(&handle, "lo", None, None).await?;
             for (nic, name) in &measured {
-                bring_up(&handle, name, Some(nic.mtu), Some((nic.address, nic.prefix))).await?;
-                multicast(&handle, name).await?;
+                let address = Some((nic.address, nic.prefix));
+                let Some(vlan) = &nic.vlan else {
+                    bring_up(&handle, name, Some(nic.mtu), address).await?;
+                    multicast(&handle, name).await?;
+                    continue;
+                };
+                bring_up(&handle, name, Some(nic.mtu), None).await?;
+                let on_top = add_vlan(&handle, name, vlan).await?;
+                bring_up(&handle, &on_top, None, address).await?;
+                multicast(&handle, &on_top).await?;
             }
             match &control {
                 Some(name) => bring_up(&handle, name, None, Some((CONTROL, 24))).await,
@@ -117,6 +125,16 @@ async fn bring_up(handle: &Handle, name: &str, mtu: Option<u32>, address: Option
         handle.address().add(index, IpAddr::V4(address), prefix).execute().await?;
     }
     handle.link().change(LinkUnspec::new_with_name(name).up().build()).execute().await
+}
+
+/// Makes the interface of a VLAN on top of another one; its name.
+async fn add_vlan(handle: &Handle, below: &str, vlan: &VlanSpec) -> Result<String, Error> {
+    let name = format!("{below}.{}", vlan.id);
+    let egress = vlan.egress.iter().map(|(from, to)| QosMapping { from: *from, to: u32::from(*to) });
+    let link = LinkVlan::new(&name, index(handle, below).await?, vlan.id).qos([], egress).build();
+    handle.link().add(link).execute().await?;
+    without_ipv6(&name).map_err(|e| Error::NamespaceError(format!("IPv6 of {name}: {e}")))?;
+    Ok(name)
 }
 
 async fn multicast(handle: &Handle, name: &str) -> Result<(), Error> {

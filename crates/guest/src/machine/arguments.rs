@@ -105,7 +105,7 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
         match (netdev(number, &nic.plug), nic.line.card) {
             (Some(netdev), Card::Made(mac)) => {
                 words.pair("-netdev", netdev);
-                words.pair("-device", card(number, mac, spec));
+                words.pair("-device", card(number, mac, nic.line.mtu, spec));
             }
             // What is in its ROM is for a machine that boots over it.
             _ => words.0.extend(device(&nic.plug).into_iter().flat_map(|device| ["-device".to_owned(), device])),
@@ -115,7 +115,7 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
         name: spec.name.clone(),
         mode: order.mode,
         channel: (order.mode == Mode::Agents).then_some(told),
-        nics: order.nics.iter().map(|n| n.line).collect(),
+        nics: order.nics.iter().map(|n| n.line.clone()).collect(),
         irq_cpus: spec.irq_cpus.clone(),
     };
     words.pair("-append", kernel_line(spec, order.kvm, tsc_khz, &line));
@@ -147,7 +147,11 @@ fn netdev(number: usize, plug: &Plug) -> Option<String> {
     })
 }
 
-fn card(number: usize, mac: Mac, spec: &VmSpec) -> String {
+/// Without offloads the driver of a guest has buffers for frames of this MTU only, unless the card tells a larger one
+/// (`virtnet_set_big_packets` in drivers/net/virtio_net.c).
+const USUAL_MTU: u32 = 1500;
+
+fn card(number: usize, mac: Mac, mtu: u32, spec: &VmSpec) -> String {
     let mut text = format!("virtio-net-pci,netdev=n{number},mac={mac},romfile=");
     if spec.queues > 1 {
         // Two for each pair, one for the control queue, one for its configuration.
@@ -155,6 +159,9 @@ fn card(number: usize, mac: Mac, spec: &VmSpec) -> String {
     }
     if !spec.offloads {
         OFFLOADS.iter().for_each(|name| text.push_str(&format!(",{name}=off")));
+        if mtu > USUAL_MTU {
+            text.push_str(&format!(",host_mtu={mtu}"));
+        }
     }
     text
 }
@@ -188,7 +195,7 @@ mod tests {
             Plug::Device(_) => Card::Passed,
             _ => Card::Made(Mac([0x52, 0x54, 0, 0, 0, 1])),
         };
-        let line = NicLine { card, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500 };
+        let line = NicLine { card, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500, vlan: None };
         let order = MachineOrder {
             spec,
             kvm: spec.accelerator == Accelerator::Kvm,
@@ -229,6 +236,14 @@ mod tests {
         let given = format!("fds={}:{},vhost=on,vhostfds={}:{}", numbers[0], numbers[1], numbers[2], numbers[3]);
         assert!(text.contains(&given), "{text}");
         insta::assert_snapshot!("tuned", text.replace(&given, "fds=A:B,vhost=on,vhostfds=C:D"));
+    }
+
+    #[test]
+    fn a_card_without_offloads_tells_an_mtu_that_needs_larger_buffers() {
+        let (plain, offloads) = (VmSpec::default(), VmSpec { offloads: true, ..VmSpec::default() });
+        let told = |mtu, spec: &VmSpec| card(0, Mac([0x52, 0x54, 0, 0, 0, 1]), mtu, spec).contains("host_mtu=");
+        assert!(card(0, Mac([0x52, 0x54, 0, 0, 0, 1]), 9000, &plain).ends_with(",guest_announce=off,host_mtu=9000"));
+        assert!(!told(1500, &plain) && !told(9000, &offloads));
     }
 
     /// The card has no netdev, and the guest is told to look for what is not of virtio.

@@ -67,7 +67,8 @@ const FEATURES: [(usize, &str); 48] = [
 ];
 
 /// Facts of the device behind an interface of the calling thread's network namespace, for as far as they can be seen:
-/// `queues.rx`, `queues.tx`, `virtio.features`, `interrupt.NUMBER`. Empty for an interface without a device.
+/// `queues.rx`, `queues.tx`, `virtio.features`, `interrupt.NUMBER`. Empty for an interface without a device; that of a VLAN
+/// has the device of the interface below.
 pub fn card_facts(interface: &str) -> Vec<Fact> {
     // Of this network namespace, whereas /sys may be another one's, which counts its interfaces from the same number.
     let address = nix::ifaddrs::getifaddrs().into_iter().flatten().find_map(|one| {
@@ -83,10 +84,18 @@ pub fn card_facts(interface: &str) -> Vec<Fact> {
 fn card_facts_from(root: &Path, interface: &str, (index, address): (u32, [u8; 6])) -> Vec<Fact> {
     let at = format!("sys/class/net/{interface}");
     let read = |path: &str| fs::read_to_string(root.join(path)).map(|text| text.trim().to_owned());
-    let address = address.map(|octet| format!("{octet:02x}")).join(":");
+    let text = address.map(|octet| format!("{octet:02x}")).join(":");
     let same = read(&format!("{at}/ifindex")).is_ok_and(|text| text == index.to_string())
-        && read(&format!("{at}/address")).is_ok_and(|text| text == address);
+        && read(&format!("{at}/address")).is_ok_and(|found| found == text);
     let device = root.join(&at).join("device");
+    let is_vlan = || read(&format!("{at}/uevent")).is_ok_and(|text| text.lines().any(|l| l == "DEVTYPE=vlan"));
+    if same && !device.exists() && is_vlan() {
+        let below = names(&root.join(&at)).into_iter().find_map(|name| Some(name.strip_prefix("lower_")?.to_owned()));
+        let index = |name: &str| read(&format!("sys/class/net/{name}/ifindex")).ok()?.parse().ok();
+        // It has the address of the one below.
+        let found = below.and_then(|name| Some((index(&name)?, name)));
+        return found.map_or_else(Vec::new, |(index, name)| card_facts_from(root, &name, (index, address)));
+    }
     if !same || !device.exists() {
         return Vec::new();
     }
@@ -195,6 +204,10 @@ mod tests {
             (&format!("{net}/address"), "52:54:00:b1:00:01\n"),
             ("sys/class/net/lo/ifindex", "1\n"),
             ("sys/class/net/lo/address", "00:00:00:00:00:00\n"),
+            ("sys/class/net/enp0s2.10/ifindex", "3\n"),
+            ("sys/class/net/enp0s2.10/address", "52:54:00:b1:00:01\n"),
+            ("sys/class/net/enp0s2.10/uevent", "DEVTYPE=vlan\nINTERFACE=enp0s2.10\nIFINDEX=3\n"),
+            ("sys/class/net/enp0s2.10/lower_enp0s2", ""),
         ]);
         let at = |path: &str| root.path().join(path);
         std::os::unix::fs::symlink(at("sys/devices/pci0/0000:00:02.0/virtio1"), at(&format!("{net}/device"))).unwrap();
@@ -218,6 +231,8 @@ mod tests {
                 "interrupt.25 = virtio1-input.0: may use CPUs 1, goes to not told",
             ]
         );
+        // That of a VLAN has the card below.
+        assert_eq!(told("enp0s2.10", 3, own), told("enp0s2", 2, own));
         // Those of another namespace with that name, and one without a device.
         assert!(told("enp0s2", 7, own).is_empty() && told("enp0s2", 2, [2; 6]).is_empty());
         assert!(told("lo", 1, [0; 6]).is_empty());

@@ -12,6 +12,10 @@ const GDRVINFO: u32 = 0x03;
 pub(super) const GCOALESCE: u32 = 0x0e;
 const GSTRINGS: u32 = 0x1b;
 const STXCSUM: u32 = 0x17;
+const GFLAGS: u32 = 0x25;
+const SFLAGS: u32 = 0x26;
+/// Of these flags: tags of VLANs are put in by the device.
+const FLAG_TXVLAN: u32 = 1 << 7;
 const GSSET_INFO: u32 = 0x37;
 const GFEATURES: u32 = 0x3a;
 pub(super) const GCHANNELS: u32 = 0x3c;
@@ -129,6 +133,22 @@ impl Ethtool {
     /// The driver cannot.
     pub fn fill_in_checksums(&self) -> io::Result<()> {
         self.request(&mut [STXCSUM, 0])
+    }
+
+    /// Has what is sent carry the tag of its VLAN in the frame: for a virtual device whose packets somebody takes who does
+    /// not see a tag that lies beside them. Needs CAP_NET_ADMIN.
+    ///
+    /// # Errors
+    /// The driver cannot.
+    pub fn put_tags_into_frames(&self) -> io::Result<()> {
+        let mut asked = [GFLAGS, 0];
+        self.request(&mut asked)?;
+        self.request(&mut [SFLAGS, asked[1] & !FLAG_TXVLAN])?;
+        self.request(&mut asked)?;
+        match asked[1] & FLAG_TXVLAN {
+            0 => Ok(()),
+            _ => Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP)),
+        }
     }
 
     /// Names of the features that are on, in alphabetical order.

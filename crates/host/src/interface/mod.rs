@@ -96,6 +96,7 @@ impl InterfaceFacts {
             offloads: self.offloads.clone().unwrap_or_default(),
             card: card_facts(&self.name),
             attached: None,
+            vlan: None,
         }
     }
 

@@ -117,6 +117,7 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
         offloads,
         card,
         attached: None,
+        vlan: interface.vlan,
         interface: interface.name,
     })
 }

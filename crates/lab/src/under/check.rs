@@ -2,9 +2,9 @@
 
 use super::deed::Program;
 use super::plan::{SCHEMA, mtu};
-use super::{Port, Under, bpf, tap, users};
+use super::{Joined, Port, Under, bpf, tap, users};
 use crate::error::Lack;
-use crate::userns;
+use crate::{userns, vlan};
 use rtnetlink::sys::{Socket, SocketAddr, protocols::NETLINK_GENERIC};
 use std::io;
 use std::ops::RangeInclusive;
@@ -13,12 +13,14 @@ use tailbound_model::{PathSpec, SwitchPorts, XdpMode};
 
 /// Addresses of a /24 network.
 const MOST_ENDS: usize = 254;
+/// Octets that the tag of a VLAN makes a frame longer.
+const TAG: u32 = 4;
 const VHOST_NET: &str = "/dev/vhost-net";
 
 impl Under {
     /// What the machine or the study lacks for this path; empty = it can be built. Makes nothing; blocks for a moment.
-    pub fn check(path: &PathSpec, ports: &[Port]) -> Vec<Lack> {
-        let unfit = unfit(path, ports);
+    pub fn check((path, on_top): Joined<'_>, ports: &[Port]) -> Vec<Lack> {
+        let unfit = unfit((path, on_top), ports);
         if !unfit.is_empty() {
             return unfit;
         }
@@ -42,6 +44,9 @@ impl Under {
         }
         if !lacks.is_empty() {
             return lacks;
+        }
+        if on_top.is_some() && ports.contains(&Port::Host) {
+            lacks.extend(vlan::lack());
         }
         match path {
             PathSpec::Macvtap { .. } => {}
@@ -69,7 +74,7 @@ impl Under {
 }
 
 /// What no machine can do.
-fn unfit(path: &PathSpec, ports: &[Port]) -> Vec<Lack> {
+fn unfit((path, on_top): Joined<'_>, ports: &[Port]) -> Vec<Lack> {
     let (hosts, all) = (ports.iter().filter(|port| **port == Port::Host).count(), ports.len());
     let mut lacks = Vec::new();
     let mut lack = |what: String, mend: &str| lacks.push(Lack::new(what, mend));
@@ -103,7 +108,7 @@ fn unfit(path: &PathSpec, ports: &[Port]) -> Vec<Lack> {
         }
         _ => {}
     }
-    let (possible, mtu) = (mtu_range(path, hosts > 0), mtu(path));
+    let (possible, mtu) = (mtu_range((path, on_top), hosts > 0), mtu(path));
     if lacks.is_empty() && !possible.contains(&mtu) {
         lacks.push(Lack::new(
             format!("an MTU of {mtu} is not possible on the path `{path}`"),
@@ -114,13 +119,15 @@ fn unfit(path: &PathSpec, ports: &[Port]) -> Vec<Lack> {
 }
 
 /// From what IPv4 needs (RFC 791) to what the devices take: a tap 65535 less its header; programs at a veth, and sockets of
-/// AF_XDP, what is left of a page of 4096.
-fn mtu_range(path: &PathSpec, host: bool) -> RangeInclusive<u32> {
-    68..=match path {
+/// AF_XDP, what is left of a page of 4096. The tag of a VLAN is in the frame.
+fn mtu_range((path, on_top): Joined<'_>, host: bool) -> RangeInclusive<u32> {
+    let tag = if on_top.is_some() { TAG } else { 0 };
+    let most = match path {
         PathSpec::Xdp { mode: XdpMode::Native, .. } if host => 3506,
         PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative | SwitchPorts::AfXdpGeneric, .. } => 3498,
         _ => 65_521,
-    }
+    };
+    68..=most - tag
 }
 
 /// What needs the rights of root on the machine itself; a namespace of users gives them over new network namespaces only,
@@ -227,7 +234,7 @@ mod tests {
     const GUEST: Port = Port::Guest { queues: 1 };
 
     fn text(path: PathSpec, ports: &[Port]) -> String {
-        unfit(&path, ports).iter().map(Lack::to_string).collect::<Vec<_>>().join("\n")
+        unfit((&path, None), ports).iter().map(Lack::to_string).collect::<Vec<_>>().join("\n")
     }
 
     #[test]

@@ -44,6 +44,8 @@ pub(super) enum Deed {
     },
     /// What it sends has its checksum in it.
     WholeChecksums(At),
+    /// What it sends has the tag of its VLAN in it, not beside it, where programs do not see it.
+    TagsInFrames(At),
     /// Programs that hand each packet on from the one to the other.
     Redirect {
         ports: [At; 2],
@@ -119,7 +121,7 @@ impl Deed {
             Deed::Device { .. } => "the right to open its group in /dev/vfio, and to lock the guest's memory",
             Deed::Tap { card: Some(_), .. } => "root: CAP_NET_ADMIN, and the right to open /dev/net/tun",
             Deed::Tap { .. } => "CAP_NET_ADMIN within the new namespace, and the right to open /dev/net/tun",
-            Deed::WholeChecksums(_) => "CAP_NET_ADMIN within the new namespace",
+            Deed::WholeChecksums(_) | Deed::TagsInFrames(_) => "CAP_NET_ADMIN within the new namespace",
             Deed::Macvtap { .. } => "root: CAP_NET_ADMIN, CAP_MKNOD, CAP_SYS_ADMIN for mounts of its own",
             Deed::Redirect { .. } | Deed::Pass(_) => "root: CAP_BPF and CAP_NET_ADMIN",
             Deed::Start { program: Program::Switch, .. } => "root: CAP_NET_ADMIN, and CAP_BPF for AF_XDP",
@@ -173,6 +175,7 @@ impl fmt::Display for Deed {
                 write!(f, "end {end}: give the PCI device {device} to its guest (vfio-pci)")
             }
             Deed::WholeChecksums(at) => write!(f, "{}: ethtool -K {} tx off", at.room.name(), at.name),
+            Deed::TagsInFrames(at) => write!(f, "{}: ethtool -K {} txvlan off", at.room.name(), at.name),
             Deed::Redirect { ports: [one, other], mode } => write!(
                 f,
                 "{}: attach XDP programs ({}) that redirect from {} to {} and back",

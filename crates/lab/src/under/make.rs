@@ -1,7 +1,7 @@
 //! Taking the steps.
 
 use super::deed::{Deed, Program};
-use super::{Plug, Port, Under, begin, bpf, plan, switch, tap, users};
+use super::{Joined, Plug, Port, Under, begin, bpf, plan, switch, tap, users};
 use crate::apply::{apply, change, index};
 use crate::error::LabError;
 use crate::lab::namespace;
@@ -31,7 +31,7 @@ impl Under {
     /// # Errors
     /// What [`Under::check`] finds, the step that failed, or the difference that was read back.
     pub async fn up(
-        path: &PathSpec,
+        path: Joined<'_>,
         ports: &[Port],
         run_id: &str,
         journal: &Journal,
@@ -41,12 +41,12 @@ impl Under {
         if !lacks.is_empty() {
             return Err(LabError::Lacks(lacks));
         }
-        let attachments = users::attachments(path, ports, run_id).map_err(LabError::Lacks)?;
+        let attachments = users::attachments(path.0, ports, run_id).map_err(LabError::Lacks)?;
         let mut under = begin(path, (ports, attachments), run_id, scratch);
         if let Some(lack) = users::taken(&under.attachments, &under.prefix) {
             return Err(LabError::Lacks(vec![lack]));
         }
-        let deeds = match path {
+        let deeds = match path.0 {
             PathSpec::Existing { .. } => users::deeds(&under.attachments, &under.prefix, &under.dir),
             _ => plan::plan(path, ports, &under.prefix, &under.dir),
         };
@@ -170,6 +170,10 @@ impl Under {
             }
             Deed::WholeChecksums(At { room, name }) => {
                 inside(&netns(room)?, move || Ethtool::open(&name).map_err(io::Error::other)?.fill_in_checksums()).await
+            }
+            Deed::TagsInFrames(At { room, name }) => {
+                let inside_frames = move || Ethtool::open(&name).map_err(io::Error::other)?.put_tags_into_frames();
+                inside(&netns(room)?, inside_frames).await
             }
             Deed::Redirect { ports: [one, other], mode } => {
                 let job = move || bpf::Redirect::attach([&one.name, &other.name], mode);

@@ -31,11 +31,14 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use switch::Daemon;
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Attached, PathSpec};
+use tailbound_model::{Attached, PathSpec, VlanSpec};
 use users::Attachment;
 
 pub use check::vhost_lack;
 pub use plan::carries_offloads;
+
+/// A path, and the VLAN on top of it.
+pub type Joined<'a> = (&'a PathSpec, Option<&'a VlanSpec>);
 
 /// What is at an end of the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,6 +94,8 @@ pub struct Inside {
 #[derive(Debug)]
 pub struct Under {
     ports: Vec<Port>,
+    /// There is one on top, which has the addresses.
+    has_vlan: bool,
     prefix: String,
     mtu: u32,
     /// Guests on what the user has set up.
@@ -109,9 +114,9 @@ pub struct Under {
 
 impl Under {
     /// What would be done, one line each: the step as a command would say it, and the privilege it takes.
-    pub fn describe(path: &PathSpec, ports: &[Port]) -> Vec<String> {
-        if let PathSpec::Existing { .. } = path {
-            return users::describe(path, ports);
+    pub fn describe(path: Joined<'_>, ports: &[Port]) -> Vec<String> {
+        if let PathSpec::Existing { .. } = path.0 {
+            return users::describe(path.0, ports);
         }
         let deeds = plan::plan(path, ports, "tbRUN", Path::new("SCRATCH/under"));
         deeds.iter().map(deed::Deed::with_privilege).collect()
@@ -125,7 +130,8 @@ impl Under {
     /// An end of this host: its network namespace, the interface in it, and its address. It is up, its multicast goes to
     /// that interface, and it has no IPv6.
     pub fn host_end(&self, end: usize) -> Option<(NetNs, String, Ipv4Addr)> {
-        let At { room, name } = plan::host(&self.prefix, end);
+        let At { room, name } =
+            if self.has_vlan { plan::vlan(&self.prefix, end) } else { plan::host(&self.prefix, end) };
         Some((self.rooms.get(room).ok()?.clone(), name, Under::address(end)))
     }
 
@@ -208,9 +214,15 @@ fn mac(end: usize) -> [u8; 6] {
     [0x52, 0x54, 0, 0xb1, 0, end as u8 + 1]
 }
 
-fn begin(path: &PathSpec, (ports, attachments): (&[Port], Vec<Attachment>), run_id: &str, scratch: &Path) -> Under {
+fn begin(
+    (path, on_top): Joined<'_>,
+    (ports, attachments): (&[Port], Vec<Attachment>),
+    run_id: &str,
+    scratch: &Path,
+) -> Under {
     Under {
         ports: ports.to_vec(),
+        has_vlan: on_top.is_some(),
         prefix: prefix(run_id),
         mtu: plan::mtu(path),
         attachments,

@@ -1,8 +1,8 @@
 //! Which steps a path takes.
 
-use super::Port;
 use super::deed::{Deed, Program, control_socket};
-use crate::step::{At, DEFAULT_MTU, PREFIX, Room, Step, address};
+use super::{Joined, Port};
+use crate::step::{At, DEFAULT_MTU, Room, Step, addressed};
 use std::path::Path;
 use tailbound_model::{PathSpec, SwitchPorts, XdpMode};
 
@@ -19,8 +19,13 @@ pub(super) fn host(prefix: &str, end: usize) -> At {
     At { room: Room::Host(end), name: format!("{prefix}-p{end}") }
 }
 
+/// Its interface on top of that, in the same namespace.
+pub(super) fn vlan(prefix: &str, end: usize) -> At {
+    At { room: Room::Host(end), name: format!("{prefix}-v{end}") }
+}
+
 /// All steps in order; interface names begin with `prefix`. A name that is taken cannot happen: the namespaces are new.
-pub(super) fn plan(path: &PathSpec, ports: &[Port], prefix: &str, dir: &Path) -> Vec<Deed> {
+pub(super) fn plan((path, on_top): Joined<'_>, ports: &[Port], prefix: &str, dir: &Path) -> Vec<Deed> {
     if let PathSpec::Datagram { .. } = path {
         let socket = |end: usize| dir.join(end.to_string());
         let ends = (0..ports.len()).map(|end| Deed::Datagram { end, local: socket(end), remote: socket(1 - end) });
@@ -68,12 +73,11 @@ pub(super) fn plan(path: &PathSpec, ports: &[Port], prefix: &str, dir: &Path) ->
         if matches!(path, PathSpec::Xdp { mode: XdpMode::Native, .. }) {
             deeds.push(Deed::Pass(at.clone()));
         }
-        let steps = [
-            Step::Address { at: at.clone(), address: address(end), prefix: PREFIX },
-            Step::Up(at.clone()),
-            Step::MulticastRoute(at),
-        ];
-        deeds.extend(steps.map(Deed::Lab));
+        if on_top.is_some() && !carries_offloads(path) {
+            deeds.push(Deed::TagsInFrames(at.clone()));
+        }
+        let steps = addressed(at, on_top.map(|spec| (vlan(prefix, end), spec)), end);
+        deeds.extend(steps.into_iter().map(Deed::Lab));
     }
     if let PathSpec::OpenVswitch { ports: kind, .. } = path {
         switch(*kind, ports, prefix, dir, &mut deeds);
@@ -167,7 +171,7 @@ mod tests {
     use crate::under::Under;
 
     fn lines(path: &PathSpec, ports: &[Port]) -> String {
-        Under::describe(path, ports).join("\n")
+        Under::describe((path, None), ports).join("\n")
     }
 
     const GUEST: Port = Port::Guest { queues: 1 };

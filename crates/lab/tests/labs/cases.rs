@@ -56,6 +56,7 @@ pub fn loopback_is_used_as_it_is() -> Result<(), Skip> {
             publishers: 1,
             subscribers: 1,
             apart: false,
+            vlan: None,
         };
         let facts = probe_once(&spec);
         let mtu = facts.ends[0].mtu;

@@ -17,6 +17,7 @@ fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> Lab
         publishers: 1,
         subscribers: 1,
         apart: false,
+        vlan: None,
     }
 }
 

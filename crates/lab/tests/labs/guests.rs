@@ -150,7 +150,7 @@ pub fn datagram() -> Result<(), Skip> {
 /// What a machine may lack: without root the rights, here the module of the kernel.
 pub fn lacks() -> Result<(), Skip> {
     let check = |path: PathSpec| {
-        let lacks = Under::check(&path, &[GUEST, GUEST]);
+        let lacks = Under::check((&path, None), &[GUEST, GUEST]);
         lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let kernel = check(PathSpec::OpenVswitch { ports: SwitchPorts::Kernel, mtu: None });
@@ -188,7 +188,8 @@ pub fn lacks() -> Result<(), Skip> {
 pub fn failing() -> Result<(), Skip> {
     let (journal, scratch) = (journal("failing"), tempfile::tempdir().unwrap());
     let up = |path: PathSpec, scratch: &Path| {
-        let error = block_on(Under::up(&path, &[GUEST, GUEST], "failing", &journal, scratch)).map(drop).unwrap_err();
+        let error =
+            block_on(Under::up((&path, None), &[GUEST, GUEST], "failing", &journal, scratch)).map(drop).unwrap_err();
         assert_eq!(journal.open_entries(), [], "after: {error}");
         error.to_string().replace(scratch.to_str().unwrap(), "SCRATCH")
     };
@@ -223,7 +224,7 @@ fn links_name_a_namespace() -> bool {
 pub fn hold_path(run: &str, scratch: &str) {
     let journal = Journal::create(run).unwrap();
     let path = PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative, mtu: None };
-    let under = block_on(Under::up(&path, &[GUEST, Port::Host], run, &journal, Path::new(scratch))).unwrap();
+    let under = block_on(Under::up((&path, None), &[GUEST, Port::Host], run, &journal, Path::new(scratch))).unwrap();
     println!("up");
     std::thread::sleep(std::time::Duration::from_secs(60));
     drop(under);

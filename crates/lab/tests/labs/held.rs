@@ -71,9 +71,10 @@ pub fn with(path: &PathSpec, ports: &[Port], case: impl FnOnce(&mut Under)) -> H
     let (cleaned, scratch) = (Cleaned(journal("under")), tempfile::tempdir().unwrap());
     let journal = &cleaned.0;
     let held = block_on(async {
-        let mut under = Under::up(path, ports, journal.run(), journal, scratch.path()).await.unwrap_or_else(|error| {
-            panic!("{path}: {error}");
-        });
+        let mut under =
+            Under::up((path, None), ports, journal.run(), journal, scratch.path()).await.unwrap_or_else(|error| {
+                panic!("{path}: {error}");
+            });
         let held = Held::by(std::process::id(), &journal.open_entries());
         case(&mut under);
         under.down(journal).await.unwrap();

@@ -62,7 +62,15 @@ pub fn journal(name: &str) -> Journal {
 }
 
 pub fn made(path: PathSpec) -> LabSpec {
-    LabSpec { path, ping: PlaceSpec::Netns, pong: PlaceSpec::Netns, publishers: 1, subscribers: 1, apart: false }
+    LabSpec {
+        path,
+        ping: PlaceSpec::Netns,
+        pong: PlaceSpec::Netns,
+        publishers: 1,
+        subscribers: 1,
+        apart: false,
+        vlan: None,
+    }
 }
 
 pub fn veth(mtu: Option<u32>) -> LabSpec {

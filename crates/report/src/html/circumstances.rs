@@ -62,7 +62,11 @@ fn one_path(path: &PathReport) -> String {
         .map(|e| {
             let cells = [
                 words(&e.end),
-                words(&e.interface),
+                words(
+                    &e.vlan
+                        .as_ref()
+                        .map_or_else(|| e.interface.clone(), |vlan| format!("{}, VLAN {vlan}", e.interface)),
+                ),
                 words(&e.address),
                 number(&count(e.mtu.into())),
                 words(if e.up { "up" } else { "down" }),

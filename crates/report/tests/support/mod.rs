@@ -102,6 +102,7 @@ fn spec(given: &Given) -> TrialSpec {
         ping: end(0),
         pong: end(1),
         path: PathSpec::Veth { mtu: None, delay: None },
+        vlan: None,
         loads: Vec::new(),
         host: Vec::new(),
         collect: Collect::After,
@@ -137,6 +138,7 @@ pub fn path_facts() -> PathFacts {
         offloads: vec!["tx-checksum".into()],
         card: Vec::new(),
         attached: None,
+        vlan: None,
     };
     PathFacts {
         ends: vec![end("ping", "10.77.0.1"), end("pong", "10.77.0.2")],

@@ -260,7 +260,8 @@ async fn up(
     progress: &mut dyn Progress,
 ) -> Result<Standing, RunError> {
     let spec = &doing.plan.conditions[trial.condition].spec;
-    let what = [spec.path.to_string()].into_iter().chain(spec.host.iter().map(ToString::to_string));
+    let vlan = spec.vlan.iter().map(|vlan| format!("VLAN {vlan}"));
+    let what = [spec.path.to_string()].into_iter().chain(vlan).chain(spec.host.iter().map(ToString::to_string));
     let what = what.collect::<Vec<_>>().join(", ");
     progress.event(ProgressEvent::Lab { what: &what });
     for host in hosts.reach(&LabSpec::from(spec), (doing.run_id, doing.journal), &doing.here.host).await? {

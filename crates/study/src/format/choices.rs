@@ -232,7 +232,7 @@ pub(crate) enum PathChoice {
     /// privilege.
     Datagram(LinkKeys),
     /// Interfaces that are there already: checked, and changed by nothing but `host`. A guest is attached to them.
-    Existing(ExistingKeys),
+    Existing(Box<ExistingKeys>),
 }
 
 /// Options of a veth pair.

@@ -11,6 +11,7 @@ mod qos;
 mod report;
 mod scalars;
 mod study;
+mod vlan;
 mod vm;
 
 pub(crate) use choices::*;
@@ -22,4 +23,5 @@ pub(crate) use qos::*;
 pub(crate) use report::*;
 pub(crate) use scalars::*;
 pub(crate) use study::*;
+pub(crate) use vlan::*;
 pub(crate) use vm::*;

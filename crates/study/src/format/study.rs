@@ -2,7 +2,7 @@
 
 use super::{
     AttributionChoice, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, HostKeys, LoadKeys,
-    MeasureChoice, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, Word,
+    MeasureChoice, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -46,6 +46,9 @@ pub(crate) struct StudyFile {
     /// What joins the ends. Default: what the place needs, else `veth`.
     #[schemars(extend("default" = "veth"))]
     pub path: Option<At<PathChoice>>,
+    /// A VLAN (IEEE 802.1Q) on top of a path that Tailbound makes: each end gets an interface of it, which has the end's
+    /// address, and all messages go over it. Default: `off`.
+    pub vlan: Option<At<VlanChoice>>,
     /// Work that runs beside the measurement, to see what it does to it.
     pub load: Option<Vec<At<LoadKeys>>>,
     /// Settings of the host, set for the trials and put back after them. Default: as found.

@@ -15,6 +15,7 @@ mod pod;
 mod qos;
 mod report;
 mod scheduling;
+mod vlan;
 mod vm;
 
 use crate::error::Fault;
@@ -31,6 +32,7 @@ pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;
 pub(crate) use report::report;
 pub(crate) use scheduling::scheduling;
+pub(crate) use vlan::vlan;
 
 /// Largest payload: a DDS sequence and a socket buffer both count in 31 bits.
 const MAX_PAYLOAD: u64 = 1 << 31;
@@ -46,6 +48,7 @@ pub(crate) struct Places {
     pub on_overrun: Pos,
     pub rate: Pos,
     pub path: Pos,
+    pub vlan: Pos,
     pub discovery: Pos,
     pub measure: Pos,
     pub arrangement: Pos,
@@ -102,6 +105,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         on_overrun: of_ping_pong.and_then(|k| k.on_overrun.as_ref()).map_or(file.measure.at, |o| o.at),
         rate: file.rate.as_ref().map_or(file.measure.at, |r| r.at),
         path: path.at,
+        vlan: file.vlan.as_ref().map_or(path.at, |v| v.at),
         discovery: file.discovery.as_ref().map_or(driver.at, |d| d.at),
         measure: file.measure.at,
         arrangement: file.arrangement.as_ref().map_or(file.measure.at, |a| a.at),
@@ -135,6 +139,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         ping: ping.value,
         pong: pong.value,
         path: path.value,
+        vlan: file.vlan.as_ref().map(|v| vlan(&v.value)).transpose()?.flatten(),
         arrangement: arranged,
         collect: match file.collect {
             None | Some(CollectChoice::After) => Collect::After,

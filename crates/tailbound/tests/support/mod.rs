@@ -10,6 +10,7 @@ pub mod libvirt;
 pub mod processes;
 pub mod ros2;
 pub mod ssh;
+pub mod tags;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

@@ -207,7 +207,7 @@ impl Hosts {
         }
         let scratch = self.scratch((run_id, journal))?;
         if !joined {
-            let under = Under::up(&lab.path, &lab.ports(), run_id, journal, &scratch).await;
+            let under = Under::up((&lab.path, lab.vlan.as_ref()), &lab.ports(), run_id, journal, &scratch).await;
             self.under = Some((lab.clone(), under.map_err(|e| super::lab::lab_failed(&e))?));
         }
         if wanted.is_empty() {

@@ -27,6 +27,8 @@ use tailbound_model::*;
 const BOOTS: Duration = Duration::from_secs(90);
 /// An emulated guest may be slow to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// The module of a guest that makes VLANs.
+const VLANS: &str = "8021q";
 /// How long KVM polls before it gives the CPU of a halted virtual CPU away.
 const HALT_POLL: &str = tailbound_model::KVM_HALT_POLL;
 /// What is wrong with one that does not answer.
@@ -66,16 +68,28 @@ pub(super) struct Shared<'a> {
 /// it. What they boot is made, and kept for when they are started.
 pub(in crate::controller) fn lack(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
     let possible = plan.conditions.iter().filter(|c| c.not_possible.is_none());
-    let mut specs: Vec<&VmSpec> = Vec::new();
-    for place in possible.flat_map(|c| [&c.spec.ping.place, &c.spec.pong.place]) {
-        if let PlaceSpec::Vm(spec) = place
-            && !specs.contains(&&**spec)
-        {
-            specs.push(spec);
+    let mut specs: Vec<VmSpec> = Vec::new();
+    for spec in possible.map(|condition| &condition.spec) {
+        for place in [&spec.ping.place, &spec.pong.place] {
+            if let PlaceSpec::Vm(guest) = place {
+                let booted = booted(guest, spec.vlan.as_ref());
+                if !specs.contains(&booted) {
+                    specs.push(booted);
+                }
+            }
         }
     }
     let mut ship = Ship::new(driver_files);
-    specs.into_iter().find_map(|spec| prepared(spec, &mut ship).err())
+    specs.iter().find_map(|spec| prepared(spec, &mut ship).err())
+}
+
+/// A guest with what the kernel of one needs that makes a VLAN.
+fn booted(spec: &VmSpec, vlan: Option<&VlanSpec>) -> VmSpec {
+    let mut booted = spec.clone();
+    if vlan.is_some() && !booted.modules.iter().any(|module| module == VLANS) {
+        booted.modules.push(VLANS.to_owned());
+    }
+    booted
 }
 
 fn prepared(spec: &VmSpec, ship: &mut Ship) -> Result<Prepared, RunError> {
@@ -149,12 +163,13 @@ fn start(
 ) -> Result<(Guest, Vec<Fact>, Option<String>), RunError> {
     let spec = one.spec;
     let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("guest {}: {text}", spec.name), "");
-    let prepared = prepared(spec, ship)?;
+    let prepared = prepared(&booted(spec, shared.lab.vlan.as_ref()), ship)?;
     let nic = match &mut shared.under {
         Some(under) => {
             let inside = under.inside(one.end);
             let card = inside.mac.map_or(Card::Passed, |mac| Card::Made(Mac(mac)));
-            let line = NicLine { card, address: inside.address, prefix: inside.prefix, mtu: inside.mtu };
+            let vlan = shared.lab.vlan.clone();
+            let line = NicLine { card, address: inside.address, prefix: inside.prefix, mtu: inside.mtu, vlan };
             let plug = under.plug(one.end).ok_or_else(|| failed("its interface is plugged in already".into()))?;
             Some(Nic { line, plug: plugged(plug, spec).map_err(|e| failed(format!("/dev/vhost-net: {e}")))? })
         }
