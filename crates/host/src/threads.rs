@@ -210,7 +210,9 @@ mod tests {
                 sched_call::set_affinity(0, &CpuList::one(cpu)).unwrap();
                 // SAFETY: gettid has no argument and cannot fail.
                 tell.send(unsafe { libc::gettid() }).unwrap();
-                while !over.load(std::sync::atomic::Ordering::Relaxed) {}
+                while !over.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
             });
             let reader = scope.spawn(move || {
                 let busy = told.recv().unwrap();
