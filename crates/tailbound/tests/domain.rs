@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use support::host::{alone, cannot, no_journal};
+use support::host::{cannot, no_journal};
 use support::libvirt::{Libvirt, with_libvirt};
 use support::{Bench, succeeded, told};
 use tailbound_host::allowed_cpus;
@@ -68,7 +68,6 @@ fn a_domain_with_a_system_of_its_own_is_measured_over_its_channels() {
     if cannot() || allowed_cpus().len() < 2 {
         return println!("skipped: needs root and two CPUs");
     }
-    let _alone = alone();
     let bench = Bench::new();
     with_libvirt(bench.dir.path(), |libvirt| {
         ip("link set lo up");

@@ -4,6 +4,7 @@
 //! Without /dev/kvm because a libvirtd that finds it where KVM does not work probes QEMU again for each answer. Its control
 //! groups are without `cpu`, whose groups have no real-time runtime where the kernel has RT_GROUP_SCHED.
 
+use super::host::alone;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use std::os::unix::fs::symlink;
@@ -23,8 +24,10 @@ pub struct Libvirt {
     groups: Vec<PathBuf>,
 }
 
-/// Runs a test on a thread that sees the daemon; what it starts sees it too.
+/// Runs a test on a thread that sees the daemon; what it starts sees it too. One at a time: domains of one name would have the
+/// same control groups, whichever daemon they are of.
 pub fn with_libvirt(directory: &Path, test: impl FnOnce(&Libvirt) + Send) {
+    let _alone = alone();
     let job = || {
         unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET).expect("namespaces for root");
         test(&Libvirt::start(directory));
