@@ -12,6 +12,8 @@ use crate::waits::{Bound, Waited, waited};
 /// A thread is starved when it waited for a CPU for at least this share of the trial, and this long.
 const SHARE: f64 = 0.1;
 const LEAST_NS: i64 = 100_000_000;
+/// Where no more is known than that it waited no longer, it is told from this share on.
+const PERHAPS: f64 = 0.5;
 /// What takes this long was blocked.
 pub(crate) const BLOCKED_NS: i64 = 100_000_000;
 
@@ -55,6 +57,12 @@ impl Waiting<'_> {
         self.waited.bound != Bound::AtMost && is_long(self.waited.ns, self.waited.span_ns)
     }
 
+    /// It may have waited for most of the time: a wait that had begun before the first slot is counted whole.
+    fn is_perhaps(&self) -> bool {
+        let Waited { ns, bound, span_ns, .. } = self.waited;
+        bound == Bound::AtMost && ns >= LEAST_NS && ns as f64 >= PERHAPS * span_ns as f64
+    }
+
     /// The most that it may have waited.
     fn most_ns(&self) -> i64 {
         if self.is_known() || self.waited.bound == Bound::AtMost {
@@ -76,9 +84,8 @@ fn waiting<'a>(report: &'a Report, condition: &ConditionReport) -> Vec<Waiting<'
         for thread in &process.after {
             let Some(waited) = waited(process, thread) else { continue };
             let waiting = Waiting { process, thread, waited };
-            if waiting.is_known()
-                || (waited.open || waited.bound == Bound::AtMost) && is_long(waiting.most_ns(), waited.span_ns)
-            {
+            let open = waited.open && is_long(waiting.most_ns(), waited.span_ns);
+            if waiting.is_known() || open || waiting.is_perhaps() {
                 found.push(waiting);
             }
         }

@@ -145,7 +145,9 @@ fn the_studies_of_guests_measure_hosts_and_guests() {
         );
     }
     let range = "report.range={ from: 500 ms, to: 1500 ms }";
-    let (report, manifest) = run("vm-bridges", &["path=bridge", "measure.duration=2s", range]);
+    // A tenth of the streams of the study: an emulated guest is at its end with those.
+    let load = "load=[[], [{ run: { udp-stream: { flows: 3, rate: 1 kHz } } }]]";
+    let (report, manifest) = run("vm-bridges", &["path=bridge", "measure.duration=2s", range, load]);
     let conditions = report["conditions"].as_array().unwrap();
     assert_eq!(conditions.len(), 2);
     for condition in conditions {
@@ -303,7 +305,7 @@ fn a_guest_that_stood_still_has_late_messages_and_a_clock_that_went_on() {
 fn a_clock_that_is_slewed_or_stepped_inside_a_guest_is_found() {
     const PPM: f64 = 400.0;
     let guests = Guests::new();
-    let text = study("duration: 4 s, timeout: 5 s", "", "driver: { udp: { timestamps: on } }\npath: bridge\nrepeat: 3");
+    let text = study("duration: 8 s, timeout: 5 s", "", "driver: { udp: { timestamps: on } }\npath: bridge\nrepeat: 3");
     let child = guests.measuring(&text);
     let directory =
         fs::read_dir(guests.bench.path("scratch")).unwrap().flatten().next().unwrap().path().join("guest-pong");
