@@ -74,14 +74,20 @@ impl Contents {
             files.extend(libraries(&loader, file)?.into_iter().map(|(name, path)| (format!("lib/{name}"), path)));
         }
         for (path, from) in files {
-            let (octets, sha256) = digest(&from)?;
             let there = self.bundle.files.iter().zip(&self.sources).find(|(f, _)| f.path == path);
-            if let Some((_, first)) = there.filter(|(f, _)| f.sha256 != sha256) {
-                return Err(BundleError::Twice { first: first.clone(), second: from });
+            if there.is_some_and(|(_, first)| *first == from) {
+                continue;
             }
-            if there.is_none() {
-                self.bundle.files.push(BundleFile { path, octets, sha256, from: from.display().to_string() });
-                self.sources.push(from);
+            let (octets, sha256) = digest(&from)?;
+            match there {
+                Some((file, first)) if file.sha256 != sha256 => {
+                    return Err(BundleError::Twice { first: first.clone(), second: from });
+                }
+                Some(_) => {}
+                None => {
+                    self.bundle.files.push(BundleFile { path, octets, sha256, from: from.display().to_string() });
+                    self.sources.push(from);
+                }
             }
         }
         self.bundle.hash = hash(&self.bundle.files);

@@ -89,18 +89,37 @@ pub fn join_ports(directory: &Path, sockets: &[PathBuf], agents: u32) -> Result<
 /// # Errors
 /// Nobody does within `limit`, or it was given up.
 pub fn await_ports(directory: &Path, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
+    let over = || given_up().then(|| GuestError::new("waiting for it was given up", ""));
+    await_answer(directory, limit, &over, &|e| {
+        let what = format!("nobody answers over its channels {} s long ({e})", limit.as_secs());
+        GuestError::new(what, "start `tailbound guest serve` in it, as root")
+    })
+}
+
+/// Waits until somebody answers; `over` is asked twice a second whether nobody will, or need not any more, and `late` says
+/// what it means that nobody did within `limit`.
+pub(crate) fn await_answer(
+    directory: &Path,
+    limit: Duration,
+    over: &dyn Fn() -> Option<GuestError>,
+    late: &dyn Fn(io::Error) -> GuestError,
+) -> Result<(), GuestError> {
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
+        // Shorter turns, so that what is over is told at once.
         match connect(directory, left.clamp(Duration::from_millis(1), Duration::from_millis(500))) {
             Ok(_) => return Ok(()),
-            Err(_) if given_up() => return Err(GuestError::new("waiting for it was given up", "")),
-            Err(NotConnected::Silent(e) | NotConnected::Gone(e)) if left.is_zero() => {
-                let what = format!("nobody answers over its channels {} s long ({e})", limit.as_secs());
-                return Err(GuestError::new(what, "start `tailbound guest serve` in it, as root"));
+            Err(not_connected) => {
+                if let Some(e) = over() {
+                    return Err(e);
+                }
+                match not_connected {
+                    NotConnected::Silent(e) | NotConnected::Gone(e) if left.is_zero() => return Err(late(e)),
+                    NotConnected::Gone(_) => std::thread::sleep(Duration::from_millis(20)),
+                    NotConnected::Silent(_) => {}
+                }
             }
-            Err(NotConnected::Gone(_)) => std::thread::sleep(Duration::from_millis(20)),
-            Err(NotConnected::Silent(_)) => {}
         }
     }
 }

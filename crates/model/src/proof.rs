@@ -137,6 +137,11 @@ impl Space {
     }
 }
 
+/// What counters grew by, by their names. One that could not be read before is left out: what it shows is not of this time.
+pub fn grown(before: &BTreeMap<String, i64>, after: &BTreeMap<String, i64>) -> BTreeMap<String, i64> {
+    after.iter().filter_map(|(key, now)| Some((key.clone(), now - before.get(key)?))).collect()
+}
+
 /// What the path of guests itself counted at its interface of one end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PortCounted {

@@ -8,54 +8,13 @@ mod support;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
-use support::host::{Alone, alone, no_journal};
-use support::{Bench, tags, told};
+use support::guests::{Guests, KERNEL, study};
+use support::{tags, told};
 use tailbound_lab::netns::{NetNs, run_in};
 
-const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
 /// What sockets of priority 7 send has the highest priority of a frame.
 const VLAN: &str = "{ id: 10, egress: { 7: 7 } }";
-
-struct Guests {
-    bench: Bench,
-    /// Emulated guests want the CPUs for themselves.
-    _alone: Alone,
-}
-
-impl Guests {
-    fn new() -> Guests {
-        Guests { bench: Bench::new(), _alone: alone() }
-    }
-
-    /// With the cache of all tests of guests; sockets in a directory of the test's own.
-    fn tailbound(&self) -> Command {
-        let mut command = self.bench.tailbound();
-        let scratch = self.bench.path("scratch");
-        fs::create_dir_all(&scratch).unwrap();
-        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")).env("TMPDIR", scratch);
-        command
-    }
-
-    fn run(&self, study: &str) -> Command {
-        self.bench.to_run(self.tailbound(), "record", study)
-    }
-
-    fn nothing_is_left(&self) {
-        let left: Vec<_> = fs::read_dir(self.bench.path("scratch")).unwrap().flatten().map(|e| e.path()).collect();
-        assert!(left.is_empty(), "{left:?}");
-        no_journal(&self.bench);
-    }
-}
-
-fn study(measure: &str, rest: &str) -> String {
-    format!(
-        "study: vlans\nquestion: q\nmeasure: {{ ping-pong: {{ {measure} }} }}\nrate: 200 Hz\n\
-         place: {{ vm: {{ kernel: {{ package: {KERNEL} }}, accelerator: emulated, vcpus: 1 }} }}\n{rest}\n"
-    )
-}
 
 /// Of a trial: each end has the VLAN as asked, its interface is that of the VLAN, and datagrams of every size pass.
 fn is_on_the_vlan(path: &Value, interface: impl Fn(&str) -> bool) {
@@ -75,11 +34,8 @@ fn a_vlan_over_paths_of_guests_carries_every_message() {
     let paths = "[bridge, xdp, open-vswitch, { open-vswitch: { ports: af-xdp-native, mtu: 3494 } }]";
     let rest =
         format!("vlan: {VLAN}\nfactors: {{ path: {paths}, driver: [{{ udp: {{ priority: 7 }} }}, cyclonedds] }}");
-    let text = study("slots: 100, warm_up: 20, timeout: 5 s", &rest);
-    let (code, text) = told(&guests.run(&text).output().unwrap());
-    assert_eq!(code, 0, "{text}");
-    let report = guests.bench.report();
-    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    let text = study("slots: 100, warm_up: 20, timeout: 5 s", "", &rest);
+    let report = guests.valid(&text);
     let conditions = report["conditions"].as_array().unwrap();
     assert_eq!(conditions.len(), 8);
     for condition in conditions {
@@ -104,7 +60,7 @@ fn frames_of_messages_have_the_tag_and_the_priority_of_their_socket() {
     for (driver, pcp) in [("{ udp: { priority: 7 } }", 7), ("udp", 0)] {
         let guests = Guests::new();
         let rest = format!("driver: {driver}\npath: bridge\nvlan: {VLAN}");
-        let child = guests.bench.measuring(guests.run(&study("duration: 8 s, timeout: 5 s", &rest)));
+        let child = guests.bench.measuring(guests.run(&study("duration: 8 s, timeout: 5 s", "", &rest)));
         let seen = at_the_tap_of_ping(child.id());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", guests.bench.said());

@@ -1,7 +1,7 @@
 //! What QEMU tells of a machine that runs, without a word to the guest.
 
 use std::collections::BTreeMap;
-use tailbound_model::GuestSeen;
+use tailbound_model::{GuestSeen, grown};
 
 /// Statistics of KVM that only grow (QEMU's `query-stats`, linux/kvm_host.h): what is added over a trial means something.
 /// Those that end in `_ns` are times.
@@ -56,7 +56,7 @@ impl Look {
         let events = self.events.iter().map(|(_, name)| name.clone()).filter(|name| !of_pause(name)).collect();
         let counted = match (&earlier.vcpus, &self.vcpus) {
             (Ok(before), Ok(after)) => {
-                Ok(after.iter().zip(before).map(|(after, before)| added(before, after)).collect())
+                Ok(after.iter().zip(before).map(|(after, before)| grown(before, after)).collect())
             }
             (Err(why), _) | (_, Err(why)) => Err(why.clone()),
         };
@@ -84,10 +84,6 @@ impl Look {
         let begin = if self.runs { None } else { Some(since.unwrap_or(earlier.at_ns)) };
         (paused_ns + begin.map_or(0, |begin| self.at_ns - begin), !self.runs)
     }
-}
-
-fn added(before: &BTreeMap<String, i64>, after: &BTreeMap<String, i64>) -> BTreeMap<String, i64> {
-    after.iter().filter_map(|(key, now)| Some((key.clone(), now - before.get(key)?))).collect()
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub use threads::OutsideThread;
 use crate::error::GuestError;
 use crate::kernel::Kernel;
 use crate::line::{Mode, NicLine};
-use crate::ports::{HostChannel, NotConnected, connect};
+use crate::ports::{HostChannel, await_answer};
 use nix::sys::signal::{SigSet, Signal};
 use qmp::Monitor;
 use std::fs::File;
@@ -195,22 +195,15 @@ impl Machine {
     /// # Errors
     /// It has ended, or not booted within `limit`: with the end of its console; or it was given up.
     pub fn wait(&self, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
-        let deadline = Instant::now() + limit;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            // Shorter turns, so that one that has ended is told at once.
-            match connect(&self.directory, left.clamp(Duration::from_millis(1), Duration::from_millis(500))) {
-                Ok(_) => return Ok(()),
-                Err(_) if given_up() => return Err(GuestError::new(format!("guest {}: given up", self.name), "")),
-                Err(_) if self.status().is_some() => return Err(self.failed("it ended while it booted")),
-                Err(NotConnected::Silent(e) | NotConnected::Gone(e)) if left.is_zero() => {
-                    let text = format!("it does not answer {} s after it was started ({e})", limit.as_secs());
-                    return Err(self.failed(&text));
-                }
-                Err(NotConnected::Gone(_)) => std::thread::sleep(Duration::from_millis(20)),
-                Err(NotConnected::Silent(_)) => {}
+        let over = || {
+            if given_up() {
+                return Some(GuestError::new(format!("guest {}: given up", self.name), ""));
             }
-        }
+            self.status().map(|_| self.failed("it ended while it booted"))
+        };
+        await_answer(&self.directory, limit, &over, &|e| {
+            self.failed(&format!("it does not answer {} s after it was started ({e})", limit.as_secs()))
+        })
     }
 
     /// Its directory: what a stream to it needs.

@@ -59,7 +59,7 @@ impl Monitor {
     fn counts(&mut self) -> io::Result<Vec<BTreeMap<String, i64>>> {
         let of = qmp::StatsRequest { names: None, provider: qmp::StatsProvider::kvm };
         let all = qmp::StatsVCPUFilter { vcpus: None };
-        let told =
+        let mut told =
             self.0.execute(&qmp::query_stats(qmp::StatsFilter::vcpu { providers: Some(vec![of]), vcpu: all }))?;
         let number = |stat: qmp::Stats| match stat.value {
             qmp::StatsValue::scalar(n) if COUNTS.contains(&stat.name.as_str()) => {
@@ -68,7 +68,7 @@ impl Monitor {
             _ => None,
         };
         // QEMU tells them in an order of its own.
-        let (paths, mut told) = (self.vcpu_paths()?, told);
+        let paths = self.vcpu_paths()?;
         let place = |vcpu: &qmp::StatsResult| paths.iter().position(|path| Some(path) == vcpu.qom_path.as_ref());
         told.sort_by_key(|vcpu| place(vcpu).unwrap_or(usize::MAX));
         Ok(told.into_iter().map(|vcpu| vcpu.stats.into_iter().filter_map(number).collect()).collect())

@@ -1,7 +1,8 @@
 //! Ends in guests: a real-time kernel of Debian, emulated, so that it runs everywhere. What `dev/setup vm` brings.
 
-use super::Bench;
 use super::host::{Alone, alone, no_journal};
+use super::{Bench, told};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};
@@ -30,6 +31,15 @@ impl Guests {
 
     pub fn run(&self, study: &str) -> Command {
         self.bench.to_run(self.tailbound(), "record", study)
+    }
+
+    /// The report of a study that is run to its end, and valid.
+    pub fn valid(&self, study: &str) -> Value {
+        let (code, text) = told(&self.run(study).output().unwrap());
+        assert_eq!(code, 0, "{text}");
+        let report = self.bench.report();
+        assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+        report
     }
 
     pub fn measuring(&self, study: &str) -> Child {

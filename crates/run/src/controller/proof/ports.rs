@@ -3,7 +3,7 @@
 use crate::controller::lab::Standing;
 use std::collections::BTreeMap;
 use tailbound_lab::under::Under;
-use tailbound_model::{PathSpec, PortCounted, Severity, Warning};
+use tailbound_model::{PathSpec, PortCounted, Severity, Warning, grown};
 
 /// The counters of a path before the window.
 pub(in crate::controller) struct Ports<'a> {
@@ -24,18 +24,13 @@ impl<'a> Ports<'a> {
         let after = self.under.map(Under::counters).unwrap_or_default();
         let all = self.names.into_iter().zip(self.before).zip(after);
         let port = |((end, (_, before)), (interface, after)): ((String, (String, Counters)), (String, Counters))| {
-            PortCounted { end, interface, counters: added(&before, after) }
+            PortCounted { end, interface, counters: grown(&before, &after) }
         };
         all.map(port).filter(|port| !port.counters.is_empty()).collect()
     }
 }
 
 type Counters = BTreeMap<String, i64>;
-
-/// A counter that could not be read before is left out: what it shows is not of this trial.
-fn added(before: &Counters, after: Counters) -> Counters {
-    after.into_iter().filter_map(|(key, now)| Some((key.clone(), now - before.get(&key)?))).collect()
-}
 
 /// A path that carried nothing of messages that were answered: they took another one.
 pub(in crate::controller) fn not_taken(path: &PathSpec, ports: &[PortCounted], answered: u64) -> Option<Warning> {
@@ -86,6 +81,6 @@ mod tests {
     #[test]
     fn what_was_not_read_before_is_no_change() {
         let now = counters(&[("interface.rx_packets", 30), ("switch.rx_packets", 40)]);
-        assert_eq!(added(&counters(&[("interface.rx_packets", 10)]), now), counters(&[("interface.rx_packets", 20)]));
+        assert_eq!(grown(&counters(&[("interface.rx_packets", 10)]), &now), counters(&[("interface.rx_packets", 20)]));
     }
 }
