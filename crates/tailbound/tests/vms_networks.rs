@@ -133,7 +133,7 @@ fn a_guest_on_a_bridge_of_the_user_reaches_another_host_and_this_one() {
     let port =
         network.state().lines().find(|line| line.contains("master br0") && line.contains(": tb")).map(str::to_owned);
     let port = port.unwrap_or_else(|| panic!("no port of the guest: {}", network.state()));
-    assert!(port.contains("link/ether fe:54:00:"), "{port}");
+    assert!(port.contains("link/ether fe:ff:ff:"), "{port}");
     signal(&child, libc::SIGKILL);
     child.wait().unwrap();
     let output = network.tailbound().args(["lab", "cleanup"]).output().unwrap();
