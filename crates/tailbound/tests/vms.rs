@@ -226,7 +226,8 @@ fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
 #[test]
 fn guests_that_end_or_stop_and_a_controller_that_is_killed() {
     let guests = Guests::new();
-    let text = study("duration: 60 s", "", "driver: udp\npath: open-vswitch");
+    // The other end measures to its end.
+    let text = study("duration: 15 s", "", "driver: udp\npath: open-vswitch");
     let child = guests.measuring(&text);
     // SAFETY: a process that this test has started.
     unsafe { libc::kill(guests.of_end("pong"), libc::SIGKILL) };

@@ -27,7 +27,7 @@ pub(crate) struct VmKeys {
     pub lock_memory: Option<SwitchChoice>,
     /// Machine type of QEMU. Default: `q35`.
     pub machine: Option<At<String>>,
-    /// CPU model of QEMU, with its features. Default: `host` with KVM, `max` when emulated.
+    /// CPU model of QEMU, with its features. Default: `host` with KVM, `max,-erms,-fsrm` when emulated.
     pub cpu_model: Option<At<String>>,
     /// Policy and CPUs of the thread of each virtual CPU, in their order; the last is that of all that follow. Default: as
     /// they are.
