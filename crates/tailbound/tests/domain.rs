@@ -122,7 +122,7 @@ fn too_few(libvirt: &Libvirt, bench: &Bench) {
 /// What ended it is in the message, and nothing of it is left in the journal.
 fn ends_in_mid_run(libvirt: &Libvirt, bench: &Bench) {
     fs::remove_dir_all(bench.path("record")).unwrap();
-    let study = STUDY.replace("duration: 1 s", "duration: 20 s");
+    let study = STUDY.replace("duration: 1 s", "duration: 8 s");
     let child = bench.measuring(bench.to_run(tailbound(bench), "record", &study));
     libvirt.virsh(&["destroy", "tb-booted"]);
     let output = child.wait_with_output().unwrap();

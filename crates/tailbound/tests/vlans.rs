@@ -60,12 +60,12 @@ fn frames_of_messages_have_the_tag_and_the_priority_of_their_socket() {
     for (driver, pcp) in [("{ udp: { priority: 7 } }", 7), ("udp", 0)] {
         let guests = Guests::new();
         let rest = format!("driver: {driver}\npath: bridge\nvlan: {VLAN}");
-        let child = guests.bench.measuring(guests.run(&study("duration: 8 s, timeout: 5 s", "", &rest)));
+        let child = guests.bench.measuring(guests.run(&study("duration: 5 s, timeout: 5 s", "", &rest)));
         let seen = at_the_tap_of_ping(child.id());
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", guests.bench.said());
         let counts = &guests.bench.report()["conditions"][0]["counts"];
-        assert_eq!((&counts["answered"], &counts["lost"]), (&1600.into(), &0.into()), "{counts}");
+        assert_eq!((&counts["answered"], &counts["lost"]), (&1000.into(), &0.into()), "{counts}");
         let is_tagged = |frame: &tags::Frame| frame.tag.map(|tag| tag.0) == Some(0x8100) && frame.vlan() == Some(10);
         assert!(seen.iter().all(is_tagged), "{seen:?}");
         // All messages and answers have one size; nothing else that is sent in this time comes so often.
@@ -78,7 +78,7 @@ fn frames_of_messages_have_the_tag_and_the_priority_of_their_socket() {
     }
 }
 
-/// Frames of five seconds, in the one namespace that a controller has made.
+/// Frames of three seconds, in the one namespace that a controller has made.
 fn at_the_tap_of_ping(controller: u32) -> Vec<tags::Frame> {
     let fds = fs::read_dir(format!("/proc/{controller}/fd")).unwrap().flatten().map(|entry| entry.path());
     let is_netns =
@@ -87,7 +87,7 @@ fn at_the_tap_of_ping(controller: u32) -> Vec<tags::Frame> {
     let seen = run_in(&under, || {
         let names = fs::read_to_string("/proc/thread-self/net/dev").unwrap();
         let tap = names.lines().filter_map(|line| line.trim().split(':').next()).find(|name| name.ends_with("-q0"));
-        tags::watch(tap.expect("the tap of the ping"), Duration::from_secs(5)).unwrap()
+        tags::watch(tap.expect("the tap of the ping"), Duration::from_secs(3)).unwrap()
     });
     seen.unwrap().join().unwrap()
 }
