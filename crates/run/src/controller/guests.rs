@@ -9,8 +9,11 @@ use tailbound_model::{GuestSeen, PlaceSpec, Severity, Warning};
 /// Events of QEMU after which a guest is not what it was.
 const DISTURB: [&str; 5] = ["SHUTDOWN", "RESET", "WATCHDOG", "GUEST_PANICKED", "SUSPEND"];
 
+/// What QEMU told of a guest, or why it did not.
+type Told = Result<Look, String>;
+
 /// The guests of a trial, before its messages.
-pub(super) struct Guests(Vec<(Arc<Host>, Look)>);
+pub(super) struct Guests(Vec<(Arc<Host>, Told)>);
 
 impl Guests {
     /// Asks their QEMU; blocks for a moment.
@@ -18,11 +21,31 @@ impl Guests {
         Guests(standing.others().filter_map(|host| Some((host.clone(), host.look()?))).collect())
     }
 
-    /// Asks again; those that have ended are left out.
-    pub fn end(self) -> Vec<GuestSeen> {
-        let seen = |(host, before): (Arc<Host>, Look)| Some(host.look()?.since(&before, name(&host)));
-        self.0.into_iter().filter_map(seen).collect()
+    /// Asks again. Those that have ended are left out, which is told elsewhere; of one that lives and was not to be asked
+    /// that is told.
+    pub fn end(self) -> (Vec<GuestSeen>, Vec<Warning>) {
+        let (mut all, mut unknown) = (Vec::new(), Vec::new());
+        for (host, before) in self.0 {
+            match (before, host.look()) {
+                (Ok(before), Some(Ok(after))) => all.push(after.since(&before, name(&host))),
+                (Err(why), _) | (_, Some(Err(why))) if host.ended().is_none() => {
+                    unknown.push(unasked(name(&host), &why))
+                }
+                _ => {}
+            }
+        }
+        (all, unknown)
     }
+}
+
+fn unasked(name: &str, why: &str) -> Warning {
+    let text = format!("whether guest {name} was paused or reset while it measured is not known: {why}");
+    Warning::new(
+        "guest_not_asked",
+        Severity::Invalid,
+        text,
+        "look at the log of its QEMU in the record, and repeat the trial",
+    )
 }
 
 /// What of a guest makes a trial one that is not to be trusted.
@@ -68,5 +91,8 @@ mod tests {
         let still = "guest pong was paused by QMP for 1500 ms, and still is: its clock stood still meanwhile";
         assert_eq!(told(seen(1_500_000_000, true, "BALLOON_CHANGE")), [still]);
         assert!(told(seen(0, false, "RTC_CHANGE")).is_empty());
+        let unknown = unasked("pong", "QEMU: Resource temporarily unavailable");
+        let text = "whether guest pong was paused or reset while it measured is not known: QEMU: Resource temporarily unavailable";
+        assert_eq!((unknown.severity, unknown.text.as_str()), (Severity::Invalid, text));
     }
 }

@@ -138,7 +138,8 @@ pub(super) async fn run(
     let spaces = watch.end(standing);
     record.manifest.trials[id].nodes = nodes.end();
     record.manifest.trials[id].ports = ports.end();
-    record.manifest.trials[id].guests = watched.end();
+    let (guests, unasked) = watched.end();
+    record.manifest.trials[id].guests = guests;
     let after: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
 
     for part in &mut parts {
@@ -159,7 +160,7 @@ pub(super) async fn run(
         store_switches(record, &parts, standing, &outcome.late).await?;
     }
     let disturbed: Vec<Warning> = record.manifest.trials[id].guests.iter().flat_map(guests::disturbed).collect();
-    for warning in disturbed.into_iter().chain(unheard(&parts)).chain(flow::neighbours(spec)) {
+    for warning in disturbed.into_iter().chain(unasked).chain(unheard(&parts)).chain(flow::neighbours(spec)) {
         record.warn(warning.at_trial(id))?;
     }
     for end in 0..after.len() {

@@ -64,8 +64,8 @@ pub(super) trait Way: Send + Sync {
         None
     }
 
-    /// What the program that runs it tells of it, where it is a guest.
-    fn look(&self) -> Option<Look> {
+    /// What the program that runs it tells of it, or why that is not to be had; nothing where it is no guest.
+    fn look(&self) -> Option<Result<Look, String>> {
         None
     }
 
@@ -211,8 +211,8 @@ impl Host {
         Some(self.says(&text))
     }
 
-    /// What the program that runs it tells of it at this moment, where it is a guest.
-    pub fn look(&self) -> Option<Look> {
+    /// What the program that runs it tells of it at this moment, or why that is not to be had; nothing where it is no guest.
+    pub fn look(&self) -> Option<Result<Look, String>> {
         self.way.lock().ok()?.as_ref()?.look()
     }
 

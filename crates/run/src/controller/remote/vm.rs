@@ -325,13 +325,12 @@ impl Way for Guest {
     }
 
     fn ended(&self) -> Option<String> {
-        let paused = || self.look().filter(|look| !look.runs()).map(|_| PAUSED.to_owned());
+        let paused = || self.machine.look().ok().filter(|look| !look.runs()).map(|_| PAUSED.to_owned());
         self.machine.ended().or_else(paused)
     }
 
-    fn look(&self) -> Option<Look> {
-        // One that does not answer any more has ended, which is told.
-        self.machine.look().ok()
+    fn look(&self) -> Option<Result<Look, String>> {
+        Some(self.machine.look().map_err(|e| e.to_string()))
     }
 
     fn leave(self: Box<Self>, journal: &Journal) -> Option<String> {
