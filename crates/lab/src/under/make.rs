@@ -194,6 +194,7 @@ impl Under {
             }
             Deed::Run { program, arguments } => {
                 let netns = netns(Room::Under)?;
+                switch::counts_cpus(&arguments).await;
                 switch::run(program, &arguments, (&self.dir, &netns)).await?;
                 if program != Program::Configure {
                     return Ok(());

@@ -126,10 +126,26 @@ pub(super) async fn refused(socket: &Path, at: (&Path, &NetNs)) -> io::Result<Op
     Ok(Some(text.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|text| !text.is_empty()))
 }
 
-/// Reads back that the ports are in a data path of the kind that was asked for: `system` is that of the kernel.
+/// The kind of data path that the words of a configuration ask for: `system` is that of the kernel.
+fn asked(arguments: &[String]) -> &str {
+    arguments.iter().find_map(|a| a.strip_prefix("datapath_type=")).unwrap_or_default()
+}
+
+/// Open vSwitch (3.1.0) counts CPUs anew where it did so 10 s ago or more, by the time since the boot: in the first 10 s of a
+/// machine, as in a guest that has just booted, it knows of none, has no thread for what its data path in the kernel hands
+/// up, and loses all of that.
+pub(super) async fn counts_cpus(arguments: &[String]) {
+    const COUNTS: Duration = Duration::from_millis(10_100);
+    if asked(arguments) == "system" {
+        let since_boot = Duration::from_nanos(tailbound_host::monotonic_ns().unsigned_abs());
+        tokio::time::sleep(COUNTS.saturating_sub(since_boot)).await;
+    }
+}
+
+/// Reads back that the ports are in a data path of the kind that was asked for.
 pub(super) async fn verify(arguments: &[String], ports: &[String], (dir, netns): (&Path, &NetNs)) -> io::Result<()> {
-    let wanted = arguments.iter().find_map(|a| a.strip_prefix("datapath_type=")).unwrap_or_default();
-    let show = ["-t", &control_socket(dir).display().to_string(), "-T", "5", "dpctl/show"].map(str::to_owned);
+    let wanted = asked(arguments);
+    let show = ["-t", &control_socket(dir).display().to_string(), "-T", "5", "dpif/show"].map(str::to_owned);
     let told = run(Program::Ask, &show, (dir, netns)).await?;
     let paths = data_paths(&told);
     let of_kind = paths.iter().find(|(kind, _)| *kind == wanted).map(|(_, names)| names.as_slice()).unwrap_or_default();
@@ -142,15 +158,13 @@ pub(super) async fn verify(arguments: &[String], ports: &[String], (dir, netns):
     }
 }
 
-/// Kind and ports of each data path that dpctl(8) shows.
+/// Kind and ports of each data path that the switch has open: `KIND@NAME: ...`, and below it bridges with `PORT 1/2: (TYPE)`.
 fn data_paths(text: &str) -> Vec<(&str, Vec<&str>)> {
     let mut paths: Vec<(&str, Vec<&str>)> = Vec::new();
     for line in text.lines() {
         if let (Some((kind, _)), false) = (line.split_once('@'), line.starts_with(' ')) {
             paths.push((kind, Vec::new()));
-        } else if let Some((_, rest)) = line.trim().strip_prefix("port ").and_then(|rest| rest.split_once(": "))
-            && let (Some((_, names)), Some(name)) = (paths.last_mut(), rest.split_whitespace().next())
-        {
+        } else if let (Some((name, _)), Some((_, names))) = (line.trim().split_once(' '), paths.last_mut()) {
             names.push(name);
         }
     }
@@ -206,7 +220,13 @@ mod tests {
         assert_eq!(all["tb1-q0"]["switch.rx_dropped"], 1);
         assert_eq!(all["tb1-q0"]["switch.tx_packets"], 5);
         assert_eq!(all["tb1-q0"]["switch.lookups_hit"], 4);
-        assert_eq!(data_paths(text), [("netdev", vec!["ovs-netdev", "tb1-q0"])]);
         assert!(!all["ovs-netdev"].contains_key("switch.rx_errors"));
+    }
+
+    #[test]
+    fn ports_are_told_by_the_kind_of_their_data_path() {
+        let text =
+            "netdev@ovs-netdev: hit:0 missed:0\n  tbs0:\n    tb1-q0 1/2: (afxdp: n_rxq=1)\n    tbs0 65534/1: (tap)\n";
+        assert_eq!(data_paths(text), [("netdev", vec!["tb1-q0", "tbs0"])]);
     }
 }
