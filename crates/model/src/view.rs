@@ -95,6 +95,8 @@ pub enum Pattern {
     PublishBlocked,
     /// The thread that publishes waited for a CPU itself.
     SenderStarved,
+    /// The thread that publishes stood still between its calls, and did not wait for a CPU: for a lock, in most cases.
+    MainThreadBlocked,
     /// The trial took longer than its schedule, and no call that publishes was to blame.
     TotalTimeLonger,
     /// Messages were never answered, or never sent.
@@ -107,10 +109,11 @@ pub enum Pattern {
 
 impl Pattern {
     /// All, the gravest first.
-    pub const ALL: [Pattern; 7] = [
+    pub const ALL: [Pattern; 8] = [
         Pattern::DiscoveryStarved,
         Pattern::PublishBlocked,
         Pattern::SenderStarved,
+        Pattern::MainThreadBlocked,
         Pattern::TotalTimeLonger,
         Pattern::MessagesLost,
         Pattern::AnswersLate,
@@ -123,6 +126,7 @@ impl Pattern {
             Pattern::DiscoveryStarved => "discovery starved",
             Pattern::PublishBlocked => "publish blocked",
             Pattern::SenderStarved => "sender starved",
+            Pattern::MainThreadBlocked => "main thread blocked",
             Pattern::MessagesLost => "messages lost",
             Pattern::AnswersLate => "answers late",
             Pattern::TotalTimeLonger => "total time longer",

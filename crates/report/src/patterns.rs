@@ -40,10 +40,12 @@ struct Figures {
     m1_ns: Option<i64>,
     m2_ns: i64,
     m3_ns: i64,
+    /// How much longer than a period the longest time between two wake-ups was.
+    stood_ns: i64,
     unanswered: u64,
 }
 
-fn figures(trial: &TrialReport) -> Figures {
+fn figures(report: &Report, trial: &TrialReport) -> Figures {
     let course = trial.course.as_ref();
     let most = |m| course.and_then(|c| c.columns(m).iter().flatten().map(|r| r.1).max()).unwrap_or(0);
     let met = trial.ends.values().map(|e| e.matched_after_ns).collect::<Option<Vec<i64>>>();
@@ -52,6 +54,8 @@ fn figures(trial: &TrialReport) -> Figures {
         m1_ns: course.and_then(|c| c.run_time_ns),
         m2_ns: most(Metric::WakeToSent),
         m3_ns: most(Metric::RoundTrip),
+        stood_ns: most(Metric::WakePeriod)
+            - report.conditions.get(trial.condition).and_then(|c| c.period_ns).unwrap_or(0),
         unanswered: course.map_or(0, |c| c.unanswered.iter().sum()),
     }
 }
@@ -72,13 +76,13 @@ fn levels_without_load(report: &Report, trial: &TrialReport) -> Option<BTreeMap<
 fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Option<(Pattern, String)> {
     let own = levels_without_load(report, trial);
     let alike = |t: &&&TrialReport| t.course.is_some() && levels_without_load(report, t) == own;
-    let quiet: Vec<Figures> = quiet.iter().filter(alike).map(|t| figures(t)).collect();
+    let quiet: Vec<Figures> = quiet.iter().filter(alike).map(|t| figures(report, t)).collect();
     let most = |of: fn(&Figures) -> Option<i64>| quiet.iter().filter_map(of).max();
     let beside = |ns: Option<i64>| ns.map_or(String::new(), |ns| format!(", without a load {}", time(ns as f64)));
     // More than a limit, and more than what happens without a load.
     let more =
         |ns: i64, limit: i64, quiet: Option<i64>| ns >= limit && quiet.is_none_or(|q| ns as f64 >= TIMES * q as f64);
-    let found = figures(trial);
+    let found = figures(report, trial);
 
     let delayed = delay_until_met(report, trial.id, found.met_ns.is_some());
     match found.met_ns {
@@ -90,7 +94,7 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
                 (Pattern::DiscoveryStarved, text)
             });
         }
-        Some(met) if more(met, MEETING_NS, most(|f| f.met_ns)) => {
+        Some(met) if was_there(report, trial.id, met) && more(met, MEETING_NS, most(|f| f.met_ns)) => {
             if let Some((ns, name)) = delayed.filter(|(ns, _)| 2 * ns >= met) {
                 let (met, waited) = (time(met as f64), time(ns as f64));
                 let text = format!(
@@ -115,6 +119,18 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
         let starved = 2 * waited >= found.m2_ns;
         return Some((if starved { Pattern::SenderStarved } else { Pattern::PublishBlocked }, text));
     }
+    let quiet_stood = most(|f| Some(f.stood_ns));
+    if more(found.stood_ns, BLOCKED_NS, quiet_stood) {
+        let waited = main_delay(report, trial.id);
+        let text = format!(
+            "M4 up to {} beyond a period{}; the main thread waited {} for a CPU in all",
+            time(found.stood_ns as f64),
+            beside(quiet_stood.map(|ns| ns.max(0))),
+            time(waited as f64)
+        );
+        let starved = 2 * waited >= found.stood_ns;
+        return Some((if starved { Pattern::SenderStarved } else { Pattern::MainThreadBlocked }, text));
+    }
     if let Some(longer) = longer(course, found.m1_ns, most(|f| f.m1_ns)) {
         return Some((Pattern::TotalTimeLonger, longer));
     }
@@ -138,6 +154,13 @@ fn longer(course: &Course, m1_ns: Option<i64>, quiet: Option<i64>) -> Option<Str
     let instead = if quiet.is_some() { "without a load" } else { "its schedule" };
     (m1 as f64 > LONGER * due as f64 && m1 - due >= BLOCKED_NS)
         .then(|| format!("M1 {}, {instead} {}", time(m1 as f64), time(due as f64)))
+}
+
+/// A load ran before the ends were there to meet: the first slot came no sooner after that than they took to meet. Where there
+/// was no first slot it may have.
+fn was_there(report: &Report, trial: usize, met_ns: i64) -> bool {
+    let mut loads = report.loads.iter().filter(|l| l.trial == trial && l.failed.is_none());
+    loads.any(|l| l.began_after_ns.is_none_or(|ns| -ns >= met_ns))
 }
 
 /// The thread that waited longest for a CPU before the first slot; where there was none, until the ends gave up.

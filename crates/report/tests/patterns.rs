@@ -15,13 +15,15 @@ const SECOND: i64 = 1_000_000_000;
 /// What is done to the trial under load: its slots, its record, run delays of the ping end's threads before the first slot
 /// and of its main thread meanwhile.
 struct Load {
+    /// When it began, after the first slot.
+    began_ns: i64,
     slots: fn(&mut [SenderRow]),
     trial: fn(&mut TrialRecord),
     before_ns: u64,
     main_ns: u64,
 }
 
-const NOTHING: Load = Load { slots: |_| (), trial: |_| (), before_ns: 0, main_ns: 0 };
+const NOTHING: Load = Load { began_ns: 0, slots: |_| (), trial: |_| (), before_ns: 0, main_ns: 0 };
 
 fn trial(change: fn(&mut [SenderRow])) -> GivenTrial {
     let (mut slots, echoes): (Vec<_>, Vec<_>) =
@@ -52,7 +54,7 @@ fn report_of(load: &Load, level: &str, threads: impl FnOnce(&mut ThreadTable)) -
             at: "ping".into(),
             policy: "rr 90".into(),
             cpus: "0".into(),
-            began_ns: Some(support::T0),
+            began_ns: Some(support::T0 + load.began_ns),
             ended_ns: Some(support::T0 + 5 * SECOND),
             cpu_ns: 4_900_000_000,
             octets: None,
@@ -83,7 +85,7 @@ fn pattern(load: &Load) -> (String, String) {
 
 #[test]
 fn each_pattern_is_told_by_its_figures() {
-    let cases: [(&str, &str, Load); 9] = [
+    let cases: [(&str, &str, Load); 12] = [
         ("no effect", "M3 up to 30 us, without a load 30 us", NOTHING),
         (
             "publish blocked",
@@ -94,6 +96,16 @@ fn each_pattern_is_told_by_its_figures() {
             "sender starved",
             "M2 up to 2.00 s, without a load 4.70 us; the main thread waited 1.90 s for a CPU in all",
             Load { slots: |s| s[100].send_end_ns += 2 * SECOND, main_ns: 1_900_000_000, ..NOTHING },
+        ),
+        (
+            "main thread blocked",
+            "M4 up to 2 s beyond a period, without a load 0 ns; the main thread waited 5 ms for a CPU in all",
+            Load { slots: |s| stood(s), main_ns: 5_000_000, ..NOTHING },
+        ),
+        (
+            "sender starved",
+            "M4 up to 2 s beyond a period, without a load 0 ns; the main thread waited 1.90 s for a CPU in all",
+            Load { slots: |s| stood(s), main_ns: 1_900_000_000, ..NOTHING },
         ),
         (
             "total time longer",
@@ -113,7 +125,13 @@ fn each_pattern_is_told_by_its_figures() {
         (
             "discovery starved",
             "the ends met after 6 s, without a load 41 ms; thread `recv` waited 5 s for a CPU meanwhile",
-            Load { trial: |t| met(t, Some(6 * SECOND)), before_ns: 5_000_000_000, ..NOTHING },
+            Load { began_ns: -7 * SECOND, trial: |t| met(t, Some(6 * SECOND)), before_ns: 5_000_000_000, ..NOTHING },
+        ),
+        // The load was not there yet.
+        (
+            "no effect",
+            "M3 up to 30 us, without a load 30 us",
+            Load { began_ns: -SECOND, trial: |t| met(t, Some(6 * SECOND)), before_ns: 5_000_000_000, ..NOTHING },
         ),
         (
             "discovery starved",
@@ -121,10 +139,24 @@ fn each_pattern_is_told_by_its_figures() {
             Load { trial: |t| met(t, None), before_ns: 9_000_000_000, ..NOTHING },
         ),
         // They met late, and no thread was kept from its CPU: it was not the load.
-        ("no effect", "M3 up to 30 us, without a load 30 us", Load { trial: |t| met(t, Some(6 * SECOND)), ..NOTHING }),
+        (
+            "no effect",
+            "M3 up to 30 us, without a load 30 us",
+            Load { began_ns: -7 * SECOND, trial: |t| met(t, Some(6 * SECOND)), ..NOTHING },
+        ),
     ];
     for (name, evidence, load) in cases {
         assert_eq!(pattern(&load), (name.to_owned(), evidence.to_owned()));
+    }
+    /// The main thread does nothing for two seconds, and catches up.
+    fn stood(slots: &mut [SenderRow]) {
+        for row in &mut slots[100..300] {
+            let late = 2 * SECOND - (row.seq as i64 - 100) * PERIOD;
+            row.wake_ns += late;
+            row.send_begin_ns += late;
+            row.send_end_ns += late;
+            row.receive_ns += late;
+        }
     }
     fn met(trial: &mut TrialRecord, after_ns: Option<i64>) {
         trial.ends.get_mut("pong").unwrap().matched_after_ns = after_ns;

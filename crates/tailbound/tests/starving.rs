@@ -66,9 +66,9 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
         let condition = report["conditions"].as_array().unwrap().iter().find(|c| name(c)).unwrap();
         pattern(condition["trial_ids"][0].as_u64().unwrap() as usize)
     };
-    // The last answers may come so late that the whole takes longer.
+    // The last answers may come so late that the whole takes longer; a starved thread may hold a lock.
     assert!(
-        ["answers late", "total time longer"].contains(&of("middleware policy other").as_str()),
+        ["answers late", "total time longer", "main thread blocked"].contains(&of("middleware policy other").as_str()),
         "{}",
         report["trials"]
     );

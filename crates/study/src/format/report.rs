@@ -108,6 +108,8 @@ pub(crate) struct PatternKeys {
     pub publish_blocked: Option<u64>,
     /// The thread that publishes waited for a CPU itself.
     pub sender_starved: Option<u64>,
+    /// The thread that publishes stood still between its calls, and did not wait for a CPU.
+    pub main_thread_blocked: Option<u64>,
     /// Messages were never answered, or never sent.
     pub messages_lost: Option<u64>,
     /// Answers took long, and nothing else did.

@@ -129,6 +129,7 @@ fn published(keys: &At<PublishedKeys>, table: Option<HistogramSpec>) -> Result<P
         Pattern::DiscoveryStarved => keys.discovery_starved,
         Pattern::PublishBlocked => keys.publish_blocked,
         Pattern::SenderStarved => keys.sender_starved,
+        Pattern::MainThreadBlocked => keys.main_thread_blocked,
         Pattern::MessagesLost => keys.messages_lost,
         Pattern::AnswersLate => keys.answers_late,
         Pattern::TotalTimeLonger => keys.total_time_longer,
