@@ -54,7 +54,12 @@ impl Cache {
         self.tidy();
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let partial = self.directory.join(format!("{name}.partial-{}-{number}", std::process::id()));
-        let made = make(&partial).and_then(|()| match std::fs::rename(&partial, &path) {
+        let used = |()| {
+            // What was unpacked has the time that its package gives it.
+            let set = File::open(&partial).and_then(|made| made.set_modified(SystemTime::now()));
+            set.map_err(GuestError::file("set the time of", &partial))
+        };
+        let made = make(&partial).and_then(used).and_then(|()| match std::fs::rename(&partial, &path) {
             // Another process made the same directory meanwhile.
             Err(_) if path.is_dir() => remove(&partial).map_err(GuestError::file("remove", &partial)),
             renamed => renamed.map_err(GuestError::file("name", &path)),
@@ -136,5 +141,19 @@ mod tests {
             .keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path)))
             .unwrap();
         assert!(!old.exists() && new.exists());
+    }
+
+    #[test]
+    fn what_was_unpacked_from_an_old_package_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path().into());
+        let unpack = |path: &Path| {
+            std::fs::create_dir(path).unwrap();
+            File::open(path).unwrap().set_modified(SystemTime::now() - 2 * KEPT_FOR).unwrap();
+            Ok(())
+        };
+        let unpacked = cache.keep("package", unpack).unwrap();
+        cache.keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path))).unwrap();
+        assert!(unpacked.exists());
     }
 }
