@@ -19,7 +19,7 @@ report: {{ quantiles: [0.5, 0.99, 0.999] }}
 """
 
 
-def run(binary, work, number, word):
+def run(given.binary.resolve(), work, number, word):
     record = work / f"{number}-{word}"
     environment = {**os.environ, "TAILBOUND_STATE_DIR": str(work / "state")}
     subprocess.run([binary, "run", work / "study.yaml", "--out", record, "--quiet", "--set", f"attribution={word}"],
@@ -31,12 +31,12 @@ def run(binary, work, number, word):
 
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--binary", type=Path, default=TOP / "target/release/tailbound")
     arguments.add_argument("--pairs", type=int, default=10)
     arguments.add_argument("--seconds", type=int, default=4)
     arguments.add_argument("--drivers", default="udp,cyclonedds")
     arguments.add_argument("--rates", default="1 kHz,max")
     given = arguments.parse_args()
-    binary = TOP / "target/release/tailbound"
     for driver in given.drivers.split(","):
         for rate in given.rates.split(","):
             with tempfile.TemporaryDirectory() as work:
@@ -45,7 +45,7 @@ def main():
                 ratios = {}
                 for pair in range(given.pairs):
                     order = ["on", "off"] if pair % 2 == 0 else ["off", "on"]
-                    seen = {word: run(binary, work, pair, word) for word in order}
+                    seen = {word: run(given.binary.resolve(), work, pair, word) for word in order}
                     for q in seen["on"].keys() & seen["off"].keys():
                         ratios.setdefault(q, []).append(seen["on"][q] / seen["off"][q])
                 for q, values in sorted(ratios.items()):

@@ -68,7 +68,7 @@ fn a_domain_with_a_system_of_its_own_is_measured_over_its_channels() {
     if cannot() || allowed_cpus().len() < 2 {
         return println!("skipped: needs root and two CPUs");
     }
-    let bench = Bench::of_guests();
+    let bench = Bench::new();
     with_libvirt(bench.dir.path(), |libvirt| {
         ip("link set lo up");
         ip("link add br0 type bridge");

@@ -109,9 +109,10 @@ fn vcpu(cpu: u32) -> RoleScheduling {
 
 #[test]
 fn two_guests_answer_and_see_each_other_and_the_end_of_one_is_told() {
-    let bench = Bench::of_guests();
+    let bench = Bench::new();
     let cache = Cache::at(cache());
-    let contents = Contents::gather(&bench.program, env!("CARGO_PKG_VERSION"), &[]).unwrap();
+    let contents =
+        Contents::gather(Path::new(env!("CARGO_BIN_EXE_tailbound")), env!("CARGO_PKG_VERSION"), &[]).unwrap();
     let spec = |name: &str, cpu, channel| VmSpec {
         name: name.into(),
         kernel: KernelChoice::Package(package().display().to_string()),
@@ -184,7 +185,7 @@ fn two_guests_answer_and_see_each_other_and_the_end_of_one_is_told() {
 
 #[test]
 fn a_guest_that_does_not_boot_is_told_with_its_console() {
-    let bench = Bench::of_guests();
+    let bench = Bench::new();
     let study = bench.study(&support::ping_pong("udp", ""));
     let mut command = bench.tailbound();
     command.args(["guest", "run", "--accelerator", "emulated", "--command-line", "rdinit=/gone", "--kernel"]);
@@ -199,7 +200,7 @@ fn a_guest_that_does_not_boot_is_told_with_its_console() {
 
 #[test]
 fn a_study_runs_within_a_guest_and_its_record_comes_back() {
-    let bench = Bench::of_guests();
+    let bench = Bench::new();
     let study = bench.study(
         "study: within\nquestion: q\nmeasure: { ping-pong: { slots: 200 } }\nrate: 100 Hz\npayload: 64 B\ndriver: udp\n\
          path: veth\nplace: netns\n",

@@ -8,10 +8,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::guests::program;
 use support::host::{Alone, alone, no_journal, said, signal};
 use support::ssh::TwoHosts;
-use support::{Bench, told};
+use support::told;
 
 const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
 
@@ -24,7 +23,7 @@ struct Network {
 impl Network {
     fn new() -> Network {
         let alone = alone();
-        Network { hosts: TwoHosts::with(Bench::of_guests(), 1_000), _alone: alone }
+        Network { hosts: TwoHosts::new(1_000), _alone: alone }
     }
 
     fn ip(&self, line: &str) {
@@ -89,7 +88,7 @@ fn study(measure: &str, ping: &str, pong: &str, path_of_pong: &str) -> String {
 }
 
 fn there() -> String {
-    format!("{{ ssh: {{ host: guest-1, program: {} }} }}", program().display())
+    format!("{{ ssh: {{ host: guest-1, program: {} }} }}", env!("CARGO_BIN_EXE_tailbound"))
 }
 
 const SHORT: &str = "slots: 200, warm_up: 20, timeout: 5 s";

@@ -4,15 +4,10 @@ use super::host::{Alone, alone, no_journal};
 use super::{Bench, told};
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
 
 pub const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
-
-/// In an emulated guest a build that is not optimised takes several times as long. `dev/test --all` names one that is.
-pub fn program() -> PathBuf {
-    std::env::var_os("TAILBOUND_TEST_OPTIMISED").map_or(env!("CARGO_BIN_EXE_tailbound").into(), PathBuf::from)
-}
 
 pub struct Guests {
     pub bench: Bench,
@@ -22,7 +17,7 @@ pub struct Guests {
 
 impl Guests {
     pub fn new() -> Guests {
-        Guests { bench: Bench::of_guests(), _alone: alone() }
+        Guests { bench: Bench::new(), _alone: alone() }
     }
 
     /// With one cache for all tests, so that a kernel is unpacked once; sockets in a directory of the test's own.

@@ -20,22 +20,11 @@ use std::time::{Duration, Instant};
 /// A directory of its own for one test, with a state directory inside, gone at the end.
 pub struct Bench {
     pub dir: tempfile::TempDir,
-    /// The binary under test.
-    pub program: PathBuf,
 }
 
 impl Bench {
     pub fn new() -> Bench {
-        Bench::of(env!("CARGO_BIN_EXE_tailbound").into())
-    }
-
-    /// Of the program that guests get a copy of.
-    pub fn of_guests() -> Bench {
-        Bench::of(guests::program())
-    }
-
-    fn of(program: PathBuf) -> Bench {
-        Bench { dir: tempfile::tempdir().expect("a temporary directory"), program }
+        Bench { dir: tempfile::tempdir().expect("a temporary directory") }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
@@ -44,7 +33,7 @@ impl Bench {
 
     /// The binary, with its journal in this bench.
     pub fn tailbound(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tailbound"));
         command.current_dir(self.dir.path()).env("TAILBOUND_STATE_DIR", self.path("state")).env("NO_COLOR", "1");
         command
     }

@@ -26,13 +26,10 @@ fn run(program: &str, args: &[&str]) {
 impl TwoHosts {
     /// The monotonic clock of the second one is ahead by so many seconds.
     pub fn new(ahead_s: u32) -> TwoHosts {
-        TwoHosts::with(Bench::new(), ahead_s)
-    }
-
-    pub fn with(bench: Bench, ahead_s: u32) -> TwoHosts {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let names = ["a", "b"].map(|end| format!("tbssh-{}-{number}{end}", std::process::id()));
+        let bench = Bench::new();
         let ip = |line: &str| run("ip", &line.split(' ').collect::<Vec<_>>());
         for name in &names {
             ip(&format!("netns add {name}"));
