@@ -26,26 +26,26 @@ impl Guests {
     pub fn end(self) -> (Vec<GuestSeen>, Vec<Warning>) {
         let (mut all, mut unknown) = (Vec::new(), Vec::new());
         for (host, before) in self.0 {
-            match (before, host.look()) {
-                (Ok(before), Some(Ok(after))) => all.push(after.since(&before, name(&host))),
-                (Err(why), _) | (_, Some(Err(why))) if host.ended().is_none() => {
-                    unknown.push(unasked(name(&host), &why))
-                }
-                _ => {}
+            match between(before, host.look()) {
+                Some(Ok((before, after))) => all.push(after.since(&before, name(&host))),
+                Some(Err(why)) => unknown.push(unasked(&why)),
+                None => {}
             }
         }
         (all, unknown)
     }
 }
 
-fn unasked(name: &str, why: &str) -> Warning {
-    let text = format!("whether guest {name} was paused or reset while it measured is not known: {why}");
-    Warning::new(
-        "guest_not_asked",
-        Severity::Invalid,
-        text,
-        "look at the log of its QEMU in the record, and repeat the trial",
-    )
+/// Both looks at a guest, or why there are not both; nothing of one that has ended.
+fn between(before: Told, after: Option<Told>) -> Option<Result<(Look, Look), String>> {
+    let after = after?;
+    Some(before.and_then(|before| Ok((before, after?))))
+}
+
+/// `why` names the guest.
+fn unasked(why: &str) -> Warning {
+    let text = format!("{why}: whether it was paused or reset while it measured is not known");
+    Warning::new("guest_not_asked", Severity::Invalid, text, "look at its console in the record, and repeat the trial")
 }
 
 /// What of a guest makes a trial one that is not to be trusted.
@@ -91,8 +91,17 @@ mod tests {
         let still = "guest pong was paused by QMP for 1500 ms, and still is: its clock stood still meanwhile";
         assert_eq!(told(seen(1_500_000_000, true, "BALLOON_CHANGE")), [still]);
         assert!(told(seen(0, false, "RTC_CHANGE")).is_empty());
-        let unknown = unasked("pong", "QEMU: Resource temporarily unavailable");
-        let text = "whether guest pong was paused or reset while it measured is not known: QEMU: Resource temporarily unavailable";
+        let unknown = unasked("guest pong: QEMU does not do it: Resource temporarily unavailable");
+        let text = "guest pong: QEMU does not do it: Resource temporarily unavailable: whether it was paused or reset while \
+                    it measured is not known";
         assert_eq!((unknown.severity, unknown.text.as_str()), (Severity::Invalid, text));
+    }
+
+    #[test]
+    fn a_guest_that_lives_and_was_not_asked_is_told_whenever_it_was() {
+        let no = || Err("no answer".to_owned());
+        let told = |before: Told, after| between(before, after).map(|both| both.err());
+        assert_eq!(told(no(), Some(no())), Some(Some("no answer".into())));
+        assert_eq!(told(no(), None), None, "it has ended");
     }
 }

@@ -64,7 +64,7 @@ pub(super) trait Way: Send + Sync {
         None
     }
 
-    /// What the program that runs it tells of it, or why that is not to be had; nothing where it is no guest.
+    /// What the program that runs it tells of it, or why that is not to be had; nothing where it is no guest, or has ended.
     fn look(&self) -> Option<Result<Look, String>> {
         None
     }
@@ -211,7 +211,8 @@ impl Host {
         Some(self.says(&text))
     }
 
-    /// What the program that runs it tells of it at this moment, or why that is not to be had; nothing where it is no guest.
+    /// What the program that runs it tells of it at this moment, or why that is not to be had; nothing where it is no guest,
+    /// or has ended.
     pub fn look(&self) -> Option<Result<Look, String>> {
         self.way.lock().ok()?.as_ref()?.look()
     }

@@ -330,7 +330,11 @@ impl Way for Guest {
     }
 
     fn look(&self) -> Option<Result<Look, String>> {
-        Some(self.machine.look().map_err(|e| e.to_string()))
+        match self.machine.look() {
+            Ok(look) => Some(Ok(look)),
+            // The end of its console and what to do about a boot are no part of why.
+            Err(e) => self.machine.ended().is_none().then(|| Err(e.what.lines().next().unwrap_or_default().to_owned())),
+        }
     }
 
     fn leave(self: Box<Self>, journal: &Journal) -> Option<String> {
