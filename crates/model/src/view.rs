@@ -95,7 +95,7 @@ pub enum Pattern {
     PublishBlocked,
     /// The thread that publishes waited for a CPU itself.
     SenderStarved,
-    /// The thread that publishes stood still between its calls, and did not wait for a CPU: for a lock, in most cases.
+    /// The thread that publishes stood still between its calls, and its kernel counted no wait for a CPU: for a lock, in most cases.
     MainThreadBlocked,
     /// The trial took longer than its schedule, and no call that publishes was to blame.
     TotalTimeLonger,

@@ -2,7 +2,7 @@
 //! the trials of the same study without a load, else against the trial's own schedule. Never from what the study asked for.
 
 use crate::bins::{ELSEWHERE, PublishedReport};
-use crate::circumstances::{Thread, TrialReport};
+use crate::circumstances::{LoadReport, Thread, TrialReport};
 use crate::condition::ConditionReport;
 use crate::course::Course;
 use crate::document::{Finding, FindingLevel, Report};
@@ -40,7 +40,7 @@ struct Figures {
     m1_ns: Option<i64>,
     m2_ns: i64,
     m3_ns: i64,
-    /// How much longer than a period the longest time between two wake-ups was.
+    /// How much longer than a period the longest time between two wake-ups was; 0 for stop-and-wait, which wakes by answers.
     stood_ns: i64,
     unanswered: u64,
 }
@@ -48,14 +48,14 @@ struct Figures {
 fn figures(report: &Report, trial: &TrialReport) -> Figures {
     let course = trial.course.as_ref();
     let most = |m| course.and_then(|c| c.columns(m).iter().flatten().map(|r| r.1).max()).unwrap_or(0);
+    let period_ns = report.conditions.get(trial.condition).and_then(|c| c.period_ns);
     let met = trial.ends.values().map(|e| e.matched_after_ns).collect::<Option<Vec<i64>>>();
     Figures {
         met_ns: met.and_then(|met| met.into_iter().max()),
         m1_ns: course.and_then(|c| c.run_time_ns),
         m2_ns: most(Metric::WakeToSent),
         m3_ns: most(Metric::RoundTrip),
-        stood_ns: most(Metric::WakePeriod)
-            - report.conditions.get(trial.condition).and_then(|c| c.period_ns).unwrap_or(0),
+        stood_ns: period_ns.map_or(0, |period_ns| most(Metric::WakePeriod) - period_ns),
         unanswered: course.map_or(0, |c| c.unanswered.iter().sum()),
     }
 }
@@ -87,7 +87,7 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
     let delayed = delay_until_met(report, trial.id, found.met_ns.is_some());
     match found.met_ns {
         None if trial.finding.is_some() => {
-            let starved = delayed.filter(|(ns, _)| *ns >= MEETING_NS);
+            let starved = delayed.filter(|(ns, _)| *ns >= MEETING_NS && at_work(report, trial.id).next().is_some());
             return starved.map(|(ns, name)| {
                 let text =
                     format!("the ends never met; thread `{name}` waited {} for a CPU meanwhile", time(ns as f64));
@@ -156,11 +156,15 @@ fn longer(course: &Course, m1_ns: Option<i64>, quiet: Option<i64>) -> Option<Str
         .then(|| format!("M1 {}, {instead} {}", time(m1 as f64), time(due as f64)))
 }
 
-/// A load ran before the ends were there to meet: the first slot came no sooner after that than they took to meet. Where there
-/// was no first slot it may have.
+/// Loads that began. The half that receives does nothing before the other sends.
+fn at_work(report: &Report, trial: usize) -> impl Iterator<Item = &LoadReport> {
+    let began = |l: &&LoadReport| l.failed.is_none() && l.ran_ns > 0 && l.part.as_deref() != Some("receives");
+    report.loads.iter().filter(move |l| l.trial == trial).filter(began)
+}
+
+/// A load ran before the ends were there to meet: the first slot came no sooner after that than they took to meet.
 fn was_there(report: &Report, trial: usize, met_ns: i64) -> bool {
-    let mut loads = report.loads.iter().filter(|l| l.trial == trial && l.failed.is_none());
-    loads.any(|l| l.began_after_ns.is_none_or(|ns| -ns >= met_ns))
+    at_work(report, trial).any(|l| l.began_after_ns.is_some_and(|ns| -ns >= met_ns))
 }
 
 /// The thread that waited longest for a CPU before the first slot; where there was none, until the ends gave up.

@@ -14,16 +14,27 @@ const SECOND: i64 = 1_000_000_000;
 
 /// What is done to the trial under load: its slots, its record, run delays of the ping end's threads before the first slot
 /// and of its main thread meanwhile.
+#[derive(Clone, Copy)]
 struct Load {
-    /// When it began, after the first slot.
-    began_ns: i64,
+    /// When it began, after the first slot; never.
+    began_ns: Option<i64>,
+    part: Option<LoadPart>,
+    rate: Rate,
     slots: fn(&mut [SenderRow]),
     trial: fn(&mut TrialRecord),
     before_ns: u64,
     main_ns: u64,
 }
 
-const NOTHING: Load = Load { began_ns: 0, slots: |_| (), trial: |_| (), before_ns: 0, main_ns: 0 };
+const NOTHING: Load = Load {
+    began_ns: Some(0),
+    part: None,
+    rate: Rate::Period(Nanos(PERIOD)),
+    slots: |_| (),
+    trial: |_| (),
+    before_ns: 0,
+    main_ns: 0,
+};
 
 fn trial(change: fn(&mut [SenderRow])) -> GivenTrial {
     let (mut slots, echoes): (Vec<_>, Vec<_>) =
@@ -32,8 +43,8 @@ fn trial(change: fn(&mut [SenderRow])) -> GivenTrial {
     GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None }
 }
 
-fn given(trials: Vec<GivenTrial>) -> Given {
-    Given { driver: "udp", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials }
+fn given(rate: Rate, trials: Vec<GivenTrial>) -> Given {
+    Given { driver: "udp", payload: 64, rate, trials }
 }
 
 /// A condition without a load and the same with one, of one trial each; the record's claims about the load are `level`.
@@ -45,26 +56,31 @@ fn report(load: &Load, level: &str) -> Report {
 fn report_of(load: &Load, level: &str, threads: impl FnOnce(&mut ThreadTable)) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("record");
-    let record = support::write(&dir, &[given(vec![trial(|_| ())]), given(vec![trial(load.slots)])], |manifest| {
-        for (condition, level) in manifest.plan.conditions.iter_mut().zip(["none", level]) {
-            condition.levels.insert("load".into(), level.into());
-        }
-        let ran = LoadDone {
-            run: "cpu".into(),
-            at: "ping".into(),
-            policy: "rr 90".into(),
-            cpus: "0".into(),
-            began_ns: Some(support::T0 + load.began_ns),
-            ended_ns: Some(support::T0 + 5 * SECOND),
-            cpu_ns: 4_900_000_000,
-            octets: None,
-            rounds: None,
-            failed: None,
-            ..LoadDone::default()
-        };
-        manifest.trials[1].ends.get_mut("ping").unwrap().loads.push(ran);
-        (load.trial)(&mut manifest.trials[1]);
-    });
+    let record = support::write(
+        &dir,
+        &[given(load.rate, vec![trial(|_| ())]), given(load.rate, vec![trial(load.slots)])],
+        |manifest| {
+            for (condition, level) in manifest.plan.conditions.iter_mut().zip(["none", level]) {
+                condition.levels.insert("load".into(), level.into());
+            }
+            let ran = LoadDone {
+                run: "cpu".into(),
+                at: "ping".into(),
+                policy: "rr 90".into(),
+                cpus: "0".into(),
+                part: load.part,
+                began_ns: load.began_ns.map(|ns| support::T0 + ns),
+                ended_ns: Some(support::T0 + 5 * SECOND),
+                cpu_ns: 4_900_000_000,
+                octets: None,
+                rounds: None,
+                failed: None,
+                ..LoadDone::default()
+            };
+            manifest.trials[1].ends.get_mut("ping").unwrap().loads.push(ran);
+            (load.trial)(&mut manifest.trials[1]);
+        },
+    );
     drop(record);
     let mut table = support::thread_table("ping", 0);
     for (before, after) in table.before.iter_mut().zip(&mut table.after) {
@@ -85,7 +101,7 @@ fn pattern(load: &Load) -> (String, String) {
 
 #[test]
 fn each_pattern_is_told_by_its_figures() {
-    let cases: [(&str, &str, Load); 12] = [
+    let cases: [(&str, &str, Load); 13] = [
         ("no effect", "M3 up to 30 us, without a load 30 us", NOTHING),
         (
             "publish blocked",
@@ -107,6 +123,8 @@ fn each_pattern_is_told_by_its_figures() {
             "M4 up to 2 s beyond a period, without a load 0 ns; the main thread waited 1.90 s for a CPU in all",
             Load { slots: |s| stood(s), main_ns: 1_900_000_000, ..NOTHING },
         ),
+        // Stop-and-wait wakes by answers.
+        ("no effect", "M3 up to 30 us, without a load 30 us", Load { rate: Rate::Max, slots: |s| stood(s), ..NOTHING }),
         (
             "total time longer",
             "M1 8.99 s, without a load 4.99 s",
@@ -125,13 +143,18 @@ fn each_pattern_is_told_by_its_figures() {
         (
             "discovery starved",
             "the ends met after 6 s, without a load 41 ms; thread `recv` waited 5 s for a CPU meanwhile",
-            Load { began_ns: -7 * SECOND, trial: |t| met(t, Some(6 * SECOND)), before_ns: 5_000_000_000, ..NOTHING },
+            Load {
+                began_ns: Some(-7 * SECOND),
+                trial: |t| met(t, Some(6 * SECOND)),
+                before_ns: 5_000_000_000,
+                ..NOTHING
+            },
         ),
         // The load was not there yet.
         (
             "no effect",
             "M3 up to 30 us, without a load 30 us",
-            Load { began_ns: -SECOND, trial: |t| met(t, Some(6 * SECOND)), before_ns: 5_000_000_000, ..NOTHING },
+            Load { began_ns: Some(-SECOND), trial: |t| met(t, Some(6 * SECOND)), before_ns: 5_000_000_000, ..NOTHING },
         ),
         (
             "discovery starved",
@@ -142,7 +165,7 @@ fn each_pattern_is_told_by_its_figures() {
         (
             "no effect",
             "M3 up to 30 us, without a load 30 us",
-            Load { began_ns: -7 * SECOND, trial: |t| met(t, Some(6 * SECOND)), ..NOTHING },
+            Load { began_ns: Some(-7 * SECOND), trial: |t| met(t, Some(6 * SECOND)), ..NOTHING },
         ),
     ];
     for (name, evidence, load) in cases {
@@ -173,7 +196,15 @@ fn what_is_not_known_has_no_pattern() {
         t.ends.values_mut().for_each(|e| e.matched_after_ns = None);
         t.finding = Some("ping never met its peer".into());
     };
-    assert_eq!(report(&Load { trial: never, ..NOTHING }, "cpu").trials[1].pattern, None);
+    let starved = Load { trial: never, before_ns: 9_000_000_000, ..NOTHING };
+    for load in [
+        Load { trial: never, ..NOTHING },
+        // A load that never began, and a half that only waits for the other.
+        Load { began_ns: None, ..starved },
+        Load { part: Some(LoadPart::Receives), ..starved },
+    ] {
+        assert_eq!(report(&load, "cpu").trials[1].pattern, None);
+    }
 }
 
 /// Messages without an answer are an effect, although no call and no delivery took long.
