@@ -152,17 +152,12 @@ fn no_space_there_is_told_and_leaves_nothing() {
 #[test]
 fn another_release_there_is_refused() {
     let hosts = TwoHosts::new(0);
-    // This release, made to call itself another one.
-    let mut program = std::fs::read(env!("CARGO_BIN_EXE_tailbound")).unwrap();
-    let (ours, theirs) = (env!("CARGO_PKG_VERSION").as_bytes(), b"9.9.9");
-    assert_eq!(ours.len(), theirs.len());
-    let places: Vec<usize> =
-        program.windows(ours.len()).enumerate().filter(|(_, w)| *w == ours).map(|(i, _)| i).collect();
-    for at in places {
-        program[at..at + theirs.len()].copy_from_slice(theirs);
-    }
+    // This release, whose words call it another one.
+    let (program, release) = (env!("CARGO_BIN_EXE_tailbound"), env!("CARGO_PKG_VERSION").replace('.', "\\."));
+    assert_eq!(env!("CARGO_PKG_VERSION").len(), "9.9.9".len(), "its messages say how long they are");
+    let filter = format!("while (sysread STDIN, $_, 65536) {{ s/{release}/9.9.9/g; syswrite STDOUT, $_ }}");
     let other = hosts.bench.path("other-release");
-    std::fs::write(&other, program).unwrap();
+    std::fs::write(&other, format!("#!/bin/sh\n'{program}' \"$@\" | perl -e '{filter}'\n")).unwrap();
     std::fs::set_permissions(&other, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let text = refused(&hosts, &study(&format!("host: guest-1, program: {}", other.display()), "driver: udp"));
     assert!(text.contains("host guest-1 has Tailbound 9.9.9, this is 0.1.0"), "{text}");
