@@ -20,9 +20,12 @@ reserved_cpus() { # number of the node
 }
 
 write_containerd_config() {
+  # opt: the host's /opt would keep its empty directories.
   # restrict_oom_score_adj: without CAP_SYS_RESOURCE, as inside some virtual machines, a score cannot be lowered.
   cat >"$state/containerd.toml" <<'T'
 version = 2
+[plugins."io.containerd.internal.v1.opt"]
+path = "/run/containerd/opt"
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = "tailbound.invalid/pause:1"
 restrict_oom_score_adj = true
