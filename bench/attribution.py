@@ -19,7 +19,7 @@ report: {{ quantiles: [0.5, 0.99, 0.999] }}
 """
 
 
-def run(given.binary.resolve(), work, number, word):
+def run(binary, work, number, word):
     record = work / f"{number}-{word}"
     environment = {**os.environ, "TAILBOUND_STATE_DIR": str(work / "state")}
     subprocess.run([binary, "run", work / "study.yaml", "--out", record, "--quiet", "--set", f"attribution={word}"],
