@@ -107,8 +107,11 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
         _ => {}
     }
     let course = trial.course.as_ref()?;
-    let quiet_m2 = most(|f| Some(f.m2_ns));
-    if more(found.m2_ns, BLOCKED_NS, quiet_m2) {
+    let (quiet_m2, quiet_stood) = (most(|f| Some(f.m2_ns)), most(|f| Some(f.stood_ns)));
+    let stood = more(found.stood_ns, BLOCKED_NS, quiet_stood);
+    // A call that is blocked keeps the next wake-up from its time, by less than it takes itself.
+    let between_calls = stood && found.stood_ns > found.m2_ns;
+    if !between_calls && more(found.m2_ns, BLOCKED_NS, quiet_m2) {
         let waited = main_delay(report, trial.id);
         let text = format!(
             "M2 up to {}{}; the main thread waited {} for a CPU in all",
@@ -119,8 +122,7 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
         let starved = 2 * waited >= found.m2_ns;
         return Some((if starved { Pattern::SenderStarved } else { Pattern::PublishBlocked }, text));
     }
-    let quiet_stood = most(|f| Some(f.stood_ns));
-    if more(found.stood_ns, BLOCKED_NS, quiet_stood) {
+    if stood {
         let waited = main_delay(report, trial.id);
         let text = format!(
             "M4 up to {} beyond a period{}; the main thread waited {} for a CPU in all",

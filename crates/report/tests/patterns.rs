@@ -101,7 +101,7 @@ fn pattern(load: &Load) -> (String, String) {
 
 #[test]
 fn each_pattern_is_told_by_its_figures() {
-    let cases: [(&str, &str, Load); 13] = [
+    let cases: [(&str, &str, Load); 14] = [
         ("no effect", "M3 up to 30 us, without a load 30 us", NOTHING),
         (
             "publish blocked",
@@ -122,6 +122,19 @@ fn each_pattern_is_told_by_its_figures() {
             "sender starved",
             "M4 up to 2 s beyond a period, without a load 0 ns; the main thread waited 1.90 s for a CPU in all",
             Load { slots: |s| stood(s), main_ns: 1_900_000_000, ..NOTHING },
+        ),
+        // The longer of the two is told.
+        (
+            "main thread blocked",
+            "M4 up to 2 s beyond a period, without a load 0 ns; the main thread waited 5 ms for a CPU in all",
+            Load {
+                slots: |s| {
+                    stood(s);
+                    s[400].send_end_ns += 621_000_000;
+                },
+                main_ns: 5_000_000,
+                ..NOTHING
+            },
         ),
         // Stop-and-wait wakes by answers.
         ("no effect", "M3 up to 30 us, without a load 30 us", Load { rate: Rate::Max, slots: |s| stood(s), ..NOTHING }),
