@@ -202,9 +202,9 @@ fn a_real_time_task_starves_threads_of_the_middleware_on_a_real_time_kernel() {
         assert_eq!(answered, if starved { 0 } else { 200 }, "{condition}");
         let trial = condition["trial_ids"][0].as_u64().unwrap() as usize;
         let pattern = &report["trials"][trial]["pattern"]["name"];
-        // A starved thread may hold a lock that the main thread wants. What happens to the others on a busy host is open.
-        let stopped = ["messages lost", "main thread blocked", "publish blocked"].iter().any(|name| pattern == name);
-        assert!(stopped || !starved, "{pattern}");
+        // A starved thread may hold a lock that the main thread wants; on a busy host the other may stand still, too.
+        let told = pattern == "messages lost" || pattern == "main thread blocked" && starved;
+        assert_eq!(told, starved, "{pattern}");
         // The kernel counts the wait only once the load has ended.
         let waited_ns = waited_at_the_end(&report, trial).into_iter().max().unwrap_or(0);
         let told = |f: &&Value| f["code"] == "starved" && f["conditions"][0] == condition["id"];

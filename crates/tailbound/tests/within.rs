@@ -123,13 +123,9 @@ cat > switched.yaml <<'END'
 cat > long.yaml <<'END'
 {long}END
 tailbound run switched.yaml --out switched -q >said 2>&1 & RUN=$!
-# Who looks at a data path while its switch sets it up takes the upcalls away: the switch drops all then.
-ready() {{ cat /root/tailbound-*/under/ovs-vswitchd.log 2>/dev/null | grep -c 'added interface tb'; }}
-while kill -0 $RUN 2>/dev/null && [ "$(ready)" -lt 3 ]; do sleep 0.2; done
-sleep 1
 while kill -0 $RUN 2>/dev/null; do
   CTL=$(ls -d /root/tailbound-*/under/switch.ctl 2>/dev/null)
-  [ -n "$CTL" ] && ovs-appctl -t $CTL -T 5 dpctl/show -s >now 2>/dev/null && [ -s now ] && cp now last
+  [ -n "$CTL" ] && ovs-appctl -t $CTL -T 5 dpif/show >now 2>/dev/null && [ -s now ] && cp now last
   sleep 1
 done
 cat said last
@@ -158,8 +154,7 @@ exit
     let (code, errors) = told(&output);
     let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
     assert_eq!(code, 0, "{errors}{text}");
-    assert!(text.contains("system@ovs-system:"), "{text}");
-    let (_, rest) = text.split_once("lookups: hit:").unwrap_or_else(|| panic!("{text}"));
+    let (_, rest) = text.split_once("system@ovs-system: hit:").unwrap_or_else(|| panic!("{text}"));
     let forwarded: u64 = rest.split(' ').next().unwrap().parse().unwrap();
     // Of messages and answers; the last look may have been long before the last of them.
     assert!(forwarded >= 300, "{forwarded}: {text}");
