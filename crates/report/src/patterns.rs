@@ -55,7 +55,7 @@ fn figures(report: &Report, trial: &TrialReport) -> Figures {
         m1_ns: course.and_then(|c| c.run_time_ns),
         m2_ns: most(Metric::WakeToSent),
         m3_ns: most(Metric::RoundTrip),
-        stood_ns: period_ns.map_or(0, |period_ns| most(Metric::WakePeriod) - period_ns),
+        stood_ns: period_ns.map_or(0, |period_ns| (most(Metric::WakePeriod) - period_ns).max(0)),
         unanswered: course.map_or(0, |c| c.unanswered.iter().sum()),
     }
 }
@@ -110,28 +110,21 @@ fn pattern(report: &Report, trial: &TrialReport, quiet: &[&TrialReport]) -> Opti
     let (quiet_m2, quiet_stood) = (most(|f| Some(f.m2_ns)), most(|f| Some(f.stood_ns)));
     let stood = more(found.stood_ns, BLOCKED_NS, quiet_stood);
     // A call that is blocked keeps the next wake-up from its time, by less than it takes itself.
-    let between_calls = stood && found.stood_ns > found.m2_ns;
-    if !between_calls && more(found.m2_ns, BLOCKED_NS, quiet_m2) {
+    let in_call = more(found.m2_ns, BLOCKED_NS, quiet_m2) && !(stood && found.stood_ns > found.m2_ns);
+    let blocked = if in_call {
+        Some((Pattern::PublishBlocked, "M2", "", found.m2_ns, quiet_m2))
+    } else {
+        stood.then_some((Pattern::MainThreadBlocked, "M4", " beyond a period", found.stood_ns, quiet_stood))
+    };
+    if let Some((pattern, metric, than, ns, quiet)) = blocked {
         let waited = main_delay(report, trial.id);
         let text = format!(
-            "M2 up to {}{}; the main thread waited {} for a CPU in all",
-            time(found.m2_ns as f64),
-            beside(quiet_m2),
+            "{metric} up to {}{than}{}; the main thread waited {} for a CPU in all",
+            time(ns as f64),
+            beside(quiet),
             time(waited as f64)
         );
-        let starved = 2 * waited >= found.m2_ns;
-        return Some((if starved { Pattern::SenderStarved } else { Pattern::PublishBlocked }, text));
-    }
-    if stood {
-        let waited = main_delay(report, trial.id);
-        let text = format!(
-            "M4 up to {} beyond a period{}; the main thread waited {} for a CPU in all",
-            time(found.stood_ns as f64),
-            beside(quiet_stood.map(|ns| ns.max(0))),
-            time(waited as f64)
-        );
-        let starved = 2 * waited >= found.stood_ns;
-        return Some((if starved { Pattern::SenderStarved } else { Pattern::MainThreadBlocked }, text));
+        return Some((if 2 * waited >= ns { Pattern::SenderStarved } else { pattern }, text));
     }
     if let Some(longer) = longer(course, found.m1_ns, most(|f| f.m1_ns)) {
         return Some((Pattern::TotalTimeLonger, longer));

@@ -8,11 +8,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
+use support::guests::KERNEL;
 use support::host::{Alone, alone, no_journal, said, signal};
 use support::ssh::TwoHosts;
 use support::told;
-
-const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
 
 /// Two hosts that a cable joins; guests begin on the first.
 struct Network {
