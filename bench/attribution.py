@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What watching context switches costs: the same study with `attribution: on` and `off`, paired and interleaved (ABBA).
+"""Measures the cost of watching context switches: the same study with `attribution: on` and `off`, in pairs (ABBA).
 
-The ratio's 95 % interval is Student's on the logarithms over pairs. `tailbound compare` will take its place.
+The 95 % interval of the ratio is Student's interval on the logarithms over pairs.
 """
 import argparse, json, os, subprocess, tempfile
 from pathlib import Path

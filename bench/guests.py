@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How long it takes from the start of `run` until the agents of two guests answer: QEMU, kernel, first file system, streams.
+"""Measures the time from the start of `run` until the agents of two guests answer: QEMU, kernel, first file system, streams.
 
     bench/guests.py PROGRAM KERNEL.deb [RUNS]
 
-PROGRAM: a release build. KERNEL.deb: a kernel package, as `dev/setup vm` brings it. The first run makes what later ones find in
-the cache, and is not counted. On a machine that is otherwise quiet; goal: 10 s (median), emulated.
+PROGRAM is a release build. KERNEL.deb is a kernel package, as `dev/setup vm` downloads it. The first run fills the cache for
+later runs and is not counted. The machine must be otherwise quiet. The goal is 10 s (median) for emulated guests.
 """
 import os, statistics, subprocess, sys, tempfile, time
 
@@ -21,7 +21,7 @@ path: bridge
 
 
 def one(folder, number):
-    """Seconds from the start until the lab stands (both agents answer, the path was checked), and until the run is over."""
+    """Seconds from the start until the lab is ready (both agents answer, the path was checked), and until the run is over."""
     record = os.path.join(folder, f"record-{number}")
     begin = time.monotonic()
     child = subprocess.Popen([program, "run", "study.yaml", "--out", record], cwd=folder, stdout=subprocess.DEVNULL,

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No slower than a peer: Tailbound's drivers beside ddsperf, sockperf and a plain Fast DDS program, stop-and-wait round trips.
+"""Checks that Tailbound is no slower than peers: its drivers against ddsperf, sockperf and a plain Fast DDS program, round trips.
 
 Paired and interleaved (ABBA), same interface, pinning (ping CPU 0, pong CPU 1), policy, vendor configuration, serialised
 size and thread structure. Quantiles have the peer's own definition on both sides:
@@ -8,7 +8,7 @@ size and thread structure. Quantiles have the peer's own definition on both side
   of each run is left out on both sides.
 - sockperf writes every round trip (--full-log): the quantiles of the raw values are compared.
 - fastdds/pingpong.cpp, a plain program over Fast DDS written for this, writes every round trip too.
-Context switches are not watched (`attribution: off`), as no peer does; what that costs is measured by attribution.py.
+Context switches are not watched (`attribution: off`), because no peer watches them; attribution.py measures the cost.
 The ratio's 95 % interval is Student's on the logarithms over pairs. Met: it contains or lies below 1.00 and its half width
 is at most 3 % (median) or 15 % (p99). Wider: undecided.
 """
@@ -16,11 +16,13 @@ import argparse, json, math, os, re, shutil, signal, statistics, subprocess, sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parent.parent
+CPUS = [0, 1]      # CPUs of ping and pong; bench/counted has one CPU
+COUNTED = False    # in counted time short runs are enough
 T975 = [0, 12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120]
 
 
 class Path_:
-    """Where both programs run: loopback, or two named namespaces joined by a veth pair."""
+    """The path of both programs: loopback, or two named network namespaces joined by a veth pair."""
 
     def __init__(self, kind):
         self.kind, self.names = kind, []
@@ -37,21 +39,26 @@ class Path_:
                 subprocess.run(["ip", "-n", name, *c.split()], check=True)
         time.sleep(2)  # the kernel takes up to a second to report the carrier
 
-    def enter(self, end, cpu):
-        pin = ["taskset", "-c", str(cpu)]
+    def enter(self, end):
+        pin = ["taskset", "-c", str(CPUS[end])]
         return (["ip", "netns", "exec", self.names[end]] if self.names else []) + pin
 
     def study(self):
-        if not self.names:
-            return "path: loopback\nplace: process\n"
+        if self.kind == "lo":
+            return f'path: loopback\nplace: process\nends: {{ ping: {{ cpus: "{CPUS[0]}" }}, pong: {{ cpus: "{CPUS[1]}" }} }}\n'
         a, b = self.names
         return ("path: { existing: { ping: { interface: x0 }, pong: { interface: x0 } } }\n"
-                f"ends: {{ ping: {{ place: {{ existing-netns: {a} }}, cpus: \"0\" }}, "
-                f"pong: {{ place: {{ existing-netns: {b} }}, cpus: \"1\" }} }}\n")
+                f"ends: {{ ping: {{ place: {{ existing-netns: {a} }}, cpus: \"{CPUS[0]}\" }}, "
+                f"pong: {{ place: {{ existing-netns: {b} }}, cpus: \"{CPUS[1]}\" }} }}\n")
 
     def close(self):
         for name in self.names:
             subprocess.run(["ip", "netns", "del", name])
+
+
+def one_cpu():
+    global COUNTED
+    CPUS[:], COUNTED = [0, 0], True
 
 
 def stop(process):
@@ -73,7 +80,7 @@ def cyclone_xml(path):
 
 
 class Ours:
-    """One run of the release binary; its raw round trips by DuckDB."""
+    """Runs the release binary, and reads its raw round trips by DuckDB."""
 
     def __init__(self, binary, python, work):
         self.binary, self.python, self.work, self.n = binary, python, work, 0
@@ -96,7 +103,7 @@ class Ours:
         else:
             query = f"SELECT quantile_disc(receive_ns - send_begin_ns, 0.5), quantile_disc(receive_ns - send_begin_ns, 0.99) FROM {rows}"
         code = "import duckdb,sys,json\nprint(json.dumps(duckdb.connect().execute(sys.argv[1]).fetchall()))"
-        out = subprocess.run([self.python, "-c", code, query], capture_output=True, text=True, check=True).stdout
+        out = subprocess.run([self.python, "-c", code, query], stdout=subprocess.PIPE, text=True, check=True).stdout
         seconds_ = json.loads(out)
         shutil.rmtree(record)
         return [statistics.median(column) / 1000 for column in zip(*seconds_)]
@@ -105,11 +112,12 @@ class Ours:
 def ddsperf(binary, path, size, seconds, xml):
     env = {**os.environ, "CYCLONEDDS_URI": xml}
     domain = "78"
-    start = lambda end, cpu, *mode: subprocess.Popen([*path.enter(end, cpu), binary, "-i", domain, "-D", str(seconds + 1), *mode],
+    length = 3.2 if COUNTED else seconds + 1   # it prints once a second, and the first second is left out
+    start = lambda end, *mode: subprocess.Popen([*path.enter(end), binary, "-i", domain, "-D", str(length), *mode],
                                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=env)
-    pong = start(1, 1, "pong")
+    pong = start(1, "pong")
     time.sleep(0.3)
-    ping = start(0, 0, "ping", "size", str(size))
+    ping = start(0, "ping", "size", str(size))
     text = ping.communicate(timeout=seconds + 20)[0]
     pong.communicate(timeout=seconds + 20)
     unit = {"ns": 1e-3, "us": 1.0, "ms": 1e3}
@@ -127,11 +135,11 @@ def sockperf(binary, path, size, seconds, spin, work):
     extra = ["--nonblocked"] if spin else []
     log = work / "sockperf.csv"
     address = path.addresses[1]
-    server = subprocess.Popen([*path.enter(1, 1), binary, "server", "-i", address, "-p", "17171", *extra],
+    server = subprocess.Popen([*path.enter(1), binary, "server", "-i", address, "-p", "17171", *extra],
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(0.3)
     try:
-        client = subprocess.run([*path.enter(0, 0), binary, "ping-pong", "-i", address, "-p", "17171", "-m", str(size), "-t", str(seconds),
+        client = subprocess.run([*path.enter(0), binary, "ping-pong", "-i", address, "-p", "17171", "-m", str(size), "-t", str(math.ceil(seconds)),
                                  "--full-rtt", "--full-log", str(log), *extra], capture_output=True, text=True, timeout=seconds + 20)
     finally:
         stop(server)
@@ -149,8 +157,8 @@ def sockperf(binary, path, size, seconds, spin, work):
 def plain_fastdds(binary, path, size, seconds, work):
     log = work / "fastdds.txt"
     own, peer = path.addresses
-    pong = subprocess.Popen([*path.enter(1, 1), binary, "pong", peer, own, str(seconds)])
-    done = subprocess.run([*path.enter(0, 0), binary, "ping", own, peer, str(seconds), str(size), str(log)], timeout=seconds + 30)
+    pong = subprocess.Popen([*path.enter(1), binary, "pong", peer, own, str(seconds)])
+    done = subprocess.run([*path.enter(0), binary, "ping", own, peer, str(seconds), str(size), str(log)], timeout=seconds + 30)
     pong.wait(seconds + 30)
     trips = sorted(map(float, log.read_text().split()))
     if done.returncode or len(trips) < 1000:
@@ -181,16 +189,20 @@ def main():
     ap.add_argument("--fastdds", default=str(TOP / "target/bench/fastdds-pingpong"), help="bench/fastdds/pingpong.cpp, compiled")
     ap.add_argument("--debian-ddsperf", default=shutil.which("ddsperf"))
     ap.add_argument("--sockperf", default=shutil.which("sockperf"))
+    ap.add_argument("--python", default=str(TOP / "target/venv/bin/python"), help="with the package duckdb")
+    ap.add_argument("--counted", action="store_true", help="for bench/counted: one CPU, short runs")
     ap.add_argument("--pairs", type=int, default=10)
-    ap.add_argument("--seconds", type=int, default=3)
+    ap.add_argument("--seconds", type=float, default=3)
     ap.add_argument("--paths", default="lo,veth")
     ap.add_argument("--sizes", default="16,1024,60000")
     ap.add_argument("--peers", default="ddsperf,debian,sockperf,sockperf-spin,fastdds")
     args = ap.parse_args()
     work = Path(tempfile.mkdtemp(prefix="tailbound-bench-"))
-    ours = Ours(args.binary, str(TOP / "target/venv/bin/python"), work)
+    ours = Ours(args.binary, args.python, work)
+    if args.counted:
+        one_cpu()
     peers = args.peers.split(",")
-    print(f"{'path':5} {'octets':>6} {'peer':14} {'quantile':8} {'ours us':>9} {'peer us':>9} {'ratio':>6} {'95 %':>15}  verdict")
+    print(f"{'path':5} {'bytes':>6} {'peer':14} {'quantile':8} {'ours us':>9} {'peer us':>9} {'ratio':>6} {'95 %':>15}  verdict")
     for kind in args.paths.split(","):
         path = Path_(kind)
         xml = cyclone_xml(path)
@@ -199,7 +211,7 @@ def main():
         try:
             for size in map(int, args.sizes.split(",")):
                 def cyclone():
-                    return ours.run(path, f"{{ cyclonedds: {{ config: {config} }} }}", "listener", max(size - 12, 0), args.seconds, True)
+                    return ours.run(path, f"{{ cyclonedds: {{ config: {config} }} }}", "listener", max(size - 12, 0), args.seconds, not args.counted)
                 def udp(mode):
                     return ours.run(path, "udp", mode, max(size - 8, 0), args.seconds, False)
                 groups = []

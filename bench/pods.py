@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""How long `run` takes until the first slot of a condition whose ends are pods, on a cluster that is warm.
+"""Measures the time that `run` takes until the first slot of a condition whose ends are pods, on a warm cluster.
 
     KUBECONFIG=... bench/pods.py TAILBOUND [REPEATS]
 
-The nodes have the image of this release. Median and all values, in seconds, from the start of the program to t0 of its
-trial (one clock: the nodes are of this machine), and to its end.
+The nodes must have the image of this release. The program prints the median and all values, in seconds, from the start of
+`run` to t0 of its trial (the nodes run on this machine and have its clock), and to the end of `run`.
 """
 import json, pathlib, statistics, subprocess, sys, tempfile, time
 
@@ -34,7 +34,7 @@ def main():
     program = pathlib.Path(sys.argv[1]).resolve()
     repeats = int(sys.argv[2]) if len(sys.argv) > 2 else 5
     rounds = {"host": [], "pod": []}
-    # Interleaved; the first of each warms up and does not count.
+    # The networks take turns; the first run of each network is a warm-up and is not counted.
     for number in range(repeats + 1):
         for network, taken in rounds.items():
             with tempfile.TemporaryDirectory() as directory:
@@ -43,7 +43,7 @@ def main():
                 taken.append(value)
     for network, taken in rounds.items():
         first, whole = ([round(v[i], 2) for v in taken] for i in (0, 1))
-        print(f"{network} network: first slot after {statistics.median(first):.2f} s {first}, through after {statistics.median(whole):.2f} s {whole}")
+        print(f"{network} network: first slot after {statistics.median(first):.2f} s {first}, finished after {statistics.median(whole):.2f} s {whole}")
 
 
 main()

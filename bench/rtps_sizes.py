@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""What is in RTPS datagrams on an interface: rtps_sizes.py INTERFACE SECONDS prints one line of JSON.
+"""Reads the sizes in RTPS datagrams on an interface: rtps_sizes.py INTERFACE SECONDS prints one line of JSON.
 
-Of the user data that a writer sends most of: the serialised size of a sample (with its four octets of encapsulation), the
-octets that a sample takes of a datagram with its submessage's head, and the octets of the largest datagram. Datagrams are
-told from their headers, so one that IP has cut is known by its first piece.
+For the most frequent user data: the serialised size of a sample in bytes (with four bytes of encapsulation), the number of
+bytes that a sample needs in a datagram with the head of its submessage, and the size of the largest datagram in bytes.
+Datagrams are recognised by their headers, so a datagram in IP fragments is recognised by its first fragment.
 """
 import collections, json, socket, struct, sys, time
 
-ETH_P_ALL, ETH_P_IP, OUTGOING, ENOUGH = 3, 0x0800, 4, 3000  # only with ALL are packets that go out seen
+ETH_P_ALL, ETH_P_IP, OUTGOING, ENOUGH = 3, 0x0800, 4, 3000  # only ALL shows outgoing packets
 DATA, DATA_FRAG = 0x15, 0x16
 
 
 def submessages(rtps):
-    """(kind, flags, body, octets) of each; the last may be cut off."""
+    """Yields (kind, flags, body, bytes) of each submessage; the last submessage may be truncated."""
     at = 20
     while at + 4 <= len(rtps):
         kind, flags = rtps[at], rtps[at + 1]
@@ -23,7 +23,7 @@ def submessages(rtps):
 
 
 def sample(kind, flags, body, octets):
-    """(writer is the user's, serialised size) of a submessage with data; size None where it has none."""
+    """Returns (whether the writer is the user's, serialised size) of a submessage with data; the size is None if unknown."""
     order = "<" if flags & 1 else ">"
     if kind not in (DATA, DATA_FRAG) or len(body) < 20:
         return None

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""How a run grows with the number of its pods: requests to the API server, CPU time of the controller, octets, times.
+"""Measures how the cost of a run grows with its number of pods: API requests, CPU time of the controller, bytes, times.
 
     TAILBOUND_CLUSTER=7 TAILBOUND_CLUSTER_AUDIT=1 dev/cluster up      (and: dev/cluster load IMAGE)
-    TAILBOUND_CLUSTER=7 bench/scale.py TAILBOUND [PODS]...            10 20 50 where none are named
+    TAILBOUND_CLUSTER=7 bench/scale.py TAILBOUND [PODS]...            the default is 10 20 50
 
-One publisher, and a subscriber in every other pod. Requests are those in the audit log of the API server whose user agent
-is that of Tailbound; a straight line is fitted through them. The controller's CPU time is from its record: of its own
-process and of those that carry its streams, while the ends measure. Octets are those of the host's interface to the
+One pod has the publisher, and every other pod a subscriber. Requests are counted in the audit log of the API server by the
+user agent of Tailbound; a straight line is fitted to the counts. The CPU time of the controller comes from the record: it
+includes the processes that carry the streams, while the ends measure. Bytes are counted at the host's interface to the
 cluster, which carries nothing else.
 """
 import collections, json, os, pathlib, subprocess, sys, tempfile, time
@@ -31,7 +31,7 @@ def octets():
 
 
 def requests(since):
-    """By verb and resource, those of Tailbound that came after so many octets of the log."""
+    """Counts Tailbound's requests by verb and resource, after the given position in bytes in the audit log."""
     counted = collections.Counter()
     with open(STATE / "audit.log", "rb") as log:
         log.seek(since)
@@ -81,7 +81,7 @@ def once(program, pods, driver, directory):
 
 
 def fitted(points):
-    """Least squares: y = a + b x."""
+    """Fits y = a + b x by least squares and returns (a, b)."""
     n, mx, my = len(points), sum(x for x, _ in points) / len(points), sum(y for _, y in points) / len(points)
     slope = sum((x - mx) * (y - my) for x, y in points) / max(sum((x - mx) ** 2 for x, _ in points), 1e-9)
     return my - slope * mx, slope
@@ -99,7 +99,7 @@ def main():
         total = sum(row["requests"].values())
         print(
             f"{pods} pods, {driver}: {row['status']}, lost {row['lost']}; {total} requests; first message after {row['first_s']:.1f} s, "
-            f"through after {row['whole_s']:.1f} s; controller {row['controller_percent']:.2f} % of a CPU; control octets while measuring "
+            f"finished after {row['whole_s']:.1f} s; controller {row['controller_percent']:.2f} % of a CPU; control bytes while measuring "
             f"{row['control_octets_silent']}; interface {row['octets']['tx']} B out, {row['octets']['rx']} B in; record {row['record_octets']} B"
         )
         for what, times in sorted(row["requests"].items()):

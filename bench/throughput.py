@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""No slower than a peer, flows: Tailbound's drivers beside ddsperf, a plain Fast DDS program, iperf3 and sockperf.
+"""Checks that flows are no slower than peers: Tailbound's drivers against ddsperf, a plain Fast DDS program, iperf3 and sockperf.
 
 Short rounds in turn (ABBA), publisher on CPU 0 and subscriber on CPU 1, in network namespaces of their own: `lo` is the
 loopback of one, `veth` joins two. Each round gives samples received a second and the CPU time that each process spent
@@ -19,11 +19,12 @@ import argparse, json, math, statistics, subprocess, sys, tempfile
 from pathlib import Path
 
 from flow_rounds import BUFFER, FIGURES, UNACKED, Failed, Ours, Space, ddsperf, iperf3, plain_fastdds, sockperf
+import peers as round_trips
 from peers import TOP, cyclone_xml
 
 
 def interval(ratios):
-    """Median, its interval by the sign test, and how often such an interval holds the true one."""
+    """Returns the median, its interval by the sign test, and the share of such intervals that contain the true median."""
     ratios, n = sorted(ratios), len(ratios)
     tail = lambda k: sum(math.comb(n, i) for i in range(k)) / 2**n   # fewer than k of n below the median
     k = max([k for k in range(1, n // 2 + 1) if tail(k) <= 0.025], default=1)
@@ -51,16 +52,19 @@ def main():
     ap.add_argument("--binary", default=str(TOP / "target/release/tailbound"))
     ap.add_argument("--ddsperf", default=str(TOP / "target/bench/ddsperf/bin/ddsperf"), help="built from the bundled source")
     ap.add_argument("--fastdds", default=str(TOP / "target/bench/fastdds-flow"), help="bench/fastdds/flow.cpp, compiled")
+    ap.add_argument("--counted", action="store_true", help="for bench/counted: one CPU, short rounds")
     ap.add_argument("--pairs", type=int, default=10)
-    ap.add_argument("--seconds", type=int, default=2)
+    ap.add_argument("--seconds", type=float, default=2)
     ap.add_argument("--paths", default="lo,veth")
     ap.add_argument("--sizes", default="64,1024,63000")
     ap.add_argument("--peers", default="ddsperf,fastdds,fastdds-shm,iperf3,sockperf")
     args = ap.parse_args()
+    if args.counted:
+        round_trips.one_cpu()
     seconds, work = args.seconds, Path(tempfile.mkdtemp(prefix="tailbound-bench-"))
     ours = Ours(args.binary, work)
     reliable = "qos: { reliability: { reliable: { max_blocking_time: 10 s } }, history: keep-all }\n"
-    print(f"{'path':5} {'octets':>6} {'peer':12} {'figure':15} {'ours':>11} {'peer':>11} {'cost':>6} {'interval':>22}  verdict")
+    print(f"{'path':5} {'bytes':>6} {'peer':12} {'figure':15} {'ours':>11} {'peer':>11} {'cost':>6} {'interval':>22}  verdict")
     for kind in args.paths.split(","):
         path = Space(kind)
         xml = cyclone_xml(path)
@@ -68,7 +72,7 @@ def main():
         try:
             for size in map(int, args.sizes.split(",")):
                 def pair(peer):
-                    """What to run of ours, and of the peer."""
+                    """The functions that run one round of Tailbound, and one round of the peer."""
                     if peer == "ddsperf":
                         driver = f"{{ cyclonedds: {{ config: {work}/cyclone.xml }} }}"
                         return (lambda s: ours.run(path, driver, size, s, "batching: on", reliable),
@@ -84,13 +88,13 @@ def main():
 
                 for peer in args.peers.split(","):
                     if peer == "fastdds-shm" and kind != "lo":
-                        continue  # two network namespaces are two hosts to it
+                        continue  # to Fast DDS, two network namespaces are two hosts
                     mine, theirs = pair(peer)
                     if peer == "ddsperf":
-                        wire = [captured(path, lambda: run(1), 5) for run in (mine, theirs)]
+                        wire = [captured(path, lambda: run(min(seconds, 1)), 5) for run in (mine, theirs)]
                         print(f"{kind:5} {size:6} {peer:12} on the wire: ours {wire[0]}, peer {wire[1]}", flush=True)
                         if any(wire[0][k] != wire[1][k] or not wire[0][k] for k in ("serialised", "submessage")):
-                            sys.exit("the two do not send the same")
+                            sys.exit("the two programs send data of different sizes")
                     results, failed = [], 0
                     while len(results) < args.pairs:
                         order = [mine, theirs] if len(results) % 2 == 0 else [theirs, mine]
@@ -105,7 +109,7 @@ def main():
                         results.append(got if order[0] is mine else got[::-1])
                     for figure in FIGURES:
                         if figure == "sent/s" and peer in ("ddsperf", "fastdds", "fastdds-shm"):
-                            continue  # reliable: what is received
+                            continue  # reliable: equal to the received samples
                         costs = [b[figure] / a[figure] if figure.endswith("/s") else a[figure] / b[figure] for a, b in results]
                         a, b = (statistics.median(r[side][figure] for r in results) for side in (0, 1))
                         median, low, high, sure = interval(costs)

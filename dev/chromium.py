@@ -1,4 +1,4 @@
-"""Chromium as a test uses it, and the colours of what it drew."""
+"""Controls Chromium for a test, and counts the colours of a screenshot."""
 import collections, json, os, struct, subprocess, sys, zlib
 
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
@@ -6,14 +6,14 @@ FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "-
 
 
 class Browser:
-    """Chromium, spoken to over two pipes: JSON messages, each ended by a zero byte."""
+    """Chromium, controlled over two pipes by JSON messages, each of which ends with a zero byte."""
 
     def __init__(self, profile):
         to_browser, self.write = os.pipe()
         self.read, from_browser = os.pipe()
 
         def give():
-            # 3 and 4 may be taken by the pipes themselves: first away from there, then into place.
+            # The pipes may themselves have the descriptors 3 and 4: first move the pipes to other numbers, then to 3 and 4.
             to, by = os.dup(to_browser), os.dup(from_browser)
             import fcntl
             to, by = fcntl.fcntl(to, fcntl.F_DUPFD, 10), fcntl.fcntl(by, fcntl.F_DUPFD, 10)
@@ -28,6 +28,7 @@ class Browser:
         self.session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ["Page", "Runtime", "Log", "Network"]:
             self.call(domain + ".enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def message(self):
         while b"\0" not in self.buffer:
@@ -52,9 +53,17 @@ class Browser:
                 return answer["result"]
             self.events.append(answer)
 
-    def wait(self, method):
-        while not any(e.get("method") == method for e in self.events):
+    def loads(self, act):
+        """Calls the function that opens a page, and waits until this page has loaded; events of the previous page may arrive late."""
+        load = lambda e: e["params"]["loaderId"] if e.get("method") == "Page.lifecycleEvent" and e["params"]["name"] == "load" else None
+        before = self.call("Page.getFrameTree")["frameTree"]["frame"]["loaderId"]
+        act()
+        while not any(load(e) not in (None, before) for e in self.events):
             self.events.append(self.message())
+        self.events = [e for e in self.events if load(e) is None]
+
+    def navigate(self, url):
+        self.loads(lambda: self.call("Page.navigate", url=url))
 
     def js(self, expression):
         result = self.call("Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plain publisher and subscriber over Fast DDS 2.9, to measure the flows of the driver `fastdds` against: nothing of
- * Tailbound is in it.
+ * A plain publisher and subscriber over Fast DDS 2.9, against which the flows of the driver `fastdds` are measured. The
+ * program contains nothing of Tailbound.
  *
- *   flow pub OWN PEER SECONDS OCTETS UNACKED    writes for so long, as fast as back-pressure lets it
- *   flow sub OWN PEER SECONDS OCTETS UNACKED    takes from the listener, until the publisher is gone
+ *   flow pub OWN PEER SECONDS OCTETS UNACKED    writes for SECONDS, as fast as back-pressure allows
+ *   flow sub OWN PEER SECONDS OCTETS UNACKED    takes in the listener, until the publisher has ended
  *
- * OWN and PEER are IPv4 addresses, or both `shm`. Reliable, keep-all, synchronous publishing. Each prints, once a second,
- * the time, its messages and its CPU time so far: `ns messages cpu_ns`.
+ * OWN and PEER are IPv4 addresses, or both `shm`. Reliable, keep-all, synchronous publishing. Each program prints, ten
+ * times a second, the time, the number of its messages and its CPU time so far: `ns messages cpu_ns`.
  */
 #include "message.hpp"
 
@@ -48,7 +48,7 @@ struct Count : DataReaderListener {
     }
 };
 
-/* Memory is made for as many samples as the driver's is, so that neither side has the allocator in its favour. */
+/* Memory is allocated for the same number of samples as in the driver, so that the allocator favours neither side. */
 template <class Qos> static void memory(Qos &qos, int octets, int max_samples)
 {
     auto &limits = qos.resource_limits();
@@ -60,21 +60,21 @@ template <class Qos> static void memory(Qos &qos, int octets, int max_samples)
     qos.endpoint().history_memory_policy = rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
     qos.history().kind = KEEP_ALL_HISTORY_QOS;
     qos.reliability().kind = RELIABLE_RELIABILITY_QOS;
-    /* A writer's default is transient-local: what is acknowledged would stay until there is no room. */
+    /* The default of a writer is transient-local: then acknowledged samples would stay until there is no room. */
     qos.durability().kind = VOLATILE_DURABILITY_QOS;
     qos.data_sharing().off();
 }
 
-static void publish(DataWriter *writer, int seconds, int octets)
+static void publish(DataWriter *writer, double seconds, int octets)
 {
     Message message;
     message.octets.resize(octets);
     std::atomic<bool> over{false};
     std::thread teller([&over] {
-        for (; !over; std::this_thread::sleep_for(std::chrono::seconds(1)))
+        for (; !over; std::this_thread::sleep_for(std::chrono::milliseconds(100)))
             tell();
     });
-    for (const int64_t end = now_ns() + seconds * 1000000000LL; now_ns() < end;) {
+    for (const int64_t end = now_ns() + static_cast<int64_t>(seconds * 1e9); now_ns() < end;) {
         if (!writer->write(&message))
             continue;
         message.number++;
@@ -91,14 +91,15 @@ int main(int argc, char **argv)
         std::fprintf(stderr, "flow pub|sub OWN PEER SECONDS OCTETS UNACKED\n");
         return 2;
     }
-    const int seconds = std::atoi(argv[4]), octets = std::atoi(argv[5]);
+    const double seconds = std::atof(argv[4]);
+    const int octets = std::atoi(argv[5]);
     auto *participant = ::participant(79, argv[2], argv[3]);
     if (!participant)
         return 1;
     TypeSupport type(new MessageType(octets));
     type.register_type(participant);
     auto *topic = participant->create_topic("flow", "bench::Message", TOPIC_QOS_DEFAULT);
-    const int64_t deadline = now_ns() + (seconds + 10) * 1000000000LL;
+    const int64_t deadline = now_ns() + static_cast<int64_t>((seconds + 10) * 1e9);
     const auto pause = std::chrono::milliseconds(10);
     if (mode == "pub") {
         DataWriterQos qos = DATAWRITER_QOS_DEFAULT;
@@ -127,7 +128,7 @@ int main(int argc, char **argv)
             reader->get_subscription_matched_status(matched);
             if (now_ns() >= next) {
                 tell();
-                next += 1000000000;
+                next += 100000000;
             }
         }
         if (out_of_sequence != 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the plain programs over Fast DDS 2.9 share: the message, the clock, and a participant without built-in transports.
+ * The common parts of the plain programs over Fast DDS 2.9: the message, the clock, and a participant without built-in
+ * transports.
  */
 #pragma once
 
@@ -36,7 +37,7 @@ struct Message {
     std::vector<uint8_t> octets;
 };
 
-/* struct { unsigned long long number; sequence<octet> octets; } in plain CDR, little-endian. */
+/* The type struct { unsigned long long number; sequence<octet> octets; } in plain CDR, little-endian. */
 struct MessageType : TopicDataType {
     explicit MessageType(uint32_t most)
     {
@@ -91,7 +92,8 @@ inline int64_t now_ns()
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
 
-/* Over UDP between two addresses, or over shared memory (OWN `shm`), with the sizes that the driver `fastdds` sets. */
+/* Makes a participant over UDP between two addresses, or over shared memory (OWN `shm`), with the sizes that the
+ * driver `fastdds` sets. */
 inline DomainParticipant *participant(uint32_t domain, const std::string &own, const std::string &other)
 {
     using namespace eprosima::fastdds::rtps;

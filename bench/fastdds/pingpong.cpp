@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A plain ping-pong over Fast DDS 2.9, to measure the driver `fastdds` against: nothing of Tailbound is in it.
+ * A plain ping-pong over Fast DDS 2.9, against which the driver `fastdds` is measured. The program contains nothing of
+ * Tailbound.
  *
  *   pingpong pong OWN PEER SECONDS
- *   pingpong ping OWN PEER SECONDS OCTETS FILE    stop-and-wait from the listener; round trips in us go to FILE
+ *   pingpong ping OWN PEER SECONDS OCTETS FILE    stop-and-wait in the listener; writes round trips in us to FILE
  *
  * OWN and PEER are IPv4 addresses. UDP only, reliable, keep-last 1, synchronous publishing.
  */
@@ -11,7 +12,7 @@
 
 #include <atomic>
 
-/* Sends each message on, or counts the round trip and sends the next. */
+/* Sends each message back (pong), or records the round trip and sends the next message (ping). */
 struct Answer : DataReaderListener {
     DataWriter *writer = nullptr;
     bool ping = false;
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
         std::fprintf(stderr, "pingpong ping OWN PEER SECONDS OCTETS FILE | pingpong pong OWN PEER SECONDS\n");
         return 2;
     }
-    const int seconds = std::atoi(argv[4]);
+    const double seconds = std::atof(argv[4]);
     auto *participant = ::participant(79, argv[2], argv[3]);
     if (!participant)
         return 1;
@@ -83,7 +84,7 @@ int main(int argc, char **argv)
     if (!answer.writer || !reader)
         return 1;
 
-    const int64_t deadline = now_ns() + (seconds + 10) * 1000000000LL;
+    const int64_t deadline = now_ns() + static_cast<int64_t>((seconds + 10) * 1e9);
     PublicationMatchedStatus out;
     SubscriptionMatchedStatus in;
     do {
@@ -98,7 +99,7 @@ int main(int argc, char **argv)
     if (ping) {
         std::this_thread::sleep_for(std::chrono::milliseconds(200));
         answer.send();
-        std::this_thread::sleep_for(std::chrono::seconds(seconds));
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
         answer.over = true;
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
         FILE *file = std::fopen(argv[6], "w");
@@ -106,7 +107,7 @@ int main(int argc, char **argv)
             std::fprintf(file, "%.3f\n", trip / 1e3);
         std::fclose(file);
     } else {
-        /* Until the ping is gone. */
+        /* Waits until the ping program has ended. */
         while (out.current_count > 0 && now_ns() < deadline) {
             std::this_thread::sleep_for(std::chrono::milliseconds(50));
             answer.writer->get_publication_matched_status(out);

@@ -1,5 +1,5 @@
-//! Exports `pthread_create` and `pthread_setname_np`, so that threads of drivers that are loaded later are seen at birth
-//! and by their names too.
+//! Exports `pthread_create` and `pthread_setname_np`, so that Tailbound sees the creation and the names of threads,
+//! including the threads of drivers that are loaded later.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Calico with VXLAN, which enforces network policies. Its daemons run beside the kubelet and not in pods. Without its
-# controllers: addresses of a node that is deleted stay taken.
+# Calico with VXLAN, which enforces network policies. Its daemons run beside the kubelet and not in pods. Its
+# controllers do not run, so the addresses of a deleted node stay in use.
 
 build_calico() {
-  # Felix is in C in part. What it is told of pods are kinds of its own in the cluster, which its module describes.
+  # Felix is partly written in C. It reads about pods from resources of its own kinds, which its module describes.
   local out; out=$(built_dir calico)
   if [ ! -d "$out" ]; then
     local header
     for header in /usr/include/bpf/libbpf.h /usr/include/libelf.h /usr/include/pcap/pcap.h; do
-      [ -e "$header" ] || die "$header is not there, which building Calico needs; install it by: dev/setup cluster"
+      [ -e "$header" ] || die "building Calico needs $header, which is missing; install it: dev/setup cluster"
     done
   fi
   CGO_CFLAGS="-I/usr/include/bpf -Wno-error" build_module calico 1 "" \
@@ -25,7 +25,7 @@ calico_env() { # number of the node
   echo DATASTORE_TYPE=kubernetes KUBECONFIG="$state/kubeconfig" NODENAME="node$1" FELIX_FELIXHOSTNAME="node$1" FELIX_DATASTORETYPE=kubernetes
   echo IP="$(node_address "$1")/24" CALICO_NETWORKING_BACKEND=vxlan WAIT_FOR_DATASTORE=true CALICO_MANAGE_CNI=false
   echo CALICO_IPV4POOL_CIDR="$pods" CALICO_IPV4POOL_VXLAN=Always CALICO_IPV4POOL_IPIP=Never
-  # Many kernels have no IP in IP; and nothing calls home.
+  # Many kernels have no IP-in-IP. Usage reports are off.
   echo FELIX_IPINIPENABLED=false FELIX_IPV6SUPPORT=false FELIX_XDPENABLED=false FELIX_USAGEREPORTINGENABLED=false
   echo FELIX_IPTABLESBACKEND=NFT FELIX_DEFAULTENDPOINTTOHOSTACTION=ACCEPT
   echo FELIX_LOGSEVERITYSCREEN=info FELIX_LOGFILEPATH=none FELIX_LOGSEVERITYFILE=none FELIX_LOGSEVERITYSYS=none
@@ -41,7 +41,7 @@ cni_calico() {
     enter "node$i" cp "$bin_calico/calico" /run/cni/bin/calico-ipam
     enter "node$i" mkdir -p /run/calico /var/lib/calico
     enter "node$i" timeout 60 env "${environment[@]}" "$bin_calico/calico-node" -startup >"$state/node$i/log/calico-startup" 2>&1 || {
-      echo "dev/cluster: Calico did not begin on node$i within 60 s ($state/node$i/log/calico-startup)" >&2; return 1; }
+      echo "dev/cluster: Calico did not start on node$i within 60 s ($state/node$i/log/calico-startup)" >&2; return 1; }
     spawn "node$i" calico-tunnel env "${environment[@]}" "$bin_calico/calico-node" -allocate-tunnel-addrs
     cni_config "node$i" 10-calico.conflist <<J
 {"cniVersion": "0.3.1", "name": "k8s-pod-network", "plugins": [
@@ -51,7 +51,7 @@ cni_calico() {
 J
   done
   for i in 1 2; do
-    # Felix ends when it hears of the address of its tunnel, for a supervisor to start it anew: it is there before.
+    # Felix ends when the address of its tunnel changes, so that a supervisor restarts it. The address is therefore set before Felix starts.
     wait_for 60 "the tunnel's address of Calico on node$i ($state/node$i/log/calico-tunnel)" calico_tunnel "node$i" || return
     read -r -d '' -a environment < <(calico_env "$i") || true
     spawn "node$i" felix env "${environment[@]}" "$bin_calico/calico-node" -felix

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Cilium with VXLAN beside kube-proxy, which enforces network policies. Its agent runs beside the kubelet and not in a
-# pod; without its operator: the kinds that it keeps in the cluster are made here, and nobody removes old identities.
+# pod; without its operator: this script creates the resource kinds of Cilium, and old identities are never removed.
 
-# It compiles its eBPF programs on the node. Later ones warn of what this release does, which it takes for an error.
+# Cilium compiles its eBPF programs on the node. Later compilers print warnings about this release, which Cilium treats as errors.
 cilium_clang=clang-14
 
 build_cilium() {
@@ -27,9 +27,9 @@ cni_cilium() {
     enter "node$i" cp "$bin_cilium/cilium-cni" /run/cni/bin/
     enter "node$i" mkdir -p /run/cilium /var/lib/cilium
     enter "node$i" cp -r "$bin_cilium/bpf" /var/lib/cilium/
-    # Of this node alone, and in its mount namespace: what is pinned goes with it.
+    # This file system belongs to the mount namespace of the node, so that pinned objects are removed with the namespace.
     enter "node$i" mount -t bpf bpf /sys/fs/bpf
-    # Annotated nodes, since no DaemonSet tells of it here.
+    # The nodes are annotated, because there is no DaemonSet that shows that Cilium runs.
     spawn "node$i" cilium env PATH="$state/clang:$PATH" K8S_NODE_NAME="node$i" "$bin_cilium/daemon" \
       --k8s-kubeconfig-path="$state/kubeconfig" --annotate-k8s-node=true --identity-allocation-mode=crd \
       --ipam=kubernetes --cni-exclusive=false --devices=eth0 \
@@ -47,5 +47,5 @@ J
     wait_for 90 "Cilium on node$i ($state/node$i/log/cilium)" cilium_answers "node$i" || return
   done
 }
-# As its own probe asks.
+# The same request as in the probe of Cilium itself.
 cilium_answers() { enter "$1" curl -fsS --max-time 5 -H "brief: true" http://127.0.0.1:9879/healthz; }

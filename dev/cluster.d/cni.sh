@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# Pod networks: what is written to /etc/cni/net.d of the nodes, and what runs beside it.
+# Pod networks: the files in /etc/cni/net.d of the nodes, and the daemons of the networks.
 
-# Inside the directory: containerd 1.6 does not look for files that come from elsewhere.
+# The file is written inside the directory: containerd 1.6 does not notice files that are moved there from another directory.
 cni_config() { # node file-name < configuration
   enter "$1" sh -c "cat >/etc/cni/net.d/.new && mv /etc/cni/net.d/.new /etc/cni/net.d/$2"
 }
@@ -10,7 +10,7 @@ start_cni() { "cni_$1"; }
 
 cni_flannel() {
   local node
-  # Made by the same daemon and plugin as everywhere; only that it runs beside the kubelet and not in a pod.
+  # The network uses the usual daemon and plugin of Flannel; but the daemon runs beside the kubelet and not in a pod.
   echo "{\"Network\":\"$pods\",\"EnableIPv4\":true,\"Backend\":{\"Type\":\"vxlan\"}}" >"$state/flannel.json"
   for node in node1 node2; do
     spawn "$node" flanneld env NODE_NAME="$node" "$bin_flannel/flannel" --kube-subnet-mgr --kubeconfig-file="$state/kubeconfig" \
@@ -26,7 +26,7 @@ J
   done
 }
 
-# Pods behind a gateway of their node, and each place told by a route where the pods of the others are.
+# Pods are behind a gateway of their node, and each place has routes to the pods of the other nodes.
 routed() { # name, the plugin; RANGE in it is the range of the node's pods
   local i place range
   for i in 1 2; do
@@ -49,7 +49,7 @@ cni_ptp() {
   routed ptp '{"type": "ptp",
    "ipam": {"type": "host-local", "ranges": [[{"subnet": "RANGE"}]], "routes": [{"dst": "0.0.0.0/0"}]}}'
 }
-# Pods are neighbours of the nodes in the network between them. Services do not reach them, and their own node does not.
+# Pods are neighbours of the nodes in the network between them. Neither Services nor their own node can reach these pods.
 cni_macvlan() {
   local i
   for i in 1 2; do

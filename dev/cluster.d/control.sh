@@ -9,10 +9,10 @@ first_service=10.96.0.1
 pods=10.244.0.0/16
 pod_range() { echo "10.244.$1.0/24"; } # number of the node
 node_address() { echo "$lan.1$1"; }
-# The one interface that the host gets: through it, programs on the host reach the API server.
+# The only interface that is made on the host: through it, programs on the host reach the API server.
 host_link=tailbound-k8s$number
 
-# A bridge in the control plane's namespace; so nothing of the host's forwarding or firewall has to change.
+# A bridge in the control plane's namespace; so the forwarding and the firewall of the host need no change.
 make_lan() {
   local control i to_control
   control=$(first_of control)
@@ -37,12 +37,12 @@ make_lan() {
 kube() { "$bin_kubernetes/kubectl" --kubeconfig "$state/kubeconfig" --request-timeout=5s "$@"; }
 
 start_etcd() {
-  # It is in memory and dies with the cluster: there is nothing to keep safe.
+  # The data are in memory and are lost with the cluster, so writes need not be durable.
   spawn control etcd etcd --name tailbound --data-dir /run/etcd --unsafe-no-fsync \
     --listen-client-urls http://127.0.0.1:2379 --advertise-client-urls http://127.0.0.1:2379 \
     --listen-peer-urls http://127.0.0.1:2380
   local audit=()
-  # Who has asked for what, without what was said: bench/scale.py counts the requests of a run by it.
+  # The log contains who requested what, without the contents: bench/scale.py counts the requests of a run with it.
   if [ -n "${TAILBOUND_CLUSTER_AUDIT:-}" ]; then
     printf '%s\n' 'apiVersion: audit.k8s.io/v1' 'kind: Policy' 'omitStages: [RequestReceived]' 'rules: [{ level: Metadata }]' >"$state/audit.yaml"
     audit=(--audit-policy-file="$state/audit.yaml" --audit-log-path="$state/audit.log")
@@ -56,7 +56,7 @@ start_etcd() {
     --service-account-issuer=https://kubernetes.default.svc --service-cluster-ip-range="$services" \
     --service-account-key-file="$state/keys/accounts.pub" --service-account-signing-key-file="$state/keys/accounts.key"
 }
-# Only once the API server is ready: before that it lacks the roles that these two ask it for, and they end.
+# Only once the API server is ready: before that, the roles that these two programs need are missing, and the programs end.
 start_controllers() {
   spawn_as controllers kube-controller-manager \
     --use-service-account-credentials --root-ca-file="$state/keys/ca.crt" \

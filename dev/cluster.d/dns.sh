@@ -4,11 +4,11 @@
 dns_service=10.96.0.10
 dns_domain=cluster.local
 
-# Where pods ask. On a network without Services they reach it itself.
+# Address of the DNS server for pods. On a network without Services, pods reach the server directly.
 dns_address() { if [ "$(<"$state/cni")" = macvlan ]; then echo "$api_address"; else echo "$dns_service"; fi; }
 
 start_dns() {
-  # Names of elsewhere do not exist: there is nobody to ask, and a resolver would try again and again.
+  # Names outside the cluster do not exist: no other server can be asked, and a resolver would repeat its requests.
   cat >"$state/Corefile" <<C
 .:53 {
   bind $api_address
@@ -22,8 +22,8 @@ start_dns() {
   }
 }
 C
-  spawn control coredns "$bin_dns/coredns" -conf "$state/Corefile"
-  # Made with the address that it has everywhere, and led to a program that is no pod.
+  spawn control coredns "$bin_kubernetes/coredns" -conf "$state/Corefile"
+  # The Service has the usual address, and leads to a program that does not run in a pod.
   kube create -f - >/dev/null <<Y
 apiVersion: v1
 kind: Service

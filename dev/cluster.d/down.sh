@@ -1,20 +1,20 @@
 # shellcheck shell=bash
-# Takes everything away. Also what an `up` that was cut short left; and it may be run again.
+# Removes everything, also what an interrupted `up` left behind. The script can run again.
 
 down() {
   local file pid start net; local -a held=()
-  if [ ! -e "$state" ]; then echo "dev/cluster: no cluster is up"; return; fi
+  if [ ! -e "$state" ]; then echo "dev/cluster: no cluster is running"; return; fi
   rm -f "$state/ready"
-  # A network namespace that goes too early leaves the others with connections that nobody answers, which hold them for
-  # minutes. So all are held until the connections of what was killed are closed.
+  # If a network namespace is removed too early, connections from the other namespaces get no answer, and these namespaces
+  # stay for minutes. So all namespaces are kept until the connections of the killed programs are closed.
   for file in "$state"/*/first; do
     runs "$file" || continue
     read -r pid start <"$file"
     exec {net}<"/proc/$pid/ns/net"
     held+=("$net")
   done
-  # The first processes of the places, as `up` wrote them down; what runs in the places ends with them. And those that
-  # wait for them, of which there may be one without the other when `up` was cut short.
+  # Ends the first processes of the places, whose ids `up` stored; all other processes of the places end with them. Also ends
+  # the processes that wait for them; after an interrupted `up`, only one of the two may exist.
   for file in "$state"/*/first "$state"/*/unshare; do
     ! runs "$file" || { read -r pid start <"$file"; kill -KILL "$pid"; }
   done
@@ -27,11 +27,11 @@ down() {
     wait_for 5 "the end of all connections in a place" no_connections "$net" || true
     exec {net}<&-
   done
-  # It goes with the namespace at its other end, some time after the last process there.
+  # The interface disappears with the namespace at its other end, some time after the last process of that namespace.
   wait_for 10 "the end of the interface $host_link" no_host_link || ip link delete "$host_link"
   wait_for 30 "the end of the cgroups $cluster_name" remove_cgroups || return
   rm -rf "$state"
-  echo "dev/cluster: down"
+  echo "dev/cluster: the cluster was removed"
 }
 no_connections() { [ -z "$(nsenter --net="/proc/$$/fd/$1" ss -Htn state connected exclude time-wait)" ]; }
 no_host_link() { ! ip link show "$host_link"; }

@@ -2,7 +2,7 @@
 """Writes an OCI archive of one layer: image.py ARCHIVE NAME:TAG ENTRYPOINT [FILE=PATH | TARGET->PATH]...
 
 FILE=PATH puts a file of this machine at PATH, executable; TARGET->PATH makes a symbolic link. The same input gives
-the same octets: no time of day, no names of users."""
+the same bytes: no time of day, no user names."""
 import hashlib, io, json, platform, sys, tarfile
 
 

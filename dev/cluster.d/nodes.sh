@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# What runs on a node: containerd, kubelet, kube-proxy.
+# Programs of a node: containerd, kubelet, kube-proxy.
 
 cgroup_of() { echo "/$cluster_name/$1"; }
 
-# CPUs as a list, which "0-3,8" means.
+# Expands a CPU list such as "0-3,8" into numbers.
 cpus_of_host() {
   local part
   for part in $(tr , ' ' </sys/devices/system/cpu/online); do seq "${part%-*}" "${part#*-}"; done
 }
-# The CPUs that a node keeps from its Guaranteed pods: those of the other node's. With two CPUs each node has one to give.
+# The CPUs that a node does not give to its Guaranteed pods, because the other node gives them. With two CPUs, each node gives one.
 reserved_cpus() { # number of the node
   local all half
   mapfile -t all < <(cpus_of_host)
@@ -39,7 +39,8 @@ SystemdCgroup = false
 T
 }
 
-# failSwapOn, evictionHard, imageGC: a machine for tests may swap and may have a full disk, and images come back by hand only.
+# failSwapOn, evictionHard, imageGC: a test machine may use swap and may have a full disk, and removed images would have to be
+# imported again by hand.
 write_kubelet_config() { # number of the node
   cat >"$state/node$1/kubelet.yaml" <<Y
 apiVersion: kubelet.config.k8s.io/v1beta1
@@ -64,7 +65,7 @@ imageGCHighThresholdPercent: 100
 Y
 }
 write_proxy_config() {
-  # The sizes of conntrack's tables belong to the host: zero leaves them as they are.
+  # The sizes of conntrack's tables belong to the host: zero does not change them.
   cat >"$state/proxy.yaml" <<Y
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -98,7 +99,7 @@ start_proxy() { # number of the node
   spawn "node$1" proxy "$bin_kubernetes/kube-proxy" --config="$state/proxy.yaml" --hostname-override="node$1"
 }
 
-# By hand, so that node1 always has the same range; the control plane would give it to whichever node comes first.
+# By hand, so that node1 always has the same range; the control plane would give it to the node that registers first.
 give_pod_range() { # number of the node
   kube patch node "node$1" -p "{\"spec\": {\"podCIDR\": \"$(pod_range "$1")\", \"podCIDRs\": [\"$(pod_range "$1")\"]}}" >/dev/null
 }

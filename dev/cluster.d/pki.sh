@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Keys, certificates and kubeconfigs, for this cluster alone: they are made with it and removed with it.
+# Keys, certificates and kubeconfigs, for this cluster only: they are made and removed with the cluster.
 
 certificate() { # name subject [other names]
   local keys=$state/keys

@@ -1,14 +1,14 @@
 # shellcheck shell=bash
-# Places: control, node1 and node2. Each is a first process that only reaps, in namespaces of its own (network, UTS,
-# IPC, processes, mounts). When it is killed, the kernel ends everything in the place and takes its mounts and
-# interfaces along: nothing that ran there has to be found by name.
+# Places: control, node1 and node2. Each place is a first process that only reaps other processes, in namespaces of its own (network, UTS,
+# IPC, processes, mounts). When it is killed, the kernel ends everything in the place and removes its mounts and
+# interfaces: no process of the place has to be found by name.
 
 start_of() { # pid: when it was started, which tells it from a later process of the same id
   local stat
   { stat=$(<"/proc/$1/stat"); } 2>/dev/null || return 1
   # shellcheck disable=SC2086 # fields; the name in parentheses may hold anything
   set -- ${stat##*) }
-  # A zombie has ended.
+  # A zombie counts as ended.
   [ "$1" != Z ] && echo "${20}"
 }
 runs() { # file with a pid and its start
@@ -18,7 +18,7 @@ runs() { # file with a pid and its start
 known_place() { [[ $1 = control || $1 = node1 || $1 = node2 ]] || misuse "no place '$1'; there are: control, node1, node2"; }
 known_program() {
   known_place "${1%%/*}"
-  [ -e "$state/${1%%/*}/${1#*/}.command" ] || misuse "nothing named '$1'; there are: $(programs)"
+  [ -e "$state/${1%%/*}/${1#*/}.command" ] || misuse "there is no program '$1'; the programs are: $(programs)"
 }
 programs() { (cd "$state" && printf '%s ' */*.command | sed 's/[.]command//g'); }
 
@@ -38,7 +38,7 @@ make_place() { # name
   echo "$! $(start_of $!)" >"$at/unshare"
   wait_for 5 "the first process of $1 ($at/log/place)" only_child $! || return
   echo "$child $(start_of "$child")" >"$at/first"
-  # Until it runs the program, it has not all of its namespaces.
+  # The process has all of its namespaces only when it runs the program.
   wait_for 5 "namespaces of $1 ($at/log/place)" executes "$child" "$program" || return
   enter "$1" hostname "$1"
   enter "$1" ip link set lo up
@@ -59,12 +59,12 @@ spawn() { # place program command...
 }
 start_program() { # place program
   local at=$state/$1/$2 child first; local -a command
-  ! runs "$at.pid" || { echo "dev/cluster: $1/$2 runs"; return; }
+  ! runs "$at.pid" || { echo "dev/cluster: $1/$2 is running already"; return; }
   eval "command=($(<"$at.command"))"
   first=$(first_of "$1")
-  # Not by `enter`: the one child of this process has to be the program.
+  # `enter` is not used, because the only child of this process must be the program.
   nsenter --target "$first" "${into[@]}" -- "${command[@]}" >>"$state/$1/log/$2" 2>&1 </dev/null &
-  # So that the shell does not tell of its end.
+  # The shell then prints no message when the program ends.
   disown
   wait_for 5 "$1/$2 as a process ($state/$1/log/$2)" only_child $! || return
   echo "$child $(start_of "$child")" >"$at.pid"
@@ -72,9 +72,9 @@ start_program() { # place program
 stop_program() { # place program
   local at=$state/$1/$2 pid start
   read -r pid start <"$at.pid"
-  [ "$(start_of "$pid")" = "$start" ] || { echo "dev/cluster: $1/$2 does not run"; return; }
+  [ "$(start_of "$pid")" = "$start" ] || { echo "dev/cluster: $1/$2 is not running"; return; }
   kill "$pid"
-  # An API server that ends waits for everyone who watches it, up to a minute.
+  # When an API server ends, it waits up to a minute for its clients with open watch requests.
   wait_for 5 "the end of $1/$2, which is killed now" gone "$pid" "$start" || kill -KILL "$pid"
   wait_for 20 "the end of $1/$2" gone "$pid" "$start" || die "$1/$2 (process $pid) does not end"
 }

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# What is up.
+# Prints the state of the cluster.
 
-# Programs that `up` started and that run no longer.
+# Lists programs that `up` started and that have ended.
 ended() {
   local file
   for file in "$state"/*/*.pid; do
@@ -11,7 +11,7 @@ ended() {
 }
 
 status() {
-  [ -e "$state" ] || { echo "no cluster is up; bring one up: dev/cluster up"; return; }
+  [ -e "$state" ] || { echo "no cluster is running; start one: dev/cluster up"; return; }
   need_up
   build_kubernetes
   echo "pod network: $(<"$state/cni")"

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
-# Brings the cluster up, in stages, each with the time since the beginning.
+# Starts the cluster in stages, and prints after each stage the time since the beginning.
 
 require() { # program package
-  command -v "$1" >/dev/null || die "$1 is not installed (Debian: $2); install all that is missing by: dev/setup cluster"
+  command -v "$1" >/dev/null || die "$1 is not installed (Debian: $2); install all missing programs: dev/setup cluster"
 }
 require_programs() {
   local pair
@@ -10,7 +10,7 @@ require_programs() {
     nsenter:util-linux openssl:openssl python3:python3 timeout:coreutils; do
     require "${pair%:*}" "${pair#*:}"
   done
-  [ -x /usr/lib/cni/host-local ] || die "the CNI plugins are not installed (Debian: containernetworking-plugins); install them by: dev/setup cluster"
+  [ -x /usr/lib/cni/host-local ] || die "the CNI plugins are not installed (Debian: containernetworking-plugins); install them: dev/setup cluster"
 }
 
 say_how_to_use() {
@@ -21,24 +21,24 @@ say_how_to_use() {
 up() { # cni
   if [ -e "$state/ready" ]; then
     local has; has=$(<"$state/cni")
-    [ "$has" = "$1" ] || die "a cluster with the pod network $has is up; first: dev/cluster down"
-    [ -z "$(ended)" ] || die "a cluster is up, but these of its programs have ended: $(ended)(logs: $state/*/log); first: dev/cluster down"
-    echo "dev/cluster: it is up already, with the pod network $has"
+    [ "$has" = "$1" ] || die "a cluster with the pod network $has is running; first: dev/cluster down"
+    [ -z "$(ended)" ] || die "a cluster is running, but these programs have ended: $(ended)(logs: $state/*/log); first: dev/cluster down"
+    echo "dev/cluster: the cluster is running already, with the pod network $has"
     say_how_to_use
     return
   fi
-  [ ! -e "$state" ] || die "a cluster is being brought up, or that was cut short; in the second case: dev/cluster down"
+  [ ! -e "$state" ] || die "a cluster is being started, or its start was interrupted; in the second case: dev/cluster down"
   require_programs
-  # The longest, and not part of the time from here on: it happens once.
+  # Building takes longest and happens only once, so it is not part of the printed times.
   case $1 in
     calico) require ipset ipset ;;
     cilium) require "$cilium_clang" "$cilium_clang"; require bpftool bpftool; require curl curl; require patch patch ;;
   esac
   build "$1"
   local route; route=$(ip -4 route show to root "$lan.0/24"; ip -4 route show to match "$lan.0/24" | grep -v '^default' || true)
-  [ -z "$route" ] || die "the host has a route to $lan.0/24, where the cluster wants to be: $route"
-  mkdir "$state" || die "another dev/cluster up was quicker"
-  # Whatever goes wrong from here, also Ctrl-C: the reason, then everything away again.
+  [ -z "$route" ] || die "the host has a route to $lan.0/24, which is the network of the cluster: $route"
+  mkdir "$state" || die "another dev/cluster up has started at the same time"
+  # After any failure from here on, also after Ctrl-C, the reason is printed and everything is removed.
   trap 'failed' EXIT
   trap 'exit 130' INT TERM HUP
   began_us=${EPOCHREALTIME/./}
@@ -50,7 +50,7 @@ up() { # cni
 failed() {
   trap - EXIT INT TERM HUP
   local program logs=()
-  # What ended by itself is likely the reason; otherwise it may be any.
+  # A program that ended by itself is probably the reason; otherwise any program may be the reason.
   for program in $(ended); do logs+=("$state/${program%%/*}/log/${program#*/}"); done
   [ ${#logs[@]} -gt 0 ] || logs=("$state"/*/log/*)
   for program in "${logs[@]}"; do
@@ -58,7 +58,7 @@ failed() {
     echo "--- last lines of $program"; tail -n 3 "$program" | cut -c 1-300
   done >&2
   down
-  echo "dev/cluster: the cluster did not come up, for the reason said above its logs; what was made is taken away again" >&2
+  echo "dev/cluster: the cluster did not start; the reason is printed above the logs; everything that was made is removed" >&2
   exit 1
 }
 
@@ -67,7 +67,7 @@ bring_up() { # cni
   echo "$1" >"$state/cni"
   for place in control node1 node2; do make_place "$place"; done
   make_lan
-  # After the interfaces: a place's sysfs is that of its namespace.
+  # sysfs is mounted after the interfaces exist, because it shows the interfaces of the namespace.
   for place in control node1 node2; do furnish_place "$place"; done
   make_keys
   stage "namespaces, network, keys"
@@ -96,7 +96,7 @@ bring_up() { # cni
   wait_for 60 "both nodes ready (dev/cluster status)" nodes_ready
   # Without it pods are refused.
   wait_for 30 "the service account of the namespace default" kube get serviceaccount default
-  [ -z "$(ended)" ] || die "ended while coming up: $(ended)"
+  [ -z "$(ended)" ] || die "these programs ended during the start: $(ended)"
   touch "$state/ready"
   stage "nodes ready"
 }

@@ -1,12 +1,12 @@
 # shellcheck shell=bash
-# Waits that end, and what a stage took.
+# Waits with a limit, and prints the time of a stage.
 
-# A wait that has no end hides what it waits for: each has a limit, and says it.
+# A wait without a limit does not show what it waits for: each wait has a limit, and names both.
 wait_for() { # seconds what command...
   local limit=$1 what=$2 until
   shift 2; until=$((SECONDS + limit))
   until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$until" ] || { echo "dev/cluster: after $limit s there is still not: $what" >&2; return 1; }
+    [ "$SECONDS" -lt "$until" ] || { echo "dev/cluster: after $limit s, this has not happened: $what" >&2; return 1; }
     sleep 0.1
   done
 }

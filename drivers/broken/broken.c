@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Drivers with one fault each, to prove that the conformance suite finds it: the skeleton, with one function replaced.
- * Compile with -DBREAK_<CHECK>; the test of crate tailbound-driver does so for every check. Faults that must already
- * stop the loader: BREAK_ABI_MAJOR, BREAK_SIZE, BREAK_POINTER, BREAK_DESCRIBE.
- * One that never comes back from a call: BREAK_HANG. And one that crashes in a call: BREAK_CRASH.
+ * Drivers with one fault each, to prove that the conformance suite finds every fault: the skeleton, with one function
+ * replaced. Compile with -DBREAK_<CHECK>; the test of the crate tailbound-driver does so for every check. Faults that
+ * must already stop the loader: BREAK_ABI_MAJOR, BREAK_SIZE, BREAK_POINTER, BREAK_DESCRIBE. With BREAK_HANG, a call
+ * never returns. With BREAK_CRASH, a call crashes.
  */
 #define SKELETON_WITHOUT_ENTRY
 #include "../skeleton/skeleton.c"
@@ -31,7 +31,7 @@ static const char *no_json(void)
 #endif
 
 #ifdef BREAK_UNKNOWN_OPTION
-/* Passes over what it does not know. */
+/* Ignores every option that it does not know. */
 static int faulty_open(const tb_kv *kv, size_t n, const tb_host *host, void **session)
 {
     for (size_t i = 0; i < n; i++)
@@ -50,7 +50,7 @@ static int faulty_wait_matched(void *session, uint32_t ep, uint32_t peers, int64
 #endif
 
 #ifdef BREAK_BOTH_WAYS
-/* One octet of one sample in ten thousand. */
+/* Changes one byte of one sample in ten thousand. */
 static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
 {
     uint8_t copy[64];
@@ -68,7 +68,7 @@ static _Thread_local int in_callback;
 
 static void faulty_on_sample(void *ctx, uint64_t tag, const tb_view *view)
 {
-    tb_host *host = ctx; /* leaked: one per session */
+    tb_host *host = ctx; /* never freed: one for each session */
     in_callback++;
 #ifdef BREAK_MODE_LISTENER
     tag++;
@@ -105,7 +105,7 @@ static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 #endif
 
 #ifdef BREAK_MODE_BLOCK
-/* Hands out one buffer again and again: the second take changes what the first one gave. */
+/* Returns the same buffer again and again: the second take changes the data that the first take returned. */
 static int faulty_take(void *session, uint32_t ep, tb_view *out, uint32_t cap, uint32_t *n)
 {
     static uint8_t buffer[MAX_PAYLOAD];
@@ -152,7 +152,7 @@ static int faulty_wake(void *session)
 #endif
 
 #ifdef BREAK_DESTROY_ENDS_WAIT
-/* Sleeps on although the end point is gone. */
+/* Continues to wait although the end point was destroyed. */
 static int faulty_wait(void *session, const uint32_t *ep, size_t n, int64_t deadline_ns, uint64_t *ready)
 {
     struct timespec now;
@@ -175,7 +175,7 @@ static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 #endif
 
 #ifdef BREAK_LARGEST_PAYLOAD
-/* Cuts silently. */
+/* Shortens a payload that is too long, without an error. */
 static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
 {
     int code = send_sample(session, ep, seq, data, len, opt);
@@ -184,7 +184,7 @@ static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 #endif
 
 #ifdef BREAK_TWO_SESSIONS
-/* Shuts the whole middleware down with the first session that closes. */
+/* Shuts the whole middleware down when the first session closes. */
 static int sessions, shut_down;
 
 static int faulty_open(const tb_kv *kv, size_t n, const tb_host *host, void **session)
@@ -207,7 +207,7 @@ static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 #endif
 
 #ifdef BREAK_BATCH
-/* What may wait waits for ever. */
+/* Never sends a sample that may wait in a batch. */
 static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
 {
     return opt && opt->flags & TB_SEND_BATCH ? TB_OK : send_sample(session, ep, seq, data, len, opt);
@@ -215,7 +215,7 @@ static int faulty_send(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 #endif
 
 #ifdef BREAK_SEVERAL_SUBSCRIBERS
-/* Never forgets a peer. */
+/* Never notices that a peer has ended. */
 static int faulty_wait_matched(void *session, uint32_t ep, uint32_t peers, int64_t deadline_ns)
 {
     static uint32_t most;
@@ -232,13 +232,13 @@ static int faulty_wait_matched(void *session, uint32_t ep, uint32_t peers, int64
     defined BREAK_UNKNOWN_QUESTION || defined BREAK_FLOW
 static int faulty_query(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx)
 {
-#ifdef BREAK_QOS_READ_BACK /* says what is usual, not what is */
+#ifdef BREAK_QOS_READ_BACK /* returns a fixed value, not the value that was set */
     const char *key = "qos", *answer = "{\"reliability\":\"reliable\"}";
 #elif defined BREAK_QUERIES
     const char *key = "stats", *answer = "sent=1 received=1";
 #elif defined BREAK_UNMATCHED
     const char *key = "unmatched", *answer = "nobody there";
-#elif defined BREAK_FLOW /* has it, and does not say that it has */
+#elif defined BREAK_FLOW /* reports batches, but does not declare the capability */
     const char *key = "flow",
                *answer = "{\"matched\":1,\"batching\":\"on\",\"data\":\"unicast\",\"by\":{\"batching\":\"a\","
                          "\"unacked_limit\":\"b\",\"data\":\"c\",\"retransmitted\":\"d\",\"throttled\":\"e\"}}";
@@ -325,7 +325,7 @@ const tb_driver *tailbound_driver_v1(void)
     defined BREAK_FLOW || defined BREAK_HANG || defined BREAK_CRASH
     broken.query = faulty_query;
 #else
-#error "say what to break: -DBREAK_<CHECK>"
+#error "define the fault: -DBREAK_<CHECK>"
 #endif
     return &broken;
 }

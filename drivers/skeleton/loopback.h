@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The middleware of the skeleton: a network inside one process. In a driver of yours this is your middleware's library.
+ * The middleware of the skeleton: a network inside one process. In your own driver, use your middleware's library.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,36 +14,36 @@
 
 enum { MAX_PAYLOAD = 1 << 20, MAX_ENDPOINTS = 256, QUEUE = 16 };
 
-/* One queued sample. A place is in use from its arrival until release. */
+/* One queued sample. A place is in use from the sample's arrival until its release. */
 struct place {
-    int used;    /* holds a sample */
-    int taken;   /* the host has a view of it */
+    int used;    /* whether the place has a sample */
+    int taken;   /* whether the host has a view of the sample */
     uint64_t order;
     tb_view view;
     uint8_t *data;
 };
 
 struct endpoint {
-    struct endpoint *next; /* in the network */
+    struct endpoint *next; /* next end point in the network */
     struct session *session;
     int kind, mode, closed;
     int busy;            /* calls and callbacks that are inside */
     char *topic;
     const char *reliability;
     uint64_t max_len, tag, arrived, sent, received;
-    struct place place[QUEUE]; /* readers in mode block and spin */
+    struct place place[QUEUE]; /* queue of a reader in mode block or spin */
 };
 
 struct session {
     tb_host host;
     long domain;
-    uint64_t wakes;                      /* how often wake was called ... */
-    uint64_t wakes_seen[MAX_ENDPOINTS];  /* ... and how often a wait on the reader said so */
+    uint64_t wakes;                      /* number of calls of wake */
+    uint64_t wakes_seen[MAX_ENDPOINTS];  /* for each reader, the value of wakes at its last wait */
     uint32_t created;
-    struct endpoint *endpoint[MAX_ENDPOINTS]; /* by number - 1; kept until close, so that late calls find them closed */
+    struct endpoint *endpoint[MAX_ENDPOINTS]; /* by number - 1; kept until close, so late calls find them closed */
 };
 
-/* One lock and one condition for everything: a skeleton is not fast. */
+/* One lock and one condition for everything, because a skeleton need not be fast. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -65,7 +65,7 @@ static int fail(int code, const char *text, const char *about)
     return code;
 }
 
-/* Waits for a change; nonzero when the deadline is over. */
+/* Waits for a change; returns nonzero if the deadline has passed. */
 static int wait_change(int64_t deadline_ns)
 {
     if (deadline_ns == TB_FOREVER)
@@ -76,7 +76,7 @@ static int wait_change(int64_t deadline_ns)
     return pthread_cond_timedwait(&changed, &lock, &at) == ETIMEDOUT;
 }
 
-/* The end point of a number, or NULL. */
+/* Returns the open end point with this number, or NULL. */
 static struct endpoint *find(struct session *s, uint32_t ep)
 {
     struct endpoint *e = ep >= 1 && ep <= MAX_ENDPOINTS ? s->endpoint[ep - 1] : NULL;
@@ -105,7 +105,7 @@ static void forget(struct endpoint *e)
     free(e);
 }
 
-/* Puts a sample into a reader's queue; zero when it is full. */
+/* Puts a sample into a reader's queue; returns zero if the queue is full. */
 static int enqueue(struct endpoint *r, const tb_view *view)
 {
     for (int i = 0; i < QUEUE; i++) {
@@ -126,7 +126,7 @@ static int enqueue(struct endpoint *r, const tb_view *view)
     return 0;
 }
 
-/* The oldest sample that is not taken yet, or NULL. */
+/* Returns the oldest sample of a reader that is not taken yet, or NULL. */
 static struct place *oldest(struct endpoint *r)
 {
     struct place *found = NULL;
@@ -138,7 +138,7 @@ static struct place *oldest(struct endpoint *r)
     return found;
 }
 
-/* Closes an end point and waits until no callback is inside. The lock is held. */
+/* Closes an end point and waits until no callback of it runs. The caller holds the lock. */
 static void shut(struct endpoint *e)
 {
     e->closed = 1;

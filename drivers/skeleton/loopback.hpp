@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The middleware of the skeleton in C++: a network inside one process. In a driver of yours this is your middleware's
- * library.
+ * The middleware of the skeleton in C++: a network inside one process. In your own driver, your middleware's library
+ * replaces it.
  */
 #pragma once
 
@@ -23,10 +23,10 @@ namespace loopback {
 constexpr std::uint64_t MAX_PAYLOAD = 1 << 20;
 constexpr std::size_t QUEUE = 16;
 
-/* One queued sample. A place is in use from its arrival until release. */
+/* One queued sample. A place is in use from the sample's arrival until its release. */
 struct Place {
-    bool used = false;  /* holds a sample */
-    bool taken = false; /* the host has a view of it */
+    bool used = false;  /* whether the place has a sample */
+    bool taken = false; /* whether the host has a view of the sample */
     std::uint64_t order = 0;
     tb_view view{};
     std::vector<std::uint8_t> data;
@@ -48,7 +48,7 @@ struct Endpoint {
         return !closed && !other.closed && kind != other.kind && domain == other.domain && topic == other.topic;
     }
 
-    /* Puts a sample into the queue; false when it is full. */
+    /* Puts a sample into the queue of the reader; returns false if the queue is full. */
     bool enqueue(const tb_view &view)
     {
         auto place = std::find_if(places.begin(), places.end(), [](const Place &p) { return !p.used; });
@@ -66,7 +66,7 @@ struct Endpoint {
         return true;
     }
 
-    /* The oldest sample that is not taken yet, or null. */
+    /* Returns the oldest sample of the reader that is not taken yet, or null. */
     Place *oldest()
     {
         Place *found = nullptr;
@@ -77,7 +77,7 @@ struct Endpoint {
     }
 };
 
-/* One lock and one condition for everything: a skeleton is not fast. */
+/* One lock and one condition for everything, because a skeleton need not be fast. */
 class Network {
 public:
     using Lock = std::unique_lock<std::mutex>;
@@ -85,10 +85,10 @@ public:
     Lock lock() { return Lock(mutex); }
     void tell() { changed.notify_all(); }
 
-    /* Waits for a change; true when the deadline is over. */
+    /* Waits for a change; returns true if the deadline has passed. */
     bool wait(Lock &held, std::int64_t deadline_ns)
     {
-        using Clock = std::chrono::steady_clock; /* CLOCK_MONOTONIC, which the deadlines of the ABI are on */
+        using Clock = std::chrono::steady_clock; /* CLOCK_MONOTONIC, which the ABI uses for deadlines */
         if (deadline_ns == TB_FOREVER) {
             changed.wait(held);
             return false;

@@ -5,27 +5,27 @@
  *   cc -std=c11 -Wall -Wextra -O2 -shared -fPIC -pthread -o libtailbound_driver_skeleton.so skeleton.c
  *   tailbound driver check ./libtailbound_driver_skeleton.so
  *
- * Replace what is inside the functions by calls of your middleware, and loopback.h by its header. Each function says
- * whether it is Required, or what to return when the middleware has no such thing. The rules of the seam are at the top
- * of tailbound_driver.h; the ones that are broken most often:
- *   - on_sample is called without any lock held: the callback may call send.
- *   - destroy ends waits on the end point first, and no callback of it runs afterwards.
- *   - Nothing prints. Text goes to tb_host.log or into last_error.
+ * Replace the bodies of the functions by calls of your middleware, and loopback.h by its header. Each comment says
+ * if the function is Required, or what to return if the middleware lacks the feature. The ABI's rules are at the top
+ * of tailbound_driver.h; these rules are broken most often:
+ *   - on_sample is called while the driver holds no lock, because the callback may call send.
+ *   - destroy first ends waits on the end point; no callback about the end point runs afterwards.
+ *   - The driver never prints. Text goes to tb_host.log or into last_error.
  */
 #include "loopback.h"
 
-/* Required. JSON that says what the driver is and can do. Tailbound checks options and QoS by it before anything runs. */
+/* Required. Describes the driver as JSON. Tailbound checks options and QoS with it before anything runs. */
 static const char *describe(void)
 {
     return "{\"name\":\"skeleton\",\"versions\":{\"driver\":\"0.1.0\"},\"capabilities\":[],"
            "\"limits\":{\"max_payload_bytes\":1048576},"
            "\"options\":[{\"key\":\"domain\",\"type\":\"integer\",\"default\":\"77\","
-           "\"help\":\"Sessions of one number reach each other.\"}],"
+           "\"help\":\"Sessions with the same number communicate with each other.\"}],"
            "\"qos\":[{\"policy\":\"reliability\",\"values\":[\"reliable\",\"best-effort\"]}],"
            "\"receive_modes\":[\"listener\",\"block\",\"spin\"],\"packages\":[],\"roles\":[]}";
 }
 
-/* Required. Opens one participant. Refuse every key that describe() does not list, and name it. */
+/* Required. Opens one participant. Refuse every key that describe() does not list, with an error that names the key. */
 static int open_session(const tb_kv *kv, size_t n, const tb_host *host, void **session)
 {
     pthread_once(&once, init);
@@ -49,7 +49,7 @@ static int open_session(const tb_kv *kv, size_t n, const tb_host *host, void **s
     return TB_OK;
 }
 
-/* Required. Creates a writer or reader. Allocate here what the hot path needs. */
+/* Required. Creates a writer or reader. Allocate here the memory that the hot path needs. */
 static int create(void *session, int kind, int mode, const char *topic, uint64_t max_len, const tb_kv *qos, size_t n,
                   uint64_t tag, uint32_t *ep)
 {
@@ -84,7 +84,7 @@ static int create(void *session, int kind, int mode, const char *topic, uint64_t
     }
     s->wakes_seen[s->created] = s->wakes;
     s->endpoint[s->created] = e;
-    *ep = ++s->created; /* never used again, not even after destroy */
+    *ep = ++s->created; /* a number is never used again, not even after destroy */
     e->next = network;
     network = e;
     pthread_cond_broadcast(&changed);
@@ -92,7 +92,7 @@ static int create(void *session, int kind, int mode, const char *topic, uint64_t
     return TB_OK;
 }
 
-/* Required. Blocks until the end point has enough matched peers. A driver that can tell also calls tb_host.on_match. */
+/* Required. Blocks until the end point has enough matched peers. If possible, it also calls tb_host.on_match. */
 static int wait_matched(void *session, uint32_t ep, uint32_t peers, int64_t deadline_ns)
 {
     int code = TB_OK, over = 0;
@@ -113,7 +113,7 @@ static int wait_matched(void *session, uint32_t ep, uint32_t peers, int64_t dead
     return code;
 }
 
-/* Required. Hot: no allocation, no log. Never blocks for ever: TB_EWOULDBLOCK is an answer. */
+/* Required. Hot path: no allocation, no log. Never blocks forever: return TB_EWOULDBLOCK instead. */
 static int send_sample(void *session, uint32_t ep, uint64_t seq, const uint8_t *data, uint64_t len, const tb_send *opt)
 {
     struct endpoint *listener[MAX_ENDPOINTS];
@@ -154,7 +154,7 @@ static int send_sample(void *session, uint32_t ep, uint64_t seq, const uint8_t *
     return code;
 }
 
-/* Required for mode block (else TB_EUNSUPPORTED). A reader that is destroyed ends the wait with TB_ECLOSED. */
+/* Required for mode block (otherwise TB_EUNSUPPORTED). If a reader is destroyed, the wait returns TB_ECLOSED. */
 static int wait_samples(void *session, const uint32_t *ep, size_t n, int64_t deadline_ns, uint64_t *ready)
 {
     struct session *s = session;
@@ -191,7 +191,7 @@ static int wait_samples(void *session, const uint32_t *ep, size_t n, int64_t dea
     return code;
 }
 
-/* Required for modes block and spin (else TB_EUNSUPPORTED). Never blocks; nothing there is TB_OK with n = 0. */
+/* Required for modes block and spin (otherwise TB_EUNSUPPORTED). Never blocks; if there is no sample: TB_OK, n = 0. */
 static int take(void *session, uint32_t ep, tb_view *out, uint32_t cap, uint32_t *n)
 {
     struct place *p;
@@ -206,7 +206,7 @@ static int take(void *session, uint32_t ep, tb_view *out, uint32_t cap, uint32_t
     return r ? TB_OK : fail(TB_ECLOSED, "no such end point", "take");
 }
 
-/* Required with take. Until then what a view points to stays as it is. */
+/* Required with take. The memory of a view must not change until the view is released. */
 static int release(void *session, uint32_t ep, tb_view *views, uint32_t n)
 {
     pthread_mutex_lock(&lock);
@@ -218,7 +218,7 @@ static int release(void *session, uint32_t ep, tb_view *views, uint32_t n)
     return r ? TB_OK : fail(TB_ECLOSED, "no such end point", "release");
 }
 
-/* Required. From any thread; a wait that begins after it must return as well, or the host may sleep for ever. */
+/* Required. Any thread may call it; a wait that begins after it must return too, or the host may sleep forever. */
 static int wake(void *session)
 {
     pthread_mutex_lock(&lock);
@@ -228,21 +228,21 @@ static int wake(void *session)
     return TB_OK;
 }
 
-/* Optional, with the capability batch; else TB_OK: nothing waits. */
+/* Optional, with the capability batch; otherwise return TB_OK, because no message waits. */
 static int flush(void *session, uint32_t ep, int64_t deadline_ns)
 {
     (void)session, (void)ep, (void)deadline_ns;
     return TB_OK;
 }
 
-/* Optional, for reliable writers; else TB_OK: there is nothing to wait for. */
+/* Optional, for reliable writers; otherwise return TB_OK, because there is nothing to wait for. */
 static int wait_acked(void *session, uint32_t ep, int64_t deadline_ns)
 {
     (void)session, (void)ep, (void)deadline_ns;
     return TB_OK;
 }
 
-/* Required: qos (what is in effect, not what was asked), unmatched. The rest may be {} or []. Unknown: TB_EUNSUPPORTED. */
+/* Required: qos (effective, not requested), unmatched. Others may be {} or []. Unknown question: TB_EUNSUPPORTED. */
 static int query(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx)
 {
     char json[512];
@@ -272,7 +272,7 @@ static int query(void *session, uint32_t ep, const char *what, tb_sink sink, voi
     return code;
 }
 
-/* Required. A number that was destroyed stays unknown: TB_ECLOSED. */
+/* Required. Later calls with the number of the destroyed end point return TB_ECLOSED. */
 static int destroy(void *session, uint32_t ep)
 {
     pthread_mutex_lock(&lock);
@@ -283,7 +283,7 @@ static int destroy(void *session, uint32_t ep)
     return e ? TB_OK : fail(TB_ECLOSED, "no such end point", "destroy");
 }
 
-/* Required. Called once, when no other call is inside; ends all that is left. */
+/* Required. Called once, while no other call runs; destroys everything that still exists. */
 static void close_session(void *session)
 {
     struct session *s = session;
@@ -297,7 +297,7 @@ static void close_session(void *session)
     free(s);
 }
 
-/* Required. Text of the last error of the calling thread. */
+/* Required. Returns the text of the last error of the calling thread. */
 static const char *last_error(void)
 {
     return error_text;

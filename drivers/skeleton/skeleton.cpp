@@ -5,13 +5,13 @@
  *   c++ -std=c++17 -Wall -Wextra -O2 -shared -fPIC -pthread -o libtailbound_driver_skeleton.so skeleton.cpp
  *   tailbound driver check ./libtailbound_driver_skeleton.so
  *
- * Replace what is inside the functions by calls of your middleware, and loopback.hpp by its headers. Each function says
- * whether it is Required, or what to return when the middleware has no such thing. The rules of the seam are at the top
- * of tailbound_driver.h; the ones that are broken most often:
- *   - No exception leaves a function of the table: `guarded` makes codes of them.
- *   - on_sample is called without any lock held: the callback may call send.
- *   - destroy ends waits on the end point first, and no callback of it runs afterwards.
- *   - Nothing prints. Text goes to tb_host.log or into last_error.
+ * Replace the bodies of the functions by calls of your middleware, and loopback.hpp by its headers. Each comment says
+ * if the function is Required, or what to return if the middleware lacks the feature. The ABI's rules are at the top
+ * of tailbound_driver.h; these rules are broken most often:
+ *   - No exception leaves a function of the table: `guarded` converts exceptions into error codes.
+ *   - on_sample is called while the driver holds no lock, because the callback may call send.
+ *   - destroy first ends waits on the end point; no callback about the end point runs afterwards.
+ *   - The driver never prints. Text goes to tb_host.log or into last_error.
  */
 #include <cstdio>
 #include <exception>
@@ -29,15 +29,15 @@ using loopback::Place;
 constexpr std::size_t MAX_LISTENERS = 64;
 
 Network network;
-thread_local char error_text[256]; /* no string: a full queue is told on the hot path, without an allocation */
+thread_local char error_text[256]; /* not a std::string, because the hot path must not allocate memory */
 
 struct Session {
     tb_host host;
     long domain;
-    std::uint64_t wakes = 0;                          /* how often wake was called */
+    std::uint64_t wakes = 0;                          /* number of calls of wake */
     std::vector<std::unique_ptr<Endpoint>> endpoints; /* by number - 1; null once destroyed, never used again */
 
-    /* The end point of a number, or null. */
+    /* Returns the open end point with this number, or null. */
     Endpoint *find(std::uint32_t ep) const
     {
         Endpoint *e = ep >= 1 && ep <= endpoints.size() ? endpoints[ep - 1].get() : nullptr;
@@ -61,7 +61,7 @@ int closed(const char *about) noexcept
     return fail(TB_ECLOSED, about, "no such end point");
 }
 
-/* The table is C: whatever is thrown inside ends here, as a code and a text. */
+/* The table is C, so every exception is converted here into an error code and a text. */
 template <class Body> int guarded(const char *about, Body body) noexcept
 {
     try {
@@ -75,18 +75,18 @@ template <class Body> int guarded(const char *about, Body body) noexcept
     }
 }
 
-/* Required. JSON that says what the driver is and can do. Tailbound checks options and QoS by it before anything runs. */
+/* Required. Describes the driver as JSON. Tailbound checks options and QoS with it before anything runs. */
 const char *describe()
 {
     return R"({"name": "skeleton", "versions": {"driver": "0.1.0"}, "capabilities": [],
         "limits": {"max_payload_bytes": 1048576},
         "options": [{"key": "domain", "type": "integer", "default": "77",
-                     "help": "Sessions of one number reach each other."}],
+                     "help": "Sessions with the same number communicate with each other."}],
         "qos": [{"policy": "reliability", "values": ["reliable", "best-effort"]}],
         "receive_modes": ["listener", "block", "spin"], "packages": [], "roles": []})";
 }
 
-/* Required. Opens one participant. Refuse every key that describe() does not list, and name it. */
+/* Required. Opens one participant. Refuse every key that describe() does not list, with an error that names the key. */
 int open(const tb_kv *kv, std::size_t n, const tb_host *host, void **session)
 {
     return guarded("open", [&] {
@@ -106,7 +106,7 @@ int open(const tb_kv *kv, std::size_t n, const tb_host *host, void **session)
     });
 }
 
-/* Required. Creates a writer or reader. Allocate here what the hot path needs. */
+/* Required. Creates a writer or reader. Allocate here the memory that the hot path needs. */
 int create(void *session, int kind, int mode, const char *topic, std::uint64_t max_len, const tb_kv *qos, std::size_t n,
            std::uint64_t tag, std::uint32_t *ep)
 {
@@ -143,7 +143,7 @@ int create(void *session, int kind, int mode, const char *topic, std::uint64_t m
     });
 }
 
-/* Required. Blocks until the end point has enough matched peers. A driver that can tell also calls tb_host.on_match. */
+/* Required. Blocks until the end point has enough matched peers. If possible, it also calls tb_host.on_match. */
 int wait_matched(void *session, std::uint32_t ep, std::uint32_t peers, std::int64_t deadline_ns)
 {
     return guarded("wait_matched", [&] {
@@ -160,7 +160,7 @@ int wait_matched(void *session, std::uint32_t ep, std::uint32_t peers, std::int6
     });
 }
 
-/* Required. Hot: no allocation, no log. Never blocks for ever: TB_EWOULDBLOCK is an answer. */
+/* Required. Hot path: no allocation, no log. Never blocks forever: return TB_EWOULDBLOCK instead. */
 int send(void *session, std::uint32_t ep, std::uint64_t seq, const std::uint8_t *data, std::uint64_t len,
          const tb_send *opt)
 {
@@ -209,7 +209,7 @@ int send(void *session, std::uint32_t ep, std::uint64_t seq, const std::uint8_t 
     });
 }
 
-/* Required for mode block (else TB_EUNSUPPORTED). A reader that is destroyed ends the wait with TB_ECLOSED. */
+/* Required for mode block (otherwise TB_EUNSUPPORTED). If a reader is destroyed, the wait returns TB_ECLOSED. */
 int wait(void *session, const std::uint32_t *ep, std::size_t n, std::int64_t deadline_ns, std::uint64_t *ready)
 {
     return guarded("wait", [&] {
@@ -240,7 +240,7 @@ int wait(void *session, const std::uint32_t *ep, std::size_t n, std::int64_t dea
     });
 }
 
-/* Required for modes block and spin (else TB_EUNSUPPORTED). Never blocks; nothing there is TB_OK with n = 0. */
+/* Required for modes block and spin (otherwise TB_EUNSUPPORTED). Never blocks; if there is no sample: TB_OK, n = 0. */
 int take(void *session, std::uint32_t ep, tb_view *out, std::uint32_t cap, std::uint32_t *n)
 {
     return guarded("take", [&] {
@@ -257,7 +257,7 @@ int take(void *session, std::uint32_t ep, tb_view *out, std::uint32_t cap, std::
     });
 }
 
-/* Required with take. Until then what a view points to stays as it is. */
+/* Required with take. The memory of a view must not change until the view is released. */
 int release(void *session, std::uint32_t ep, tb_view *views, std::uint32_t n)
 {
     return guarded("release", [&] {
@@ -272,7 +272,7 @@ int release(void *session, std::uint32_t ep, tb_view *views, std::uint32_t n)
     });
 }
 
-/* Required. From any thread; a wait that begins after it must return as well, or the host may sleep for ever. */
+/* Required. Any thread may call it; a wait that begins after it must return too, or the host may sleep forever. */
 int wake(void *session)
 {
     return guarded("wake", [&] {
@@ -283,19 +283,19 @@ int wake(void *session)
     });
 }
 
-/* Optional, with the capability batch; else TB_OK: nothing waits. */
+/* Optional, with the capability batch; otherwise return TB_OK, because no message waits. */
 int flush(void *, std::uint32_t, std::int64_t)
 {
     return TB_OK;
 }
 
-/* Optional, for reliable writers; else TB_OK: there is nothing to wait for. */
+/* Optional, for reliable writers; otherwise return TB_OK, because there is nothing to wait for. */
 int wait_acked(void *, std::uint32_t, std::int64_t)
 {
     return TB_OK;
 }
 
-/* Required: qos (what is in effect, not what was asked), unmatched. The rest may be {} or []. Unknown: TB_EUNSUPPORTED. */
+/* Required: qos (effective, not requested), unmatched. Others may be {} or []. Unknown question: TB_EUNSUPPORTED. */
 int query(void *session, std::uint32_t ep, const char *what, tb_sink sink, void *ctx)
 {
     return guarded("query", [&] {
@@ -328,7 +328,7 @@ int query(void *session, std::uint32_t ep, const char *what, tb_sink sink, void 
     });
 }
 
-/* Required. A number that was destroyed stays unknown: TB_ECLOSED. */
+/* Required. Later calls with the number of the destroyed end point return TB_ECLOSED. */
 int destroy(void *session, std::uint32_t ep)
 {
     return guarded("destroy", [&] {
@@ -343,7 +343,7 @@ int destroy(void *session, std::uint32_t ep)
     });
 }
 
-/* Required. Called once, when no other call is inside; ends all that is left. */
+/* Required. Called once, while no other call runs; destroys everything that still exists. */
 void close(void *session)
 {
     const std::unique_ptr<Session> s(&of(session));
@@ -356,7 +356,7 @@ void close(void *session)
     });
 }
 
-/* Required. Text of the last error of the calling thread. */
+/* Required. Returns the text of the last error of the calling thread. */
 const char *last_error()
 {
     return error_text;

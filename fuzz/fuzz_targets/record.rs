@@ -1,4 +1,5 @@
-//! Any octets as files of a record: the manifest and the segments; an error or a report, never a panic.
+//! Fuzzes the files of a record (the manifest and the segments) with arbitrary bytes: the result is an error or a
+//! report, never a panic.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use std::fs;
@@ -13,7 +14,7 @@ static DIR: LazyLock<PathBuf> = LazyLock::new(|| {
 });
 static MANIFEST: &[u8] = include_bytes!("../seeds/record/manifest.json");
 
-// The first octet says which file the rest is: the manifest, the ping segment or the pong segment.
+// The first byte selects the file that the rest is written to: the manifest, the ping segment or the pong segment.
 fuzz_target!(|bytes: &[u8]| {
     let Some((which, rest)) = bytes.split_first() else { return };
     let file = match which % 3 {

@@ -1,4 +1,5 @@
-//! Any text as a study file: an error or a plan, never a panic; a plan survives being written and read.
+//! Fuzzes a study file with arbitrary text: the result is an error or a plan, never a panic; a plan can be written and
+//! read again.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! Any octets as an agent's stream: frames, or a refusal; what was read can be written again.
+//! Fuzzes an agent's stream with arbitrary bytes: the result is frames or a refusal; frames that were read can be
+//! written again.
 #![no_main]
 use libfuzzer_sys::fuzz_target;
 use tailbound_wire::{FrameReader, encode};

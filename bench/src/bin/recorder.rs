@@ -1,10 +1,11 @@
-//! What recording a sample costs beyond the clock reads.
+//! Measures the cost of recording a sample, without the cost of reading the clock.
 //!
-//! Both variants send over the driver `null` in real time, whose pong answers in the sender's call; both read the clock as
-//! often. `product` is the real ping and pong end; `bare` only reads the clock and keeps the value in a register. The
-//! difference is the recorder: finding the row and writing it, on both sides. Interleaved ABBA, medians over pairs.
+//! Both variants send over the driver `null` in real time, whose pong answers inside the sender's call; both read the
+//! clock equally often. `product` uses the real ping and pong ends; `bare` only reads the clock and stores the value in
+//! a register. The difference is the cost of the recorder: finding the row and writing the row, at both ends. The
+//! variants run in turn (ABBA), and the results are medians over pairs.
 //!
-//! recorder [SLOTS] [PAIRS]
+//! Usage: `recorder [SLOTS] [PAIRS]`
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tailbound_run::hot::*;
 
 const PAYLOAD: usize = 64;
 
-/// A pair of sessions with a reader and a writer each, joined by topics that carry `name`.
+/// A pair of sessions, each with a reader and a writer. The names of their topics contain `name`.
 struct Wires {
     ping_writer: Port,
     pong_writer: Port,
@@ -50,7 +51,7 @@ impl Wires {
     }
 }
 
-/// As many clock reads as the real ends, and nothing kept.
+/// A ping end that reads the clock as often as the real ping end, and stores nothing.
 struct BarePing(AtomicI64);
 impl Sink for BarePing {
     fn now(&self) -> i64 {
@@ -77,7 +78,7 @@ fn receiver<S: Sink>(sink: Arc<S>) -> Arc<Receiver<S>> {
     Arc::new(Receiver { sink, mailbox: None, stop: AtomicBool::new(false) })
 }
 
-/// The product's own memory: every page is there before the first sample.
+/// Makes the sample memory as the product does: every page exists before the first sample.
 fn memory(kind: MemoryKind, cells: usize) -> Memory {
     let file = Memory::create(kind, cells as u64).expect("sample memory");
     Memory::map(file, kind, false, true).expect("sample memory")
@@ -97,7 +98,7 @@ fn product(driver: &Driver, slots: usize, round: usize) -> f64 {
         cells,
         sent.header(),
         vec![0; PAYLOAD].into(),
-        // Always due: no sleep.
+        // Every slot is already due, so the sender never sleeps.
         Pace::Open { period_ns: 1, on_overrun: OnOverrun::CatchUp },
         (slots as u64, 0),
         1_000_000,
@@ -161,7 +162,7 @@ fn main() {
         };
         with.push(a);
         without.push(b);
-        // A round trip is two samples: a row of the sender and a row of the pong side.
+        // A round trip has two samples: a row of the sender and a row of the pong side.
         difference.push((a - b) / 2.0);
     }
     println!("clock read           {:6.1} ns", clock_read());

@@ -1,9 +1,11 @@
-//! Times `analyse` and the page on trials of many slots, then `compare` of the record with itself; peak memory and CPU time.
+//! Measures the time of `analyse` and of the HTML page on trials of many slots, and of `compare` of the record with
+//! itself; also measures peak memory and CPU time.
 //!
-//! `cargo run --release -p tailbound-bench --bin ten_million -- DIR [SLOTS] [CONDITIONS]`: conditions of one trial each,
-//! one of ten million slots unless told otherwise. DIR is written first when it does not exist; the page becomes DIR.html.
+//! Usage: `cargo run --release -p tailbound-bench --bin ten_million -- DIR [SLOTS] [CONDITIONS]`. Each condition has
+//! one trial; the default is one condition of ten million slots. If DIR does not exist, the program first writes the
+//! record to DIR; it writes the page to DIR.html.
 
-#[path = "../../../crates/report/tests/support/mod.rs"]
+#[path = "../../../crates/report/tests/it/support/mod.rs"]
 #[allow(dead_code)]
 mod support;
 
@@ -26,7 +28,7 @@ fn main() {
         return write(dir, slots, conditions);
     }
     if !dir.exists() {
-        // In a process of its own: its memory is not that of the report.
+        // The record is written in its own process, so that the memory for writing is not counted for the report.
         let me = std::env::current_exe().expect("the path of this program");
         let mut writer = Command::new(me);
         writer.arg(dir).args([slots.to_string(), conditions.to_string()]).env("WRITE_ONLY", "1");
@@ -37,9 +39,9 @@ fn main() {
     let report = tailbound_report::analyse(&record).expect("the record is analysed");
     let analysed = begin.elapsed();
     let json = serde_json::to_string(&report).expect("the report is written");
-    println!("analyse {analysed:.2?}, with JSON {:.2?}, {} octets of JSON", begin.elapsed(), json.len());
+    println!("analyse {analysed:.2?}, with JSON {:.2?}, {} bytes of JSON", begin.elapsed(), json.len());
     let page = tailbound_report::render_html(&report);
-    println!("with the page {:.2?}, {} octets of HTML", begin.elapsed(), page.len());
+    println!("with the page {:.2?}, {} bytes of HTML", begin.elapsed(), page.len());
     std::fs::write(dir.with_extension("html"), page).expect("the page is written");
     spent();
     let begin = Instant::now();
@@ -53,11 +55,12 @@ fn main() {
     }
 }
 
-/// Peak memory, and CPU time so far: on a busy machine that says more than the time that has passed.
+/// Prints peak memory and CPU time so far. On a busy machine, CPU time says more than elapsed time.
 fn spent() {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
-    // After the name: from the third field on; utime and stime are fields 14 and 15, in hundredths of a second.
+    // After the name, the fields begin with the third one; utime and stime are fields 14 and 15, in hundredths of a
+    // second.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
     let ticks: f64 = fields.skip(11).take(2).map(|n| n.parse::<f64>().expect("a number")).sum();
     let peak = status.lines().find(|l| l.starts_with("VmHWM")).unwrap_or("VmHWM unknown");
@@ -74,7 +77,7 @@ fn write(dir: &Path, slots: u64, conditions: usize) {
     (0..conditions).for_each(|i| samples(dir, i, slots));
 }
 
-/// Latencies with a log-normal body and bursts of stalls; one message in 100,000 is lost.
+/// Writes samples whose latencies have a log-normal body and bursts of stalls; one message in 100,000 is lost.
 fn samples(dir: &Path, condition: usize, slots: u64) {
     let mut random = support::Random(7 + condition as u64);
     let mut stall = 0;

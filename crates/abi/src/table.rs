@@ -1,31 +1,35 @@
-//! The driver table itself.
+//! The table of functions that a driver provides to the program that loads the driver.
 
 use crate::{tb_host, tb_kv, tb_send, tb_sink, tb_view};
 use core::ffi::{c_char, c_int, c_void};
 
-/// One driver. Every pointer of the first block is mandatory; `loan` and `commit` are null without the capability `loan`.
+/// The table of functions of one driver. Every pointer of the first block is mandatory; `loan` and `commit` are null if
+/// the driver lacks the capability `loan`.
 ///
-/// A session is one participant; many may exist in one process. End points are numbers that the driver hands out, never
-/// reused within a session. `send`, `take`, `release` and `wait` are the hot path: no allocation, no lock that another
-/// end point holds, no log.
+/// A session is one participant; one process may have many sessions. End points are numbers that the driver assigns and
+/// never uses again within a session. `send`, `take`, `release` and `wait` are the hot path: they allocate nothing,
+/// take no lock that another end point uses, and log nothing.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tb_driver {
-    /// Major ABI version ([`crate::TB_ABI_MAJOR`]). Checked before anything else is touched.
+    /// Major version of the ABI ([`crate::TB_ABI_MAJOR`]). The loading program checks this member before it reads any
+    /// other member.
     pub abi_major: u32,
-    /// Minor ABI version.
+    /// Minor version of the ABI for which the driver was built.
     pub abi_minor: u32,
-    /// Bytes of this table that the driver fills.
+    /// Number of bytes of the driver's table of functions that the driver filled in.
     pub size: u32,
-    /// Reserved, 0.
+    /// Reserved member of the table of functions that a driver provides; always 0.
     pub flags: u32,
-    /// JSON by `schema/driver.json`: name, versions, capabilities, limits, options, qos, receive_modes, packages, roles.
+    /// Returns the driver's description, JSON that follows `schema/driver.json`: name, versions, capabilities, limits,
+    /// options, qos, receive_modes, packages, roles.
     pub describe: Option<unsafe extern "C" fn() -> *const c_char>,
-    /// Opens one participant.
+    /// Opens one participant of the middleware, with the driver options `kv`.
     pub open: Option<
         unsafe extern "C" fn(kv: *const tb_kv, n: usize, host: *const tb_host, session: *mut *mut c_void) -> c_int,
     >,
-    /// Creates a writer or reader of `topic` for payloads up to `max_len`; `tag` comes back in callbacks.
+    /// Creates a writer or reader of `topic` for payloads of at most `max_len` bytes. Callbacks about this end point
+    /// get `tag` as an argument.
     pub create: Option<
         unsafe extern "C" fn(
             session: *mut c_void,
@@ -39,10 +43,11 @@ pub struct tb_driver {
             ep: *mut u32,
         ) -> c_int,
     >,
-    /// Waits until `ep` has at least `peers` matched peers.
+    /// Waits until the end point `ep` has at least `peers` matched peers.
     pub wait_matched:
         Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, peers: u32, deadline_ns: i64) -> c_int>,
-    /// Sends one sample: `TB_OK`, `TB_EWOULDBLOCK`, `TB_ETIMEDOUT`, `TB_ETOOBIG` or another error.
+    /// Sends one sample of a writer. Returns `TB_OK`, `TB_EWOULDBLOCK`, `TB_ETIMEDOUT`, `TB_ETOOBIG` or another error
+    /// code.
     pub send: Option<
         unsafe extern "C" fn(
             session: *mut c_void,
@@ -53,7 +58,8 @@ pub struct tb_driver {
             opt: *const tb_send,
         ) -> c_int,
     >,
-    /// Blocks until a reader of `ep[0..n]` has a sample; bit i of `ready` is `ep[i]` (n <= 64).
+    /// Blocks until one of the readers `ep[0..n]` has a sample (n <= 64). Bit i of `ready` is set if the reader `ep[i]`
+    /// has a sample.
     pub wait: Option<
         unsafe extern "C" fn(
             session: *mut c_void,
@@ -63,18 +69,19 @@ pub struct tb_driver {
             ready: *mut u64,
         ) -> c_int,
     >,
-    /// Takes up to `cap` samples without blocking.
+    /// Takes at most `cap` samples of a reader without blocking.
     pub take:
         Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, out: *mut tb_view, cap: u32, n: *mut u32) -> c_int>,
-    /// Gives taken samples back.
+    /// Returns taken samples to the driver, which may then use their memory again.
     pub release: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, views: *mut tb_view, n: u32) -> c_int>,
-    /// From any thread: a blocked `wait` of this session returns `TB_WOKEN` within 100 ms.
+    /// Makes a blocked `wait` of this session return `TB_WOKEN` within 100 ms. Any thread may call this function.
     pub wake: Option<unsafe extern "C" fn(session: *mut c_void) -> c_int>,
-    /// Pushes a pending batch out.
+    /// Sends the messages of an end point that wait in a batch.
     pub flush: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, deadline_ns: i64) -> c_int>,
-    /// Waits until all that a reliable writer sent is acknowledged.
+    /// Waits until every message that a reliable writer sent is acknowledged.
     pub wait_acked: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, deadline_ns: i64) -> c_int>,
-    /// Answers `what` (qos stats peers unmatched transport threads clock flow) into `sink`; `ep` 0 is the session.
+    /// Writes the answer to the question `what` (qos stats peers unmatched transport threads clock flow) into `sink`;
+    /// `ep` 0 means the session.
     pub query: Option<
         unsafe extern "C" fn(
             session: *mut c_void,
@@ -84,21 +91,22 @@ pub struct tb_driver {
             ctx: *mut c_void,
         ) -> c_int,
     >,
-    /// Destroys an end point; a `wait` on it ends first.
+    /// Destroys an end point. A `wait` on the end point ends before this call returns.
     pub destroy: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32) -> c_int>,
-    /// Closes the participant and all that is left in it.
+    /// Closes the participant and all end points that still exist in the driver's session.
     pub close: Option<unsafe extern "C" fn(session: *mut c_void)>,
-    /// Text of the last error of the calling thread.
+    /// Returns the text of the last error of the calling thread.
     pub last_error: Option<unsafe extern "C" fn() -> *const c_char>,
-    /// Lends a buffer for `len` payload octets (capability `loan`).
+    /// Lends the caller a buffer for `len` payload bytes (capability `loan`).
     pub loan: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, len: u64, buf: *mut *mut c_void) -> c_int>,
-    /// Sends a lent buffer.
+    /// Sends the sample in a buffer that the driver's function `loan` lent.
     pub commit: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, seq: u64, buf: *mut c_void) -> c_int>,
-    /// Null.
+    /// Reserved members of the table of functions that a driver provides; always null pointers.
     pub reserved: [*mut c_void; 8],
 }
 
-// SAFETY: a table is constant data and function pointers; a driver never changes it after handing it out.
+// SAFETY: a table consists of constant data and function pointers; a driver never changes the table after the host has
+// received it.
 unsafe impl Sync for tb_driver {}
-// SAFETY: as above.
+// SAFETY: the table is constant, see `Sync`.
 unsafe impl Send for tb_driver {}

@@ -1,64 +1,64 @@
-//! What can be wrong with a bundle.
+//! Errors of making and verifying bundles (Tailbound's program, drivers and libraries, packed for another host).
 
 use std::path::{Path, PathBuf};
 
-/// A bundle that cannot be made or used.
+/// The reason why a bundle or a container image cannot be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
-    /// A file could not be read or written.
+    /// Error: a file of the bundle could not be read or written.
     #[error("{what} {}: {source}", path.display())]
     File {
-        /// What was done with it.
+        /// The attempted action on the file, for example `cannot read`.
         what: &'static str,
-        /// The file.
+        /// Path of the file that could not be read or written.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error that the kernel returned for the file.
         source: std::io::Error,
     },
-    /// What is to be made is there already.
-    #[error("{} is there already: name another {what} with --out", path.display())]
+    /// Error: the file or directory to which the bundle should be written exists already.
+    #[error("{} already exists: name another {what} with --out", path.display())]
     Exists {
-        /// What is there.
+        /// Path of the file or directory that exists already.
         path: PathBuf,
-        /// A directory or a file.
+        /// Kind of the existing file system entry: `directory` or `file`.
         what: &'static str,
     },
-    /// The file system is full.
-    #[error("no room for {}: make room there, or name a place on another file system with --out", .0.display())]
+    /// Error: the file system to which the bundle is written is full.
+    #[error("the file system is full: {} cannot be written; free some space, or name a path on another file system with --out", .0.display())]
     NoRoom(PathBuf),
-    /// A file is another one than a moment before.
+    /// Error: a file changed while it was read into the bundle.
     #[error("{} changed while it was read: wait until nothing writes to it, and try again", .0.display())]
     Changed(PathBuf),
-    /// A program without a loader, or no ELF file.
+    /// Error: a file is not an ELF program, or names no dynamic loader.
     #[error("{} cannot be bundled: {reason}", path.display())]
     Program {
-        /// The file.
+        /// Path of the file that cannot be put into a bundle.
         path: PathBuf,
-        /// Why not.
+        /// Reason why the file cannot be put into a bundle.
         reason: String,
     },
-    /// A library is not to be found on this host.
-    #[error("{} needs {library}, which this host does not have: install the package that holds it, or leave the driver out", needs.display())]
+    /// Error: a library that the bundle needs is missing on this host.
+    #[error("{} needs {library}, which this host does not have: install the package of this library, or remove the driver", needs.display())]
     Library {
-        /// Who needs it.
+        /// Path of the program or driver that needs the missing library.
         needs: PathBuf,
-        /// Its name.
+        /// Name of the shared library that is missing on this host.
         library: String,
     },
-    /// Two files of one name that differ.
-    #[error("{} and {} have the same name and differ: a bundle holds one of them", first.display(), second.display())]
+    /// Error: two different files would have the same path in the bundle.
+    #[error("{} and {} have the same name but different content: a bundle can contain only one of them", first.display(), second.display())]
     Twice {
-        /// Taken first.
+        /// Path of the file that was added to the bundle first.
         first: PathBuf,
-        /// Found after.
+        /// Path of the file that was found later and has the same name in the bundle.
         second: PathBuf,
     },
-    /// A directory that is no bundle, or one that is not whole.
+    /// Error: a directory is not a complete bundle.
     #[error("{} is not a bundle: {reason}; `tailbound bundle` makes one", path.display())]
     NotABundle {
-        /// The directory.
+        /// Path of the directory that is not a bundle.
         path: PathBuf,
-        /// Why not.
+        /// Reason why the directory is not a bundle.
         reason: String,
     },
 }

@@ -1,17 +1,19 @@
-//! From a bundle to an image that a container runtime takes in: one layer, which is the bundle as the root directory.
+//! Makes an image for container runtimes from a bundle: one layer, which contains the bundle as the root directory.
 //!
-//! The archive is an OCI image layout (image-spec 1.1) with the `manifest.json` that older `docker load` wants beside it.
-//! Nothing in it tells when or by whom it was made: the same bundle and name give the same octets.
+//! The archive is an OCI image layout (image-spec 1.1) with an additional `manifest.json` for older versions of `docker
+//! load`. The archive contains neither times nor owners, so the same bundle and name give the same bytes.
 
+mod archive_error;
 mod layer;
 mod name;
 
 pub use name::{BadName, ImageName};
 
+use crate::contents::Contents;
 use crate::error::BundleError;
 use crate::manifest::hex;
-use crate::pack::{Contents, partial};
-pub(crate) use layer::plain;
+use crate::partial::partial;
+use archive_error::ArchiveError;
 use layer::{entry, layer};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -25,18 +27,18 @@ const LAYER_TYPE: &str = "application/vnd.oci.image.layer.v1.tar";
 const MANIFEST_TYPE: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX_TYPE: &str = "application/vnd.oci.image.index.v1+json";
 
-/// An image that was written.
+/// Facts about a container image that was written to a file.
 #[derive(Debug)]
 pub struct Image {
-    /// Digest of its manifest, as registries and runtimes show it.
+    /// Digest of the container image's manifest, as registries and container runtimes show it.
     pub digest: String,
-    /// Processor family as images have it.
+    /// Processor architecture of the container image, with the name that container images use.
     pub architecture: String,
-    /// Octets of the layer.
+    /// Size of the container image's layer in bytes.
     pub octets: u64,
 }
 
-/// A part of the image, by its content.
+/// A part of a container image, identified by the hash of its content.
 struct Blob {
     sha256: String,
     octets: u64,
@@ -60,15 +62,16 @@ impl Blob {
     }
 }
 
-/// Writes `contents` as the image `name` to `file`, which appears when it is whole.
+/// Writes `contents` as the image `name` to `file`. The file appears only when it is complete.
 ///
 /// # Errors
-/// `file` exists; no room; a file that cannot be read or written, or that changed meanwhile.
+/// `file` exists, the file system is full, a file cannot be read or written, or a file changed while it was read.
 pub fn image(contents: &Contents, name: &ImageName, file: &Path) -> Result<Image, BundleError> {
     if file.symlink_metadata().is_ok() {
         return Err(BundleError::Exists { path: file.to_owned(), what: "file" });
     }
-    // The layer is made once for its digest, which stands in front of it, and once more to be written: no copy on disk.
+    // The layer is made twice, so that no copy is needed on disk: first for its digest, which precedes the layer in the
+    // archive, and then for writing.
     let mut count = Count { hasher: Sha256::new(), octets: 0 };
     layer(contents, &mut count).map_err(|e| e.at(file))?;
     let root = Blob { sha256: hex(&count.hasher.finalize()), octets: count.octets };
@@ -100,23 +103,23 @@ pub fn image(contents: &Contents, name: &ImageName, file: &Path) -> Result<Image
         .map_err(|e| e.at(file))
         .and_then(|()| std::fs::rename(&partial, file).map_err(BundleError::file("cannot name", file)));
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one that is reported.
         let _ = std::fs::remove_file(&partial);
     }
     written.map(|()| Image { digest: manifest_blob.digest(), architecture, octets: root.octets })
 }
 
-/// A digest is all that is kept of what is written here.
+/// A writer that keeps only the digest and the length of the written bytes.
 struct Count {
     hasher: Sha256,
     octets: u64,
 }
 
 impl Write for Count {
-    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        self.hasher.update(octets);
-        self.octets += octets.len() as u64;
-        Ok(octets.len())
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.hasher.update(bytes);
+        self.octets += bytes.len() as u64;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -124,43 +127,21 @@ impl Write for Count {
     }
 }
 
-/// What went wrong while octets were put into an archive.
-#[derive(Debug)]
-pub(crate) enum Failed {
-    Source(BundleError),
-    Archive(io::Error),
-}
-
-impl From<io::Error> for Failed {
-    fn from(e: io::Error) -> Failed {
-        Failed::Archive(e)
-    }
-}
-
-impl Failed {
-    pub(crate) fn at(self, file: &Path) -> BundleError {
-        match self {
-            Failed::Source(e) => e,
-            Failed::Archive(e) if e.kind() == io::ErrorKind::StorageFull => BundleError::NoRoom(file.to_owned()),
-            Failed::Archive(e) => BundleError::file("cannot write", file)(e),
-        }
-    }
-}
-
-fn archive(contents: &Contents, to: &Path, small: &[(String, String)], root: &Blob) -> Result<(), Failed> {
+fn archive(contents: &Contents, to: &Path, small: &[(String, String)], root: &Blob) -> Result<(), ArchiveError> {
     let mut archive = tar::Builder::new(BufWriter::new(File::create_new(to)?));
     for (path, text) in small {
         archive.append(&entry(path, EntryType::Regular, 0o644, text.len() as u64)?, text.as_bytes())?;
     }
     let head = entry(&root.path(), EntryType::Regular, 0o644, root.octets)?;
     archive.get_mut().write_all(head.as_bytes())?;
-    // It is a whole number of blocks itself: nothing to fill up behind it.
+    // The layer consists of whole blocks, so no padding is needed.
     layer(contents, archive.get_mut())?;
     archive.into_inner()?.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     Ok(())
 }
 
-/// What a runtime does with the image. The loader is named, as everywhere a bundle is started.
+/// Makes the configuration of the image for a container runtime. The entry point names the loader, as always when a
+/// bundle is started.
 fn config(contents: &Contents, architecture: &str, root: &Blob) -> Value {
     let bundle = &contents.bundle;
     let entry: Vec<String> = bundle.words(Path::new("/")).iter().map(|w| w.display().to_string()).collect();
@@ -168,7 +149,7 @@ fn config(contents: &Contents, architecture: &str, root: &Blob) -> Value {
         "architecture": architecture, "os": "linux",
         "config": {
             "Entrypoint": entry,
-            // A user that no file knows has no home: here it can write.
+            // A user without an entry in /etc/passwd has no home directory, but can write to /tmp.
             "Env": ["PATH=/bin", "HOME=/tmp"],
             "WorkingDir": "/tmp",
             "Labels": {
@@ -182,7 +163,8 @@ fn config(contents: &Contents, architecture: &str, root: &Blob) -> Value {
     })
 }
 
-/// Go's word for a processor family, which images use, by that of `uname -m`.
+/// Converts the name of a processor architecture from the form of `uname -m` into the form of images, which comes from
+/// Go.
 fn architecture(machine: &str) -> &str {
     match machine {
         "x86_64" => "amd64",

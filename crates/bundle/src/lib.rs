@@ -1,27 +1,31 @@
-//! The bundle: this program, its drivers, every library they need and the loader of those libraries, in one directory.
+//! The bundle: this program, its drivers, every library that they need and the loader of these libraries, in one
+//! directory.
 //!
-//! In: files of this host. Out: a directory that runs on any Linux of the same processor family, whatever its
-//! distribution and C library, because nothing of the far side is loaded:
+//! In: files of this host. Out: a directory that runs on every Linux host of the same processor family, independent of
+//! distribution and C library, because no library of the other host is used:
 //!
 //! ```text
-//! bundle.json                          what is in it; its hash names the content
+//! bundle.json                          list of all files; its hash identifies the content
 //! bin/tailbound
 //! lib/ld-linux-x86-64.so.2, libc.so.6, ...
 //! lib/tailbound/drivers/libtailbound_driver_*.so
 //! ```
 //!
-//! It is started as `lib/LOADER --library-path lib bin/tailbound ...` ([`Bundle::start`]). It knows nothing of agents,
-//! hosts or how a directory gets to the far side.
+//! A bundle is started as `lib/LOADER --library-path lib bin/tailbound ...` ([`Bundle::start`]). This crate knows
+//! nothing of agents, of hosts, or of how a directory is copied to another host.
 //!
 //! [`image`] wraps the same content as an image for container runtimes.
 
 mod closure;
+mod contents;
 mod error;
 mod image;
 mod manifest;
 mod pack;
+mod partial;
 
+pub use contents::Contents;
 pub use error::BundleError;
 pub use image::{BadName, Image, ImageName, image};
 pub use manifest::{Bundle, BundleFile, FORMAT, MANIFEST};
-pub use pack::{Contents, pack};
+pub use pack::pack;

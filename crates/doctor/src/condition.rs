@@ -1,32 +1,43 @@
-//! When a fact is bad: a few shapes that most rules share, and a function for those that look at several facts.
+//! Conditions under which a fact of a host is bad: the forms that most rules share, and a form for rules over several
+//! facts.
 
 use tailbound_model::{FactValue, HostFacts};
 
-/// The bad case of a rule.
+/// The condition under which a rule reports that a fact is bad.
 pub(crate) enum Condition {
-    /// A text that is none of these.
+    /// A fact that is a text is bad if it is none of these texts.
     NotOneOf(&'static [&'static str]),
-    /// A text that is one of these.
+    /// A fact that is a text is bad if it is one of these texts.
     OneOf(&'static [&'static str]),
-    /// A list without an element.
+    /// A fact that is a list in text form is bad if the list is empty.
     Empty,
-    /// This flag.
+    /// A fact that is true or false is bad if it has this value.
     Flag(bool),
-    /// This number.
+    /// A fact that is a number is bad if it has this value.
     Is(i64),
-    /// A number above.
+    /// A fact that is a number is bad if it is above this limit.
     Above(i64),
-    /// A number below.
+    /// A fact that is a number is bad if it is below this limit.
     Below(i64),
-    /// Several facts together.
+    /// A function judges several facts of the host together, for rules that need more than one fact.
     Judge(fn(&HostFacts) -> Judgement),
 }
 
-/// What became of a condition; with the value to show, or the reason.
+/// Result of applying a condition, with the value to show or the reason why the fact is not known.
 pub(crate) enum Judgement {
     Fine(String),
     Bad(String),
-    NotKnown(String),
+    NotKnown(NotKnown),
+}
+
+/// Reason why a fact of the host is not known.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct NotKnown(pub String);
+
+impl std::fmt::Display for NotKnown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
 }
 
 impl Judgement {
@@ -55,38 +66,38 @@ impl Condition {
     }
 }
 
-/// The fact, or why there is none.
-fn value<'a>(facts: &'a HostFacts, key: &str) -> Result<&'a FactValue, String> {
+/// The value of a fact, or the reason why the fact is not known.
+fn value<'a>(facts: &'a HostFacts, key: &str) -> Result<&'a FactValue, NotKnown> {
     match facts.get(key) {
-        Some(FactValue::Unknown(why)) => Err(why.clone()),
+        Some(FactValue::Unknown(why)) => Err(NotKnown(why.clone())),
         Some(value) => Ok(value),
-        None => Err(format!("the facts hold no {key}")),
+        None => Err(NotKnown(format!("the facts contain no {key}"))),
     }
 }
 
-pub(crate) fn text<'a>(facts: &'a HostFacts, key: &str) -> Result<&'a str, String> {
+pub(crate) fn text<'a>(facts: &'a HostFacts, key: &str) -> Result<&'a str, NotKnown> {
     match value(facts, key)? {
         FactValue::Text(text) => Ok(text),
-        other => Err(format!("{key} is not a text: {other:?}")),
+        other => Err(NotKnown(format!("{key} is not a text: {other:?}"))),
     }
 }
 
-pub(crate) fn number(facts: &HostFacts, key: &str) -> Result<i64, String> {
+pub(crate) fn number(facts: &HostFacts, key: &str) -> Result<i64, NotKnown> {
     match value(facts, key)? {
         FactValue::Number(number) => Ok(*number),
-        other => Err(format!("{key} is not a number: {other:?}")),
+        other => Err(NotKnown(format!("{key} is not a number: {other:?}"))),
     }
 }
 
-pub(crate) fn flag(facts: &HostFacts, key: &str) -> Result<bool, String> {
+pub(crate) fn flag(facts: &HostFacts, key: &str) -> Result<bool, NotKnown> {
     match value(facts, key)? {
         FactValue::Flag(flag) => Ok(*flag),
-        other => Err(format!("{key} is not yes or no: {other:?}")),
+        other => Err(NotKnown(format!("{key} is not a flag: {other:?}"))),
     }
 }
 
-/// A limit; `None` = unlimited.
-pub(crate) fn limit(facts: &HostFacts, key: &str) -> Result<Option<i64>, String> {
+/// Value of a resource limit of the host's processes; `None` means unlimited.
+pub(crate) fn limit(facts: &HostFacts, key: &str) -> Result<Option<i64>, NotKnown> {
     match value(facts, key)? {
         FactValue::Text(text) if text == "unlimited" => Ok(None),
         _ => number(facts, key).map(Some),

@@ -1,75 +1,67 @@
-//! A rule applied to facts.
+//! Findings: the results of applying rules to the facts of a host.
 
 use crate::condition::{Condition, Judgement};
-use crate::rules;
 use serde::{Deserialize, Serialize};
 use tailbound_model::HostFacts;
 
-/// What a rule says.
+/// Result of applying a rule to the facts of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// As it should be for short tails.
+    /// The checked setting is good for short tails of the latency.
     Ok,
-    /// It makes some messages later.
+    /// The checked setting makes some messages later.
     WillWidenTail,
-    /// What the rule needs was not read.
+    /// A fact that the rule needs could not be read.
     Unknown,
 }
 
-/// One rule's verdict on one host.
+/// Result of applying one rule to the facts of one host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// Stable key: that of the fact it is about, or of a group of facts.
+    /// Stable key of the finding: the key of the fact, or of a group of facts.
     pub key: String,
-    /// What is looked at, in a few words.
+    /// Name of the checked host setting, as the user reads it.
     pub title: String,
-    /// The verdict.
+    /// Verdict of the check: whether the host setting is good, bad or not known.
     pub verdict: Verdict,
-    /// What was found; empty when unknown.
+    /// The value of the setting that was found; empty if the value is not known.
     pub value: String,
-    /// One sentence: why it widens the tail, or why it is unknown; empty when ok.
+    /// Reason why the setting makes the tail of the latency longer, or why the fact is not known, as one sentence;
+    /// empty if the setting is good.
     pub because: String,
-    /// One sentence: what to do; empty when ok.
-    pub mend: String,
-    /// The key of a study below `host`, with its value, that mends it for the trials; empty when there is none.
+    /// What the user can do to fix the setting, as one sentence; empty if the setting is good.
+    #[serde(alias = "mend")]
+    pub remedy: String,
+    /// Key and value that a study can set below `host` to fix the setting during the trials; empty if no such key
+    /// exists.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub host: String,
 }
 
-/// A rule as data.
+/// A rule that checks one setting of a host.
 pub(crate) struct Rule {
-    /// Of the fact, and of the finding.
+    /// Key of the fact that the rule checks, and key of its finding.
     pub key: &'static str,
     pub title: &'static str,
-    /// Behind the value, with its space.
+    /// Unit that follows the value of the setting, with a space before it.
     pub unit: &'static str,
-    /// When it widens the tail.
+    /// Condition under which the setting makes the tail of the latency longer.
     pub bad: Condition,
     pub because: &'static str,
-    pub mend: &'static str,
-    /// What a study writes below `host`; may be empty.
+    pub remedy: &'static str,
+    /// What a study writes below `host` to fix the setting; may be empty.
     pub host: &'static str,
 }
 
-/// Applies all rules, in their order.
-pub fn diagnose(facts: &HostFacts) -> Vec<Finding> {
-    rules::all().map(|rule| rule.apply(facts)).collect()
-}
-
-/// What a study can do about findings: the key of each, and what is written below `host`.
-pub fn advice() -> Vec<(&'static str, &'static str)> {
-    rules::all().filter(|rule| !rule.host.is_empty()).map(|rule| (rule.key, rule.host)).collect()
-}
-
 impl Rule {
-    fn apply(&self, facts: &HostFacts) -> Finding {
-        let (verdict, value, because, mend) = match self.bad.judge(self.key, facts) {
+    pub fn apply(&self, facts: &HostFacts) -> Finding {
+        let (verdict, value, because, remedy) = match self.bad.judge(self.key, facts) {
             Judgement::Fine(value) => (Verdict::Ok, value, "", ""),
-            Judgement::Bad(value) => (Verdict::WillWidenTail, value, self.because, self.mend),
-            Judgement::NotKnown(why) => return self.unknown(why),
+            Judgement::Bad(value) => (Verdict::WillWidenTail, value, self.because, self.remedy),
+            Judgement::NotKnown(why) => return self.unknown(why.0),
         };
-        // Only a number has a unit.
+        // Only a number gets a unit.
         let unit = if value.parse::<f64>().is_ok() { self.unit } else { "" };
         Finding {
             key: self.key.to_owned(),
@@ -77,7 +69,7 @@ impl Rule {
             verdict,
             value: format!("{value}{unit}"),
             because: because.to_owned(),
-            mend: mend.to_owned(),
+            remedy: remedy.to_owned(),
             host: if verdict == Verdict::WillWidenTail { self.host.to_owned() } else { String::new() },
         }
     }
@@ -89,7 +81,7 @@ impl Rule {
             verdict: Verdict::Unknown,
             value: String::new(),
             because: why,
-            mend: String::new(),
+            remedy: String::new(),
             host: String::new(),
         }
     }

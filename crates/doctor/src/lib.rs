@@ -1,8 +1,9 @@
-//! Verdicts over the facts of a host: what will widen the tail of its latencies, why, and what to do.
+//! Checks the facts of a host for settings that make the tail of the latency longer, and gives the reason and remedy
+//! for each.
 //!
-//! In: [`HostFacts`](tailbound_model::HostFacts), fresh from a host or out of a record. Out: one [`Finding`] per rule, in
-//! the order of the rules, and their rendering as text. It reads no file and changes nothing, so that it says the same
-//! about a record on a laptop as on the machine itself. A fact that was not read never counts as good.
+//! Input: [`HostFacts`](tailbound_model::HostFacts), read from a host or from a record. Output: one [`Finding`] for
+//! each rule, in the order of the rules, and the findings as text. The crate reads no file and changes nothing, so a
+//! record on a laptop gives the same findings as the machine itself. A fact that was not read never counts as good.
 
 mod condition;
 mod finding;
@@ -10,9 +11,10 @@ mod render;
 mod rescue;
 mod rules;
 
-pub use finding::{Finding, Verdict, advice, diagnose};
+pub use finding::{Finding, Verdict};
 pub use render::render;
 pub use rescue::{rescue, rescue_by_facts};
+pub use rules::{advice, diagnose};
 
 #[cfg(test)]
 mod tests;

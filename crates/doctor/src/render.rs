@@ -1,12 +1,13 @@
-//! Findings as text for a terminal: what widens the tail first, then what is not known, then what is well.
+//! Formats findings as text for a terminal: bad settings first, then settings that could not be read, then good
+//! settings.
 
 use crate::{Finding, Verdict};
 use std::fmt::Write;
 
-/// Narrower is not laid out.
+/// Smallest width of the text for which the layout works, in columns.
 const MIN_WIDTH: usize = 40;
 
-/// Renders findings in lines of at most `width` columns (words longer than a line stand as they are).
+/// Formats findings in lines of at most `width` columns. A word that is longer than a line is not split.
 pub fn render(findings: &[Finding], width: usize) -> String {
     let width = width.max(MIN_WIDTH);
     let with = |verdict| findings.iter().filter(move |f| f.verdict == verdict);
@@ -19,7 +20,7 @@ pub fn render(findings: &[Finding], width: usize) -> String {
     section(&mut out, "Will widen your tail", bad, width, |out, f| {
         wrapped(out, 2, 4, &format!("{}: {}  [{}]", f.title, f.value, f.key), width);
         wrapped(out, 4, 6, &format!("because {}", f.because), width);
-        wrapped(out, 4, 6, &format!("do: {}", f.mend), width);
+        wrapped(out, 4, 6, &format!("do: {}", f.remedy), width);
         if !f.host.is_empty() {
             wrapped(out, 4, 6, &format!("or in a study: host: {{ {} }}", f.host), width);
         }
@@ -48,7 +49,7 @@ fn section<'a>(
     findings.for_each(|finding| one(out, finding));
 }
 
-/// Words in lines, the first indented by `first` columns, the others by `rest`.
+/// Writes a text in lines: the first line is indented by `first` columns, the other lines by `rest` columns.
 fn wrapped(out: &mut String, first: usize, rest: usize, text: &str, width: usize) {
     let mut line = " ".repeat(first);
     let mut empty = true;

@@ -1,16 +1,20 @@
-//! Which rescue of ordinary threads is at work: judged by what the self-test saw, and by the facts where it cannot tell.
+//! Identifies the kernel feature that gives CPU time to starved ordinary threads: from the measurement of the
+//! self-test, and from the facts of the host.
 
 use crate::condition::{flag, number, text};
 use tailbound_model::{HostFacts, RescueSeen};
 
-/// Less of the CPU than this share is no rescue.
+/// Share of a CPU: if an ordinary thread got less beside a busy real-time thread, no kernel feature gave the ordinary
+/// thread CPU time.
 const SHARE: f64 = 0.002;
-/// A real-time thread that was kept from its CPU for longer than this, with nobody beside it, was stopped.
+/// Limit, in ns, of the time for which a real-time thread did not get its CPU although no other thread wanted the CPU.
+/// If the time is longer, the kernel stopped the thread.
 const STOPPED_NS: u64 = 20_000_000;
-/// A CPU that was idle for as long while its real-time thread wanted it: two ticks of the kernel's count.
+/// Limit, in ns, of the idle time of a CPU that a real-time thread wanted. If the idle time is at least this long, the
+/// kernel stopped the thread. The value is two ticks of the kernel's count.
 const IDLE_NS: u64 = 20_000_000;
 
-/// What the facts say, in a sentence's part.
+/// The kernel feature that gives CPU time to starved threads according to the facts, as a part of a sentence.
 pub fn rescue_by_facts(facts: &HostFacts) -> String {
     match flag(facts, "sched.fair_server") {
         Ok(true) => match text(facts, "sched.fair_server_runtime_ns") {
@@ -27,37 +31,42 @@ pub fn rescue_by_facts(facts: &HostFacts) -> String {
     }
 }
 
-/// What the self-test says, in sentences.
+/// The kernel feature that gave CPU time to the starved thread in the self-test, in sentences.
 pub fn rescue(facts: &HostFacts, seen: &RescueSeen) -> String {
     let share = seen.ordinary_cpu_ns as f64 / seen.beside_ns.max(1) as f64;
     let ms = |ns: u64| ns as f64 / 1e6;
     let cpu = seen.cpu;
     let measured = format!(
-        "Beside a real-time thread that never sleeps an ordinary thread had {:.1} % of CPU {cpu}, and waited up to {:.0} ms \
-         for it.",
+        "Beside a real-time thread that never sleeps, an ordinary thread got {:.1} % of CPU {cpu}, and waited up to \
+         {:.0} ms for this CPU.",
         100.0 * share,
         ms(seen.ordinary_gap_ns)
     );
     let stopped = seen.alone_delay_ns >= STOPPED_NS;
     let who = if share < SHARE {
-        "Nothing rescued it: a real-time thread that never sleeps keeps all others from its CPU.".to_owned()
+        "No kernel feature gave the ordinary thread CPU time: a real-time thread that never sleeps blocks its CPU."
+            .to_owned()
     } else if !stopped {
         format!(
-            "The fair server, or what does the same: alone, the real-time thread kept its CPU (all but {:.1} ms of {:.0}).",
+            "The fair server or a similar feature gave the ordinary thread CPU time: alone, the real-time thread kept \
+             its CPU (for all but {:.1} of {:.0} ms).",
             ms(seen.alone_delay_ns),
             ms(seen.alone_ns)
         )
     } else if seen.alone_idle_ns >= IDLE_NS {
         format!(
-            "Real-time throttling: the real-time thread was stopped for {:.0} of {:.0} ms also when nothing else wanted its \
-             CPU.",
+            "Real-time throttling gave the ordinary thread CPU time: the real-time thread was stopped for {:.0} of \
+             {:.0} ms even when no other thread wanted its CPU.",
             ms(seen.alone_delay_ns),
             ms(seen.alone_ns)
         )
     } else {
-        format!("Other work wanted CPU {cpu} too, so the test cannot tell which rescue it is.")
+        format!(
+            "Other threads wanted CPU {cpu} too, so the test cannot tell which feature gave the ordinary thread CPU \
+             time."
+        )
     };
-    format!("{measured} {who} By the facts: {}.", rescue_by_facts(facts))
+    format!("{measured} {who} According to the facts of the host: {}.", rescue_by_facts(facts))
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Every rule fires on what is bad, on that alone, and never takes "not read" for good.
+//! Tests of the rules: every rule reports the bad case, and only the bad case, and never treats a fact that was not
+//! read as good.
 
 use super::*;
 use crate::rules;
@@ -15,10 +16,10 @@ fn text(value: &str) -> FactValue {
     FactValue::Text(value.to_owned())
 }
 fn not_read() -> FactValue {
-    FactValue::Unknown("not permitted; root may read it".into())
+    FactValue::Unknown("only root may read this value".into())
 }
 
-/// Facts of a machine set up for short tails.
+/// Facts of an invented machine that is set up for short tails.
 fn good() -> HostFacts {
     let facts = [
         ("machine.emulated", flag(false)),
@@ -86,7 +87,7 @@ fn firing(facts: &HostFacts) -> Vec<String> {
     diagnose(facts).into_iter().filter(|f| f.verdict == Verdict::WillWidenTail).map(|f| f.key).collect()
 }
 
-/// For each rule the changes that make a good machine bad in just that point.
+/// For each rule, the changes of facts that make a good machine bad for this rule only.
 fn faults() -> Vec<(&'static str, Vec<(&'static str, FactValue)>)> {
     vec![
         ("machine.emulated", vec![("machine.emulated", flag(true))]),
@@ -161,7 +162,7 @@ fn every_rule_has_a_fault_and_complete_texts() {
     assert_eq!(tested, rules);
     assert_eq!(rules::all().count(), rules.len(), "no key twice");
     for rule in rules::all() {
-        for sentence in [rule.title, rule.because, rule.mend] {
+        for sentence in [rule.title, rule.because, rule.remedy] {
             assert!(!sentence.is_empty() && !sentence.ends_with('.') && !sentence.contains("  "), "{}", rule.key);
         }
     }
@@ -175,7 +176,7 @@ fn what_was_not_read_is_unknown_with_its_reason_and_never_ok() {
     }
     let finding =
         diagnose(&with(good(), &[("cpu.governor", not_read())])).into_iter().find(|f| f.key == "cpu.governor");
-    assert_eq!(finding.unwrap().because, "not permitted; root may read it");
+    assert_eq!(finding.unwrap().because, "only root may read this value");
 }
 
 #[test]
@@ -194,7 +195,7 @@ fn what_makes_up_for_a_fault_is_seen() {
     }
 }
 
-/// All faults at once, and a few facts that could not be read.
+/// Facts of an invented machine with all faults at once, and a few facts that could not be read.
 fn bad() -> HostFacts {
     let all: Vec<(&str, FactValue)> = faults().into_iter().flat_map(|(_, changes)| changes).collect();
     let hidden = ["kernel.preemption", "cpu.turbo"].map(|key| (key, not_read()));

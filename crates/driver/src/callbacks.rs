@@ -1,4 +1,4 @@
-//! What the host does when a driver calls.
+//! Functions of the program that loads a driver, which the driver calls (callbacks).
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -7,36 +7,39 @@ use tailbound_abi::{tb_host, tb_view};
 use crate::hot::Hot;
 use crate::view::View;
 
-/// Importance of a message of the middleware.
+/// Severity of a log message of the middleware, from its number in the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LogLevel {
-    /// 0
+    /// Log level of an error message (level 0 in the ABI).
     Error,
-    /// 1
+    /// Log level of a warning (level 1 in the ABI).
     Warning,
-    /// 2
+    /// Log level of an informative message (level 2 in the ABI).
     Info,
-    /// 3 and above
+    /// Log level of debugging output (level 3 and above in the ABI).
     Debug,
 }
 
-/// The host's side of a session. Everything runs on threads of the middleware, several at once; a panic ends the process.
+/// The functions of the loading program that a session calls. They run on threads of the middleware, several at the
+/// same time; a panic in such a function ends the process.
 pub trait Callbacks: Send + Sync + 'static {
-    /// A sample arrived at the reader made with `tag` (listener mode). May send and take by `hot`, nothing else.
+    /// Receives a sample that arrived at the reader made with `tag` (listener mode). The function may send and take
+    /// samples through `hot`, and call nothing else.
     fn on_sample(&self, hot: &Hot, tag: u64, view: &View);
 
-    /// The number of matched peers of the end point made with `tag` is now `now`.
+    /// Receives a new number of matched peers: `now` is the number of matched peers of the end point that was made with
+    /// `tag`.
     fn on_match(&self, tag: u64, now: i32) {
         let _ = (tag, now);
     }
 
-    /// A message of the middleware.
+    /// Receives a log message that the middleware wrote.
     fn log(&self, level: LogLevel, text: &str) {
         let _ = (level, text);
     }
 }
 
-/// A host that ignores everything: for sessions without a listener.
+/// A loading program that ignores all callbacks, for sessions without a listener.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
@@ -44,13 +47,14 @@ impl Callbacks for Silent {
     fn on_sample(&self, _: &Hot, _: u64, _: &View) {}
 }
 
-/// What `tb_host.ctx` points to, for callbacks of type `C`.
+/// The data of a session's callbacks (type `C`), to which `tb_host.ctx` points.
 pub(crate) struct Shared<C> {
     pub(crate) hot: Hot,
     pub(crate) callbacks: std::sync::Arc<C>,
 }
 
-/// The C table over `Shared<C>`: one set of functions per type, so that the call into `C` can be inlined.
+/// Makes the C table of the loading program for `Shared<C>`. Each type `C` has its own set of functions, so that calls
+/// into `C` can be inlined.
 pub(crate) fn host<C: Callbacks>(shared: *const Shared<C>) -> tb_host {
     tb_host {
         size: size_of::<tb_host>() as u32,
@@ -63,13 +67,14 @@ pub(crate) fn host<C: Callbacks>(shared: *const Shared<C>) -> tb_host {
 }
 
 unsafe extern "C" fn on_sample<C: Callbacks>(ctx: *mut c_void, tag: u64, view: *const tb_view) {
-    // SAFETY: `ctx` is the `Shared<C>` given to `open`, which outlives the session; the view is valid during this call.
+    // SAFETY: `ctx` is the `Shared<C>` that was passed to `open`, which outlives the session; the view is valid during
+    // this call.
     let (shared, view) = unsafe { (&*ctx.cast::<Shared<C>>(), View::from_raw(view)) };
     shared.callbacks.on_sample(&shared.hot, tag, view);
 }
 
 unsafe extern "C" fn on_match<C: Callbacks>(ctx: *mut c_void, tag: u64, now: i32) {
-    // SAFETY: as in `on_sample`.
+    // SAFETY: `ctx` is the `Shared<C>` that was passed to `open`.
     unsafe { &*ctx.cast::<Shared<C>>() }.callbacks.on_match(tag, now);
 }
 
@@ -77,7 +82,7 @@ unsafe extern "C" fn log<C: Callbacks>(ctx: *mut c_void, level: c_int, text: *co
     if text.is_null() {
         return;
     }
-    // SAFETY: as in `on_sample`; `text` is a NUL-terminated string by the rules of the ABI.
+    // SAFETY: `ctx` is the `Shared<C>` that was passed to `open`; by the rules of the ABI `text` ends with a NUL byte.
     let (shared, text) = unsafe { (&*ctx.cast::<Shared<C>>(), CStr::from_ptr(text)) };
     let level = match level {
         ..=0 => LogLevel::Error,

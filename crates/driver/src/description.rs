@@ -1,133 +1,135 @@
-//! What a driver says of itself: the JSON of `describe`, by which options are checked before anything runs.
+//! The driver's description of itself: the JSON that `describe` returns. Options are checked against this description
+//! before anything runs.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The answer of `describe`. Unknown members are ignored, so that a newer driver still loads.
+/// The JSON that a driver's function `describe` returns. Unknown members are ignored, so a newer driver can still be
+/// loaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Description {
-    /// Name by which a study asks for the driver: lower-case letters, digits and `_`.
+    /// Name of the driver in a study: lower-case letters, digits and `_`.
     pub name: String,
-    /// Versions by component: `driver`, and each native library by its own name.
+    /// Version of each component: `driver`, and each native library by its own name.
     pub versions: BTreeMap<String, String>,
-    /// What the driver can do beyond the mandatory functions: `loan`, `batch`, `txtime`, `scripted_clock`,
-    /// `kernel_rx_timestamps`, `hw_rx_timestamps`, `source_timestamps`.
+    /// Optional features of the driver: `loan`, `batch`, `txtime`, `scripted_clock`, `kernel_rx_timestamps`,
+    /// `hw_rx_timestamps`, `source_timestamps`.
     #[serde(default)]
     pub capabilities: Vec<String>,
-    /// Limits.
+    /// Limits of the driver, for example the longest payload.
     pub limits: Limits,
-    /// Options of `open`.
+    /// Options that the driver's function `open` accepts.
     #[serde(default)]
     pub options: Vec<DriverOption>,
-    /// QoS policies of `create`.
+    /// QoS policies that the driver's function `create` accepts.
     #[serde(default)]
     pub qos: Vec<QosPolicy>,
-    /// Ways in which a reader can be served.
+    /// Receive modes that readers of the driver support.
     pub receive_modes: Vec<ReceiveMode>,
-    /// Packages of the native library, as the distributions name them; empty when nothing is needed.
+    /// Names of the distribution packages with the driver's native library; empty if no package is needed.
     #[serde(default)]
     pub packages: Vec<String>,
-    /// How to tell the driver's own threads apart.
+    /// Rules that give a role to each of the driver's threads.
     #[serde(default)]
     pub roles: Vec<ThreadRole>,
 }
 
 impl Description {
-    /// Whether the driver has a capability.
+    /// Whether the driver's description declares the capability with this name.
     pub fn has(&self, capability: &str) -> bool {
         self.capabilities.iter().any(|c| c == capability)
     }
 
-    /// The option of that key.
+    /// Finds the driver option with this key in the driver's description.
     pub fn option(&self, key: &str) -> Option<&DriverOption> {
         self.options.iter().find(|o| o.key == key)
     }
 
-    /// Whether readers can be served in that mode.
+    /// Whether the driver supports the given receive mode.
     pub fn receives(&self, mode: ReceiveMode) -> bool {
         self.receive_modes.contains(&mode)
     }
 }
 
-/// Limits of a driver.
+/// Limits of a driver, for example the longest payload.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
-    /// Longest payload in octets.
+    /// Longest payload that the driver supports, in bytes.
     pub max_payload_bytes: u64,
 }
 
-/// One option of `open`.
+/// One option that the driver's function `open` accepts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriverOption {
-    /// Key in `tb_kv`.
+    /// Key of the driver option, as the driver gets it in a `tb_kv`.
     pub key: String,
-    /// How the value is written.
+    /// Form of the driver option's value, e.g. a whole number.
     #[serde(rename = "type")]
     pub kind: OptionType,
-    /// Value that applies when the option is not given; absent when the library decides.
+    /// Value of the driver option if the option is not given; absent if the library decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Unit of a number.
+    /// Unit of the driver option's value, if the value is a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
-    /// Allowed words of type `enum`.
+    /// Allowed words for the driver option, if its type is `enum`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<String>,
-    /// One sentence for people.
+    /// Description of the driver option in one sentence.
     pub help: String,
 }
 
-/// How an option's value is written.
+/// Form of a driver option's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OptionType {
-    /// Any text.
+    /// The value of the driver option is any text.
     String,
-    /// A whole decimal number.
+    /// The value of the driver option is a whole decimal number.
     Integer,
-    /// A decimal number.
+    /// The value of the driver option is a decimal number.
     Number,
-    /// `on` or `off`.
+    /// The value of the driver option is `on` or `off`.
     Bool,
-    /// One of `values`.
+    /// The value of the driver option is one of the words in `values`.
     Enum,
-    /// Items joined by commas.
+    /// The value of the driver option is a list of items separated by commas.
     List,
-    /// The text of a configuration file, or a path to it.
+    /// The value of the driver option is the text of a configuration file, or a path to such a file.
     Config,
 }
 
-/// One QoS policy that `create` understands and `query("qos")` reads back.
+/// One QoS policy that `create` accepts and `query("qos")` reads back.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QosPolicy {
-    /// Key in `tb_kv`, e.g. `reliability`.
+    /// Key of the QoS policy in `tb_kv`, for example `reliability`.
     pub policy: String,
-    /// Values, or examples when `open_ended`.
+    /// Allowed values of the QoS policy; only examples if `open_ended` is true.
     pub values: Vec<String>,
-    /// Other values than those listed are understood too (a number, a duration).
+    /// Whether the QoS policy accepts other values too, such as numbers or durations.
     #[serde(default)]
     pub open_ended: bool,
 }
 
-/// How a reader is served.
+/// Receive mode: how a reader receives samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ReceiveMode {
-    /// The middleware calls on its own thread.
+    /// The middleware calls the loading program on a thread of the middleware.
     Listener,
-    /// A thread of the host blocks in `wait`.
+    /// A thread of the loading program blocks in the function `wait`.
     Block,
-    /// A thread of the host calls `take` without pause.
+    /// A thread of the loading program polls with the function `take`.
     Spin,
 }
 
 impl ReceiveMode {
-    /// All of them.
+    /// All receive modes that a driver can support.
     pub const ALL: [ReceiveMode; 3] = [ReceiveMode::Listener, ReceiveMode::Block, ReceiveMode::Spin];
 
-    /// The constant of the ABI.
+    /// Constant of the receive mode in the ABI of drivers.
     pub fn raw(self) -> std::ffi::c_int {
         match self {
             ReceiveMode::Listener => tailbound_abi::TB_LISTENER,
@@ -136,7 +138,7 @@ impl ReceiveMode {
         }
     }
 
-    /// The word used in studies.
+    /// Word for the receive mode in a study file.
     pub fn name(self) -> &'static str {
         match self {
             ReceiveMode::Listener => "listener",
@@ -146,18 +148,18 @@ impl ReceiveMode {
     }
 }
 
-/// How threads of the driver are told apart: by name, or by the call in which they were born.
+/// A rule that gives threads of the driver a role: by their name, or by the call during which they were created.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ThreadRole {
-    /// `receive`, `send`, `event`, `discovery` or `other`.
+    /// Role of the driver's threads to which the rule applies: `receive`, `send`, `event`, `discovery` or `other`.
     pub role: String,
-    /// Pattern with `*` over the thread's name.
+    /// Pattern for the name of the thread, in which `*` matches any text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name_glob: Option<String>,
-    /// Call during which the thread is made: `open` or `create`.
+    /// Function of the driver during whose call the thread is created: `open` or `create`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub born_in: Option<String>,
-    /// Which of the threads made in that call, from 0.
+    /// Index of the thread among the threads that are created during the same call, from 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<u32>,
 }

@@ -1,17 +1,18 @@
-//! Whether a shared object is whole. The dynamic linker maps what the program headers promise; where the file is shorter,
-//! the first touch ends the process with SIGBUS.
+//! Checks that a shared object is complete. The dynamic linker maps the ranges that the program headers describe; if
+//! the file is shorter, the first access to a missing part ends the process with SIGBUS.
 
 use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Octets of an ELF-64 header and of a program header (System V ABI, gabi 4.1).
+/// Sizes in bytes of an ELF-64 header and of a program header (System V ABI, gabi 4.1).
 const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const PT_LOAD: u32 = 1;
 
-/// What the file lacks; `None` when it is whole, or no 64-bit ELF file of this byte order, of which the linker speaks.
+/// Describes the missing part of a shared object. The result is `None` if the file is complete, or if it is not a
+/// 64-bit ELF file of this byte order, which the linker reports.
 pub(crate) fn damage(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let size = file.metadata().ok()?.len();
@@ -21,10 +22,10 @@ pub(crate) fn damage(path: &Path) -> Option<String> {
     if header[..4] != *b"\x7fELF" || header[4] != 2 || header[5] != native {
         return None;
     }
-    let number = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().expect("eight octets"));
+    let number = |at: usize| u64::from_ne_bytes(header[at..at + 8].try_into().expect("eight bytes"));
     let short = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
     let (table, entry, count) = (number(32), short(54), short(56));
-    let truncated = |needed: u64| format!("it is cut off: {size} octets of at least {needed}");
+    let truncated = |needed: u64| format!("the file is cut off: it has {size} bytes and needs at least {needed}");
     if usize::from(entry) != PROGRAM_HEADER {
         return None;
     }
@@ -34,8 +35,8 @@ pub(crate) fn damage(path: &Path) -> Option<String> {
         if file.read_exact_at(&mut program, at).is_err() {
             return Some(truncated(at.saturating_add(PROGRAM_HEADER as u64)));
         }
-        let number = |at: usize| u64::from_ne_bytes(program[at..at + 8].try_into().expect("eight octets"));
-        let kind = u32::from_ne_bytes(program[..4].try_into().expect("four octets"));
+        let number = |at: usize| u64::from_ne_bytes(program[at..at + 8].try_into().expect("eight bytes"));
+        let kind = u32::from_ne_bytes(program[..4].try_into().expect("four bytes"));
         let end = number(8).saturating_add(number(32));
         if kind == PT_LOAD && end > size {
             return Some(truncated(end));
@@ -52,11 +53,11 @@ mod tests {
     fn a_file_that_is_cut_off_is_told() {
         let whole = std::env::current_exe().unwrap();
         assert_eq!(damage(&whole), None);
-        let octets = std::fs::read(&whole).unwrap();
+        let bytes = std::fs::read(&whole).unwrap();
         let dir = tempfile::tempdir().unwrap();
         for length in [64, 100, 3000] {
             let cut = dir.path().join("cut.so");
-            std::fs::write(&cut, &octets[..length]).unwrap();
+            std::fs::write(&cut, &bytes[..length]).unwrap();
             assert!(damage(&cut).unwrap().contains("cut off"), "{length}");
         }
         let text = dir.path().join("text.so");

@@ -1,4 +1,4 @@
-//! What goes wrong: a driver that cannot be used, and a call that a driver refused.
+//! Errors of drivers: a driver that cannot be used, and a call that a driver refused.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -6,31 +6,31 @@ use std::path::PathBuf;
 
 use tailbound_abi as abi;
 
-/// Result code of a hot call, `TB_E*`. Copy, so that a failing call allocates nothing.
+/// Result code `TB_E*` of a driver's function. The type is `Copy`, so a failing call allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Code(pub c_int);
 
 impl Code {
-    /// An argument or option is not valid.
+    /// Error code of a driver's function: an argument or option is not valid.
     pub const EINVAL: Code = Code(abi::TB_EINVAL);
-    /// Memory or another resource ran out.
+    /// Error code of a driver's function: memory or another resource ran out.
     pub const ENOMEM: Code = Code(abi::TB_ENOMEM);
-    /// The deadline passed.
+    /// Error code of a driver's function: the deadline of the call passed.
     pub const ETIMEDOUT: Code = Code(abi::TB_ETIMEDOUT);
-    /// The call would have had to block.
+    /// Error code of a driver's function: the call would have to block.
     pub const EWOULDBLOCK: Code = Code(abi::TB_EWOULDBLOCK);
-    /// The driver does not have this.
+    /// Error code of a driver's function: the driver does not support the function, mode or option.
     pub const EUNSUPPORTED: Code = Code(abi::TB_EUNSUPPORTED);
-    /// The payload is too long.
+    /// Error code of a driver's function: the payload is too long.
     pub const ETOOBIG: Code = Code(abi::TB_ETOOBIG);
-    /// The end point or session does not exist any more.
+    /// Error code of a driver's function: the end point or session does not exist, or was closed.
     pub const ECLOSED: Code = Code(abi::TB_ECLOSED);
-    /// The middleware or the operating system refused.
+    /// Error code of a driver's function: the middleware or the operating system refused the call.
     pub const EIO: Code = Code(abi::TB_EIO);
-    /// A QoS policy is not supported or contradictory.
+    /// Error code of a driver's function: a QoS policy is not supported or contradicts another policy.
     pub const EQOS: Code = Code(abi::TB_EQOS);
 
-    /// The constant's name in the C header.
+    /// Name of the result code's constant in the C header.
     pub fn name(self) -> Option<&'static str> {
         Some(match self.0 {
             abi::TB_OK => "TB_OK",
@@ -64,119 +64,121 @@ impl fmt::Debug for Code {
     }
 }
 
-/// A call of the table that failed, with the driver's own words.
+/// A failed call of a driver's function, with the driver's error text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("driver {driver}: {call}: {text} ({code})")]
 pub struct DriverError {
-    /// Name of the driver.
+    /// Name of the driver whose function failed.
     pub driver: String,
-    /// Function of the table.
+    /// Name of the driver's function that failed.
     pub call: &'static str,
-    /// What it returned.
+    /// Error code that the driver's function returned.
     pub code: Code,
-    /// `last_error` of the calling thread, or a general text when the driver left none.
+    /// Error text: the answer of `last_error` for the calling thread, or a general text if the driver gave none.
     pub text: String,
 }
 
-/// The package of a shared library, by the rule for names in the Debian policy manual (8.1): the library's name and the
-/// version of its interface, with a hyphen between two digits.
+/// Guesses the name of the package with a shared library, by the naming rule of the Debian policy manual (8.1): the
+/// library's name and the version of its interface, with a hyphen between two digits.
 fn debian_package(library: &str) -> Option<String> {
     let (name, version) = library.split_once(".so.")?;
     let hyphen = if name.ends_with(|c: char| c.is_ascii_digit()) { "-" } else { "" };
     Some(format!("{name}{hyphen}{version}").to_lowercase().replace('_', "-"))
 }
 
-/// A driver that cannot be used at all.
+/// The reason why a driver cannot be used at all.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// No such file.
+    /// Error: the file of the driver does not exist.
     #[error("driver {}: no such file", path.display())]
     FileMissing {
-        /// Path that was tried.
+        /// Path at which the driver's file was expected.
         path: PathBuf,
     },
-    /// No file of that name in any of the directories.
+    /// Error: no searched directory contains a file for a driver of this name.
     #[error(
-        "driver `{name}`: no {} in {}; install the driver's package, or set TAILBOUND_DRIVER_PATH to the directory that holds it",
-        crate::file_names(name).join(" or "),
+        "driver `{name}`: no {} in {}; install the driver's package, or set TAILBOUND_DRIVER_PATH to the directory with this file",
+        crate::file_name::file_names(name).join(" or "),
         searched.iter().map(|d| d.display().to_string()).collect::<Vec<_>>().join(", ")
     )]
     NotFound {
-        /// Name of the driver.
+        /// Name of the driver that was not found.
         name: String,
-        /// Directories that were searched, in order.
+        /// Directories that were searched for the driver, in order.
         searched: Vec<PathBuf>,
     },
-    /// A library that the driver needs is not installed.
+    /// Error: a native library that the driver needs is not installed.
     #[error(
         "driver {}: the native library {library} is not installed; install {} (the other drivers are not affected)",
         path.display(),
         debian_package(library).map_or("the package that brings it".to_owned(), |p| format!("the package that brings it, on Debian {p}"))
     )]
     LibraryMissing {
-        /// The driver's file.
+        /// Path of the driver's file.
         path: PathBuf,
-        /// The library as the dynamic linker names it.
+        /// Name of the missing library, as the dynamic linker prints it.
         library: String,
     },
-    /// The dynamic linker refused the file.
+    /// Error: the dynamic linker cannot load the driver's file.
     #[error("driver {}: not a loadable shared object: {text}", path.display())]
     NotLoadable {
-        /// The driver's file.
+        /// Path of the driver's file.
         path: PathBuf,
-        /// Text of the dynamic linker.
+        /// Error text of the dynamic linker about the driver's file.
         text: String,
     },
-    /// The file is a shared object, but no driver.
-    #[error("driver {place}: no symbol tailbound_driver_v1: this is not a Tailbound driver, or one for another ABI")]
+    /// Error: the file is a shared object, but not a driver.
+    #[error(
+        "driver {place}: no symbol tailbound_driver_v1: this is not a Tailbound driver, or a driver for another ABI"
+    )]
     SymbolMissing {
-        /// The driver's file.
+        /// Path of the driver's file.
         place: String,
     },
-    /// Built for another major version of the ABI.
+    /// Error: the driver was built for another major version of the ABI.
     #[error(
-        "driver {place}: built for driver ABI {found}, this tailbound speaks {}; use a driver of the same release as this tailbound",
+        "driver {place}: built for driver ABI {found}, this tailbound uses driver ABI {}; use a driver of the same release as this tailbound",
         abi::TB_ABI_MAJOR
     )]
     WrongAbi {
-        /// The driver's file or name.
+        /// Path of the driver's file, or name of the driver.
         place: String,
-        /// Its major version.
+        /// Major version of the ABI for which the driver was built.
         found: u32,
     },
-    /// The table ends before its mandatory part does.
+    /// Error: the driver's table of functions ends before the end of its mandatory part.
     #[error(
-        "driver {place}: its table has {found} bytes, ABI {}.0 needs {needed}; it was built against a damaged header",
+        "driver {place}: its table has {found} bytes, but ABI {}.0 needs {needed}; the driver was built with a damaged header",
         abi::TB_ABI_MAJOR
     )]
     TableTooShort {
-        /// The driver's file or name.
+        /// Path of the driver's file, or name of the driver.
         place: String,
-        /// Bytes that the driver fills.
+        /// Number of bytes of the table of functions that the driver filled in.
         found: u32,
-        /// Bytes that are needed.
+        /// Number of bytes that the driver's table of functions must have at least.
         needed: u32,
     },
-    /// A mandatory function is a null pointer.
+    /// Error: a mandatory function of the driver's table is a null pointer.
     #[error("driver {place}: the mandatory function `{function}` is missing from its table")]
     FunctionMissing {
-        /// The driver's file or name.
+        /// Path of the driver's file, or name of the driver.
         place: String,
-        /// Name of the member.
+        /// Name of the function that is missing from the driver's table of functions.
         function: &'static str,
     },
-    /// `tailbound_driver_v1` returned no table.
+    /// Error: the driver's entry point `tailbound_driver_v1` returned no table of functions.
     #[error("driver {place}: tailbound_driver_v1 returned no table")]
     NoTable {
-        /// The driver's file or name.
+        /// Path of the driver's file, or name of the driver.
         place: String,
     },
-    /// The description is not the JSON that it should be.
+    /// Error: the driver's description is not valid JSON of the expected form.
     #[error("driver {place}: its description cannot be read: {text}")]
     Description {
-        /// The driver's file or name.
+        /// Path of the driver's file, or name of the driver.
         place: String,
-        /// What is wrong with it.
+        /// Reason why the driver's description of itself cannot be read.
         text: String,
     },
 }

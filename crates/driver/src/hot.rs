@@ -1,22 +1,22 @@
-//! The calls that may be made while measuring.
+//! The functions of a driver that may be called during a measurement.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use tailbound_abi::{TB_ETIMEDOUT, TB_OK, TB_SEND_BATCH, TB_WOKEN, tb_driver, tb_send, tb_sink, tb_view};
 
+use crate::endpoint::Endpoint;
 use crate::error::{Code, DriverError};
-use crate::session::Endpoint;
 use crate::view::ViewBuf;
 
-/// How a `wait` ended.
+/// Result of waiting for samples with [`Hot::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Bit i: the i-th reader of the list has a sample.
+    /// At least one reader has a sample: bit i is set if the i-th reader of the list has a sample.
     Ready(u64),
-    /// Somebody called `wake`.
+    /// The wait for samples ended because the function `wake` was called.
     Woken,
-    /// The deadline passed.
+    /// The wait for samples ended because its deadline passed.
     TimedOut,
 }
 
@@ -26,7 +26,8 @@ type TakeFn = unsafe extern "C" fn(*mut c_void, u32, *mut tb_view, u32, *mut u32
 type ReleaseFn = unsafe extern "C" fn(*mut c_void, u32, *mut tb_view, u32) -> c_int;
 type QueryFn = unsafe extern "C" fn(*mut c_void, u32, *const c_char, tb_sink, *mut c_void) -> c_int;
 
-/// The hot calls of one open session: nothing here allocates, locks or logs on the host's side.
+/// The functions of one open session that may be called during a measurement. In the loading program, these calls
+/// allocate nothing, take no lock and log nothing.
 pub struct Hot {
     pub(crate) table: &'static tb_driver,
     pub(crate) driver: &'static str,
@@ -39,7 +40,7 @@ pub struct Hot {
 }
 
 impl Hot {
-    /// Calls over a table that passed [`crate::table::check`]; the session comes later, by [`Hot::opened`].
+    /// Takes the functions from a table that passed [`crate::table::check`]; [`Hot::opened`] adds the session later.
     pub(crate) fn new(table: &'static tb_driver, driver: &'static str) -> Option<Hot> {
         Some(Hot {
             table,
@@ -65,34 +66,36 @@ impl Hot {
     /// Sends one sample.
     ///
     /// # Errors
-    /// [`Code::EWOULDBLOCK`] and [`Code::ETIMEDOUT`] are the middleware's back-pressure, [`Code::ETOOBIG`] a payload over
-    /// the end point's maximum; the text of any is had by [`Hot::error`] on the same thread.
+    /// [`Code::EWOULDBLOCK`] and [`Code::ETIMEDOUT`] report back-pressure of the middleware, [`Code::ETOOBIG`] a
+    /// payload that is longer than the end point's maximum. [`Hot::error`], called on the same thread, returns the
+    /// driver's text.
     #[inline]
     pub fn send(&self, ep: Endpoint, seq: u64, payload: &[u8]) -> Result<(), Code> {
-        // SAFETY: the session is open (it closes only when nobody holds a `&Hot`), the payload is readable.
+        // SAFETY: the session is open, because it closes only when no `&Hot` exists, and the payload is readable.
         let rc =
             unsafe { (self.send)(self.handle(), ep.0, seq, payload.as_ptr(), payload.len() as u64, std::ptr::null()) };
         if rc == TB_OK { Ok(()) } else { Err(Code(rc)) }
     }
 
-    /// Sends one sample at `txtime_ns` (`CLOCK_TAI`; 0 = at once), or lets it wait in a batch.
+    /// Sends one sample at `txtime_ns` (ns of `CLOCK_TAI`; 0 means immediately), or lets the sample wait in a batch.
     ///
     /// # Errors
-    /// As [`Hot::send`]; [`Code::EUNSUPPORTED`] without the capability.
+    /// The errors of [`Hot::send`], and [`Code::EUNSUPPORTED`] if the driver lacks the capability.
     #[inline]
     pub fn send_with(&self, ep: Endpoint, seq: u64, payload: &[u8], txtime_ns: i64, batch: bool) -> Result<(), Code> {
         let flags = if batch { TB_SEND_BATCH } else { 0 };
         let opt = tb_send { size: size_of::<tb_send>() as u32, flags, txtime_ns };
-        // SAFETY: as in `send`; `opt` lives through the call.
+        // SAFETY: the session is open and the payload is readable; `opt` lives until the call returns.
         let rc =
             unsafe { (self.send)(self.handle(), ep.0, seq, payload.as_ptr(), payload.len() as u64, &raw const opt) };
         if rc == TB_OK { Ok(()) } else { Err(Code(rc)) }
     }
 
-    /// Blocks until one of up to 64 readers has a sample, `deadline_ns` (absolute `CLOCK_MONOTONIC`) passes, or `wake`.
+    /// Blocks until one of up to 64 readers has a sample, until `deadline_ns` (absolute `CLOCK_MONOTONIC`) passes, or
+    /// until `wake` is called.
     ///
     /// # Errors
-    /// What the driver returned; a deadline that passed is not an error.
+    /// The error code of the driver. A deadline that passes is not an error.
     #[inline]
     pub fn wait(&self, readers: &[Endpoint], deadline_ns: i64) -> Result<Wait, Code> {
         let mut ready = 0u64;
@@ -107,11 +110,11 @@ impl Hot {
         }
     }
 
-    /// Takes what is there, up to the buffer's capacity, without blocking; 0 when nothing is. What the buffer still held
-    /// must have been released.
+    /// Takes the available samples without blocking, at most as many as the buffer's capacity, and returns their
+    /// number. Samples that were in the buffer before must have been released.
     ///
     /// # Errors
-    /// What the driver returned.
+    /// The error code of the driver.
     #[inline]
     pub fn take(&self, reader: Endpoint, into: &mut ViewBuf) -> Result<usize, Code> {
         debug_assert_eq!(into.taken, 0, "release before taking again");
@@ -127,10 +130,10 @@ impl Hot {
         Ok(into.taken)
     }
 
-    /// Gives back what [`Hot::take`] put into the buffer.
+    /// Returns to the driver the samples that [`Hot::take`] put into the buffer.
     ///
     /// # Errors
-    /// What the driver returned; the buffer is empty afterwards all the same.
+    /// The error code of the driver; the buffer is empty afterwards in any case.
     #[inline]
     pub fn release(&self, reader: Endpoint, views: &mut ViewBuf) -> Result<(), Code> {
         let n = std::mem::take(&mut views.taken);
@@ -142,19 +145,20 @@ impl Hot {
         if rc == TB_OK { Ok(()) } else { Err(Code(rc)) }
     }
 
-    /// The error of a call that just failed on this thread, with the driver's text. Allocates.
+    /// Makes the error of a call that has just failed on this thread, with the driver's text. This function allocates
+    /// memory.
     #[cold]
     pub fn error(&self, call: &'static str, code: Code) -> DriverError {
         error(self.table, self.driver, call, code)
     }
 }
 
-/// An error with the text of `last_error`.
+/// Makes the error of a failed call, with the text of the driver's `last_error`.
 #[cold]
 pub(crate) fn error(table: &tb_driver, driver: &str, call: &'static str, code: Code) -> DriverError {
-    // SAFETY: `last_error` is mandatory and returns null or a NUL-terminated string of the calling thread.
+    // SAFETY: `last_error` is mandatory and returns null or a string of the calling thread that ends with a NUL byte.
     let text = table.last_error.map(|f| unsafe { f() }).filter(|p| !p.is_null());
-    // SAFETY: as above.
+    // SAFETY: the pointer is not null, so it points to such a string.
     let text = text.map(|p| unsafe { CStr::from_ptr(p) }.to_string_lossy().into_owned()).filter(|t| !t.is_empty());
     DriverError {
         driver: driver.to_owned(),

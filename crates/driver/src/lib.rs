@@ -1,20 +1,23 @@
-//! Drivers as the rest of Tailbound sees them: found, checked, opened and called.
+//! Finds, checks, opens and calls drivers of middleware.
 //!
-//! In: a path or name of a shared object, or the table of a driver that is linked in. Out: a [`Driver`] with its
-//! [`Description`], a [`Session`] whose calls are the table's with Rust types, and the conformance suite.
-//! It knows nothing of studies, pacing, records or clocks other than the one that a driver may bring along.
+//! Input: a path or name of a shared object, or the table of a linked driver. Output: a [`Driver`] with its
+//! [`Description`], a [`Session`] with the calls of the table in Rust types, and the conformance suite. The crate knows
+//! nothing of studies, pacing or records, and of no clock except the clock that a driver may provide.
 //!
-//! - [`load`] and [`Driver::find`] open a shared object; [`Driver::linked`] takes a table of this binary. Both check it.
-//! - [`Session`] is one participant. What may run while measuring is on [`Hot`]: inlined, free of allocation, and its
-//!   errors are a [`Code`] until somebody asks [`Hot::error`] for the text.
-//! - [`conformance::run`] proves a driver against the rules of the ABI.
+//! - [`load`] and [`Driver::find`] open a shared object; [`Driver::linked`] takes a table of this binary. Both check
+//!   the table.
+//! - [`Session`] is one participant. Calls that may run while measuring are methods of [`Hot`]: they are inlined and
+//!   allocate nothing, and their errors are a [`Code`] until [`Hot::error`] reads the text.
+//! - [`conformance::run`] checks a driver against the rules of the ABI.
 
 mod callbacks;
 mod clock;
 pub mod conformance;
 mod description;
 mod elf;
+mod endpoint;
 mod error;
+mod file_name;
 mod flow;
 mod hot;
 mod kv;
@@ -26,10 +29,12 @@ mod view;
 pub use callbacks::{Callbacks, LogLevel, Silent};
 pub use clock::DriverClock;
 pub use description::{Description, DriverOption, Limits, OptionType, QosPolicy, ReceiveMode, ThreadRole};
+pub use endpoint::Endpoint;
 pub use error::{Code, DriverError, LoadError};
+pub use file_name::file_names;
 pub use flow::{Batching, DataWay, Flow};
 pub use hot::{Hot, Wait};
 pub use kv::Kv;
-pub use load::{Driver, entry_symbol, file_names, load, search_directories};
-pub use session::{Endpoint, Kind, Session};
+pub use load::{Driver, entry_symbol, load, search_directories};
+pub use session::{Kind, Session};
 pub use view::{View, ViewBuf};

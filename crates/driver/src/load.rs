@@ -1,4 +1,4 @@
-//! From a name, a path or a linked table to a checked [`Driver`].
+//! Loads and checks drivers: makes a [`Driver`] from a name, a path or a linked table.
 
 use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
@@ -8,9 +8,11 @@ use tailbound_abi::tb_driver;
 use crate::description::Description;
 use crate::elf;
 use crate::error::LoadError;
+use crate::file_name::file_names;
 use crate::table;
 
-/// A driver whose table was checked. Loaded code stays until the process ends: threads of a middleware may outlive `close`.
+/// A driver whose table was checked. Its code stays loaded until the process ends, because threads of a middleware may
+/// continue to run after `close`.
 #[derive(Clone, Debug)]
 pub struct Driver {
     table: &'static TableBox,
@@ -19,7 +21,7 @@ pub struct Driver {
     path: Option<&'static Path>,
 }
 
-/// The table, opaque for `Debug`.
+/// The table of functions of a driver; its `Debug` output shows only the ABI version.
 struct TableBox(&'static tb_driver);
 
 impl std::fmt::Debug for TableBox {
@@ -29,21 +31,22 @@ impl std::fmt::Debug for TableBox {
 }
 
 impl Driver {
-    /// A driver that is linked into this binary: `Driver::linked("null", tailbound_driver_null::table())`. `table` must
-    /// come from a driver crate's `table()`, which hands out constant data.
+    /// Makes a driver from a table that is linked into this binary: `Driver::linked("null",
+    /// tailbound_driver_null::table())`. `table` must come from `table()` of a driver crate, which returns constant
+    /// data.
     ///
     /// # Errors
-    /// A table that does not follow the ABI, or that belongs to another driver than `name`.
+    /// The table does not follow the ABI, or belongs to a driver with another name.
     #[expect(
         clippy::not_unsafe_ptr_arg_deref,
-        reason = "only tables of driver crates get here; callers stay free of unsafe"
+        reason = "only tables of driver crates are passed here, so callers need no unsafe code"
     )]
     pub fn linked(name: &str, table: *const tb_driver) -> Result<Driver, LoadError> {
-        // SAFETY: null is refused; else the pointer comes from a driver's `table()` and lives as long as the process.
+        // SAFETY: null is refused; any other pointer comes from `table()` of a driver and lives as long as the process.
         let table = unsafe { table::check(name, table)? };
         let driver = Self::from_table(name, table, None)?;
         if driver.name != name {
-            let text = format!("it calls itself `{}`", driver.name);
+            let text = format!("the driver calls itself `{}`", driver.name);
             return Err(LoadError::Description { place: name.to_owned(), text });
         }
         Ok(driver)
@@ -52,7 +55,7 @@ impl Driver {
     /// Finds `libtailbound_driver_NAME.so` in [`search_directories`] and loads it.
     ///
     /// # Errors
-    /// [`LoadError::NotFound`], or what [`load`] says of the file found.
+    /// [`LoadError::NotFound`], or the error of [`load`] for the file.
     pub fn find(name: &str) -> Result<Driver, LoadError> {
         let searched = search_directories();
         let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
@@ -65,10 +68,10 @@ impl Driver {
 
     fn from_table(place: &str, table: &'static tb_driver, path: Option<&Path>) -> Result<Driver, LoadError> {
         let bad = |text: String| LoadError::Description { place: place.to_owned(), text };
-        // SAFETY: `describe` is mandatory, was checked, and returns null or a NUL-terminated string.
+        // SAFETY: `describe` is mandatory and was checked; it returns null or a string that ends with a NUL byte.
         let json =
             table.describe.map(|f| unsafe { f() }).filter(|p| !p.is_null()).ok_or_else(|| bad("it is empty".into()))?;
-        // SAFETY: as above.
+        // SAFETY: the pointer is not null, so it points to such a string.
         let json = unsafe { CStr::from_ptr(json) }.to_str().map_err(|e| bad(e.to_string()))?;
         let description: Description = serde_json::from_str(json).map_err(|e| bad(e.to_string()))?;
         let description: &'static Description = Box::leak(Box::new(description));
@@ -76,43 +79,39 @@ impl Driver {
         Ok(Driver { table: Box::leak(Box::new(TableBox(table))), name: &description.name, description, path })
     }
 
-    /// Name by which the driver calls itself.
+    /// Name of the driver, as the driver's description of itself gives it.
     pub fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What the driver says of itself.
+    /// The description (name, versions, options, limits) that the driver gives of itself.
     pub fn description(&self) -> &'static Description {
         self.description
     }
 
-    /// The file, unless the driver is linked in.
+    /// Path of the driver's file; `None` if the driver is linked into this binary.
     pub fn path(&self) -> Option<&'static Path> {
         self.path
     }
 
-    /// ABI version (major, minor) that the driver was built for.
+    /// Version (major, minor) of the ABI for which the driver was built.
     pub fn abi(&self) -> (u32, u32) {
         (self.table.0.abi_major, self.table.0.abi_minor)
     }
 
-    /// The checked table.
+    /// The driver's table of functions, which was checked when the driver was loaded.
     pub fn table(&self) -> &'static tb_driver {
         self.table.0
     }
 }
 
-/// The one symbol that a driver exports.
+/// Name of the only symbol that a driver's shared object exports.
 pub fn entry_symbol() -> &'static str {
     "tailbound_driver_v1"
 }
 
-/// File names of a driver: as installed, and as the build leaves them in its target directory.
-pub fn file_names(name: &str) -> [String; 2] {
-    [format!("libtailbound_driver_{name}.so"), format!("libtailbound_driver_{name}_so.so")]
-}
-
-/// Where drivers are looked for: beside the binary, `../lib/tailbound/drivers` from there, `TAILBOUND_DRIVER_PATH`.
+/// Directories in which drivers are searched: the directory of this binary, `../lib/tailbound/drivers` relative to it,
+/// and the directories in `TAILBOUND_DRIVER_PATH`.
 pub fn search_directories() -> Vec<PathBuf> {
     let mut places = Vec::new();
     if let Some(beside) = std::env::current_exe().ok().and_then(|e| e.parent().map(Path::to_owned)) {
@@ -128,12 +127,13 @@ pub fn search_directories() -> Vec<PathBuf> {
     places
 }
 
-/// Loads a driver from a shared object, which is never unloaded.
+/// Loads a driver from a shared object, which is never unloaded again.
 ///
 /// # Errors
-/// Says what is wrong with the file: missing, no shared object, a native library missing, no driver, another ABI.
+/// The file is missing, is not a shared object, needs a missing native library, is not a driver, or has another ABI
+/// version.
 pub fn load(path: &Path) -> Result<Driver, LoadError> {
-    // The dynamic linker searches its own directories for a name without a slash.
+    // For a name without a slash, the dynamic linker would search its own directories.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if !path.exists() {
         return Err(LoadError::FileMissing { path: path.clone() });
@@ -142,20 +142,21 @@ pub fn load(path: &Path) -> Result<Driver, LoadError> {
         return Err(LoadError::NotLoadable { path: path.clone(), text });
     }
     use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
-    // SAFETY: initialisers of the object run; loading a driver means to trust it.
+    // SAFETY: initialisers of the object run; a driver must be trusted.
     let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(|e| dlopen_error(path, &e))?;
     let library: &'static Library = Box::leak(Box::new(library));
     let place = path.display().to_string();
     let symbol = CString::new(entry_symbol()).unwrap_or_default();
-    // SAFETY: the symbol has this type by the ABI.
+    // SAFETY: by the ABI the symbol has this type.
     let entry = unsafe { library.get::<unsafe extern "C" fn() -> *const tb_driver>(symbol.as_bytes_with_nul()) }
         .map_err(|_| LoadError::SymbolMissing { place: place.clone() })?;
-    // SAFETY: the entry point takes nothing and returns the table, which lives as long as the object: for ever.
+    // SAFETY: the entry point takes no arguments and returns the table, which lives as long as the object: until the
+    // process ends.
     let table = unsafe { table::check(&place, entry())? };
     Driver::from_table(&place, table, Some(path))
 }
 
-/// Tells a missing native library from a file that cannot be loaded at all.
+/// Makes the error of a failed dlopen: a missing native library, or a file that cannot be loaded at all.
 fn dlopen_error(path: &Path, error: &libloading::Error) -> LoadError {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);

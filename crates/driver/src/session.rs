@@ -1,4 +1,4 @@
-//! One participant of one driver.
+//! Sessions of a driver: each session is one participant of the middleware.
 
 use std::any::Any;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -10,43 +10,34 @@ use tailbound_abi::{TB_EINVAL, TB_OK, TB_READER, TB_WRITER, tb_clock, tb_host};
 use crate::callbacks::{self, Callbacks, Shared};
 use crate::clock::DriverClock;
 use crate::description::ReceiveMode;
+use crate::endpoint::Endpoint;
 use crate::error::{Code, DriverError};
 use crate::hot::{Hot, error};
 use crate::kv::Kv;
 use crate::load::Driver;
 
-/// An end point of a session: the number that the driver gave. 0 stands for the session itself.
-#[repr(transparent)]
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Endpoint(pub u32);
-
-impl Endpoint {
-    /// The session itself, for [`Session::query`].
-    pub const SESSION: Endpoint = Endpoint(0);
-}
-
-/// What an end point does.
+/// Kind of an end point of a driver's session: writer or reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// It sends.
+    /// Kind of end point: a writer, which sends samples.
     Writer,
-    /// It receives, in one of the modes.
+    /// A reader, which receives samples in the given receive mode.
     Reader(ReceiveMode),
 }
 
-/// One open participant. Usable from several threads; dropping it closes the participant.
+/// One open participant of a driver. Several threads may use a session; dropping the session closes the participant.
 ///
-/// The hot calls are those of [`Hot`], to which a session dereferences.
+/// The functions that may be called during a measurement are the methods of [`Hot`], to which a session dereferences.
 pub struct Session {
     hot: *const Hot,
-    // In this order: the session closes in `drop`, then its host table goes, then the callbacks.
+    // The order matters: the session closes in `drop`, then the host table is freed, then the callbacks.
     _host: Box<tb_host>,
     _shared: Box<dyn Any + Send + Sync>,
 }
 
-// SAFETY: the functions of a table may be called from any thread (rules of the ABI); `hot` points into `_shared`.
+// SAFETY: by the rules of the ABI any thread may call the functions of a table; `hot` points into `_shared`.
 unsafe impl Send for Session {}
-// SAFETY: as above.
+// SAFETY: any thread may call the functions, see `Send`.
 unsafe impl Sync for Session {}
 
 impl Deref for Session {
@@ -60,10 +51,10 @@ impl Deref for Session {
 }
 
 impl Session {
-    /// Opens a participant; `callbacks` is called until the session is dropped.
+    /// Opens a participant; the functions of `callbacks` may be called until the session is dropped.
     ///
     /// # Errors
-    /// The driver's refusal: an option it does not know, an interface that is not there.
+    /// The driver refused to open the participant, for example because of an unknown option or a missing interface.
     pub fn open<C: Callbacks>(driver: &Driver, options: &Kv, callbacks: Arc<C>) -> Result<Session, DriverError> {
         let fail = |code, text: &str| DriverError {
             driver: driver.name().to_owned(),
@@ -77,7 +68,7 @@ impl Session {
         let host = Box::new(callbacks::host(&raw const *shared));
         let open = table.open.ok_or_else(|| fail(TB_EINVAL, "the table is incomplete"))?;
         let mut handle: *mut c_void = std::ptr::null_mut();
-        // SAFETY: keys, values and the host table live through the call; the host table outlives the session.
+        // SAFETY: keys, values and the host table live until the call returns; the host table outlives the session.
         let rc = options
             .with_c(|kv, n| unsafe { open(kv, n, &raw const *host, &raw mut handle) })
             .map_err(|(code, text)| fail(code, &text))?;
@@ -85,16 +76,17 @@ impl Session {
             return Err(error(table, driver.name(), "open", Code(rc)));
         }
         if handle.is_null() {
-            return Err(fail(TB_EINVAL, "the driver reported success and gave no session"));
+            return Err(fail(TB_EINVAL, "the driver reported success, but returned no session"));
         }
         shared.hot.opened(handle);
         Ok(Session { hot: &raw const shared.hot, _host: host, _shared: shared })
     }
 
-    /// Creates a writer or reader of `topic` for payloads of up to `max_len` octets. `tag` comes back in the callbacks.
+    /// Creates a writer or reader of `topic` for payloads of at most `max_len` bytes. Callbacks about the end point get
+    /// `tag` as an argument.
     ///
     /// # Errors
-    /// The driver's refusal: a QoS policy it does not have, a mode it does not serve.
+    /// The driver refused to create the end point, for example because of an unknown QoS policy or receive mode.
     pub fn create(&self, kind: Kind, topic: &str, max_len: u64, qos: &Kv, tag: u64) -> Result<Endpoint, DriverError> {
         let (kind, mode) = match kind {
             Kind::Writer => (TB_WRITER, 0),
@@ -108,7 +100,7 @@ impl Session {
         let create = self.table.create;
         let rc = qos
             .with_c(|kv, n| {
-                // SAFETY: all pointers live through the call; the table was checked when the driver was loaded.
+                // SAFETY: all pointers live until the call returns; the table was checked when the driver was loaded.
                 create.map_or(TB_EINVAL, |f| unsafe {
                     f(self.handle(), kind, mode, topic.as_ptr(), max_len, kv, n, tag, &raw mut ep)
                 })
@@ -118,12 +110,13 @@ impl Session {
         Ok(Endpoint(ep))
     }
 
-    /// Waits until `ep` has `peers` matched peers.
+    /// Waits until the end point `ep` has at least `peers` matched peers.
     ///
     /// # Errors
-    /// [`Code::ETIMEDOUT`] after `deadline_ns` (absolute `CLOCK_MONOTONIC`); ask [`Session::query`] for `unmatched` then.
+    /// [`Code::ETIMEDOUT`] after `deadline_ns` (absolute `CLOCK_MONOTONIC`); a [`Session::query`] for `unmatched` then
+    /// returns the reason.
     pub fn wait_matched(&self, ep: Endpoint, peers: u32, deadline_ns: i64) -> Result<(), DriverError> {
-        // SAFETY: mandatory function of a checked table; the session is open.
+        // SAFETY: the function is mandatory in a checked table; the session is open.
         let rc = self.table.wait_matched.map_or(TB_EINVAL, |f| unsafe { f(self.handle(), ep.0, peers, deadline_ns) });
         self.ok("wait_matched", rc)
     }
@@ -131,53 +124,54 @@ impl Session {
     /// Makes a blocked [`Hot::wait`] of this session return within 100 ms.
     ///
     /// # Errors
-    /// What the driver returned.
+    /// The error of the driver.
     pub fn wake(&self) -> Result<(), DriverError> {
-        // SAFETY: as in `wait_matched`.
+        // SAFETY: the function is mandatory in a checked table; the session is open.
         let rc = self.table.wake.map_or(TB_EINVAL, |f| unsafe { f(self.handle()) });
         self.ok("wake", rc)
     }
 
-    /// Pushes a batch out.
+    /// Sends the messages of an end point that wait in a batch.
     ///
     /// # Errors
-    /// What the driver returned.
+    /// The error of the driver.
     pub fn flush(&self, ep: Endpoint, deadline_ns: i64) -> Result<(), DriverError> {
-        // SAFETY: as in `wait_matched`.
+        // SAFETY: the function is mandatory in a checked table; the session is open.
         let rc = self.table.flush.map_or(TB_EINVAL, |f| unsafe { f(self.handle(), ep.0, deadline_ns) });
         self.ok("flush", rc)
     }
 
-    /// Waits until all that a reliable writer sent is acknowledged.
+    /// Waits until every message that a reliable writer sent is acknowledged.
     ///
     /// # Errors
-    /// What the driver returned, [`Code::ETIMEDOUT`] among it.
+    /// The error of the driver, for example [`Code::ETIMEDOUT`].
     pub fn wait_acked(&self, ep: Endpoint, deadline_ns: i64) -> Result<(), DriverError> {
-        // SAFETY: as in `wait_matched`.
+        // SAFETY: the function is mandatory in a checked table; the session is open.
         let rc = self.table.wait_acked.map_or(TB_EINVAL, |f| unsafe { f(self.handle(), ep.0, deadline_ns) });
         self.ok("wait_acked", rc)
     }
 
-    /// Asks for `qos`, `stats`, `peers`, `unmatched`, `transport`, `threads` or `flow`: JSON.
+    /// Asks the driver for `qos`, `stats`, `peers`, `unmatched`, `transport`, `threads` or `flow`, as JSON.
     ///
     /// # Errors
-    /// [`Code::EUNSUPPORTED`] when the driver does not know `what`.
+    /// [`Code::EUNSUPPORTED`] if the driver does not know `what`.
     pub fn query(&self, ep: Endpoint, what: &str) -> Result<String, DriverError> {
         Ok(String::from_utf8_lossy(&self.query_bytes(ep, what)?).into_owned())
     }
 
-    /// The driver's own clock; `None` without the capability `scripted_clock` or when the session runs in real time.
+    /// The clock that the driver provides; `None` without the capability `scripted_clock`, or if the session runs in
+    /// real time.
     ///
     /// # Errors
-    /// What the driver returned, other than "unsupported".
+    /// The error of the driver, other than "unsupported".
     pub fn clock(&self) -> Result<Option<DriverClock>, DriverError> {
         self.clock_called("clock")
     }
 
-    /// The clock of the ends that receive, where a calibration gives them another one than that of the session.
+    /// The clock of the receiving ends, if a calibration gives these ends another clock than the clock of the session.
     ///
     /// # Errors
-    /// The same.
+    /// The error of the driver, other than "unsupported".
     pub fn far_clock(&self) -> Result<Option<DriverClock>, DriverError> {
         self.clock_called("far_clock")
     }
@@ -190,7 +184,7 @@ impl Session {
         if bytes.len() < size_of::<tb_clock>() {
             return Ok(None);
         }
-        // SAFETY: such an answer is a `tb_clock` in the form of the ABI, and there are bytes enough for it.
+        // SAFETY: by the ABI the answer is a `tb_clock`, and there are enough bytes for it.
         let clock = unsafe { bytes.as_ptr().cast::<tb_clock>().read_unaligned() };
         Ok(DriverClock::new(clock))
     }
@@ -198,29 +192,30 @@ impl Session {
     fn query_bytes(&self, ep: Endpoint, what: &str) -> Result<Vec<u8>, DriverError> {
         unsafe extern "C" fn sink(ctx: *mut c_void, bytes: *const c_char, len: usize) {
             if !bytes.is_null() {
-                // SAFETY: `ctx` is the vector below; the driver promises `len` bytes.
+                // SAFETY: `ctx` is the vector of the caller below; the driver promises `len` bytes.
                 unsafe { (*ctx.cast::<Vec<u8>>()).extend_from_slice(std::slice::from_raw_parts(bytes.cast(), len)) };
             }
         }
         let mut answer: Vec<u8> = Vec::new();
         let name = CString::new(what).unwrap_or_default();
-        // SAFETY: `name` and `answer` live through the call, and the sink knows what its context is.
+        // SAFETY: `name` and `answer` live until the call returns, and the sink gets the context that belongs to it.
         let rc = unsafe { (self.query)(self.handle(), ep.0, name.as_ptr(), Some(sink), (&raw mut answer).cast()) };
         self.ok("query", rc)?;
         Ok(answer)
     }
 
-    /// Destroys an end point; a wait on it ends first, and no callback of it runs afterwards.
+    /// Destroys an end point. A wait on the end point ends before this call returns, and no callback about the end
+    /// point runs afterwards.
     ///
     /// # Errors
-    /// [`Code::ECLOSED`] when there is no such end point.
+    /// [`Code::ECLOSED`] if there is no such end point.
     pub fn destroy(&self, ep: Endpoint) -> Result<(), DriverError> {
-        // SAFETY: as in `wait_matched`.
+        // SAFETY: the function is mandatory in a checked table; the session is open.
         let rc = self.table.destroy.map_or(TB_EINVAL, |f| unsafe { f(self.handle(), ep.0) });
         self.ok("destroy", rc)
     }
 
-    /// Name of the driver.
+    /// Name of the driver to which the session belongs.
     pub fn driver_name(&self) -> &'static str {
         self.driver
     }
@@ -233,7 +228,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if let Some(close) = self.table.close {
-            // SAFETY: the session is open, and nobody else holds a reference to it.
+            // SAFETY: the session is open, and no other reference to it exists.
             unsafe { close(self.handle()) };
         }
     }

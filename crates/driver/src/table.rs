@@ -1,4 +1,4 @@
-//! The checked table: every mandatory pointer is known to be there.
+//! Checks a driver's table; afterwards every mandatory function pointer is known to be valid.
 
 use std::mem::offset_of;
 
@@ -8,7 +8,7 @@ use crate::error::LoadError;
 
 macro_rules! mandatory {
     ($($name:ident),*) => {
-        /// Names and offsets of the mandatory functions.
+        /// Names of the mandatory functions in a driver's table of functions, and their offsets in bytes.
         pub(crate) const MANDATORY: &[(&str, usize)] = &[$((stringify!($name), offset_of!(tb_driver, $name))),*];
     };
 }
@@ -30,19 +30,21 @@ mandatory!(
     last_error
 );
 
-/// Bytes that a table of version 1.0 has: up to and with `commit`; `reserved` behind it may be absent.
+/// Number of bytes in a driver's table of version 1.0, up to and including `commit`; the member `reserved` after it may
+/// be absent.
 pub(crate) const NEEDED: u32 = offset_of!(tb_driver, reserved) as u32;
 
-/// Checks a table and copies it, so that a shorter one is never read beyond its end.
+/// Checks and copies a driver's table. If the table is shorter than the struct of this version, only the existing part
+/// is read.
 ///
 /// # Safety
-/// `table` is null or points to a table that lives as long as the process, with `size` bytes of it readable.
+/// `table` is null or points to a table that lives as long as the process and has `size` readable bytes.
 pub(crate) unsafe fn check(place: &str, table: *const tb_driver) -> Result<&'static tb_driver, LoadError> {
     let place = || place.to_owned();
     if table.is_null() {
         return Err(LoadError::NoTable { place: place() });
     }
-    // SAFETY: the first three members are the part that every version of the ABI has.
+    // SAFETY: every version of the ABI has the first three members.
     let (major, size) = unsafe { ((*table).abi_major, (*table).size) };
     if major != TB_ABI_MAJOR {
         return Err(LoadError::WrongAbi { place: place(), found: major });
@@ -56,7 +58,7 @@ pub(crate) unsafe fn check(place: &str, table: *const tb_driver) -> Result<&'sta
             return Err(LoadError::FunctionMissing { place: place(), function });
         }
     }
-    // SAFETY: null is a valid value of every member of the table.
+    // SAFETY: null is a valid value for every member of the table.
     let mut copy: Box<tb_driver> = Box::new(unsafe { std::mem::zeroed() });
     let known = (size as usize).min(size_of::<tb_driver>());
     // SAFETY: `known` bytes are readable at `table` and writable at `copy`.

@@ -1,4 +1,5 @@
-//! What is worth keeping from one guest to the next: unpacked packages, kernel images, initramfs, that KVM runs a kernel.
+//! Cache of files for guests: unpacked packages, kernel images, initramfs files, and the result of testing whether KVM
+//! runs a kernel.
 
 use crate::error::GuestError;
 use sha2::{Digest, Sha256};
@@ -8,36 +9,36 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// What was not used for so long goes when something new is made.
+/// Time after which a file of the cache that was not used is removed, when a new file is made.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
 
-/// A directory of files that are named by what they were made from.
+/// A directory of cached files whose names are computed from their input.
 #[derive(Debug, Clone)]
 pub struct Cache {
     directory: PathBuf,
 }
 
 impl Cache {
-    /// `$XDG_CACHE_HOME/tailbound/guests`, else `~/.cache/tailbound/guests`.
+    /// The cache directory of this user: `$XDG_CACHE_HOME/tailbound/guests`, else `~/.cache/tailbound/guests`.
     ///
     /// # Errors
-    /// There is no home directory.
+    /// The user has no home directory.
     pub fn of_user() -> Result<Cache, GuestError> {
         let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let base = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
         let base = base.ok_or_else(|| {
-            GuestError::new("this user has no home directory to keep guests in", "set XDG_CACHE_HOME")
+            GuestError::new("this user has no home directory for the files of guests", "set XDG_CACHE_HOME")
         })?;
         Ok(Cache::at(base.join("tailbound/guests")))
     }
 
-    /// That directory.
+    /// The cache of files for guests that lies in the directory `directory`.
     pub fn at(directory: PathBuf) -> Cache {
         Cache { directory }
     }
 
-    /// The path of `name`, a file or a directory, which `make` makes where it is not there: under another name until it is
-    /// whole.
+    /// Path of the file or directory `name` in the cache. If this file or directory does not exist, `make` creates it
+    /// under a temporary name, and it is renamed to `name` once it is complete.
     pub(crate) fn keep(
         &self,
         name: &str,
@@ -46,7 +47,7 @@ impl Cache {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let path = self.directory.join(name);
         if let Ok(there) = File::open(&path) {
-            // One whose time cannot be set is made anew in a week.
+            // If the time cannot be set, the file is only removed earlier.
             let _ = there.set_modified(SystemTime::now());
             return Ok(path);
         }
@@ -55,28 +56,29 @@ impl Cache {
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let partial = self.directory.join(format!("{name}.partial-{}-{number}", std::process::id()));
         let used = |()| {
-            // What was unpacked has the time that its package gives it.
+            // An unpacked directory has the time stored in its package.
             let set = File::open(&partial).and_then(|made| made.set_modified(SystemTime::now()));
             set.map_err(GuestError::file("set the time of", &partial))
         };
         let made = make(&partial).and_then(used).and_then(|()| match std::fs::rename(&partial, &path) {
-            // Another process made the same directory meanwhile.
+            // Another process has made the same directory meanwhile.
             Err(_) if path.is_dir() => remove(&partial).map_err(GuestError::file("remove", &partial)),
             renamed => renamed.map_err(GuestError::file("name", &path)),
         });
         if made.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one that is reported.
             let _ = remove(&partial);
         }
         made.map(|()| path)
     }
 
-    /// Removes what nobody has used for long. A machine that runs has its files open.
+    /// Removes cached files that were not used for a long time. A running machine is not affected, because it keeps its
+    /// files open.
     fn tidy(&self) {
         for entry in std::fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let used = entry.metadata().and_then(|m| m.modified());
             if used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT_FOR)) {
-                // It is tried again the next time.
+                // A failed removal is tried again the next time.
                 let _ = remove(&entry.path());
             }
         }
@@ -87,12 +89,12 @@ fn remove(path: &Path) -> io::Result<()> {
     if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }
 
-/// A name for content: the first 16 digits of its SHA-256.
-pub(crate) fn name_of(octets: impl AsRef<[u8]>) -> String {
-    short(Sha256::new_with_prefix(octets))
+/// Name in the cache for a content: the first 16 hexadecimal digits of its SHA-256 hash.
+pub(crate) fn name_of(content: impl AsRef<[u8]>) -> String {
+    short(Sha256::new_with_prefix(content))
 }
 
-/// The same of a file.
+/// Name in the cache for the content of a file: the first 16 hexadecimal digits of its SHA-256 hash.
 pub(crate) fn name_of_file(path: &Path) -> Result<String, GuestError> {
     let read = || {
         let (mut file, mut hasher, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 18]);
@@ -115,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_there_is_not_made_again_and_what_failed_is_not_there() {
+    fn existing_files_are_not_made_again_and_failed_ones_do_not_appear() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path().join("new"));
         let failed = cache.keep("a", |path| {
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_used_for_long_goes() {
+    fn files_that_were_not_used_for_long_are_removed() {
         let dir = tempfile::tempdir().unwrap();
         let (old, new) = (dir.path().join("old"), dir.path().join("new"));
         let file = File::create(&old).unwrap();
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_unpacked_from_an_old_package_stays() {
+    fn a_directory_from_an_old_package_stays() {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path().into());
         let unpack = |path: &Path| {

@@ -1,29 +1,33 @@
-//! The clock of a guest, set by a known amount: so that what is told of two clocks can be held against the truth.
+//! Changes the clock of a guest by a known amount, so that estimates of clock offsets can be compared with the true
+//! offset.
 
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime, clock_settime};
 use std::io;
 use std::time::Duration;
 
-/// What the kernel takes at most.
+/// Largest frequency offset of a clock that the kernel accepts, in ppm.
 const MOST_PPM: i64 = 500;
 
-/// Lets the clocks of this guest run faster by so many millionths (slower, when negative); steps its wall clock forward.
+/// Makes the clocks of this guest run faster by `frequency_ppm` (slower if negative), and steps its wall clock forward
+/// by `step`.
 ///
 /// # Errors
-/// This is no guest of Tailbound, the kernel refuses it, or the frequency is beyond what it takes (500).
+/// This is not a guest of Tailbound, the frequency is out of range (500 ppm), or the kernel refuses.
 pub fn set_clock(frequency_ppm: Option<i64>, step: Option<Duration>) -> io::Result<()> {
     if !std::fs::read_to_string("/proc/cmdline")?.contains("tailbound.name=") {
-        return Err(io::Error::other("this is no guest of Tailbound: the clock of a host is never set"));
+        return Err(io::Error::other("this is not a guest of Tailbound: the clock of a host is never changed"));
     }
     if let Some(ppm) = frequency_ppm {
         if ppm.abs() > MOST_PPM {
-            return Err(io::Error::other(format!("{ppm} ppm: the kernel takes -{MOST_PPM} to {MOST_PPM}")));
+            return Err(io::Error::other(format!(
+                "{ppm} ppm is out of range: the kernel accepts -{MOST_PPM} to {MOST_PPM}"
+            )));
         }
         // SAFETY: all zeros are a valid value of this structure of plain numbers.
         let mut change: libc::timex = unsafe { std::mem::zeroed() };
         (change.modes, change.freq) = (libc::ADJ_FREQUENCY, ppm << 16);
-        // SAFETY: the structure is ours, and of the kernel's shape.
+        // SAFETY: the structure lives on this stack and has the kernel's layout.
         if unsafe { libc::adjtimex(&raw mut change) } < 0 {
             return Err(io::Error::last_os_error());
         }

@@ -1,13 +1,14 @@
-//! An archive as the kernel unpacks it: `newc` (Documentation/driver-api/early-userspace/buffer-format.rst).
+//! Writes cpio archives in the format `newc`, which the kernel unpacks
+//! (Documentation/driver-api/early-userspace/buffer-format.rst).
 
 use std::io::{self, Write};
 
-/// File types of the mode.
+/// File types (regular file, directory, link) in the mode of an archive entry.
 const REGULAR: u32 = 0o100_000;
 const DIRECTORY: u32 = 0o040_000;
 const LINK: u32 = 0o120_000;
 
-/// Writes an archive; nothing in it tells when or by whom it was made.
+/// Writer of a cpio archive that contains neither times nor owners.
 #[derive(Debug)]
 pub(crate) struct Cpio<W> {
     to: W,
@@ -23,7 +24,7 @@ impl<W: Write> Cpio<W> {
         self.entry(path, DIRECTORY | 0o755, &[])
     }
 
-    /// A link at `path` that leads to `target`.
+    /// Adds a symbolic link at `path` with the target `target` to the archive.
     pub fn link(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.entry(path, LINK | 0o777, target.as_bytes())
     }
@@ -41,16 +42,16 @@ impl<W: Write> Cpio<W> {
 
     fn entry(&mut self, path: &str, mode: u32, content: &[u8]) -> io::Result<()> {
         self.entries += 1;
-        let octets = u32::try_from(content.len())
+        let size = u32::try_from(content.len())
             .map_err(|_| io::Error::other(format!("{path} is larger than 4 GiB, which an initramfs cannot hold")))?;
-        // Inode, mode, user, group, links, time, octets, four numbers of devices, octets of the name, check.
-        let numbers = [self.entries, mode, 0, 0, 1, 0, octets, 0, 0, 0, 0, path.len() as u32 + 1, 0];
+        // Inode, mode, user, group, links, time, size, four device numbers, length of the name, checksum.
+        let numbers = [self.entries, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, path.len() as u32 + 1, 0];
         let mut head = String::from("070701");
         for number in numbers {
             head.push_str(&format!("{number:08x}"));
         }
         head.push_str(path);
-        // The name ends with a zero; header and content are filled up to four octets.
+        // The name ends with a zero byte; header and content are padded to multiples of four bytes.
         let named = head.len() + 1;
         self.to.write_all(head.as_bytes())?;
         self.to.write_all(&[0; 4][..1 + named.wrapping_neg() % 4])?;
@@ -64,16 +65,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_archive_is_as_written_down() {
+    fn an_archive_has_the_documented_format() {
         let mut cpio = Cpio::new(Vec::new());
         cpio.directory("bin").unwrap();
         cpio.file("bin/a", 0o755, b"hello").unwrap();
         cpio.link("init", "bin/a").unwrap();
         let archive = cpio.finish().unwrap();
         assert_eq!(archive.len() % 4, 0);
-        let head = |inode: u32, mode: &str, octets: u32, name: u32| {
+        let head = |inode: u32, mode: &str, size: u32, name: u32| {
             format!(
-                "070701{inode:08x}{mode}{:08x}{:08x}{:08x}{:08x}{octets:08x}{:032x}{name:08x}{:08x}",
+                "070701{inode:08x}{mode}{:08x}{:08x}{:08x}{:08x}{size:08x}{:032x}{name:08x}{:08x}",
                 0, 0, 1, 0, 0, 0
             )
         };

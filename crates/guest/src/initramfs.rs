@@ -1,4 +1,5 @@
-//! All that a guest has: the bundle, so placed that its loader finds it, modules in load order, other programs on request.
+//! The initramfs of a guest: Tailbound's bundle in a place where its loader finds it, modules in load order, and
+//! further programs on request.
 //!
 //! ```text
 //! init -> bin/tailbound         the first process
@@ -7,7 +8,8 @@
 //! modules/000-virtio.ko ...     in the order in which they are loaded; *.maybe.ko if the kernel takes them
 //! ```
 //!
-//! It is not compressed: unpacking would be done by an emulated processor, and the memory that it takes is given back.
+//! The initramfs is not compressed, because an emulated processor would have to unpack it; its memory is freed after
+//! the boot.
 
 use crate::cache::{Cache, name_of};
 use crate::cpio::Cpio;
@@ -21,7 +23,7 @@ use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use tailbound_bundle::Contents;
 
-/// Changes with what is made of the same input.
+/// Version of the content of an initramfs; it changes when the same input gives another initramfs.
 const FORMAT: u32 = 2;
 const DIRECTORIES: [&str; 14] = [
     "bin",
@@ -39,7 +41,7 @@ const DIRECTORIES: [&str; 14] = [
     "root",
     "var",
 ];
-/// Libraries are where every loader looks, whatever the distribution of this host.
+/// Symbolic links in the initramfs (path, target) by which the loaders of all distributions find the libraries.
 pub(crate) const LINKS: [(&str, &str); 8] = [
     ("init", "bin/tailbound"),
     ("sbin", "bin"),
@@ -51,21 +53,22 @@ pub(crate) const LINKS: [(&str, &str); 8] = [
     ("var/run", "../run"),
 ];
 
-/// An initramfs.
+/// An initramfs file that was made for a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Initramfs {
-    /// The file.
+    /// Path of the initramfs file.
     pub file: PathBuf,
-    /// Its size.
+    /// Size of the initramfs file in bytes.
     pub octets: u64,
-    /// Names of the modules that are loaded, in this order.
+    /// Names of the modules in the initramfs, in load order.
     pub modules: Vec<String>,
 }
 
-/// Makes the initramfs of `contents` for a kernel, with the modules `wanted`, and `maybe` where there are such.
+/// Makes the initramfs of `contents` for a kernel, with all modules of `wanted`, and the modules of `maybe` that the
+/// kernel has.
 ///
 /// # Errors
-/// A module that is not of this kernel; a file that cannot be read or written.
+/// The kernel does not have a wanted module, or a file cannot be read or written.
 pub fn initramfs(
     kernel: &Kernel,
     contents: &Contents,
@@ -102,8 +105,8 @@ fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path
         }
     }
     for (file, from) in contents.files() {
-        let octets = std::fs::read(from).map_err(GuestError::file("read", from))?;
-        let kept = if file.path == "bin/tailbound" { loaded_part(octets) } else { octets };
+        let content = std::fs::read(from).map_err(GuestError::file("read", from))?;
+        let kept = if file.path == "bin/tailbound" { loaded_part(content) } else { content };
         cpio.file(&file.path, 0o755, &kept).map_err(failed)?;
     }
     for (number, Module { file, required }) in chosen.iter().enumerate() {
@@ -114,12 +117,13 @@ fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path
     Ok(())
 }
 
-/// The directories that a file lies in.
+/// All parent directories of the path of a file in the initramfs.
 fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(end, _)| &path[..end])
 }
 
-/// A program without what is never loaded: a guest has all of it in memory, and a debug build is half debug information.
+/// Removes the parts of a program that are never loaded, because a guest keeps the whole file in memory, and half of a
+/// debug build is debug information.
 fn loaded_part(mut program: Vec<u8>) -> Vec<u8> {
     type Header = object::elf::FileHeader64<object::Endianness>;
     let end = Header::parse(&*program).and_then(|header| {
@@ -133,7 +137,7 @@ fn loaded_part(mut program: Vec<u8>) -> Vec<u8> {
         && end >= 64
     {
         program.truncate(end);
-        // e_shoff, then e_shentsize, e_shnum and e_shstrndx: there are no sections any more.
+        // e_shoff, e_shentsize, e_shnum and e_shstrndx become 0, because there are no sections any more.
         program[0x28..0x30].fill(0);
         program[0x3a..0x40].fill(0);
     }
@@ -147,7 +151,7 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_program_runs_without_what_is_never_loaded() {
+    fn a_program_runs_without_the_parts_that_are_never_loaded() {
         let dir = tempfile::tempdir().unwrap();
         let own = std::env::current_exe().unwrap();
         let whole = std::fs::read(&own).unwrap();
@@ -156,8 +160,9 @@ mod tests {
         let program = dir.path().join("program");
         std::fs::write(&program, part).unwrap();
         std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
-        let output = Command::new(&program).args(["--list", "what_is_written_is_read_again"]).output().unwrap();
-        assert!(String::from_utf8_lossy(&output.stdout).contains("what_is_written_is_read_again: test"));
+        let output =
+            Command::new(&program).args(["--list", "settings_are_parsed_as_they_were_written"]).output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("settings_are_parsed_as_they_were_written: test"));
         assert_eq!(loaded_part(b"text".to_vec()), b"text");
     }
 }

@@ -1,4 +1,4 @@
-//! The kernel of a guest: an image that QEMU boots, and its modules.
+//! The kernel of a guest: an image that QEMU boots, and the kernel's modules.
 
 use crate::cache::{Cache, name_of, name_of_file};
 use crate::error::GuestError;
@@ -7,41 +7,41 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tailbound_model::KernelChoice;
 
-/// What to write where there is no kernel.
-const NAME_ONE: &str = "name an image (vmlinuz) or a package file of Debian as the kernel, e.g. what `apt-get download \
+/// Remedy if the kernel of a guest cannot be found.
+const NAME_ONE: &str = "name an image (vmlinuz) or a package file of Debian as the kernel, for example the package that `apt-get download \
                         linux-image-cloud-amd64` depends on";
 
-/// A kernel that is there.
+/// A kernel that QEMU can boot in a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kernel {
-    /// As `uname -r` will tell it.
+    /// Release of the guest's kernel, as printed by `uname -r`.
     pub version: String,
-    /// What QEMU boots.
+    /// Path of the kernel image that QEMU boots.
     pub image: PathBuf,
-    /// The directory that has `modules.dep`; `None` = it has no modules.
+    /// Directory of the kernel's modules, which contains `modules.dep`; `None` if there are no modules.
     pub modules: Option<PathBuf>,
 }
 
 impl Kernel {
-    /// Finds it, unpacks it where that has to be, and takes the part out of it that QEMU boots fastest.
+    /// Finds the chosen kernel, unpacks it if necessary, and extracts the image that QEMU boots fastest.
     ///
     /// # Errors
-    /// It is not there, or no kernel: what is wrong with it.
+    /// The file of the kernel does not exist, or is not a kernel.
     pub fn find(choice: &KernelChoice, cache: &Cache) -> Result<Kernel, GuestError> {
         match choice {
             KernelChoice::Host => of_host(cache),
             KernelChoice::Package(package) => of_package(Path::new(package), cache),
             KernelChoice::Image { image, modules } => {
                 let image = Path::new(image);
-                let octets = std::fs::read(image).map_err(|e| {
+                let content = std::fs::read(image).map_err(|e| {
                     GuestError::new(format!("cannot read the kernel {}: {e}", image.display()), NAME_ONE)
                 })?;
-                let version = version(&octets).ok_or_else(|| not_a_kernel(image))?;
+                let version = version(&content).ok_or_else(|| not_a_kernel(image))?;
                 let modules = match modules {
                     Some(directory) => Some(with_modules(Path::new(directory))?),
                     None => beside(image, &version),
                 };
-                Ok(Kernel { version, image: bootable(image, &octets, cache)?, modules })
+                Ok(Kernel { version, image: bootable(image, &content, cache)?, modules })
             }
         }
     }
@@ -51,22 +51,25 @@ fn of_host(cache: &Cache) -> Result<Kernel, GuestError> {
     let release = nix::sys::utsname::uname().map_err(|e| GuestError::new(format!("this host's kernel: {e}"), ""))?;
     let release = release.release().to_string_lossy().into_owned();
     let image = PathBuf::from(format!("/boot/vmlinuz-{release}"));
-    let octets = std::fs::read(&image).map_err(|e| {
-        let mend = match e.kind() {
-            std::io::ErrorKind::PermissionDenied => "let this user read it, or run as root",
+    let content = std::fs::read(&image).map_err(|e| {
+        let remedy = match e.kind() {
+            std::io::ErrorKind::PermissionDenied => "let this user read the kernel file, or run as root",
             _ => NAME_ONE,
         };
-        GuestError::new(format!("the kernel of this host cannot be booted in a guest: {}: {e}", image.display()), mend)
+        GuestError::new(
+            format!("the kernel of this host cannot be booted in a guest: {}: {e}", image.display()),
+            remedy,
+        )
     })?;
     let modules = Some(PathBuf::from("/lib/modules").join(&release)).filter(|d| d.join("modules.dep").is_file());
-    Ok(Kernel { image: bootable(&image, &octets, cache)?, version: release, modules })
+    Ok(Kernel { image: bootable(&image, &content, cache)?, version: release, modules })
 }
 
 fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, GuestError> {
     let not = |why: &str| {
-        let mend = "name a package that holds a kernel, e.g. linux-image-6.1.0-56-rt-amd64_*.deb; one that only depends \
-                    on it (linux-image-amd64) holds none";
-        GuestError::new(format!("{} is not a kernel package: {why}", package.display()), mend)
+        let remedy = "name a package that contains a kernel, e.g. linux-image-6.1.0-56-rt-amd64_*.deb; a package that only depends \
+                    on it (linux-image-amd64) contains no kernel";
+        GuestError::new(format!("{} is not a kernel package: {why}", package.display()), remedy)
     };
     if !package.is_file() {
         return Err(GuestError::new(format!("there is no package file {}", package.display()), NAME_ONE));
@@ -74,8 +77,8 @@ fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, GuestError> {
     let directory = cache.keep(&format!("kernel-{}", name_of_file(package)?), |directory| {
         run("dpkg-deb", "dpkg", Command::new("dpkg-deb").arg("-x").arg(package).arg(directory))
             .map_err(|e| if e.mend.is_empty() { not(&e.what) } else { e })?;
-        let (release, _) = unpacked(directory).ok_or_else(|| not("it has no boot/vmlinuz-*"))?;
-        // Debian lists them when the package is installed.
+        let (release, _) = unpacked(directory).ok_or_else(|| not("the package has no file boot/vmlinuz-*"))?;
+        // Debian makes modules.dep when the package is installed.
         match library(directory, &release) {
             Some(modules) if !modules.join("modules.dep").is_file() => {
                 let base =
@@ -85,12 +88,12 @@ fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, GuestError> {
             _ => Ok(()),
         }
     })?;
-    let (version, image) = unpacked(&directory).ok_or_else(|| not("it has no boot/vmlinuz-*"))?;
-    let octets = std::fs::read(&image).map_err(GuestError::file("read", &image))?;
-    Ok(Kernel { image: bootable(&image, &octets, cache)?, modules: library(&directory, &version), version })
+    let (version, image) = unpacked(&directory).ok_or_else(|| not("the package has no file boot/vmlinuz-*"))?;
+    let content = std::fs::read(&image).map_err(GuestError::file("read", &image))?;
+    Ok(Kernel { image: bootable(&image, &content, cache)?, modules: library(&directory, &version), version })
 }
 
-/// Release and image of an unpacked package.
+/// Release and image of the kernel in the directory of an unpacked Debian package.
 fn unpacked(directory: &Path) -> Option<(String, PathBuf)> {
     std::fs::read_dir(directory.join("boot")).ok()?.flatten().find_map(|entry| {
         let release = entry.file_name().to_str()?.strip_prefix("vmlinuz-")?.to_owned();
@@ -98,12 +101,12 @@ fn unpacked(directory: &Path) -> Option<(String, PathBuf)> {
     })
 }
 
-/// The modules of a release under a root directory.
+/// Directory with the modules of a kernel release, below a root directory.
 fn library(root: &Path, release: &str) -> Option<PathBuf> {
     ["lib/modules", "usr/lib/modules"].iter().map(|at| root.join(at).join(release)).find(|d| d.is_dir())
 }
 
-/// The modules that belong to an image by where they lie.
+/// Directory with the modules of a kernel image, if it is in a usual place next to the image.
 fn beside(image: &Path, release: &str) -> Option<PathBuf> {
     let own = image.parent()?;
     let listed = |d: &PathBuf| d.join("modules.dep").is_file();
@@ -116,10 +119,13 @@ fn with_modules(directory: &Path) -> Result<PathBuf, GuestError> {
         return Ok(directory.to_owned());
     }
     let text = format!("{} is not a directory of kernel modules: it has no modules.dep", directory.display());
-    Err(GuestError::new(text, "name the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes the file"))
+    Err(GuestError::new(
+        text,
+        "name the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes the file modules.dep",
+    ))
 }
 
-/// Runs a program to its end.
+/// Runs a program to its end; if the program fails, the error contains its output.
 fn run(program: &str, package: &str, command: &mut Command) -> Result<(), GuestError> {
     let output = command.output().map_err(|e| {
         GuestError::new(format!("cannot run {program}: {e}"), format!("install the package {package} (Debian's name)"))
@@ -127,47 +133,48 @@ fn run(program: &str, package: &str, command: &mut Command) -> Result<(), GuestE
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim();
-    Err(GuestError::new(format!("{program}: {}", said.strip_prefix(&format!("{program}: ")).unwrap_or(said)), ""))
+    let text = String::from_utf8_lossy(&output.stderr);
+    let text = text.trim();
+    Err(GuestError::new(format!("{program}: {}", text.strip_prefix(&format!("{program}: ")).unwrap_or(text)), ""))
 }
 
-/// The image that QEMU starts without the kernel's own loader, where there is such a one in it: under emulation that takes
-/// a second less.
-fn bootable(image: &Path, octets: &[u8], cache: &Cache) -> Result<PathBuf, GuestError> {
-    if version(octets).is_none() {
+/// Path of an image that QEMU can start without the kernel's own decompressor, if the kernel contains such an image;
+/// under emulation this saves a second.
+fn bootable(image: &Path, content: &[u8], cache: &Cache) -> Result<PathBuf, GuestError> {
+    if version(content).is_none() {
         return Err(not_a_kernel(image));
     }
-    if pvh::is_pvh(octets) {
+    if pvh::is_pvh(content) {
         return Ok(image.to_owned());
     }
-    let Some(inner) = pvh::inner(octets) else { return Ok(image.to_owned()) };
+    let Some(inner) = pvh::inner(content) else { return Ok(image.to_owned()) };
     cache
-        .keep(&format!("vmlinux-{}", name_of(octets)), |path| {
+        .keep(&format!("vmlinux-{}", name_of(content)), |path| {
             std::fs::write(path, inner()?).map_err(GuestError::file("write", path))
         })
-        .or_else(|e| if e.what == pvh::NOTHING { Ok(image.to_owned()) } else { Err(e) })
+        .or_else(|e| if e.what == pvh::NO_PVH_ENTRY { Ok(image.to_owned()) } else { Err(e) })
 }
 
 fn not_a_kernel(image: &Path) -> GuestError {
     GuestError::new(format!("{} is not a Linux kernel for x86_64 (vmlinuz or vmlinux)", image.display()), NAME_ONE)
 }
 
-/// Its release, from the header of a bzImage (Documentation/arch/x86/boot.rst) or the text that a plain image holds.
-fn version(octets: &[u8]) -> Option<String> {
+/// Release of a kernel, from the header of a bzImage (Documentation/arch/x86/boot.rst) or from the text in a plain
+/// image.
+fn version(content: &[u8]) -> Option<String> {
     let word = |at: usize| {
-        let text: Vec<u8> = octets.get(at..)?.iter().copied().take_while(|b| b.is_ascii_graphic()).take(128).collect();
+        let text: Vec<u8> = content.get(at..)?.iter().copied().take_while(|b| b.is_ascii_graphic()).take(128).collect();
         String::from_utf8(text).ok().filter(|t| !t.is_empty())
     };
-    if octets.get(0x202..0x206) == Some(b"HdrS") {
-        let pointer = u16::from_le_bytes(octets.get(0x20e..0x210)?.try_into().ok()?);
+    if content.get(0x202..0x206) == Some(b"HdrS") {
+        let pointer = u16::from_le_bytes(content.get(0x20e..0x210)?.try_into().ok()?);
         return word(0x200 + usize::from(pointer));
     }
-    if !octets.starts_with(b"\x7fELF") {
+    if !content.starts_with(b"\x7fELF") {
         return None;
     }
     let name = b"Linux version ";
-    octets.windows(name.len()).position(|w| w == name).and_then(|at| word(at + name.len()))
+    content.windows(name.len()).position(|w| w == name).and_then(|at| word(at + name.len()))
 }
 
 #[cfg(test)]
@@ -181,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_kernel_is_told() {
+    fn files_that_are_not_kernels_are_reported() {
         let dir = tempfile::tempdir().unwrap();
         let file = |name: &str| dir.path().join(name).display().to_string();
         std::fs::write(file("text"), "not a kernel").unwrap();
@@ -192,7 +199,7 @@ mod tests {
             refused(KernelChoice::Package(file("gone.deb")), dir.path()),
             refused(KernelChoice::Package(file("text")), dir.path()),
         ];
-        // What dpkg-deb says is its own business.
+        // The message of dpkg-deb is not compared.
         let texts = texts.join("\n");
         let (begin, end) = (texts.find("dpkg-deb: ").unwrap(), texts.rfind("\n").unwrap());
         insta::assert_snapshot!(format!("{}dpkg-deb: ...{}", &texts[..begin], &texts[end..]));

@@ -1,12 +1,12 @@
-//! What a guest is told on its kernel command line: written on the host, read by the first process of the guest. The kernel
-//! leaves words with a dot alone.
+//! Settings of a guest on its kernel command line: written on the host, read by the first process of the guest. The
+//! kernel ignores words that contain a dot.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 use tailbound_model::{CpuList, VlanSpec};
 
-/// The address of a network card.
+/// Hardware address (MAC address) of a network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mac(pub [u8; 6]);
 
@@ -20,17 +20,21 @@ impl fmt::Display for Mac {
 impl FromStr for Mac {
     type Err = String;
     fn from_str(text: &str) -> Result<Mac, String> {
-        let octets: Option<Vec<u8>> = text.split(':').map(|t| u8::from_str_radix(t, 16).ok()).collect();
-        octets.and_then(|o| o.try_into().ok()).map(Mac).ok_or_else(|| format!("`{text}` is not the address of a card"))
+        let bytes: Option<Vec<u8>> = text.split(':').map(|t| u8::from_str_radix(t, 16).ok()).collect();
+        bytes
+            .and_then(|b| b.try_into().ok())
+            .map(Mac)
+            .ok_or_else(|| format!("`{text}` is not the hardware address of a card"))
     }
 }
 
-/// By what an interface of a guest is found.
+/// How a guest finds the network card of one of its interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Card {
-    /// A card that QEMU makes, by its address.
+    /// A network card that QEMU emulates; the guest finds it by its hardware address.
     Made(Mac),
-    /// A card of the machine, which the guest is given whole: the only one that is not of virtio.
+    /// A network card of the host that is passed through to the guest (VFIO): the only card in the guest that is not a
+    /// virtio card.
     Passed,
 }
 
@@ -50,18 +54,18 @@ impl FromStr for Card {
     }
 }
 
-/// An interface of a guest, found by its card.
+/// Settings of one network interface of a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NicLine {
-    /// Its card.
+    /// Network card of the guest that has this interface.
     pub card: Card,
-    /// Address in the guest.
+    /// IPv4 address of the network interface in the guest.
     pub address: Ipv4Addr,
-    /// Length of the network part.
+    /// Prefix length of the network of the guest's interface, in bits.
     pub prefix: u8,
-    /// Octets.
+    /// MTU of the guest's network interface in bytes.
     pub mtu: u32,
-    /// On top of it, with the address.
+    /// VLAN on top of the interface; if a VLAN is set, the VLAN interface has the address.
     pub vlan: Option<VlanSpec>,
 }
 
@@ -102,30 +106,30 @@ impl FromStr for NicLine {
     }
 }
 
-/// What a guest is there for.
+/// What a guest does after it has booted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// It holds agents.
+    /// After it has booted, the guest runs agents.
     #[default]
     Agents,
-    /// A shell on its console; it ends with the shell.
+    /// After it has booted, the guest runs a shell on its console and ends with the shell.
     Shell,
-    /// It says that it is there, and ends.
+    /// After it has booted, the guest reports this and ends.
     Probe,
 }
 
-/// Through what it is spoken with.
+/// The channel by which Tailbound on the host connects to the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Channel {
-    /// So many ports.
+    /// The host connects over virtio-serial ports; their number is given.
     Ports(u32),
-    /// The ports that have names for it.
+    /// The host connects over the virtio-serial ports that have Tailbound's names.
     Named,
-    /// A port of TCP on the interface with this card.
+    /// The host connects to a TCP port on the guest's interface with this card.
     Tcp(Mac, u16),
 }
 
-/// All that it is told.
+/// All settings of a guest that are written on its kernel command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Line {
     pub name: String,
@@ -158,16 +162,16 @@ impl fmt::Display for Line {
 }
 
 impl Line {
-    /// Reads it out of a whole command line.
+    /// Parses the settings of a guest from a whole kernel command line.
     ///
     /// # Errors
-    /// A word of it that cannot be read.
+    /// A setting has an unknown key or a value that cannot be parsed.
     pub fn read(text: &str) -> Result<Line, String> {
         let mut line =
             Line { name: "guest".into(), mode: Mode::Agents, channel: None, nics: Vec::new(), irq_cpus: None };
         let words = text.split_whitespace().filter_map(|w| w.strip_prefix("tailbound.")?.split_once('='));
         for (key, value) in words {
-            let bad = || format!("`tailbound.{key}={value}` on the command line is not understood");
+            let bad = || format!("`tailbound.{key}={value}` on the kernel command line is not valid");
             match (key, value) {
                 ("name", name) => name.clone_into(&mut line.name),
                 ("mode", "shell") => line.mode = Mode::Shell,
@@ -192,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn settings_are_parsed_as_they_were_written() {
         let mac = Mac([0x52, 0x54, 0, 0xaa, 0, 1]);
         let card = Card::Made(mac);
         let nic = NicLine { card, address: Ipv4Addr::new(10, 177, 0, 1), prefix: 24, mtu: 1500, vlan: None };
@@ -230,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vlan_is_written_behind_its_interface() {
+    fn a_vlan_is_written_after_its_interface() {
         let with = |vlan| NicLine {
             card: Card::Made(Mac([0x52, 0x54, 0, 0xaa, 0, 1])),
             address: Ipv4Addr::new(10, 177, 0, 1),

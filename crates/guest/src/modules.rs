@@ -1,4 +1,4 @@
-//! Modules of a kernel: which files a name needs, and in which order they are loaded.
+//! Modules of a guest's kernel: the files that a module needs, and the order in which they are loaded.
 
 use crate::error::GuestError;
 use crate::kernel::Kernel;
@@ -6,9 +6,9 @@ use crate::pvh::unpack;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// Without these a guest cannot be spoken with.
-pub const KEPT: [&str; 3] = ["virtio_pci", "virtio_net", "virtio_console"];
-/// What networks within a guest are made of, where its kernel has it.
+/// Names of the kernel modules without which a guest cannot be reached.
+pub const REQUIRED: [&str; 3] = ["virtio_pci", "virtio_net", "virtio_console"];
+/// Names of kernel modules for networks inside a guest; they are added if the kernel has them.
 pub const NETWORK: [&str; 17] = [
     "veth",
     "bridge",
@@ -28,64 +28,71 @@ pub const NETWORK: [&str; 17] = [
     "sch_ingress",
     "cls_flower",
 ];
-/// Taken along where the kernel has them.
-const WELCOME: [&str; 1] = ["virtio_rng"];
+/// Names of useful kernel modules that are added if the kernel has them.
+const OPTIONAL: [&str; 1] = ["virtio_rng"];
 
-/// How the file of a module ends, in an initramfs, that a guest can do without.
+/// End of the file name of a kernel module that the guest does not need.
 pub(crate) const MAYBE: &str = ".maybe.ko";
 
-/// A module of a guest.
+/// A kernel module that is copied into the initramfs of a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Module {
     pub file: PathBuf,
-    /// It has to be loaded; else where the kernel takes it.
+    /// Whether the guest fails if this kernel module cannot be loaded.
     pub required: bool,
 }
 
-/// Finds `wanted`, what every guest needs and what it can use, of `maybe` what is there, and all that these need, in load
-/// order.
+/// Chooses the kernel modules of a guest in load order: the modules in `wanted`, the modules that every guest needs,
+/// the modules of `maybe` that exist, and all modules on which these depend.
 ///
 /// # Errors
-/// A module that is wanted is not of this kernel.
+/// The kernel does not have a module that is wanted or that every guest needs.
 pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Result<Vec<Module>, GuestError> {
     let Some(directory) = &kernel.modules else {
         return match wanted {
-            // What a guest needs may be part of the image.
+            // The required modules may be built into the kernel image.
             [] => Ok(Vec::new()),
             [first, ..] => Err(GuestError::new(
-                format!("the module {first} was asked for, and no modules of the kernel {} are known", kernel.version),
-                "name the directory of its modules, the one with modules.dep",
+                format!(
+                    "the study asks for the module {first}, but no modules of the kernel {} are known",
+                    kernel.version
+                ),
+                "name the directory of the kernel's modules, which contains modules.dep",
             )),
         };
     };
     let listed = Listed::read(directory)?;
     let mut files = Vec::new();
-    let needed = KEPT.iter().map(|m| (*m, "every guest needs"));
+    let needed = REQUIRED.iter().map(|m| (*m, "every guest needs"));
     for (name, who) in needed.chain(wanted.iter().map(|m| (m.as_str(), "was asked for"))) {
         if !listed.add(name, true, &mut files) {
             let text = match who {
                 "was asked for" => {
-                    format!("the module {name} was asked for, and the kernel {} has none of that name", kernel.version)
+                    format!("the study asks for the module {name}, but the kernel {} does not have it", kernel.version)
                 }
                 _ => format!("the kernel {} has no module {name}, which every guest needs", kernel.version),
             };
-            let mend =
-                if who == "was asked for" { "leave it out, or take another kernel" } else { "take another kernel" };
-            return Err(GuestError::new(text, mend));
+            let remedy = if who == "was asked for" {
+                "remove the module from `modules`, or use another kernel"
+            } else {
+                "use another kernel"
+            };
+            return Err(GuestError::new(text, remedy));
         }
     }
-    for name in WELCOME.iter().chain(maybe) {
+    for name in OPTIONAL.iter().chain(maybe) {
         listed.add(name, false, &mut files);
     }
     Ok(files.into_iter().map(|module| Module { file: directory.join(module.file), ..module }).collect())
 }
 
-/// modules.dep, modules.builtin, modules.softdep and modules.alias (modules.dep(5), modprobe.d(5)).
+/// Content of modules.dep, modules.builtin, modules.softdep and modules.alias (modules.dep(5), modprobe.d(5)).
 struct Listed {
-    /// Name -> its file, and the files that it needs, the last of which is loaded first.
+    /// Name of a module -> its file and the files on which it depends; the last of these files is loaded first.
     needs: BTreeMap<String, (String, Vec<String>)>,
     builtin: BTreeSet<String>,
-    /// Name -> what it looks for when it is loaded, though none of its symbols: names, or aliases of several.
+    /// Name of a module -> its soft dependencies: names or aliases of modules that it uses without needing their
+    /// symbols.
     before: BTreeMap<String, Vec<String>>,
     aliases: Vec<(String, String)>,
 }
@@ -98,7 +105,7 @@ impl Listed {
             let (file, needs) = line.split_once(':')?;
             Some((name(file), (file.to_owned(), needs.split_whitespace().map(str::to_owned).collect())))
         });
-        // A kernel that has none of them has no such file.
+        // A kernel without built-in modules has no such file.
         let builtin = std::fs::read_to_string(directory.join("modules.builtin")).unwrap_or_default();
         let text = |file: &str| std::fs::read_to_string(directory.join(file)).unwrap_or_default();
         let (soft, aliases) = (text("modules.softdep"), text("modules.alias"));
@@ -116,7 +123,7 @@ impl Listed {
             before: before.fold(
                 BTreeMap::new(),
                 |mut all: BTreeMap<String, Vec<String>>, (module, wanted): (_, Vec<_>)| {
-                    // A module has as many lines as it likes.
+                    // A module can have several lines.
                     all.entry(module).or_default().extend(wanted);
                     all
                 },
@@ -125,7 +132,7 @@ impl Listed {
         })
     }
 
-    /// Adds the files of a module that are not there yet; `false` when there is no such module.
+    /// Adds to the list the files of a module that are not in it yet; `false` if the kernel has no such module.
     fn add(&self, module: &str, required: bool, files: &mut Vec<Module>) -> bool {
         let Some((file, needs)) = self.needs.get(&name(module)) else { return self.builtin.contains(&name(module)) };
         for file in needs.iter().rev().chain([file]) {
@@ -133,7 +140,8 @@ impl Listed {
                 there.required |= required;
                 continue;
             }
-            // One of several may do, and a processor need not have what another is for.
+            // An alias can mean several modules, and some of them may not fit the processor, so none of them is
+            // required.
             for wanted in self.before.get(&name(file)).into_iter().flatten().filter(|wanted| **wanted != name(module)) {
                 let named = self.aliases.iter().filter(|(alias, _)| alias == wanted).map(|(_, module)| module);
                 for soft in [wanted].into_iter().chain(named) {
@@ -146,25 +154,26 @@ impl Listed {
     }
 }
 
-/// Where the initramfs has a module: in load order, and whether a guest can do without it.
+/// Path of a kernel module in the initramfs; the file name contains its place in the load order and whether it is
+/// required.
 pub(crate) fn place(number: usize, name: &str, required: bool) -> String {
     format!("modules/{number:03}-{name}{}", if required { ".ko" } else { MAYBE })
 }
 
-/// The name of a module by its file: `-` and `_` are the same, what it is compressed with does not matter.
+/// Name of a kernel module from its file name: `-` becomes `_`, and the compression suffix is removed.
 pub(crate) fn name(file: &str) -> String {
     let file = file.rsplit('/').next().unwrap_or(file);
     file.split(".ko").next().unwrap_or(file).replace('-', "_")
 }
 
-/// A module as the kernel takes it.
+/// Reads a kernel module in the uncompressed form that the kernel loads.
 pub(crate) fn read(file: &Path) -> Result<Vec<u8>, GuestError> {
-    let octets = std::fs::read(file).map_err(GuestError::file("read", file))?;
+    let content = std::fs::read(file).map_err(GuestError::file("read", file))?;
     match file.extension().and_then(|e| e.to_str()) {
-        Some("xz") => unpack(&octets, "xz", "xz-utils"),
-        Some("zst") => unpack(&octets, "zstd", "zstd"),
-        Some("gz") => unpack(&octets, "gzip", "gzip"),
-        _ => Ok(octets),
+        Some("xz") => unpack(&content, "xz", "xz-utils"),
+        Some("zst") => unpack(&content, "zstd", "zstd"),
+        Some("gz") => unpack(&content, "gzip", "gzip"),
+        _ => Ok(content),
     }
 }
 
@@ -185,14 +194,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_module_needs_is_loaded_before_it_and_once() {
+    fn dependencies_are_loaded_once_and_before_their_module() {
         let dir = tempfile::tempdir().unwrap();
         let chosen = choose(&kernel(dir.path()), &["sch_odd".into()], &["veth"]).unwrap();
         let names = |chosen: &[Module]| chosen.iter().map(|m| name(m.file.to_str().unwrap())).collect::<Vec<_>>();
         assert_eq!(names(&chosen), ["virtio", "virtio_ring", "virtio_pci", "virtio_net", "sch_odd", "veth"]);
         assert_eq!(chosen.iter().filter(|m| m.required).count(), 5);
         assert!(chosen[2].file.ends_with("kernel/virtio/virtio_pci.ko.xz"));
-        // What a module looks for by an alias comes before it, and may be missing.
+        // A soft dependency by an alias is loaded first, and may be missing.
         std::fs::write(dir.path().join("modules.softdep"), "softdep sch_odd pre: sums post: x\n").unwrap();
         std::fs::write(dir.path().join("modules.alias"), "alias sums veth\nalias sums none\n").unwrap();
         let chosen = choose(&kernel(dir.path()), &["sch_odd".into()], &[]).unwrap();
@@ -201,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn a_module_that_is_not_there_is_named() {
+    fn a_missing_module_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let known = kernel(dir.path());
-        let told = |kernel: &Kernel| choose(kernel, &["netdevsim".into()], &[]).unwrap_err().to_string();
+        let refused = |kernel: &Kernel| choose(kernel, &["netdevsim".into()], &[]).unwrap_err().to_string();
         let none = Kernel { modules: None, ..known.clone() };
-        let mut texts = vec![told(&known), told(&none)];
+        let mut texts = vec![refused(&known), refused(&none)];
         std::fs::write(dir.path().join("modules.builtin"), "").unwrap();
-        texts.push(told(&known));
+        texts.push(refused(&known));
         insta::assert_snapshot!(texts.join("\n"));
     }
 }

@@ -1,8 +1,9 @@
-//! The host's end of the streams to a guest: ports of virtio-serial, each a socket of QEMU, or TCP.
+//! The host side of streams to a guest: ports of virtio-serial, each of which is a socket of QEMU, or TCP connections.
 //!
-//! A port takes one connection at a time, which the lock of a file guards. The guest learns of an end and of a new begin by
-//! two messages, and a reader there that is slow sees neither: so the port that has not been used for longest is taken, and
-//! none is used before the guest has said [`GREETING`] over it.
+//! A port carries one connection at a time, which a file lock ensures. Two messages tell the guest that a connection
+//! has ended and that the next connection has begun; a slow reader in the guest can miss both. Therefore the port that
+//! was unused for the longest time is taken, and a connection is used only after the guest has sent [`GREETING`] over
+//! it.
 
 use crate::error::GuestError;
 use serde::{Deserialize, Serialize};
@@ -13,27 +14,30 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// What the guest says first on each connection.
+/// The first bytes (greeting) that a guest sends on each connection.
 pub const GREETING: &[u8; 16] = b"tailbound guest\n";
-/// Names of ports that lead to agents, in a domain that somebody else has set up, begin so.
+/// Beginning of the names of virtio-serial ports that lead to agents, in libvirt domains that the user has set up.
 pub const PORT_NAMES: &str = "org.tailbound.agent";
-/// Such a domain has at least so many: an agent of each end, the one that answers for it, and one that rests.
+/// Minimum number of ports in a libvirt domain of the user: for two agents of ends, for the agent that answers for the
+/// domain, and one port that is not in use.
 const FEWEST_NAMED: usize = 4;
-/// One begins while others rest: so a guest has more ports than agents are in it at a time, and these at least.
+/// Minimum number of virtio-serial ports of a guest. A guest has more ports than agents, because a new agent can start
+/// before an old port is free.
 const FEWEST: u32 = 16;
-/// The queue of virtio-serial for news of ports has 32 places.
+/// Maximum number of virtio-serial ports of a guest: the control queue of virtio-serial has 32 entries.
 const MOST: u32 = 30;
+/// Number of virtio-serial ports that a guest has in addition to the number of its agents.
 const SPARE: u32 = 4;
-/// In the directory of a machine: how it is spoken with.
+/// Name of the file, in the directory of a virtual machine, that says how the virtual machine is reached.
 const CHANNEL: &str = "channel.json";
 
-/// How a machine is spoken with, as its directory says it.
+/// The channel by which a virtual machine is reached, as stored in its directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HostChannel {
-    /// So many ports.
+    /// The virtual machine is reached over virtio-serial ports and has this number of ports.
     Ports(u32),
-    /// A port of TCP on the loopback interface of this host.
+    /// The virtual machine is reached over a TCP port on the loopback interface of this host.
     Tcp(u16),
 }
 
@@ -47,34 +51,39 @@ impl HostChannel {
     }
 }
 
-/// How many ports a guest has that so many agents are in at a time: an emulated one takes long to find each.
+/// Number of virtio-serial ports for a guest with at most `agents` agents at a time. The number is small, because an
+/// emulated guest needs much time to find each port.
 ///
 /// # Errors
-/// There are not so many.
+/// The guest needs more agents than virtio-serial supports.
 pub(crate) fn count(agents: u32) -> Result<u32, GuestError> {
     match agents.saturating_add(SPARE) {
         ports if ports <= MOST => Ok(ports.max(FEWEST)),
         _ => Err(GuestError::new(
-            format!("{agents} agents are to be in it at a time, and virtio-serial carries {}", MOST - SPARE),
-            "reach it with `channel: tcp`",
+            format!("{agents} agents at a time are needed in the guest, but virtio-serial supports {}", MOST - SPARE),
+            "reach the guest with `channel: tcp`",
         )),
     }
 }
 
-/// Makes a directory a way to ports that somebody else has: `sockets` are theirs, for so many agents at a time.
+/// Makes the ports of a libvirt domain of the user available in a directory: `sockets` are the sockets of the ports,
+/// and `agents` is the number of agents at a time.
 ///
 /// # Errors
-/// They are too few, or it cannot be written.
+/// There are too few ports, or the directory cannot be written.
 pub fn join_ports(directory: &Path, sockets: &[PathBuf], agents: u32) -> Result<(), GuestError> {
-    // One begins while another rests.
+    // A new agent can start before an old port is free.
     let needed = (agents as usize + 1).max(FEWEST_NAMED);
     if sockets.len() < needed {
         let what = match sockets.len() {
-            0 => format!("it has no channel of virtio-serial named {PORT_NAMES}.*"),
-            some => format!("it has {some} channels of virtio-serial named {PORT_NAMES}.*, and {needed} are needed"),
+            0 => format!("the domain has no virtio-serial channel named {PORT_NAMES}.*"),
+            some => {
+                format!("the domain has {some} virtio-serial channels named {PORT_NAMES}.*, but {needed} are needed")
+            }
         };
-        let mend = "add them as `tailbound lab export --format libvirt` writes them, or reach its system by `ssh`";
-        return Err(GuestError::new(what, mend));
+        let remedy =
+            "add channels as in the output of `tailbound lab export --format libvirt`, or reach the domain by `ssh`";
+        return Err(GuestError::new(what, remedy));
     }
     for (port, at) in (1..).zip(sockets) {
         let link = socket(directory, port);
@@ -84,20 +93,20 @@ pub fn join_ports(directory: &Path, sockets: &[PathBuf], agents: u32) -> Result<
     count.write(directory).map_err(GuestError::file("write in", directory))
 }
 
-/// Waits until somebody serves the ports of a directory.
+/// Waits until `tailbound guest serve` answers on the ports of a directory.
 ///
 /// # Errors
-/// Nobody does within `limit`, or it was given up.
+/// There was no answer within `limit`, or `given_up` ended the waiting.
 pub fn await_ports(directory: &Path, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
-    let over = || given_up().then(|| GuestError::new("waiting for it was given up", ""));
+    let over = || given_up().then(|| GuestError::new("waiting for the guest was given up", ""));
     await_answer(directory, limit, &over, &|e| {
-        let what = format!("nobody answers over its channels {} s long ({e})", limit.as_secs());
-        GuestError::new(what, "start `tailbound guest serve` in it, as root")
+        let what = format!("there was no answer over the channels of the domain for {} s ({e})", limit.as_secs());
+        GuestError::new(what, "start `tailbound guest serve` in the domain, as root")
     })
 }
 
-/// Waits until somebody answers; `over` is asked twice a second whether nobody will, or need not any more, and `late` says
-/// what it means that nobody did within `limit`.
+/// Waits until the guest answers. `over` is called twice a second and returns an error if the waiting must end early;
+/// if there is no answer within `limit`, `late` makes the error.
 pub(crate) fn await_answer(
     directory: &Path,
     limit: Duration,
@@ -107,7 +116,7 @@ pub(crate) fn await_answer(
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        // Shorter turns, so that what is over is told at once.
+        // Each attempt is short, so that an early end is noticed at once.
         match connect(directory, left.clamp(Duration::from_millis(1), Duration::from_millis(500))) {
             Ok(_) => return Ok(()),
             Err(not_connected) => {
@@ -124,29 +133,29 @@ pub(crate) fn await_answer(
     }
 }
 
-/// The socket of a port.
+/// Path of the socket on the host for a virtio-serial port of a guest.
 pub(crate) fn socket(directory: &Path, port: u32) -> PathBuf {
     directory.join(format!("p{port}"))
 }
 
-/// A connection over which the guest has said its greeting.
+/// A connection to a guest on which the guest has sent its greeting.
 #[derive(Debug)]
 pub(crate) enum Connected {
-    /// With the lock of the port, as long as it is used.
+    /// A connection over a virtio-serial port, with the lock of the port.
     Port(UnixStream, File),
     Tcp(TcpStream),
 }
 
-/// Why there is no connection.
+/// Reason why a connection to a guest could not be opened.
 #[derive(Debug)]
 pub(crate) enum NotConnected {
-    /// Nobody listens: QEMU has ended.
+    /// No process listens on the socket of the guest, because QEMU has ended.
     Gone(io::Error),
-    /// The guest does not answer, or not yet.
+    /// The guest has not answered within the time limit.
     Silent(io::Error),
 }
 
-/// Connects with the guest whose directory this is, and hears its greeting within `limit`.
+/// Connects to the guest whose machine has this directory, and waits at most `limit` for the guest's greeting.
 pub(crate) fn connect(directory: &Path, limit: Duration) -> Result<Connected, NotConnected> {
     match HostChannel::read(directory).map_err(NotConnected::Gone)? {
         HostChannel::Ports(count) => {
@@ -167,19 +176,21 @@ pub(crate) fn connect(directory: &Path, limit: Duration) -> Result<Connected, No
 }
 
 fn greeted(mut stream: impl Read) -> io::Result<()> {
-    let mut heard = [0; GREETING.len()];
-    match stream.read_exact(&mut heard) {
-        Ok(()) if heard == *GREETING => Ok(()),
-        // What was left of an earlier connection.
-        Ok(()) => Err(io::Error::new(io::ErrorKind::InvalidData, "the guest did not begin with its greeting")),
+    let mut received = [0; GREETING.len()];
+    match stream.read_exact(&mut received) {
+        Ok(()) if received == *GREETING => Ok(()),
+        // These bytes are left from an earlier connection.
+        Ok(()) => {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "the first bytes from the guest are not its greeting"))
+        }
         Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-            Err(io::Error::new(io::ErrorKind::TimedOut, "the guest said nothing"))
+            Err(io::Error::new(io::ErrorKind::TimedOut, "the guest sent nothing"))
         }
         Err(e) => Err(e),
     }
 }
 
-/// Takes the free port that was not used for longest.
+/// Locks that free virtio-serial port of the guest which was unused for the longest time.
 fn take(directory: &Path, count: u32) -> io::Result<(u32, File)> {
     let mut ports = Vec::new();
     for port in 1..=count {
@@ -205,24 +216,24 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn there_are_as_many_ports_as_agents_need() {
+    fn the_number_of_ports_follows_the_number_of_agents() {
         assert_eq!([0, 2, 12, 13, 26].map(|agents| count(agents).unwrap()), [16, 16, 16, 17, 30]);
-        let told = count(27).unwrap_err().to_string();
+        let refused = count(27).unwrap_err().to_string();
         assert_eq!(
-            told,
-            "27 agents are to be in it at a time, and virtio-serial carries 26\n  what to do: reach it with `channel: tcp`"
+            refused,
+            "27 agents at a time are needed in the guest, but virtio-serial supports 26\n  help: reach the guest with `channel: tcp`"
         );
     }
 
     #[test]
-    fn ports_of_somebody_else_are_joined_when_they_are_enough() {
+    fn ports_of_a_users_domain_are_used_if_there_are_enough() {
         let dir = tempfile::tempdir().unwrap();
         let at = |n: usize| (0..n).map(|n| dir.path().join(format!("there{n}"))).collect::<Vec<_>>();
-        let told = |n| join_ports(dir.path(), &at(n), 2).unwrap_err().to_string();
-        insta::assert_snapshot!("no_channels", told(0));
-        insta::assert_snapshot!("few_channels", told(3));
+        let refused = |n| join_ports(dir.path(), &at(n), 2).unwrap_err().to_string();
+        insta::assert_snapshot!("no_channels", refused(0));
+        insta::assert_snapshot!("few_channels", refused(3));
         let many = join_ports(dir.path(), &at(8), 11).unwrap_err().to_string();
-        assert!(many.contains("8 channels") && many.contains("12 are needed"), "{many}");
+        assert!(many.contains("8 virtio-serial channels") && many.contains("12 are needed"), "{many}");
         join_ports(dir.path(), &at(4), 2).unwrap();
         let given_up = await_ports(dir.path(), Duration::from_secs(60), &|| true).unwrap_err().to_string();
         assert!(given_up.contains("given up"), "{given_up}");
@@ -235,9 +246,9 @@ mod tests {
     }
 
     #[test]
-    fn the_port_that_rested_longest_is_taken_and_none_twice() {
+    fn the_port_unused_for_longest_is_taken_and_no_port_twice() {
         let dir = tempfile::tempdir().unwrap();
-        // Made at the same time, they go by number.
+        // Ports with equal times are taken by number.
         let now = SystemTime::now();
         for port in 1..=3 {
             File::create(dir.path().join(format!("p{port}.lock"))).unwrap().set_modified(now).unwrap();
@@ -250,7 +261,7 @@ mod tests {
         assert_eq!(all.to_string(), "all 3 ports of the guest are in use");
         drop(lock);
         let again = loop {
-            // What another test starts holds the lock, too, until it has become another program.
+            // A child process of another test also holds the lock, from fork until exec.
             match take(dir.path(), 3) {
                 Ok((again, _)) => break again,
                 Err(_) => std::thread::yield_now(),
@@ -260,20 +271,20 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_used_once_the_guest_has_said_its_greeting() {
+    fn a_port_is_used_after_the_guest_has_sent_its_greeting() {
         let dir = tempfile::tempdir().unwrap();
         HostChannel::Ports(1).write(dir.path()).unwrap();
         let limit = Duration::from_millis(50);
         assert!(matches!(connect(dir.path(), limit), Err(NotConnected::Gone(_))));
         let listener = UnixListener::bind(socket(dir.path(), 1)).unwrap();
-        let Err(NotConnected::Silent(e)) = connect(dir.path(), limit) else { panic!("it was silent") };
-        assert_eq!(e.to_string(), "the guest said nothing");
+        let Err(NotConnected::Silent(e)) = connect(dir.path(), limit) else { panic!("the guest sent nothing") };
+        assert_eq!(e.to_string(), "the guest sent nothing");
         listener.accept().unwrap();
         let guest = std::thread::spawn(move || {
             let mut stream = listener.accept().unwrap().0;
             stream.write_all(&[GREETING.as_slice(), b"more"].concat()).unwrap();
         });
-        // What another test starts holds the lock, too, until it has become another program.
+        // A child process of another test also holds the lock, from fork until exec.
         let mut stream = loop {
             match connect(dir.path(), Duration::from_secs(10)) {
                 Ok(Connected::Port(stream, _)) => break stream,

@@ -1,24 +1,25 @@
-//! The plain kernel within a compressed image. QEMU starts one that has an entry for PVH (Xen's x86/HVM direct boot ABI)
-//! at once, and the compressed one by way of firmware and its own unpacking.
+//! Finds the uncompressed kernel inside a compressed image. QEMU starts an uncompressed kernel with a PVH entry (Xen's
+//! x86/HVM direct boot ABI) directly; a compressed kernel needs firmware and unpacks itself, which takes longer.
 
 use crate::error::GuestError;
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-/// The note that names the entry (include/xen/interface/elfnote.h).
+/// Type of the ELF note that contains the PVH entry (include/xen/interface/elfnote.h).
 const PHYS32_ENTRY: u32 = 18;
-/// Begin of what is compressed -> who unpacks it, and the package that has it.
+/// For each compression: first bytes of the compressed data, program that unpacks it, and Debian package of the
+/// program.
 const PACKED: [(&[u8], &str, &str); 4] = [
     (b"\xfd7zXZ\0", "xz", "xz-utils"),
     (b"\x02\x21\x4c\x18", "lz4", "lz4"),
     (b"\x28\xb5\x2f\xfd", "zstd", "zstd"),
     (b"\x1f\x8b", "gzip", "gzip"),
 ];
-/// What is packed is nothing that QEMU could start by PVH.
-pub(crate) const NOTHING: &str = "the kernel has no entry for PVH";
+/// Error text if the uncompressed kernel has no PVH entry.
+pub(crate) const NO_PVH_ENTRY: &str = "the kernel has no entry for PVH";
 
-/// The image is a plain kernel with that entry.
+/// Whether the kernel image is uncompressed and has a PVH entry.
 pub(crate) fn is_pvh(image: &[u8]) -> bool {
     let found = object::elf::FileHeader64::<object::Endianness>::parse(image).and_then(|header| {
         let endian = header.endian()?;
@@ -35,7 +36,8 @@ pub(crate) fn is_pvh(image: &[u8]) -> bool {
     found.unwrap_or(false)
 }
 
-/// How to get at the plain kernel of a bzImage; `None` when this is none, or packed in a way that nobody here knows.
+/// Returns a function that unpacks the kernel in a bzImage; `None` if the image is not a bzImage or its compression is
+/// not known.
 pub(crate) fn inner(image: &[u8]) -> Option<impl FnOnce() -> Result<Vec<u8>, GuestError> + '_> {
     let number = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
     if image.get(0x202..0x206)? != b"HdrS" {
@@ -51,11 +53,12 @@ pub(crate) fn inner(image: &[u8]) -> Option<impl FnOnce() -> Result<Vec<u8>, Gue
     let (_, program, package) = PACKED.into_iter().find(|(magic, ..)| packed.starts_with(magic))?;
     Some(move || {
         let plain = unpack(packed, program, package)?;
-        if is_pvh(&plain) { Ok(plain) } else { Err(GuestError::new(NOTHING, "")) }
+        if is_pvh(&plain) { Ok(plain) } else { Err(GuestError::new(NO_PVH_ENTRY, "")) }
     })
 }
 
-/// What a program makes of `packed`. It may complain: the kernel writes the length behind what is compressed.
+/// Unpacks a compressed kernel with a program. Errors of the program are ignored, because the kernel appends the length
+/// to the compressed data.
 pub(crate) fn unpack(packed: &[u8], program: &str, package: &str) -> Result<Vec<u8>, GuestError> {
     let failed = |e: std::io::Error| {
         GuestError::new(format!("cannot run {program}: {e}"), format!("install the package {package} (Debian's name)"))
@@ -66,7 +69,7 @@ pub(crate) fn unpack(packed: &[u8], program: &str, package: &str) -> Result<Vec<
     let mut input = child.stdin.take();
     std::thread::scope(|scope| {
         scope.spawn(move || {
-            // It ends when it has seen enough.
+            // The program may end before it has read all input.
             let _ = input.take().map(|mut to| to.write_all(packed));
         });
         child.wait_with_output().map(|output| output.stdout).map_err(failed)
@@ -78,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_packed_is_found_by_the_header() {
+    fn the_packed_kernel_is_found_by_the_header() {
         let mut child = Command::new("gzip").arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         child.stdin.take().unwrap().write_all(b"a plain kernel").unwrap();
         let mut packed = child.wait_with_output().unwrap().stdout;
@@ -91,8 +94,8 @@ mod tests {
         image[0x248..0x24c].copy_from_slice(&16u32.to_le_bytes());
         image[0x24c..0x250].copy_from_slice(&(packed.len() as u32).to_le_bytes());
         image.extend(&packed);
-        let refused = inner(&image).expect("it is packed")().unwrap_err();
-        assert_eq!(refused.what, NOTHING);
+        let refused = inner(&image).expect("the image is packed")().unwrap_err();
+        assert_eq!(refused.what, NO_PVH_ENTRY);
         assert!(inner(&image[..600]).is_none() && inner(b"short").is_none());
         let missing = unpack(&packed, "no-such-program", "none").unwrap_err().to_string();
         assert!(

@@ -1,4 +1,5 @@
-//! A stream to an agent in a guest, carried between it and standard input and output. It is taken up again when it was cut.
+//! A stream between an agent in a guest and the standard input and output of this process. If the connection is cut,
+//! the stream is resumed.
 
 use crate::error::GuestError;
 use crate::machine::console;
@@ -9,22 +10,24 @@ use std::path::Path;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-/// How long an agent's guest whose processor is taken away may be silent; shorter than the lease of what runs there.
+/// Longest time for which a guest with an agent may be silent, for example while the guest gets no CPU. This time is
+/// shorter than the leases of the processes in the guest.
 pub const PATIENCE: Duration = Duration::from_secs(25);
-/// The same of a guest in which a whole run goes on: real-time loads of the study may keep the threads of its interrupts from
-/// the CPU for as long as they last. Shorter than the lease of the holder there.
+/// Longest time for which a guest that runs a whole study may be silent, because real-time loads of the study can block
+/// interrupt threads as long as the loads last. This time is shorter than the lease of the holder of agents in the
+/// guest.
 pub const PATIENCE_WITH_A_RUN: Duration = Duration::from_secs(9 * 60);
-/// The guest says its greeting within this time.
+/// Longest wait for the greeting of a guest after connecting.
 const GREETED: Duration = Duration::from_secs(5);
 
 type Reader = Box<dyn AsyncRead + Unpin>;
 type Writer = Box<dyn AsyncWrite + Unpin>;
 
-/// Starts Tailbound with these arguments in the guest whose directory this is, and carries `input` and `output` until it
-/// ends, or the guest was silent for `patience`.
+/// Starts Tailbound with these arguments in the guest whose machine has this directory. Copies `input` and `output`
+/// until the started program ends or the guest has been silent for `patience`.
 ///
 /// # Errors
-/// The guest has ended, with the end of its console; it does not answer.
+/// The guest does not answer, or has ended; then the error contains the end of its console.
 pub async fn stream(
     directory: &Path,
     words: &[String],
@@ -32,25 +35,25 @@ pub async fn stream(
     output: impl AsyncWrite,
     patience: Duration,
 ) -> Result<(), GuestError> {
-    // Unique among all streams to this guest.
+    // The session name is unique among all streams to this guest.
     let session = format!("{}-{}", std::process::id(), tailbound_host::monotonic_ns());
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let (tell, lock) = (Cell::new(Some(tell)), RefCell::new(None));
+    let (send_gone, gone) = tokio::sync::oneshot::channel();
+    let (send_gone, lock) = (Cell::new(Some(send_gone)), RefCell::new(None));
     let open = async || {
-        // The connection before this one is no more.
+        // The previous connection has ended, so its port is free.
         lock.replace(None);
         let at = directory.to_owned();
         let connected = tokio::task::spawn_blocking(move || connect(&at, GREETED)).await.map_err(io::Error::other)?;
         match connected {
             Ok(connected) => {
-                let (reader, writer, held) = halves(connected)?;
-                lock.replace(held);
+                let (reader, writer, port_lock) = halves(connected)?;
+                lock.replace(port_lock);
                 Ok((reader, writer))
             }
             Err(NotConnected::Silent(e)) => Err(e),
-            Err(NotConnected::Gone(e)) => match tell.take() {
-                Some(tell) => {
-                    let _ = tell.send(e);
+            Err(NotConnected::Gone(e)) => match send_gone.take() {
+                Some(send) => {
+                    let _ = send.send(e);
                     std::future::pending().await
                 }
                 None => Err(e),
@@ -63,9 +66,9 @@ pub async fn stream(
             Ok(_) => Ok(()),
             Err(e) => Err(GuestError::new(e.to_string(), "")),
         },
-        Ok(gone) = told => {
-            let said = console::said(directory);
-            Err(GuestError::new(format!("the guest has ended ({gone}){said}"), ""))
+        Ok(reason) = gone => {
+            let end = console::last_output(directory);
+            Err(GuestError::new(format!("the guest has ended ({reason}){end}"), ""))
         }
     }
 }

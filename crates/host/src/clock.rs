@@ -1,32 +1,35 @@
-//! The host's clocks, and the conversion of wall-clock stamps to the one monotonic clock.
+//! Clocks of the host, and the conversion of wall-clock time stamps to monotonic time.
 //!
-//! In: clock readings (or those of a scripted clock). Out: bracketed offsets, converted stamps with their error, and the
-//! windows in which a stepped clock makes conversion impossible.
+//! In: readings of the clocks, or of a scripted clock. Out: offsets between the clocks, each with its bracket (the
+//! monotonic clock read before and after the wall clock), converted time stamps with their error, and the time spans in
+//! which a stepped clock makes conversion impossible.
 
 use tailbound_model::{ClockOffset, InvalidWindow};
 
-/// Fastest slewing that the kernel or an NTP daemon applies, parts per million (adjtimex(2), ntp_adjtime: 500 ppm).
+/// Fastest slewing that the kernel or an NTP daemon applies to a clock, in parts per million (adjtimex(2), ntp_adjtime:
+/// 500 ppm).
 pub const MAX_SLEW_PPM: i64 = 500;
 
-/// Brackets tried for one reading; the narrowest counts.
+/// Number of brackets (the monotonic clock read before and after the wall clock) measured for one clock offset; the
+/// narrowest bracket is used.
 pub const TRIES: usize = 9;
 
-/// CLOCK_MONOTONIC in ns.
+/// Time of CLOCK_MONOTONIC in ns.
 pub fn monotonic_ns() -> i64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// CLOCK_REALTIME in ns since 1970.
+/// Time of CLOCK_REALTIME in ns since 1970.
 pub fn realtime_ns() -> i64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// CPU time of this process, all its threads, in ns.
+/// CPU time of all threads of this process, in ns.
 pub fn process_cpu_ns() -> i64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// CPU time of another process, all its threads, in ns; `None` = it is not there any more.
+/// CPU time of all threads of another process, in ns; `None` if that process has ended.
 pub fn cpu_ns_of(pid: i32) -> Option<i64> {
     let mut clock = 0;
     // SAFETY: the pointer is to a live clock id.
@@ -45,13 +48,13 @@ fn read(clock: libc::clockid_t) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// REALTIME - MONOTONIC of this host: the narrowest of [`TRIES`] brackets.
+/// Offset CLOCK_REALTIME - CLOCK_MONOTONIC of this host, from the narrowest of [`TRIES`] brackets.
 pub fn read_offset() -> ClockOffset {
     read_offset_with(monotonic_ns, realtime_ns)
 }
 
-/// The same over any pair of clocks: reads monotonic, wall, monotonic; the wall time belongs to the middle of the bracket,
-/// give or take half its width.
+/// Measures the offset between any two clocks: reads the monotonic, the wall and again the monotonic clock. The wall
+/// time belongs to the middle of this bracket, with an error of at most half the bracket's width.
 pub fn read_offset_with(mut mono: impl FnMut() -> i64, mut real: impl FnMut() -> i64) -> ClockOffset {
     let mut best: Option<ClockOffset> = None;
     for _ in 0..TRIES {
@@ -67,11 +70,11 @@ pub fn read_offset_with(mut mono: impl FnMut() -> i64, mut real: impl FnMut() ->
     best.expect("at least one try")
 }
 
-/// Offsets read over a trial, in the order of monotonic time.
+/// Clock offsets read during a trial, in the order of monotonic time.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OffsetTrack {
     readings: Vec<ClockOffset>,
-    /// The wall clock never went back from one reading to the next.
+    /// Whether the wall clock never went back from one reading to the next.
     ascending: bool,
 }
 
@@ -87,7 +90,8 @@ fn wall(reading: &ClockOffset) -> i64 {
     reading.at_ns + reading.offset_ns
 }
 
-/// By how much the clock was stepped between two readings, where slewing and the brackets cannot explain it.
+/// Step of the wall clock between two readings of its offset, in ns; `None` if slewing and the widths of the brackets
+/// can explain the change of the offset.
 fn step(a: &ClockOffset, b: &ClockOffset) -> Option<i64> {
     let change = b.offset_ns - a.offset_ns;
     let slewed = i128::from(b.at_ns - a.at_ns) * i128::from(MAX_SLEW_PPM) / 1_000_000;
@@ -95,12 +99,12 @@ fn step(a: &ClockOffset, b: &ClockOffset) -> Option<i64> {
 }
 
 impl OffsetTrack {
-    /// Without a reading.
+    /// Creates a list of clock offsets that contains no readings yet.
     pub fn new() -> Self {
         Vec::new().into()
     }
 
-    /// Adds a reading, later than those before.
+    /// Adds a reading of the clock offset; normally this reading is later than all earlier readings.
     pub fn push(&mut self, reading: ClockOffset) {
         match self.readings.last() {
             Some(last) if last.at_ns > reading.at_ns => {
@@ -115,13 +119,13 @@ impl OffsetTrack {
         }
     }
 
-    /// The readings, in order.
+    /// All readings of the clock offset, in the order of monotonic time.
     pub fn readings(&self) -> &[ClockOffset] {
         &self.readings
     }
 
-    /// Spans in which the wall clock was stepped: its offset changed by more than 500 ppm of the time between plus the
-    /// widths of both brackets.
+    /// Time spans in which the wall clock was stepped: between two readings the offset changed by more than 500 ppm of
+    /// the elapsed time plus the widths of both brackets.
     pub fn steps(&self) -> Vec<InvalidWindow> {
         self.readings
             .windows(2)
@@ -131,15 +135,16 @@ impl OffsetTrack {
             .collect()
     }
 
-    /// A wall-clock stamp as monotonic time, with the error it may have (either way), ns.
+    /// Converts a wall-clock time stamp to monotonic time and the largest error in either direction, both in ns.
     ///
-    /// The offset is interpolated between the two readings around the stamp; the error is the wider of their brackets plus
-    /// the change of the offset between them, for a slew need not run evenly. `None` where that cannot be stood behind:
-    /// outside the readings, where the clock was stepped, or where a step back made the stamp ambiguous.
+    /// The offset is interpolated between the two readings around the time stamp. The error is the wider of the two
+    /// brackets plus the change of the offset between the readings, because a slew can be uneven. The result is `None`
+    /// outside the readings, in a span in which the clock was stepped, and if a step back made the time stamp
+    /// ambiguous.
     pub fn convert(&self, realtime_ns: i64) -> Option<(i64, i64)> {
         if self.ascending {
             let next = self.readings.partition_point(|r| wall(r) <= realtime_ns);
-            // A stamp equal to the last reading belongs to the last span.
+            // A time stamp equal to the last reading belongs to the last span.
             let next = if next == self.readings.len() { next.checked_sub(1)? } else { next };
             return between(self.readings.get(next.checked_sub(1)?)?, &self.readings[next], realtime_ns);
         }
@@ -151,7 +156,7 @@ impl OffsetTrack {
             }
             match (found, between(&pair[0], &pair[1], realtime_ns)) {
                 (None, here) => found = here,
-                // A stamp on the border of two spans may be found twice, with the same result.
+                // A time stamp on the border of two spans is found twice, with the same result.
                 (Some(one), Some(other)) if one.0 != other.0 => return None,
                 _ => {}
             }
@@ -199,7 +204,7 @@ mod tests {
         };
         let reading = read_offset_with(mono, || now.get() + 7 * S + 20);
         assert_eq!(reading.width_ns, 40);
-        // The wall clock was read at the start of the bracket, 20 ns before its middle, and is 20 ns ahead.
+        // The wall clock was read at the start of the bracket, 20 ns before the middle, and is 20 ns ahead.
         assert_eq!(reading.offset_ns, 7 * S);
     }
 

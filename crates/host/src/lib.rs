@@ -1,8 +1,8 @@
-//! What one Linux host tells and lets us change: processes, threads, scheduling, clocks, facts, settings, and the journal
-//! that every change goes through.
+//! Everything that can be read and changed on one Linux host: processes, threads, scheduling, clocks, facts, settings,
+//! and the journal to which every change is written.
 //!
-//! In: file contents of /proc and /sys, system calls. Out: the types of `tailbound-model`. It knows nothing of studies,
-//! drivers, labs or records, and it judges nothing: verdicts over facts are the business of `tailbound-doctor`.
+//! In: file contents of /proc and /sys, system calls. Out: the types of `tailbound-model`. This crate does not depend
+//! on studies, drivers, labs or records. The crate judges nothing: `tailbound-doctor` gives verdicts on facts.
 
 pub mod clock;
 pub mod container;
@@ -13,25 +13,28 @@ pub mod knob;
 pub mod libvirt;
 pub mod node;
 pub mod process;
+pub mod process_resources;
 pub mod program;
 pub mod rescue;
 pub mod scheduling;
-pub mod seen;
 pub mod switches;
 pub mod threads;
 pub mod throttle;
 pub mod undo;
 
+mod interrupts;
 mod netlink;
 mod sched_call;
+mod setting_text;
+mod virsh;
 
 pub use clock::{OffsetTrack, cpu_ns_of, monotonic_ns, process_cpu_ns, read_offset, realtime_ns};
 pub use interface::{InterfaceCounters, InterfaceFacts, interface_counters, interface_facts, ip_counters};
 pub use journal::{CleanupReport, EntryId, Journal, JournalError, JournalState};
 pub use knob::{KnobError, Knobs, Place};
 pub use process::{boot_id, clock_id, is_alive, process_id, this_process};
-pub use program::{ask_own_program, own_file, own_program, take_own_name};
+pub use process_resources::process_resources;
+pub use program::{ask_own_program, ask_program, own_file, own_program, take_own_name};
 pub use scheduling::{ApplyError, allowed_cpus, apply, read_back, verify};
-pub use seen::process_seen;
 pub use threads::{ThreadScan, read_later, read_threads};
 pub use undo::{UndoError, Undone, undo};

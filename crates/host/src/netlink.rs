@@ -1,12 +1,12 @@
-//! The least of route netlink: one request with an ifinfomsg, one answer (rtnetlink(7)).
+//! Minimal route netlink: sends one request with an ifinfomsg and receives one answer (rtnetlink(7)).
 //!
-//! The lab speaks netlink through a library; here two requests about one interface are all that is wanted, without an
-//! asynchronous runtime.
+//! The lab uses a netlink library instead. This crate needs only two requests about one interface, and no asynchronous
+//! runtime.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// struct ifinfomsg, with nothing but the index.
+/// struct ifinfomsg of route netlink, in which only the interface index is set.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 pub(crate) struct IfInfo {
@@ -33,8 +33,8 @@ struct Request {
 
 const HEADER: usize = size_of::<libc::nlmsghdr>();
 
-/// Sends a request about an interface of the calling thread's network namespace. The answer's body; empty for a plain
-/// acknowledgement.
+/// Sends a request about an interface of the calling thread's network namespace and returns the body of the answer,
+/// which is empty for an acknowledgement.
 pub(crate) fn request(kind: u16, body: &IfInfo) -> io::Result<Vec<u8>> {
     // SAFETY: socket takes three integers and returns a new descriptor or -1.
     let fd = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_ROUTE) };
@@ -59,7 +59,7 @@ pub(crate) fn request(kind: u16, body: &IfInfo) -> io::Result<Vec<u8>> {
     if sent < 0 {
         return Err(io::Error::last_os_error());
     }
-    // A link's description is about 1.5 KiB, with many virtual functions more.
+    // The description of a link has about 1.5 KiB, and more if the device has many virtual functions.
     let mut buffer = vec![0u8; 256 * 1024];
     // SAFETY: the kernel writes at most the buffer's length.
     let read = unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
@@ -71,7 +71,7 @@ pub(crate) fn request(kind: u16, body: &IfInfo) -> io::Result<Vec<u8>> {
 }
 
 fn body_of(message: &[u8]) -> io::Result<Vec<u8>> {
-    let bad = || io::Error::new(io::ErrorKind::InvalidData, "the kernel's netlink answer is cut short");
+    let bad = || io::Error::new(io::ErrorKind::InvalidData, "the kernel's netlink answer is truncated");
     let word =
         |at: usize| -> io::Result<[u8; 4]> { message.get(at..at + 4).and_then(|b| b.try_into().ok()).ok_or_else(bad) };
     let length = u32::from_ne_bytes(word(0)?) as usize;
@@ -85,12 +85,13 @@ fn body_of(message: &[u8]) -> io::Result<Vec<u8>> {
     message.get(HEADER..length).map(<[u8]>::to_vec).ok_or_else(bad)
 }
 
-/// Attributes in a row: type without its flags, and value. Ends at the first that is cut short.
+/// Splits bytes of a netlink answer into attributes: type without flags, and value. The iterator ends at the first
+/// truncated attribute.
 pub(crate) fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let head = bytes.get(..4)?;
         let length = u16::from_ne_bytes([head[0], head[1]]) as usize;
-        // The two highest bits tell nesting and byte order.
+        // The two highest bits are flags for nesting and byte order.
         let kind = u16::from_ne_bytes([head[2], head[3]]) & 0x3fff;
         let value = bytes.get(4..length)?;
         bytes = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
@@ -103,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn attributes_are_split_and_a_torn_one_ends_them() {
+    fn attributes_are_split_and_a_truncated_one_ends_them() {
         let mut bytes = Vec::new();
         for (kind, value) in [(4u16, &b"ab"[..]), (0x8012, b"nest"), (5, b"")] {
             bytes.extend((4 + value.len() as u16).to_ne_bytes());

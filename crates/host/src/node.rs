@@ -1,7 +1,8 @@
-//! What a node of a cluster runs for the cluster, and what a control group was given of its CPUs.
+//! The processes that run on the node of a Kubernetes cluster for the cluster itself, and the CPUs that a control group
+//! may use.
 //!
-//! CPU time is that of the process's own clock (clock_getcpuclockid(3)): to the nanosecond, with threads that have ended,
-//! and told of every process that is seen, to whoever asks.
+//! CPU times are read from the clock of each process (clock_getcpuclockid(3)): in nanoseconds, including threads that
+//! have ended, without privilege.
 
 use crate::process::{cgroup_dir, process_id};
 use nix::time::clock_getcpuclockid;
@@ -9,7 +10,8 @@ use nix::unistd::Pid;
 use std::fs;
 use tailbound_model::{CpuList, NodeProcess};
 
-/// Names of processes, of which the kernel keeps 15 octets, by their fronts; and the program that they are told as.
+/// Beginnings of process names (the kernel keeps 15 bytes of a name), and the program name that is reported for each
+/// beginning.
 const PROGRAMS: &[(&str, &str)] = &[
     ("kubelet", "kubelet"),
     ("k3s", "k3s"),
@@ -30,13 +32,14 @@ const PROGRAMS: &[(&str, &str)] = &[
     ("kindnetd", "kindnetd"),
 ];
 
-/// The processes of a cluster that are seen from here: all of the node in its process namespace, else none or few.
+/// The processes of the cluster that are visible to the calling process: all in the PID namespace of the node, few or
+/// none in any other PID namespace.
 pub fn processes() -> Vec<NodeProcess> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let found = entries.filter_map(|entry| {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         let program = program(fs::read_to_string(entry.path().join("comm")).ok()?.trim())?;
-        // It may end meanwhile.
+        // The process may end meanwhile.
         let time = clock_getcpuclockid(Pid::from_raw(pid)).ok()?.now().ok()?;
         let cpu_ns = time.tv_sec() * 1_000_000_000 + time.tv_nsec();
         let start_ticks = process_id(pid).ok()?.start_ticks;
@@ -49,12 +52,11 @@ fn program(comm: &str) -> Option<&'static str> {
     PROGRAMS.iter().find(|(front, _)| comm.starts_with(front)).map(|(_, program)| *program)
 }
 
-/// CPUs of this process's control group: those that it was given, less those that are offline. `None` where it does not
-/// tell.
+/// Online CPUs that this process's control group may use; `None` if the control group does not show them.
 pub fn cpuset() -> Option<CpuList> {
     let dir = cgroup_dir("cpuset")?;
     let read = |file: &str| fs::read_to_string(dir.join(file)).ok();
-    // Version 2, and version 1.
+    // The first file is of control groups version 2, the second of version 1.
     let text = read("cpuset.cpus.effective").or_else(|| read("cpuset.effective_cpus"))?;
     text.trim().parse().ok()
 }
@@ -65,10 +67,10 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn processes_are_known_by_their_names_and_told_with_their_cpu_time() {
+    fn processes_are_recognised_by_name_and_reported_with_their_cpu_time() {
         assert_eq!((program("containerd"), program("containerd-shim")), (Some("containerd"), Some("shim")));
         assert_eq!((program("kubelet"), program("bash")), (Some("kubelet"), None));
-        // A shell of another name that has worked for a while and then waits.
+        // A copy of the shell under another name works for a while and then waits.
         let dir = tempfile::tempdir().unwrap();
         let fake = dir.path().join("kindnetd");
         fs::copy(fs::canonicalize("/bin/sh").unwrap(), &fake).unwrap();
@@ -76,7 +78,7 @@ mod tests {
         let mut child = Command::new(&fake).args(["-c", work]).stdin(std::process::Stdio::piped()).spawn().unwrap();
         let pid = child.id() as i32;
         let its = || processes().into_iter().find(|p| p.pid == pid);
-        // Until it waits.
+        // Wait until the process sleeps.
         let state = || crate::process::Stat::read(&format!("/proc/{pid}/stat")).unwrap().state();
         while state() != 'S' {
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -90,8 +92,8 @@ mod tests {
     }
 
     #[test]
-    fn the_cpuset_holds_all_that_may_be_used() {
-        let Some(cpus) = cpuset() else { return println!("skipped: no control group tells CPUs here") };
+    fn the_cpuset_contains_all_allowed_cpus() {
+        let Some(cpus) = cpuset() else { return println!("skipped: no control group shows CPUs here") };
         assert!(crate::allowed_cpus().iter().all(|cpu| cpus.0.contains(cpu)), "{cpus}");
     }
 }

@@ -1,7 +1,8 @@
-//! Processes by an identity that survives the reuse of process ids: id and start time.
+//! Processes, identified by process id and start time: if a process id is reused, the start time differs.
 //!
-//! In: a process id. Out: [`ProcessId`], whether it still lives, and its end. A pidfd pins the process between the check
-//! and the signal; where the kernel refuses pidfds the start time is compared again right before the signal.
+//! In: a process id. Out: a [`ProcessId`], whether the process still runs, and how the process ended. A pidfd keeps the
+//! identity between the check and the signal; if the kernel refuses pidfds, the start time is compared again right
+//! before the signal.
 
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs;
@@ -11,83 +12,84 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tailbound_model::ProcessId;
 
-/// The fields of /proc/PID/stat, numbered as in proc_pid_stat(5) from 1; the name may hold spaces and parentheses.
+/// The fields of /proc/PID/stat, numbered from 1 as in proc_pid_stat(5). The process name in it can contain spaces and
+/// parentheses.
 #[derive(Debug, Clone)]
 pub struct Stat {
     after_name: Vec<String>,
 }
 
 impl Stat {
-    /// Reads a stat file.
+    /// Reads a stat file in /proc of a process or thread.
     pub fn read(path: &str) -> io::Result<Stat> {
         let text = fs::read_to_string(path)?;
         Stat::parse(&text).ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("{path}: not a stat line")))
     }
 
-    /// Takes a stat line apart.
+    /// Parses the line of a file /proc/PID/stat.
     pub fn parse(text: &str) -> Option<Stat> {
         let rest = &text[text.rfind(')')? + 1..];
         let after_name: Vec<String> = rest.split_ascii_whitespace().map(str::to_owned).collect();
         (after_name.len() >= 20).then_some(Stat { after_name })
     }
 
-    /// Field `number`, from 3 (state) on.
+    /// Value of the field with this number, counted as in proc_pid_stat(5); the first field available is 3 (state).
     pub fn field(&self, number: usize) -> Option<u64> {
         self.after_name.get(number.checked_sub(3)?)?.parse().ok()
     }
 
-    /// The state letter: `R`, `S`, `Z`, ...
+    /// State letter of the process: `R`, `S`, `Z`, ...
     pub fn state(&self) -> char {
         self.after_name[0].chars().next().unwrap_or('?')
     }
 
-    /// Start time in clock ticks since boot.
+    /// Start time of the process in clock ticks since boot.
     pub fn start_ticks(&self) -> Option<u64> {
         self.field(22)
     }
 }
 
-/// The id of the kernel's boot.
+/// Id of the current boot of this host's kernel.
 pub fn boot_id() -> io::Result<String> {
     Ok(fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned())
 }
 
-/// The identity of this process's monotonic clock: that of the kernel, and of the time namespace where there are such
-/// (time_namespaces(7) may shift the clock). Equal words mean one clock.
+/// Identity of this process's monotonic clock: the boot id, and the time namespace if the kernel has time namespaces
+/// (time_namespaces(7) can shift the clock). Equal texts mean the same clock.
 ///
 /// # Errors
-/// /proc is not there.
+/// /proc is not mounted.
 pub fn clock_id() -> io::Result<String> {
     let (boot, link) = (boot_id()?, fs::read_link("/proc/self/ns/time"));
     let inode = link.as_ref().ok().and_then(|l| l.to_str()?.strip_prefix("time:[")?.strip_suffix(']'));
     Ok(inode.map_or(boot.clone(), |inode| format!("{boot}/{inode}")))
 }
 
-/// The identity of the process that now has this id.
+/// Identity of the process that currently has this process id.
 pub fn process_id(pid: i32) -> io::Result<ProcessId> {
     let stat = Stat::read(&format!("/proc/{pid}/stat"))?;
     let start_ticks = stat.start_ticks().ok_or(io::ErrorKind::InvalidData)?;
     Ok(ProcessId { pid, start_ticks })
 }
 
-/// The identity of the calling process.
+/// The identity of the calling process: process id and start time.
 pub fn this_process() -> io::Result<ProcessId> {
     process_id(std::process::id() as i32)
 }
 
-/// True while the process runs; one that has ended and waits for its parent to collect it does not.
+/// Whether the process runs. A zombie, which waits for its parent to collect it, does not run.
 pub fn is_alive(process: ProcessId) -> bool {
     Handle::open(process).is_some_and(|handle| !handle.wait(Duration::ZERO))
 }
 
-/// Effective capabilities of the calling thread, one bit each.
+/// Effective capabilities of the calling thread, one bit for each capability.
 pub(crate) fn effective_capabilities() -> io::Result<u64> {
     let status = fs::read_to_string("/proc/thread-self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("CapEff:")).ok_or(io::ErrorKind::NotFound)?;
     u64::from_str_radix(line.trim(), 16).map_err(io::Error::other)
 }
 
-/// The soft limit of a resource as text; `unlimited` where it is.
+/// Soft limit of a resource as text, `unlimited` if there is no limit.
 pub(crate) fn limit_text(resource: Resource) -> String {
     match getrlimit(resource) {
         Ok((nix::sys::resource::RLIM_INFINITY, _)) => "unlimited".into(),
@@ -96,14 +98,14 @@ pub(crate) fn limit_text(resource: Resource) -> String {
     }
 }
 
-/// Directory of this process's control group for a controller, where it is mounted in the usual place: the v1 hierarchy
-/// of the controller, or else the unified one. In a container the mount shows its own group at the top, and not the path
-/// that the host knows it by.
+/// Directory of this process's control group for a controller, if mounted in the usual place: in the v1 hierarchy of
+/// the controller, or else in the unified hierarchy. In a container the mount shows the container's own group at the
+/// top, not the path known to the host.
 pub(crate) fn cgroup_dir(controller: &str) -> Option<PathBuf> {
     group_dir(&fs::read_to_string("/proc/self/cgroup").ok()?, controller)
 }
 
-/// The same of the process whose /proc/PID/cgroup this is.
+/// Directory of the control group for a controller, found from the text of /proc/PID/cgroup.
 pub(crate) fn group_dir(text: &str, controller: &str) -> Option<PathBuf> {
     let path = |wanted: &dyn Fn(&str) -> bool| {
         text.lines().find_map(|line| {
@@ -118,21 +120,21 @@ pub(crate) fn group_dir(text: &str, controller: &str) -> Option<PathBuf> {
     v1.or_else(|| path(&|list: &str| list.is_empty()).and_then(|p| there("/sys/fs/cgroup".into(), p)))
 }
 
-/// How a process was found when it was to be ended.
+/// How a process ended when the function [`end`] was called for this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It had ended before.
+    /// The process had ended before [`end`] was called.
     AlreadyGone,
-    /// It ended after SIGTERM.
+    /// The process ended after [`end`] had sent SIGTERM.
     Asked,
-    /// It had to be killed.
+    /// The process ended only after [`end`] had sent SIGKILL.
     Killed,
 }
 
-/// Ends a process: SIGTERM, at most `grace` for it to finish, then SIGKILL; returns when it is gone.
+/// Ends a process: sends SIGTERM, waits at most `grace`, then sends SIGKILL; returns when the process has ended.
 ///
 /// # Errors
-/// The signal is not permitted, or the process is still there 5 s after SIGKILL.
+/// The signal is not permitted, or the process still exists 5 s after SIGKILL.
 pub fn end(process: ProcessId, grace: Duration) -> io::Result<Ended> {
     if process.pid == 1 || process.pid == std::process::id() as i32 {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("will not end process {}", process.pid)));
@@ -144,7 +146,7 @@ pub fn end(process: ProcessId, grace: Duration) -> io::Result<Ended> {
     if !handle.signal(libc::SIGTERM)? {
         return Ok(Ended::AlreadyGone);
     }
-    // A stopped process takes SIGTERM only once it continues.
+    // A stopped process handles SIGTERM only after it continues.
     handle.signal(libc::SIGCONT)?;
     if handle.wait(grace) {
         return Ok(Ended::Asked);
@@ -156,7 +158,7 @@ pub fn end(process: ProcessId, grace: Duration) -> io::Result<Ended> {
     Err(io::Error::new(io::ErrorKind::TimedOut, format!("process {} still exists 5 s after SIGKILL", process.pid)))
 }
 
-/// A descriptor of a process: readable once it has ended.
+/// Opens a descriptor of a process (pidfd) that becomes readable when the process ends.
 ///
 /// # Errors
 /// There is no such process, or the kernel has no pidfds (before 5.3).
@@ -170,16 +172,16 @@ pub fn pidfd(pid: i32) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }
 
-/// One process, pinned.
+/// A process whose identity is secured by a pidfd, if the kernel has pidfds.
 struct Handle {
     process: ProcessId,
     pidfd: Option<OwnedFd>,
 }
 
 impl Handle {
-    /// `None` when no such process exists (any more).
+    /// Opens the process with this identity; `None` if no process has this identity (any more).
     fn open(process: ProcessId) -> Option<Handle> {
-        // 0 and negative ids address groups or everybody when used in kill(2): never one process.
+        // kill(2) takes 0 and negative ids as groups or as all processes, never as one process.
         if process.pid <= 0 {
             return None;
         }
@@ -196,7 +198,7 @@ impl Handle {
         process_id(self.process.pid).is_ok_and(|now| now == self.process)
     }
 
-    /// Sends a signal; `false` when the process is gone.
+    /// Sends a signal to the process; `false` if the process has ended.
     fn signal(&self, signal: i32) -> io::Result<bool> {
         let result = match &self.pidfd {
             // SAFETY: the descriptor is open for the life of self; a null siginfo is allowed.
@@ -220,7 +222,7 @@ impl Handle {
         if error.raw_os_error() == Some(libc::ESRCH) { Ok(false) } else { Err(error) }
     }
 
-    /// Waits until the whole process has ended; `false` when it has not within `limit`.
+    /// Waits until all threads of the process have ended; `false` if some still run after `limit`.
     fn wait(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         loop {
@@ -268,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_lives_and_another_start_time_does_not() {
+    fn this_process_is_alive_and_the_same_id_with_another_start_time_is_not() {
         let me = this_process().unwrap();
         assert!(is_alive(me));
         assert!(!is_alive(ProcessId { start_ticks: me.start_ticks + 1, ..me }));
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_is_asked_first_and_killed_when_it_will_not_go() {
+    fn a_process_gets_sigterm_first_and_sigkill_if_it_ignores_that() {
         let mut polite = Command::new("sleep").arg("60").spawn().unwrap();
         let id = process_id(polite.id() as i32).unwrap();
         assert_eq!(end(id, Duration::from_secs(5)).unwrap(), Ended::Asked);

@@ -1,13 +1,13 @@
-//! How this program is started again: as itself, or, in a bundle, by the loader that lies beside its libraries.
+//! Commands that start this program again: directly or, in a bundle, by the loader in the directory of the libraries.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// A command that starts this program again; arguments follow.
+/// Builds a command that starts this program again; the caller adds the arguments.
 ///
 /// # Errors
-/// /proc is not there.
+/// The path of this program cannot be read, for example because /proc is not mounted.
 pub fn own_program() -> io::Result<Command> {
     let running = std::env::current_exe()?;
     let Some(program) = bundled(&running) else { return Ok(Command::new(running)) };
@@ -16,13 +16,20 @@ pub fn own_program() -> io::Result<Command> {
     Ok(command)
 }
 
-/// Runs this program with these arguments to its end, and gives it `input`. One that does not read it says why in its
-/// output.
+/// Starts this program again with these arguments, writes `input` to its standard input and waits until it ends. If the
+/// started program does not read its input, its output says why.
 ///
 /// # Errors
-/// It cannot be started.
+/// The program cannot be started.
 pub fn ask_own_program(args: &[&str], input: &[u8]) -> io::Result<Output> {
-    let mut command = own_program()?;
+    ask_program(own_program()?, args, input)
+}
+
+/// The same with a prepared command of this program, for example with an environment of its own.
+///
+/// # Errors
+/// The program cannot be started, or its input cannot be written.
+pub fn ask_program(mut command: Command, args: &[&str], input: &[u8]) -> io::Result<Output> {
     command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
@@ -34,27 +41,29 @@ pub fn ask_own_program(args: &[&str], input: &[u8]) -> io::Result<Output> {
     child.wait_with_output()
 }
 
-/// The file that holds this program: not the loader, in a bundle.
+/// Path of this program's executable file; in a bundle this is not the loader.
 ///
 /// # Errors
-/// /proc is not there.
+/// The path of this program cannot be read, for example because /proc is not mounted.
 pub fn own_file() -> io::Result<PathBuf> {
     let running = std::env::current_exe()?;
     Ok(bundled(&running).unwrap_or(running))
 }
 
-/// What runs is a bundle's loader `lib/ld-*`: the program beside it. The kernel knows the loader only.
+/// Path of the program in a bundle, if the running file is the bundle's loader `lib/ld-*`: the kernel knows only the
+/// loader.
 fn bundled(running: &Path) -> Option<PathBuf> {
     let name = running.file_name()?.to_str()?;
     let program = running.parent()?.parent()?.join("bin/tailbound");
     (name.starts_with("ld-") && program.is_file()).then_some(program)
 }
 
-/// In a bundle the kernel names the first thread after the loader: it gets the name that it has elsewhere.
+/// In a bundle, gives the first thread of this program the name `tailbound`, because the kernel would name the thread
+/// after the loader.
 pub fn take_own_name() {
     let running = std::env::current_exe().ok();
     if running.as_deref().and_then(bundled).is_some() {
-        // A name that is not taken is a matter of looks.
+        // A failure changes only how the process is shown.
         let _ = nix::sys::prctl::set_name(c"tailbound");
     }
 }

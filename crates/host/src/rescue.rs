@@ -1,7 +1,8 @@
-//! The self-test of three seconds: what an ordinary thread gets beside a real-time thread that never sleeps.
+//! Self-test of three seconds: measures how much CPU time an ordinary thread gets on the CPU of a real-time thread that
+//! never sleeps.
 //!
-//! It runs in a process of its own, on one CPU, at the lowest real-time priority. Three things end it: its own clock, the
-//! kernel (RLIMIT_RTTIME), and whoever started it.
+//! The test runs in a separate process, on one CPU, at the lowest real-time priority. Three mechanisms end the test:
+//! its own clock, the kernel (RLIMIT_RTTIME), and the process that started the test.
 
 use crate::scheduling::{set_affinity, set_policy};
 use nix::sys::resource::{Resource, setrlimit};
@@ -10,16 +11,19 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
 use tailbound_model::{CpuList, Policy, RescueSeen};
 
-/// A little more than the period of real-time throttling, by default one second.
+/// Time in ns during which the real-time thread runs alone: a little more than the default period of real-time
+/// throttling, one second.
 const ALONE_NS: i64 = 1_050_000_000;
+/// Time in ns during which the real-time thread and the ordinary thread of the self-test both want the CPU.
 const BESIDE_NS: i64 = 2_000_000_000;
-/// The kernel ends a real-time thread that has not slept for this long.
+/// Value of RLIMIT_RTTIME in us: the kernel ends a real-time thread that has not slept for this time.
 const LIMIT_US: u64 = 4_500_000;
 
-/// Runs the test on the calling process, which ends soon after.
+/// Runs the self-test of the real-time thread and the ordinary thread in the calling process, which must end soon
+/// after.
 ///
 /// # Errors
-/// What is not allowed here, in words.
+/// A step of the test is not permitted on this host or failed; the error says which step.
 pub fn measure(cpu: u32) -> Result<RescueSeen, String> {
     setrlimit(Resource::RLIMIT_RTTIME, LIMIT_US, LIMIT_US).map_err(|e| format!("RLIMIT_RTTIME cannot be set: {e}"))?;
     set_affinity(0, &CpuList::one(cpu)).map_err(|e| e.to_string())?;
@@ -39,18 +43,18 @@ pub fn measure(cpu: u32) -> Result<RescueSeen, String> {
                 waiting.unpark();
             };
             let seen = spinner(cpu, over, &wake);
-            // However it went, the other thread is let go.
+            // The other thread is released in every case.
             over.store(true, Release);
             wake();
             seen
         });
-        let seen = spinner.join().map_err(|_| "the real-time thread failed".to_owned())?;
+        let seen = spinner.join().map_err(|_| "the real-time thread of this self-test failed".to_owned())?;
         let (cpu_ns, gap_ns) = ordinary.join().map_err(|_| "the ordinary thread failed".to_owned())?;
         seen.map(|s| RescueSeen { ordinary_cpu_ns: cpu_ns, ordinary_gap_ns: gap_ns, ..s })
     })
 }
 
-/// Alone for a while, then beside the ordinary thread that `wake` lets go.
+/// Runs the real-time thread: alone first, then together with the ordinary thread that `wake` releases.
 fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, String> {
     set_policy(0, &Policy::Fifo { priority: 1 }, false).map_err(|e| e.to_string())?;
     let reading = |what: io::Result<u64>| what.map_err(|e| format!("the kernel's counts cannot be read: {e}"));
@@ -71,7 +75,7 @@ fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, S
     Ok(RescueSeen { cpu, alone_ns, alone_delay_ns, alone_idle_ns, beside_ns, ordinary_cpu_ns: 0, ordinary_gap_ns: 0 })
 }
 
-/// Spins until it is over; CPU time and the longest time without the CPU while it was not.
+/// Spins until the test is over. Returns the CPU time of this thread and its longest time without the CPU, both in ns.
 fn ordinary(over: &AtomicBool) -> (u64, u64) {
     let mut gap = 0;
     let begin = crate::monotonic_ns();
@@ -82,18 +86,19 @@ fn ordinary(over: &AtomicBool) -> (u64, u64) {
         before = now;
         cpu_ns = thread_cpu_ns();
     }
-    // The last wait ends with the test, not with a rescue; it counts all the same where nothing came to rescue.
+    // The last wait ends with the test. This wait counts too, because the kernel may never have given this thread the
+    // CPU.
     (cpu_ns, gap.max((crate::monotonic_ns() - before).min(BESIDE_NS)) as u64)
 }
 
 fn thread_cpu_ns() -> u64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `t` is a valid timespec; the clock is that of the calling thread.
+    // SAFETY: `t` is a valid timespec; the clock of the calling thread always exists.
     unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut t) };
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// What the calling thread waited for a CPU so far.
+/// Time that the calling thread has waited for a CPU so far, in ns.
 fn run_delay_ns() -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat")?;
     text.split_whitespace()
@@ -102,7 +107,7 @@ fn run_delay_ns() -> io::Result<u64> {
         .ok_or_else(|| io::Error::other("schedstat is cut short"))
 }
 
-/// What a CPU was idle since boot.
+/// Idle time of the CPU with this number since boot, in ns.
 fn idle_ns(cpu: u32) -> io::Result<u64> {
     let text = std::fs::read_to_string("/proc/stat")?;
     let line = text.lines().find_map(|l| l.strip_prefix(&format!("cpu{cpu} ")));

@@ -1,6 +1,7 @@
-//! The scheduler's system calls, as data: sched_getattr, sched_setattr, affinity.
+//! System calls of the scheduler for policy and affinity of threads: sched_getattr, sched_setattr, sched_getaffinity,
+//! sched_setaffinity.
 //!
-//! glibc wraps the first two only since 2.41, so they are called by number.
+//! sched_getattr and sched_setattr are called by number, because glibc has wrappers for them only since 2.41.
 
 use std::io;
 use tailbound_model::{CpuList, Policy};
@@ -22,7 +23,7 @@ struct Attr {
 const SCHED_DEADLINE: u32 = 6;
 const FLAG_RESET_ON_FORK: u64 = 1;
 
-/// Policy and SCHED_RESET_ON_FORK of a thread; 0 is the caller.
+/// Reads the policy and SCHED_RESET_ON_FORK of a thread; thread 0 is the caller.
 pub fn get_policy(tid: i32) -> io::Result<(Policy, bool)> {
     let mut attr = Attr::default();
     // SAFETY: the kernel writes at most the given size into attr, which is that large.
@@ -40,12 +41,12 @@ pub fn get_policy(tid: i32) -> io::Result<(Policy, bool)> {
         p if p as u32 == SCHED_DEADLINE => {
             Policy::Deadline { runtime_ns: attr.runtime, deadline_ns: attr.deadline, period_ns: attr.period }
         }
-        other => return Err(io::Error::other(format!("scheduling policy {other} is not known here"))),
+        other => return Err(io::Error::other(format!("scheduling policy {other} is not known to Tailbound"))),
     };
     Ok((policy, attr.flags & FLAG_RESET_ON_FORK != 0))
 }
 
-/// Sets the policy of a thread; 0 is the caller.
+/// Sets the policy of a thread; thread 0 is the caller.
 pub fn set_policy(tid: i32, policy: &Policy, reset_on_fork: bool) -> io::Result<()> {
     let mut attr = Attr {
         size: size_of::<Attr>() as u32,
@@ -63,15 +64,15 @@ pub fn set_policy(tid: i32, policy: &Policy, reset_on_fork: bool) -> io::Result<
                 (SCHED_DEADLINE, runtime_ns, deadline_ns, period_ns);
         }
     }
-    // SAFETY: attr is a complete sched_attr that tells its own size; the kernel only reads it.
+    // SAFETY: attr is a complete sched_attr that contains its own size; the kernel only reads it.
     let result = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &attr as *const Attr, 0u32) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Bits for as many CPUs as [`CpuList`] can name.
+/// Size of a CPU mask in 64-bit words, for all CPUs that a [`CpuList`] can contain.
 const MASK_WORDS: usize = 4096 / 64;
 
-/// CPUs that a thread may run on; 0 is the caller.
+/// Reads the CPUs on which a thread may run; thread 0 is the caller.
 pub fn get_affinity(tid: i32) -> io::Result<CpuList> {
     let mut mask = [0u64; MASK_WORDS];
     // SAFETY: the kernel writes at most the given number of bytes into mask.
@@ -83,7 +84,8 @@ pub fn get_affinity(tid: i32) -> io::Result<CpuList> {
     Ok(CpuList((0..4096).filter(has).collect()))
 }
 
-/// Confines a thread to CPUs; 0 is the caller. The kernel silently drops CPUs outside the cpuset: read it back.
+/// Restricts a thread to CPUs; thread 0 is the caller. The kernel silently drops CPUs outside the cpuset, so callers
+/// must read the affinity back.
 pub fn set_affinity(tid: i32, cpus: &CpuList) -> io::Result<()> {
     let mut mask = [0u64; MASK_WORDS];
     for &cpu in &cpus.0 {

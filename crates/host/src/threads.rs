@@ -1,9 +1,9 @@
 //! The thread table of a process, as the kernel shows it.
 //!
-//! In: a process id and a rule that gives a role to a thread's name. Out: one [`ThreadRow`] per thread, sorted by id, and a
-//! remark for every value that could not be read; of threads that were runnable then, once more what the kernel has counted
-//! since. Who was born where (`born_in`, `birth`, `creator`) is not visible here:
-//! the agent, which sees births, fills it in.
+//! In: a process id and a function from thread names to roles. Out: one [`ThreadRow`] for each thread, sorted by thread
+//! id, and a remark for every value that could not be read. For threads that were runnable during the first reading,
+//! the kernel's counters are read a second time. How a thread was created (`born_in`, `birth`, `creator`) is not
+//! visible here: the agent, which sees threads being created, fills these fields in.
 
 use crate::process::Stat;
 use crate::sched_call;
@@ -12,13 +12,13 @@ use std::io;
 use std::time::{Duration, Instant};
 use tailbound_model::{CpuList, Policy, RoleScheduling, ThreadLater, ThreadRow};
 
-/// The threads of one process, and what could not be read of them.
+/// The threads of one process, and remarks on values that could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ThreadScan {
-    /// Sorted by thread id.
+    /// Policy, CPUs and counters of each thread of the process, sorted by thread id.
     pub rows: Vec<ThreadRow>,
-    /// One sentence for each value that is a stand-in (0, default policy, no CPU) because it could not be read, and for
-    /// each thread that ended while it was read.
+    /// One sentence for each value that was replaced by a default (0, default policy, no CPU) because it could not be
+    /// read, and for each thread that ended during the reading.
     pub remarks: Vec<String>,
 }
 
@@ -45,14 +45,14 @@ pub fn read_threads(pid: i32, role: &dyn Fn(&str) -> String) -> io::Result<Threa
     Ok(scan)
 }
 
-/// Reads one thread; the error means that it is gone.
+/// Reads the policy, CPUs and counters of one thread; an error means that the thread has ended.
 fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut Vec<String>) -> io::Result<ThreadRow> {
     let dir = format!("/proc/{pid}/task/{tid}");
     let stat = Stat::read(&format!("{dir}/stat"))?;
     let name = fs::read_to_string(format!("{dir}/comm"))?.trim_end_matches('\n').to_owned();
     let mut need = |what: &str, value: Option<u64>| {
         value.unwrap_or_else(|| {
-            remarks.push(format!("{what} of thread {tid} ({name}) could not be read; 0 stands for it"));
+            remarks.push(format!("{what} of thread {tid} ({name}) could not be read; 0 is reported instead"));
             0
         })
     };
@@ -67,7 +67,7 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
     let major_faults = need("major page faults", stat.field(12));
     let last_cpu = need("last CPU", stat.field(39)) as u32;
     let sched = fs::read_to_string(format!("{dir}/sched")).unwrap_or_default();
-    // Threads other than the first are not listed in /proc, but their directory can be opened by name.
+    // /proc lists only the first thread of a process, but the directories of the others can be opened by name.
     let slack = fs::read_to_string(format!("/proc/{tid}/timerslack_ns")).ok();
 
     let gone = |error: &io::Error| error.raw_os_error() == Some(libc::ESRCH);
@@ -111,8 +111,9 @@ fn read_thread(pid: i32, tid: i32, role: &dyn Fn(&str) -> String, remarks: &mut 
     })
 }
 
-/// Reads those once more that were runnable, until what they waited for is over: the kernel counts a wait for a CPU when it
-/// ends. Those that get none within `patience` keep the last reading, those that have ended keep none.
+/// Reads the counters of runnable threads again until the thread has got a CPU, because the kernel counts a wait for a
+/// CPU only when the wait ends. For a thread that gets no CPU within `patience`, the last reading is kept. A thread
+/// that has ended has no second reading.
 pub fn read_later(pid: i32, rows: &mut [ThreadRow], patience: Duration) {
     let until = Instant::now() + patience;
     let mut open: Vec<&mut ThreadRow> = rows.iter_mut().filter(|row| row.runnable).collect();
@@ -131,31 +132,33 @@ pub fn read_later(pid: i32, rows: &mut [ThreadRow], patience: Duration) {
     }
 }
 
-/// `None`: it is gone, or the kernel does not tell.
+/// Reads the counters of a thread a second time; `None` if the thread has ended or the kernel does not provide the
+/// counters.
 fn later(pid: i32, tid: i32) -> Option<ThreadLater> {
     let dir = format!("/proc/{pid}/task/{tid}");
     let stat = Stat::read(&format!("{dir}/stat")).ok()?;
     let (cpu_ns, run_delay_ns) = times(&dir, &stat);
-    // The clock last: what was counted lies before it.
+    // The clock is read last, so all counted times lie before `at_ns`.
     let (cpu_ns, run_delay_ns, at_ns) = (cpu_ns?, run_delay_ns?, crate::monotonic_ns());
     Some(ThreadLater { at_ns, cpu_ns, run_delay_ns, runnable: stat.state() == 'R' })
 }
 
-/// CPU time and finished waits for a CPU.
+/// CPU time of a thread and the total time of its finished waits for a CPU, both in ns.
 fn times(dir: &str, stat: &Stat) -> (Option<u64>, Option<u64>) {
     let schedstat = fs::read_to_string(format!("{dir}/schedstat")).unwrap_or_default();
     let mut schedstat = schedstat.split_ascii_whitespace().map(|n| n.parse::<u64>().ok());
     (schedstat.next().flatten().or_else(|| cpu_ns_by_ticks(stat)), schedstat.next().flatten())
 }
 
-/// Where the kernel keeps no schedstat: user and system time, as coarse as a clock tick.
+/// CPU time of a thread in ns, for kernels without schedstat: user plus system time, with the resolution of a clock
+/// tick.
 fn cpu_ns_by_ticks(stat: &Stat) -> Option<u64> {
     // SAFETY: sysconf takes a constant and touches no memory of ours.
     let per_second = u64::try_from(unsafe { libc::sysconf(libc::_SC_CLK_TCK) }).ok().filter(|&n| n > 0)?;
     Some((stat.field(14)? + stat.field(15)?) * (1_000_000_000 / per_second))
 }
 
-/// The number behind `key   :` in a status or sched file.
+/// The number after `key   :` in the text of a status or sched file in /proc.
 fn field(text: &str, key: &str) -> Option<u64> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -199,23 +202,24 @@ mod tests {
         worker.join().unwrap();
     }
 
-    /// A thread that spins on the same CPU as this one runs while this sleeps, and waits while this reads.
+    /// Test: a second thread spins on the CPU of the reading thread. The second thread runs while the reader sleeps,
+    /// and waits while the reader reads.
     #[test]
-    fn what_is_runnable_is_read_once_more() {
+    fn runnable_threads_are_read_a_second_time() {
         let cpu = *sched_call::get_affinity(0).unwrap().0.first().unwrap();
         let over = std::sync::atomic::AtomicBool::new(false);
-        let (tell, told) = mpsc::channel();
+        let (send_id, thread_id) = mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 sched_call::set_affinity(0, &CpuList::one(cpu)).unwrap();
                 // SAFETY: gettid has no argument and cannot fail.
-                tell.send(unsafe { libc::gettid() }).unwrap();
+                send_id.send(unsafe { libc::gettid() }).unwrap();
                 while !over.load(std::sync::atomic::Ordering::Relaxed) {
                     std::hint::spin_loop();
                 }
             });
             let reader = scope.spawn(move || {
-                let busy = told.recv().unwrap();
+                let busy = thread_id.recv().unwrap();
                 sched_call::set_affinity(0, &CpuList::one(cpu)).unwrap();
                 // SAFETY: as above.
                 let own = unsafe { libc::gettid() };
@@ -229,7 +233,10 @@ mod tests {
             for row in rows {
                 assert_eq!((row.runnable, row.later.is_some()), (row.tid == busy, row.tid == busy));
                 let Some(later) = row.later else { continue };
-                assert!(later.run_delay_ns > row.run_delay_ns, "its wait is counted once it had the CPU: {row:?}");
+                assert!(
+                    later.run_delay_ns > row.run_delay_ns,
+                    "the wait is counted after the thread had the CPU: {row:?}"
+                );
                 assert!(later.at_ns <= now_ns);
             }
         });
@@ -246,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_is_not_there_is_an_error() {
+    fn a_missing_process_is_an_error() {
         assert!(read_threads(i32::MAX, &|_| String::new()).is_err());
     }
 

@@ -1,21 +1,20 @@
-//! What a host answers when a lab asks it.
+//! Answers the questions of a lab on the host of an end.
 
 use crate::netns::NetNs;
-use crate::probe::{datagram, socket};
-use crate::{counters, interface, links};
+use crate::{counters, datagram_socket, interface, links};
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use tailbound_host::interface::{Ethtool, card_facts};
 use tailbound_model::{Ask, DeviceTold, NodeCounts, Told};
 
-/// Answers for the calling thread's network namespace, and keeps the sockets of the path check.
+/// Answers questions about the calling thread's network namespace, and keeps the sockets of the path check.
 #[derive(Debug, Default)]
 pub struct Answers {
     probe: Option<Probe>,
 }
 
-/// The sockets of a path check.
+/// Sockets that one end uses for the path check.
 #[derive(Debug)]
 struct Probe {
     address: IpAddr,
@@ -25,21 +24,22 @@ struct Probe {
 }
 
 impl Answers {
-    /// Answers; blocks for as long as it was told to wait.
+    /// Answers a question of the lab; blocks for at most the time that the question contains.
     pub fn answer(&mut self, ask: Ask) -> Told {
         self.attempt(ask).unwrap_or_else(|e| Told::Failed(e.to_string(), e.raw_os_error()))
     }
 
     fn attempt(&mut self, ask: Ask) -> io::Result<Told> {
         Ok(match ask {
+            Ask::Log => return Err(io::Error::other("the lab keeps no log")),
             Ask::Set { .. } | Ask::Changed | Ask::PutBack => {
-                return Err(io::Error::other("settings of the host are not made by the lab"));
+                return Err(io::Error::other("the lab does not change settings of the host"));
             }
             Ask::Facts => Told::Facts(Box::new(tailbound_host::facts::collect())),
             Ask::Clock => Told::Clock(tailbound_host::monotonic_ns()),
             Ask::Cpus => Told::Cpus(tailbound_host::allowed_cpus()),
             Ask::Interfaces => Told::Interfaces(interface::interfaces_of(&NetNs::own()?)?),
-            // A device that does not tell is one without.
+            // Values that the device does not report are left out.
             Ask::Device(name) => match Ethtool::open(&name) {
                 Ok(device) => Told::Device(DeviceTold {
                     speed_mbit_s: device.speed_mbit_s().ok(),
@@ -58,20 +58,20 @@ impl Answers {
             Ask::FreePort(address) => Told::Port(UdpSocket::bind((address, 0))?.local_addr()?.port()),
             Ask::Resolve(name) => Told::Addresses((name, 0).to_socket_addrs()?.map(|a| a.ip()).collect()),
             Ask::OpenProbe { address, interface, multicast } => {
-                let plain = socket::open(address, &interface, multicast)?;
+                let plain = datagram_socket::open(address, &interface, multicast)?;
                 let listens = plain.local_addr()?;
                 self.probe = Some(Probe { address, interface, plain, group: None });
                 Told::Listens(listens)
             }
             Ask::JoinGroup => {
                 let probe = self.probe()?;
-                let group = socket::join_group(probe.address, &probe.interface)?;
+                let group = datagram_socket::join_group(probe.address, &probe.interface)?;
                 let listens = group.local_addr()?;
                 probe.group = Some(group);
                 Told::Listens(listens)
             }
             Ask::Send { to, message, whole } => {
-                datagram::send(&self.probe()?.plain, to, message, whole)?;
+                datagram_socket::send(&self.probe()?.plain, to, message, whole)?;
                 Told::Sent
             }
             Ask::Received { message, group, within_ns } => {
@@ -79,12 +79,12 @@ impl Answers {
                 let socket = if group { probe.group.as_ref() } else { Some(&probe.plain) };
                 let socket = socket.ok_or_else(|| io::Error::other("no group was joined"))?;
                 let within = Duration::from_nanos(within_ns.max(0) as u64);
-                Told::Received(datagram::received(socket, message, within).is_some())
+                Told::Received(datagram_socket::received(socket, message, within).is_some())
             }
         })
     }
 
     fn probe(&mut self) -> io::Result<&mut Probe> {
-        self.probe.as_mut().ok_or_else(|| io::Error::other("no socket was opened for the path check"))
+        self.probe.as_mut().ok_or_else(|| io::Error::other("no socket is open for the path check"))
     }
 }

@@ -1,30 +1,34 @@
-//! What is missing for a lab, before anything is made.
+//! Finds problems of a lab (the places and the path of a trial) before anything is made for it.
 
-use crate::error::Lack;
+use crate::error::lack;
 use crate::existing;
 use crate::netem;
 use crate::spec::LabSpec;
 use crate::step::{Layout, MTU_RANGE};
-use crate::under::{Under, carries_offloads, vfio, vhost_lack};
+use crate::wiring::{Wiring, carries_offloads, vfio, vhost_lack};
 use crate::{userns, vlan};
 use std::path::Path;
-use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec};
+use tailbound_model::{ContainerNetwork, CpuList, ExistingEnd, PathSpec, PlaceSpec, Problem};
 
 impl LabSpec {
-    /// What the machine or the study lacks for this lab; empty = it can be built. Reads only; blocks for some
-    /// milliseconds.
-    pub fn check(&self) -> Vec<Lack> {
+    /// Finds problems of the machine or the study that prevent this lab; an empty list means that the lab can be built.
+    /// Changes nothing; blocks for some milliseconds.
+    pub fn check(&self) -> Vec<Problem> {
         self.lacks(false)
     }
 
-    /// `stands`: what joins its guests is there, and they hold it.
-    pub(crate) fn lacks(&self, stands: bool) -> Vec<Lack> {
-        let mut lacks: Vec<Lack> = (0..2).filter_map(|end| self.place_fits(end)).collect();
+    /// Finds problems of the machine or the study like [`check`](LabSpec::check); `wired` means that the wiring of the
+    /// guests exists already.
+    pub(crate) fn lacks(&self, wired: bool) -> Vec<Problem> {
+        let mut lacks: Vec<Problem> = (0..2).filter_map(|end| self.place_fits(end)).collect();
         lacks.extend(containers_lack([&self.ping, &self.pong], nix::unistd::geteuid().is_root()));
-        lacks.dedup_by(|a, b| a.mend == b.mend);
+        lacks.dedup_by(|a, b| a.remedy == b.remedy);
         if matches!(self.path, PathSpec::Loopback) && self.ping_and_pong_apart() {
-            lacks.push(Lack::new(
-                format!("a loopback path cannot join {} and {}: each has a loopback of its own", self.ping, self.pong),
+            lacks.push(lack(
+                format!(
+                    "a loopback path cannot join {} and {}: each has its own loopback interface",
+                    self.ping, self.pong
+                ),
                 "give both ends the same place, or use `path: veth`",
             ));
         }
@@ -32,13 +36,13 @@ impl LabSpec {
             return lacks;
         }
         lacks.extend(self.guests_lack(&online_cpus()));
-        if self.is_wired() && !stands {
+        if self.is_wired() && !wired {
             lacks.extend(self.devices_lack());
-            lacks.extend(Under::check((&self.path, self.vlan.as_ref()), &self.ports()));
+            lacks.extend(Wiring::check((&self.path, self.vlan.as_ref()), &self.ports()));
         }
         if self.is_private() {
             if self.makes_namespaces() {
-                lacks.extend(userns::lack());
+                lacks.extend(userns::problem());
             }
             return lacks;
         }
@@ -46,7 +50,7 @@ impl LabSpec {
             Layout::Made(shape) => {
                 if let Some(mtu) = shape.mtu.filter(|mtu| !MTU_RANGE.contains(mtu)) {
                     let (least, most) = (MTU_RANGE.start(), MTU_RANGE.end());
-                    lacks.push(Lack::new(
+                    lacks.push(lack(
                         format!(
                             "an MTU of {mtu} is not possible on a {} path",
                             if shape.bridged { "bridge" } else { "veth" }
@@ -54,12 +58,12 @@ impl LabSpec {
                         format!("use {least} to {most}"),
                     ));
                 }
-                lacks.extend(userns::lack());
+                lacks.extend(userns::problem());
                 if lacks.is_empty() && shape.delay.is_some() {
-                    lacks.extend(netem::lack());
+                    lacks.extend(netem::problem());
                 }
                 if lacks.is_empty() && shape.vlan.is_some() {
-                    lacks.extend(vlan::lack());
+                    lacks.extend(vlan::problem());
                 }
                 lacks
             }
@@ -73,8 +77,8 @@ impl LabSpec {
         }
     }
 
-    /// Cards of this host that guests are given whole.
-    fn devices_lack(&self) -> Vec<Lack> {
+    /// Finds problems of the network cards that are passed through to guests.
+    fn devices_lack(&self) -> Vec<Problem> {
         let PathSpec::Existing { ping, pong } = &self.path else { return Vec::new() };
         let mut lacks = Vec::new();
         for (place, side) in [(&self.ping, ping), (&self.pong, pong)] {
@@ -86,16 +90,17 @@ impl LabSpec {
         lacks
     }
 
-    /// A host does not see what lies in a macvtap device over its own interface.
-    fn unseen(&self, guest: usize, other: &ExistingEnd) -> Option<Lack> {
+    /// Returns a problem if a guest is attached by macvtap to the interface of the other end, because a host and its
+    /// own macvtap devices cannot communicate.
+    fn unseen(&self, guest: usize, other: &ExistingEnd) -> Option<Problem> {
         let PathSpec::Existing { ping, pong } = &self.path else { return None };
         let PlaceSpec::Vm(_) = self.place(guest) else { return None };
         let over = [ping, pong][guest].interface.as_ref()?;
         let own = existing::own_interface(self, 1 - guest, other).filter(|own| own.name == *over)?;
         own.bridge.is_none().then(|| {
-            Lack::new(
+            lack(
                 format!(
-                    "the guest of {} is attached over {over}, which is the interface of {} on this host: they do not see \
+                    "the guest of {} is attached over {over}, which is the interface of {} on this host: they cannot reach \
                      each other (macvtap)",
                     self.name(guest),
                     self.name(1 - guest)
@@ -105,8 +110,8 @@ impl LabSpec {
         })
     }
 
-    /// What this host lacks for its guests beside QEMU and their kernels, which are looked for when they are made.
-    fn guests_lack(&self, online: &CpuList) -> Vec<Lack> {
+    /// Finds problems of guests, except missing QEMU and missing kernels, which are checked when the guests are made.
+    fn guests_lack(&self, online: &CpuList) -> Vec<Problem> {
         let guests = [&self.ping, &self.pong].into_iter().filter_map(|place| match place {
             PlaceSpec::Vm(guest) => Some(guest),
             _ => None,
@@ -116,16 +121,16 @@ impl LabSpec {
             let threads = guest.vcpu_threads.iter().chain([&guest.emulator]).chain(&guest.vhost);
             let mut named = threads.filter_map(|t| t.cpus.as_ref()).flat_map(|c| c.0.iter());
             if let Some(cpu) = named.find(|cpu| !online.is_empty() && !online.0.contains(cpu)) {
-                lacks.push(Lack::new(
+                lacks.push(lack(
                     format!("guest {}: CPU {cpu} of this host does not exist or is offline", guest.name),
-                    format!("there are {online}: change `vcpu_threads`, `emulator` or `vhost`"),
+                    format!("the online CPUs are {online}: change `vcpu_threads`, `emulator` or `vhost`"),
                 ));
             }
             lacks.extend(guest.vhost.as_ref().and_then(|_| vhost_lack()));
             if guest.offloads && self.is_wired() && !carries_offloads(&self.path) {
-                lacks.push(Lack::new(
+                lacks.push(lack(
                     format!(
-                        "guest {}: on the path {} nobody fills in what is left to its interface",
+                        "guest {}: offloads are not possible on the path {}, because nothing completes checksums and segments",
                         guest.name, self.path
                     ),
                     "write `offloads: off`, which is the default",
@@ -136,44 +141,44 @@ impl LabSpec {
         lacks
     }
 
-    /// Whether the kind of place goes with the kind of path.
-    fn place_fits(&self, end: usize) -> Option<Lack> {
+    /// Returns a problem if the place of an end cannot be used with the path.
+    fn place_fits(&self, end: usize) -> Option<Problem> {
         let (place, path, name) = (self.place(end), &self.path, self.name(end));
         let made = self.makes_namespaces();
         match place {
             PlaceSpec::Netns if made => None,
             PlaceSpec::Vm(_) if self.is_wired() || *path == PathSpec::Loopback => None,
-            PlaceSpec::Vm(_) => Some(Lack::new(
-                format!("place `{place}` ({name}) with the path `{path}`: there is nothing of it in a virtual machine"),
+            PlaceSpec::Vm(_) => Some(lack(
+                format!("place `{place}` ({name}) with the path `{path}`: this path does not reach virtual machines"),
                 "use `path: bridge`, `macvtap`, `xdp`, `open-vswitch`, `datagram` or `existing`",
             )),
-            PlaceSpec::Netns => Some(Lack::new(
-                format!("place `netns` ({name}): a new network namespace has nothing of the path `{path}` in it"),
+            PlaceSpec::Netns => Some(lack(
+                format!("place `netns` ({name}): a new network namespace has no interface of the path `{path}`"),
                 "use `path: veth` or `path: bridge`, or another place",
             )),
             PlaceSpec::Container(container) if container.network == ContainerNetwork::None => {
                 matches!(path, PathSpec::Existing { .. }).then(|| {
-                    Lack::new(
-                        format!("place `{place}` ({name}): there is nothing of the path `{path}` in it"),
+                    lack(
+                        format!("place `{place}` ({name}): this place has no interface of the path `{path}`"),
                         "use `path: veth` or `path: bridge`, or name a network",
                     )
                 })
             }
-            PlaceSpec::Container(_) if made => Some(Lack::new(
-                format!("place `{place}` ({name}) with the path `{path}`: it has a network already"),
-                "use `network: none`, or leave `path` out",
+            PlaceSpec::Container(_) if made => Some(lack(
+                format!("place `{place}` ({name}) with the path `{path}`: the container already has a network"),
+                "use `network: none`, or remove `path`",
             )),
-            PlaceSpec::ExistingNetns(_) if made => Some(Lack::new(
+            PlaceSpec::ExistingNetns(_) if made => Some(lack(
                 format!(
-                    "place `{place}` ({name}) with the path `{path}`: a network namespace of the user's is never changed"
+                    "place `{place}` ({name}) with the path `{path}`: a network namespace of the user is never changed"
                 ),
                 "use `place: netns`, or set the path up yourself and use `path: existing`",
             )),
-            PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Domain(_) if made => Some(Lack::new(
-                format!("place `{place}` ({name}) with the path `{path}`: nothing is made on another host"),
+            PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Domain(_) if made => Some(lack(
+                format!("place `{place}` ({name}) with the path `{path}`: paths are not made on other hosts"),
                 "use `path: existing` and name the interface on each side",
             )),
-            _ if made => Some(Lack::new(
+            _ if made => Some(lack(
                 format!(
                     "place `{place}` ({name}) with the path `{path}`: the network namespace of this machine is never changed"
                 ),
@@ -197,17 +202,17 @@ impl LabSpec {
     }
 }
 
-/// All that threads of this host can be given; empty where that is not told.
+/// Returns the online CPUs of this host; the list is empty if they cannot be read.
 fn online_cpus() -> CpuList {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").unwrap_or_default();
     text.trim().parse().unwrap_or_default()
 }
 
-/// Their clients, and entering what they make.
-fn containers_lack(places: [&PlaceSpec; 2], root: bool) -> Option<Lack> {
+/// Returns a problem if a place is a container and this process does not run as root.
+fn containers_lack(places: [&PlaceSpec; 2], root: bool) -> Option<Problem> {
     let place = places.into_iter().find(|place| matches!(place, PlaceSpec::Container(_)))?;
-    let what = format!("the place {place} needs root, and this is not: it makes a container and enters its namespaces");
-    (!root).then(|| Lack::new(what, "run as root, or use `place: netns`"))
+    let what = format!("the place {place} needs root, because Tailbound makes a container and enters its namespaces");
+    (!root).then(|| lack(what, "run as root, or use `place: netns`"))
 }
 
 #[cfg(test)]
@@ -216,7 +221,7 @@ mod tests {
 
     fn lacks(path: PathSpec, ping: PlaceSpec, pong: PlaceSpec) -> String {
         let lacks = LabSpec { path, ping, pong, publishers: 1, subscribers: 1, apart: false, vlan: None }.check();
-        lacks.iter().map(Lack::to_string).collect::<Vec<_>>().join("\n")
+        lacks.iter().map(Problem::to_string).collect::<Vec<_>>().join("\n")
     }
 
     fn existing(interface: Option<&str>, address: Option<&str>) -> PathSpec {
@@ -226,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_do_not_go_with_the_path_are_named_with_what_to_do() {
+    fn places_that_do_not_fit_the_path_are_reported_with_a_remedy() {
         use PlaceSpec::*;
         let veth = || PathSpec::Veth { mtu: None, delay: None };
         assert_eq!(
@@ -235,11 +240,11 @@ mod tests {
              `place: netns` for both ends"
         );
         assert!(lacks(veth(), Netns, ExistingNetns("blue".into())).contains("`existing netns blue` (pong)"));
-        assert!(lacks(PathSpec::Loopback, Netns, Netns).contains("nothing of the path `loopback` in it"));
+        assert!(lacks(PathSpec::Loopback, Netns, Netns).contains("has no interface of the path `loopback`"));
         assert_eq!(
             lacks(PathSpec::Loopback, Process, ExistingNetns("blue".into())),
-            "a loopback path cannot join process and existing netns blue: each has a loopback of its own; give both ends the \
-             same place, or use `path: veth`"
+            "a loopback path cannot join process and existing netns blue: each has its own loopback interface; give both ends \
+             the same place, or use `path: veth`"
         );
         assert_eq!(
             lacks(PathSpec::Bridge { mtu: Some(67) }, Netns, Netns).lines().next().unwrap(),
@@ -248,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_of_an_existing_path_is_named_with_the_nearest_that_exists() {
+    fn missing_parts_of_an_existing_path_are_reported_with_the_most_similar_name() {
         use PlaceSpec::Process;
         let missing = lacks(existing(Some("lp"), None), Process, Process);
         assert!(

@@ -1,21 +1,22 @@
-//! Counters of an interface and of the IP layer, from /proc/thread-self/net inside the namespace (proc_pid_net(5)).
+//! Reads counters of interfaces and of the IP layer from /proc/thread-self/net (proc_pid_net(5)).
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use tailbound_model::{Counted, Traffic};
 
-/// Groups of snmp and netstat that tell about datagrams.
+/// Names of the groups in /proc/net/snmp and /proc/net/netstat that contain counters of datagrams.
 const GROUPS: [&str; 3] = ["Ip", "Udp", "IpExt"];
-/// Settings that stand among the counters.
+/// Names of settings that the kernel lists among the counters of /proc/net/snmp.
 const SETTINGS: [&str; 2] = ["Forwarding", "DefaultTTL"];
 
-/// How often a CPU quota was used up, and how long the control group stood still for it, ns.
+/// Name of the counter of periods in which the control group used up its CPU quota.
 pub const THROTTLED_TIMES: &str = "cgroup.nr_throttled";
-/// See [`THROTTLED_TIMES`].
+/// Name of the counter of the time for which a CPU quota stopped the control group, in ns.
 pub const THROTTLED_NS: &str = "cgroup.throttled_ns";
 
-/// Counters of an interface of the calling thread's network namespace, and of IP and UDP; empty where they cannot be read.
+/// Reads the counters of an interface of the calling thread's network namespace, and the counters of IP, UDP and CPU
+/// throttling. Counters that cannot be read are left out.
 pub(crate) fn of_interface(interface: &str) -> BTreeMap<String, i64> {
     let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}")).unwrap_or_default();
     let mut all = interface_counters(&text("dev"), interface);
@@ -27,7 +28,7 @@ pub(crate) fn of_interface(interface: &str) -> BTreeMap<String, i64> {
     all
 }
 
-/// All interfaces of the calling thread's network namespace, and IP and UDP, at this moment.
+/// Reads the present counters of all interfaces, and of IP and UDP, in the calling thread's network namespace.
 pub(crate) fn counted() -> io::Result<Counted> {
     let text = |name: &str| fs::read_to_string(format!("/proc/thread-self/net/{name}"));
     let dev = text("dev")?;
@@ -40,14 +41,15 @@ pub(crate) fn counted() -> io::Result<Counted> {
     Ok(Counted { ns: tailbound_host::monotonic_ns(), interfaces, ip, groups })
 }
 
-/// Multicast groups that somebody in the namespace has joined, apart from that of all hosts (proc_pid_net(5), igmp).
+/// Parses /proc/net/igmp: the multicast groups that were joined in the namespace, except the all-hosts group
+/// (proc_pid_net(5)).
 fn groups(igmp: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut device = "";
     for line in igmp.lines().skip(1) {
         let mut words = line.split_ascii_whitespace();
         if line.starts_with('\t') {
-            // Hexadecimal, in the order of the network on a little-endian machine read backwards.
+            // The group is a hexadecimal number whose bytes are in network order.
             let group = words.next().and_then(|w| u32::from_str_radix(w, 16).ok()).map(u32::from_be);
             let group = group
                 .map(|g| std::net::Ipv4Addr::from(if cfg!(target_endian = "little") { g } else { g.swap_bytes() }));
@@ -72,7 +74,8 @@ fn traffic(counters: &BTreeMap<String, i64>) -> Traffic {
     }
 }
 
-/// `Inter-| Receive | Transmit`, then the names of both halves, then a line per interface.
+/// Parses /proc/net/dev, which has a line `Inter-| Receive | Transmit`, a line with the names of the receive and
+/// transmit counters, and then a line for each interface.
 pub(crate) fn interface_counters(dev: &str, interface: &str) -> BTreeMap<String, i64> {
     let names = dev.lines().nth(1).unwrap_or_default();
     let halves: Vec<&str> = names.split('|').skip(1).collect();
@@ -84,7 +87,7 @@ pub(crate) fn interface_counters(dev: &str, interface: &str) -> BTreeMap<String,
     names.zip(values).filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect()
 }
 
-/// Pairs of lines: `Group: names` and `Group: values`.
+/// Parses the counters of /proc/net/snmp or netstat, which are pairs of lines `Group: names` and `Group: values`.
 fn group_counters(text: &str) -> BTreeMap<String, i64> {
     let lines: Vec<(&str, &str)> = text.lines().filter_map(|line| line.split_once(':')).collect();
     let pairs = lines.chunks_exact(2).filter(|pair| pair[0].0 == pair[1].0 && GROUPS.contains(&pair[0].0));
@@ -115,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_told_with_their_interface() {
+    fn groups_are_reported_with_their_interface() {
         let igmp = "Idx\tDevice    : Count Querier\tGroup    Users Timer\tReporter\n\
                     1\tlo        :     1      V3\n\t\t\t\t010000E0     1 0:00000000\t\t0\n\
                     2\ttb-p1     :     2      V3\n\t\t\t\t0100FFEF     3 0:00000000\t\t0\n";
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn only_groups_about_datagrams_are_kept_and_settings_left_out() {
+    fn only_counters_of_datagrams_are_kept() {
         let text = "Ip: Forwarding DefaultTTL InReceives\nIp: 2 64 77\nTcp: RtoMin\nTcp: 200\nUdp: InErrors\nUdp: -1\n";
         let counters = group_counters(text);
         assert_eq!(counters, BTreeMap::from([("Ip.InReceives".into(), 77), ("Udp.InErrors".into(), -1)]));

@@ -1,21 +1,22 @@
-//! What one end needs to know of the network.
+//! Network settings of one end of a lab's path.
 
 use std::net::IpAddr;
 
-/// One end's side of the path.
+/// Network settings of one end of the path between the places.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndNet {
-    /// Interface name inside the end's network namespace.
+    /// Name of the end's network interface inside its network namespace.
     pub interface: String,
-    /// Its address.
+    /// IP address of the end's network interface.
     pub address: IpAddr,
-    /// Address of the other end, or the first of them.
+    /// Address of the other end. If there are several other ends, it is the address of the first.
     pub peer: IpAddr,
-    /// MTU of the interface in octets, as read back.
+    /// MTU of the interface in bytes, as read back from the kernel.
     pub mtu: u32,
-    /// Whether the interface carries multicast.
+    /// Whether the end's network interface carries multicast.
     pub multicast: bool,
-    /// The same for a driver's `open`: `interface`, `address`, `peers`, `multicast` (`on` or `off`).
+    /// These network settings as options for the function `open` of a driver: `interface`, `address`, `peers`,
+    /// `multicast` (`on` or `off`).
     pub driver_options: Vec<(String, String)>,
 }
 

@@ -1,83 +1,69 @@
-//! What can be wrong: what, where, and what to do about it.
+//! Errors of making, reading and removing labs (the places and the path of a trial).
 
-use std::fmt;
 use std::io;
 use tailbound_host::JournalError;
+use tailbound_model::Problem;
 
-/// Something missing, found before anything was made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lack {
-    /// What is missing and where.
-    pub what: String,
-    /// What to do about it.
-    pub mend: String,
+/// Makes a problem that prevents a lab and that was found before anything was made.
+pub(crate) fn lack(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
+    Problem::new("lab_not_possible", what, remedy)
 }
 
-impl Lack {
-    pub(crate) fn new(what: impl Into<String>, mend: impl Into<String>) -> Lack {
-        Lack { what: what.into(), mend: mend.into() }
-    }
-}
-
-impl fmt::Display for Lack {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}; {}", self.what, self.mend)
-    }
-}
-
-/// A lab that could not be built, read or taken down.
+/// The reason why a lab could not be built, read or removed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
-    /// The machine lacks something that the lab needs.
+    /// Error: the machine lacks something that the lab needs, or the study cannot work.
     #[error("the lab cannot be built: {}", join(.0))]
-    Lacks(Vec<Lack>),
-    /// One step failed; the steps before it were undone.
-    #[error("could not {step}: {reason}; {mend}")]
+    Lacks(Vec<Problem>),
+    /// Error: one step of making the lab failed. All earlier steps were undone.
+    #[error("the step `{step}` failed: {reason}; {remedy}")]
     Step {
-        /// The step as `--dry-run` prints it.
+        /// The failed step of making the lab, as `--dry-run` prints it.
         step: String,
-        /// What the system said.
+        /// The error that the kernel returned for the failed step.
         reason: io::Error,
-        /// What to do.
-        mend: String,
+        /// What the user can do so that the step does not fail.
+        remedy: String,
     },
-    /// A setting read back is not the one that was asked for.
+    /// Error: a setting of an interface, read back after it was made, differs from the request.
     #[error(
-        "{interface} ({place}): {what} is {found} where {asked} was asked; this is a fault of the kernel or of somebody \
-             who changes interfaces meanwhile: look for a network manager that acts on new interfaces"
+        "{interface} ({place}): {what} is {found}, but {asked} was requested; this is a fault of the kernel, or another program \
+             changes interfaces meanwhile: look for a network manager that configures new interfaces"
     )]
     NotAsAsked {
-        /// `ping`, `pong` or `bridge`.
+        /// Network namespace that has the wrong setting: `ping`, `pong` or `bridge`.
         place: String,
-        /// Interface.
+        /// Name of the network interface that has the wrong setting.
         interface: String,
-        /// What was read.
+        /// Name of the interface's wrong setting, for example `the MTU`.
         what: String,
-        /// Value asked for.
+        /// Requested value of the interface's setting.
         asked: String,
-        /// Value read.
+        /// Value of the interface's setting that was read back.
         found: String,
     },
-    /// Something could not be read or tried.
+    /// Error: an action such as reading the interfaces of a lab failed.
     #[error("{what} ({place}): {reason}")]
     Read {
-        /// What was tried.
+        /// The attempted action, for example `reading the interfaces back`.
         what: String,
-        /// Which end or namespace.
+        /// Name of the end or network namespace in which the action failed.
         place: String,
-        /// What the system said.
+        /// The error that the kernel returned for the attempted action.
         reason: io::Error,
     },
-    /// A namespace of the lab outlives it.
-    #[error("the network namespace of {place} is still held by {processes}; end them, or run `tailbound lab cleanup`")]
+    /// Error: processes are still in a network namespace of the lab.
+    #[error(
+        "the network namespace of {place} is still used by {processes}; end these processes, or run `tailbound lab cleanup`"
+    )]
     StillHeld {
-        /// `ping`, `pong` or `bridge`.
+        /// Network namespace that still has processes: `ping`, `pong` or `bridge`.
         place: String,
-        /// Process ids and names.
+        /// Process ids and names of the processes in the namespace.
         processes: String,
     },
-    /// The journal could not be written: nothing was done that is not in it.
+    /// Error: the journal could not be written, so nothing was changed.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
@@ -88,6 +74,6 @@ impl LabError {
     }
 }
 
-fn join(lacks: &[Lack]) -> String {
-    lacks.iter().map(Lack::to_string).collect::<Vec<_>>().join(". ")
+fn join(problems: &[Problem]) -> String {
+    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join(". ")
 }

@@ -1,21 +1,23 @@
-//! What the user has set up: finding the interface and address that a study means, and saying what is missing.
+//! Existing paths: finds the interfaces and addresses that a study names, and reports problems.
 
-use crate::error::Lack;
+use crate::error::lack;
 use crate::interface::interfaces_here;
+use crate::lookup::{by_address, by_name, list, nearest, unreadable};
 use crate::netns::{self, NetNs};
 use crate::site::{Far, Site};
 use crate::spec::LabSpec;
-use crate::under::Under;
+use crate::wiring::Wiring;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tailbound_model::{ContainerNetwork, ExistingEnd, Interface, PlaceSpec};
+use tailbound_model::{ContainerNetwork, ExistingEnd, Interface, PlaceSpec, Problem};
 
-/// The kernel may tell of a carrier up to a second after an interface was set up.
+/// Time for which a missing carrier is tolerated, because the kernel can report a carrier up to a second after an
+/// interface was set up.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// One side of a path that exists.
+/// Interface and address that were found for one end of an existing path.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub site: Site,
@@ -23,19 +25,20 @@ pub(crate) struct Found {
     pub address: Ipv4Addr,
 }
 
-/// The other hosts of a lab, by place: `None` = it is on this one.
+/// The connection to the other host of each place of a lab; `None` if a place is on this host.
 pub type Hosts<'a> = &'a [Option<Arc<dyn Far>>];
 
-/// Looks all ends up; blocks for some milliseconds, for two seconds where a carrier is missing.
+/// Finds the interfaces of all ends of an existing path; blocks for some milliseconds, or two seconds if a carrier is
+/// missing.
 pub(crate) fn find_all(
     spec: &LabSpec,
     ends: &[ExistingEnd; 2],
     hosts: Hosts<'_>,
-    under: Option<&Under>,
-) -> Result<Vec<Found>, Vec<Lack>> {
+    wiring: Option<&Wiring>,
+) -> Result<Vec<Found>, Vec<Problem>> {
     let find = |end| {
         let wanted = &ends[usize::from(!spec.sends(end))];
-        match under.and_then(|under| under.host_end(end)) {
+        match wiring.and_then(|wiring| wiring.host_end(end)) {
             Some((netns, interface, address)) => {
                 let address = Some(address.to_string());
                 let wanted = ExistingEnd { interface: Some(interface), address, device: None };
@@ -50,19 +53,19 @@ pub(crate) fn find_all(
         return Err(once(lacks.into_iter().filter_map(Result::err)));
     }
     let found: Vec<Found> = found.into_iter().flatten().collect();
-    match under.and_then(|under| in_one_network(spec, &found, under)) {
+    match wiring.and_then(|wiring| in_one_network(spec, &found, wiring)) {
         Some(lack) => Err(vec![lack]),
         None => Ok(found),
     }
 }
 
-/// What is missing of those ends that are on this host.
-pub(crate) fn missing_here(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Vec<Lack> {
+/// Finds the problems of the ends of an existing path that are on this host.
+pub(crate) fn missing_here(spec: &LabSpec, ends: &[ExistingEnd; 2]) -> Vec<Problem> {
     let here = (0..2).filter(|end| !spec.place(*end).is_reached());
     once(here.filter_map(|end| find(spec, end, &ends[end], &[]).err()))
 }
 
-/// The interface of an end that lies among those of this process.
+/// Returns the interface of an end, if the interface is in the network namespace of this process.
 pub(crate) fn own_interface(spec: &LabSpec, end: usize, wanted: &ExistingEnd) -> Option<Interface> {
     let own = match spec.place(end) {
         PlaceSpec::Container(container) => container.network == ContainerNetwork::Host,
@@ -73,25 +76,25 @@ pub(crate) fn own_interface(spec: &LabSpec, end: usize, wanted: &ExistingEnd) ->
     Some(choose(spec.name(end), wanted, "", &all).ok()?.0)
 }
 
-/// A guest has no router: what it speaks with is in its network.
-fn in_one_network(spec: &LabSpec, found: &[Found], under: &Under) -> Option<Lack> {
+/// Returns a problem if a guest and another end are in different networks, because a guest has no router.
+fn in_one_network(spec: &LabSpec, found: &[Found], wiring: &Wiring) -> Option<Problem> {
     let guests = (0..found.len()).filter(|end| matches!(spec.place(*end), PlaceSpec::Vm(_)));
     guests.into_iter().find_map(|guest| {
-        let inside = under.inside(guest);
+        let inside = wiring.inside(guest);
         let network = |address: Ipv4Addr| u32::from(address) >> (32 - u32::from(inside.prefix));
         let other = spec.peers(guest).find(|other| network(found[*other].address) != network(inside.address))?;
         let (name, far, address) = (spec.name(guest), spec.name(other), found[other].address);
         let what = format!(
-            "the guest of {name} has the address {}/{}, and {far} has {address}, which is not in that network",
+            "the guest of {name} has the address {}/{}, and {far} has {address}, which is in another network",
             inside.address, inside.prefix
         );
-        Some(Lack::new(what, "a guest has no router: give it an address of the other end's network"))
+        Some(lack(what, "a guest has no router: give the guest an address of the other end's network"))
     })
 }
 
-/// One and the same namespace or loopback interface is missing once.
-fn once(lacks: impl Iterator<Item = Lack>) -> Vec<Lack> {
-    let mut all: Vec<Lack> = Vec::new();
+/// Removes repeated problems, because both ends can have the same problem.
+fn once(lacks: impl Iterator<Item = Problem>) -> Vec<Problem> {
+    let mut all: Vec<Problem> = Vec::new();
     for lack in lacks {
         if !all.contains(&lack) {
             all.push(lack);
@@ -100,7 +103,7 @@ fn once(lacks: impl Iterator<Item = Lack>) -> Vec<Lack> {
     all
 }
 
-fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> Result<Found, Lack> {
+fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> Result<Found, Problem> {
     let place = spec.place(end);
     let site = open(place, hosts.get(end).and_then(Option::as_ref))?;
     let given = match &site {
@@ -112,7 +115,7 @@ fn find(spec: &LabSpec, end: usize, wanted: &ExistingEnd, hosts: Hosts<'_>) -> R
     find_at((spec, end), &ExistingEnd { address: given.or_else(|| wanted.address.clone()), ..wanted.clone() }, site)
 }
 
-fn find_at((spec, end): (&LabSpec, usize), wanted: &ExistingEnd, site: Site) -> Result<Found, Lack> {
+fn find_at((spec, end): (&LabSpec, usize), wanted: &ExistingEnd, site: Site) -> Result<Found, Problem> {
     let place = spec.place(end);
     let here = match (place, &site) {
         (PlaceSpec::ExistingNetns(name), _) => format!("in network namespace {name}"),
@@ -129,14 +132,14 @@ fn find_at((spec, end): (&LabSpec, usize), wanted: &ExistingEnd, site: Site) -> 
         }
         if Instant::now() >= until {
             let what = format!("interface {} {here} is up but has no carrier ({})", interface.name, spec.name(end));
-            let mend = "plug the cable in, or start what holds the other side (a tap needs its program)";
-            return Err(Lack::new(what, mend));
+            let remedy = "plug the cable in, or start the program at the other side (a tap needs its program)";
+            return Err(lack(what, remedy));
         }
         std::thread::sleep(Duration::from_millis(100));
     }
 }
 
-fn open(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Site, Lack> {
+fn open(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Site, Problem> {
     if place.is_reached() {
         return reached(place, host).map(Site::from);
     }
@@ -146,36 +149,28 @@ fn open(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Site, Lack> {
     NetNs::open(name).map(Site::Here).map_err(|error| {
         let path = netns::path_of(name);
         if error.kind() != io::ErrorKind::NotFound {
-            return Lack::new(
+            return lack(
                 format!("network namespace {name} ({}) cannot be used: {error}", path.display()),
-                "run as root, or name another",
+                "run as root, or name another namespace",
             );
         }
         let names = netns::names();
-        let mend = match nearest(name, names.iter().map(String::as_str)) {
-            None => format!("make it (`ip netns add {name}`); none exists in /run/netns now"),
+        let remedy = match nearest(name, names.iter().map(String::as_str)) {
+            None => format!("make the namespace (`ip netns add {name}`); there are no namespaces in /run/netns now"),
             Some(near) => format!("did you mean `{near}`? these exist: {}", names.join(", ")),
         };
-        Lack::new(format!("there is no network namespace {name} ({})", path.display()), mend)
+        lack(format!("there is no network namespace {name} ({})", path.display()), remedy)
     })
 }
 
-/// The one that was reached for a place.
-pub(crate) fn reached(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Arc<dyn Far>, Lack> {
-    let missing = || Lack::new(format!("nobody has reached {place}"), "please report this");
+/// Returns the connected host of a place, or a problem if the host is not connected.
+pub(crate) fn reached(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Arc<dyn Far>, Problem> {
+    let missing = || lack(format!("{place} is not connected"), "please report this");
     host.cloned().ok_or_else(missing)
 }
 
-pub(crate) fn unreadable(here: &str, error: &io::Error) -> Lack {
-    let mend = match error.raw_os_error() {
-        Some(libc::EPERM) => "run as root: entering a network namespace that somebody else made takes CAP_SYS_ADMIN",
-        _ => "look whether netlink is allowed here (a container's seccomp filter?)",
-    };
-    Lack::new(format!("the interfaces {here} cannot be read: {error}"), mend)
-}
-
-/// The interface and the address that `wanted` means, among those of one namespace.
-fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Result<(Interface, Ipv4Addr), Lack> {
+/// Finds the interface and the address that `wanted` names among the interfaces of one namespace.
+fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Result<(Interface, Ipv4Addr), Problem> {
     let address = match &wanted.address {
         Some(text) => Some(parse(end, text)?),
         None => None,
@@ -184,8 +179,8 @@ fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Res
         (Some(name), _) => by_name(end, name, here, all)?,
         (None, Some(address)) => by_address(end, address, here, all)?,
         (None, None) => {
-            let mend = format!("write `{end}: {{ interface: NAME }}` or `{end}: {{ address: ADDRESS }}`");
-            return Err(Lack::new(format!("the existing path names neither interface nor address for {end}"), mend));
+            let remedy = format!("write `{end}: {{ interface: NAME }}` or `{end}: {{ address: ADDRESS }}`");
+            return Err(lack(format!("the existing path names neither interface nor address for {end}"), remedy));
         }
     };
     let name = &interface.name;
@@ -194,62 +189,33 @@ fn choose(end: &str, wanted: &ExistingEnd, here: &str, all: &[Interface]) -> Res
         Some(address) if own.contains(&address) => address,
         Some(address) => {
             let what = format!("interface {name} {here} does not have the address {address} ({end})");
-            let mend = match by_address(end, address, here, all) {
+            let remedy = match by_address(end, address, here, all) {
                 Ok(other) => format!("{} has it; {name} has {}", other.name, list(own)),
                 Err(_) => format!("it has {}", list(own)),
             };
-            return Err(Lack::new(what, mend));
+            return Err(lack(what, remedy));
         }
         None => *own.first().ok_or_else(|| {
-            let mend = format!("give it one, e.g. `ip address add 192.0.2.1/24 dev {name}`");
-            Lack::new(format!("interface {name} {here} has no IPv4 address ({end})"), mend)
+            let remedy = format!("give the interface an address, for example `ip address add 192.0.2.1/24 dev {name}`");
+            lack(format!("interface {name} {here} has no IPv4 address ({end})"), remedy)
         })?,
     };
     if !interface.enabled {
-        return Err(Lack::new(format!("interface {name} {here} is down ({end})"), format!("`ip link set {name} up`")));
+        return Err(lack(format!("interface {name} {here} is down ({end})"), format!("`ip link set {name} up`")));
     }
     Ok((interface.clone(), address))
 }
 
-fn parse(end: &str, text: &str) -> Result<Ipv4Addr, Lack> {
+fn parse(end: &str, text: &str) -> Result<Ipv4Addr, Problem> {
     match text.parse() {
         Ok(IpAddr::V4(v4)) => Ok(v4),
-        Ok(IpAddr::V6(_)) => Err(Lack::new(
+        Ok(IpAddr::V6(_)) => Err(lack(
             format!("{text} is an IPv6 address ({end})"),
             "paths are measured over IPv4: give an IPv4 address",
         )),
-        Err(_) => Err(Lack::new(
+        Err(_) => Err(lack(
             format!("`{text}` is not an IP address ({end})"),
             "write it like 192.0.2.1, without a prefix length",
         )),
     }
-}
-
-pub(crate) fn by_name<'a>(end: &str, name: &str, here: &str, all: &'a [Interface]) -> Result<&'a Interface, Lack> {
-    all.iter().find(|i| i.name == name).ok_or_else(|| {
-        let names: Vec<&str> = all.iter().map(|i| i.name.as_str()).collect();
-        let mend = match nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`? these exist: {}", names.join(", ")),
-            None => "none exists there".to_owned(),
-        };
-        Lack::new(format!("there is no interface {name} {here} ({end})"), mend)
-    })
-}
-
-fn by_address<'a>(end: &str, address: Ipv4Addr, here: &str, all: &'a [Interface]) -> Result<&'a Interface, Lack> {
-    all.iter().find(|i| i.ipv4().any(|a| a == address)).ok_or_else(|| {
-        let addresses = all.iter().flat_map(|i| i.ipv4().map(move |a| format!("{a} ({})", i.name)));
-        let mend = format!("these exist: {}", list(addresses.collect()));
-        Lack::new(format!("no interface {here} has the address {address} ({end})"), mend)
-    })
-}
-
-fn list<T: ToString>(items: Vec<T>) -> String {
-    if items.is_empty() { "none".to_owned() } else { items.iter().map(T::to_string).collect::<Vec<_>>().join(", ") }
-}
-
-/// The name most like the wanted one.
-fn nearest<'a>(wanted: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    // A common beginning counts most: eth0 for eth1 rather than lo.
-    names.max_by(|a, b| strsim::jaro_winkler(wanted, a).total_cmp(&strsim::jaro_winkler(wanted, b)))
 }

@@ -1,4 +1,4 @@
-//! Interfaces of a network namespace as netlink tells them.
+//! Reads the interfaces of a network namespace by netlink.
 
 use crate::netlink::converse;
 use crate::netns::{NetNs, Task};
@@ -85,22 +85,23 @@ fn from_message(message: &LinkMessage) -> Interface {
     interface
 }
 
-/// Starts reading all interfaces of a namespace.
+/// Starts to read all interfaces of a network namespace, on a thread inside the namespace.
 pub(crate) fn read_interfaces(netns: &NetNs) -> io::Result<Task<io::Result<Vec<Interface>>>> {
     converse(netns, list)
 }
 
-/// All interfaces of the calling thread's network namespace; blocks.
+/// Reads all interfaces of the calling thread's network namespace; blocks.
 ///
+/// # Errors
 /// Netlink is not available.
 pub fn interfaces_here() -> io::Result<Vec<Interface>> {
     interfaces_of(&NetNs::own()?)
 }
 
-/// All interfaces of a namespace; blocks.
+/// Reads all interfaces of a network namespace; blocks.
 ///
 /// # Errors
-/// It cannot be entered, or netlink is not available.
+/// The namespace cannot be entered, or netlink is not available.
 pub fn interfaces_of(netns: &NetNs) -> io::Result<Vec<Interface>> {
     read_interfaces(netns)?.join()?
 }
@@ -111,7 +112,8 @@ async fn list(handle: Handle) -> Result<Vec<Interface>, Error> {
     let mut addresses = handle.address().get().execute();
     while let Some(message) = addresses.try_next().await? {
         let Some(owner) = interfaces.iter_mut().find(|i| i.index == message.header.index) else { continue };
-        // On a point-to-point interface `Address` is the peer and `Local` is ours; elsewhere both are the same.
+        // On a point-to-point interface `Address` is the peer's address and `Local` the own address; otherwise both are
+        // equal.
         let local = message.attributes.iter().find_map(|a| match a {
             AddressAttribute::Local(address) => Some(*address),
             _ => None,

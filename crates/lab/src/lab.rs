@@ -1,69 +1,72 @@
-//! A lab while it stands.
+//! A lab from its making (`up`) to its removal (`down`).
 
-use crate::apply::{Rooms, apply, failed};
+use crate::apply::apply;
 use crate::end::EndNet;
-use crate::error::{LabError, Lack};
+use crate::error::LabError;
 use crate::existing::{self, Found, Hosts};
-use crate::netns::{NetNs, processes_in};
+use crate::failure::failed;
+use crate::netns::NetNs;
 use crate::probe::{self, Side};
+use crate::rooms::{Rooms, make_namespace, wait_until_left};
 use crate::site::{Far, Site, unexpected};
 use crate::spec::LabSpec;
 use crate::step::{Layout, Room, Step, prefix};
-use crate::under::Under;
 use crate::verify::{settled, verify};
 use crate::vlan;
+use crate::wiring::Wiring;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Ask, Attached, Counted, PathFacts, Told, Undo};
+use tailbound_model::{Ask, Attached, Counted, PathFacts, Problem, Told, Undo};
 
-/// How long ended processes may take to leave a namespace.
-const LEAVE_WITHIN: Duration = Duration::from_secs(1);
-
-/// Places and path of a trial. Dropping it lets go of its namespaces, but its journal entries stay: call
-/// [`down`](Lab::down).
+/// The places and the path of a trial. If a lab is dropped, its network namespaces are released but its journal entries
+/// stay: call [`down`](Lab::down) instead.
 #[derive(Debug)]
 pub struct Lab {
     spec: LabSpec,
-    /// As [`LabSpec::places`] counts them.
+    /// The ends of the lab, numbered like the places of [`LabSpec::places`].
     ends: Vec<Side>,
-    /// What guests are attached to, by end, where that is the user's.
+    /// For each end of the lab: the interface or device of the user to which a guest is attached.
     attached: Vec<Option<Attached>>,
     rooms: Rooms,
-    /// Of each namespace that was made, and of each interface in one that was given.
+    /// Journal entries of each network namespace that was made, each with the purpose ([`Room`]) of the namespace, and
+    /// of each interface that was made in a container's namespace (an entry of this second kind has no purpose).
     entries: Vec<(Option<Room>, EntryId)>,
 }
 
 impl Lab {
-    /// Builds the lab and reads back that it is as asked. On any error everything done so far is undone.
+    /// Builds the lab, reads its interfaces back and compares them with the specification. If an error occurs, all
+    /// steps so far are undone.
     ///
-    /// What [`LabSpec::check`] finds, the step that failed, or the difference that was read back.
+    /// # Errors
+    /// A problem found by [`LabSpec::check`], a failed step, or a difference between the specification and the values
+    /// read back.
     pub async fn up(spec: &LabSpec, run_id: &str, journal: &Journal) -> Result<Lab, LabError> {
         Lab::up_with(spec, run_id, journal, (&[], None)).await
     }
 
-    /// As [`up`](Lab::up), with the other hosts that are among its places, and what joins guests.
+    /// Builds the lab like [`up`](Lab::up), with the connections to the other hosts of its places, and with the wiring
+    /// of its guests.
     ///
     /// # Errors
-    /// As `up`.
+    /// See [`up`](Lab::up).
     pub async fn up_with(
         spec: &LabSpec,
         run_id: &str,
         journal: &Journal,
-        (hosts, under): (Hosts<'_>, Option<&Under>),
+        (hosts, wiring): (Hosts<'_>, Option<&Wiring>),
     ) -> Result<Lab, LabError> {
-        let lacks = spec.lacks(under.is_some());
+        let lacks = spec.lacks(wiring.is_some());
         if !lacks.is_empty() {
             return Err(LabError::Lacks(lacks));
         }
         match spec.layout() {
             Layout::Found(ends) => {
-                let found = existing::find_all(spec, &ends, hosts, under).map_err(LabError::Lacks)?;
+                let found = existing::find_all(spec, &ends, hosts, wiring).map_err(LabError::Lacks)?;
                 if let Some(vlan) = &spec.vlan {
                     let verify = |(end, found): (usize, &Found)| vlan::verify(&found.interface, spec.name(end), vlan);
                     found.iter().enumerate().try_for_each(verify)?;
@@ -71,21 +74,22 @@ impl Lab {
                 let addresses: Vec<IpAddr> = found.iter().map(|e| e.address.into()).collect();
                 let peers = |end| spec.peers(end).map(|other| addresses[other]).collect::<Vec<_>>();
                 let ends = found.into_iter().enumerate().map(|(end, found)| found.into_side(&peers(end))).collect();
-                let failed = |e| LabError::read("reading what guests are attached to", "here", e);
-                let attached = under.map(|under| (0..spec.places()).map(|end| under.attached(end)).collect());
+                let failed = |e| LabError::read("reading the interfaces to which guests are attached", "here", e);
+                let attached = wiring.map(|wiring| (0..spec.places()).map(|end| wiring.attached(end)).collect());
                 let attached = attached.unwrap_or_else(|| Ok(Vec::new())).map_err(failed)?;
                 Ok(Lab { spec: spec.clone(), ends, attached, rooms: Rooms::default(), entries: Vec::new() })
             }
             Layout::Made(shape) => {
                 let (mut rooms, mut entries) = (Rooms::default(), Vec::new());
                 let steps = shape.steps(&prefix(run_id));
-                let given = given(spec, hosts).map_err(|lack| LabError::Lacks(vec![lack]))?;
+                let given = given(spec, hosts).map_err(|problem| LabError::Lacks(vec![problem]))?;
                 match make(&steps, (spec, &given), run_id, journal, (&mut rooms, &mut entries)).await {
                     Ok(ends) => Ok(Lab { spec: spec.clone(), ends, attached: Vec::new(), rooms, entries }),
                     Err(error) => {
                         rooms.take_all().for_each(drop);
                         for (namespace, entry) in entries.into_iter().rev() {
-                            // The first error is the one to tell; an entry that stays is void once this process ends.
+                            // The first error is the one that is reported; an entry that stays is void when this
+                            // process ends.
                             match namespace {
                                 Some(_) => drop(journal.done(entry)),
                                 None => drop(journal.undo(entry)),
@@ -98,7 +102,7 @@ impl Lab {
         }
     }
 
-    /// How many ends there are.
+    /// Number of ends (places) in this lab.
     pub fn places(&self) -> usize {
         self.ends.len()
     }
@@ -107,12 +111,13 @@ impl Lab {
         &self.ends[end]
     }
 
-    /// What an end needs to know of the network: 0 (ping), 1 (pong) and, each in a place of its own, further ones.
+    /// Network settings of an end: number 0 is ping, 1 is pong, and higher numbers are further ends that have their own
+    /// places.
     pub fn end(&self, end: usize) -> &EndNet {
         &self.side(end).net
     }
 
-    /// The network namespace of an end; `None` = it is on another host.
+    /// Network namespace of an end; `None` if the end is on another host.
     pub fn netns(&self, end: usize) -> Option<&NetNs> {
         match &self.side(end).site {
             Site::Here(netns) | Site::Inside(netns, _) => Some(netns),
@@ -120,12 +125,12 @@ impl Lab {
         }
     }
 
-    /// A word that is equal for ends that share a network namespace.
+    /// Text that identifies the network namespace of an end; equal for ends in the same namespace.
     pub fn space(&self, end: usize) -> String {
         self.side(end).site.identity()
     }
 
-    /// This program made to run where the end is; `command` starts it on this host.
+    /// Returns the command that runs a program at the place of an end; `command` is the command for this host.
     pub fn command(&self, end: usize, mut command: Command) -> Command {
         match &self.side(end).site {
             Site::There(far) | Site::Inside(_, far) => return far.program(),
@@ -140,10 +145,12 @@ impl Lab {
         command
     }
 
-    /// The path check: sends plain datagrams both ways and reads the facts of both interfaces. Takes some milliseconds
-    /// when everything passes, at most about five seconds when nothing does.
+    /// Does the path check: sends plain datagrams in both directions and reads the facts of all interfaces. The path
+    /// check takes some milliseconds if all datagrams arrive, and at most about five seconds if none arrives.
     ///
-    /// No socket could be opened, or an interface not be read. A path that passes nothing is not an error but facts.
+    /// # Errors
+    /// A socket could not be opened, or an interface could not be read. A path that carries no datagram is reported in
+    /// the facts, not as an error.
     pub async fn probe(&self) -> Result<PathFacts, LabError> {
         let mut facts = probe::probe(&self.ends, &self.spec).await?;
         for (end, attached) in facts.ends.iter_mut().zip(&self.attached) {
@@ -152,8 +159,9 @@ impl Lab {
         Ok(facts)
     }
 
-    /// Counters of the end's interface (`interface.*`) and of IP and UDP in its network namespace (`Ip.*`, `Udp.*`,
-    /// `IpExt.*`, named as in /proc/net/snmp and netstat), and throttling of its control group; empty when they cannot be read. Blocks for a moment.
+    /// Reads the counters of the end's interface (`interface.*`), of IP and UDP in its network namespace (`Ip.*`,
+    /// `Udp.*`, `IpExt.*`, with the names of /proc/net/snmp and netstat), and of CPU throttling of its control group.
+    /// The map is empty if the counters cannot be read. Blocks for a moment.
     pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
         let side = self.side(end);
         match side.site.ask(Ask::Counters(side.net.interface.clone())) {
@@ -162,10 +170,11 @@ impl Lab {
         }
     }
 
-    /// Counters of all interfaces of the end's network namespace, and of IP and UDP in it. Blocks for a moment.
+    /// Reads the counters of all interfaces, and of IP and UDP, in the network namespace of an end. Blocks for a
+    /// moment.
     ///
     /// # Errors
-    /// The namespace cannot be entered, its counters not be read, or its host does not answer.
+    /// The namespace cannot be entered, the counters cannot be read, or the host does not answer.
     pub fn counted(&self, end: usize) -> io::Result<Counted> {
         match self.side(end).site.ask(Ask::Counted)? {
             Told::Counted(counted) => Ok(counted),
@@ -173,10 +182,10 @@ impl Lab {
         }
     }
 
-    /// A UDP port that is free on the end's address. Blocks for a moment.
+    /// Finds a UDP port that is free on the address of an end. Blocks for a moment.
     ///
     /// # Errors
-    /// The namespace cannot be entered, no port is free, or its host does not answer.
+    /// The namespace cannot be entered, no port is free, or the host does not answer.
     pub fn free_port(&self, end: usize) -> io::Result<u16> {
         match self.side(end).site.ask(Ask::FreePort(self.side(end).net.address))? {
             Told::Port(port) => Ok(port),
@@ -184,14 +193,16 @@ impl Lab {
         }
     }
 
-    /// The namespaces of both ends were made for this lab: nobody else sends in them.
+    /// Whether the network namespaces of all ends were made for this lab, so that no other program sends packets in
+    /// them.
     pub fn is_made(&self) -> bool {
         !self.entries.is_empty() || self.spec.is_private()
     }
 
-    /// Takes the lab down. The processes inside must have been ended before.
+    /// Removes the lab. The processes in its network namespaces must have ended before.
     ///
-    /// A process still holds a namespace (its journal entry stays), or the journal cannot be written.
+    /// # Errors
+    /// A process still uses a namespace (then its journal entry stays), or the journal cannot be written.
     pub async fn down(self, journal: &Journal) -> Result<(), LabError> {
         let Lab { ends, rooms, entries, .. } = self;
         drop(ends);
@@ -205,7 +216,7 @@ impl Lab {
             let inode = netns.inode();
             drop(netns);
             let Some((_, entry)) = entries.iter().find(|(namespace, _)| *namespace == Some(room)) else { continue };
-            let result = left(room, inode).await.and_then(|()| Ok(journal.done(*entry)?));
+            let result = wait_until_left(room, inode).await.and_then(|()| Ok(journal.done(*entry)?));
             if let Err(error) = result {
                 first_error.get_or_insert(error);
             }
@@ -222,10 +233,10 @@ impl Found {
     }
 }
 
-/// The ends that bring a network namespace with them.
+/// The ends in containers, whose empty network namespaces the lab uses: namespace and connection of each end.
 type Given = Vec<(Room, NetNs, Arc<dyn Far>)>;
 
-fn given(spec: &LabSpec, hosts: Hosts<'_>) -> Result<Given, Lack> {
+fn given(spec: &LabSpec, hosts: Hosts<'_>) -> Result<Given, Problem> {
     let mut given = Vec::new();
     for end in (0..spec.places()).filter(|end| spec.place(*end).is_reached()) {
         let far = existing::reached(spec.place(end), hosts.get(end).and_then(Option::as_ref))?;
@@ -234,7 +245,7 @@ fn given(spec: &LabSpec, hosts: Hosts<'_>) -> Result<Given, Lack> {
     Ok(given)
 }
 
-/// Takes all steps and reads the result back.
+/// Executes all steps that make a lab, and reads the interfaces back.
 async fn make(
     steps: &[Step],
     (spec, given): (&LabSpec, &Given),
@@ -242,17 +253,17 @@ async fn make(
     journal: &Journal,
     (rooms, entries): (&mut Rooms, &mut Vec<(Option<Room>, EntryId)>),
 ) -> Result<Vec<Side>, LabError> {
-    let brought = |room: Room| given.iter().find(|(of, ..)| *of == room).map(|(_, netns, far)| (netns, far));
+    let provided = |room: Room| given.iter().find(|(of, ..)| *of == room).map(|(_, netns, far)| (netns, far));
     for step in steps {
         if let Step::Namespace(room) = step {
-            rooms.add(*room, namespace(*room, run_id, journal, entries)?);
+            rooms.add(*room, make_namespace(*room, run_id, journal, entries)?);
         } else if let Step::Given(room) = step {
-            let missing = || failed(step, io::Error::other("it brings none"));
-            rooms.add(*room, brought(*room).ok_or_else(missing)?.0.clone());
+            let missing = || failed(step, io::Error::other("the container has no network namespace of its own"));
+            rooms.add(*room, provided(*room).ok_or_else(missing)?.0.clone());
         } else {
-            // What is made in a namespace that stays does not go with it.
+            // An interface in a namespace that outlives the lab needs an undo of its own.
             if let Step::Pair { near, far, .. } = step
-                && let Some((at, (netns, _))) = [near, far].into_iter().find_map(|at| Some((at, brought(at.room)?)))
+                && let Some((at, (netns, _))) = [near, far].into_iter().find_map(|at| Some((at, provided(at.room)?)))
             {
                 let undo = Undo::DeleteInterface { name: at.name.clone(), ifindex: None, netns_inode: netns.inode() };
                 entries.push((None, journal.before(undo)?));
@@ -266,7 +277,7 @@ async fn make(
     let mut ends = Vec::new();
     for end in 0..spec.places() {
         let mut made = side(end, spec, steps, rooms).await?;
-        if let Some((netns, far)) = brought(Room::End(spec.name(end))) {
+        if let Some((netns, far)) = provided(Room::End(spec.name(end))) {
             made.site = Site::Inside(netns.clone(), far.clone());
         }
         ends.push(made);
@@ -274,28 +285,13 @@ async fn make(
     Ok(ends)
 }
 
-/// Makes a namespace, with its entry in the journal.
-pub(crate) fn namespace(
-    room: Room,
-    run_id: &str,
-    journal: &Journal,
-    entries: &mut Vec<(Option<Room>, EntryId)>,
-) -> Result<NetNs, LabError> {
-    let undo = |inode| Undo::UnnamedNetns { inode, what: format!("{} of run {run_id}", room.name()) };
-    let entry = journal.before(undo(0))?;
-    entries.push((Some(room), entry));
-    let netns = NetNs::make().map_err(|error| failed(&Step::Namespace(room), error))?;
-    journal.update(entry, undo(netns.inode()))?;
-    Ok(netns)
-}
-
-/// Verifies one end and says what it needs to know.
+/// Compares the interfaces of one end with the steps that made them, and returns the network settings of the end.
 async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Result<Side, LabError> {
     let room = Room::End(spec.name(end));
     let found = settled(room, rooms, steps).await?;
     verify(room, &found, steps)?;
     let incomplete =
-        || LabError::read("reading the interfaces back", room.name(), io::Error::other("it has no address"));
+        || LabError::read("reading the interfaces back", room.name(), io::Error::other("the end has no address"));
     let (name, own) = address_of(room, steps).ok_or_else(incomplete)?;
     let peers = spec.peers(end).filter_map(|other| Some(address_of(Room::End(spec.name(other)), steps)?.1));
     let peers: Vec<IpAddr> = peers.collect();
@@ -304,26 +300,10 @@ async fn side(end: usize, spec: &LabSpec, steps: &[Step], rooms: &Rooms) -> Resu
     Ok(Side { site: Site::Here(netns), net: EndNet::new(name, own, &peers, interface.mtu, interface.multicast) })
 }
 
-/// Interface and address that the steps give an end.
+/// Finds the interface and the address of an end in the steps that make the lab.
 fn address_of(room: Room, steps: &[Step]) -> Option<(&str, IpAddr)> {
     steps.iter().find_map(|step| match step {
         Step::Address { at, address, .. } if at.room == room => Some((at.name.as_str(), (*address).into())),
         _ => None,
     })
-}
-
-/// Waits until no process is left in a namespace.
-pub(crate) async fn left(room: Room, inode: u64) -> Result<(), LabError> {
-    let end = Instant::now() + LEAVE_WITHIN;
-    loop {
-        let holders = processes_in(inode);
-        if holders.is_empty() {
-            return Ok(());
-        }
-        if Instant::now() > end {
-            let processes = holders.iter().map(|(pid, name)| format!("{pid} ({name})")).collect::<Vec<_>>().join(", ");
-            return Err(LabError::StillHeld { place: room.name().to_owned(), processes });
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }

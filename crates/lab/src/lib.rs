@@ -1,18 +1,19 @@
 //! Labs: the places of a trial, the path that joins them, and the check that the path carries datagrams.
 //!
 //! In: a [`LabSpec`] (path and places, from the plan) and the journal. Out: for each end its interface, address and
-//! driver options ([`EndNet`]), commands that start inside the end's network namespace, [`PathFacts`] and counters. It
-//! knows nothing of drivers, agents, samples or records.
+//! driver options ([`EndNet`]), commands that start inside the end's network namespace, [`PathFacts`] and counters.
+//! This crate knows nothing of drivers, agents, samples or records.
 //!
-//! Everything that is made lies in network namespaces without a name, held open only by descriptors of this process and
-//! by the processes started inside: the namespace of the controller is never touched, and the kernel removes all of it
-//! once those processes are gone, also after SIGKILL. What the user has set up (`existing`) is only read here.
+//! All interfaces that a lab makes lie in network namespaces without a name, kept open only by descriptors of this
+//! process and by the processes started inside. The namespace of the controller is not changed, and the kernel removes
+//! the lab when these processes have ended, also after SIGKILL. An existing path is only read.
 //!
-//! An end may be on another host ([`Far`]), which answers for itself ([`Answers`]) what the lab asks of it
-//! ([`tailbound_model::Ask`]): this host is asked in the same way. How such a host is reached is somebody else's matter.
+//! An end can be on another host ([`Far`]). The lab sends questions ([`tailbound_model::Ask`]) to the host of each end,
+//! and the code that answers them ([`Answers`]) is the same for this host and for other hosts. The caller connects to
+//! other hosts.
 //!
-//! Five verbs: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`],
-//! [`Lab::down`]; [`LabSpec::describe`] prints the very steps that `up` takes.
+//! Five operations: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`],
+//! [`Lab::down`]. [`LabSpec::describe`] prints the same steps that `up` executes.
 //!
 //! [`PathFacts`]: tailbound_model::PathFacts
 
@@ -20,33 +21,38 @@ mod answer;
 mod apply;
 mod check;
 mod counters;
+mod datagram_socket;
 mod end;
 mod error;
 mod existing;
+mod failure;
+mod hops;
 mod interface;
 mod lab;
 mod links;
+mod lookup;
 mod netem;
 mod netlink;
 pub mod netns;
 mod probe;
+mod rooms;
 mod site;
 mod spec;
 mod step;
-pub mod under;
 pub mod userns;
 mod verify;
 mod vlan;
-mod way;
+
+pub mod wiring;
 
 pub use answer::Answers;
 pub use counters::{THROTTLED_NS, THROTTLED_TIMES};
 pub use end::EndNet;
-pub use error::{LabError, Lack};
+pub use error::LabError;
 pub use existing::Hosts;
+pub use hops::{HopsStart, hops};
 pub use interface::{interfaces_here, interfaces_of};
 pub use lab::Lab;
 pub use site::Far;
 pub use spec::LabSpec;
 pub use userns::Privilege;
-pub use way::{Begin, way};

@@ -1,5 +1,5 @@
-//! What leads from one interface to the next, and from a node to an address, as netlink tells it. Nothing of it needs a
-//! privilege: what is attached by tcx the kernel tells only to CAP_NET_ADMIN, and it is not looked for.
+//! Reads by netlink how interfaces are connected, the programs at interfaces, and the routes to addresses. No privilege
+//! is needed. Programs attached by tcx are not read, because the kernel shows these programs only with CAP_NET_ADMIN.
 
 use crate::netlink::converse;
 use crate::netns::NetNs;
@@ -15,10 +15,11 @@ use std::io;
 use std::net::IpAddr;
 use tailbound_model::{Link, LinksSeen, Tunnel};
 
-/// Queueing disciplines that programs of tc are attached to.
+/// Kinds of queueing disciplines to which tc programs can be attached.
 const HOOKS: [&str; 2] = ["clsact", "ingress"];
 
-/// All interfaces of the calling thread's network namespace, and the index of the one that leads to each address; blocks.
+/// Reads all interfaces of the calling thread's network namespace, and for each address in `to` the index of the
+/// interface to which its route leads; blocks.
 pub(crate) fn links_here(to: Vec<IpAddr>) -> io::Result<LinksSeen> {
     converse(&NetNs::own()?, |handle| async move {
         let messages: Vec<LinkMessage> = handle.link().get().execute().try_collect().await?;
@@ -26,7 +27,7 @@ pub(crate) fn links_here(to: Vec<IpAddr>) -> io::Result<LinksSeen> {
         attached(&handle, &mut links).await;
         let mut routes = Vec::new();
         for address in to {
-            // None leads there.
+            // An error means that there is no route.
             routes.push(route(&handle, address).await.unwrap_or(None));
         }
         Ok(LinksSeen { links, routes, cpus: tailbound_host::node::cpuset() })
@@ -40,7 +41,7 @@ fn link(message: &LinkMessage) -> Link {
         match attribute {
             LinkAttribute::IfName(name) => link.name.clone_from(name),
             LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
-            // A tunnel without one says 0.
+            // A tunnel without a lower interface has 0.
             LinkAttribute::Link(index) => link.below = Some(*index).filter(|i| *i != 0),
             LinkAttribute::LinkNetNsId(_) => link.elsewhere = true,
             LinkAttribute::Controller(index) => link.master = Some(*index),
@@ -57,7 +58,7 @@ fn link(message: &LinkMessage) -> Link {
 }
 
 fn of_kind(data: &InfoData, link: &mut Link) {
-    // A tunnel need not name an interface below it.
+    // A tunnel does not always have a lower interface.
     let below = |index: u32, link: &mut Link| link.below = Some(index).filter(|i| *i != 0).or(link.below);
     let mode = |mode: &dyn std::fmt::Debug| Some(format!("{mode:?}").to_lowercase());
     match data {
@@ -101,7 +102,7 @@ fn of_kind(data: &InfoData, link: &mut Link) {
     }
 }
 
-/// `xdp (generic) id 7`: by the way in which it is attached.
+/// Describes an XDP program with its attach mode, such as `xdp (generic) id 7`.
 fn xdp(all: &[LinkXdp]) -> Option<String> {
     let attached = all.iter().find_map(|x| if let LinkXdp::Attached(a) = x { Some(a) } else { None })?;
     let how = match attached {
@@ -115,7 +116,8 @@ fn xdp(all: &[LinkXdp]) -> Option<String> {
     Some(format!("xdp ({how}){}", id.unwrap_or_default()))
 }
 
-/// Programs of tc, of the interfaces that have a place for them. What cannot be read is left out.
+/// Adds descriptions of tc programs to the interfaces that have a queueing discipline for such programs. Programs that
+/// cannot be read are left out.
 async fn attached(handle: &Handle, links: &mut [Link]) {
     let found: Result<Vec<TcMessage>, Error> = handle.qdisc().get().execute().try_collect().await;
     let has_place = |message: &&TcMessage| {
@@ -126,23 +128,25 @@ async fn attached(handle: &Handle, links: &mut [Link]) {
         let Some(link) = links.iter_mut().find(|l| i32::try_from(l.index) == Ok(index)) else { continue };
         let clsact = qdisc.attributes.contains(&TcAttribute::Kind("clsact".into()));
         let get = || handle.traffic_filter(index).get();
-        let ways = [("ingress", Some(get().ingress())), ("egress", clsact.then(|| get().egress()))];
-        for (way, request) in ways.into_iter().filter_map(|(way, request)| Some((way, request?))) {
+        let directions = [("ingress", Some(get().ingress())), ("egress", clsact.then(|| get().egress()))];
+        for (direction, request) in
+            directions.into_iter().filter_map(|(direction, request)| Some((direction, request?)))
+        {
             let filters: Vec<TcMessage> = request.execute().try_collect().await.unwrap_or_default();
-            link.programs.extend(filters.iter().filter_map(|filter| program(way, filter)));
+            link.programs.extend(filters.iter().filter_map(|filter| program(direction, filter)));
         }
     }
 }
 
-/// `tc ingress cil_from_container id 8`.
-fn program(way: &str, filter: &TcMessage) -> Option<String> {
+/// Describes a tc program, such as `tc ingress cil_from_container id 8`.
+fn program(direction: &str, filter: &TcMessage) -> Option<String> {
     let options =
         filter.attributes.iter().find_map(|a| if let TcAttribute::Options(all) = a { Some(all) } else { None })?;
     let of_bpf: Vec<_> = options.iter().filter_map(|o| if let TcOption::Bpf(b) = o { Some(b) } else { None }).collect();
     if of_bpf.is_empty() {
         return None;
     }
-    let mut text = format!("tc {way}");
+    let mut text = format!("tc {direction}");
     for option in of_bpf {
         match option {
             TcFilterBpfOption::ProgName(name) => text.push_str(&format!(" {name}")),

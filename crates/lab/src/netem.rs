@@ -1,10 +1,9 @@
-//! A known delay: the queueing discipline netem (tc-netem(8)) at the end of an interface that sends.
+//! Delays packets by the queueing discipline netem (tc-netem(8)) at the sending interface.
 //!
-//! Its options are those of linux/pkt_sched.h: `struct tc_netem_qopt`, and attributes behind it.
+//! The options of netem are `struct tc_netem_qopt` of linux/pkt_sched.h, followed by attributes.
 
-use crate::apply::index;
-use crate::error::Lack;
-use crate::netlink::converse;
+use crate::error::lack;
+use crate::netlink::{converse, index};
 use crate::netns::NetNs;
 use futures_util::{StreamExt, TryStreamExt};
 use rtnetlink::packet_core::{DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage};
@@ -13,17 +12,18 @@ use rtnetlink::packet_route::RouteNetlinkMessage;
 use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcOption};
 use rtnetlink::{Error, Handle};
 use std::io;
-use tailbound_model::Nanos;
+use tailbound_model::{Nanos, Problem};
 
 const KIND: &str = "netem";
 const TCA_OPTIONS: u16 = 2;
 const TCA_NETEM_LATENCY64: u16 = 10;
-/// `struct tc_netem_qopt`: latency, limit, loss, gap, duplicate and jitter, 32 bits each.
+/// Length of `struct tc_netem_qopt` in bytes: latency, limit, loss, gap, duplicate and jitter have 32 bits each.
 const QOPT: usize = 24;
-/// Packets that wait at the same time: more than any rate brings within the longest delay.
+/// Maximum number of packets that netem delays at the same time, which is more than any rate sends within the longest
+/// delay.
 pub(crate) const LIMIT: u32 = 1_000_000;
 
-/// Delays what an interface sends, and reads it back.
+/// Sets the delay of the packets that an interface sends, and reads the delay back.
 pub(crate) async fn put(netns: &NetNs, name: String, delay: Nanos) -> io::Result<()> {
     let job = move |handle: Handle| async move {
         let index = index(&handle, &name).await?;
@@ -32,8 +32,10 @@ pub(crate) async fn put(netns: &NetNs, name: String, delay: Nanos) -> io::Result
     };
     match converse(netns, job)?.wait().await?? {
         Some(found) if found == delay => Ok(()),
-        Some(found) => Err(io::Error::other(format!("the kernel made {found} of it"))),
-        None => Err(io::Error::other("the interface does not have it")),
+        Some(found) => {
+            Err(io::Error::other(format!("the kernel set a delay of {found} instead of the requested delay")))
+        }
+        None => Err(io::Error::other("the interface has no delay when it is read back")),
     }
 }
 
@@ -54,7 +56,7 @@ async fn add(mut handle: Handle, index: u32, delay: Nanos) -> Result<(), Error> 
     Ok(())
 }
 
-/// The delay of an interface, where it has one.
+/// Reads the delay that netem has set for an interface; `None` if the interface has no delay.
 async fn found(handle: &Handle, index: u32) -> Result<Option<Nanos>, Error> {
     let all: Vec<TcMessage> = handle.qdisc().get().execute().try_collect().await?;
     let own = all.iter().filter(|m| u32::try_from(m.header.index) == Ok(index) && m.header.parent == TcHandle::ROOT);
@@ -62,9 +64,9 @@ async fn found(handle: &Handle, index: u32) -> Result<Option<Nanos>, Error> {
         m.attributes.iter().find_map(|a| match a {
             TcAttribute::Options(all) => match all.first()? {
                 TcOption::Other(options) => {
-                    let mut octets = vec![0; options.value_len()];
-                    options.emit_value(&mut octets);
-                    latency(&octets)
+                    let mut bytes = vec![0; options.value_len()];
+                    options.emit_value(&mut bytes);
+                    latency(&bytes)
                 }
                 _ => None,
             },
@@ -74,43 +76,43 @@ async fn found(handle: &Handle, index: u32) -> Result<Option<Nanos>, Error> {
 }
 
 fn options(delay: Nanos) -> Vec<u8> {
-    let mut octets = vec![0; QOPT];
-    octets[4..8].copy_from_slice(&LIMIT.to_ne_bytes());
-    octets.extend((4 + size_of::<i64>() as u16).to_ne_bytes());
-    octets.extend(TCA_NETEM_LATENCY64.to_ne_bytes());
-    octets.extend(delay.0.to_ne_bytes());
-    octets
+    let mut bytes = vec![0; QOPT];
+    bytes[4..8].copy_from_slice(&LIMIT.to_ne_bytes());
+    bytes.extend((4 + size_of::<i64>() as u16).to_ne_bytes());
+    bytes.extend(TCA_NETEM_LATENCY64.to_ne_bytes());
+    bytes.extend(delay.0.to_ne_bytes());
+    bytes
 }
 
-fn latency(mut octets: &[u8]) -> Option<Nanos> {
-    octets = octets.get(QOPT..)?;
-    while let [l0, l1, k0, k1, rest @ ..] = octets {
+fn latency(mut bytes: &[u8]) -> Option<Nanos> {
+    bytes = bytes.get(QOPT..)?;
+    while let [l0, l1, k0, k1, rest @ ..] = bytes {
         let (length, kind) = (u16::from_ne_bytes([*l0, *l1]), u16::from_ne_bytes([*k0, *k1]));
         let value = rest.get(..usize::from(length).checked_sub(4)?)?;
         if kind == TCA_NETEM_LATENCY64 {
             return value.try_into().ok().map(i64::from_ne_bytes).map(Nanos);
         }
-        octets = octets.get(usize::from(length).next_multiple_of(4)..)?;
+        bytes = bytes.get(usize::from(length).next_multiple_of(4)..)?;
     }
     None
 }
 
-/// Whether this kernel can delay packets, tried in a namespace that is gone at once. Where none can be made another lack
-/// says so.
-pub(crate) fn lack() -> Option<Lack> {
+/// Returns a problem if this kernel cannot delay packets, found by an attempt in a temporary network namespace. If no
+/// namespace can be made, another check of the lab reports that.
+pub(crate) fn problem() -> Option<Problem> {
     let tried = NetNs::make().and_then(|netns| {
-        // The loopback interface is always the first.
+        // The loopback interface always has index 1.
         converse(&netns, |handle| add(handle, 1, Nanos::from_millis(1)))?.join()?
     });
     match tried.err()?.raw_os_error()? {
         libc::EPERM | libc::EACCES | libc::ENOSPC | libc::EUSERS => None,
-        errno => Some(Lack::new(
+        errno => Some(lack(
             format!(
-                "this kernel has no netem, which delays packets ({}): it was built without it (CONFIG_NET_SCH_NETEM), or the \
-                 module is not there",
+                "this kernel has no netem, which delays packets ({}): it was built without CONFIG_NET_SCH_NETEM, or the \
+                 module is missing",
                 io::Error::from_raw_os_error(errno)
             ),
-            "load it (`modprobe sch_netem`), leave `delay` out, or run the study in a guest that has it (`tailbound guest run`)",
+            "load the module (`modprobe sch_netem`), remove `delay`, or run the study in a guest whose kernel has netem (`tailbound guest run`)",
         )),
     }
 }
@@ -120,15 +122,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn options_are_parsed_as_they_were_written() {
         assert_eq!(latency(&options(Nanos(20_000_001))), Some(Nanos(20_000_001)));
         assert_eq!(latency(&[0; QOPT]), None);
         assert_eq!(latency(&[]), None);
-        // Another attribute before it, as the kernel puts them.
-        let mut octets = options(Nanos(7));
-        let own = octets.split_off(QOPT);
-        octets.extend(8u16.to_ne_bytes().into_iter().chain(1u16.to_ne_bytes()).chain([0; 4]));
-        octets.extend(own);
-        assert_eq!(latency(&octets), Some(Nanos(7)));
+        // The kernel puts other attributes before the latency.
+        let mut bytes = options(Nanos(7));
+        let own = bytes.split_off(QOPT);
+        bytes.extend(8u16.to_ne_bytes().into_iter().chain(1u16.to_ne_bytes()).chain([0; 4]));
+        bytes.extend(own);
+        assert_eq!(latency(&bytes), Some(Nanos(7)));
     }
 }

@@ -1,7 +1,7 @@
-//! One netlink conversation inside a network namespace.
+//! Netlink requests inside a network namespace.
 //!
-//! A netlink socket belongs to the namespace in which it was created, so each conversation opens its own, on a thread
-//! that has entered the namespace.
+//! A netlink socket belongs to the namespace in which it was opened, so each job opens its own socket on a thread that
+//! has entered the namespace.
 
 use crate::netns::{NetNs, Task, run_in};
 use rtnetlink::{Error, Handle, new_connection};
@@ -9,10 +9,10 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-/// The kernel answers within microseconds; this only keeps a fault from hanging a run.
+/// Time limit of a netlink job. The kernel answers within microseconds; the limit prevents that a fault blocks a run.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// Starts `job` with a connection of the namespace.
+/// Starts `job` on a thread inside a network namespace, with a netlink connection of the namespace.
 pub(crate) fn converse<T, F, Fut>(netns: &NetNs, job: F) -> io::Result<Task<io::Result<T>>>
 where
     T: Send + 'static,
@@ -22,7 +22,7 @@ where
     converse_within(netns, LIMIT, job)
 }
 
-/// The same for a job that waits for something.
+/// Starts `job` like [`converse`], but with a given time limit, for jobs that wait for an event.
 pub(crate) fn converse_within<T, F, Fut>(netns: &NetNs, limit: Duration, job: F) -> io::Result<Task<io::Result<T>>>
 where
     T: Send + 'static,
@@ -45,7 +45,15 @@ where
     })
 }
 
-/// The kernel's errno where there is one.
+/// Finds the index of the network interface with the given name.
+pub(crate) async fn index(handle: &Handle, name: &str) -> Result<u32, Error> {
+    use futures_util::TryStreamExt;
+    let mut links = std::pin::pin!(handle.link().get().match_name(name).execute());
+    let link = links.try_next().await?.ok_or(Error::RequestFailed)?;
+    Ok(link.header.index)
+}
+
+/// Converts an error of netlink into an I/O error, with the kernel's errno if there is one.
 pub(crate) fn into_io(error: Error) -> io::Error {
     match error {
         Error::NetlinkError(message) => message.to_io(),

@@ -1,7 +1,7 @@
-//! Network namespaces: making one, opening one, running a closure inside one.
+//! Network namespaces: makes and opens them, and runs closures inside them.
 //!
-//! A namespace is entered by a thread of its own that ends with its job: setns(2) and unshare(2) move the calling
-//! thread, and the controller's threads must stay where they are.
+//! A job in another namespace runs on a new thread, which enters the namespace and ends with the job, because setns(2)
+//! and unshare(2) move the calling thread, and the controller's threads must stay in their own namespace.
 
 use nix::sched::{CloneFlags, setns, unshare};
 use std::fs::{self, File};
@@ -14,28 +14,30 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// The calling thread's network namespace.
+/// Path of the file in /proc for the network namespace of the calling thread.
 const OWN: &str = "/proc/thread-self/ns/net";
-/// Where `ip netns` keeps its names.
+/// Directory in which `ip netns` keeps the names of network namespaces.
 const NAMED: &str = "/run/netns";
 
-/// A network namespace that can be entered.
+/// A network namespace that a thread of this process can enter.
 #[derive(Debug, Clone)]
 pub struct NetNs {
-    /// `None`: the controller's own, which needs no entering and so no privilege.
+    /// Descriptor of the namespace; `None` for the controller's own namespace, which is not entered and so needs no
+    /// privilege.
     fd: Option<Arc<OwnedFd>>,
     inode: u64,
 }
 
 impl NetNs {
-    /// The namespace of the calling thread.
+    /// Returns the network namespace of the calling thread.
     pub fn own() -> io::Result<NetNs> {
         Ok(NetNs { fd: None, inode: fs::metadata(OWN)?.ino() })
     }
 
-    /// Makes a namespace without a name; it lives as long as a descriptor or a process holds it.
+    /// Makes a network namespace without a name, which exists as long as a descriptor or a process refers to it.
     ///
-    /// EPERM without CAP_SYS_ADMIN, ENOSPC when the limit `user.max_net_namespaces` is reached.
+    /// # Errors
+    /// EPERM without CAP_SYS_ADMIN; ENOSPC if the limit `user.max_net_namespaces` is reached.
     pub fn make() -> io::Result<NetNs> {
         let job = || {
             unshare(CloneFlags::CLONE_NEWNET)?;
@@ -46,32 +48,33 @@ impl NetNs {
         Ok(NetNs { fd: Some(Arc::new(file.into())), inode })
     }
 
-    /// Opens a namespace that exists: a name of `ip netns`, or a path when it holds a slash.
+    /// Opens an existing network namespace by its name in `ip netns`, or by its path if `name` contains a slash.
     ///
-    /// Not found, not readable, or not a network namespace.
+    /// # Errors
+    /// The file does not exist, cannot be read, or is not a network namespace.
     pub fn open(name: &str) -> io::Result<NetNs> {
         let file = File::open(path_of(name))?;
-        // Opening a file says nothing about its kind; a plain file would fail only once a thread enters it.
+        // The kind of file is checked now, because a plain file would fail only when a thread enters it.
         if !is_netns(file.as_fd()) {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a network namespace"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the file is not a network namespace"));
         }
         let inode = file.metadata()?.ino();
         let own = fs::metadata(OWN)?.ino() == inode;
         Ok(NetNs { fd: (!own).then(|| Arc::new(file.into())), inode })
     }
 
-    /// Inode, the identity of a namespace while it exists.
+    /// Inode of the network namespace, which identifies the namespace while it exists.
     pub fn inode(&self) -> u64 {
         self.inode
     }
 
-    /// True for the controller's own.
+    /// Whether this network namespace is the controller's own.
     pub fn is_own(&self) -> bool {
         self.fd.is_none()
     }
 
-    /// Moves the calling thread (or the process between fork and exec) into the namespace; makes one system call and
-    /// allocates nothing.
+    /// Moves the calling thread, or the process between fork and exec, into the network namespace. Makes one system
+    /// call and allocates nothing.
     pub fn enter(&self) -> io::Result<()> {
         match &self.fd {
             Some(fd) => setns(fd.as_fd(), CloneFlags::CLONE_NEWNET).map_err(io::Error::from),
@@ -79,23 +82,23 @@ impl NetNs {
         }
     }
 
-    /// Its descriptor; `None` for the controller's own.
+    /// Descriptor of the network namespace; `None` for the controller's own namespace.
     pub fn descriptor(&self) -> Option<Arc<OwnedFd>> {
         self.fd.clone()
     }
 
-    /// Descriptor for netlink attributes that name a namespace; `None` for the controller's own.
+    /// Number of the namespace's descriptor for netlink attributes; `None` for the controller's own namespace.
     pub(crate) fn raw_fd(&self) -> Option<RawFd> {
         self.fd.as_ref().map(|fd| fd.as_raw_fd())
     }
 }
 
-/// The file through which a namespace named in a study is opened.
+/// Path of the file of a network namespace that a study names.
 pub fn path_of(name: &str) -> PathBuf {
     if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED).join(name) }
 }
 
-/// Names that `ip netns` would list, sorted.
+/// Sorted names of all network namespaces that `ip netns` lists.
 pub fn names() -> Vec<String> {
     let entries = fs::read_dir(NAMED).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries.filter_map(|e| e.file_name().into_string().ok()).collect();
@@ -103,8 +106,8 @@ pub fn names() -> Vec<String> {
     names
 }
 
-/// Processes whose main thread lies in the namespace with this inode: id and name. Those that may not be read are left
-/// out.
+/// Finds the ids and names of processes whose main thread is in the network namespace with this inode. Processes that
+/// this user may not read are left out.
 pub fn processes_in(inode: u64) -> Vec<(i32, String)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let found = entries.filter_map(|entry| {
@@ -116,7 +119,7 @@ pub fn processes_in(inode: u64) -> Vec<(i32, String)> {
     found.collect()
 }
 
-/// NS_GET_NSTYPE of ioctl_nsfs(2).
+/// Number of the request NS_GET_NSTYPE of ioctl_nsfs(2), which returns the kind of a namespace.
 const NS_GET_NSTYPE: libc::Ioctl = 0xb703 as libc::Ioctl;
 
 fn is_netns(fd: BorrowedFd<'_>) -> bool {
@@ -125,7 +128,7 @@ fn is_netns(fd: BorrowedFd<'_>) -> bool {
     kind == libc::CLONE_NEWNET
 }
 
-/// A job that runs inside a namespace, on a thread of its own.
+/// A job that runs inside a network namespace on its own thread.
 #[derive(Debug)]
 pub struct Task<T> {
     thread: JoinHandle<io::Result<T>>,
@@ -133,14 +136,15 @@ pub struct Task<T> {
 }
 
 impl<T> Task<T> {
-    /// Blocks until the job has ended. A panic of the job continues here.
+    /// Blocks until the job has ended. A panic of the job is passed on to the caller.
     ///
-    /// The namespace could not be entered; the job did not run.
+    /// # Errors
+    /// The namespace could not be entered, so the job did not run.
     pub fn join(self) -> io::Result<T> {
         self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
     }
 
-    /// As [`Task::join`], without blocking the caller's executor.
+    /// Waits until the job has ended, like [`Task::join`], without blocking the caller's executor.
     pub async fn wait(self) -> io::Result<T> {
         // An error means that the sender was dropped by a panic, which join passes on.
         let _ = self.done.await;
@@ -148,8 +152,9 @@ impl<T> Task<T> {
     }
 }
 
-/// Runs `job` inside the namespace.
+/// Starts `job` inside a network namespace.
 ///
+/// # Errors
 /// No thread could be started.
 pub fn run_in<T, F>(netns: &NetNs, job: F) -> io::Result<Task<T>>
 where
@@ -181,21 +186,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_looked_up_where_ip_netns_keeps_it_and_a_path_is_taken_as_it_is() {
+    fn a_name_is_found_in_the_directory_of_ip_netns_and_a_path_is_used_directly() {
         assert_eq!(path_of("blue"), Path::new("/run/netns/blue"));
         assert_eq!(path_of("/proc/1/ns/net"), Path::new("/proc/1/ns/net"));
     }
 
     #[test]
-    fn a_file_that_is_no_namespace_and_one_of_another_kind_are_refused() {
+    fn files_that_are_not_network_namespaces_are_refused() {
         let error = NetNs::open("/proc/self/status").unwrap_err();
-        assert_eq!(error.to_string(), "it is not a network namespace");
+        assert_eq!(error.to_string(), "the file is not a network namespace");
         assert!(NetNs::open("/proc/self/ns/uts").is_err());
         assert_eq!(NetNs::open("nowhere-at-all").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 
     #[test]
-    fn the_own_namespace_is_known_under_any_path_and_needs_no_entering() {
+    fn the_own_namespace_is_recognised_by_any_path_and_is_not_entered() {
         let own = NetNs::open("/proc/self/ns/net").unwrap();
         assert!(own.is_own());
         assert_eq!(own.inode(), NetNs::own().unwrap().inode());

@@ -1,4 +1,4 @@
-//! Where an end is: on this host, in a network namespace, or on another host that answers for itself.
+//! The place of an end: a network namespace of this host, or another host that answers questions.
 
 use crate::answer::Answers;
 use crate::netns::{NetNs, run_in};
@@ -9,37 +9,41 @@ use std::process::Command;
 use std::sync::Arc;
 use tailbound_model::{Ask, Interface, Told};
 
-/// Another host, reached by somebody else: the lab knows nothing of connections.
+/// Connection to another host or to a container. The caller makes the connection; the lab only asks questions and
+/// starts programs.
 pub trait Far: fmt::Debug + Send + Sync {
-    /// As it is called in sentences: `host guest-1`.
+    /// Name of the other host or container as it appears in sentences, such as `host guest-1`.
     fn name(&self) -> &str;
 
-    /// The address that others reach it by, where whoever made it has given it one.
+    /// Address by which other places reach this place, if the address was assigned when the place was made.
     fn address(&self) -> Option<IpAddr>;
 
-    /// Its network namespace, where that is one of this host.
+    /// Network namespace of the place, if the place is on this host.
     fn netns(&self) -> Option<NetNs> {
         None
     }
 
-    /// Asks it, and waits for the answer for some seconds at most.
+    /// Sends a question to the place and waits for the answer, at most some seconds.
     ///
     /// # Errors
-    /// It did not answer. What it could not do is an answer.
+    /// There was no answer. If the place answers that it could not do what was asked, the answer is returned, not an
+    /// error.
     fn ask(&self, ask: Ask) -> io::Result<Told>;
 
-    /// A command of this host that starts Tailbound there, with its standard streams; arguments follow.
+    /// Returns a command of this host that starts Tailbound at the place and connects the standard streams; the caller
+    /// adds the arguments.
     fn program(&self) -> Command;
 }
 
-/// Where an end is.
+/// The place of an end, as the lab reaches it: on this host or on another host.
 #[derive(Debug, Clone)]
 pub(crate) enum Site {
-    /// In a network namespace of this host.
+    /// The end of the lab is in a network namespace of this host.
     Here(NetNs),
-    /// In a network namespace of this host whose processes somebody else starts: a container.
+    /// The end is in the network namespace of a container of this host; the client of the container starts its
+    /// processes.
     Inside(NetNs, Arc<dyn Far>),
-    /// On another host.
+    /// The end of the lab is on another host.
     There(Arc<dyn Far>),
 }
 
@@ -53,11 +57,11 @@ impl From<Arc<dyn Far>> for Site {
 }
 
 impl Site {
-    /// Asks; blocks for a moment.
+    /// Sends a question to the place of the end and waits for the answer; blocks for a moment.
     pub fn ask(&self, ask: Ask) -> io::Result<Told> {
         let told = match self {
             Site::Here(netns) => run_in(netns, move || Answers::default().answer(ask))?.join()?,
-            // Counters are those of its own control group too.
+            // The agent in a container answers too, because counters include those of its control group.
             Site::Inside(_, far) | Site::There(far) => far.ask(ask)?,
         };
         match told {
@@ -67,7 +71,7 @@ impl Site {
         }
     }
 
-    /// All its interfaces; blocks.
+    /// Reads all interfaces of the place of the end; blocks.
     pub fn interfaces(&self) -> io::Result<Vec<Interface>> {
         match self.ask(Ask::Interfaces)? {
             Told::Interfaces(all) => Ok(all),
@@ -75,7 +79,7 @@ impl Site {
         }
     }
 
-    /// Equal for ends that share a network namespace.
+    /// Text that identifies the network namespace of the end; equal for ends in the same namespace.
     pub fn identity(&self) -> String {
         match self {
             Site::Here(netns) | Site::Inside(netns, _) => format!("netns {}", netns.inode()),
@@ -84,7 +88,7 @@ impl Site {
     }
 }
 
-/// An answer to something else.
+/// Makes the error for an answer that does not fit the question.
 pub(crate) fn unexpected(told: &Told) -> io::Error {
     io::Error::other(format!("the answer does not fit the question: {told:?}"))
 }

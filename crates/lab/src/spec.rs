@@ -1,27 +1,27 @@
-//! What a lab is asked to be.
+//! The specification of a lab: its path and its places.
 
 use crate::step::{Layout, Room, Shape, Step};
-use crate::under::{Port, Under};
+use crate::wiring::{Port, Wiring};
 use tailbound_model::{
     ContainerNetwork, ExistingEnd, Nanos, PathSpec, PlaceSpec, TrialSpec, VlanSpec, publisher_end, subscriber_end,
 };
 
-/// The path and the places of a trial. Trials with an equal spec share one lab.
+/// The path and the places of a trial. Trials with equal specifications share one lab.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct LabSpec {
-    /// What joins the places.
+    /// Path that joins the places of the lab's ends.
     pub path: PathSpec,
-    /// Where the ping end runs, and every other that sends.
+    /// Place of the ping end and of all other sending ends of the lab.
     pub ping: PlaceSpec,
-    /// Where the pong end runs, and every other that receives.
+    /// Place of the pong end and of all other receiving ends of the lab.
     pub pong: PlaceSpec,
-    /// How many send.
+    /// Number of sending ends of the lab.
     pub publishers: u32,
-    /// How many receive.
+    /// Number of receiving ends of the lab.
     pub subscribers: u32,
-    /// Each end in a place of its own.
+    /// Whether each end of the lab has its own place.
     pub apart: bool,
-    /// On top of the path: its interfaces have the addresses of the ends.
+    /// VLAN on top of the path. If there is a VLAN, its interfaces have the addresses of the ends.
     pub vlan: Option<VlanSpec>,
 }
 
@@ -40,69 +40,83 @@ impl From<&TrialSpec> for LabSpec {
 }
 
 impl LabSpec {
-    /// Whether network namespaces are made for it, which needs root or a user namespace.
+    /// Whether network namespaces are made for the lab, which needs root or a user namespace.
     pub fn makes_namespaces(&self) -> bool {
         let made = matches!(self.path, PathSpec::Veth { .. } | PathSpec::Bridge { .. });
-        let by_nothing = matches!(self.path, PathSpec::Datagram { .. } | PathSpec::Existing { .. });
-        made || (self.is_wired() && !by_nothing)
+        let without_namespaces = matches!(self.path, PathSpec::Datagram { .. } | PathSpec::Existing { .. });
+        made || (self.is_wired() && !without_namespaces)
     }
 
-    /// What joins its ends is made before they start: where one is a guest, and by a switch or programs.
+    /// Whether the lab needs wiring, which is made before guests start: if an end is a guest, or the path uses XDP or
+    /// Open vSwitch.
     pub fn is_wired(&self) -> bool {
         let guest = [&self.ping, &self.pong].into_iter().any(|place| matches!(place, PlaceSpec::Vm(_)));
         match self.path {
             PathSpec::Loopback => false,
-            // These join network namespaces, too.
+            // These paths use the wiring also between network namespaces.
             PathSpec::Xdp { .. } | PathSpec::OpenVswitch { .. } => true,
             _ => guest,
         }
     }
 
-    /// What joins its ends is not the user's.
+    /// Whether Tailbound makes the whole wiring, so that no guest is attached to interfaces of the user.
     pub(crate) fn is_private(&self) -> bool {
         self.is_wired() && !matches!(self.path, PathSpec::Existing { .. })
     }
 
-    /// What its ends want of that.
+    /// The ends of the lab as ports of the wiring.
     pub fn ports(&self) -> Vec<Port> {
         let port = |end: usize| match self.place(end) {
             PlaceSpec::Vm(guest) => Port::Guest { queues: guest.queues },
-            _ if matches!(self.path, PathSpec::Existing { .. }) => Port::Users,
+            _ if matches!(self.path, PathSpec::Existing { .. }) => Port::Existing,
             _ => Port::Host,
         };
         (0..self.places()).map(port).collect()
     }
 
-    /// What `up` and the path check would do, one line each: the step as a command would say it, and the privilege it
-    /// takes.
+    /// Lines for `--dry-run`: each step of making the lab and the path check as a command, with the privilege that it
+    /// needs.
     pub fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for place in [&self.ping, &self.pong] {
             match place {
                 PlaceSpec::Ssh(ssh) => {
                     let what = match &ssh.program {
-                        Some(program) => format!("start {program} there"),
-                        None => "copy the bundle there, unless it is there already, and start it".to_owned(),
+                        Some(program) => format!("start {program} on the host"),
+                        None => {
+                            "copy the bundle to the host if the host does not have it, and start the agent".to_owned()
+                        }
                     };
-                    lines.push(format!("{place}: log in, {what}  [your login there]"));
+                    lines.push(format!("{place}: log in, {what}  [your login on the host]"));
                 }
                 PlaceSpec::Pod(_) => {
                     let all = (0..self.places()).filter(|end| self.place(*end) == place).count();
                     let what = match all {
-                        _ if !self.apart || all == 1 => "make it, wait until it runs, delete it".to_owned(),
-                        n => format!("make {n} of them, wait until they run, delete them"),
+                        _ if !self.apart || all == 1 => {
+                            "make the pod, wait until the pod runs, delete the pod".to_owned()
+                        }
+                        n => format!("make {n} pods, wait until all pods run, delete the pods"),
                     };
-                    lines.push(format!("{place}: {what} afterwards  [your rights there]"));
+                    lines.push(format!("{place}: {what} afterwards  [your rights in the cluster]"));
                 }
                 PlaceSpec::Domain(domain) => {
-                    let steered =
-                        if domain.asks_for_threads() { "pin its threads, put them back" } else { "look at it" };
+                    let steered = if domain.asks_for_threads() {
+                        "pin the threads of the domain, restore their CPUs"
+                    } else {
+                        "read the state of the domain"
+                    };
                     let (reached, rights) = match domain.ssh {
-                        Some(_) => ("log in, copy the bundle there", "your rights with libvirt, your login there"),
-                        None => ("speak over its channels with Tailbound in it", "your rights with libvirt, root"),
+                        Some(_) => (
+                            "log in to the domain, copy the bundle to it",
+                            "your rights with libvirt, your login in the domain",
+                        ),
+                        None => (
+                            "connect to Tailbound in the domain over the domain's channels",
+                            "your rights with libvirt, root",
+                        ),
                     };
                     lines.push(format!(
-                        "{place}: start it if it does not run (virsh), {steered} afterwards, {reached}  [{rights}]"
+                        "{place}: start the domain if it does not run (virsh), {steered} afterwards, {reached}  [{rights}]"
                     ));
                 }
                 PlaceSpec::Vm(guest) => {
@@ -110,10 +124,14 @@ impl LabSpec {
                         true => "CAP_SYS_NICE or CAP_IPC_LOCK",
                         false => "no privilege",
                     };
-                    lines.push(format!("{place}: start it with QEMU, wait until it answers, end it  [{privilege}]"));
+                    lines.push(format!(
+                        "{place}: start the guest with QEMU, wait until the guest answers, end the guest  [{privilege}]"
+                    ));
                 }
                 PlaceSpec::Container(_) => {
-                    lines.push(format!("{place}: make and start it, remove it afterwards  [root]"));
+                    lines.push(format!(
+                        "{place}: make and start the container, remove the container afterwards  [root]"
+                    ));
                 }
                 _ => {}
             }
@@ -121,15 +139,15 @@ impl LabSpec {
         lines.dedup();
         lines.extend(self.describe_up());
         lines.push(
-            "path check: UDP datagrams of at most 65507 B both ways, and to a group of 239.255/16 (TTL 1) where the \
-             interfaces carry multicast  [no privilege]"
+            "path check: UDP datagrams of at most 65507 B in both directions, and to a multicast group of 239.255/16 \
+             (TTL 1) where the interfaces carry multicast  [no privilege]"
                 .into(),
         );
         lines
     }
 
-    /// What a driver at this end (0 ping, 1 pong) would be told of the network, as far as it is known before the lab is up:
-    /// nothing where the lab makes its own.
+    /// Network options for the driver of an end (0 is ping, 1 is pong) that are known before the lab is made; empty if
+    /// the lab makes its own network.
     pub fn known_options(&self, end: usize) -> Vec<(String, String)> {
         let Layout::Found(ends) = self.layout() else { return Vec::new() };
         let [ping, pong] = &*ends;
@@ -148,7 +166,7 @@ impl LabSpec {
     fn describe_up(&self) -> Vec<String> {
         let mut all = Vec::new();
         if self.is_wired() {
-            all = Under::describe((&self.path, self.vlan.as_ref()), &self.ports());
+            all = Wiring::describe((&self.path, self.vlan.as_ref()), &self.ports());
             for (place, vlan) in [&self.ping, &self.pong].into_iter().zip(std::iter::repeat(&self.vlan)) {
                 if let (PlaceSpec::Vm(guest), Some(vlan)) = (place, vlan) {
                     let command = crate::vlan::command("NIC", &format!("NIC.{}", vlan.id), vlan);
@@ -172,10 +190,10 @@ impl LabSpec {
                         (Some(interface), None) => format!("interface {interface} and its first IPv4 address"),
                         (None, Some(address)) => format!("the interface with address {address}"),
                         (None, None) if matches!(self.place(i), PlaceSpec::Pod(_)) => {
-                            "the interface with the address that the cluster gave it".to_owned()
+                            "the interface with the address that the cluster gave the pod".to_owned()
                         }
                         (None, None) if matches!(self.place(i), PlaceSpec::Container(_)) => {
-                            "the interface with the first address that its client gave it".to_owned()
+                            "the interface with the first address that the client gave the container".to_owned()
                         }
                         (None, None) => "an interface that the study does not name".to_owned(),
                     };
@@ -195,17 +213,18 @@ impl LabSpec {
         }
     }
 
-    /// How many places there are: that of the ping end (0), of those that receive (from 1 on), of further ones that send.
+    /// Number of places of the lab. Place 0 has the ping end, the next places have the receiving ends, and the last
+    /// places have the further sending ends.
     pub fn places(&self) -> usize {
         if self.apart { (self.publishers + self.subscribers) as usize } else { 2 }
     }
 
-    /// The end at a place sends.
+    /// Whether the end at the place with this number sends.
     pub fn sends(&self, end: usize) -> bool {
         end == 0 || (self.apart && end > self.subscribers as usize)
     }
 
-    /// The name of the first end at a place: `ping`, `pong3`.
+    /// Name of the first end at the place with this number, such as `ping` or `pong3`.
     pub fn name(&self, end: usize) -> &'static str {
         match end {
             0 => "ping",
@@ -214,12 +233,12 @@ impl LabSpec {
         }
     }
 
-    /// What is asked of a place.
+    /// Specification of the place of the end with this number.
     pub fn place(&self, end: usize) -> &PlaceSpec {
         if self.sends(end) { &self.ping } else { &self.pong }
     }
 
-    /// The places of those that an end speaks with.
+    /// Numbers of the places with which the end at a place communicates.
     pub(crate) fn peers(&self, end: usize) -> impl Iterator<Item = usize> {
         let sends = self.sends(end);
         (0..self.places()).filter(move |other| self.sends(*other) != sends)
@@ -231,14 +250,14 @@ impl LabSpec {
 
     pub(crate) fn layout(&self) -> Layout {
         match &self.path {
-            // What carries the packets of guests is made before they start.
+            // The wiring was made before the guests started.
             _ if self.is_private() => Layout::Found(Box::default()),
             PathSpec::Loopback => {
                 let lo = ExistingEnd { interface: Some("lo".into()), address: Some("127.0.0.1".into()), device: None };
                 Layout::Found(Box::new([lo.clone(), lo]))
             }
             PathSpec::Existing { ping, pong } => {
-                // A guest has the address that it was given, on its only interface.
+                // A guest has the configured address on its only interface.
                 let of = |place: &PlaceSpec, end: &ExistingEnd| match place {
                     PlaceSpec::Vm(_) => ExistingEnd::default(),
                     _ => end.clone(),
@@ -258,13 +277,13 @@ impl LabSpec {
         Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given(), vlan: self.vlan.clone() }
     }
 
-    /// The ends that bring an empty network namespace with them.
+    /// The ends in containers whose empty network namespaces the lab uses.
     fn given(&self) -> Vec<Room> {
-        let brings = |place: &PlaceSpec| match place {
+        let has_namespace = |place: &PlaceSpec| match place {
             PlaceSpec::Container(container) => container.network == ContainerNetwork::None,
             _ => false,
         };
-        (0..self.places()).filter(|end| brings(self.place(*end))).map(|end| Room::End(self.name(end))).collect()
+        (0..self.places()).filter(|end| has_namespace(self.place(*end))).map(|end| Room::End(self.name(end))).collect()
     }
 }
 
@@ -274,7 +293,7 @@ mod tests {
     use tailbound_model::SshSpec;
 
     #[test]
-    fn a_dry_run_says_what_is_done_on_another_host() {
+    fn a_dry_run_prints_what_is_done_on_another_host() {
         let far = |program: Option<&str>| {
             PlaceSpec::Ssh(SshSpec {
                 host: "guest-1".into(),
@@ -293,14 +312,15 @@ mod tests {
             vlan: None,
         };
         let both = spec(far(None), far(None)).describe();
-        let begin = "ssh guest-1: log in, copy the bundle there, unless it is there already, and start it  [your login";
+        let begin = "ssh guest-1: log in, copy the bundle to the host if the host does not have it, and start the \
+                     agent  [your login";
         assert!(both[0].starts_with(begin) && both[1].starts_with("read interface lo"), "{both:?}");
         let installed = spec(PlaceSpec::Process, far(Some("/opt/tailbound"))).describe();
-        assert_eq!(installed[0], "ssh guest-1: log in, start /opt/tailbound there  [your login there]");
+        assert_eq!(installed[0], "ssh guest-1: log in, start /opt/tailbound on the host  [your login on the host]");
     }
 
     #[test]
-    fn a_dry_run_says_what_is_read_where_and_with_which_right() {
+    fn a_dry_run_prints_what_is_read_where_and_with_which_privilege() {
         let end = |interface: &str| ExistingEnd { interface: Some(interface.into()), ..ExistingEnd::default() };
         let path = PathSpec::Existing { ping: end("eth1"), pong: end("tap0") };
         let spec = LabSpec {

@@ -1,44 +1,45 @@
-//! The steps by which a lab is made, as data: `up` takes them, `describe` prints them, the check after `up` reads from
-//! them what must be found.
+//! The steps that make a lab, as data: `up` executes the steps, `describe` prints them, and the verification after `up`
+//! compares the interfaces with the steps.
 
 use crate::netem;
 use std::fmt;
 use std::net::Ipv4Addr;
 use tailbound_model::{ExistingEnd, Nanos, VlanSpec};
 
-/// Made by us, or found.
+/// Whether the path is made by Tailbound or exists already.
 pub(crate) enum Layout {
     Made(Shape),
-    /// At the ends that send, and at those that receive.
+    /// Interfaces and addresses of an existing path, at the sending ends and at the receiving ends.
     Found(Box<[ExistingEnd; 2]>),
 }
 
-/// A path that is made.
+/// Description of a path between ends that Tailbound makes.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub bridged: bool,
     pub mtu: Option<u32>,
-    /// How long each end holds back what it sends.
+    /// Delay that is added to the packets that each end sends.
     pub delay: Option<Nanos>,
-    /// The namespaces of the ends; more than two only with a bridge.
+    /// The network namespaces of the ends. More than two are possible only with a bridge.
     pub rooms: Vec<Room>,
-    /// Those of them that are brought along, and empty.
+    /// The network namespaces of the path that belong to containers and are empty.
     pub given: Vec<Room>,
-    /// On top of it, at every end.
+    /// VLAN on top of the path, for the interface of every end.
     pub vlan: Option<VlanSpec>,
 }
 
-/// A namespace of the lab.
+/// A network namespace of the lab, by its purpose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Room {
-    /// Of the end of this name.
+    /// Network namespace of the end with this name.
     End(&'static str),
+    /// Network namespace of the bridge that joins the ends.
     Bridge,
-    /// Of what carries the packets of guests.
-    Under,
-    /// Of an end of this host that guests speak with, by its number.
+    /// Network namespace of the wiring, which carries the packets of guests.
+    Wiring,
+    /// Network namespace of an end on this host that communicates with guests, by the number of the end.
     Host(usize),
-    /// The network namespace of this process, which the user has set up.
+    /// The network namespace of this process, whose interfaces belong to the user.
     Here,
 }
 
@@ -47,58 +48,60 @@ impl Room {
         match self {
             Room::End(name) => name,
             Room::Bridge => "bridge",
-            Room::Under => "under",
+            Room::Wiring => "wiring",
             Room::Host(_) => "host",
             Room::Here => "here",
         }
     }
 }
 
-/// An interface by name, in its namespace.
+/// A network interface of the lab, by its network namespace and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct At {
     pub room: Room,
     pub name: String,
 }
 
-/// The kernel's MTU of a new Ethernet interface.
+/// MTU of a new Ethernet interface in bytes, if the study does not name an MTU.
 pub(crate) const DEFAULT_MTU: u32 = 1500;
-/// What IPv4 needs at least (RFC 791) and what a veth device takes at most.
+/// Possible MTUs of a path in bytes: from the minimum of IPv4 (RFC 791) to the maximum of a veth device.
 pub(crate) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_535;
-/// All multicast groups, the destination of a route.
+/// The network of all IPv4 multicast groups, as the destination of a route: address and prefix length.
 pub(crate) const MULTICAST: (Ipv4Addr, u8) = (Ipv4Addr::new(224, 0, 0, 0), 4);
-/// Addresses may be the same in every lab: each lies in namespaces of its own.
+/// Address of the end with this number. All labs use the same addresses, because each lab has its own namespaces.
 pub(crate) fn address(end: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 177, 0, end as u8 + 1)
 }
 pub(crate) const PREFIX: u8 = 24;
 
-/// One thing that is done.
+/// One step of making a lab: one change to namespaces or interfaces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Make a network namespace without a name.
+    /// Step of making a lab: make a network namespace without a name.
     Namespace(Room),
-    /// Use the empty one that the end brings with it.
+    /// Step of making a lab: use the empty network namespace of a container.
     Given(Room),
-    /// No IPv6 there: its neighbour and router discovery and MLD reports would run beside the measured traffic.
+    /// Step: disable IPv6 in a network namespace, because neighbour discovery, router discovery and MLD reports of IPv6
+    /// would disturb the measured traffic.
     NoIpv6(Room),
-    /// Two joined interfaces.
+    /// Step: make a veth pair, which is two joined interfaces.
     Pair {
         near: At,
         far: At,
         mtu: u32,
     },
-    /// A bridge without spanning tree, forwarding delay and snooping: it forwards at once, multicast to every port.
+    /// Step: make a bridge without spanning tree, forwarding delay and multicast snooping, so that the bridge forwards
+    /// at once and sends multicast to every port.
     Bridge {
         at: At,
         mtu: u32,
     },
-    /// Make an interface a port of the bridge.
+    /// Step of making a lab: make an interface a port of the bridge.
     Join {
         port: At,
         bridge: String,
     },
-    /// An interface of a VLAN, on top of another one.
+    /// Step: make a VLAN interface on top of another interface.
     Vlan {
         at: At,
         below: String,
@@ -110,12 +113,12 @@ pub(crate) enum Step {
         prefix: u8,
     },
     Up(At),
-    /// Hold back what an interface sends.
+    /// Step of making a lab: delay the packets that an interface sends.
     Delay {
         at: At,
         delay: Nanos,
     },
-    /// Lets programs send multicast that do not name an interface.
+    /// Step: add a route for multicast, for programs that do not choose an interface.
     MulticastRoute(At),
 }
 
@@ -124,7 +127,8 @@ impl Shape {
         self.given.contains(&room)
     }
 
-    /// All steps in order; interface names begin with `prefix` (at most 10 characters).
+    /// Returns all steps that make the path, in order. Interface names begin with `prefix`, which has at most 10
+    /// characters.
     pub fn steps(&self, prefix: &str) -> Vec<Step> {
         let mtu = self.mtu.unwrap_or(DEFAULT_MTU);
         let at = |room, suffix: &str| At { room, name: format!("{prefix}-{suffix}") };
@@ -162,7 +166,8 @@ impl Shape {
     }
 }
 
-/// An end's interface gets its address and is set up; with a VLAN that one has the address, and the interface below none.
+/// Returns the steps that give an end its address and set its interface up. With a VLAN, the VLAN interface gets the
+/// address and the interface below it has no address.
 pub(crate) fn addressed(interface: At, on_top: Option<(At, &VlanSpec)>, end: usize) -> Vec<Step> {
     let mut steps = Vec::new();
     let addressed = match on_top {
@@ -180,7 +185,7 @@ pub(crate) fn addressed(interface: At, on_top: Option<(At, &VlanSpec)>, end: usi
 }
 
 impl Step {
-    /// The line of a dry run.
+    /// Line for `--dry-run`: the step as a command, and the privilege that the step needs.
     pub fn with_privilege(&self) -> String {
         let privilege = match self {
             Step::Namespace(_) => "CAP_SYS_ADMIN, or in a user namespace none",
@@ -237,12 +242,13 @@ impl fmt::Display for Step {
     }
 }
 
-/// `tb` and as much of the run's id as an interface name (15 characters) has room for.
+/// Makes the prefix of interface names: `tb` and the last characters of the run id, so that names fit into 15
+/// characters.
 ///
-/// Names are for people: what is cleaned up is found by identity, and every lab has namespaces of its own.
+/// The names are only for people: the cleanup finds interfaces by their identity, and every lab has its own namespaces.
 pub(crate) fn prefix(run_id: &str) -> String {
     let usable: Vec<char> = run_id.chars().filter(char::is_ascii_alphanumeric).collect();
-    // The end of an id differs more between runs than its beginning.
+    // The last characters of run ids differ more than the first.
     let tail = &usable[usable.len().saturating_sub(8)..];
     format!("tb{}", tail.iter().collect::<String>())
 }
@@ -266,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dry_run_prints_each_step_as_a_command_would_say_it() {
+    fn the_dry_run_prints_each_step_as_a_command() {
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
         let lines: Vec<String> =
             Shape { bridged: false, mtu: Some(9000), delay: Some(Nanos::from_millis(20)), rooms, given, vlan: None }
@@ -286,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_vlan_its_interface_has_the_address_and_the_one_below_none() {
+    fn with_a_vlan_only_the_vlan_interface_has_the_address() {
         let vlan = Some(VlanSpec { id: 10, egress: [(6, 3), (7, 7)].into() });
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
         let steps = Shape { bridged: false, mtu: None, delay: None, rooms, given, vlan }.steps("tbRUN");

@@ -1,11 +1,12 @@
-//! Making network namespaces without root: inside a user namespace, where the kernel allows it.
+//! Enters a user namespace in which network namespaces can be made without root, if the kernel allows it.
 //!
-//! The whole process enters it, once, before it has threads. User and group keep their numbers (the identity map), so
-//! files, the journal's place and what agents may do stay as they were; only the capabilities over namespaces made from
-//! then on are gained. Capabilities over the machine itself (CAP_SYS_NICE from a file, say) are lost by entering, which
-//! is why it is done only when a study needs it. See user_namespaces(7).
+//! The whole process enters the user namespace once, before it has several threads. User and group ids stay the same
+//! (identity map), so access to files, the directory of the journal and the permissions of agents do not change; the
+//! process only gains capabilities over namespaces made later. The process loses capabilities over the machine itself
+//! (such as CAP_SYS_NICE from file capabilities), so the process enters only if a study needs it. See
+//! user_namespaces(7).
 
-use crate::error::{LabError, Lack};
+use crate::error::{LabError, lack};
 use nix::sched::{CloneFlags, unshare};
 use nix::sys::wait::waitpid;
 use nix::unistd::{ForkResult, fork, getegid, geteuid, pipe};
@@ -13,35 +14,39 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
 use std::sync::OnceLock;
+use tailbound_model::Problem;
 
-/// By what right network namespaces can be made.
+/// Whether the process can make network namespaces, and the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Privilege {
-    /// The process has the capabilities on this machine.
+    /// Network namespaces can be made: the process has the capabilities on this machine.
     Root,
-    /// It has them inside a user namespace that it entered.
+    /// Network namespaces can be made: the process has the capabilities in a user namespace that it has entered.
     UserNamespace,
-    /// It has not.
+    /// Network namespaces cannot be made: the process does not have the capabilities.
     None {
-        /// Why, with the setting that forbids it where one is known; or that nothing needs it.
+        /// The reason why the process lacks the capabilities: the kernel setting that forbids user namespaces if it is
+        /// known, or that no study needs a network namespace.
         reason: String,
     },
 }
 
-/// CAP_NET_ADMIN and CAP_SYS_ADMIN as bits of the effective set (capability.h).
+/// Bits of CAP_NET_ADMIN and CAP_SYS_ADMIN in the set of effective capabilities (capability.h).
 const NEEDED: u64 = 1 << 12 | 1 << 21;
 
 const SYSCTLS: &str = "/proc/sys";
 
-/// The outcome of the one attempt.
+/// Result of the only attempt to enter a user namespace.
 static ATTEMPT: OnceLock<Privilege> = OnceLock::new();
 
-/// Enters a user namespace when network namespaces must be made (see
-/// [`LabSpec::makes_namespaces`](crate::LabSpec::makes_namespaces)) and the process lacks the right. To be called
-/// before the process starts a thread. A second call answers as the first.
+/// Enters a user namespace if network namespaces must be made (see
+/// [`LabSpec::makes_namespaces`](crate::LabSpec::makes_namespaces)) and the process lacks the capabilities. Must be
+/// called before the process starts a thread. A second call returns the result of the first. If the kernel does not
+/// permit it, the result is [`Privilege::None`], not an error.
 ///
-/// The process has threads already, or a namespace that a child process could enter was then refused. That it is not
-/// permitted is no error but [`Privilege::None`].
+/// # Errors
+/// The process already has several threads, or the kernel refused the namespace although a child process could enter
+/// one.
 pub fn enter_if_needed(spec_needs_netns: bool) -> Result<Privilege, LabError> {
     if let Some(before) = ATTEMPT.get() {
         return Ok(before.clone());
@@ -50,14 +55,14 @@ pub fn enter_if_needed(spec_needs_netns: bool) -> Result<Privilege, LabError> {
         return Ok(Privilege::Root);
     }
     if !spec_needs_netns {
-        return Ok(Privilege::None { reason: "nothing asked for needs a network namespace of its own".into() });
+        return Ok(Privilege::None { reason: "the study needs no network namespace".into() });
     }
     let failed = |error| LabError::read("entering a user namespace", "this process", error);
     let threads = fs::read_dir("/proc/self/task").map_err(failed)?.count();
     if threads != 1 {
-        return Err(failed(io::Error::other(format!("the process has {threads} threads already, and must have one"))));
+        return Err(failed(io::Error::other(format!("the process already has {threads} threads, but must have one"))));
     }
-    // A process that half entered one could do less than before, and not go back: a child tries first.
+    // A process that fails in the middle has lost privileges for good, so a child process tries first.
     let privilege = match try_in_child().map_err(failed)? {
         None => {
             enter().map_err(failed)?;
@@ -68,8 +73,8 @@ pub fn enter_if_needed(spec_needs_netns: bool) -> Result<Privilege, LabError> {
     Ok(ATTEMPT.get_or_init(|| privilege).clone())
 }
 
-/// What is missing for making network namespaces.
-pub(crate) fn lack() -> Option<Lack> {
+/// Returns the problem that prevents making network namespaces, if there is a problem.
+pub(crate) fn problem() -> Option<Problem> {
     if is_capable() {
         return None;
     }
@@ -78,8 +83,8 @@ pub(crate) fn lack() -> Option<Lack> {
         Some(_) => return None,
         None => forbidden_by(Path::new(SYSCTLS))?,
     };
-    Some(Lack::new(
-        format!("network namespaces cannot be made: this is not root, and {reason}"),
+    Some(lack(
+        format!("network namespaces cannot be made: this user is not root, and {reason}"),
         "run as root, permit user namespaces, or use `path: loopback` with `place: process`",
     ))
 }
@@ -94,13 +99,13 @@ fn is_capable() -> bool {
 fn enter() -> io::Result<()> {
     let (uid, gid) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER)?;
-    // The kernel takes a group map from an unprivileged process only once setgroups(2) is given up.
+    // The kernel accepts a group map of an unprivileged process only after setgroups(2) is disabled.
     fs::write("/proc/self/setgroups", "deny")?;
     fs::write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     fs::write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// `None` = a child process could do all that a lab needs; else what it was refused.
+/// Tries to enter a user namespace in a child process; returns the error message, or `None` if all steps worked.
 fn try_in_child() -> io::Result<Option<String>> {
     let (reader, writer) = pipe()?;
     // SAFETY: the process has one thread (checked by the caller), so the child may do anything that the parent may.
@@ -125,11 +130,12 @@ fn try_in_child() -> io::Result<Option<String>> {
 
 fn why_refused(refusal: &str) -> String {
     forbidden_by(Path::new(SYSCTLS)).unwrap_or_else(|| {
-        format!("the kernel refuses user namespaces ({refusal}), though no sysctl forbids them: a container's or a security module's rule")
+        format!("the kernel refuses user namespaces ({refusal}), although no sysctl forbids them: a container or a security module forbids them")
     })
 }
 
-/// The setting that forbids user namespaces or network namespaces in them, where one is known to.
+/// Finds the kernel setting that forbids user namespaces, or network namespaces in user namespaces; `None` if none is
+/// found.
 fn forbidden_by(sysctls: &Path) -> Option<String> {
     let settings = [
         ("kernel.unprivileged_userns_clone", "0", "1"),
@@ -170,11 +176,11 @@ mod tests {
     }
 
     #[test]
-    fn a_process_with_threads_is_told_so_unless_it_needs_nothing() {
+    fn a_process_with_threads_is_refused_unless_it_needs_no_namespace() {
         // The test harness runs this on a second thread.
         match enter_if_needed(true) {
             Ok(privilege) => assert_eq!(privilege, Privilege::Root),
-            Err(error) => assert!(error.to_string().contains("threads already, and must have one"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("threads, but must have one"), "{error}"),
         }
         assert!(enter_if_needed(false).is_ok());
     }

@@ -1,18 +1,19 @@
-//! After `up`: is everything as it was asked, read back through netlink?
+//! Compares interfaces read back by netlink with the steps that made them.
 
-use crate::apply::Rooms;
 use crate::error::LabError;
 use crate::interface::read_interfaces;
+use crate::rooms::Rooms;
 use crate::step::{At, Room, Step};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use tailbound_model::{BridgeState, Interface};
 
-/// A new link becomes operational through a work queue of the kernel (net/core/link_watch.c): within milliseconds, or
-/// within a second when it is not thought urgent.
+/// Longest wait until an interface is operational. The kernel sets this state in a work queue (net/core/link_watch.c),
+/// within milliseconds or, if not urgent, within a second.
 const OPERATIONAL_WITHIN: Duration = Duration::from_secs(5);
 
-/// The interfaces of a room, once those that were set up are operational or the time for it is over.
+/// Reads the interfaces of a network namespace; waits first until all interfaces that were set up are operational, or
+/// the time is over.
 pub(crate) async fn settled(room: Room, rooms: &Rooms, steps: &[Step]) -> Result<Vec<Interface>, LabError> {
     let names: Vec<&str> = steps.iter().filter_map(|s| up_in(s, room)).collect();
     let end = Instant::now() + OPERATIONAL_WITHIN;
@@ -27,8 +28,9 @@ pub(crate) async fn settled(room: Room, rooms: &Rooms, steps: &[Step]) -> Result
     }
 }
 
-/// A veth drops what is sent before it reports `up`. Loopback reports nothing. A bridge forwards as soon as its ports
-/// do; its own state matters to traffic of its own only, and comes a second later.
+/// Whether an interface carries packets. A veth drops packets until it reports the state `up`. The loopback interface
+/// reports no state. A bridge forwards as soon as its ports forward; the state of the bridge changes a second later and
+/// concerns only its own traffic.
 fn carries(interface: &Interface) -> bool {
     let reports_late = interface.bridge.is_some() || interface.name == "lo";
     interface.enabled && (interface.operational || (reports_late && interface.carrier))
@@ -41,7 +43,7 @@ fn up_in(step: &Step, room: Room) -> Option<&str> {
     }
 }
 
-/// Compares what was found in one room with the steps.
+/// Compares the interfaces found in one network namespace with the steps that made them.
 pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<(), LabError> {
     let differs = |at: &At, what: &str, asked: String, found: String| LabError::NotAsAsked {
         place: room.name().to_owned(),
@@ -87,7 +89,7 @@ pub(crate) fn verify(room: Room, found: &[Interface], steps: &[Step]) -> Result<
                 let state = look_up(at)?.bridge;
                 if state != Some(BridgeState::default()) {
                     let asked = "no spanning tree, snooping or delay".to_owned();
-                    return Err(differs(at, "its way to forward", asked, format!("{state:?}")));
+                    return Err(differs(at, "the forwarding of the bridge", asked, format!("{state:?}")));
                 }
             }
             Step::NoIpv6(room_of_step) if *room_of_step == room => {
@@ -118,7 +120,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::step::Shape;
 
-    pub(crate) fn as_asked() -> Interface {
+    pub(crate) fn as_requested() -> Interface {
         Interface {
             index: 2,
             name: "tbx-p0".into(),
@@ -138,27 +140,27 @@ pub(crate) mod tests {
     }
 
     fn check(change: impl Fn(&mut Interface)) -> String {
-        let lo = Interface { index: 1, name: "lo".into(), ..as_asked() };
-        let mut interface = as_asked();
+        let lo = Interface { index: 1, name: "lo".into(), ..as_requested() };
+        let mut interface = as_requested();
         change(&mut interface);
         let (rooms, given) = (vec![Room::End("ping"), Room::End("pong")], Vec::new());
         let steps = Shape { bridged: false, mtu: Some(9000), delay: None, rooms, given, vlan: None }.steps("tbx");
-        verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as asked".into())
+        verify(Room::End("ping"), &[lo, interface], &steps).map_or_else(|e| e.to_string(), |()| "as requested".into())
     }
 
     #[test]
     fn each_difference_is_named() {
-        assert_eq!(check(|_| {}), "as asked");
-        assert!(check(|i| i.mtu = 1500).starts_with("tbx-p0 (ping): the MTU is 1500 where 9000 was asked;"));
-        let down = "tbx-p0 (ping): the state is down where up was asked;";
+        assert_eq!(check(|_| {}), "as requested");
+        assert!(check(|i| i.mtu = 1500).starts_with("tbx-p0 (ping): the MTU is 1500, but 9000 was requested;"));
+        let down = "tbx-p0 (ping): the state is down, but up was requested;";
         assert!(check(|i| i.operational = false).starts_with(down));
         let unreported = |i: &mut Interface| (i.operational, i.unreported) = (false, true);
-        assert!(check(unreported).starts_with(down), "carrier alone is not enough");
+        assert!(check(unreported).starts_with(down), "an interface without a reported state must not pass");
         assert!(
-            check(|i| i.addresses.clear()).starts_with("tbx-p0 (ping): the address is none where 10.177.0.1/24 was")
+            check(|i| i.addresses.clear()).starts_with("tbx-p0 (ping): the address is none, but 10.177.0.1/24 was")
         );
         let v6 = check(|i| i.addresses.push(("fe80::1".parse().unwrap(), 64)));
-        assert!(v6.starts_with("tbx-p0 (ping): IPv6 is on where off was asked;"), "{v6}");
-        assert!(check(|i| i.name = "x".into()).starts_with("tbx-p0 (ping): the interface is absent where present was"));
+        assert!(v6.starts_with("tbx-p0 (ping): IPv6 is on, but off was requested;"), "{v6}");
+        assert!(check(|i| i.name = "x".into()).starts_with("tbx-p0 (ping): the interface is absent, but present was"));
     }
 }

@@ -1,32 +1,33 @@
-//! VLANs on top of a path: how one is made, whether the kernel here can, and whether an interface is as it was asked for.
+//! VLANs on top of a path: makes the VLAN interface, checks whether the kernel supports VLANs, and compares an
+//! interface with the requested VLAN.
 
-use crate::error::{LabError, Lack};
-use crate::netlink::converse;
+use crate::error::{LabError, lack};
+use crate::netlink::{converse, index};
 use crate::netns::NetNs;
 use rtnetlink::packet_route::link::{InfoData, InfoVeth, LinkMessage};
 use rtnetlink::{Handle, LinkMessageBuilder, LinkUnspec, LinkVeth, LinkVlan, QosMapping};
 use std::io;
-use tailbound_model::{Interface, VlanSpec};
+use tailbound_model::{Interface, Problem, VlanSpec};
 
-/// The request for an interface of a VLAN on top of the one with the index `below`.
+/// Makes the netlink message for a VLAN interface on top of the interface with index `below`.
 pub(crate) fn vlan_link(name: &str, below: u32, vlan: &VlanSpec) -> LinkMessage {
     let egress = vlan.egress.iter().map(|(from, to)| QosMapping { from: *from, to: u32::from(*to) });
     LinkVlan::new(name, below, vlan.id).qos([], egress).build()
 }
 
-/// The same as a command.
+/// Makes the text of the command that makes a VLAN interface.
 pub(crate) fn command(below: &str, name: &str, vlan: &VlanSpec) -> String {
     let egress = if vlan.egress.is_empty() { String::new() } else { format!(" egress {}", vlan.egress_text()) };
     format!("ip link add link {below} name {name} type vlan id {}{egress}", vlan.id)
 }
 
-/// Compares what the kernel tells of an interface with what was asked.
+/// Compares an interface with the requested VLAN.
 ///
 /// # Errors
-/// It is of no VLAN or another one, or its frames get other priorities.
+/// The interface has no VLAN, another VLAN, or another map of priorities.
 pub(crate) fn verify(interface: &Interface, place: &str, asked: &VlanSpec) -> Result<(), LabError> {
-    let asked = asked.as_told();
-    let found = interface.vlan.as_ref().map(VlanSpec::as_told);
+    let asked = asked.as_reported();
+    let found = interface.vlan.as_ref().map(VlanSpec::as_reported);
     if found.as_ref() == Some(&asked) {
         return Ok(());
     }
@@ -39,17 +40,17 @@ pub(crate) fn verify(interface: &Interface, place: &str, asked: &VlanSpec) -> Re
     })
 }
 
-/// What the kernel here lacks for VLANs: one is made, in a network namespace that is given up at once. Where none may be
-/// made something else is lacking, which others tell. Blocks for a moment.
-pub(crate) fn lack() -> Option<Lack> {
+/// Returns a problem if this kernel does not support VLANs, found by making a VLAN interface in a temporary network
+/// namespace. If no namespace can be made, another check of the lab reports that. Blocks for a moment.
+pub(crate) fn problem() -> Option<Problem> {
     let netns = NetNs::make().ok()?;
     let job = |handle: Handle| async move {
         let peer = LinkMessageBuilder::<LinkUnspec>::new().name("tb-far").build();
         let pair =
             LinkMessageBuilder::<LinkVeth>::new("tb-near", "").set_info_data(InfoData::Veth(InfoVeth::Peer(peer)));
         handle.link().add(pair.build()).execute().await?;
-        let below = crate::apply::index(&handle, "tb-near").await?;
-        // An error of its own: that there are no veth devices says nothing of VLANs.
+        let below = index(&handle, "tb-near").await?;
+        // The error of the VLAN is returned separately, because missing veth devices say nothing about VLANs.
         Ok(handle.link().add(vlan_link("tb-vlan", below, &VlanSpec { id: 1, ..VlanSpec::default() })).execute().await)
     };
     let tried = converse(&netns, job).ok()?.join().ok()?.ok()?;
@@ -57,18 +58,18 @@ pub(crate) fn lack() -> Option<Lack> {
     Some(unsupported(&error))
 }
 
-fn unsupported(error: &io::Error) -> Lack {
+fn unsupported(error: &io::Error) -> Problem {
     let release = nix::sys::utsname::uname()
         .map_or_else(|_| "of this host".to_owned(), |name| name.release().to_string_lossy().into_owned());
     let why = match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP) => format!(
-            "the kernel {release} was built without VLAN_8021Q (CONFIG_VLAN_8021Q), or the module 8021q is not there"
-        ),
-        _ => format!("the kernel {release} refuses an interface of a VLAN: {error}"),
+        Some(libc::EOPNOTSUPP) => {
+            format!("the kernel {release} was built without CONFIG_VLAN_8021Q, or the module 8021q is missing")
+        }
+        _ => format!("the kernel {release} refuses a VLAN interface: {error}"),
     };
-    Lack::new(
-        format!("no 802.1Q: {why}"),
-        "load it (`modprobe 8021q`), put both ends into guests whose kernel has it, or leave `vlan` out",
+    lack(
+        format!("VLANs (802.1Q) are not possible: {why}"),
+        "load the module (`modprobe 8021q`), put both ends into guests whose kernel supports VLANs, or remove `vlan`",
     )
 }
 
@@ -77,27 +78,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_interface_that_is_not_as_asked_is_told() {
-        let with = |vlan| Interface { vlan, ..crate::verify::tests::as_asked() };
+    fn a_difference_from_the_requested_vlan_is_reported() {
+        let with = |vlan| Interface { vlan, ..crate::verify::tests::as_requested() };
         let asked = VlanSpec { id: 10, egress: [(0, 0), (7, 7)].into() };
-        let told = |found| verify(&with(found), "ping", &asked).unwrap_err().to_string();
+        let refused = |found| verify(&with(found), "ping", &asked).unwrap_err().to_string();
         assert!(verify(&with(Some(VlanSpec { id: 10, egress: [(7, 7)].into() })), "ping", &asked).is_ok());
-        let begin = "tbx-p0 (ping): the VLAN is 10 egress 7:6 where 10 egress 7:7 was asked; ";
-        assert!(told(Some(VlanSpec { id: 10, egress: [(7, 6)].into() })).starts_with(begin));
-        assert!(told(Some(VlanSpec { id: 11, egress: [(7, 7)].into() })).contains("the VLAN is 11 egress 7:7 where"));
-        assert!(told(Some(VlanSpec { id: 10, egress: [].into() })).contains("the VLAN is 10 where 10 egress 7:7 was"));
-        assert!(told(None).contains("the VLAN is none where 10 egress 7:7 was asked"));
+        let begin = "tbx-p0 (ping): the VLAN is 10 egress 7:6, but 10 egress 7:7 was requested; ";
+        assert!(refused(Some(VlanSpec { id: 10, egress: [(7, 6)].into() })).starts_with(begin));
+        assert!(refused(Some(VlanSpec { id: 11, egress: [(7, 7)].into() })).contains("the VLAN is 11 egress 7:7, but"));
+        assert!(
+            refused(Some(VlanSpec { id: 10, egress: [].into() })).contains("the VLAN is 10, but 10 egress 7:7 was")
+        );
+        assert!(refused(None).contains("the VLAN is none, but 10 egress 7:7 was requested"));
     }
 
     #[test]
-    fn a_kernel_without_vlans_is_told_with_what_to_do() {
+    fn a_kernel_without_vlans_is_reported_with_a_remedy() {
         let text = |errno| unsupported(&io::Error::from_raw_os_error(errno)).to_string();
         let release = nix::sys::utsname::uname().unwrap().release().to_string_lossy().into_owned();
         assert_eq!(
             text(libc::EOPNOTSUPP).replace(&release, "6.1.0"),
-            "no 802.1Q: the kernel 6.1.0 was built without VLAN_8021Q (CONFIG_VLAN_8021Q), or the module 8021q is not \
-             there; load it (`modprobe 8021q`), put both ends into guests whose kernel has it, or leave `vlan` out"
+            "VLANs (802.1Q) are not possible: the kernel 6.1.0 was built without CONFIG_VLAN_8021Q, or the module 8021q is \
+             missing; load the module (`modprobe 8021q`), put both ends into guests whose kernel supports VLANs, or \
+             remove `vlan`"
         );
-        assert!(text(libc::ENOMEM).contains("refuses an interface of a VLAN: Cannot allocate memory"));
+        assert!(text(libc::ENOMEM).contains("refuses a VLAN interface: Cannot allocate memory"));
     }
 }

@@ -1,40 +1,39 @@
-//! A cluster that answers.
+//! Connection to a Kubernetes cluster.
 
 use crate::config::{OWN_ACCOUNT, config};
-use crate::error::PodError;
 use crate::explain::{Asked, refused};
 use k8s_openapi::api::core::v1::Pod as PodObject;
 use kube::api::ListParams;
 use kube::{Api, Client, ResourceExt};
 use std::time::Duration;
-use tailbound_model::PodSpec;
+use tailbound_model::{PodSpec, Problem};
 
-/// An API server answers within milliseconds.
+/// Time limit for an answer of the cluster; an API server normally answers within milliseconds.
 pub(crate) const ANSWER: Duration = Duration::from_secs(10);
 
-/// A cluster, a namespace in it, and the rights of a user.
+/// Connection to a Kubernetes cluster, with a namespace in the cluster and the rights of a user.
 #[derive(Clone)]
 pub struct Cluster {
     pub(crate) client: Client,
     pub(crate) namespace: String,
-    /// Address of its API server, and by what it was found; for messages.
+    /// Address of the API server and the source of this address, for messages.
     pub(crate) at: String,
-    /// It was found by the account of the pod that this process runs in.
+    /// Whether the cluster was found through the account of the pod in which this process runs.
     inside: bool,
-    /// Its version, as `v1.34.4`.
+    /// Version of the cluster's Kubernetes, such as `v1.34.4`.
     pub version: String,
 }
 
-/// What the cluster mounts into a pod beside its account.
+/// Path of the file with the namespace, which the cluster mounts into a pod together with the pod's account.
 const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 impl Cluster {
-    /// Finds the cluster, and asks it whether pods may be seen there. Takes 10 s at most.
+    /// Finds the cluster of a study and checks that this user may list pods there. Takes at most 10 s.
     ///
     /// # Errors
-    /// No kubeconfig, or one that cannot be used; no such context; an API server that does not answer, has another
-    /// certificate, or does not let this user in.
-    pub async fn reach(spec: &PodSpec) -> Result<Cluster, PodError> {
+    /// There is no kubeconfig, or it cannot be used; the context does not exist; the API server does not answer, has
+    /// another certificate, or rejects this user.
+    pub async fn reach(spec: &PodSpec) -> Result<Cluster, Problem> {
         let mut cluster = Cluster::find(spec).await?;
         let failed = format!("the cluster at {} cannot be used", cluster.at);
         let version = cluster.ask(cluster.asked("get", "version"), &failed, cluster.client.apiserver_version());
@@ -44,11 +43,12 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// As [`Cluster::reach`], without asking anything: for what asks at once. It has no version.
+    /// Finds the cluster of a study without a request, for callers that make a request immediately. The version is
+    /// empty.
     ///
     /// # Errors
-    /// No kubeconfig, or one that cannot be used; no such context.
-    pub async fn find(spec: &PodSpec) -> Result<Cluster, PodError> {
+    /// There is no kubeconfig, or it cannot be used; the context does not exist.
+    pub async fn find(spec: &PodSpec) -> Result<Cluster, Problem> {
         let (mut config, from) = config(spec).await?;
         let inside = from == OWN_ACCOUNT;
         config.connect_timeout = Some(ANSWER);
@@ -60,18 +60,19 @@ impl Cluster {
         Ok(Cluster { client, namespace, at, inside, version: String::new() })
     }
 
-    /// The pod that this process runs in, by name and identity: what it makes goes with it. `None` = it runs elsewhere, or
-    /// in another namespace, where it can own nothing.
+    /// Name and identity of the pod in which this process runs, so that this pod can own the objects that the process
+    /// creates. `None` if the process does not run in a pod, or if the pod is in another namespace, where it cannot own
+    /// the objects.
     pub async fn own_pod(&self) -> Option<(String, String)> {
         let read = |file: &str| std::fs::read_to_string(file).map(|text| text.trim().to_owned()).ok();
         let here = self.inside && read(OWN_NAMESPACE)? == self.namespace;
-        // In the network of its node a pod has the node's name.
+        // A pod in the network of its node has the node's host name.
         let name = read("/proc/sys/kernel/hostname").filter(|_| here)?;
         let found = self.ask(self.asked("get", "pods"), "", self.pods().get_opt(&name)).await.ok()??;
         Some((name, found.uid()?))
     }
 
-    /// The namespace in which pods are made.
+    /// The namespace of the cluster in which pods are created.
     pub fn namespace(&self) -> &str {
         &self.namespace
     }
@@ -84,18 +85,20 @@ impl Cluster {
         Asked { verb, resource, namespace: &self.namespace }
     }
 
-    /// One request, with an end to waiting. `failed` is what could not be done.
+    /// Sends one request to the API server, with a time limit. `failed` describes the failed operation for an error
+    /// message.
     pub(crate) async fn ask<T>(
         &self,
         asked: Asked<'_>,
         failed: &str,
         answer: impl Future<Output = kube::Result<T>>,
-    ) -> Result<T, PodError> {
+    ) -> Result<T, Problem> {
         match tokio::time::timeout(ANSWER, answer).await {
             Ok(answered) => answered.map_err(|e| refused(e, &asked, failed)),
-            Err(_) => Err(PodError::new(
+            Err(_) => Err(Problem::new(
+                "cluster_unreachable",
                 format!("{failed}: its API server has not answered within {} s", ANSWER.as_secs()),
-                "look whether it is up, and at routes and firewalls",
+                "check whether the API server runs, and check routes and firewalls",
             )),
         }
     }

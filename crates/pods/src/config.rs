@@ -1,18 +1,18 @@
-//! Where the cluster is, and as whom it is asked: what the study says, or what `kubectl` would take.
+//! Finds the address of the cluster and the credentials: from the study, or from the same files as `kubectl`.
 
-use crate::error::PodError;
 use kube::config::{Config, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use std::path::PathBuf;
-use tailbound_model::PodSpec;
+use tailbound_model::{PodSpec, Problem};
 
-/// Where it is from, inside a cluster.
+/// Name of the Kubernetes configuration for error messages, if Tailbound runs in a pod and uses the pod's own account.
 pub(crate) const OWN_ACCOUNT: &str = "the account of this pod";
 
-/// The configuration, and in words where it is from.
-pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), PodError> {
+/// Finds the configuration of the connection to the cluster, and describes its source for messages.
+pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), Problem> {
     let Some((kubeconfig, from)) = kubeconfig(spec)? else {
         let config = Config::incluster().map_err(|e| {
-            PodError::new(
+            Problem::new(
+                "kubeconfig",
                 format!("the account of this pod cannot be used to ask its cluster: {e}"),
                 "let the pod have the token of a service account (automountServiceAccountToken: true)",
             )
@@ -27,23 +27,25 @@ pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), PodError>
     Ok((config, format!("context {} of {from}", context.unwrap_or_default())))
 }
 
-/// The file, and its name; nothing within a cluster where there is none.
-fn kubeconfig(spec: &PodSpec) -> Result<Option<(Kubeconfig, String)>, PodError> {
+/// Reads the kubeconfig and returns it with its name for messages; `None` inside a cluster if there is no kubeconfig.
+fn kubeconfig(spec: &PodSpec) -> Result<Option<(Kubeconfig, String)>, Problem> {
     let unread = |e: KubeconfigError, from: &str| match e {
-        KubeconfigError::ReadConfig(e, file) => PodError::new(
+        KubeconfigError::ReadConfig(e, file) => Problem::new(
+            "kubeconfig",
             format!("the kubeconfig {} cannot be read: {e}", file.display()),
             "name another `kubeconfig`, or look at KUBECONFIG",
         ),
-        e => PodError::new(
-            // Below it is the line of the file.
-            format!("{from} is no kubeconfig: {}", e.to_string().lines().next().unwrap_or_default()),
-            "`kubectl config view` shows what kubectl makes of it",
+        e => Problem::new(
+            "kubeconfig",
+            // The following lines of the error quote the file.
+            format!("{from} is not a kubeconfig: {}", e.to_string().lines().next().unwrap_or_default()),
+            "`kubectl config view` shows how kubectl reads this file",
         ),
     };
     if let Some(file) = &spec.kubeconfig {
         return Kubeconfig::read_from(file).map(|read| Some((read, file.clone()))).map_err(|e| unread(e, file));
     }
-    // Several files may stand in it, of which some may be missing: kube puts them together as kubectl does.
+    // The variable may name several files, of which some may be missing: kube merges them as kubectl does.
     match Kubeconfig::from_env() {
         Ok(Some(read)) => return Ok(Some((read, "$KUBECONFIG".to_owned()))),
         Ok(None) => {}
@@ -58,28 +60,33 @@ fn kubeconfig(spec: &PodSpec) -> Result<Option<(Kubeconfig, String)>, PodError> 
         return Ok(None);
     }
     let home = home.unwrap_or_else(|| PathBuf::from("~/.kube/config"));
-    Err(PodError::new(
+    Err(Problem::new(
+        "kubeconfig",
         format!("there is no kubeconfig: KUBECONFIG is not set, there is no {}, and this is not a pod", home.display()),
         "name a `kubeconfig` in the study, or set KUBECONFIG",
     ))
 }
 
-fn unusable(error: &KubeconfigError, from: &str, contexts: &[String]) -> PodError {
+fn unusable(error: &KubeconfigError, from: &str, contexts: &[String]) -> Problem {
     let there = if contexts.is_empty() { "it has none".to_owned() } else { format!("it has {}", contexts.join(", ")) };
     match error {
-        KubeconfigError::LoadContext(name) => {
-            PodError::new(format!("{from} has no context {name}"), format!("name another `context`: {there}"))
-        }
-        KubeconfigError::CurrentContextNotSet => {
-            PodError::new(format!("{from} has no current context"), format!("name a `context`: {there}"))
-        }
-        KubeconfigError::LoadClusterOfContext(name) => PodError::new(
-            format!("{from} does not tell where the cluster {name} of its context is"),
+        KubeconfigError::LoadContext(name) => Problem::new(
+            "kubeconfig",
+            format!("{from} has no context {name}"),
             format!("name another `context`: {there}"),
         ),
-        other => PodError::new(
+        KubeconfigError::CurrentContextNotSet => {
+            Problem::new("kubeconfig", format!("{from} has no current context"), format!("name a `context`: {there}"))
+        }
+        KubeconfigError::LoadClusterOfContext(name) => Problem::new(
+            "kubeconfig",
+            format!("{from} does not contain the cluster {name} that its context names"),
+            format!("name another `context`: {there}"),
+        ),
+        other => Problem::new(
+            "kubeconfig",
             format!("{from} cannot be used: {other}"),
-            "`kubectl --kubeconfig` with the same file shows whether it can use it",
+            "`kubectl --kubeconfig` with the same file shows whether kubectl can use the file",
         ),
     }
 }

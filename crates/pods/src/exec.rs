@@ -1,4 +1,4 @@
-//! The standard streams of a process in a pod, over the API server.
+//! Standard streams of a process in a pod, carried over the API server.
 
 use crate::explain::{exec_ended, exec_refused};
 use crate::pod::Pod;
@@ -11,20 +11,20 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf, ReadHalf, SimplexStream, WriteHalf};
 
-/// What waits on the way, octets.
+/// Size of the buffer between the two ends of a stream, in bytes.
 const BUFFER: usize = 256 * 1024;
-/// As much of what the process writes to its standard error is kept, for messages.
+/// Number of bytes of the process's standard error that are kept for error messages.
 const SAID: usize = 4096;
 
-/// How the stream ended: what the cluster said, or nothing if the way to it was lost.
+/// The end of the process's streams: the status that the cluster sends, or nothing if the connection was lost.
 type Over = Shared<BoxFuture<'static, Option<Status>>>;
 
 impl Pod {
-    /// Starts a program in the pod; its standard output and input. It ends when both are dropped.
+    /// Starts a program in the pod and returns its standard output and input. The program ends when both are dropped.
     ///
     /// # Errors
-    /// The API server does not answer or refuses; the pod does not run. That the program cannot be started, or ends with
-    /// a failure, is told by reading.
+    /// The API server does not answer or refuses; the pod does not run. If the program cannot be started or fails,
+    /// reading returns the error.
     pub async fn exec(&self, command: &[String]) -> io::Result<(ExecOutput, ExecInput)> {
         let params = AttachParams::default()
             .stdin(true)
@@ -50,19 +50,19 @@ impl Pod {
     }
 }
 
-/// What the process writes. Dropped, the connection ends, and with it the process.
+/// Standard output of a process in a pod. If this value is dropped, the connection and the process end.
 pub struct ExecOutput {
     stdout: ReadHalf<SimplexStream>,
     stderr: ReadHalf<SimplexStream>,
-    /// The last of what it wrote to its standard error.
+    /// The last bytes that the process in the pod wrote to its standard error.
     said: Vec<u8>,
     over: Over,
     what: String,
-    /// Ends the connection when it is dropped.
+    /// The connection to the process in the pod, which ends when this value is dropped.
     _process: AttachedProcess,
 }
 
-/// What the process reads. Shut down, it reads the end of its input.
+/// Standard input of a process in a pod. If this value is shut down, the process reads the end of its input.
 pub struct ExecInput {
     stream: WriteHalf<SimplexStream>,
     over: Over,
@@ -70,8 +70,8 @@ pub struct ExecInput {
 
 impl ExecOutput {
     fn listen_to_errors(&mut self, context: &mut Context<'_>) {
-        let mut octets = [0; SAID];
-        let mut buffer = ReadBuf::new(&mut octets);
+        let mut bytes = [0; SAID];
+        let mut buffer = ReadBuf::new(&mut bytes);
         while let Poll::Ready(Ok(())) = Pin::new(&mut self.stderr).poll_read(context, &mut buffer) {
             if buffer.filled().is_empty() {
                 break;
@@ -83,7 +83,7 @@ impl ExecOutput {
         }
     }
 
-    /// Whether something was read.
+    /// Reads from the standard output of the process; returns whether something was read.
     fn take(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> io::Result<bool> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stdout).poll_read(context, buffer) {
@@ -100,7 +100,7 @@ impl AsyncRead for ExecOutput {
         if me.take(context, buffer)? {
             return Poll::Ready(Ok(()));
         }
-        // The end of the stream tells nothing of a connection that was lost: the end of the exchange does.
+        // The end of the stream does not show whether the connection was lost, but the end of the exchange does.
         let over = ready!(me.over.poll_unpin(context));
         me.listen_to_errors(context);
         if me.take(context, buffer)? {
@@ -111,13 +111,13 @@ impl AsyncRead for ExecOutput {
 }
 
 impl AsyncWrite for ExecInput {
-    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, octets: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let me = self.get_mut();
-        // Nobody takes anything any more, and nobody would say so.
+        // The process does not read any more, and no other error would report this.
         if me.over.poll_unpin(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
         }
-        Pin::new(&mut me.stream).poll_write(context, octets)
+        Pin::new(&mut me.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,7 +1,7 @@
-//! What a cluster tells of a pod, its node and its network. What it does not tell this user is a fact too, with the reason.
+//! Facts that a cluster reports about a pod, its node and its network. If this user may not read a fact, the fact
+//! contains the reason instead of a value.
 
 use crate::cluster::Cluster;
-use crate::error::PodError;
 use crate::pod::Pod;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Node, NodeSystemInfo};
@@ -10,10 +10,10 @@ use kube::api::ListParams;
 use kube::core::{Selector, SelectorExt};
 use kube::{Api, ResourceExt};
 use std::collections::BTreeMap;
-use tailbound_model::{Fact, FactValue};
+use tailbound_model::{Fact, FactValue, Problem};
 
-/// Annotations by which pod networks are known on a node: the front of the key, the name, and whether the value tells how
-/// packets are carried.
+/// Annotations of nodes that identify pod networks: the prefix of the annotation's key, the name of the pod network,
+/// and whether the annotation's value says how packets are carried.
 const NETWORKS: &[(&str, &str, bool)] = &[
     ("flannel.alpha.coreos.com/backend-type", "Flannel", true),
     ("projectcalico.org/IPv4VXLANTunnelAddr", "Calico with VXLAN", false),
@@ -25,7 +25,7 @@ const NETWORKS: &[(&str, &str, bool)] = &[
     ("node.antrea.io/", "Antrea", false),
     ("kube-router.io/", "kube-router", false),
 ];
-/// Parts of the names of programs that make pod networks, as they run on every node.
+/// Parts of the names of programs that create pod networks; such a program runs on every node.
 const PROGRAMS: &[&str] = &[
     "flannel",
     "calico-node",
@@ -45,21 +45,21 @@ const PROGRAMS: &[&str] = &[
     "ptp",
 ];
 
-/// What is told of several pods: what they share is asked for once.
+/// Answers of the cluster that several pods share, so that each is requested only once.
 #[derive(Default)]
 pub struct Asked {
-    nodes: BTreeMap<String, Result<Node, PodError>>,
+    nodes: BTreeMap<String, Result<Node, Problem>>,
     networks: Option<Networks>,
 }
 
-/// Images of the programs that make pod networks, and the policies of the namespace.
-type Networks = (Result<String, PodError>, Result<Vec<NetworkPolicy>, PodError>);
+/// Images of the programs that create pod networks, and the network policies of the namespace.
+type Networks = (Result<String, Problem>, Result<Vec<NetworkPolicy>, Problem>);
 
 impl Asked {
-    async fn node(&mut self, cluster: &Cluster, name: &str) -> &Result<Node, PodError> {
+    async fn node(&mut self, cluster: &Cluster, name: &str) -> &Result<Node, Problem> {
         if !self.nodes.contains_key(name) {
             let nodes: Api<Node> = Api::all(cluster.client.clone());
-            let node = cluster.ask(cluster.asked("get", "nodes"), "not told", nodes.get(name)).await;
+            let node = cluster.ask(cluster.asked("get", "nodes"), "not known", nodes.get(name)).await;
             self.nodes.insert(name.to_owned(), node);
         }
         &self.nodes[name]
@@ -69,19 +69,19 @@ impl Asked {
         if self.networks.is_none() {
             let all = ListParams::default();
             let daemons: Api<DaemonSet> = Api::all(cluster.client.clone());
-            let found = cluster.ask(cluster.asked("list", "daemonsets"), "not told", daemons.list(&all)).await;
+            let found = cluster.ask(cluster.asked("list", "daemonsets"), "not known", daemons.list(&all)).await;
             let programs = found.map(|list| programs(&list.items));
             let policies: Api<NetworkPolicy> = Api::namespaced(cluster.client.clone(), &cluster.namespace);
-            let found = cluster.ask(cluster.asked("list", "networkpolicies"), "not told", policies.list(&all)).await;
+            let found = cluster.ask(cluster.asked("list", "networkpolicies"), "not known", policies.list(&all)).await;
             self.networks = Some((programs, found.map(|list| list.items)));
         }
-        self.networks.as_ref().expect("it was asked for above")
+        self.networks.as_ref().expect("the facts about the pod networks were not requested")
     }
 }
 
 impl Pod {
-    /// What the cluster tells, by keys that begin with `cluster.`, `node.` and `pod.`. It takes two requests, and one for
-    /// each node, for all pods together.
+    /// Reads facts about the pod from the cluster, with keys that begin with `cluster.`, `node.` and `pod.`. For all
+    /// pods together, this takes two requests, and one more request for each node.
     pub async fn facts(&self, asked: &mut Asked) -> Vec<Fact> {
         let cluster = &self.cluster;
         let mut facts = Facts(Vec::new());
@@ -105,8 +105,8 @@ impl Pod {
     }
 }
 
-/// A network policy that selects the pod and that nobody enforces, as a sentence. Of these networks it is known
-/// that they enforce none; beside Flannel another program may.
+/// Makes a sentence about a network policy that selects the pod but is not enforced. The listed networks are known to
+/// enforce no policies; with Flannel, another program may enforce them.
 pub fn unenforced(facts: &[Fact], host_network: bool) -> Option<String> {
     let text = |key: &str| match &facts.iter().find(|f| f.key == key)?.value {
         FactValue::Text(text) => Some(text.as_str()),
@@ -121,10 +121,10 @@ pub fn unenforced(facts: &[Fact], host_network: bool) -> Option<String> {
     let pod = text("pod.name").unwrap_or_default();
     Some(match host_network {
         true => format!(
-            "the network policy {policies} selects the pod {pod}, and is not for pods in the network of their node"
+            "the network policy {policies} selects the pod {pod}, but does not apply to pods in the network of their node"
         ),
         false => format!(
-            "the network policy {policies} selects the pod {pod}, and {network} enforces none: what it forbids goes through"
+            "the network policy {policies} selects the pod {pod}, but {network} enforces no policies: forbidden packets pass"
         ),
     })
 }
@@ -134,18 +134,18 @@ struct Facts(Vec<Fact>);
 impl Facts {
     fn text(&mut self, key: &str, value: &str, source: &str) {
         let value = match value {
-            "" => FactValue::Unknown("the cluster does not tell it".to_owned()),
+            "" => FactValue::Unknown("the cluster does not report this fact".to_owned()),
             text => FactValue::Text(text.to_owned()),
         };
         self.0.push(Fact { key: key.to_owned(), value, source: source.to_owned() });
     }
 
-    fn told(&mut self, key: &str, value: Result<String, PodError>, source: &str) {
+    fn told(&mut self, key: &str, value: Result<String, Problem>, source: &str) {
         let value = value.map_or_else(|e| FactValue::Unknown(e.to_string()), FactValue::Text);
         self.0.push(Fact { key: key.to_owned(), value, source: source.to_owned() });
     }
 
-    fn of_node(&mut self, node: &Result<Node, PodError>, source: &str) {
+    fn of_node(&mut self, node: &Result<Node, Problem>, source: &str) {
         let info = node.as_ref().map(|n| n.status.as_ref().and_then(|s| s.node_info.clone()).unwrap_or_default());
         type Told = fn(&NodeSystemInfo) -> &String;
         let told: [(&str, Told); 4] = [
@@ -161,7 +161,7 @@ impl Facts {
         self.told("node.pod_cidr", node.as_ref().map(spec).map_err(Clone::clone), source);
         match node.as_ref().map(|n| network(n.annotations())) {
             Ok(None) => {
-                let why = FactValue::Unknown("no annotation of the node tells it".to_owned());
+                let why = FactValue::Unknown("no annotation of the node names the pod network".to_owned());
                 self.0.push(Fact { key: "cluster.network".into(), value: why, source: source.to_owned() });
             }
             Ok(Some(name)) => self.text("cluster.network", &name, source),
@@ -170,7 +170,7 @@ impl Facts {
     }
 }
 
-/// The pod network, by what its programs write to their nodes.
+/// Identifies the pod network by the annotations that its programs write to their nodes.
 fn network(annotations: &BTreeMap<String, String>) -> Option<String> {
     NETWORKS.iter().find_map(|(front, name, how)| {
         let (_, value) = annotations.iter().find(|(key, _)| key.starts_with(front))?;
@@ -178,7 +178,7 @@ fn network(annotations: &BTreeMap<String, String>) -> Option<String> {
     })
 }
 
-/// Images of programs that make pod networks: their tags are the releases.
+/// Images of the programs that create pod networks; the tags of the images are the releases of the programs.
 fn programs(daemons: &[DaemonSet]) -> String {
     let of_networks = daemons.iter().filter(|d| PROGRAMS.iter().any(|p| d.name_any().contains(p)));
     let mut images: Vec<String> = of_networks
@@ -188,11 +188,11 @@ fn programs(daemons: &[DaemonSet]) -> String {
     if images.is_empty() { "none as a DaemonSet".to_owned() } else { images.join(" ") }
 }
 
-/// Names of the policies that select a pod with these labels.
+/// Names of the network policies that select a pod with these labels.
 fn selecting(policies: &[NetworkPolicy], labels: &BTreeMap<String, String>) -> String {
     let selects = |policy: &&NetworkPolicy| {
         let selector = policy.spec.as_ref().and_then(|s| s.pod_selector.clone()).unwrap_or_default();
-        // One that cannot be read is named rather than left out.
+        // A policy whose selector cannot be read is listed too.
         Selector::try_from(selector).map_or(true, |selector| selector.matches(labels))
     };
     let names: Vec<String> = policies.iter().filter(selects).map(|p| p.name_any()).collect();
@@ -234,8 +234,8 @@ mod tests {
         assert_eq!(
             told("Flannel with VXLAN", "none as a DaemonSet", "nobody").as_deref(),
             Some(
-                "the network policy nobody selects the pod p, and Flannel with VXLAN enforces none: what it forbids goes \
-                 through"
+                "the network policy nobody selects the pod p, but Flannel with VXLAN enforces no policies: forbidden \
+                 packets pass"
             )
         );
         assert_eq!(told("Flannel with VXLAN", "none as a DaemonSet", "none"), None);

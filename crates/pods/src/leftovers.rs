@@ -1,32 +1,32 @@
-//! What runs have left in a cluster: found by its labels, never by its name.
+//! Objects that earlier runs have left in a cluster. The objects are found by their labels, never by their names.
 
 use crate::cluster::Cluster;
-use crate::error::PodError;
 use crate::object::{MANAGED_BY, TOKEN_LABEL};
 use kube::ResourceExt;
 use kube::api::ListParams;
+use tailbound_model::Problem;
 
-/// A pod that Tailbound made.
+/// A pod that a run of Tailbound created and that still exists in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// Its name.
+    /// Name of the pod that still exists.
     pub name: String,
-    /// Its identity: another pod of the same name has another.
+    /// Identity (UID) of the pod that was left behind: another pod with the same name has another identity.
     pub uid: String,
-    /// Label by which its run would find it.
+    /// Token in a label of the pod, by which the run that created the pod finds the pod.
     pub token: String,
-    /// It is being removed already.
+    /// Whether the pod that still exists is being removed already.
     pub ending: bool,
-    /// Where it was put.
+    /// Name of the node of the pod that still exists, if the pod has a node.
     pub node: Option<String>,
 }
 
 impl Cluster {
-    /// The pods in this namespace that Tailbound made: those of a token, or all.
+    /// Finds the pods in this namespace that Tailbound created: only the pods with a token, or all.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn leftovers(&self, token: Option<&str>) -> Result<Vec<Leftover>, PodError> {
+    pub async fn leftovers(&self, token: Option<&str>) -> Result<Vec<Leftover>, Problem> {
         let token = token.map_or_else(String::new, |token| format!(",{TOKEN_LABEL}={token}"));
         let ours = ListParams::default().labels(&format!("{MANAGED_BY}=tailbound{token}"));
         let failed = format!("pods that runs have left in namespace {} cannot be found", self.namespace);
@@ -41,11 +41,11 @@ impl Cluster {
         Ok(found.collect())
     }
 
-    /// Removes the pods of a token; those that were there.
+    /// Removes the pods that have this token in a label, and returns the pods that existed.
     ///
     /// # Errors
-    /// As with [`Cluster::leftovers`]; some may have been removed then.
-    pub async fn remove_leftovers(&self, token: &str) -> Result<Vec<Leftover>, PodError> {
+    /// The errors of [`Cluster::leftovers`]; some pods may have been removed.
+    pub async fn remove_leftovers(&self, token: &str) -> Result<Vec<Leftover>, Problem> {
         let found = self.leftovers(Some(token)).await?;
         for left in &found {
             self.delete(&left.name, &left.uid).await?;

@@ -1,12 +1,12 @@
-//! Pods of a Kubernetes cluster as places: how they are made, reached, watched and removed.
+//! Pods of a Kubernetes cluster as places: creates, reaches, watches and removes them.
 //!
-//! In: a [`PodSpec`](tailbound_model::PodSpec) of the plan, and what the run wants of the pod. Out: a pod that runs, two
-//! streams to any process in it, the reason when it cannot run or runs no more, and what the cluster tells of it; or the
-//! address of a service for all pods of a run. Nothing here knows agents, labs or what goes over the streams.
+//! Input: a [`PodSpec`](tailbound_model::PodSpec) of the plan, and the run's request for the pod. Output: a running
+//! pod, the standard streams of any process in the pod, the reason why the pod cannot run or no longer runs, and facts
+//! that the cluster reports about the pod; or the address of a service for all pods of a run. The crate knows nothing
+//! of agents, labs or the contents of the streams.
 
 mod cluster;
 mod config;
-mod error;
 mod exec;
 mod explain;
 mod facts;
@@ -20,7 +20,6 @@ mod service;
 mod start;
 
 pub use cluster::Cluster;
-pub use error::PodError;
 pub use exec::{ExecInput, ExecOutput};
 pub use facts::{Asked, unenforced};
 pub use leftovers::Leftover;

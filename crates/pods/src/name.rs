@@ -1,43 +1,44 @@
-//! A name for all pods of a run: a Service without an address of its own, which DNS answers with theirs.
+//! A DNS name for all pods of a run: a Service without an address, whose DNS name resolves to the addresses of the
+//! pods.
 
 use crate::cluster::Cluster;
-use crate::error::PodError;
 use crate::object::RUN_LABEL;
 use crate::service::metadata;
 use k8s_openapi::api::core::v1::Service;
 use serde_json::{Value, json};
+use tailbound_model::Problem;
 
-/// What a run wants of a name.
+/// The properties of a DNS name that a run requests.
 #[derive(Debug, Clone)]
 pub struct NameRequest {
-    /// Name of the Service.
+    /// Name of the Service that gives the pods a DNS name.
     pub name: String,
-    /// Label by which it is found again.
+    /// Token in a label of the Service, by which the Service can be found.
     pub token: String,
-    /// The pod with which the cluster removes it, should nobody else.
+    /// Name of the pod that owns the Service: if this pod is removed, the cluster removes the Service.
     pub owner: String,
-    /// Value of [`RUN_LABEL`] of the pods.
+    /// Value of the label [`RUN_LABEL`] of the pods that the DNS name contains.
     pub run: String,
 }
 
 fn object(request: &NameRequest, owner_uid: &str) -> Value {
     json!({
         "metadata": metadata(&request.name, &request.token, (&request.owner, owner_uid)),
-        // Without ports: only the addresses matter.
+        // The Service has no ports, because only the addresses of the pods matter.
         "spec": { "clusterIP": "None", "ipFamilies": ["IPv4"], "selector": { RUN_LABEL: request.run } },
     })
 }
 
 impl Cluster {
-    /// Makes a headless Service of the pods of a run; the name by which each of them finds all. It takes the cluster a
-    /// moment to answer to it.
+    /// Creates a headless Service for the pods of a run and returns the DNS name that resolves to the addresses of all
+    /// of them. The cluster takes a moment until it resolves the name.
     ///
     /// # Errors
-    /// The API server refuses it.
-    pub async fn name(&self, request: &NameRequest) -> Result<String, PodError> {
+    /// The API server refuses the Service.
+    pub async fn name(&self, request: &NameRequest) -> Result<String, Problem> {
         let owner = self.pod(&request.owner).await?;
         let _: Service = self.create("services", object(request, &owner.uid), &request.name).await?;
-        // What follows is the cluster's own domain, which pods search.
+        // Pods have the rest of the name, the domain of the cluster, in their search list.
         Ok(format!("{}.{}.svc", request.name, self.namespace()))
     }
 }

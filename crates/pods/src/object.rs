@@ -1,4 +1,4 @@
-//! The pod that is asked for: what the study says, and what every end needs.
+//! The pod object that is requested from the cluster: made of the study's description and the needs of every end.
 
 use crate::observer::observer;
 use k8s_openapi::api::core::v1::Pod as PodObject;
@@ -6,35 +6,37 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use tailbound_model::{NodeChoice, PodSpec, Pull};
 
-/// Label of all that Tailbound makes in a cluster, with the value `tailbound`.
+/// Label of every object that Tailbound creates in a cluster, with the value `tailbound`.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// Label with the token by which a run finds it again.
+/// Name of the pod label with the token by which a run finds its pod.
 pub const TOKEN_LABEL: &str = "tailbound/token";
-/// Label with the run, which all its ends have.
+/// Name of the pod label with the run id, which all pods of a run have.
 pub const RUN_LABEL: &str = "tailbound/run";
-/// The node's own name; a label with it may differ from the name, and is not on every node.
+/// Name of the field with the node's name. The label with the node's name may differ from this field, and does not
+/// exist on every node.
 const NODE_NAME: &str = "metadata.name";
 
-/// What a run wants of a pod, beside what the study says.
+/// Properties of a pod that a run requests in addition to the study's description of the pod.
 #[derive(Debug, Clone, Default)]
 pub struct PodRequest {
-    /// Its name.
+    /// Name of the requested pod.
     pub name: String,
-    /// Label by which it is found again.
+    /// Token in a label of the requested pod, by which the pod can be found.
     pub token: String,
-    /// More labels of the run: its end, its session.
+    /// Further labels of the requested pod: the end and the session.
     pub labels: BTreeMap<String, String>,
-    /// Node of the pod of the other end, for [`NodeChoice::Other`].
+    /// Node of the other end's pod, which [`NodeChoice::Other`] avoids.
     pub avoid: Option<String>,
-    /// It is to look at its node: it has the network and process namespaces of it.
+    /// Whether the requested pod observes its node: the pod then uses the network and process namespaces of the node.
     pub observer: bool,
-    /// Name and identity of the pod with which the cluster removes it, should nobody else.
+    /// Name and identity of the pod that owns the requested pod: if the owner is removed, the cluster removes the
+    /// requested pod.
     pub owner: Option<(String, String)>,
-    /// The cluster ends the pod after this time, s, whatever becomes of the run.
+    /// Time in s after which the cluster ends the requested pod in any case.
     pub deadline_s: u32,
 }
 
-/// The image of this release, as `tailbound image` names it.
+/// Name of the image of this release, as `tailbound image` names it.
 fn own_image() -> String {
     concat!("localhost/tailbound:", env!("CARGO_PKG_VERSION")).to_owned()
 }
@@ -43,7 +45,7 @@ pub(crate) fn image(spec: &PodSpec) -> String {
     spec.image.clone().unwrap_or_else(own_image)
 }
 
-/// The object that the API server gets.
+/// Makes the pod object that is sent to the API server.
 pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
     let mut labels = spec.labels.clone();
     labels.extend(request.labels.clone());
@@ -60,7 +62,7 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
         "seccompProfile": { "type": "RuntimeDefault" },
     });
     if !spec.capabilities.is_empty() {
-        // Capabilities count for root alone.
+        // Capabilities take effect for root only.
         security["runAsUser"] = json!(0);
     }
     let mut body = json!({
@@ -105,7 +107,7 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
                 "maxSkew": 1,
                 "topologyKey": "kubernetes.io/hostname",
                 "whenUnsatisfiable": "DoNotSchedule",
-                // Nodes that take none of them do not count as empty ones.
+                // Nodes that do not accept the pods are not counted as nodes without pods.
                 "nodeTaintsPolicy": "Honor",
                 "labelSelector": { "matchLabels": { TOKEN_LABEL: request.token } },
             }]);
@@ -132,7 +134,7 @@ pub(crate) fn pod(spec: &PodSpec, request: &PodRequest) -> PodObject {
     object
 }
 
-/// By the scheduler, so that what the pod asks for is looked at too.
+/// Chooses the node through the scheduler, so that the requests of the pod are checked too.
 fn named(operator: &str, node: &str) -> Value {
     let field = json!({ "key": NODE_NAME, "operator": operator, "values": [node] });
     let terms = json!({ "nodeSelectorTerms": [{ "matchFields": [field] }] });
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&resources.requests).unwrap(), r#"{"memory":"64Mi"}"#);
     }
 
-    /// A study cannot have a pod that is not found again.
+    /// Tests that a label of the study does not replace a label by which the pod is found.
     #[test]
     fn labels_of_a_study_are_not_in_the_place_of_ours() {
         let spec = PodSpec { cpus: 1, memory_mib: 64, labels: labels(TOKEN_LABEL, "mine"), ..PodSpec::default() };

@@ -1,16 +1,16 @@
-//! The pod that looks at its node: in the network and process namespaces of the node, without a capability.
+//! The pod that observes its node: it runs in the network and process namespaces of the node, without capabilities.
 
 use k8s_openapi::api::core::v1::Pod as PodObject;
 use serde_json::json;
 
-/// Enough to look twice in a trial.
+/// Memory of the observer pod, enough for two observations in a trial.
 const MEMORY: &str = "64Mi";
 
-/// Makes an observer of a pod.
+/// Changes a pod object into an observer pod: a pod that observes the cluster node on which it runs.
 pub(crate) fn observer(object: &mut PodObject) {
     let Some(spec) = &mut object.spec else { return };
     (spec.host_network, spec.host_pid) = (Some(true), Some(true));
-    // No CPU is asked for: those that measure may have taken all that the node gives away.
+    // The observer requests no CPU, because the ends may have all CPUs of the node.
     let resources = json!({ "requests": { "cpu": "0", "memory": MEMORY }, "limits": { "memory": MEMORY } });
     for container in &mut spec.containers {
         container.resources = serde_json::from_value(resources.clone()).ok();

@@ -1,31 +1,31 @@
-//! A pod that was started.
+//! A running pod of a Kubernetes cluster.
 
 use crate::cluster::Cluster;
-use crate::error::PodError;
 use crate::explain::{self, absent};
 use k8s_openapi::api::core::v1::{ContainerStatus, Event, Node, Pod as PodObject};
 use kube::api::{DeleteParams, ListParams, LogParams, Preconditions};
 use kube::{Api, ResourceExt};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use tailbound_model::Problem;
 
-/// A pod, as it was when it ran.
+/// A running pod, with the properties that it had when it was started.
 #[derive(Debug, Clone)]
 pub struct Pod {
     pub(crate) cluster: Cluster,
-    /// Its name.
+    /// Name of the running pod.
     pub name: String,
-    /// Its identity: another pod of the same name has another.
+    /// Identity (UID) of the running pod: another pod with the same name has another identity.
     pub uid: String,
-    /// Where it was put.
+    /// Name of the running pod's node.
     pub node: String,
-    /// Its addresses; those of the node with the host network.
+    /// Addresses of the running pod; with the host network, these are the addresses of the node.
     pub addresses: Vec<IpAddr>,
-    /// The image, by its digest where the runtime tells it.
+    /// Image of the running pod, named by its digest if the container runtime reports the digest.
     pub image: String,
-    /// All its labels.
+    /// All labels of the running pod.
     pub labels: BTreeMap<String, String>,
-    /// Class of service: `Guaranteed`, `Burstable`, `BestEffort`.
+    /// QoS class of the running pod: `Guaranteed`, `Burstable` or `BestEffort`.
     pub qos: String,
 }
 
@@ -45,12 +45,13 @@ impl Pod {
         }
     }
 
-    /// Why it runs no more: evicted, out of memory, deleted, its time over. Nothing as long as it runs.
+    /// Explains why the pod no longer runs: evicted, out of memory, deleted, past its deadline. `None` while the pod
+    /// runs.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn ended(&self) -> Result<Option<String>, PodError> {
-        let failed = format!("what has become of the pod {} cannot be told", self.name);
+    pub async fn ended(&self) -> Result<Option<String>, Problem> {
+        let failed = format!("the state of the pod {} cannot be read", self.name);
         let asked = self.cluster.asked("get", "pods");
         let object = self.cluster.ask(asked, &failed, self.cluster.pods().get_opt(&self.name)).await?;
         let Some(object) = object.filter(|o| o.uid().as_ref() == Some(&self.uid)) else {
@@ -63,53 +64,55 @@ impl Pod {
         Ok(Some(why + &self.cluster.last_words(&object).await))
     }
 
-    /// As [`Pod::ended`], and that nothing is heard of its node, where it may run on.
+    /// Explains why the pod no longer runs, like [`Pod::ended`], or reports that its node no longer responds, in which
+    /// case the pod may still run.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn gone(&self) -> Result<Option<String>, PodError> {
+    pub async fn gone(&self) -> Result<Option<String>, Problem> {
         if let Some(why) = self.ended().await? {
             return Ok(Some(why));
         }
         let nodes: Api<Node> = Api::all(self.cluster.client.clone());
-        let failed = format!("what has become of node {} cannot be told", self.node);
+        let failed = format!("the state of node {} cannot be read", self.node);
         let node = self.cluster.ask(self.cluster.asked("get", "nodes"), &failed, nodes.get_opt(&self.node)).await?;
         Ok(explain::node_lost(&self.name, &self.node, node.as_ref()))
     }
 
-    /// Has it removed: the cluster ends it within seconds.
+    /// Deletes the pod: the cluster ends the pod within seconds.
     ///
     /// # Errors
-    /// The API server does not answer, or refuses. That it is gone already is none.
-    pub async fn delete(&self) -> Result<(), PodError> {
+    /// The API server does not answer, or refuses. It is not an error if the pod no longer exists.
+    pub async fn delete(&self) -> Result<(), Problem> {
         self.cluster.delete(&self.name, &self.uid).await
     }
 }
 
 impl Cluster {
-    /// The pod of this name, if it is there.
+    /// Finds the pod with this name.
     ///
     /// # Errors
     /// The API server does not answer, or refuses; there is no such pod.
-    pub async fn pod(&self, name: &str) -> Result<Pod, PodError> {
+    pub async fn pod(&self, name: &str) -> Result<Pod, Problem> {
         let failed = format!("the pod {name} cannot be reached");
         match self.ask(self.asked("get", "pods"), &failed, self.pods().get_opt(name)).await? {
             Some(object) => Ok(Pod::of(self, &object)),
-            None => Err(PodError::new(
+            None => Err(Problem::new(
+                "pod_missing",
                 format!("there is no pod {name} in namespace {}", self.namespace),
-                "it was removed, or is in another namespace",
+                "the pod was removed, or is in another namespace",
             )),
         }
     }
 
-    pub(crate) async fn delete(&self, name: &str, uid: &str) -> Result<(), PodError> {
+    pub(crate) async fn delete(&self, name: &str, uid: &str) -> Result<(), Problem> {
         let only = Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() };
         let params = DeleteParams { preconditions: Some(only), ..DeleteParams::default() };
         let failed = format!("the pod {name} cannot be removed");
         let pods = self.pods();
         let removed = async {
             match pods.delete(name, &params).await {
-                // Somebody was faster; or what has the name now is not ours.
+                // Another program has removed the pod, or another pod has the name now.
                 Err(e) if absent(&e) => Ok(()),
                 other => other.map(drop),
             }
@@ -117,7 +120,8 @@ impl Cluster {
         self.ask(self.asked("delete", "pods"), &failed, removed).await
     }
 
-    /// What the cluster has told of an object. They are a help in messages only: none where they may not be seen.
+    /// Reads the events that the cluster reports about an object. Events are only used in messages: the list is empty
+    /// if the events cannot be read.
     pub(crate) async fn events(&self, uid: &str) -> Vec<Event> {
         let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
         let of_it = ListParams::default().fields(&format!("involvedObject.uid={uid}"));
@@ -127,7 +131,7 @@ impl Cluster {
         found
     }
 
-    /// The same of all pods of the namespace, in one request.
+    /// Reads the events of all pods of the namespace, in one request.
     pub(crate) async fn events_of_pods(&self) -> Vec<Event> {
         let events: Api<Event> = Api::namespaced(self.client.clone(), &self.namespace);
         let of_pods = ListParams::default().fields("involvedObject.kind=Pod");
@@ -137,7 +141,7 @@ impl Cluster {
         found
     }
 
-    /// The last line that the process wrote, in brackets. As with events: nothing where it may not be seen.
+    /// Returns the last line that the process of a pod wrote, in brackets; empty if the line cannot be read.
     pub(crate) async fn last_words(&self, pod: &PodObject) -> String {
         let statuses = pod.status.as_ref().and_then(|s| s.container_statuses.as_ref());
         let ended = |s: &ContainerStatus| s.state.as_ref().is_some_and(|s| s.terminated.is_some());
@@ -148,7 +152,7 @@ impl Cluster {
         let logs = self.ask(self.asked("get", "pods/log"), "", pods.logs(&pod.name_any(), &last)).await;
         match logs.unwrap_or_default().trim() {
             "" => String::new(),
-            words => format!(" (its last words: {words})"),
+            words => format!(" (its last output: {words})"),
         }
     }
 }

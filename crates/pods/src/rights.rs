@@ -1,19 +1,19 @@
-//! What this crate asks an API server for. `tailbound k8s manifest` grants it, by one rule each.
+//! The rights that this crate needs at an API server. Each right is granted by one rule of `tailbound k8s manifest`.
 
-/// A rule of the manifest.
+/// One right at the Kubernetes API server, granted by one rule of `tailbound k8s manifest`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Right {
-    /// API group; empty is the core.
+    /// API group of the resource; empty for the core group.
     pub group: &'static str,
-    /// Resource.
+    /// Kind of Kubernetes resource to which the right applies.
     pub resource: &'static str,
-    /// What is done with it.
+    /// Kubernetes verbs that the right permits, for example `get`.
     pub verbs: &'static [&'static str],
-    /// Whether it belongs to no namespace, or is read in another one.
+    /// Whether the resource belongs to no namespace, or is read in another namespace.
     pub cluster_wide: bool,
 }
 
-/// All that is asked for.
+/// All rights that this crate needs at an API server.
 pub const RIGHTS: &[Right] = &[
     right("", "pods", &["create", "get", "list", "watch", "delete"], false),
     right("", "pods/exec", &["create", "get"], false),

@@ -1,7 +1,6 @@
-//! A process for all pods of a run: a Deployment that keeps one pod with it, and a Service with an address that stays.
+//! A process for all pods of a run: a Deployment that keeps one pod running, and a Service with a stable address.
 
 use crate::cluster::Cluster;
-use crate::error::PodError;
 use crate::explain::{absent, ended, not_made};
 use crate::object::{self, MANAGED_BY, PodRequest, TOKEN_LABEL};
 use k8s_openapi::NamespaceResourceScope;
@@ -17,30 +16,32 @@ use serde_json::{Value, json};
 use std::fmt::Debug;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
-use tailbound_model::PodSpec;
+use tailbound_model::{PodSpec, Problem};
 use tokio::time::sleep;
 
-/// One that takes longer is given up.
+/// Time limit until a requested Kubernetes Service is ready.
 const LIMIT: Duration = Duration::from_secs(60);
-/// How often it is looked at until then.
+/// Interval between two checks whether a requested Kubernetes Service is ready.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What a run wants of a service.
+/// Properties of a Kubernetes Service that a run requests.
 #[derive(Debug, Clone)]
 pub struct ServiceRequest {
-    /// Name of the Service and of the Deployment.
+    /// Name of the requested Kubernetes Service and of its Deployment.
     pub name: String,
-    /// Label by which they and their pod are found again.
+    /// Token in a label of the Service, the Deployment and their pod, by which these objects can be found.
     pub token: String,
-    /// The pod with which the cluster removes them, should nobody else.
+    /// Name of the pod that owns the Service and the Deployment: if this pod is removed, the cluster removes them.
     pub owner: String,
-    /// Arguments of Tailbound in its pod. It is ready once it also listens for TCP at its port.
+    /// Arguments of Tailbound in the service's pod. The pod is ready when the process also listens on the service's
+    /// port by TCP.
     pub args: Vec<String>,
-    /// Its port, UDP.
+    /// UDP port of the requested Kubernetes Service.
     pub port: u16,
 }
 
-/// The objects that the API server gets. Image and how it is fetched are those of the pods that it is for.
+/// Makes the Service and the Deployment that are sent to the API server. Image and pull policy are the same as for the
+/// pods of the run.
 fn objects(spec: &PodSpec, request: &ServiceRequest, owner_uid: &str) -> (Value, Value) {
     let spec = PodSpec {
         host_network: false,
@@ -52,14 +53,15 @@ fn objects(spec: &PodSpec, request: &ServiceRequest, owner_uid: &str) -> (Value,
     let pod = PodRequest { name: request.name.clone(), token: request.token.clone(), ..PodRequest::default() };
     let mut pod = json!(object::pod(&spec, &pod));
     let body = &mut pod["spec"];
-    // A Deployment takes neither: what ends is started anew.
+    // A Deployment requires this policy and has no deadline: a pod that ends is started again.
     body["restartPolicy"] = json!("Always");
     body["activeDeadlineSeconds"] = Value::Null;
     let container = &mut body["containers"][0];
     container["args"] = json!(request.args);
-    // No CPU: the ends may have taken all there are. It has work only while they meet, and uses what the node has left.
+    // The pod requests no CPU, because the ends may have all CPUs. It works only during discovery, and uses the CPU
+    // time that the node has left.
     container["resources"] = json!({ "requests": { "memory": "128Mi" }, "limits": { "memory": "128Mi" } });
-    // Once it has passed, nothing asks the process any more.
+    // After this probe has passed, no probe disturbs the process.
     container["startupProbe"] =
         json!({ "tcpSocket": { "port": request.port }, "periodSeconds": 1, "failureThreshold": LIMIT.as_secs() });
     let metadata = metadata(&request.name, &request.token, (&request.owner, owner_uid));
@@ -80,7 +82,7 @@ fn objects(spec: &PodSpec, request: &ServiceRequest, owner_uid: &str) -> (Value,
     (service, deployment)
 }
 
-/// Name, labels and owner of what is made for the pods of a run.
+/// Makes the name, labels and owner of an object for the pods of a run.
 pub(crate) fn metadata(name: &str, token: &str, (owner, uid): (&str, &str)) -> Value {
     json!({
         "name": name,
@@ -90,19 +92,20 @@ pub(crate) fn metadata(name: &str, token: &str, (owner, uid): (&str, &str)) -> V
 }
 
 impl Cluster {
-    /// Makes a Service and the Deployment behind it, and waits until its pod is ready, 60 s at most; the address of the
-    /// Service. What was made remains when it fails.
+    /// Creates a Service and its Deployment, waits at most 60 s until its pod is ready, and returns the address of the
+    /// Service. If this fails, the objects are not removed.
     ///
     /// # Errors
-    /// The API server refuses one of them; the pod does not run, or its process does not listen.
-    pub async fn serve(&self, spec: &PodSpec, request: &ServiceRequest) -> Result<SocketAddr, PodError> {
+    /// The API server refuses an object; the pod does not run, or its process does not listen.
+    pub async fn serve(&self, spec: &PodSpec, request: &ServiceRequest) -> Result<SocketAddr, Problem> {
         let owner = self.pod(&request.owner).await?;
         let (service, deployment) = objects(spec, request, &owner.uid);
         let service: Service = self.create("services", service, &request.name).await?;
         let _: Deployment = self.create("deployments", deployment, &request.name).await?;
         let given = service.spec.and_then(|s| s.cluster_ip).and_then(|ip| ip.parse().ok());
         let Some(address) = given else {
-            return Err(PodError::new(
+            return Err(Problem::new(
+                "service_not_made",
                 format!("the Service {} has no address", request.name),
                 "look at the range of addresses that the cluster has for Services",
             ));
@@ -113,9 +116,10 @@ impl Cluster {
                 self.judge(&pod, began.elapsed()).await?;
             }
             if began.elapsed() > LIMIT {
-                return Err(PodError::new(
+                return Err(Problem::new(
+                    "service_not_made",
                     format!("no pod behind the Service {} is ready after {} s", request.name, LIMIT.as_secs()),
-                    format!("`kubectl -n {} describe deployment` and `kubectl logs` tell why", self.namespace()),
+                    format!("`kubectl -n {} describe deployment` and `kubectl logs` show why", self.namespace()),
                 ));
             }
             sleep(LOOK).await;
@@ -123,13 +127,13 @@ impl Cluster {
         Ok(SocketAddr::new(address, request.port))
     }
 
-    /// Why a service does not serve, as far as the cluster tells; nothing where its pod is ready and was never started
-    /// anew.
+    /// Explains why a service does not work, as far as the cluster reports the reason; `None` if the service's pod is
+    /// ready and was never restarted.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.
-    pub async fn unserved(&self, name: &str, token: &str) -> Result<Option<String>, PodError> {
-        let failed = format!("what has become of the Deployment {name} cannot be told");
+    pub async fn unserved(&self, name: &str, token: &str) -> Result<Option<String>, Problem> {
+        let failed = format!("the state of the Deployment {name} cannot be read");
         let deployments: Api<Deployment> = self.api();
         let found = self.ask(self.asked("get", "deployments"), &failed, deployments.get_opt(name)).await?;
         if found.is_none_or(|d| d.metadata.deletion_timestamp.is_some()) {
@@ -145,20 +149,21 @@ impl Cluster {
             (container.restart_count > 0).then_some(container.restart_count)
         };
         let anew = pods.iter().find_map(|pod| Some((pod.name_any(), restarts(pod)?)));
-        Ok(anew.map(|(pod, times)| format!("the process in the pod {pod} was started anew, {times} times")))
+        Ok(anew.map(|(pod, times)| format!("the process in the pod {pod} was restarted {times} times")))
     }
 
-    /// Removes Services and Deployments of a token, and with these their pods; what was there, as `service NAME`.
+    /// Removes the Services and Deployments that have the token of a run in a label, together with their pods. Returns
+    /// the removed objects as `service NAME` or `deployment NAME`.
     ///
     /// # Errors
-    /// The API server does not answer, or refuses; some may have been removed then.
-    pub async fn remove_services(&self, token: &str) -> Result<Vec<String>, PodError> {
+    /// The API server does not answer, or refuses; some objects may have been removed.
+    pub async fn remove_services(&self, token: &str) -> Result<Vec<String>, Problem> {
         let mut gone = self.remove::<Deployment>("deployments", token).await?;
         gone.extend(self.remove::<Service>("services", token).await?);
         Ok(gone)
     }
 
-    async fn remove<K: Object>(&self, kind: &str, token: &str) -> Result<Vec<String>, PodError> {
+    async fn remove<K: Object>(&self, kind: &str, token: &str) -> Result<Vec<String>, Problem> {
         let failed = format!("{kind} that runs have left in namespace {} cannot be removed", self.namespace());
         let api: Api<K> = self.api();
         let found = self.ask(self.asked("list", kind), &failed, api.list(&ours(token))).await?;
@@ -182,17 +187,17 @@ impl Cluster {
         Ok(gone)
     }
 
-    pub(crate) async fn create<K: Object>(&self, kind: &str, object: Value, name: &str) -> Result<K, PodError> {
+    pub(crate) async fn create<K: Object>(&self, kind: &str, object: Value, name: &str) -> Result<K, Problem> {
         let failed = format!("the {} {} cannot be made", kind.trim_end_matches('s'), name);
         let (api, asked) = (self.api::<K>(), self.asked("create", kind));
         let object: K = serde_json::from_value(object)
-            .map_err(|e| PodError::new(format!("{failed}: {e}"), "this is a fault of Tailbound"))?;
+            .map_err(|e| Problem::new("service_not_made", format!("{failed}: {e}"), "this is a fault of Tailbound"))?;
         let create = async { Ok(api.create(&PostParams::default(), &object).await) };
         self.ask(asked, &failed, create).await?.map_err(|e| not_made(e, &self.asked("create", kind), &failed))
     }
 
-    async fn is_ready(&self, name: &str) -> Result<bool, PodError> {
-        let failed = format!("the endpoints of the Service {name} cannot be seen");
+    async fn is_ready(&self, name: &str) -> Result<bool, Problem> {
+        let failed = format!("the endpoints of the Service {name} cannot be read");
         let api: Api<EndpointSlice> = self.api();
         let of_it = ListParams::default().labels(&format!("kubernetes.io/service-name={name}"));
         let slices = self.ask(self.asked("list", "endpointslices"), &failed, api.list(&of_it)).await?;
@@ -200,8 +205,8 @@ impl Cluster {
         Ok(slices.items.iter().flat_map(|s| &s.endpoints).any(|e| e.conditions.as_ref().is_some_and(ready)))
     }
 
-    async fn behind(&self, token: &str) -> Result<Vec<PodObject>, PodError> {
-        let failed = format!("the pods of the Deployment with the token {token} cannot be seen");
+    async fn behind(&self, token: &str) -> Result<Vec<PodObject>, Problem> {
+        let failed = format!("the pods of the Deployment with the token {token} cannot be read");
         Ok(self.ask(self.asked("list", "pods"), &failed, self.pods().list(&ours(token))).await?.items)
     }
 
@@ -214,7 +219,7 @@ fn ours(token: &str) -> ListParams {
     ListParams::default().labels(&format!("{MANAGED_BY}=tailbound,{TOKEN_LABEL}={token}"))
 }
 
-/// What the API server keeps in namespaces.
+/// Kubernetes objects that the API server keeps in namespaces, for example pods.
 pub(crate) trait Object:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + DeserializeOwned + Serialize + Debug
 {

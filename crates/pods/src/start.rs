@@ -1,7 +1,6 @@
-//! Making a pod, and waiting until it runs.
+//! Creates pods in a Kubernetes cluster and waits until the pods run.
 
 use crate::cluster::Cluster;
-use crate::error::PodError;
 use crate::explain::{Starting, deleted, not_made, starting};
 use crate::object::{self, MANAGED_BY, PodRequest, TOKEN_LABEL};
 use crate::pod::Pod;
@@ -10,38 +9,38 @@ use k8s_openapi::api::core::v1::{Event, Pod as PodObject};
 use kube::ResourceExt;
 use kube::api::{ListParams, ObjectList, PostParams, WatchEvent, WatchParams};
 use std::time::{Duration, Instant};
-use tailbound_model::PodSpec;
+use tailbound_model::{PodSpec, Problem};
 use tokio::time::{sleep, timeout};
 
-/// A pod that takes longer is given up.
+/// Time limit from the creation of a pod until the pod runs.
 const LIMIT: Duration = Duration::from_secs(120);
-/// How often a pod that does not run yet is looked at without news of it; events are asked for then.
+/// Interval between requests for the events of a pod that does not run yet and whose state does not change.
 const LOOK: Duration = Duration::from_secs(2);
-/// Between two watches, of which the server or the way to it has ended the first.
+/// Pause before a new Kubernetes watch of pods, if the API server or the network has ended the previous watch.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// Requests that are on their way at the same time: more would wait in the API server.
+/// Number of requests that are sent at the same time; more requests would only wait in the API server.
 const AT_ONCE: usize = 16;
 
 impl Cluster {
-    /// Makes a pod and waits until it runs, 120 s at most. One that cannot run is removed again.
+    /// Creates a pod and waits until the pod runs, at most 120 s. A pod that cannot run is removed again.
     ///
     /// # Errors
-    /// The API server refuses it; no node takes it; its image is not to be had; its container or its network cannot be
-    /// made; somebody removes it.
-    pub async fn start(&self, spec: &PodSpec, request: &PodRequest) -> Result<Pod, PodError> {
+    /// The API server refuses the pod; no node accepts it; its image cannot be pulled; its container or network cannot
+    /// be created; somebody removes it.
+    pub async fn start(&self, spec: &PodSpec, request: &PodRequest) -> Result<Pod, Problem> {
         let mut pods = self.start_all(spec, std::slice::from_ref(request)).await?;
         Ok(pods.swap_remove(0))
     }
 
-    /// Makes pods of one token together and waits until all run; they come in the order of the requests. One watch sees
-    /// all of them. If one cannot run, all are removed again.
+    /// Creates the pods of one token together and waits until all run; returns the pods in the order of the requests.
+    /// One Kubernetes watch observes all of the pods. If a pod cannot run, all pods are removed again.
     ///
     /// # Errors
-    /// As with [`Cluster::start`], of the first that fails.
-    pub async fn start_all(&self, spec: &PodSpec, requests: &[PodRequest]) -> Result<Vec<Pod>, PodError> {
+    /// The first error, as for [`Cluster::start`].
+    pub async fn start_all(&self, spec: &PodSpec, requests: &[PodRequest]) -> Result<Vec<Pod>, Problem> {
         let create = requests.iter().map(|request| self.create_pod(spec, request));
-        let made: Vec<Result<PodObject, PodError>> =
+        let made: Vec<Result<PodObject, Problem>> =
             futures_util::stream::iter(create).buffered(AT_ONCE).collect().await;
         let (made, refused): (Vec<_>, Vec<_>) = made.into_iter().partition(Result::is_ok);
         let made: Vec<PodObject> = made.into_iter().flatten().collect();
@@ -53,14 +52,14 @@ impl Cluster {
         };
         if runs.is_err() {
             for (name, uid) in uids {
-                // The first error is the one to tell.
+                // The first error is reported.
                 let _ = self.delete(&name, &uid).await;
             }
         }
         runs
     }
 
-    async fn create_pod(&self, spec: &PodSpec, request: &PodRequest) -> Result<PodObject, PodError> {
+    async fn create_pod(&self, spec: &PodSpec, request: &PodRequest) -> Result<PodObject, Problem> {
         let object = object::pod(spec, request);
         let failed = format!("the pod {} cannot be made", request.name);
         let pods = self.pods();
@@ -69,8 +68,8 @@ impl Cluster {
         made.map_err(|e| not_made(e, &self.asked("create", "pods"), &failed))
     }
 
-    /// Watches them until all run.
-    async fn watch(&self, made: Vec<PodObject>, token: &str) -> Result<Vec<Pod>, PodError> {
+    /// Watches created pods through the Kubernetes API until all of these pods run.
+    async fn watch(&self, made: Vec<PodObject>, token: &str) -> Result<Vec<Pod>, Problem> {
         let (began, mut pods) = (Instant::now(), Starters::of(made));
         let failed = format!("the pod {} cannot be watched", pods.first());
         let ours = format!("{MANAGED_BY}=tailbound,{TOKEN_LABEL}={token}");
@@ -85,7 +84,7 @@ impl Cluster {
                     Ok(Ok(Some(WatchEvent::Deleted(pod)))) if pods.knows(&pod) => {
                         return Err(self.removed(&pod.name_any(), &pod.uid().unwrap_or_default()).await);
                     }
-                    // The server ends watches as it likes.
+                    // A server may end a watch at any time.
                     Ok(Ok(None | Some(WatchEvent::Error(_))) | Err(_)) => break,
                     Ok(Ok(Some(WatchEvent::Bookmark(_) | WatchEvent::Deleted(_)))) | Err(_) => {}
                 }
@@ -105,8 +104,8 @@ impl Cluster {
         }
     }
 
-    /// The pod, if it runs; an error, if it cannot or has had its time.
-    pub(crate) async fn judge(&self, seen: &PodObject, waited: Duration) -> Result<Option<Pod>, PodError> {
+    /// Returns the pod if it runs, an error if it cannot run or its time is over, and otherwise `None`.
+    pub(crate) async fn judge(&self, seen: &PodObject, waited: Duration) -> Result<Option<Pod>, Problem> {
         let events = match is_late(waited, seen) {
             true => self.events(&seen.uid().unwrap_or_default()).await,
             false => Vec::new(),
@@ -114,23 +113,24 @@ impl Cluster {
         self.judge_by(seen, &events, waited).await
     }
 
-    async fn judge_by(&self, seen: &PodObject, events: &[Event], waited: Duration) -> Result<Option<Pod>, PodError> {
+    async fn judge_by(&self, seen: &PodObject, events: &[Event], waited: Duration) -> Result<Option<Pod>, Problem> {
         match starting(seen, events, waited) {
             Starting::Runs => Ok(Some(Pod::of(self, seen))),
             Starting::Never(e) => {
                 let words = self.last_words(seen).await;
-                Err(PodError { what: e.what + &words, ..e })
+                Err(Problem { what: e.what + &words, ..e })
             }
             Starting::Waits(_) if waited < LIMIT => Ok(None),
-            Starting::Waits(for_what) => Err(PodError::new(
+            Starting::Waits(for_what) => Err(Problem::new(
+                "pod_not_started",
                 format!("the pod {} does not run after {} s: {for_what}", seen.name_any(), LIMIT.as_secs()),
-                format!("`kubectl -n {} describe pod` while it waits tells more", self.namespace),
+                format!("`kubectl -n {} describe pod` shows more while the pod waits", self.namespace),
             )),
         }
     }
 
-    /// The pods, if all run; an error, if one cannot or they have had their time.
-    async fn judge_all(&self, pods: &mut Starters, waited: Duration) -> Result<Option<Vec<Pod>>, PodError> {
+    /// Returns the pods if all run, an error if a pod cannot run or their time is over, and otherwise `None`.
+    async fn judge_all(&self, pods: &mut Starters, waited: Duration) -> Result<Option<Vec<Pod>>, Problem> {
         let late = pods.all.iter().any(|seen| is_late(waited, seen)) && waited >= pods.looked + LOOK;
         let events = if late { self.events_of_pods().await } else { Vec::new() };
         if late {
@@ -145,32 +145,34 @@ impl Cluster {
         Ok((running.len() == pods.all.len()).then_some(running))
     }
 
-    async fn removed(&self, name: &str, uid: &str) -> PodError {
-        PodError::new(
+    async fn removed(&self, name: &str, uid: &str) -> Problem {
+        Problem::new(
+            "pod_not_started",
             deleted(name, &self.events(uid).await),
-            "find out who removes pods there, or removes the namespace",
+            "find out which program removes the pods or the namespace",
         )
     }
 }
 
-/// Events are a request of their own: only where the pod keeps one waiting.
+/// Whether a pod has waited so long that its events should be read, which takes a separate request.
 fn is_late(waited: Duration, seen: &PodObject) -> bool {
     waited > LOOK && seen.status.as_ref().is_some_and(|s| s.phase.as_deref() == Some("Pending"))
 }
 
-/// Pods that are to run, as they were seen last.
+/// Created pods that do not run yet, in their last known state.
 struct Starters {
     all: Vec<PodObject>,
-    /// The version from which on news are wanted.
+    /// Version (Kubernetes resource version) of the pods after which changes are requested from the API server.
     since: String,
-    /// When events were asked for last, from the beginning on.
+    /// Time at which events were requested last, counted from the creation of the pods.
     looked: Duration,
 }
 
 impl Starters {
     fn of(made: Vec<PodObject>) -> Starters {
         let version = |pod: &PodObject| pod.resource_version().and_then(|v| v.parse::<u64>().ok());
-        // From the first that was made on: nothing of the others is missed.
+        // The watch begins at the version of the pod that was created first, so that no change of the other pods is
+        // missed.
         let first = made.iter().min_by_key(|pod| version(pod)).and_then(ResourceExt::resource_version);
         Starters { since: first.unwrap_or_default(), looked: Duration::ZERO, all: made }
     }
@@ -190,7 +192,7 @@ impl Starters {
         }
     }
 
-    /// As they all are now; one that is there no more by name and identity.
+    /// Updates the known state of all pods; returns name and identity of a pod that no longer exists.
     fn see_all(&mut self, now: ObjectList<PodObject>) -> Option<(String, String)> {
         let since = now.metadata.resource_version.clone().unwrap_or_default();
         let gone = self.all.iter().find(|known| !now.items.iter().any(|pod| pod.uid() == known.uid()));

@@ -1,20 +1,21 @@
-//! Shared-memory cells turned into rows: the one place where a slot's outcome is decided.
+//! Turns the cells in shared memory into rows of samples. Only this module decides the outcome of a slot.
 
 use std::sync::atomic::Ordering::Relaxed;
 use tailbound_model::*;
 
-/// What turns the cells of one trial into rows.
+/// Times and limits of one trial that are needed to turn its shared-memory cells into rows of samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SlotClock {
     /// Stream number, the upper 16 bits of every sequence number.
     pub stream: u16,
-    /// Monotonic time of slot 0.
+    /// Monotonic time at which slot 0 of the trial was due, ns.
     pub t0_ns: i64,
-    /// Period; `None` = stop-and-wait.
+    /// Period between two slots of the trial, in ns; `None` means stop-and-wait.
     pub period_ns: Option<i64>,
-    /// Slots of the warm-up.
+    /// Number of warm-up slots at the beginning of the trial.
     pub warm_up: u64,
-    /// Answers later than this after send-begin are `after_timeout`.
+    /// Timeout in ns: if an answer arrives later than this after the start of the send call, the outcome of its slot is
+    /// `after_timeout`.
     pub timeout_ns: i64,
 }
 
@@ -22,7 +23,7 @@ fn time(value: i64) -> i64 {
     if value == 0 { NO_TIME } else { value }
 }
 
-/// Rows of sender cells, in slot order.
+/// Shared-memory cells of the sender, in slot order, that are turned into rows of samples.
 pub struct SenderCells<'a> {
     cells: &'a [SenderCell],
     first: u64,
@@ -31,12 +32,13 @@ pub struct SenderCells<'a> {
 }
 
 impl<'a> SenderCells<'a> {
-    /// `cells[0]` is slot `first`; `convert` turns a CLOCK_REALTIME stamp into monotonic time.
+    /// Takes the cells of sample memory of consecutive slots: `cells[0]` belongs to the slot number `first`. The
+    /// function `convert` turns a CLOCK_REALTIME timestamp into monotonic time.
     pub fn new(cells: &'a [SenderCell], first: u64, clock: SlotClock, convert: &'a dyn Fn(i64) -> i64) -> Self {
         SenderCells { cells, first, clock, convert }
     }
 
-    /// The rows.
+    /// Turns the sender's cells into rows of samples, one row per slot.
     pub fn rows(&self) -> impl Iterator<Item = SenderRow> {
         let c = self.clock;
         self.cells.iter().zip(self.first..).map(move |(cell, slot)| {
@@ -68,11 +70,12 @@ impl<'a> SenderCells<'a> {
     }
 }
 
-/// Rows of echo cells.
+/// Conversion of the pong side's shared-memory cells (echo cells) into rows of samples.
 pub struct EchoCells;
 
 impl EchoCells {
-    /// The complete rows among `cells`, sorted by sequence number and arrival.
+    /// Turns the complete echo cells (messages that the pong side received) into rows of samples, sorted by sequence
+    /// number and then by arrival time.
     pub fn rows(cells: &[EchoCell], convert: &dyn Fn(i64) -> i64) -> Vec<EchoRow> {
         let mut rows: Vec<EchoRow> = cells
             .iter()

@@ -1,22 +1,26 @@
-//! Whether the samples of a trial are there, are its own, and follow each other: from what the segments' ends tell.
+//! Checks that the samples of a trial exist, belong to the trial and are consecutive, according to the footers of the
+//! segments (files of samples).
 //!
-//! Nothing but the ends of files is read. Within a row group the sequence numbers are looked at when they are read anyway,
-//! by [`Record::scan`].
+//! Only the footers of segments are read. Within a row group of a segment, [`Record::scan`] checks the sequence numbers
+//! when it reads them.
 
 use crate::columns::{SegmentEnd, segment_end};
 use crate::{Record, RecordError};
 use std::path::Path;
 
 impl Record {
-    /// Looks at every segment of a trial that must have at least `planned` slots.
+    /// Checks every segment (file of samples) of a trial, and that the trial has at least `planned` slots.
     ///
     /// # Errors
-    /// What is wrong with the first segment that is not as it has to be.
+    /// The first problem that was found in a segment.
     pub fn check(&self, trial: usize, planned: u64) -> Result<(), RecordError> {
         let slots = self.segments(trial, "ping");
         if slots.is_empty() {
             let path = self.dir().join("samples").join(trial.to_string()).join("ping-0.parquet");
-            return Err(RecordError::SamplesMissing { path, reason: "the slots of the trial are not there".into() });
+            return Err(RecordError::SamplesMissing {
+                path,
+                reason: "the record contains no slots of the trial".into(),
+            });
         }
         let mut next = 0;
         for path in &slots {
@@ -31,7 +35,7 @@ impl Record {
             }
         }
         if next < planned {
-            let reason = format!("the trial ends with {next} slots of {planned}");
+            let reason = format!("the record contains only {next} of the {planned} slots of the trial");
             let path = slots[slots.len() - 1].clone();
             return Err(RecordError::SamplesMissing { path, reason });
         }
@@ -41,7 +45,7 @@ impl Record {
         Ok(())
     }
 
-    /// Whether a trial has a segment of slots at all.
+    /// True if a trial has at least one segment (file of samples) with slots.
     pub fn has_slots(&self, trial: usize) -> bool {
         !self.segments(trial, "ping").is_empty()
     }
@@ -56,7 +60,7 @@ fn own(end: &SegmentEnd, trial: usize, path: &Path) -> Result<(), RecordError> {
     }
 }
 
-/// Looks whether the sequence number of a slot is the one that is due.
+/// Checks that the sequence number of a slot in a segment (file of samples) is the expected number.
 pub(crate) fn follows(due: u64, found: u64, path: &Path) -> Result<(), RecordError> {
     if found == due {
         return Ok(());

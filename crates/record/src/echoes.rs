@@ -1,38 +1,39 @@
-//! What the pong side saw, joined to slots by sequence number.
+//! Joins the rows of samples of the pong side (echoes) to slots by sequence number.
 //!
-//! Rows of a segment lie in the order of sequence number and arrival, so that slots and echoes are merged like two
-//! sorted lists, whatever their number. Only where segments overlap (echoes drained late) a table of the whole trial
-//! is made. Rows of other streams (a stray datagram from outside) answer no slot: the whole number is compared.
+//! Rows of a segment are sorted by sequence number and arrival, so slots and echoes are merged like two sorted lists,
+//! however many there are. Only if segments overlap (because echoes were collected late), a table of the whole trial is
+//! built. Rows of other streams (for example a stray datagram of another program) are joined to no slot, because the
+//! whole sequence number is compared, including the number of the stream.
 
 use crate::RecordError;
-use crate::columns::{copy_times, count_rows, open, seq_ranges, sequence};
+use crate::columns::{Rows, count_rows, open, seq_ranges};
 use crate::segment::ECHO_TIMES;
-use arrow_array::RecordBatch;
-use parquet::arrow::arrow_reader::ParquetRecordBatchReader;
 use std::path::PathBuf;
 use tailbound_model::NO_TIME;
 
-/// A damaged number of rows must not ask for all the memory of the machine.
+/// Largest number of slots for which memory is allocated, so that a damaged number does not request all memory of the
+/// machine.
 const MOST_SLOTS: u64 = 1 << 33;
 
-/// Columns of a pong side's rows.
+/// Number of time columns in the rows of samples of the pong side.
 const COLUMNS: usize = ECHO_TIMES.len();
 
-/// By [`ECHO_TIMES`]; a column that was not asked for stays empty.
+/// Times of echoes: one column for each name in [`ECHO_TIMES`]. A column that was not requested is empty.
 pub(crate) type EchoColumns = [Vec<i64>; COLUMNS];
 
-/// The echoes of one trial, in one of two forms.
+/// The echoes of one trial (messages that the pong side received), in one of several forms.
 pub(crate) enum Echoes {
-    /// Nobody asked for them.
+    /// The reader of the record did not request the echoes.
     None,
-    /// Merged while slots are read.
+    /// The echoes are merged with the slots while the slots are read.
     Stream(Box<EchoStream>),
-    /// First echo of every slot, by sequence number.
+    /// Times of the first echo of every slot, indexed by sequence number.
     Table { wanted: [bool; COLUMNS], times: EchoColumns },
 }
 
 impl Echoes {
-    /// Opens the echoes of the slots that lie in the segments `slots`.
+    /// Opens the segments (files of samples) with the echoes of a trial; `slots` are the segments with the trial's
+    /// slots.
     pub(crate) fn open(
         segments: Vec<PathBuf>,
         slots: &[PathBuf],
@@ -62,7 +63,7 @@ impl Echoes {
         table(&segments, slots.min(MOST_SLOTS), &columns, wanted)
     }
 
-    /// Fills `into` with the first echo of each slot, [`NO_TIME`] where there is none.
+    /// Fills `into` with the times of the first echo of each slot, or with [`NO_TIME`] if a slot has no echo.
     pub(crate) fn join(&mut self, slots: &[u64], mut into: [&mut Vec<i64>; COLUMNS]) -> Result<(), RecordError> {
         into.iter_mut().for_each(|column| column.clear());
         match self {
@@ -79,7 +80,8 @@ impl Echoes {
     }
 }
 
-/// Whether every row group begins after the one before ends.
+/// True if, by sequence number, no row group of these segments (files of samples) begins before the end of the previous
+/// row group.
 fn in_order(segments: &[PathBuf]) -> Result<bool, RecordError> {
     let mut last: Option<u64> = None;
     for path in segments {
@@ -94,7 +96,8 @@ fn in_order(segments: &[PathBuf]) -> Result<bool, RecordError> {
     Ok(true)
 }
 
-/// The first echo of each of `slots` slots. Rows of other streams, and beyond the last slot, are passed over.
+/// Builds a table with the first echo of each slot, for `slots` slots. Rows of other streams, and rows after the last
+/// slot, are skipped.
 fn table(
     segments: &[PathBuf],
     slots: u64,
@@ -102,10 +105,11 @@ fn table(
     wanted: [bool; COLUMNS],
 ) -> Result<Echoes, RecordError> {
     let mut times = EchoColumns::default();
+    let mut seq = Vec::new();
     for path in segments {
-        for rows in open(path, columns)? {
-            let rows = rows.map_err(|e| RecordError::damaged(path, e))?;
-            let seq = sequence(&rows, path)?;
+        let mut rows = open(path, columns)?;
+        while rows.next_batch()? > 0 {
+            rows.sequence(&mut seq)?;
             let top = seq.iter().filter(|s| **s < slots).max().map_or(0, |s| *s as usize + 1);
             let mut decoded = Vec::new();
             for column in (0..COLUMNS).filter(|c| wanted[*c]) {
@@ -113,7 +117,7 @@ fn table(
                 if times.len() < top {
                     times.resize(top, NO_TIME);
                 }
-                copy_times(&rows, ECHO_TIMES[column], &mut decoded, path)?;
+                rows.times(ECHO_TIMES[column], &mut decoded)?;
                 for (s, t) in seq.iter().zip(&decoded).filter(|(s, _)| **s < slots) {
                     let slot = &mut times[*s as usize];
                     if *slot == NO_TIME {
@@ -126,18 +130,18 @@ fn table(
     Ok(Echoes::Table { wanted, times })
 }
 
-/// Echoes in the order of their slots, one batch in memory.
+/// Reader of echoes in the order of their slots, with only one batch of rows of echoes in memory.
 pub(crate) struct EchoStream {
     segments: std::vec::IntoIter<PathBuf>,
     columns: Vec<&'static str>,
     wanted: [bool; COLUMNS],
     path: PathBuf,
-    reader: Option<ParquetRecordBatchReader>,
+    reader: Option<Rows>,
     seq: Vec<u64>,
     times: EchoColumns,
-    /// First row of the batch that no slot has passed yet.
+    /// Index of the first row of the current batch of echoes that may still belong to a later slot.
     at: usize,
-    /// Sequence number of the last row read.
+    /// Sequence number of the last row of echoes that was read.
     last: u64,
 }
 
@@ -151,7 +155,7 @@ impl EchoStream {
             if self.at == self.seq.len() && !self.next_batch()? {
                 break;
             }
-            // The usual case, nothing lost and nothing doubled: runs of equal numbers are copied as they are.
+            // In the usual case nothing is lost and nothing is duplicated: runs of equal numbers are copied together.
             let run = slots[slot..].iter().zip(&self.seq[self.at..]).take_while(|(a, b)| a == b).count();
             if run > 0 {
                 for column in (0..COLUMNS).filter(|c| self.wanted[*c]) {
@@ -168,16 +172,14 @@ impl EchoStream {
         Ok(())
     }
 
-    /// False at the end.
+    /// Reads the next batch of rows of echoes; returns false if there are no more batches.
     fn next_batch(&mut self) -> Result<bool, RecordError> {
         loop {
-            if let Some(rows) = self.reader.as_mut().and_then(Iterator::next) {
-                let rows = rows.map_err(|e| RecordError::damaged(&self.path, e))?;
-                if rows.num_rows() > 0 {
-                    self.take(&rows)?;
-                    return Ok(true);
-                }
-                continue;
+            if let Some(rows) = &mut self.reader
+                && rows.next_batch()? > 0
+            {
+                self.take()?;
+                return Ok(true);
             }
             let Some(path) = self.segments.next() else { return Ok(false) };
             self.reader = Some(open(&path, &self.columns)?);
@@ -185,9 +187,9 @@ impl EchoStream {
         }
     }
 
-    fn take(&mut self, rows: &RecordBatch) -> Result<(), RecordError> {
-        self.seq.clear();
-        self.seq.extend_from_slice(sequence(rows, &self.path)?);
+    fn take(&mut self) -> Result<(), RecordError> {
+        let Some(rows) = &mut self.reader else { return Ok(()) };
+        rows.sequence(&mut self.seq)?;
         for seq in &self.seq {
             if *seq < self.last {
                 return Err(RecordError::damaged(&self.path, "rows are not in the order of `seq`"));
@@ -195,7 +197,7 @@ impl EchoStream {
             self.last = *seq;
         }
         for column in (0..COLUMNS).filter(|c| self.wanted[*c]) {
-            copy_times(rows, ECHO_TIMES[column], &mut self.times[column], &self.path)?;
+            rows.times(ECHO_TIMES[column], &mut self.times[column])?;
         }
         self.at = 0;
         Ok(())

@@ -1,85 +1,85 @@
-//! What can be wrong with a record.
+//! Errors of reading and writing records.
 
 use std::path::PathBuf;
 
-/// A record cannot be written or read.
+/// Error: a record cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The directory is there already.
+    /// Error: the directory for a new record exists already.
     #[error("{} exists already; give another --out, or move it away", .0.display())]
     Exists(PathBuf),
-    /// There is no record there.
+    /// Error: the directory is not a record, because it has no manifest.
     #[error("{} is not a record: it has no manifest.json", .0.display())]
     NotARecord(PathBuf),
-    /// Written by a later release.
+    /// Error: a later release wrote the record, in a format that this release cannot read.
     #[error(
         "{}: record format {found_major}.{found_minor} is newer than this tailbound reads ({ours}.x); use tailbound {readable_by} or later", path.display()
     )]
     Newer {
-        /// The record.
+        /// Directory of the record that cannot be read.
         path: PathBuf,
-        /// Its format.
+        /// Major version of the format in which the record was written.
         found_major: u32,
-        /// Its format.
+        /// Minor version of the format in which the record was written.
         found_minor: u32,
-        /// Highest major version that this release reads.
+        /// Highest major version of the record format that this release of Tailbound can read.
         ours: u32,
-        /// Release that reads it, as the record itself says.
+        /// Earliest release of Tailbound that reads the record, as the record says.
         readable_by: String,
     },
-    /// A file of the record is damaged.
+    /// Error: a file of the record is damaged.
     #[error("{}: {reason}", path.display())]
     Damaged {
-        /// Which.
+        /// Path of the damaged file of the record.
         path: PathBuf,
-        /// How.
+        /// Description of the damage to the file of the record.
         reason: String,
     },
-    /// A trial has no samples, or not all of them.
+    /// Error: a trial has no samples, or some of its samples are missing.
     #[error("{}: {reason}", path.display())]
     SamplesMissing {
-        /// The file that ought to be there, or the last that is.
+        /// File of samples that should exist; if only the last samples are missing, the last file that exists.
         path: PathBuf,
-        /// What is missing.
+        /// Description of the samples that are missing in the record.
         reason: String,
     },
-    /// A segment lies in the folder of a trial and is another's.
+    /// Error: a segment (file of samples) is in the folder of one trial, but contains rows of another trial.
     #[error("{}: holds rows of trial {found}, not of trial {trial}", path.display())]
     SamplesForeign {
-        /// The segment.
+        /// Path of the segment (file of samples) with the rows of another trial.
         path: PathBuf,
-        /// Whose folder it is.
+        /// Id of the trial to which the folder with the segment (file of samples) belongs.
         trial: usize,
-        /// Whose rows they are.
+        /// Id of the trial to which the rows of the segment (file of samples) belong.
         found: u32,
     },
-    /// A slot is missing or there twice.
+    /// Error: a slot of a trial is missing or present twice.
     #[error("{}: slots do not follow each other: {}", path.display(), break_words(*due, *found))]
     SamplesNotConsecutive {
-        /// The segment.
+        /// Path of the segment (file of samples) with the unexpected sequence number.
         path: PathBuf,
-        /// Sequence number that is due.
+        /// Sequence number that the slot should have.
         due: u64,
-        /// The one that is there.
+        /// Sequence number that was found in place of the expected number.
         found: u64,
     },
-    /// The file system refused.
+    /// Error: the file system refused an operation on a record.
     #[error("{}: cannot {what}: {source}{}", path.display(), advice(source))]
     Io {
-        /// Which.
+        /// Path of the file or directory of the refused operation.
         path: PathBuf,
-        /// What was tried.
+        /// Name of the refused operation, for example `open the segment`.
         what: &'static str,
-        /// Its error.
+        /// Error that the file system returned for the refused operation.
         source: std::io::Error,
     },
 }
 
 fn advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::StorageFull => "; free some space, or give an --out on another disk",
-        std::io::ErrorKind::PermissionDenied => "; give an --out where you may write",
+        std::io::ErrorKind::StorageFull => "; free some space, or name a directory on another disk with --out",
+        std::io::ErrorKind::PermissionDenied => "; name a directory with --out in which you may write",
         _ => "",
     }
 }
@@ -87,8 +87,8 @@ fn advice(error: &std::io::Error) -> &'static str {
 fn break_words(due: u64, found: u64) -> String {
     match found.checked_sub(due) {
         Some(1) => format!("slot {due} is missing"),
-        Some(_) => format!("slot {found} where slot {due} is due"),
-        None => format!("slot {found} is there once more where slot {due} is due"),
+        Some(_) => format!("slot {found} was found where slot {due} was expected"),
+        None => format!("slot {found} is present twice: slot {due} was expected"),
     }
 }
 
@@ -98,7 +98,7 @@ impl RecordError {
         move |source| RecordError::Io { path, what, source }
     }
     pub(crate) fn damaged(path: &std::path::Path, reason: impl std::fmt::Display) -> RecordError {
-        // The reason may cite the file.
+        // The reason may contain text from the file.
         RecordError::Damaged { path: path.to_owned(), reason: tailbound_model::plain(&reason.to_string()) }
     }
 }

@@ -1,72 +1,72 @@
-//! The stream of events: what happened when, one JSON object per line.
+//! The events of a run, which are stored in `events.jsonl`: one JSON object per line.
 
 use serde::{Deserialize, Serialize};
 use tailbound_model::Warning;
 
-/// One line of `events.jsonl`.
+/// One line of `events.jsonl`, the list of the events of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EventLine {
-    /// Wall-clock time, ns since 1970.
+    /// Wall-clock time of the event of the run, ns since 1970.
     pub at_unix_ns: i64,
-    /// What.
+    /// The event that this line of `events.jsonl` describes.
     pub event: Event,
 }
 
-/// What can happen. Readers skip what they do not know.
+/// Kinds of events of a run. Programs that read the events skip kinds that they do not know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Event {
-    /// The run began.
+    /// Event: the run began.
     RunBegan {
-        /// Number of trials.
+        /// Number of trials of the run.
         trials: usize,
     },
-    /// The lab of a block stands.
+    /// Event: the lab of a block of trials was built.
     LabUp {
-        /// Block.
+        /// Number of the block of trials for which the lab was built.
         block: usize,
-        /// For people.
+        /// Description, for people, of the lab that was built.
         what: String,
     },
-    /// The lab of a block is gone.
+    /// Event: the lab of a block of trials was removed.
     LabDown {
-        /// Block.
+        /// Number of the block of trials whose lab was removed.
         block: usize,
     },
-    /// Settings of the host were made for a block.
+    /// Event: host settings were applied for a block of trials.
     HostSet {
-        /// Block.
+        /// Number of the block of trials for which host settings were applied.
         block: usize,
-        /// For people, one each.
+        /// One description, for people, of each host setting that was applied.
         what: Vec<String>,
     },
-    /// They were put back, or left where somebody else had changed them.
+    /// Event: host settings were restored, or were left as they are because somebody else had changed the settings.
     HostPutBack {
-        /// For people, one each.
+        /// One description, for people, of each host setting that was restored, or left as it is.
         what: Vec<String>,
     },
-    /// A trial began.
+    /// Event: a trial began.
     TrialBegan {
-        /// Trial.
+        /// Id of the trial that began.
         trial: usize,
-        /// Condition.
+        /// Id of the condition that the trial runs.
         condition: usize,
     },
-    /// A trial ended.
+    /// Event: a trial ended.
     TrialEnded {
-        /// Trial.
+        /// Id of the trial that ended.
         trial: usize,
-        /// Scheduled slots, warm-up included.
+        /// Number of scheduled slots of the trial, including the warm-up.
         scheduled: u64,
-        /// Answered in time or late.
+        /// Number of answers that arrived in the trial, within the timeout or after it.
         answered: u64,
     },
-    /// A warning was raised.
+    /// Event: the run raised a warning.
     Warned(Warning),
-    /// The run ended.
+    /// Event: the run ended.
     RunEnded {
-        /// valid or invalid.
+        /// Status of the record at the end of the run: valid or invalid.
         status: super::Status,
     },
 }

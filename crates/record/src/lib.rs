@@ -1,15 +1,15 @@
-//! The record: the directory that a run leaves. It is the product; every figure is computed from it later.
+//! The record: the directory that a run writes. It is the product of a run; all figures are computed from it later.
 //!
-//! What goes in: a plan, rows, facts, warnings. What comes out: files that other programs read (JSON, Parquet), and
-//! batches of joined rows for the report. It knows nothing of how rows are measured or shown.
+//! Input: a plan, rows of samples, facts, warnings. Output: files that other programs can read (JSON, Parquet), and
+//! batches of joined rows for the report. The crate does not know how rows are measured or shown.
 //!
 //! ```text
 //! DIR/manifest.json                     plan, hosts, drivers, trials, status, warnings
-//! DIR/events.jsonl                      what happened when
+//! DIR/events.jsonl                      events with their times
 //! DIR/samples/<trial>/<end>-<n>.parquet rows, in closed segments
 //! DIR/facts/*.json                      circumstances
 //! DIR/threads/<trial>-<end>.json        thread tables
-//! DIR/logs/<trial>-<end>.log            what the middleware said
+//! DIR/logs/<trial>-<end>.log            log messages of the middleware
 //! ```
 
 mod cells;
@@ -20,6 +20,7 @@ mod error;
 mod events;
 mod manifest;
 mod metrics;
+mod outcomes;
 mod reader;
 mod segment;
 mod slots;
@@ -32,4 +33,5 @@ pub use manifest::*;
 pub use reader::{Record, stored_rows};
 pub use segment::{write_echoes, write_slots};
 pub use slots::{Columns, SlotBatch};
+pub use tailbound_model::TrialStatus;
 pub use writer::RecordWriter;

@@ -1,104 +1,91 @@
-//! `manifest.json`: what the record is about, and how far it got.
+//! `manifest.json`: what a run planned, and what each trial of the run recorded.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
     FlowCounts, GuestSeen, HostSettings, Imported, InvalidWindow, LoadDone, NodeSeen, PathFacts, PathProof, Plan,
-    PortCounted, ToolSummary, Warning,
+    PortCounted, ToolSummary, TrialStatus, Warning,
 };
 
-/// Major version of the record format that this release writes, and the highest that it reads.
-pub const FORMAT_MAJOR: u32 = 1;
+/// Major version of the record format that this release writes, and the highest version that it reads.
+pub const FORMAT_MAJOR: u32 = 2;
 /// Minor version of the record format that this release writes.
 pub const FORMAT_MINOR: u32 = 0;
-/// Earliest release that reads what this one writes.
+/// Earliest release of Tailbound that can read the records that this release writes.
 pub const READABLE_BY: &str = "0.1.0";
 
-/// Version of the format.
+/// Version of the record format: major and minor number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// Readers refuse a higher one.
+    /// Major version of the record format. A program refuses a record whose major version is higher than it knows.
     pub major: u32,
-    /// Readers ignore what they do not know of a higher one.
+    /// Minor version of the record format. If it is higher than a program knows, the program ignores unknown keys.
     pub minor: u32,
 }
 
-/// How far a record got.
+/// Status of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// The run did not end by itself.
+    /// Status of a record: the run did not finish.
     Incomplete,
-    /// Every trial is to be trusted.
+    /// Status of a record: every trial of the record can be trusted.
     Valid,
-    /// At least one trial is not.
+    /// Status of a record: at least one trial of the record cannot be trusted.
     Invalid,
 }
 
-/// How far a trial got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TrialStatus {
-    /// Not begun.
-    Pending,
-    /// Begun and not ended: after a kill it stays so.
-    Running,
-    /// Ended, to be trusted.
-    Valid,
-    /// Ended, not to be trusted; the warnings say why.
-    Invalid,
-}
-
-/// Where an end's figures come from.
+/// Origin of the figures of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// Rows of samples.
+    /// Origin of figures: Tailbound computes the figures from rows of samples.
     #[default]
     Samples,
-    /// A summary that another program printed.
+    /// Origin of figures: another benchmark program printed the figures.
     Summary,
 }
 
-/// The manifest.
+/// Contents of `manifest.json`: what a run planned, and what each trial recorded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version.
+    /// Version of the format in which the record is written.
     pub format: Format,
-    /// Earliest release that reads this record.
+    /// Earliest release of Tailbound that reads this record.
     pub readable_by: String,
-    /// Release that wrote it.
+    /// Release of Tailbound that wrote the record.
     pub tailbound: String,
-    /// Identity of the run; part of topic names.
+    /// Identifier of the run, which is part of the topic names.
     pub run_id: String,
-    /// Wall-clock time of the beginning, ns since 1970.
+    /// Wall-clock time at which the run began, ns since 1970.
     pub began_unix_ns: i64,
-    /// The command line.
+    /// Command line of the run that wrote the record.
     pub command: Vec<String>,
-    /// How far it got.
+    /// Status of the record: valid, invalid or incomplete.
     pub status: Status,
-    /// Figures are good for function only, and why (emulation, fewer CPUs than measured threads).
+    /// Reason why the figures show only that the measurement functions (emulated CPUs, or fewer CPUs than measured
+    /// threads); absent if the figures can be used.
     pub functional_only: Option<String>,
-    /// What was to be done.
+    /// Plan of the run: the list of all its trials.
     pub plan: Plan,
-    /// Facts files of the hosts by host name, relative to the record.
+    /// Path of the file with the facts of each host, relative to the directory of the record, by host name.
     pub hosts: BTreeMap<String, String>,
-    /// Description of each driver used, as the driver gave it.
+    /// Description that each driver of the run gave of itself, by driver name.
     pub drivers: BTreeMap<String, serde_json::Value>,
-    /// One per trial of the plan, by trial id.
+    /// Recorded data about each trial of the plan, by trial id.
     pub trials: Vec<TrialRecord>,
-    /// Settings of the host that trials ran under, in the order of time.
+    /// Host settings under which trials ran, in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_settings: Vec<HostSettings>,
-    /// Outputs of other programs that were taken over; a record that has some measured nothing itself.
+    /// Imported outputs of other programs; a record with imported outputs contains no measurement of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imported: Vec<Imported>,
-    /// Everything that was raised.
+    /// All warnings that the run raised.
     pub warnings: Vec<Warning>,
 }
 
 impl Manifest {
-    /// Of a record that begins now, with nothing in it but its plan.
+    /// Returns the manifest of a run that begins now, with its plan and without results.
     pub fn begun(plan: Plan, run_id: &str, command: Vec<String>) -> Manifest {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Manifest {
@@ -121,111 +108,115 @@ impl Manifest {
     }
 }
 
-/// What is known of one trial.
+/// Recorded data about one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
-    /// Trial id of the plan.
+    /// Id of the trial in the plan of the run.
     pub id: usize,
-    /// How far it got.
+    /// Status of the trial.
     pub status: TrialStatus,
-    /// Where figures come from.
+    /// Origin of the trial's figures: samples, or the output of another program.
     pub source: Source,
-    /// Wall-clock time of slot 0, ns since 1970.
+    /// Wall-clock time of slot 0 of the trial, ns since 1970.
     pub began_unix_ns: Option<i64>,
-    /// Monotonic time of slot 0.
+    /// Monotonic time at which slot 0 of the trial was due, ns.
     pub t0_ns: Option<i64>,
-    /// The ends by name.
+    /// Recorded data about each end, by the name of the end.
     pub ends: BTreeMap<String, EndRecord>,
-    /// What was found on the path.
+    /// Results of the path check of the trial: plain datagrams, sent before the driver starts.
     pub path: Option<PathFacts>,
-    /// By which way messages went; absent where none did, or the clock is scripted.
+    /// The transport that messages used; absent if there were no messages, or if the trial used a scripted clock
+    /// (virtual time).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proof: Option<PathProof>,
-    /// Why nothing was answered, as far as the driver can tell.
+    /// Reason why no message was answered, if the driver knows the reason.
     pub finding: Option<String>,
-    /// What the tool printed, where one ran in place of a driver.
+    /// Figures that a tool printed, if a tool ran in place of a driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<ToolSummary>,
-    /// What the controller itself took while the ends measured.
+    /// CPU time of the controller while the ends measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<ControllerUse>,
-    /// The nodes of a cluster that its ends were on.
+    /// The Kubernetes nodes on which the ends of the trial ran in pods.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeSeen>,
-    /// What the path of guests counted at its own interfaces while messages went, by end.
+    /// Counters of the path between guests, for each end at the path's own interface, while messages were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ports: Vec<PortCounted>,
-    /// What happened to its guests while messages went, as seen from outside of them.
+    /// Observations of the guests during the trial, made from the host while messages were sent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestSeen>,
 }
 
-/// CPU time of the controller, and of the processes that carry its streams to other hosts, from `go` until the last end was through.
+/// CPU time of the controller, and of the processes that carry its streams to other hosts, from the message `go` until
+/// the last end had finished the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerUse {
-    /// Of all their threads, ns.
+    /// CPU time of all threads of the controller and of the processes that carry its streams, ns.
     pub cpu_ns: i64,
-    /// How long that was, ns.
+    /// Length of the time span in which the CPU time was used, ns.
     pub span_ns: i64,
 }
 
-/// How far the monotonic clock of an end is from the controller's.
+/// Difference between the monotonic clock of an end and the controller's clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClockApart {
-    /// Its clock less the controller's, ns.
+    /// Clock of the end minus clock of the controller, ns.
     pub offset_ns: i64,
-    /// It is within so much of that, ns; 0 = they are one clock.
+    /// Largest possible error of the difference between the clocks, ns; 0 if end and controller have the same clock.
     pub within_ns: i64,
 }
 
-/// What is known of one end of one trial.
+/// Data about one end of one trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndRecord {
-    /// Host.
+    /// Name of the host (machine) on which the end ran.
     pub host: String,
-    /// The clock of its stamps: boot id and time namespace of the kernel that it ran on. Ends with the same word have the same clock, and
-    /// so have those of a record that has no word.
+    /// Identifier of the clock of the end's timestamps: boot id and time namespace of its kernel. Ends with equal
+    /// identifiers have the same clock. Ends with an empty identifier also share one clock.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub clock: String,
-    /// Effective QoS, read back.
+    /// Effective QoS settings of the end, as read back from the driver.
     pub qos: BTreeMap<String, String>,
-    /// What the driver says of its transport.
+    /// The driver's description of the transport of the end.
     pub transport: Option<serde_json::Value>,
-    /// What the driver says of its peers.
+    /// The driver's description of the peers of the end.
     pub peers: Option<serde_json::Value>,
-    /// Middleware statistics after the trial.
+    /// Statistics that the middleware reports after the trial.
     pub stats: Option<serde_json::Value>,
-    /// Serialised octets of one message, where the driver tells.
+    /// Size of one serialised message in bytes, if the driver reports it.
     pub serialised_octets: Option<u64>,
-    /// Time from open to matched, ns.
+    /// Time from the opening of the session until the ends had found each other, ns.
     pub matched_after_ns: Option<i64>,
-    /// Monotonic time of its opening, ns.
+    /// Monotonic time at which the driver session of the end was opened, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opened_ns: Option<i64>,
-    /// What the driver tells of a flow: batching, limits, retransmissions.
+    /// Settings and counters that the driver reports for a flow: batching, limits, retransmissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_told: Option<serde_json::Value>,
-    /// What it counted of a flow.
+    /// Counters of the end's messages, if the trial measures a flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowCounts>,
-    /// Its clock against the controller's, where several send and begin together.
+    /// Difference between the end's clock and the controller's clock, if several publishers begin at the same time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_apart: Option<ClockApart>,
-    /// Rows lost because a buffer was full.
+    /// Number of rows of samples that were lost because a buffer was full.
     pub rows_dropped: u64,
-    /// Octets on the control stream between go and done.
+    /// Number of bytes on the control stream of the end between the messages `go` and `done`.
     pub control_octets: u64,
-    /// Reported width of the clock conversion, ns; absent when no stamp was converted.
+    /// Largest possible error of timestamps that were converted to monotonic time, ns; absent if no timestamp was
+    /// converted.
     pub clock_width_ns: Option<i64>,
-    /// Windows in which converted stamps cannot be trusted.
+    /// Time windows in which timestamps that were converted to monotonic time cannot be trusted.
     pub invalid_windows: Vec<InvalidWindow>,
-    /// Counters of the interface and of IP over the trial (after - before).
+    /// Change of each counter of the interface and of IP during the trial (value after minus value before), by counter
+    /// name.
     pub counters: BTreeMap<String, i64>,
-    /// Pages were locked into memory.
+    /// True if the memory pages of the end's process were locked.
     pub memory_locked: bool,
-    /// Timer slack read back, ns.
+    /// Timer slack that was read back from the kernel, ns.
     pub timer_slack_ns: Option<u64>,
-    /// What the loads in this end's place really did.
+    /// What the loads in this end's place did, as the kernel and the loads report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadDone>,
 }

@@ -1,16 +1,17 @@
-//! The latencies of one row, exactly as the definitions chapter states them.
+//! Computes the latencies of one row of samples, as the chapter on definitions describes them.
 
 use crate::SlotBatch;
 use tailbound_model::{Metric, NO_TIME};
 
-/// Times of a damaged file may lie anywhere: the difference saturates instead of wrapping round.
+/// Difference between two times in ns, or [`NO_TIME`] if one of the times is missing. The subtraction saturates instead
+/// of overflowing, because times in a damaged file may have any value.
 #[inline]
 fn minus(later: i64, earlier: i64) -> i64 {
     if later != NO_TIME && earlier != NO_TIME { later.saturating_sub(earlier) } else { NO_TIME }
 }
 
 impl SlotBatch {
-    /// The later and the earlier column of a metric.
+    /// The two time columns whose difference is the metric: first the later time, then the earlier time.
     fn ends(&self, metric: Metric) -> (&[i64], &[i64]) {
         match metric {
             Metric::RoundTrip | Metric::HalfRoundTrip => (&self.receive_ns, &self.send_begin_ns),
@@ -27,8 +28,8 @@ impl SlotBatch {
         }
     }
 
-    /// The metric of row `i`; `None` = the slot has none (lost, not sent, stop-and-wait has no intended time, no echo
-    /// row), or its columns were not read.
+    /// Value of a metric in row `i`, in ns. `None` if the slot has no value (lost, not sent, no intended time with
+    /// stop-and-wait, no echo row), or if the columns were not read.
     #[inline]
     pub fn metric(&self, metric: Metric, i: usize) -> Option<i64> {
         let (later, earlier) = self.ends(metric);
@@ -37,7 +38,8 @@ impl SlotBatch {
         (value != NO_TIME).then_some(value)
     }
 
-    /// The metric of every row, [`NO_TIME`] where there is none; empty when its columns were not read.
+    /// Fills `into` with the value of a metric for every row, in ns, or [`NO_TIME`] for a row without a value; `into`
+    /// is empty afterwards if the columns were not read.
     pub fn metric_column(&self, metric: Metric, into: &mut Vec<i64>) {
         let (later, earlier) = self.ends(metric);
         into.clear();
@@ -45,22 +47,5 @@ impl SlotBatch {
         if metric == Metric::HalfRoundTrip {
             into.iter_mut().filter(|v| **v != NO_TIME).for_each(|v| *v /= 2);
         }
-    }
-}
-
-/// The columns of sender rows, and of echo rows, that a metric is made of.
-pub(crate) fn columns_of(metric: Metric) -> (&'static [&'static str], &'static [&'static str]) {
-    match metric {
-        Metric::RoundTrip | Metric::HalfRoundTrip => (&["send_begin_ns", "receive_ns"], &[]),
-        Metric::Out => (&["send_begin_ns"], &["in_ns"]),
-        Metric::OutNetwork => (&["send_begin_ns"], &["kernel_rx_ns"]),
-        Metric::Turnaround => (&[], &["in_ns", "end_ns"]),
-        Metric::Back => (&["receive_ns"], &["end_ns"]),
-        Metric::BackNetwork => (&["kernel_rx_ns"], &["end_ns"]),
-        Metric::FromIntended => (&["intended_ns", "receive_ns"], &[]),
-        Metric::SendLateness => (&["intended_ns", "send_begin_ns"], &[]),
-        Metric::SendDuration => (&["send_begin_ns", "send_end_ns"], &[]),
-        Metric::WakeToSent => (&["wake_ns", "send_end_ns"], &[]),
-        Metric::WakePeriod => (&["wake_ns"], &[]),
     }
 }

@@ -1,23 +1,23 @@
-//! Reading a record, also one that was cut off.
+//! Reads a record, including the record of a run that did not finish.
 
 use crate::{FORMAT_MAJOR, Format, Manifest, RecordError, Status};
 use std::fs;
 use std::path::{Path, PathBuf};
 use tailbound_model::{HostFacts, Switches, ThreadTable};
 
-/// A record on disk.
+/// A record of a run on disk, opened for reading.
 #[derive(Debug)]
 pub struct Record {
     dir: PathBuf,
-    /// Its manifest.
+    /// Content of the record's `manifest.json`.
     pub manifest: Manifest,
 }
 
 impl Record {
-    /// Opens `dir`.
+    /// Opens the record in the directory `dir`.
     ///
     /// # Errors
-    /// Not a record, damaged, or of a later format.
+    /// The directory is not a record, is damaged, or has a later format.
     pub fn open(dir: &Path) -> Result<Record, RecordError> {
         let path = dir.join("manifest.json");
         let text = match fs::read(&path) {
@@ -25,7 +25,7 @@ impl Record {
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(RecordError::NotARecord(dir.to_owned())),
             Err(e) => return Err(RecordError::io(&path, "read the manifest")(e)),
         };
-        // The version is read before the rest, which a later release may have changed.
+        // The version is read first, because a later release may have changed the rest.
         #[derive(serde::Deserialize)]
         struct Head {
             format: Format,
@@ -50,32 +50,32 @@ impl Record {
         Ok(Record { dir: dir.to_owned(), manifest })
     }
 
-    /// Where it lies.
+    /// Path of the directory of the record.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Valid, invalid or incomplete.
+    /// Status of the record: valid, invalid or incomplete.
     pub fn status(&self) -> Status {
         self.manifest.status
     }
 
-    /// Facts of all hosts that have a file, or why one cannot be read.
+    /// Facts of each host for which the record has a file of facts, or the error of reading the file.
     pub fn hosts(&self) -> Vec<Result<HostFacts, RecordError>> {
         self.manifest.hosts.values().map(|file| self.json(Path::new(file))).collect()
     }
 
-    /// Thread tables of a trial, or why one cannot be read.
+    /// Thread tables of a trial, or the errors of reading them.
     pub fn threads(&self, trial: usize) -> Vec<Result<ThreadTable, RecordError>> {
         self.of_trial("threads", trial)
     }
 
-    /// What the agents of a trial saw of context switches, or why one cannot be read.
+    /// Context switches that the agents recorded in a trial, or the errors of reading them.
     pub fn switches(&self, trial: usize) -> Vec<Result<Switches, RecordError>> {
         self.of_trial("switches", trial)
     }
 
-    /// The files of a trial in a folder.
+    /// Reads all JSON files of a trial in a folder of the record.
     fn of_trial<T: serde::de::DeserializeOwned>(&self, folder: &str, trial: usize) -> Vec<Result<T, RecordError>> {
         let Ok(entries) = fs::read_dir(self.dir.join(folder)) else { return Vec::new() };
         let prefix = format!("{trial}-");
@@ -95,7 +95,7 @@ impl Record {
         serde_json::from_slice(&text).map_err(|e| RecordError::damaged(&path, e))
     }
 
-    /// Closed segments of one end of one trial, in order.
+    /// Paths of the closed segments (files of samples) of one end of one trial, in order.
     pub(crate) fn segments(&self, trial: usize, end: &str) -> Vec<PathBuf> {
         numbered_segments(&self.dir, trial, end).into_iter().map(|(_, path)| path).collect()
     }
@@ -115,7 +115,7 @@ fn numbered_segments(dir: &Path, trial: usize, end: &str) -> Vec<(usize, PathBuf
     numbered
 }
 
-/// The number of the next segment of an end, and how many rows lie in those before.
+/// Number of the next segment (file of samples) of an end, and number of rows in the earlier segments.
 ///
 /// # Errors
 /// A segment is damaged.

@@ -1,35 +1,33 @@
-//! Parquet segments: written under a temporary name, closed, renamed. Readable by any Parquet reader at any moment.
+//! Writes Parquet segments (files of samples). Each segment is written under a temporary name, closed and renamed, so
+//! any Parquet reader can read the segment at any time.
 
 use crate::RecordError;
-use arrow_array::builder::{
-    BooleanBuilder, Int64Builder, StringDictionaryBuilder, UInt16Builder, UInt32Builder, UInt64Builder,
-};
-use arrow_array::types::Int8Type;
-use arrow_array::{ArrayRef, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, Encoding};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, Int32Type, Int64Type};
+use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use std::fs::{self, File};
 use std::path::Path;
 use std::sync::Arc;
 use tailbound_model::*;
 
-const ROWS_PER_BATCH: usize = 65_536;
-const ROWS_PER_GROUP: usize = 1 << 20;
+/// Number of rows of samples in a row group of a segment; a row group is collected in memory before it is written.
+const ROWS_PER_GROUP: usize = 1 << 17;
 
-/// Time columns of the sender, in file order.
+/// Names of the time columns in a segment (Parquet file) of the sender, in file order.
 pub(crate) const SLOT_TIMES: [&str; 6] =
     ["intended_ns", "wake_ns", "send_begin_ns", "send_end_ns", "receive_ns", "kernel_rx_ns"];
-/// Time columns of the pong side, in file order.
+/// Names of the time columns in a segment (Parquet file) of the pong side, in file order.
 pub(crate) const ECHO_TIMES: [&str; 4] = ["in_ns", "begin_ns", "end_ns", "kernel_rx_ns"];
 
 fn properties(times: &[&str]) -> WriterProperties {
-    // Times grow by nearly the same step: delta coding packs them to a few bits, and reads as fast as plain.
+    // Times grow by nearly equal steps: delta encoding stores them in a few bits, and is as fast to read as plain
+    // encoding.
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
-        .set_max_row_group_row_count(Some(ROWS_PER_GROUP))
         .set_statistics_enabled(EnabledStatistics::Chunk);
     for column in times.iter().chain(&["seq"]) {
         let path = ColumnPath::from(*column);
@@ -40,112 +38,143 @@ fn properties(times: &[&str]) -> WriterProperties {
     builder.build()
 }
 
-fn outcome_type() -> DataType {
-    DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8))
+/// Columns of a segment (file of samples) by which a reader finds the slots of a trial.
+const KEYS: &str = "required int32 trial (INTEGER(32,false)); required int32 stream (INTEGER(16,false)); \
+                    required int64 seq (INTEGER(64,false));";
+
+fn optional_times(times: &[&str]) -> String {
+    times.iter().map(|name| format!(" optional int64 {name};")).collect()
 }
 
-fn key_fields() -> Vec<Field> {
-    vec![
-        Field::new("trial", DataType::UInt32, false),
-        Field::new("stream", DataType::UInt16, false),
-        Field::new("seq", DataType::UInt64, false),
-    ]
+/// Values of one column of a segment in one row group of its Parquet file.
+enum Column {
+    Int32(Vec<i32>),
+    Int64(Vec<i64>),
+    /// Times that are not null, and for each row a 1, or a 0 if the time of the row is null.
+    Times(Vec<i64>, Vec<i16>),
+    Words(Vec<ByteArray>),
+    Flags(Vec<bool>),
+}
+
+impl Column {
+    fn int32(values: impl Iterator<Item = u32>) -> Column {
+        Column::Int32(values.map(|value| value as i32).collect())
+    }
+
+    fn seq(values: impl Iterator<Item = u64>) -> Column {
+        Column::Int64(values.map(|value| value as i64).collect())
+    }
+
+    fn times(values: impl Iterator<Item = i64> + Clone) -> Column {
+        let levels = values.clone().map(|value| i16::from(value != NO_TIME)).collect();
+        Column::Times(values.filter(|value| *value != NO_TIME).collect(), levels)
+    }
+
+    fn write(&self, to: &mut SerializedColumnWriter<'_>) -> Result<usize, ParquetError> {
+        match self {
+            Column::Int32(values) => to.typed::<Int32Type>().write_batch(values, None, None),
+            Column::Int64(values) => to.typed::<Int64Type>().write_batch(values, None, None),
+            Column::Times(values, levels) => to.typed::<Int64Type>().write_batch(values, Some(levels), None),
+            Column::Words(values) => to.typed::<ByteArrayType>().write_batch(values, None, None),
+            Column::Flags(values) => to.typed::<BoolType>().write_batch(values, None, None),
+        }
+    }
 }
 
 fn write_file(
     path: &Path,
-    fields: Vec<Field>,
+    columns: &str,
     times: &[&str],
-    batches: impl Iterator<Item = Vec<ArrayRef>>,
+    groups: impl Iterator<Item = Vec<Column>>,
 ) -> Result<(), RecordError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).map_err(RecordError::io(folder, "make the directory"))?;
     let temporary = path.with_extension("parquet.partial");
     let written = (|| {
         let file = File::create(&temporary).map_err(|e| e.to_string())?;
-        let schema = Arc::new(Schema::new(fields));
-        let mut writer =
-            ArrowWriter::try_new(file, schema.clone(), Some(properties(times))).map_err(|e| e.to_string())?;
-        for columns in batches {
-            let batch = RecordBatch::try_new(schema.clone(), columns).map_err(|e| e.to_string())?;
-            writer.write(&batch).map_err(|e| e.to_string())?;
+        let schema = parse_message_type(&format!("message samples {{ {columns} }}")).map_err(|e| e.to_string())?;
+        let properties = Arc::new(properties(times));
+        let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties).map_err(|e| e.to_string())?;
+        for columns in groups {
+            write_group(&mut writer, &columns).map_err(|e| e.to_string())?;
         }
         let file = writer.into_inner().map_err(|e| e.to_string())?;
         file.sync_all().map_err(|e| e.to_string())?;
         fs::rename(&temporary, path).map_err(|e| e.to_string())
     })();
     written.map_err(|reason: String| {
-        // Half a segment helps nobody; a failure to remove it changes nothing for the reader.
+        // An incomplete segment is useless; if it cannot be removed, readers are not affected.
         let _ = fs::remove_file(&temporary);
         let full = reason.contains("os error 28");
-        let advice = if full { "; free some space, or give an --out on another disk" } else { "" };
+        let advice = if full { "; free some space, or name a directory on another disk with --out" } else { "" };
         RecordError::damaged(path, format!("cannot write the samples: {reason}{advice}"))
     })
 }
 
-fn option(builder: &mut Int64Builder, value: i64) {
-    if value == NO_TIME { builder.append_null() } else { builder.append_value(value) }
+fn write_group(writer: &mut SerializedFileWriter<File>, columns: &[Column]) -> Result<(), ParquetError> {
+    let mut group = writer.next_row_group()?;
+    for column in columns {
+        let missing = || ParquetError::General("the schema has too few columns".into());
+        let mut to = group.next_column()?.ok_or_else(missing)?;
+        column.write(&mut to)?;
+        to.close()?;
+    }
+    group.close().map(drop)
 }
 
-/// Splits an iterator into vectors of at most `ROWS_PER_BATCH`.
+/// Splits an iterator into vectors of at most `ROWS_PER_GROUP` items.
 fn chunks<T>(rows: impl Iterator<Item = T>) -> impl Iterator<Item = Vec<T>> {
     let mut rows = rows.peekable();
     std::iter::from_fn(move || {
         rows.peek()?;
-        Some(rows.by_ref().take(ROWS_PER_BATCH).collect())
+        Some(rows.by_ref().take(ROWS_PER_GROUP).collect())
     })
 }
 
-/// Writes the slots of one end of one trial.
-///
-/// # Errors
-/// The file cannot be written; nothing is left under its name then.
-pub fn write_slots(path: &Path, trial: usize, rows: impl Iterator<Item = SenderRow>) -> Result<(), RecordError> {
-    let mut fields = key_fields();
-    fields.extend(SLOT_TIMES.map(|name| Field::new(name, DataType::Int64, true)));
-    fields.push(Field::new("outcome", outcome_type(), false));
-    fields.push(Field::new("duplicates", DataType::UInt32, false));
-    fields.push(Field::new("out_of_order", DataType::Boolean, false));
-    fields.push(Field::new("warm_up", DataType::Boolean, false));
-    let batches = chunks(rows).map(|rows: Vec<SenderRow>| {
-        let n = rows.len();
-        let (mut trials, mut stream, mut seq) =
-            (UInt32Builder::with_capacity(n), UInt16Builder::with_capacity(n), UInt64Builder::with_capacity(n));
-        let mut times = SLOT_TIMES.map(|_| Int64Builder::with_capacity(n));
-        let mut outcome = StringDictionaryBuilder::<Int8Type>::with_capacity(n, 4, 32);
-        let (mut duplicates, mut disorder, mut warm) =
-            (UInt32Builder::with_capacity(n), BooleanBuilder::with_capacity(n), BooleanBuilder::with_capacity(n));
-        for r in &rows {
-            trials.append_value(trial as u32);
-            stream.append_value((r.seq >> COUNTER_BITS) as u16);
-            seq.append_value(r.seq);
-            let values = [r.intended_ns, r.wake_ns, r.send_begin_ns, r.send_end_ns, r.receive_ns, r.kernel_rx_ns];
-            for (builder, value) in times.iter_mut().zip(values) {
-                option(builder, value);
-            }
-            outcome.append_value(r.outcome.word());
-            duplicates.append_value(r.duplicates);
-            disorder.append_value(r.out_of_order);
-            warm.append_value(r.warm_up);
-        }
-        let mut columns: Vec<ArrayRef> =
-            vec![Arc::new(trials.finish()), Arc::new(stream.finish()), Arc::new(seq.finish())];
-        columns.extend(times.iter_mut().map(|b| Arc::new(b.finish()) as ArrayRef));
-        columns.push(Arc::new(outcome.finish()));
-        columns.push(Arc::new(duplicates.finish()));
-        columns.push(Arc::new(disorder.finish()));
-        columns.push(Arc::new(warm.finish()));
-        columns
-    });
-    write_file(path, fields, &SLOT_TIMES, batches)
+fn stream_of(seq: u64) -> u32 {
+    u32::from((seq >> COUNTER_BITS) as u16)
 }
 
-/// Writes what the pong side saw of one trial.
+/// Writes the slots of one end of one trial to a Parquet file.
 ///
 /// # Errors
-/// As [`write_slots`].
+/// The file cannot be written; no file with this name remains then.
+pub fn write_slots(path: &Path, trial: usize, rows: impl Iterator<Item = SenderRow>) -> Result<(), RecordError> {
+    let columns = format!(
+        "{KEYS}{} required binary outcome (STRING); required int32 duplicates (INTEGER(32,false)); \
+         required boolean out_of_order; required boolean warm_up;",
+        optional_times(&SLOT_TIMES)
+    );
+    let words = Outcome::ALL.map(|outcome| (outcome, ByteArray::from(outcome.word())));
+    let word =
+        |outcome: Outcome| words.iter().find(|(o, _)| *o == outcome).map_or_else(ByteArray::new, |(_, w)| w.clone());
+    let groups = chunks(rows).map(|rows: Vec<SenderRow>| {
+        let rows = rows.iter();
+        vec![
+            Column::int32(rows.clone().map(|_| trial as u32)),
+            Column::int32(rows.clone().map(|r| stream_of(r.seq))),
+            Column::seq(rows.clone().map(|r| r.seq)),
+            Column::times(rows.clone().map(|r| r.intended_ns)),
+            Column::times(rows.clone().map(|r| r.wake_ns)),
+            Column::times(rows.clone().map(|r| r.send_begin_ns)),
+            Column::times(rows.clone().map(|r| r.send_end_ns)),
+            Column::times(rows.clone().map(|r| r.receive_ns)),
+            Column::times(rows.clone().map(|r| r.kernel_rx_ns)),
+            Column::Words(rows.clone().map(|r| word(r.outcome)).collect()),
+            Column::int32(rows.clone().map(|r| r.duplicates)),
+            Column::Flags(rows.clone().map(|r| r.out_of_order).collect()),
+            Column::Flags(rows.map(|r| r.warm_up).collect()),
+        ]
+    });
+    write_file(path, &columns, &SLOT_TIMES, groups)
+}
+
+/// Writes the messages that the pong side received in one trial to a Parquet file.
+///
+/// # Errors
+/// The file cannot be written; no file with this name remains then.
 pub fn write_echoes(path: &Path, trial: usize, rows: &[EchoRow]) -> Result<(), RecordError> {
-    // Readers merge echoes with slots: a segment is always in the order of sequence number and arrival.
+    // Readers merge echoes with slots, so a segment is always sorted by sequence number and arrival.
     let mut sorted = Vec::new();
     let rows = if rows.is_sorted_by_key(|r| (r.seq, r.in_ns)) {
         rows
@@ -154,35 +183,19 @@ pub fn write_echoes(path: &Path, trial: usize, rows: &[EchoRow]) -> Result<(), R
         sorted.sort_unstable_by_key(|r| (r.seq, r.in_ns));
         &sorted
     };
-    let mut fields = key_fields();
-    fields.push(Field::new("subscriber", DataType::UInt16, false));
-    fields.extend(ECHO_TIMES.map(|name| Field::new(name, DataType::Int64, true)));
-    let batches = rows.chunks(ROWS_PER_BATCH).map(|rows| {
-        let n = rows.len();
-        let (mut trials, mut stream, mut seq, mut subscriber) = (
-            UInt32Builder::with_capacity(n),
-            UInt16Builder::with_capacity(n),
-            UInt64Builder::with_capacity(n),
-            UInt16Builder::with_capacity(n),
-        );
-        let mut times = ECHO_TIMES.map(|_| Int64Builder::with_capacity(n));
-        for r in rows {
-            trials.append_value(trial as u32);
-            stream.append_value((r.seq >> COUNTER_BITS) as u16);
-            seq.append_value(r.seq);
-            subscriber.append_value(0);
-            for (builder, value) in times.iter_mut().zip([r.in_ns, r.begin_ns, r.end_ns, r.kernel_rx_ns]) {
-                option(builder, value);
-            }
-        }
-        let mut columns: Vec<ArrayRef> = vec![
-            Arc::new(trials.finish()),
-            Arc::new(stream.finish()),
-            Arc::new(seq.finish()),
-            Arc::new(subscriber.finish()),
-        ];
-        columns.extend(times.iter_mut().map(|b| Arc::new(b.finish()) as ArrayRef));
-        columns
+    let columns = format!("{KEYS} required int32 subscriber (INTEGER(16,false));{}", optional_times(&ECHO_TIMES));
+    let groups = rows.chunks(ROWS_PER_GROUP).map(|rows| {
+        let rows = rows.iter();
+        vec![
+            Column::int32(rows.clone().map(|_| trial as u32)),
+            Column::int32(rows.clone().map(|r| stream_of(r.seq))),
+            Column::seq(rows.clone().map(|r| r.seq)),
+            Column::int32(rows.clone().map(|_| 0)),
+            Column::times(rows.clone().map(|r| r.in_ns)),
+            Column::times(rows.clone().map(|r| r.begin_ns)),
+            Column::times(rows.clone().map(|r| r.end_ns)),
+            Column::times(rows.map(|r| r.kernel_rx_ns)),
+        ]
     });
-    write_file(path, fields, &ECHO_TIMES, batches)
+    write_file(path, &columns, &ECHO_TIMES, groups)
 }

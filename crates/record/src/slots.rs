@@ -1,19 +1,17 @@
-//! Slots of a trial in batches, joined with what the pong side saw.
+//! Reads the slots of a trial in batches, joined with the rows of samples of the pong side.
 
 use crate::check::follows;
-use crate::columns::{copy_counts, copy_flags, copy_outcomes, copy_times, has_values, open, sequence};
+use crate::columns::{Rows, columns_of, has_values, open};
 use crate::echoes::Echoes;
-use crate::metrics::columns_of;
 use crate::segment::{ECHO_TIMES, SLOT_TIMES};
 use crate::{Record, RecordError};
-use arrow_array::RecordBatch;
 use std::collections::BTreeSet;
 use std::path::Path;
 use tailbound_model::{Metric, NO_TIME};
 
-/// Consecutive slots of one trial, joined with what the pong side saw, column by column.
+/// Consecutive slots of one trial, joined with the rows of samples of the pong side, column by column.
 ///
-/// Times are monotonic ns, [`NO_TIME`] where there is none. A column that was not asked for is empty.
+/// Times are monotonic ns, or [`NO_TIME`] if a slot has no such time. A column that was not requested is empty.
 #[derive(Debug, Default)]
 #[allow(missing_docs)] // the columns are those of `SenderRow` and `EchoRow`
 pub struct SlotBatch {
@@ -25,7 +23,7 @@ pub struct SlotBatch {
     pub send_end_ns: Vec<i64>,
     pub receive_ns: Vec<i64>,
     pub kernel_rx_ns: Vec<i64>,
-    /// `Outcome as u8`.
+    /// Outcome of each slot, as `Outcome as u8`.
     pub outcome: Vec<u8>,
     pub duplicates: Vec<u32>,
     pub out_of_order: Vec<bool>,
@@ -37,11 +35,11 @@ pub struct SlotBatch {
 }
 
 impl SlotBatch {
-    /// Number of rows.
+    /// Number of slots in this batch of slots.
     pub fn len(&self) -> usize {
         self.outcome.len()
     }
-    /// No rows.
+    /// True if this batch of slots is empty.
     pub fn is_empty(&self) -> bool {
         self.outcome.is_empty()
     }
@@ -58,7 +56,7 @@ impl SlotBatch {
     }
 }
 
-/// Which columns to read. Outcome and warm-up mark are always read.
+/// Selection of the columns of samples to read. The outcome and the warm-up mark of a slot are always read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Columns {
     times: BTreeSet<&'static str>,
@@ -69,7 +67,7 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Every column.
+    /// Selects all columns of the samples for reading.
     pub fn all() -> Columns {
         Columns {
             times: BTreeSet::from(SLOT_TIMES),
@@ -80,7 +78,7 @@ impl Columns {
         }
     }
 
-    /// What these metrics are made of.
+    /// Selects the columns of the samples from which the given metrics are computed.
     pub fn of(metrics: &[Metric]) -> Columns {
         Columns {
             times: metrics.iter().flat_map(|m| columns_of(*m).0).copied().collect(),
@@ -89,7 +87,8 @@ impl Columns {
         }
     }
 
-    /// What two clocks prove of each other: when a message was sent and came, and when its answer was begun and came.
+    /// Selects the columns from which bounds between two clocks are computed: the times at which a message was sent and
+    /// received, and at which its answer was sent and received.
     pub fn of_clocks() -> Columns {
         Columns {
             times: BTreeSet::from(["send_begin_ns", "receive_ns"]),
@@ -98,20 +97,20 @@ impl Columns {
         }
     }
 
-    /// The same with sequence numbers.
+    /// Adds the column with the sequence numbers to the selected columns of the samples.
     pub fn with_seq(mut self) -> Columns {
         self.seq = true;
         self
     }
 
-    /// The same with duplicates and overtaken answers.
+    /// Adds the counts of duplicates and of answers out of order to the selected columns.
     pub fn with_counts(mut self) -> Columns {
         self.counts = true;
         self
     }
 
-    /// The same with slots that were due (stop-and-wait: whose sending began) before `from_ns`, or at `to_ns` or later,
-    /// marked as those of a warm-up: nothing counts them.
+    /// Limits the selection to a time range: a slot that was due before `from_ns`, or at `to_ns` or later, is marked as
+    /// warm-up, so that no figure counts the slot. With stop-and-wait, the send time of the slot decides.
     pub fn within(mut self, from_ns: i64, to_ns: i64) -> Columns {
         self.times.extend(["intended_ns", "send_begin_ns"]);
         self.within = Some((from_ns, to_ns));
@@ -132,7 +131,8 @@ impl Columns {
 }
 
 impl Record {
-    /// Whether some row of the trial has a receive stamp of the kernel, as the ends of its segments tell.
+    /// True if at least one row of samples of the trial has a receive timestamp of the kernel, according to the footers
+    /// of the trial's segments.
     ///
     /// # Errors
     /// A segment is damaged.
@@ -145,26 +145,29 @@ impl Record {
         Ok(false)
     }
 
-    /// Hands all slots of a trial to `each`, in slot order, in batches joined with the pong side.
+    /// Passes all slots of a trial to `each`, in slot order, in batches that are joined with the samples of the pong
+    /// side.
     ///
     /// # Errors
-    /// A segment is damaged, or a slot is missing or there twice.
+    /// A segment is damaged, or a slot is missing or present twice.
     pub fn slots(&self, trial: usize, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
         self.scan(trial, &Columns::all(), each)
     }
 
-    /// As [`Record::slots`], reading some columns only: decoding is most of the cost of a pass.
+    /// Passes all slots of a trial to `each` as [`Record::slots`] does, but reads only the selected columns, because
+    /// decoding takes most of the time.
     ///
     /// # Errors
-    /// A segment is damaged; where sequence numbers are read, also a slot that is missing or there twice.
+    /// A segment is damaged; if sequence numbers are read, also if a slot is missing or present twice.
     pub fn scan(&self, trial: usize, columns: &Columns, each: &mut dyn FnMut(&SlotBatch)) -> Result<(), RecordError> {
         self.scan_end(trial, "pong", columns, each)
     }
 
-    /// As [`Record::scan`], joined with what another end received.
+    /// Passes all slots of a trial to `each` as [`Record::scan`] does, but joined with the messages that the end named
+    /// `end` received.
     ///
     /// # Errors
-    /// The same.
+    /// The errors of [`Record::scan`].
     pub fn scan_end(
         &self,
         trial: usize,
@@ -180,9 +183,9 @@ impl Record {
         let mut last_wake = NO_TIME;
         let mut next = 0;
         for path in segments {
-            for rows in open(&path, &names)? {
-                let rows = rows.map_err(|e| RecordError::damaged(&path, e))?;
-                fill(&mut batch, &rows, &names, &path)?;
+            let mut rows = open(&path, &names)?;
+            while rows.next_batch()? > 0 {
+                fill(&mut batch, &mut rows, &names)?;
                 if let Some(span) = columns.within {
                     leave_out(&mut batch, span);
                 }
@@ -197,18 +200,15 @@ impl Record {
     }
 }
 
-fn fill(batch: &mut SlotBatch, rows: &RecordBatch, names: &[&str], path: &Path) -> Result<(), RecordError> {
+fn fill(batch: &mut SlotBatch, rows: &mut Rows, names: &[&str]) -> Result<(), RecordError> {
     for name in names {
         match *name {
-            "seq" => {
-                batch.seq.clear();
-                batch.seq.extend_from_slice(sequence(rows, path)?);
-            }
-            "outcome" => copy_outcomes(rows, &mut batch.outcome, path)?,
-            "duplicates" => copy_counts(rows, name, &mut batch.duplicates, path)?,
-            "out_of_order" => copy_flags(rows, name, &mut batch.out_of_order, path)?,
-            "warm_up" => copy_flags(rows, name, &mut batch.warm_up, path)?,
-            time => copy_times(rows, time, batch.time_column(time), path)?,
+            "seq" => rows.sequence(&mut batch.seq)?,
+            "outcome" => rows.outcomes(&mut batch.outcome)?,
+            "duplicates" => rows.counts(name, &mut batch.duplicates)?,
+            "out_of_order" => rows.flags(name, &mut batch.out_of_order)?,
+            "warm_up" => rows.flags(name, &mut batch.warm_up)?,
+            time => rows.times(time, batch.time_column(time))?,
         }
     }
     Ok(())
@@ -221,7 +221,7 @@ fn leave_out(batch: &mut SlotBatch, (from_ns, to_ns): (i64, i64)) {
     }
 }
 
-/// Looks at sequence numbers, if they were read.
+/// Checks that the sequence numbers of a batch of slots are consecutive, if sequence numbers were read.
 fn consecutive(seq: &[u64], next: &mut u64, path: &Path) -> Result<(), RecordError> {
     if let Some((found, due)) = seq.iter().zip(*next..).find(|(found, due)| *found != due) {
         return follows(due, *found, path);

@@ -1,4 +1,4 @@
-//! Writing a record: the manifest first, then what each trial brings.
+//! Writes a record: the manifest first, then the data of each trial.
 
 use crate::*;
 use std::fs::{self, File, OpenOptions};
@@ -6,27 +6,28 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tailbound_model::{HostFacts, Switches, ThreadTable, Warning};
 
-/// A record that is being written.
+/// A record on disk to which a run writes.
 #[derive(Debug)]
 pub struct RecordWriter {
     dir: PathBuf,
     events: File,
-    /// Kept in memory, written by [`RecordWriter::save`].
+    /// Content of the record's manifest, in memory; [`RecordWriter::save`] writes it to disk.
     pub manifest: Manifest,
 }
 
 impl RecordWriter {
-    /// The name under which `dir` is made before it has a manifest.
+    /// Temporary path of a record's directory, as long as the directory does not contain a manifest.
     pub fn partial_name(dir: &Path) -> PathBuf {
         let mut name = dir.file_name().unwrap_or_default().to_owned();
         name.push(format!(".partial-{}", std::process::id()));
         dir.with_file_name(name)
     }
 
-    /// Makes `dir` with `manifest` in it. A directory without a manifest never exists under this name.
+    /// Creates the directory `dir` of a record with its manifest. A directory without a manifest never exists under
+    /// this name.
     ///
     /// # Errors
-    /// `dir` exists, or cannot be made.
+    /// The directory exists already, or cannot be created.
     pub fn create(dir: &Path, manifest: Manifest) -> Result<RecordWriter, RecordError> {
         if dir.symlink_metadata().is_ok() {
             return Err(RecordError::Exists(dir.to_owned()));
@@ -46,7 +47,7 @@ impl RecordWriter {
                 .open(&path)
                 .map_err(RecordError::io(&path, "open the events"))?;
             fs::rename(&partial, dir).map_err(|e| match e.kind() {
-                // Another run took the name in between.
+                // Another run has created a directory with this name in the meantime.
                 io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => RecordError::Exists(dir.to_owned()),
                 _ => RecordError::io(dir, "make the record")(e),
             })?;
@@ -55,24 +56,24 @@ impl RecordWriter {
         match made {
             Ok(events) => Ok(RecordWriter { dir: dir.to_owned(), events, manifest }),
             Err(e) => {
-                // Ours by name and process id, and without a record in it.
+                // The directory has our process id in its name, and contains no record.
                 let _ = fs::remove_dir_all(&partial);
                 Err(e)
             }
         }
     }
 
-    /// Where it lies.
+    /// Path of the directory of the record.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Where a segment of an end goes.
+    /// Path of a segment (file of samples) of one end of a trial.
     pub fn segment_path(dir: &Path, trial: usize, end: &str, number: usize) -> PathBuf {
         dir.join("samples").join(trial.to_string()).join(format!("{end}-{number}.parquet"))
     }
 
-    /// Appends an event.
+    /// Appends an event of the run to the record's `events.jsonl`.
     pub fn event(&mut self, event: Event) -> Result<(), RecordError> {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         let line = EventLine { at_unix_ns: now.as_nanos() as i64, event };
@@ -81,13 +82,13 @@ impl RecordWriter {
         self.events.write_all(text.as_bytes()).map_err(RecordError::io(&self.dir, "write an event"))
     }
 
-    /// Raises a warning: into the manifest and the events.
+    /// Adds a warning to the manifest in memory and to `events.jsonl`.
     pub fn warn(&mut self, warning: Warning) -> Result<(), RecordError> {
         self.manifest.warnings.push(warning.clone());
         self.event(Event::Warned(warning))
     }
 
-    /// Stores the facts of a host.
+    /// Stores the facts of a host in the record.
     pub fn host(&mut self, facts: &HostFacts) -> Result<(), RecordError> {
         let safe: String =
             facts.host.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
@@ -97,28 +98,28 @@ impl RecordWriter {
         Ok(())
     }
 
-    /// Stores a thread table.
+    /// Stores a thread table of a trial in the record.
     pub fn threads(&mut self, trial: usize, name: &str, table: &ThreadTable) -> Result<(), RecordError> {
         write_json(&self.dir.join("threads").join(format!("{trial}-{name}.json")), table)
     }
 
-    /// Stores what an agent saw of context switches.
+    /// Stores the context switches that an agent recorded in a trial.
     pub fn switches(&mut self, trial: usize, name: &str, seen: &Switches) -> Result<(), RecordError> {
         let folder = self.dir.join("switches");
         fs::create_dir_all(&folder).map_err(RecordError::io(&folder, "make the directory"))?;
         let path = folder.join(format!("{trial}-{name}.json"));
-        // Not made pretty: it may hold a hundred thousand events.
+        // The JSON is compact, because there may be a hundred thousand events.
         let text = serde_json::to_vec(seen).map_err(|e| RecordError::damaged(&path, e))?;
         write_file(&path, &text)
     }
 
-    /// Stores what a middleware said.
+    /// Stores the log messages of the middleware at one end of a trial.
     pub fn log(&mut self, trial: usize, end: &str, text: &str) -> Result<(), RecordError> {
         let path = self.dir.join("logs").join(format!("{trial}-{end}.log"));
         fs::write(&path, text).map_err(RecordError::io(&path, "write the log"))
     }
 
-    /// Writes the manifest anew, in one step.
+    /// Writes the record's manifest to disk again, in one atomic step.
     pub fn save(&self) -> Result<(), RecordError> {
         write_json(&self.dir.join("manifest.json"), &self.manifest)
     }
@@ -129,7 +130,7 @@ fn write_json<T: serde::Serialize>(path: &Path, value: &T) -> Result<(), RecordE
     write_file(path, &text)
 }
 
-/// Under a temporary name, closed, renamed.
+/// Writes a file under a temporary name, closes it and renames it.
 fn write_file(path: &Path, text: &[u8]) -> Result<(), RecordError> {
     let temporary = path.with_extension("json.partial");
     let written = (|| {

@@ -1,171 +1,92 @@
-// Puts figures into the page, again when its width changes, and lets facts be searched.
+// What the reader can choose, and lets facts be searched.
 
 document.body.append(tooltip);
 
-/** Radio buttons over a figure. */
-function radios(box, group, names, words, act) {
-  if (names.length < 2) return;
-  for (const name of names) {
-    const input = element("input", { type: "radio", name: group, value: name });
-    input.checked = name === chosen[group];
-    input.addEventListener("change", () => { chosen[group] = name; act?.(); draw(); });
-    box.append(element("label", {}, input, element("span", {}, words(name))));
-  }
-}
-
-/** Only metrics that some condition has. */
-function metricChoice(box) {
-  const names = ["round_trip", "from_intended", "out", "turnaround", "back"].filter((m) => measured.some((c) => c[m]));
-  radios(box, "metric", names, (m) => METRICS[m]);
-}
-
-function axisChoice(box) {
-  radios(box, "x", axes(), (f) => `against ${f}`, () => { HUES.clear(); setHues(); nameHues(); });
-}
-
-function check(box, words, checked, act, hue) {
-  const input = element("input", { type: "checkbox" });
-  input.checked = checked;
-  input.addEventListener("change", () => { act(input.checked); draw(); });
-  const key = hue === undefined ? [] : [element("i", { class: `key s${hue}` })];
-  box.append(element("label", {}, input, element("span", {}, ...key, words)));
-  return input;
-}
-
-/** One row of levels per factor that differs: what is put away is in no figure. */
-function levelChoice(box) {
-  for (const factor of VARIED) {
-    const row = element("div", { class: "choose", role: "group", "aria-label": factor }, element("span", { class: "name" }, factor));
-    for (const level of new Set(measured.map((c) => c.levels[factor]).filter(Boolean))) {
-      const name = `${factor}=${level}`;
-      check(row, level, true, (on) => { if (on) chosen.hidden.delete(name); else chosen.hidden.add(name); overlayChoice(); });
-    }
-    box.append(row);
-  }
-}
-
 /** Conditions to lay over one another, six at most. */
 const OVERLAY_MOST = 6;
-function firstOverlay() {
-  if (measured.length <= OVERLAY_MOST) return measured;
-  const last = panelsAlong(chosen.x).flatMap((p) => p.series).map((s) => s.conditions.at(-1));
-  return last.slice(0, OVERLAY_MOST);
-}
-for (const c of firstOverlay()) chosen.overlay.add(c.id);
 
-function overlayChoice() {
-  const hues = overlayHues(), full = overlaid().length >= OVERLAY_MOST;
-  for (const box of document.querySelectorAll(".choose-overlay")) {
-    box.replaceChildren();
-    if (measured.length < 2) continue;
-    for (const c of shown()) {
-      const on = chosen.overlay.has(c.id);
-      const act = (yes) => { if (yes) chosen.overlay.add(c.id); else chosen.overlay.delete(c.id); overlayChoice(); };
-      const input = check(box, shortName(c), on, act, on ? hues.get(c.id) : undefined);
-      input.disabled = full && !on;
-    }
+/** Takes what a control says over; false if it is no choice. */
+function choose({ name, value, checked, dataset }) {
+  const put = (into, what, on) => { if (on) into.add(what); else into.delete(what); };
+  if (dataset.level) put(chosen.hidden, dataset.level, !checked);
+  else if (dataset.overlay) put(chosen.overlay, Number(dataset.overlay), checked);
+  else if (name === "metric" || name === "x") chosen[name] = value;
+  else if (name === "legs" || name === "loop") chosen[name] = report.conditions[value] ?? null;
+  else if (name === "tail-estimate") chosen.estimate = Number(value);
+  else if (name === "trial") chosen.trial = report.trials.find((t) => t.id === Number(value));
+  else if (name === "time") chosen.trial = trialsOf(Number(value))[0];
+  else return false;
+  if (name === "trial" || name === "time") chosen.range = [0, 1];
+  return true;
+}
+
+/** Trials of a condition that can be followed over time, that of its worst message first. */
+function trialsOf(id) {
+  const worst = (t) => t.id === report.conditions[id].worst[0]?.trial;
+  return report.trials.filter((t) => t.over_time?.slots && t.condition === id).sort((a, b) => worst(b) - worst(a));
+}
+
+/** What the figures begin with is what is chosen. */
+function begin() {
+  const of = (id, name) => document.querySelector(`#${id} .picture`)?.dataset[name];
+  chosen.legs = report.conditions[of("legs", "of")] ?? null;
+  chosen.loop = report.conditions[of("loop", "of")] ?? null;
+  chosen.trial = report.trials.find((t) => String(t.id) === of("time", "trial"));
+}
+
+/** Controls say what is chosen, and offer what there is. */
+function setControls() {
+  const own = overlayHues(), full = overlaid().length >= OVERLAY_MOST, there = new Set(shown().map((c) => c.id));
+  for (const input of document.querySelectorAll("[data-overlay]")) {
+    const id = Number(input.dataset.overlay);
+    input.checked = chosen.overlay.has(id);
+    input.disabled = full && !input.checked;
+    input.parentNode.hidden = !there.has(id);
+    input.parentNode.querySelector("i").className = id in own ? `key s${own[id]}` : "";
+  }
+  const trial = chosen.trial, of = { legs: chosen.legs?.id ?? "all", loop: chosen.loop?.id, time: trial?.condition, trial: trial?.id };
+  for (const select of document.querySelectorAll(".choose select")) {
+    select.value = { ...of, "tail-estimate": estimateOf()?.id }[select.name] ?? "";
+    if (select.name !== "trial" || !trial) continue;
+    const mine = trialsOf(trial.condition).map((t) => String(t.id));
+    for (const option of select.options) option.hidden = option.disabled = !mine.includes(option.value);
+    select.hidden = mine.length < 2;
   }
 }
 
-/** Which trial is followed over time, and how much of it. */
-function timeChoice(box) {
-  const trials = (c) => report.trials.filter((t) => t.over_time?.slots && t.condition === c.id);
-  const some = measured.filter((c) => trials(c).length);
-  chosen.range = [0, 1];
-  const repeats = element("select", { "aria-label": "Trial" });
-  const offer = () => {
-    const mine = trials(chosen.time);
-    chosen.trial = mine.find((t) => t.id === chosen.time.worst[0]?.trial) ?? mine[0];
-    repeats.replaceChildren(...mine.map((t) => element("option", { value: t.id, ...(t === chosen.trial ? { selected: "" } : {}) }, `trial ${t.id} (repeat ${t.repeat + 1})`)));
-    repeats.hidden = mine.length < 2;
-    chosen.range = [0, 1];
-  };
-  conditionChoice(box, "time", some, (c) => c.worst[0]?.from_intended_ns ?? c.worst[0]?.round_trip_ns ?? 0, offer);
-  if (!chosen.time) return;
-  offer();
-  repeats.addEventListener("change", () => { chosen.trial = report.trials.find((t) => t.id === Number(repeats.value)); chosen.range = [0, 1]; draw(); });
-  const range = element("span", { class: "range" });
-  for (const [name, value] of [["from", 0], ["to", 1000]]) {
-    const input = element("input", { type: "range", min: 0, max: 1000, value, name, "aria-label": `range ${name}` });
-    input.addEventListener("input", () => {
-      const at = Number(input.value) / 1000;
-      chosen.range = name === "from" ? [Math.min(at, 0.999), Math.max(chosen.range[1], at + 0.001)] : [Math.min(chosen.range[0], at - 0.001), Math.max(at, 0.001)].map((s) => Math.max(0, s));
-      draw(["time"]);
-    });
-    range.append(element("label", {}, `${name} `, input));
-  }
-  for (const [words, times] of [["zoom in", 0.5], ["zoom out", 2], ["whole", Infinity]]) {
-    const button = element("button", { type: "button" }, words);
-    button.addEventListener("click", () => { zoomTime(times, (chosen.range[0] + chosen.range[1]) / 2); draw(["time"]); });
-    range.append(button);
-  }
-  box.append(repeats, range);
-}
-
-/** The condition that a figure shows, the one with the worst first. */
-function conditionChoice(box, figure, some, worst, then, all) {
-  chosen[figure] = some.reduce((a, b) => (a && worst(a) >= worst(b) ? a : b), null);
-  if (some.length < 2) return;
-  const select = element("select", { "aria-label": "Condition" });
-  for (const c of some) {
-    const option = element("option", { value: c.id }, c.name);
-    option.selected = c === chosen[figure];
-    select.append(option);
-  }
-  if (all) select.append(element("option", { value: -1 }, all));
-  select.addEventListener("change", () => {
-    chosen[figure] = some.find((c) => c.id === Number(select.value)) ?? null;
-    then?.();
-    draw();
-  });
-  box.append(select);
-}
-
-/** Whose tail is estimated. */
-function estimateChoice(box) {
-  const some = measured.filter((c) => ["round_trip", "from_intended", "out"].some((m) => c[m]?.tail));
-  if (some.length < 2) return;
-  const select = element("select", { "aria-label": "Condition" }, ...some.map((c) => element("option", { value: c.id }, c.name)));
-  select.addEventListener("change", () => { chosen.estimate = Number(select.value); draw(["tail-estimate"]); });
-  box.append(select);
-}
-
-function legsChoice(box) {
-  conditionChoice(box, "legs", measured.filter((c) => c.worst.length), (c) => c.worst[0].from_intended_ns ?? c.worst[0].round_trip_ns, null, "the median message of every condition");
-}
-
-function loopChoice(box) {
-  conditionChoice(box, "loop", measured.filter((c) => loopTrials(c).length), (c) => c.wake_to_sent?.max_ns ?? 0);
+/** The range of a trial follows its two sliders; one of them moves the other rather than pass it. */
+function slide({ name, value }) {
+  const at = Number(value) / 1000, [from, to] = chosen.range;
+  if (name === "from") chosen.range = [Math.min(at, 0.999), Math.max(to, at + 0.001)];
+  else chosen.range = [Math.max(0, Math.min(from, at - 0.001)), Math.max(at, 0.001)];
+  drawTime(document.querySelector("#time .picture"));
 }
 
 /** On a narrow screen the ends of lines are out of sight: their hues are named above. */
 function nameHues() {
   for (const box of document.querySelectorAll(".narrow-keys")) {
     box.replaceChildren();
-    for (const { name, hue } of panelsAlong(chosen.x).flatMap((p) => p.series)) {
-      if (name && HUES.size > 1) box.append(element("span", { class: `key s${hue}` }), name);
+    for (const [name, hue] of choices.axes.find((a) => a.x === chosen.x).series) {
+      if (name && measured.length > 1) box.append(element("span", { class: `key s${hue}` }), name);
     }
   }
 }
 
-/** What is drawn where, and the numbers of it. */
-const FIGURES = {
-  latency: [(into) => drawLatency(into, chosen.metric), () => quantileRows(chosen.metric)],
-  tail: [(into) => drawTail(into, chosen.metric), () => tailRows(chosen.metric)],
-  "tail-estimate": [(into) => drawEstimate(into, chosen.metric), () => estimateRows(chosen.metric)],
-  ladder: [(into) => drawLadder(into, chosen.metric), () => quantileRows(chosen.metric)],
-  histogram: [(into) => drawHistogram(into, chosen.metric), () => histogramRows(chosen.metric)],
-  time: [(into) => chosen.time && drawTime(into), () => timeRows()],
-  legs: [(into) => drawLegs(into, chosen.legs), () => legRows(chosen.legs)],
-  worst: [(into) => drawWorst(into, chosen.legs), () => worstRows(chosen.legs)],
-  loop: [(into) => chosen.loop && drawLoop(into, chosen.loop), () => loopRows(chosen.loop)],
+/** The numbers of each figure. */
+const ROWS = {
+  latency: () => quantileRows(chosen.metric), tail: () => tailRows(chosen.metric), "tail-estimate": () => estimateRows(chosen.metric),
+  ladder: () => quantileRows(chosen.metric), histogram: () => histogramRows(chosen.metric), time: () => timeRows(),
+  legs: () => legRows(chosen.legs), worst: () => worstRows(chosen.legs), loop: () => loopRows(chosen.loop),
 };
 
-function draw(some = Object.keys(FIGURES)) {
-  for (const id of some) {
-    const into = document.querySelector(`#${id} .picture, #${id} .rows`);
-    if (into) FIGURES[id][0](into);
+function draw() {
+  setControls();
+  nameHues();
+  for (const id of Object.keys(FOLLOWS)) {
+    const picture = document.querySelector(`#${id} .picture`);
+    if (picture) showVariant(id, picture);
   }
+  for (const rows of document.querySelectorAll("#worst .rows")) drawWorst(rows, chosen.legs);
   for (const node of document.querySelectorAll("[data-shows=metric]")) node.textContent = METRICS[chosen.metric];
   for (const node of document.querySelectorAll("[data-shows=x]")) node.textContent = chosen.x;
 }
@@ -186,27 +107,25 @@ function unfold() {
   if (target) target.scrollIntoView();
 }
 
-document.querySelectorAll(".choose-metric").forEach(metricChoice);
-document.querySelectorAll(".choose-x").forEach(axisChoice);
-document.querySelectorAll(".choose-levels").forEach(levelChoice);
-document.querySelectorAll(".choose-time").forEach(timeChoice);
-nameHues();
-overlayChoice();
-document.querySelectorAll(".choose-estimate").forEach(estimateChoice);
-document.querySelectorAll(".choose-legs").forEach(legsChoice);
-document.querySelectorAll(".choose-loop").forEach(loopChoice);
+begin();
+document.addEventListener("change", ({ target }) => choose(target) && draw());
+for (const input of document.querySelectorAll(".range input")) input.addEventListener("input", () => slide(input));
+for (const button of document.querySelectorAll("[data-zoom]")) {
+  button.addEventListener("click", () => {
+    zoomTime(Number(button.dataset.zoom), (chosen.range[0] + chosen.range[1]) / 2);
+    drawTime(document.querySelector("#time .picture"));
+  });
+}
 document.querySelectorAll("#facts input").forEach(searchFacts);
-for (const [id, [, rows]] of Object.entries(FIGURES)) {
+for (const picture of document.querySelectorAll(".picture")) {
+  if (Object.hasOwn(FOLLOWS, picture.closest("section").id)) toTemplate(picture);
+  else byKeyboard(picture), readable(picture);
+}
+for (const [id, rows] of Object.entries(ROWS)) {
   const figure = document.querySelector(`#${id} figure`);
   if (figure) saving(figure, id, rows);
 }
 for (const figure of document.querySelectorAll("#flow-axis figure")) saving(figure, "flow", flowRows);
 draw();
-let width = document.documentElement.clientWidth;
-window.addEventListener("resize", () => {
-  if (document.documentElement.clientWidth === width) return;
-  width = document.documentElement.clientWidth;
-  draw();
-});
 window.addEventListener("hashchange", unfold);
 unfold();

@@ -1,6 +1,6 @@
 // Every figure as SVG and PNG, its numbers as CSV. Nothing leaves the page but by the reader's hand.
 
-const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-weight", "font-family", "paint-order"];
+const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "paint-order", "vector-effect", "stroke-linecap"];
 
 /** A copy that needs no style sheet. */
 function plainCopy(picture) {
@@ -10,14 +10,22 @@ function plainCopy(picture) {
     const style = getComputedStyle(node);
     for (const key of KEPT) to[i].setAttribute(key, style.getPropertyValue(key));
     to[i].removeAttribute("tabindex");
+    to[i].style.removeProperty("--c");
   });
   for (const node of copy.querySelectorAll(".hit")) node.remove();
+  // A shape that is shown again has a look of its own, which another program would take from the first.
+  for (const node of copy.querySelectorAll("use")) {
+    const again = document.querySelector(node.getAttribute("href")).firstElementChild.cloneNode();
+    for (const { name, value } of node.attributes) if (KEPT.includes(name)) again.setAttribute(name, value);
+    again.setAttribute("transform", `${node.getAttribute("transform")} ${again.getAttribute("transform") ?? ""}`);
+    node.replaceWith(again);
+  }
   return copy;
 }
 
 /** All panels of a figure below one another, on paper. */
 function wholePicture(figure) {
-  const panels = [...figure.querySelectorAll("svg")].map((p) => ({ p, box: p.viewBox.baseVal }));
+  const panels = [...figure.querySelectorAll(".picture > svg")].map((p) => ({ p, box: p.viewBox.baseVal }));
   const width = Math.max(...panels.map(({ box }) => box.width));
   const foot = panels.reduce((sum, { box }) => sum + box.height, 0), height = foot + 24;
   const paper = getComputedStyle(document.body).backgroundColor;
@@ -80,41 +88,4 @@ function saving(figure, id, rows) {
   }
   box.append(button("CSV", () => give(`${name}.csv`, new Blob([csv(rows())], { type: "text/csv" }))));
   figure.append(box);
-}
-
-/** Quantiles of the conditions that are shown. */
-function quantileRows(metric) {
-  const heads = ["condition", ...VARIED, "metric", "n", "scheduled", "q", "value_ns", "low_ns", "high_ns", "needs", "beyond"];
-  const rows = shown().filter((c) => c[metric]).flatMap((c) => {
-    const figures = c[metric], levels = VARIED.map((f) => c.levels[f] ?? "");
-    const head = [c.name, ...levels, metric, figures.n, figures.scheduled];
-    const known = figures.quantiles.map((q) => [...head, q.q, q.value_ns, q.low_ns, q.high_ns, q.needs, q.beyond ?? q.high_beyond]);
-    return [...known, [...head, "max", figures.max_ns, "", "", "", ""]];
-  });
-  return [heads, ...rows];
-}
-
-/** Flows, drawn without a script. */
-function flowRows() {
-  const keys = ["samples_per_s", "payload_mbit_s", "publisher_cpu_ns", "discovery_ns"], ends = ["median", "low", "high"];
-  const heads = ["condition", ...VARIED, "subscribers", "sent", "lost", ...keys.flatMap((k) => ends.map((e) => `${k}_${e}`)), "last_p50_ns", "last_p99_ns"];
-  const rows = report.conditions.filter((c) => c.flow).map(({ name, levels, flow }) => {
-    const late = [0.5, 0.99].map((q) => flow.slowest?.quantiles.find((e) => e.q === q)?.value_ns);
-    const spreads = keys.flatMap((k) => ends.map((e) => flow[k]?.[e]));
-    return [name, ...VARIED.map((f) => levels[f] ?? ""), flow.subscribers, flow.sent, flow.lost, ...spreads, ...late];
-  });
-  return [heads, ...rows];
-}
-
-function legRows(condition) {
-  const rows = legBars(condition).map(({ of, message, isMedian }) => [of.name, isMedian ? "median" : "worst", message.trial, message.slot, ...PARTS.map(([key]) => message[key])]);
-  return [["condition", "which", "trial", "slot", ...PARTS.map(([key]) => key)], ...rows];
-}
-
-function loopRows(condition) {
-  const rows = loopTrials(condition).flatMap((t) => t.course.unanswered.map((lost, i) => {
-    const ranges = LOOP_PANELS.flatMap(([metric]) => t.course[metric][i] ?? ["", ""]);
-    return [t.id, i * t.course.slots_per_column, ...ranges, lost];
-  }));
-  return [["trial", "first_slot", ...LOOP_PANELS.flatMap(([m]) => [`${m}_min_ns`, `${m}_max_ns`]), "unanswered"], ...rows];
 }

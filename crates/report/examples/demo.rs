@@ -1,8 +1,9 @@
-//! Writes a made-up record and its report in every form: to look at, and for the test in a browser.
+//! Writes an artificial record and its report in every form, for manual checks and for the browser test.
 //!
-//! `cargo run -p tailbound-report --example demo -- DIR [RECORD]`: with RECORD, the report of that one.
+//! Usage: `cargo run -p tailbound-report --example demo -- DIR [RECORD]`. If RECORD is given, the example writes the
+//! report of that record and makes no artificial record.
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support/mod.rs"]
 #[allow(dead_code)]
 mod support;
 
@@ -14,7 +15,7 @@ use tailbound_record::*;
 const SLOTS: u64 = 6_000;
 const PERIOD: i64 = 1_000_000;
 
-/// The trial whose messages are the latest of all.
+/// Id of the trial that has the latest messages of the demonstration record.
 const DISTURBED: usize = 7;
 
 fn main() {
@@ -51,7 +52,7 @@ fn conditions() -> Vec<Given> {
             all.push(Given { driver, payload, rate: Rate::Period(Nanos(PERIOD)), trials });
         }
     }
-    // One trial of the last condition is not to be trusted.
+    // One trial of the last condition is invalid.
     if let Some(trial) = all.last_mut().and_then(|c| c.trials.last_mut()) {
         trial.status = TrialStatus::Invalid;
     }
@@ -87,7 +88,7 @@ fn trial(random: &mut Random, wire: f64, lossy: bool) -> GivenTrial {
     GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None }
 }
 
-/// A load in the middle of the trial with the worst message, and a clock that was stepped.
+/// Adds a load and a stepped clock to the middle of the trial with the worst message.
 fn disturb(manifest: &mut Manifest) {
     let Some(end) = manifest.trials.get_mut(DISTURBED).and_then(|t| t.ends.get_mut("ping")) else { return };
     let at = |ms: i64| support::T0 + ms * 1_000_000;
@@ -108,8 +109,8 @@ fn raise(manifest: &mut Manifest) {
     disturb(manifest);
     let last = manifest.trials.len() - 1;
     let text = "the pong's thread `recv` ran with other instead of the requested fifo 80 (no CAP_SYS_NICE)";
-    let mend = "Run as root, or give the binary CAP_SYS_NICE.";
-    let policy = Warning::new("policy_not_as_asked", Severity::Invalid, text, mend);
+    let remedy = "Run as root, or give the binary CAP_SYS_NICE.";
+    let policy = Warning::new("policy_not_as_asked", Severity::Invalid, text, remedy);
     manifest.warnings.push(policy.at_trial(last).at_end("pong"));
     let text = "pages were not locked into memory (RLIMIT_MEMLOCK is 8 MiB); a page fault may show as a late message";
     manifest.warnings.push(Warning::new(

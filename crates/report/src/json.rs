@@ -1,27 +1,27 @@
-//! The JSON document as text, and its schema.
+//! Formats a report as JSON text, and makes its JSON Schema.
 
-use crate::document::Report;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
+use tailbound_document::Report;
 
-/// The document, indented; a list without objects in it, such as a histogram, stays on one line.
+/// Formats a report as indented JSON; a list without objects, such as a histogram, stays on one line.
 pub fn render_json(report: &Report) -> String {
     document(report)
 }
 
-/// Any document in the same form.
+/// Formats any document (a report or a comparison) as indented JSON.
 pub(crate) fn document(document: &impl Serialize) -> String {
-    let value = serde_json::to_value(document).expect("a report holds nothing that JSON cannot");
+    let value = serde_json::to_value(document).expect("every value of a report can be written as JSON");
     let mut text = String::new();
     indented(&value, 0, &mut text);
     text.push('\n');
     text
 }
 
-/// The document on one line.
+/// Formats a report as JSON on one line.
 pub(crate) fn compact(report: &Report) -> String {
-    serde_json::to_string(report).expect("a report holds nothing that JSON cannot")
+    serde_json::to_string(report).expect("every value of a report can be written as JSON")
 }
 
 fn indented(value: &Value, depth: usize, text: &mut String) {
@@ -49,12 +49,12 @@ fn indented(value: &Value, depth: usize, text: &mut String) {
     text.push(close);
 }
 
-/// The JSON Schema of the document, as committed in `schema/report.json`.
+/// The JSON Schema of the report document, as committed in `schema/report.json`.
 pub fn schema() -> String {
     schema_of::<Report>()
 }
 
-/// The JSON Schema of any document.
+/// Makes the JSON Schema of any type of document (a report or a comparison) as text.
 pub(crate) fn schema_of<T: JsonSchema>() -> String {
     let schema = serde_json::to_value(schemars::schema_for!(T)).expect("a schema is JSON");
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");

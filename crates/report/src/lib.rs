@@ -1,92 +1,81 @@
-//! Reports: from a record to figures, sentences, tables and pages.
+//! The words and charts of reports: makes findings, text, pages and charts from the documents of `tailbound-document`.
 //!
-//! What goes in: a [`Record`](tailbound_record::Record) on disk. [`analyse`] turns it into a [`Report`], which is
-//! exactly the JSON document of `schema/report.json`; every other form is made from the document alone. Nothing here
-//! measures, and nothing here knows a host, a lab or a driver: a record is enough.
+//! [`analyse`], [`compare_records`] and [`compare_levels`] let `tailbound-analysis` compute a document, and add the
+//! findings: sentences that say what the figures mean. Each `render_` function makes one form of a document from that
+//! document alone. Nothing here measures or computes a figure.
 
-mod against;
-mod analyse;
-mod bins;
 mod budget;
-mod calendar;
-mod chosen;
-mod circumstances;
-mod clocks;
-mod compare;
-mod condition;
-mod course;
+mod comparison;
 mod csv;
-mod document;
+mod date;
+#[cfg(test)]
+mod earlier_report;
+mod escape;
 mod findings;
-mod flaws;
-mod flow;
-mod gather;
-mod glance;
-mod grid;
-mod host_settings;
 mod html;
 mod json;
-mod legs;
-mod limits;
-mod loads;
-mod loops;
 mod markdown;
-mod metrics;
-mod names;
-mod nodes;
-mod number;
-mod over_time;
-mod passes;
-mod patterns;
 mod picture;
 mod plain;
-mod proof;
-mod same_warnings;
-mod series;
-mod side_by_side;
-mod spark;
-mod starved;
-mod summary;
-mod tail;
-mod tail_estimate;
-mod tasks;
+mod tables;
 mod terminal;
-mod tools;
-mod waits;
-mod warm_up;
-mod why;
-mod worst;
+mod text;
+mod trial_line;
 
-pub use against::{AgainstReport, AgainstRow, Overhead};
-pub use analyse::analyse;
-pub use bins::{BinsReport, PublishedReport};
-pub use budget::{
-    BudgetCheck, BudgetOutcome, BudgetReport, judge_budget, render_budget_junit, render_budget_markdown,
-    render_budget_terminal,
+pub use budget::{render_budget_junit, render_budget_markdown, render_budget_terminal};
+pub use comparison::{
+    comparison_schema, render_comparison_html, render_comparison_json, render_comparison_markdown,
+    render_comparison_terminal,
 };
-pub use calendar::utc as date;
-pub use chosen::{AboveCount, AboveReport, ChosenReport};
-pub use circumstances::*;
-pub use compare::*;
-pub use condition::*;
-pub use course::{Course, Range};
 pub use csv::render_csv;
-pub use document::*;
-pub use flow::{FlowCast, FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, SubscriberLatency};
-pub use glance::glance;
-pub use host_settings::{HostSettingReport, HostSettingsReport};
-pub use html::{escape_html, render_frame, render_html};
+pub use date::utc as date;
+pub use escape::escape_html;
+pub use html::{render_frame, render_html};
 pub use json::{render_json, schema};
 pub use markdown::render_markdown;
-pub use nodes::{HopReport, NodeCostReport, NodeProgramReport, NodeReport, NodeWayReport};
-pub use over_time::{ColumnValues, OverTime};
-pub use patterns::PatternReport;
 pub use picture::{Figure, render_svg};
 #[cfg(feature = "png")]
 pub use picture::{PngError, render_png};
-pub use proof::{InterfaceProof, PathProofReport};
-pub use side_by_side::{SameFigure, SideBySide};
-pub use tail_estimate::TailReport;
+pub use tailbound_analysis::{CompareError, CompareOptions, judge_budget};
+pub use tailbound_document::*;
 pub use terminal::render_terminal;
-pub use tools::{ToolFigureReport, ToolReport};
-pub use warm_up::WarmUpReport;
+pub use trial_line::trial_line;
+
+use tailbound_record::{Record, RecordError};
+
+/// Computes the report of a record: every figure that the record supports, and the findings.
+///
+/// If the samples of a trial are missing, damaged or from another trial, the trial is left out, and a warning makes the
+/// report invalid.
+///
+/// # Errors
+/// The record changes while it is being read.
+pub fn analyse(record: &Record) -> Result<Report, RecordError> {
+    let mut report = tailbound_analysis::analyse(record)?;
+    report.findings = findings::findings(&report);
+    Ok(report)
+}
+
+/// Compares two records. A pair consists of conditions with the same levels of all factors that at least one of the
+/// records varies.
+///
+/// # Errors
+/// No condition has a counterpart with figures of the same definition; a record cannot be read.
+pub fn compare_records(a: &Record, b: &Record, options: &CompareOptions) -> Result<Comparison, CompareError> {
+    tailbound_analysis::compare_records(a, b, options).map(comparison::with_findings)
+}
+
+/// Compares two levels of one factor inside one record. A pair consists of conditions that have the same levels of all
+/// other factors. Without `factor`, the record must vary exactly one factor; without `levels`, the factor must have
+/// exactly two levels.
+///
+/// # Errors
+/// The factor or a level does not exist, or the choice is ambiguous; the record cannot be read.
+pub fn compare_levels(
+    record: &Record,
+    factor: Option<&str>,
+    levels: Option<[&str; 2]>,
+    options: &CompareOptions,
+) -> Result<Comparison, CompareError> {
+    tailbound_analysis::compare_levels(record, factor, levels, options).map(comparison::with_findings)
+}

@@ -1,14 +1,14 @@
-//! The report as Markdown: for an issue, a wiki, a merge request.
+//! Formats the report as Markdown, for an issue, a wiki or a merge request.
 
-use crate::against;
-use crate::document::Report;
-use crate::flow::FlowColumn;
+use crate::escape::escape_markdown as escape;
 use crate::plain::plain;
-use crate::same_warnings;
-use crate::summary::{Summary, summary};
-use crate::terminal::warning_text;
+use crate::tables::summary::{Summary, summary};
+use crate::tables::value_column::ValueColumn;
+use crate::tables::warnings::warning_text;
+use crate::tables::{against, tools, warnings};
+use tailbound_document::{AgainstRow, Report};
 
-/// Findings, one table, warnings.
+/// Formats the report as Markdown: findings, tables and warnings.
 pub fn render_markdown(report: &Report) -> String {
     let report = &plain(report);
     let mut text = format!("# {}\n\n", escape(&report.view.title));
@@ -16,12 +16,12 @@ pub fn render_markdown(report: &Report) -> String {
         text.push_str(&format!("- {}\n", escape(&finding.text)));
     }
     let table = summary(report);
-    for (title, columns) in crate::flow::tables(report) {
+    for (title, columns) in crate::tables::flow::tables(report) {
         text.push_str(&flow(&table, title, &columns));
     }
-    let mut notes = crate::flow::notes(report);
-    if crate::flow::is_all(report) {
-        let reason = |c: &crate::condition::ConditionReport| {
+    let mut notes = crate::tables::writer::notes(report);
+    if crate::tables::flow::is_all(report) {
+        let reason = |c: &tailbound_document::ConditionReport| {
             let reason = c.not_possible.as_ref().or(c.finding.as_ref())?;
             Some(format!("{}: {reason}", c.name))
         };
@@ -31,38 +31,38 @@ pub fn render_markdown(report: &Report) -> String {
         text.push('\n');
     }
     notes.iter().for_each(|n| text.push_str(&format!("- {}\n", escape(n))));
-    if !crate::flow::is_all(report) && !report.conditions.is_empty() {
+    if !crate::tables::flow::is_all(report) && !report.conditions.is_empty() {
         text.push_str(&round_trips(&table));
     }
     if let Some(of) = &report.against {
         let levels = against::of_rows(report, of);
         text.push_str(&flow(&levels, &against::title(of), &against::columns(of)));
-        let name = |row: &against::AgainstRow| &report.conditions[row.condition].name;
+        let name = |row: &AgainstRow| &report.conditions[row.condition].name;
         let notes =
             of.rows.iter().flat_map(|r| against::notes(r).into_iter().map(move |n| format!("{}: {n}", name(r))));
-        let notes: Vec<String> = notes.chain([of.lack()]).filter(|n| !n.is_empty()).collect();
+        let notes: Vec<String> = notes.chain([against::lack(of)]).filter(|n| !n.is_empty()).collect();
         text.push_str(if notes.is_empty() { "" } else { "\n" });
         notes.iter().for_each(|n| text.push_str(&format!("- {}\n", escape(n))));
     }
-    let legs = crate::legs::columns(report);
+    let legs = crate::tables::legs::columns(report);
     if !legs.is_empty() {
-        text.push_str(&flow(&table, crate::legs::TITLE, &legs));
+        text.push_str(&flow(&table, crate::tables::legs::TITLE, &legs));
     }
-    for (title, columns) in crate::chosen::tables(report) {
+    for (title, columns) in crate::tables::range::tables(report) {
         text.push_str(&flow(&table, &title, &columns));
     }
-    let causes: Vec<String> = crate::why::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
-    if let Some(condition) = crate::why::told(report).filter(|_| !causes.is_empty()) {
+    let causes: Vec<String> = crate::tables::causes::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
+    if let Some(condition) = crate::tables::causes::explained(report).filter(|_| !causes.is_empty()) {
         text.push_str(&format!("\n## The worst messages of {}\n\n{}", escape(&condition.name), causes.concat()));
     }
-    let ways = crate::proof::lines(report);
+    let ways = crate::tables::path_proof::lines(report);
     if !ways.is_empty() {
-        text.push_str("\nBy which way messages went:\n\n");
+        text.push_str("\nPath that the messages took:\n\n");
     }
     for (which, way) in ways {
         text.push_str(&format!("- {}: {}\n", escape(&which), escape(&way)));
     }
-    let nodes = crate::nodes::lines(report);
+    let nodes = crate::tables::nodes::lines(report);
     if !nodes.is_empty() {
         text.push_str("\nNodes of the cluster:\n\n");
     }
@@ -73,20 +73,20 @@ pub fn render_markdown(report: &Report) -> String {
         text.push_str("\n## Other programs\n\nPrinted by them, not measured by Tailbound.\n\n| program | figures | what they mean |\n| --- | --- | --- |\n");
     }
     for tool in &report.tools {
-        let cells = [tool.origin(), tool.lines().join("; "), tool.notes()];
+        let cells = [tools::origin(tool), tools::lines(tool).join("; "), tools::notes(tool)];
         text.push_str(&format!("| {} |\n", cells.map(|c| escape(&c)).join(" | ")));
     }
     if !report.warnings.is_empty() {
         text.push_str("\n## Warnings\n\n");
     }
-    for warning in same_warnings::told(&report.warnings) {
+    for warning in warnings::grouped(&report.warnings) {
         text.push_str(&format!("- {}\n", escape(&warning_text(&warning))));
     }
     text.push_str(&format!("\nTailbound {}, study `{}`, run {}.\n", report.tailbound, report.study, report.run.id));
     text
 }
 
-/// The table of round trips.
+/// Formats the table of the round trips of all conditions as Markdown.
 fn round_trips(table: &Summary) -> String {
     let mut text = String::new();
     let over = if table.shared.is_empty() { String::new() } else { format!(" ({})", escape(&table.shared)) };
@@ -106,7 +106,7 @@ fn round_trips(table: &Summary) -> String {
     text.push_str(&format!("| {} |\n| {} |\n", heads.join(" | "), rule.join(" | ")));
     for row in &table.rows {
         let mut cells: Vec<String> = row.levels.iter().map(|l| escape(l)).collect();
-        let quantile = |c: &crate::summary::Cell| match c.interval.as_str() {
+        let quantile = |c: &crate::tables::summary::Cell| match c.interval.as_str() {
             "" => c.value.clone(),
             interval => format!("{} ({interval})", c.value),
         };
@@ -123,8 +123,8 @@ fn round_trips(table: &Summary) -> String {
     text
 }
 
-/// A table of flows.
-fn flow(table: &Summary, title: &str, columns: &[FlowColumn]) -> String {
+/// Formats a table with a title, such as the tables of flows, as Markdown.
+fn flow(table: &Summary, title: &str, columns: &[ValueColumn]) -> String {
     let mut heads: Vec<String> = table.factors.iter().map(|f| escape(f)).collect();
     let left = heads.len();
     heads.extend(columns.iter().map(|c| format!("{} {}", c.head, c.unit).trim_end().to_owned()));
@@ -132,7 +132,7 @@ fn flow(table: &Summary, title: &str, columns: &[FlowColumn]) -> String {
     let mut text = format!("\n{}:\n\n| {} |\n| {} |\n", escape(title), heads.join(" | "), rule.join(" | "));
     for (i, row) in table.rows.iter().enumerate() {
         let mut cells: Vec<String> = row.levels.iter().map(|l| escape(l)).collect();
-        let cell = |c: &FlowColumn| match &c.cells[i] {
+        let cell = |c: &ValueColumn| match &c.cells[i] {
             (value, below) if below.is_empty() => value.clone(),
             (value, below) => format!("{value} ({below})"),
         };
@@ -140,22 +140,4 @@ fn flow(table: &Summary, title: &str, columns: &[FlowColumn]) -> String {
         text.push_str(&format!("| {} |\n", cells.join(" | ")));
     }
     text
-}
-
-/// Characters that Markdown or HTML within it would take as their own.
-pub(crate) fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    let mut code = false;
-    for c in text.chars() {
-        code ^= c == '`';
-        match c {
-            '|' => escaped.push_str("\\|"),
-            '<' if !code => escaped.push_str("&lt;"),
-            '&' if !code => escaped.push_str("&amp;"),
-            '\n' | '\r' => escaped.push(' '),
-            '*' | '_' | '[' | ']' | '#' | '~' if !code => escaped.extend(['\\', c]),
-            c => escaped.push(c),
-        }
-    }
-    escaped
 }

@@ -1,13 +1,14 @@
-//! The document for forms that a terminal may show: no text of it holds anything that a terminal obeys.
+//! Makes the texts of a document safe for a terminal: characters that would control a terminal are replaced.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The document with every text of it made plain, whatever file it came from.
+/// Replaces the characters that would control a terminal in every text of a document, whichever file the text came
+/// from.
 pub(crate) fn plain<T: Serialize + DeserializeOwned>(report: &T) -> T {
-    let document = serde_json::to_value(report).expect("a report holds nothing that JSON cannot");
-    serde_json::from_value(texts(document)).expect("the document of a report is a report")
+    let document = serde_json::to_value(report).expect("every value of a report can be written as JSON");
+    serde_json::from_value(texts(document)).expect("the JSON of a report can be read as a report")
 }
 
 fn texts(value: Value) -> Value {

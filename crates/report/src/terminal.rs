@@ -1,49 +1,27 @@
-//! The report on a terminal: what is wrong, one table, what it does not say, warnings with their mend.
+//! Formats the report for a terminal: problems, tables, limits of the figures, and warnings with their remedies.
 
-use crate::against;
-use crate::bins;
-use crate::document::{Finding, FindingLevel, Report, WarningSeverity};
-use crate::flow;
-use crate::grid::{Column, Grid};
-use crate::legs;
-use crate::loops;
-use crate::patterns;
 use crate::plain::plain;
-use crate::same_warnings::{self, Told};
-use crate::spark::Axis;
-use crate::summary::{Row, Summary, summary};
+use crate::tables::grid::{Column, Grid};
+use crate::tables::sparkline::Axis;
+use crate::tables::summary::{Row, Summary, summary};
+use crate::tables::value_column::ValueColumn;
+use crate::tables::warnings::{WarningGroup, warning_text};
+use crate::tables::{against, bins, legs, loops, patterns, warnings};
+use crate::tables::{flow, tools, writer};
+use crate::text::{Paint, wrap};
+use tailbound_document::{Finding, FindingLevel, Report};
+use tailbound_model::Severity;
 
-/// Columns of a spark line: as many as fit, within these.
+/// Smallest and largest width of a distribution line, in characters.
 const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
-/// Messages whose cause is told here.
+/// Largest number of messages whose cause is printed on a terminal.
 const CAUSES: usize = 3;
 
-/// Sets words in bold, dim or the colour of warnings, or leaves them alone.
-pub(crate) struct Paint(bool);
-
-impl Paint {
-    pub fn new(colour: bool) -> Paint {
-        Paint(colour)
-    }
-    fn with(&self, code: &str, text: &str) -> String {
-        if self.0 && !text.is_empty() { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
-    }
-    pub fn bold(&self, text: &str) -> String {
-        self.with("1", text)
-    }
-    pub fn dim(&self, text: &str) -> String {
-        self.with("2", text)
-    }
-    pub fn alarm(&self, text: &str) -> String {
-        self.with("33", text)
-    }
-}
-
-/// The report as text for a terminal of `width` columns. Colour repeats what words say.
+/// Formats the report as text for a terminal of `width` columns. Colours add no information that the words do not give.
 pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     let report = &plain(report);
-    let paint = Paint(colour);
+    let paint = Paint::new(colour);
     let width = width.max(40);
     let mut text = String::new();
     let mut line = |l: String| {
@@ -55,7 +33,7 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for finding in report.findings.iter().filter(worse) {
         wrap(&format!("! {}", finding.text), width, 2).into_iter().for_each(|l| line(paint.alarm(&l)));
     }
-    // What other programs printed has lines of its own below.
+    // Figures of other programs have separate lines below.
     let measured = |f: &&Finding| f.level == FindingLevel::Result && f.code != "tool";
     if let Some(finding) = report.findings.iter().find(measured) {
         wrap(&finding.text, width, 0).into_iter().for_each(&mut line);
@@ -74,7 +52,7 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for l in leg_lines(report, &table, width, &paint) {
         line(l);
     }
-    for (title, columns) in crate::chosen::tables(report) {
+    for (title, columns) in crate::tables::range::tables(report) {
         column_lines((&title, columns), &table, width, &paint).into_iter().for_each(&mut line);
     }
     for l in loop_lines(report, &table, width, &paint) {
@@ -87,16 +65,16 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     if let Some(bins) = bins::table(report, &table) {
         extra_lines(bins, width, &paint).into_iter().for_each(&mut line);
     }
-    for (which, way) in crate::proof::lines(report) {
+    for (which, way) in crate::tables::path_proof::lines(report) {
         wrap(&format!("went by {way} ({which})"), width, 2).iter().for_each(|l| line(paint.dim(l)));
     }
-    for (of, text) in crate::nodes::lines(report) {
+    for (of, text) in crate::tables::nodes::lines(report) {
         wrap(&format!("{of}: {text}"), width, 2).iter().for_each(|l| line(paint.dim(l)));
     }
     for tool in &report.tools {
-        line(paint.bold(&format!("{}, not measured by Tailbound", tool.origin())));
-        tool.lines().iter().flat_map(|l| wrap(l, width, 4)).for_each(&mut line);
-        let notes = wrap(&tool.notes(), width, 4);
+        line(paint.bold(&format!("{}, not measured by Tailbound", tools::origin(tool))));
+        tools::lines(tool).iter().flat_map(|l| wrap(l, width, 4)).for_each(&mut line);
+        let notes = wrap(&tools::notes(tool), width, 4);
         notes.iter().for_each(|l| line(paint.dim(l)));
         line(String::new());
     }
@@ -109,45 +87,32 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     for finding in rest {
         wrap(&format!("- {}", finding.text), width, 2).into_iter().for_each(&mut line);
     }
-    let causes: Vec<&str> = crate::why::sentences(report).collect();
+    let causes: Vec<&str> = crate::tables::causes::sentences(report).collect();
     for text in causes.iter().take(CAUSES) {
         wrap(&format!("  {text}."), width, 4).into_iter().for_each(&mut line);
     }
     if causes.len() > CAUSES {
         line(paint.dim(&format!("  ({} more on the page)", causes.len() - CAUSES)));
     }
-    // What a finding says already, mend included, is not said twice.
-    let found = |t: &Told<'_>| report.findings.iter().any(|f| f.text.contains(t.warning.text.trim_end_matches('.')));
-    let warnings: Vec<_> = same_warnings::told(&report.warnings).into_iter().filter(|t| !found(t)).collect();
+    // A warning that a finding contains already, with its remedy, is not repeated.
+    let found =
+        |t: &WarningGroup<'_>| report.findings.iter().any(|f| f.text.contains(t.warning.text.trim_end_matches('.')));
+    let warnings: Vec<_> = warnings::grouped(&report.warnings).into_iter().filter(|t| !found(t)).collect();
     if !warnings.is_empty() {
         line(String::new());
     }
     for warning in warnings {
         for (i, l) in wrap(&warning_text(&warning), width, 2).into_iter().enumerate() {
-            line(if i == 0 && warning.warning.severity != WarningSeverity::Note { paint.alarm(&l) } else { l });
+            line(if i == 0 && warning.warning.severity != Severity::Note { paint.alarm(&l) } else { l });
         }
     }
     text
 }
 
-/// `warning: text Mend.` with whom it is about.
-pub(crate) fn warning_text(told: &Told<'_>) -> String {
-    let warning = told.warning;
-    let word = match warning.severity {
-        WarningSeverity::Note => "note",
-        WarningSeverity::Warning => "warning",
-        WarningSeverity::Invalid => "invalid",
-    };
-    let whom = told.whom();
-    let text = warning.text.trim_end_matches('.');
-    let mend = if warning.mend.is_empty() { String::new() } else { format!(" {}", warning.mend) };
-    format!("{word}{whom}: {text}.{mend}")
-}
-
-/// What was sent and what arrived, and how late.
+/// Formats the tables about flows as lines for the terminal.
 fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
-    // Reasons once, under the first table.
-    let set = |(nth, (title, columns)): (usize, (&str, Vec<flow::FlowColumn>))| {
+    // The reasons are printed once, under the first table.
+    let set = |(nth, (title, columns)): (usize, (&str, Vec<ValueColumn>))| {
         let mut lines: Vec<String> = wrap(title, width, 0).iter().map(|l| paint.dim(l)).collect();
         let grids = Grid::split(table, columns.into_iter().map(with_unit).collect(), width);
         for (part, grid) in grids.iter().enumerate() {
@@ -161,7 +126,7 @@ fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> 
         lines
     };
     let mut lines: Vec<String> = flow::tables(report).into_iter().enumerate().flat_map(set).collect();
-    let notes = flow::notes(report);
+    let notes = writer::notes(report);
     if !notes.is_empty() {
         lines.extend(notes.iter().flat_map(|n| wrap(n, width, 2)).map(|l| paint.dim(&l)));
         lines.push(String::new());
@@ -169,7 +134,7 @@ fn flow_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> 
     lines
 }
 
-/// What each level costs against the study's baseline.
+/// Prints the tables of the overhead of each level relative to the study's baseline.
 fn against_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
     let Some(of) = &report.against else { return Vec::new() };
     let mut lines = vec![String::new()];
@@ -180,24 +145,25 @@ fn against_lines(report: &Report, width: usize, paint: &Paint) -> Vec<String> {
         let wrapped =
             |note: String| wrap(&note, width - 2, 2).into_iter().map(|l| format!("  {l}")).collect::<Vec<_>>();
         let notes = |i: usize| against::notes(&of.rows[i]).into_iter().flat_map(wrapped).collect();
-        // Reasons once, under the first table.
+        // The reasons are printed once, below the first table.
         lines.extend(grid.lines(paint, |_| String::new(), |i| if part == 0 { notes(i) } else { Vec::new() }));
         if part + 1 < grids.len() {
             lines.push(String::new());
         }
     }
-    lines.extend(wrap(&of.lack(), width, 0).iter().map(|l| paint.dim(l)));
+    lines.extend(wrap(&against::lack(of), width, 0).iter().map(|l| paint.dim(l)));
     lines
 }
 
-/// One way between two clocks.
+/// Formats the tables of legs whose two timestamps come from different clocks as lines for the terminal.
 fn leg_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
     column_lines((legs::TITLE, legs::columns(report)), table, width, paint)
 }
 
-/// Columns with a title, broken where the terminal ends; nothing where there is no column.
+/// Prints columns with a title, split into several tables if the terminal is too narrow; prints nothing if there are no
+/// columns.
 fn column_lines(
-    (title, columns): (&str, Vec<flow::FlowColumn>),
+    (title, columns): (&str, Vec<ValueColumn>),
     table: &Summary,
     width: usize,
     paint: &Paint,
@@ -213,13 +179,13 @@ fn column_lines(
     lines
 }
 
-/// A column with its unit in the head.
-fn with_unit(column: flow::FlowColumn) -> Column {
+/// Makes a column of a terminal table with its unit in the head.
+fn with_unit(column: ValueColumn) -> Column {
     let head = format!("{} {}", column.head, column.unit).trim_end().to_owned();
     Column { head, cells: column.cells, right: true }
 }
 
-/// Why a condition has no figures.
+/// Lines for the terminal with the reason why a condition has no figures.
 fn reasons(report: &Report, i: usize, width: usize) -> Vec<String> {
     let condition = &report.conditions[i];
     let reason = condition.not_possible.as_ref().or(condition.finding.as_ref());
@@ -268,7 +234,7 @@ fn table_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) ->
     lines
 }
 
-/// What each loop of the sender came to, beside its round trips.
+/// Formats the table of the sender's loop as lines for the terminal.
 fn loop_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> Vec<String> {
     let columns = loops::columns(report);
     if columns.is_empty() {
@@ -283,31 +249,11 @@ fn loop_lines(report: &Report, table: &Summary, width: usize, paint: &Paint) -> 
     lines
 }
 
-/// A table that some studies have, with its title.
+/// Prints a table that only some studies have, with its title.
 fn extra_lines((title, mut grid): (String, Grid), width: usize, paint: &Paint) -> Vec<String> {
     grid.fit(width);
     let mut lines = vec![String::new()];
     lines.extend(wrap(&title, width, 0).iter().map(|l| paint.dim(l)));
     lines.extend(grid.lines(paint, |_| String::new(), |_| Vec::new()));
-    lines
-}
-
-/// Breaks a text at spaces; lines after the first are indented.
-pub(crate) fn wrap(text: &str, width: usize, indent: usize) -> Vec<String> {
-    let mut lines = Vec::new();
-    let mut current = String::new();
-    for word in text.split(' ') {
-        let fits = current.chars().count() + 1 + word.chars().count() <= width;
-        if !current.is_empty() && !fits {
-            lines.push(std::mem::replace(&mut current, " ".repeat(indent)));
-            current.push_str(word);
-        } else {
-            if !current.is_empty() {
-                current.push(' ');
-            }
-            current.push_str(word);
-        }
-    }
-    lines.push(current);
     lines
 }

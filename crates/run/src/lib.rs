@@ -1,24 +1,28 @@
-//! Running a plan: the controller, the agents, the schedule and the hot loops.
+//! Runs a plan of trials: contains the controller, the agents, the schedule and the hot loops.
 //!
-//! What goes in: a plan. What comes out: a record. Statistics are none of its business.
+//! The input is a plan, the output a record. This crate computes no statistics.
 //!
 //! ```text
 //! controller (tokio, one thread) --frames--> agent (supervisor) --frames--> measuring process
 //!                                                   '------- sample memory -------'
 //! ```
-//! The supervisor and, on one host, the controller hold the sample memory too: whoever of the three is killed, the
-//! samples are saved by another.
+//! The supervisor and a controller on the same host also map the sample memory. If one of the three processes is
+//! killed, another process saves the samples.
 
 pub mod agent;
-pub mod births;
+mod connection;
 pub mod controller;
-pub mod govern;
+mod creation_list;
+mod end_plan;
 pub mod hot;
-mod live;
+mod live_collect;
 pub mod load;
+pub mod log;
 pub mod measure;
-mod pipe;
 mod store;
-pub mod vendor;
+pub mod thread_creation;
+pub mod thread_policy;
+mod undo_failures;
+pub mod vendor_threads;
 
 pub use controller::{Progress, ProgressEvent, RunError, RunOptions, dry_run, run};

@@ -1,4 +1,5 @@
-//! From sample memory to the record: used by the controller, and by an agent whose controller disappeared.
+//! Writes the rows of samples from the sample memory into the record, for the controller and for an agent whose
+//! controller has disappeared.
 
 use crate::hot::MemoryKind;
 use std::path::Path;
@@ -11,55 +12,57 @@ use tailbound_record::{
 };
 use tailbound_wire::{Order, Role};
 
-/// Neighbouring rows of one end, as they lie in the sample memory.
+/// Consecutive rows of samples of one end, as bytes of the sample memory.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub role: Role,
-    /// Number of the first.
+    /// Number of the first of these rows of samples.
     pub first: u64,
-    pub octets: &'a [u8],
-    /// They end where the trial was cut off, not where it ended.
+    pub bytes: &'a [u8],
+    /// True if the trial was cut off after these rows of samples.
     pub cut: bool,
 }
 
-/// What was stored of one end.
+/// Summary of the rows of samples that were stored for one end.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub rows: u64,
-    /// Slots that went out.
+    /// Number of stored slots whose message was sent.
     pub sent: u64,
     pub answered: u64,
-    /// Widest conversion of a kernel stamp, ns; `None` = no stamp was converted.
+    /// Largest uncertainty of a converted kernel timestamp, ns; `None` = no timestamp was converted.
     pub clock_width_ns: Option<i64>,
-    /// Stamps that could not be converted.
+    /// Number of kernel timestamps that could not be converted to monotonic time.
     pub unconverted: u64,
-    /// The latest answers.
-    pub worst: Worst,
+    /// The answers with the longest delay after the moment at which their messages were due.
+    pub slowest: SlowestAnswers,
 }
 
 impl Stored {
-    /// Adds another segment of the same end.
+    /// Adds the summary of another segment (file of samples) of the same end to this summary.
     pub fn add(&mut self, other: Stored) {
         self.rows += other.rows;
         self.sent += other.sent;
         self.answered += other.answered;
         self.clock_width_ns = self.clock_width_ns.max(other.clock_width_ns);
         self.unconverted += other.unconverted;
-        other.worst.0.into_iter().for_each(|late| self.worst.offer(late));
+        other.slowest.0.into_iter().for_each(|late| self.slowest.offer(late));
     }
 }
 
-/// How many of the latest answers are kept: what a report shows of a condition, here of each trial.
-const WORST: usize = 50;
-/// What is looked at before a late message was due and after it was answered.
+/// Largest number of slow answers that are kept for each trial. A report shows this number for each condition.
+const MOST_ANSWERS: usize = 50;
+/// Time from the begin of the window around an answer to the moment at which the message was due, ns.
 const BEFORE_NS: i64 = 2_000_000;
+/// Time from the answer to the end of the window around the answer, ns.
 const AFTER_NS: i64 = 500_000;
 
-/// The latest answers of a trial: when they were due and when they came, the latest first.
+/// The answers of a trial with the longest delay, in descending order of the delay: time at which the message was due,
+/// and time of the answer, ns.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Worst(Vec<(i64, i64)>);
+pub(crate) struct SlowestAnswers(Vec<(i64, i64)>);
 
-impl Worst {
+impl SlowestAnswers {
     fn see(&mut self, row: &SenderRow) {
         let due = if row.intended_ns == NO_TIME { row.send_begin_ns } else { row.intended_ns };
         if !row.warm_up && row.receive_ns != NO_TIME && due != NO_TIME {
@@ -70,13 +73,13 @@ impl Worst {
     fn offer(&mut self, (due, answered): (i64, i64)) {
         let later = |(d, a): &(i64, i64)| a - d >= answered - due;
         let at = self.0.partition_point(later);
-        if at < WORST {
+        if at < MOST_ANSWERS {
             self.0.insert(at, (due, answered));
-            self.0.truncate(WORST);
+            self.0.truncate(MOST_ANSWERS);
         }
     }
 
-    /// Times about them, rising and apart.
+    /// Time spans around the slowest answers, in order and without overlap, ns.
     pub fn windows(&self) -> Vec<(i64, i64)> {
         let mut windows: Vec<(i64, i64)> = self.0.iter().map(|(d, a)| (d - BEFORE_NS, a + AFTER_NS)).collect();
         windows.sort_unstable();
@@ -91,16 +94,16 @@ impl Worst {
     }
 }
 
-/// A type whose all-zero and any-bits forms are valid: the cells.
+/// A cell type of the sample memory. Every combination of bits is a valid cell.
 trait Cell: Sized {}
 impl Cell for SenderCell {}
 impl Cell for EchoCell {}
 
-/// Octets as cells; a last torn cell is dropped.
+/// Copies bytes of sample memory into cells of their type. If the last cell is incomplete, it is dropped.
 fn cells<T: Cell>(octets: &[u8]) -> Vec<T> {
     let n = octets.len() / size_of::<T>();
     let mut out: Vec<T> = Vec::with_capacity(n);
-    // SAFETY: room for `n` cells; cells are atomics of whole numbers, for which all bits are valid.
+    // SAFETY: the vector has room for `n` cells; cells are atomic integers, for which all bits are valid.
     unsafe {
         std::ptr::copy_nonoverlapping(octets.as_ptr(), out.as_mut_ptr().cast::<u8>(), n * size_of::<T>());
         out.set_len(n);
@@ -108,8 +111,8 @@ fn cells<T: Cell>(octets: &[u8]) -> Vec<T> {
     out
 }
 
-/// The slots of a trial that was cut off, without the last ones: those whose answers could still have come when it was.
-/// They are neither lost nor answered, and nobody will ever know.
+/// The slots of a trial that was cut off, without the last slots, whose answers could still have arrived: it is unknown
+/// whether the messages of those last slots were lost.
 fn without_unsettled(cells: &[SenderCell], timeout_ns: i64) -> &[SenderCell] {
     let end = cells.iter().map(|c| c.wake_ns.load(Relaxed)).max().unwrap_or(0);
     let unsettled = |c: &SenderCell| {
@@ -120,7 +123,8 @@ fn without_unsettled(cells: &[SenderCell], timeout_ns: i64) -> &[SenderCell] {
     &cells[..last]
 }
 
-/// Writes rows as segment `number`.
+/// Writes rows of samples of one end into the record as segment (file of samples) `number`. Returns a summary of the
+/// rows.
 pub(crate) fn store(
     dir: &Path,
     order: &Order,
@@ -133,15 +137,15 @@ pub(crate) fn store(
     match rows.role {
         Role::Ping | Role::Publisher(_) => {
             let clock = slot_clock(&order.spec, order.warm_up, t0_ns);
-            let cells = cells(rows.octets);
+            let cells = cells(rows.bytes);
             let cells = if rows.cut { without_unsettled(&cells, clock.timeout_ns) } else { &cells };
             store_sender(&path, order.trial, cells, rows.first, clock, track)
         }
-        Role::Pong | Role::Further(_) => store_echoes(&path, order.trial, &cells(rows.octets), track),
+        Role::Pong | Role::Further(_) => store_echoes(&path, order.trial, &cells(rows.bytes), track),
     }
 }
 
-/// Writes what is not in the record yet as its next segment.
+/// Writes those rows of samples of one end that are not in the record yet, as the next segment.
 pub(crate) fn rescue(
     dir: &Path,
     order: &Order,
@@ -151,21 +155,21 @@ pub(crate) fn rescue(
 ) -> Result<(), RecordError> {
     let (number, stored) = stored_rows(dir, order.trial, rows.role.word())?;
     let skip = stored.saturating_sub(rows.first) as usize * MemoryKind::from(rows.role).cell_octets();
-    let octets = rows.octets.get(skip..).unwrap_or_default();
-    if !octets.is_empty() {
-        store(dir, order, number, Rows { first: rows.first.max(stored), octets, ..rows }, t0_ns, track)?;
+    let bytes = rows.bytes.get(skip..).unwrap_or_default();
+    if !bytes.is_empty() {
+        store(dir, order, number, Rows { first: rows.first.max(stored), bytes, ..rows }, t0_ns, track)?;
     }
     Ok(())
 }
 
-/// The slot clock of an order.
+/// Parameters from which the due times and the outcomes of the slots of a trial are computed.
 fn slot_clock(spec: &TrialSpec, warm_up: u64, t0_ns: i64) -> SlotClock {
     let every = spec.measure.flow().and_then(Flow::row_every).unwrap_or(1) as i64;
     let period_ns = spec.rate.period().map(|n| n.0.saturating_mul(every));
     SlotClock { stream: 0, t0_ns, period_ns, warm_up, timeout_ns: spec.measure.timeout().0 }
 }
 
-/// Converts stamps and keeps account of how well that went.
+/// Converts kernel timestamps to the monotonic clock, and counts timestamps that cannot be converted.
 struct Converter<'a> {
     track: &'a OffsetTrack,
     width: AtomicI64,
@@ -197,7 +201,7 @@ fn converter(track: &OffsetTrack) -> Converter<'_> {
     Converter { track, width: AtomicI64::new(-1), unconverted: AtomicI64::new(0) }
 }
 
-/// Writes the ping side's cells; `cells[0]` is slot `first`.
+/// Writes the cells of sample memory of a sending end into the record; `cells[0]` is slot `first`.
 fn store_sender(
     path: &Path,
     trial: usize,
@@ -214,14 +218,14 @@ fn store_sender(
         stored.rows += 1;
         stored.sent += u64::from(r.outcome != Outcome::NotSent);
         stored.answered += u64::from(r.receive_ns != NO_TIME);
-        stored.worst.see(r);
+        stored.slowest.see(r);
     });
     write_slots(path, trial, counted)?;
     converter.account(&mut stored);
     Ok(stored)
 }
 
-/// Writes the pong side's cells.
+/// Writes the cells of sample memory of a receiving end into the record.
 fn store_echoes(path: &Path, trial: usize, cells: &[EchoCell], track: &OffsetTrack) -> Result<Stored, RecordError> {
     let converter = converter(track);
     let rows = EchoCells::rows(cells, &|t| converter.convert(t));
@@ -231,7 +235,8 @@ fn store_echoes(path: &Path, trial: usize, cells: &[EchoCell], track: &OffsetTra
     Ok(stored)
 }
 
-/// All slots of a trial whose ends never met: scheduled, not sent. Stop-and-wait by time never got beyond its first.
+/// Writes all slots of a trial whose ends never found each other, with the outcome "not sent". Stop-and-wait with a
+/// duration has only its warm-up and first slot.
 pub(crate) fn store_not_sent(dir: &Path, order: &Order) -> Result<Stored, RecordError> {
     let mut clock = slot_clock(&order.spec, order.warm_up, 0);
     clock.period_ns = None;

@@ -1,7 +1,7 @@
-//! Counts what the hot thread does between the first slot and the last: allocations and system calls, exactly.
+//! Counts the allocations and system calls of the hot thread exactly, from the first slot to the last.
 //!
-//! The test starts itself again as a child that runs the ping end over the driver `null` at 1 kHz, and traces it. A planted
-//! getpid and a planted push must be found: a count that cannot fail proves nothing.
+//! The test starts itself again as a child process that runs the ping end with the driver `null` at 1 kHz, and traces
+//! the child. The test also plants a getpid and a push, and must find both: a count that cannot fail proves nothing.
 
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -25,16 +25,16 @@ const END: &std::ffi::CStr = c"hot-end";
 struct Counting;
 thread_local!(static ALLOCATIONS: Cell<u64> = const { Cell::new(0) });
 
-// SAFETY: hands everything to the system's allocator; the counter is a plain thread-local without a destructor.
+// SAFETY: the system's allocator does all the work; the counter is a plain thread-local without a destructor.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the conditions of `alloc`.
         unsafe { System.alloc(layout) }
     }
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps the conditions of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -117,14 +117,14 @@ fn child(plant: Plant) {
     set_name(END);
     let allocations = ALLOCATIONS.with(Cell::get) - before;
     let answered = cells.iter().filter(|c| c.receive_ns.load(std::sync::atomic::Ordering::Relaxed) != 0).count();
-    // A slot that was due when the one before it had been sent is sent without a sleep.
+    // If a slot is already due when the slot before has been sent, it is sent without a sleep.
     let sent = cells.iter().map(|c| c.send_end_ns.load(std::sync::atomic::Ordering::Relaxed));
     let late =
         sent.take(SLOTS - 1).enumerate().filter(|(slot, end)| *end >= t0 + (*slot as i64 + 1) * 1_000_000).count();
     println!("{allocations} {answered} {late}");
 }
 
-/// Both ends on one thread that waits for the next slot and for messages.
+/// Child process that runs both ends on one thread, which waits for the next slot and for messages.
 fn executor_child(plant: Plant) {
     let driver = Driver::linked("null", tailbound_driver_null::table()).unwrap();
     let silent = Arc::new(tailbound_driver::Silent);
@@ -161,8 +161,9 @@ fn executor_child(plant: Plant) {
     println!("{allocations} {answered}");
 }
 
-/// A flow at 1 kHz with a row for every tenth message, which is answered, or as fast as it goes with one for every
-/// thousandth; publisher and subscriber on this thread.
+/// Child process that runs publisher and subscriber of a flow on one thread. If `period_ns` is given, the flow runs at
+/// 1 kHz, and every tenth message has a row and is answered. Otherwise the flow runs as fast as it can, and every
+/// thousandth message has a row and is answered.
 fn flow_child(plant: Plant, period_ns: Option<i64>) {
     let row_every = if period_ns.is_some() { 10 } else { 1000 };
     let driver = Driver::linked("null", tailbound_driver_null::table()).unwrap();
@@ -177,7 +178,7 @@ fn flow_child(plant: Plant, period_ns: Option<i64>) {
         rows: Ring::whole(Vec::leak((0..SLOTS).map(|_| EchoCell::default()).collect())),
         header: Box::leak(Box::default()),
         row_every,
-        seen: Seen::of(1),
+        received: Received::by_publisher(1),
         part: 0.into(),
     });
     subscriber.begin();
@@ -230,11 +231,12 @@ struct Counted {
     calls: BTreeMap<i64, u64>,
     allocations: u64,
     answered: usize,
-    /// Slots that the sender came too late for: it does not sleep before them.
+    /// Number of slots that were already due when the sender reached them, so that the sender did not sleep before
+    /// these slots.
     late: usize,
 }
 
-/// Runs the child with `what` planted, under trace; `None` when tracing is not allowed here.
+/// Runs the child process `what` and traces it. Returns `None` if tracing is not permitted here.
 fn count(what: &str) -> Option<Counted> {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--child", what]).stdout(Stdio::piped());
@@ -279,7 +281,7 @@ fn count(what: &str) -> Option<Counted> {
     Some(Counted { calls, allocations, answered, late: numbers.next().unwrap_or(0) })
 }
 
-/// What is wrong with a count; the rule that the product must keep.
+/// Checks the counts of the hot thread: one sleep for each slot, no other system call, no allocation.
 fn verdict(counted: &Counted) -> Result<(), String> {
     let sleeps = counted.calls.get(&libc::SYS_clock_nanosleep).copied().unwrap_or(0);
     let others: BTreeMap<_, _> = counted.calls.iter().filter(|(n, _)| **n != libc::SYS_clock_nanosleep).collect();
@@ -298,7 +300,8 @@ fn verdict(counted: &Counted) -> Result<(), String> {
     Ok(())
 }
 
-/// The rule of the executor: it waits in the driver, which sleeps on a futex here, once a slot, and does nothing else.
+/// Checks the counts of the executor: it waits in the driver once for each slot, which is a futex call with this
+/// driver, and makes no other system call and no allocation.
 fn executor_verdict(counted: &Counted) -> Result<(), String> {
     let waits = counted.calls.get(&libc::SYS_futex).copied().unwrap_or(0);
     let others: Vec<_> = counted.calls.iter().filter(|(n, _)| **n != libc::SYS_futex).collect();
@@ -308,7 +311,8 @@ fn executor_verdict(counted: &Counted) -> Result<(), String> {
     Ok(())
 }
 
-/// The rule of a flow: it sleeps, and reads the CPU time where window and drain begin (both ends) and at its end.
+/// Checks the counts of a flow at a rate: the thread sleeps, and reads the CPU time five times: at the begin of window
+/// and drain for both ends, and at the end for the publisher.
 fn flow_verdict(counted: &Counted) -> Result<(), String> {
     let calls = |number: i64| counted.calls.get(&number).copied().unwrap_or(0);
     let known = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
@@ -320,7 +324,8 @@ fn flow_verdict(counted: &Counted) -> Result<(), String> {
     Ok(())
 }
 
-/// The same as fast as it goes: it sleeps until its beginning, and never again.
+/// Checks the counts of a flow that runs as fast as it can: the thread sleeps once, until the flow begins, and reads
+/// the CPU time five times.
 fn flow_at_once_verdict(counted: &Counted) -> Result<(), String> {
     let calls = |number: i64| counted.calls.get(&number).copied().unwrap_or(0);
     let known = [libc::SYS_clock_nanosleep, libc::SYS_clock_gettime];
@@ -334,6 +339,13 @@ fn flow_at_once_verdict(counted: &Counted) -> Result<(), String> {
 
 fn main() {
     let mut args = std::env::args().skip(1);
+    if std::env::args().any(|a| a == "--list") {
+        // cargo-nextest asks a second time, with `--ignored`, for the ignored tests: there is no ignored test.
+        if !std::env::args().any(|a| a == "--ignored") {
+            println!("the_hot_thread_makes_no_other_system_call: test");
+        }
+        return;
+    }
     if args.next().as_deref() == Some("--child") {
         return child(match args.next().as_deref() {
             Some("getpid") => Plant::Getpid,
@@ -347,7 +359,7 @@ fn main() {
             _ => Plant::Nothing,
         });
     }
-    // Before the other work of the machine, where that is allowed: tracer and traced take turns at every call.
+    // The test runs with real-time priority if permitted, because tracer and child switch at every system call.
     let ahead = tailbound_model::Policy::Fifo { priority: 20 };
     if let Err(e) = tailbound_host::scheduling::set_policy(0, &ahead, false) {
         println!("without real-time priority: {e}");

@@ -1,7 +1,7 @@
-//! From a path to a page.
+//! Turns the path of an HTTP request into a page.
 
+use crate::options::Options;
 use crate::records::{self, Found};
-use crate::server::Options;
 use crate::{list, target};
 use hyper::StatusCode;
 use std::collections::HashMap;
@@ -13,10 +13,10 @@ use tailbound_report::{Report, escape_html, render_frame};
 
 const HTML: &str = "text/html; charset=utf-8";
 
-/// Reports that are kept: making one anew takes seconds for millions of messages.
+/// Largest number of reports that are kept in memory, because computing a report of millions of messages takes seconds.
 const KEPT: usize = 8;
 
-/// What goes back.
+/// Answer to an HTTP request: status, content type and text.
 pub(crate) struct Answer {
     pub status: StatusCode,
     pub kind: &'static str,
@@ -28,14 +28,14 @@ impl Answer {
         Answer { status: StatusCode::OK, kind: HTML, text }
     }
 
-    /// A page that says why there is no other.
+    /// Makes a page that says why a request is refused.
     pub fn refused(status: StatusCode, text: &str) -> Answer {
         let main = format!("<p class=\"lead\">{}</p>\n<p><a href=\"/\">All records</a></p>", escape_html(text));
         Answer { status, kind: HTML, text: render_frame(status.canonical_reason().unwrap_or("Refused"), &main) }
     }
 }
 
-/// The folder, and reports that were made of it.
+/// The folder of records to be served, and the reports of its records that are kept in memory.
 pub(crate) struct Pages {
     options: Options,
     made: Mutex<HashMap<PathBuf, (SystemTime, Arc<Report>)>>,
@@ -50,10 +50,10 @@ impl Pages {
         &self.options.names
     }
 
-    /// The answer to `GET target`.
+    /// Returns the answer to `GET target`, where the target is a path with a query.
     pub fn answer(&self, request: &str) -> Answer {
         let Some((path, query)) = target::parse(request) else {
-            return Answer::refused(StatusCode::BAD_REQUEST, "the address is broken");
+            return Answer::refused(StatusCode::BAD_REQUEST, "the address of the page is not valid");
         };
         let found = records::all(&self.options.folder);
         let value = |key: &str| query.get(key).map_or("", String::as_str);
@@ -67,14 +67,19 @@ impl Pages {
         }
     }
 
-    /// `/records/NAME/`, or one of its other forms.
+    /// Answers a request for the report of a record: `/records/NAME/`, or another form of the report such as
+    /// `/records/NAME/report.json`.
     fn record(&self, found: &[Found], path: &str) -> Answer {
         let asked = path.strip_prefix("/records/").and_then(|p| p.rsplit_once('/'));
         let Some((record, form)) = asked.and_then(|(name, form)| Some((named(found, name)?, form))) else {
-            return Answer::refused(StatusCode::NOT_FOUND, "there is no such page");
+            return Answer::refused(StatusCode::NOT_FOUND, "the server has no page with this address");
         };
         if !matches!(form, "" | "report.json" | "report.csv" | "report.md") {
-            return Answer::refused(StatusCode::NOT_FOUND, "there is no such form of a report");
+            return Answer::refused(
+                StatusCode::NOT_FOUND,
+                "the report has no such format: use report.json, report.csv \
+                or report.md",
+            );
         }
         let report = match self.report(record) {
             Ok(report) => report,
@@ -89,7 +94,7 @@ impl Pages {
         Answer { status: StatusCode::OK, kind, text }
     }
 
-    /// The report of a record, made once as long as the record stays what it is.
+    /// Returns the report of a record. The report is computed again only if the manifest of the record has changed.
     fn report(&self, found: &Found) -> Result<Arc<Report>, String> {
         let changed = std::fs::metadata(found.dir.join("manifest.json")).and_then(|m| m.modified());
         let changed = changed.map_err(|e| format!("{}: {e}", found.name))?;
@@ -109,10 +114,10 @@ impl Pages {
 
     fn compare(&self, found: &[Found], a: &str, b: &str) -> Answer {
         let Some(compare) = self.options.compare else {
-            return Answer::refused(StatusCode::NOT_FOUND, "there is no such page");
+            return Answer::refused(StatusCode::NOT_FOUND, "the server has no page with this address");
         };
         let (Some(a), Some(b)) = (named(found, a), named(found, b)) else {
-            return Answer::refused(StatusCode::NOT_FOUND, "choose two records of the list");
+            return Answer::refused(StatusCode::NOT_FOUND, "choose exactly two records of the list");
         };
         match compare(&a.dir, &b.dir) {
             Ok(page) => Answer::page(page),
@@ -121,7 +126,7 @@ impl Pages {
     }
 }
 
-/// What is asked for is looked up by its name; no path is made of it.
+/// Finds a record by its name. The name in a request is never used as a path.
 fn named<'a>(found: &'a [Found], name: &str) -> Option<&'a Found> {
     found.iter().find(|f| f.name == name)
 }

@@ -1,17 +1,17 @@
-//! Which requests are heard at all.
+//! Decides which HTTP requests are answered, by their method and their `Host` header.
 
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
 use std::net::IpAddr;
 
-/// Why a request is not answered.
+/// Refusal of an HTTP request: the HTTP status, and the reason as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub status: StatusCode,
     pub text: String,
 }
 
-/// Refuses what is not a plain read under a name of this server.
+/// Refuses every request that is not a GET or HEAD request, or whose `Host` header is not a name of this server.
 pub(crate) fn check(method: &Method, headers: &HeaderMap, names: &[String]) -> Result<(), Refusal> {
     if !matches!(*method, Method::GET | Method::HEAD) {
         let text = format!("{method} is refused: these pages can only be read (GET)");
@@ -19,17 +19,19 @@ pub(crate) fn check(method: &Method, headers: &HeaderMap, names: &[String]) -> R
     }
     let mut hosts = headers.get_all(header::HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else {
-        let text = "a request needs exactly one Host".to_owned();
+        let text = "a request must have exactly one `Host` header".to_owned();
         return Err(Refusal { status: StatusCode::BAD_REQUEST, text });
     };
     if ours(host, names) {
         return Ok(());
     }
-    let text = "this Host is no name of this server: open it by its address, or start it with `--host NAME`".to_owned();
+    let text =
+        "the `Host` header does not name this server: open its address, or start it with `--host NAME`".to_owned();
     Err(Refusal { status: StatusCode::FORBIDDEN, text })
 }
 
-/// An address, `localhost`, or a name that was allowed: a page elsewhere can make its own name point here, but not these.
+/// True if a `Host` header contains an IP address, `localhost` or an allowed name. Somebody else can make a name of
+/// their own point to this server, but cannot use one of these.
 fn ours(host: &HeaderValue, names: &[String]) -> bool {
     let Ok(host) = host.to_str() else { return false };
     let name = match host.rsplit_once(':') {

@@ -1,15 +1,18 @@
-//! Local pages over a folder of records: a list with a filter, and the report of each.
+//! Serves local web pages about a folder of records: a list with a filter, and the report of each record.
 //!
-//! In: a folder, an address to listen on. Out: pages over HTTP, read only. What a request names is looked up among the
-//! records that were found, never put together into a path; a request whose `Host` is a name of somebody else is refused,
-//! so that no other page in the browser can read these through a name that it lets point here (DNS rebinding).
-//! Must not know: labs, drivers, how anything was measured.
+//! Input: a folder, and an address to listen on. Output: pages over HTTP, which can only be read. The record that a
+//! request names is looked up among the records that were found; the name is never used as a path. A request whose
+//! `Host` header is not a name of this server is refused, so that another website in the browser cannot read these
+//! pages through a name that points to this server (DNS rebinding). The crate does not know labs or drivers, or how
+//! anything was measured.
 
 mod answer;
 mod guard;
 mod list;
+mod options;
 mod records;
 mod server;
 mod target;
 
-pub use server::{Compare, Options, Server};
+pub use options::{Compare, Options};
+pub use server::Server;

@@ -1,10 +1,11 @@
-//! The list of records.
+//! Makes the HTML page with the list of records.
 
 use crate::records::Found;
 use crate::target::encode;
 use tailbound_report::{date, escape_html as escape, render_frame};
 
-/// Rows of those that fit `query`; with `comparable` two of them can be chosen.
+/// Makes the page with the list of the records that match `query`. If `comparable` is true, a reader can choose two
+/// records for a comparison.
 pub(crate) fn page(folder: &str, found: &[Found], query: &str, comparable: bool) -> String {
     let shown: Vec<&Found> = found.iter().filter(|f| f.fits(query)).collect();
     let filter = format!(

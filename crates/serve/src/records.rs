@@ -1,22 +1,23 @@
-//! The records of a folder.
+//! Finds the records in a folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use tailbound_record::{Manifest, Record, Status};
 
-/// Folders within folders are looked into so deep.
+/// Number of levels of folders in which records are searched.
 const DEPTH: usize = 3;
 
-/// A record, or what claims to be one.
+/// A directory with a manifest: a record, or a damaged record.
 pub(crate) struct Found {
-    /// Path below the folder, which is its name.
+    /// Path of the record below the served folder; this path is the name of the record.
     pub name: String,
     pub dir: PathBuf,
-    /// Its manifest, or why that cannot be read.
+    /// Manifest of the record, or the reason why the manifest cannot be read.
     pub manifest: Result<Manifest, String>,
 }
 
-/// All records below `folder`, the latest first. Links are not followed: what lies elsewhere is not shown.
+/// Finds all records below `folder`, the latest first. Symbolic links are not followed, so nothing outside the folder
+/// is shown.
 pub(crate) fn all(folder: &Path) -> Vec<Found> {
     let mut found = Vec::new();
     // The folder may itself be a record.
@@ -33,7 +34,7 @@ pub(crate) fn all(folder: &Path) -> Vec<Found> {
 
 fn look_into(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Found>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        // A name that is no text could not be asked for.
+        // A name that is not valid UTF-8 cannot be requested.
         let Ok(name) = entry.file_name().into_string() else { continue };
         if !entry.file_type().is_ok_and(|t| t.is_dir()) {
             continue;
@@ -53,7 +54,7 @@ fn read(dir: &Path, name: String) -> Found {
 }
 
 impl Found {
-    /// In one word.
+    /// Status of the found record, in one word.
     pub fn status(&self) -> &'static str {
         match self.manifest.as_ref().map(|m| m.status) {
             Ok(Status::Valid) => "valid",
@@ -63,7 +64,7 @@ impl Found {
         }
     }
 
-    /// Drivers, each once, in the order of the plan.
+    /// Names of the drivers of the record, each once, in the order of the plan.
     pub fn drivers(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for condition in self.manifest.iter().flat_map(|m| &m.plan.conditions) {
@@ -74,7 +75,7 @@ impl Found {
         names
     }
 
-    /// Every word of `query` is somewhere in its name, study, question, status, drivers or levels.
+    /// True if every word of `query` occurs in the name, study, question, status, drivers or levels of the record.
     pub fn fits(&self, query: &str) -> bool {
         let mut text = format!("{} {} {}", self.name, self.status(), self.drivers().join(" "));
         if let Ok(manifest) = &self.manifest {

@@ -1,7 +1,8 @@
-//! The socket and its connections.
+//! The HTTP server: its socket and its connections.
 
 use crate::answer::{Answer, Pages};
 use crate::guard;
+use crate::options::Options;
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{self, HeaderValue};
@@ -12,60 +13,45 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Connections at one time; more wait.
+/// Largest number of connections that are served at the same time; further connections wait.
 const CONNECTIONS: usize = 32;
 
-/// A head that takes longer to arrive ends the connection.
+/// Time limit for the arrival of the head of a request. If the limit is exceeded, the connection is closed.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// Compares two records: a whole page, in which whatever a user named is escaped; or why they cannot be compared.
-pub type Compare = fn(&Path, &Path) -> Result<String, String>;
-
-/// What is served.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Folder of records.
-    pub folder: PathBuf,
-    /// Names, beside addresses and `localhost`, under which this server may be asked.
-    pub names: Vec<String>,
-    /// Compares two records; `None` = the list offers no comparison.
-    pub compare: Option<Compare>,
-}
-
-/// A server that listens and has not begun to answer.
+/// A server that listens on its address and has not begun to answer requests.
 pub struct Server {
     listener: TcpListener,
     pages: Arc<Pages>,
 }
 
 impl Server {
-    /// Listens on `at`; port 0 is any that is free.
+    /// Listens on the address `at`. If the port is 0, the kernel chooses a free port.
     ///
     /// # Errors
-    /// The address is not this host's, or the port is taken.
+    /// The address does not belong to this host, or the port is in use.
     pub fn bind(at: SocketAddr, options: Options) -> io::Result<Server> {
         let listener = TcpListener::bind(at)?;
         listener.set_nonblocking(true)?;
         Ok(Server { listener, pages: Arc::new(Pages::new(options)) })
     }
 
-    /// Where it listens.
+    /// Returns the address on which the server listens.
     ///
     /// # Errors
-    /// The kernel does not tell.
+    /// The kernel does not report the address of the socket.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Answers until the process ends.
+    /// Answers requests until the process ends.
     ///
     /// # Errors
-    /// There is no runtime, or the socket cannot be used.
+    /// The asynchronous runtime cannot be created, or the socket cannot be used.
     pub fn run(self) -> io::Result<()> {
         tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(self.accept())
     }
@@ -76,7 +62,8 @@ impl Server {
         loop {
             let turn = room.clone().acquire_owned().await.map_err(io::Error::other)?;
             let Ok((stream, _)) = listener.accept().await else {
-                // Too many open files, or a peer that is gone already: neither ends the server.
+                // The process has too many open files, or the peer has closed the connection already. Neither error
+                // ends the server.
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             };
@@ -85,7 +72,7 @@ impl Server {
                 let service = service_fn(move |request| respond(pages.clone(), request));
                 let mut connection = http1::Builder::new();
                 connection.timer(TokioTimer::new()).header_read_timeout(HEAD);
-                // A connection that breaks off concerns nobody but its peer.
+                // If a connection breaks off, only its peer is affected.
                 let _ = connection.serve_connection(TokioIo::new(stream), service).await;
                 drop(turn);
             });
@@ -98,9 +85,15 @@ async fn respond(pages: Arc<Pages>, request: Request<Incoming>) -> Result<Respon
         Err(refusal) => Answer::refused(refusal.status, &refusal.text),
         Ok(()) => {
             let target = request.uri().path_and_query().map_or_else(|| "/".to_owned(), ToString::to_string);
-            // A report takes up to seconds; others are answered meanwhile.
+            // Computing a report takes up to several seconds; other requests are answered in the meantime.
             let made = tokio::task::spawn_blocking(move || pages.answer(&target)).await;
-            made.unwrap_or_else(|_| Answer::refused(StatusCode::INTERNAL_SERVER_ERROR, "the report could not be made"))
+            made.unwrap_or_else(|_| {
+                Answer::refused(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "the server failed while it \
+                computed the report",
+                )
+            })
         }
     };
     Ok(response(answer, request.method() == Method::HEAD))

@@ -1,8 +1,9 @@
-//! What a request line asks for: path and query, percent coding undone.
+//! Parses the target of an HTTP request into path and query, and decodes percent encoding.
 
 use std::collections::BTreeMap;
 
-/// The path, and each key of the query with its last value. `None` = not UTF-8, or a broken percent sign.
+/// Returns the path, and each key of the query with its last value; `None` if the text is not UTF-8, or if a percent
+/// sign is not followed by two hexadecimal digits.
 pub(crate) fn parse(target: &str) -> Option<(String, BTreeMap<String, String>)> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let pairs = query.split('&').filter(|p| !p.is_empty()).map(|pair| {
@@ -27,7 +28,7 @@ fn decode(text: &str) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// A name as a part of a path or a value of a query; slashes stay.
+/// Percent-encodes a name for use in a path or as a value of a query; slashes are kept.
 pub(crate) fn encode(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'~' | b'/');
     text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()

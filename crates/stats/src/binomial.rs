@@ -1,14 +1,14 @@
 //! Binomial tail probabilities that stay accurate from n = 1 to beyond 10^9.
 //!
-//! One term comes from the saddle-point form, which has no cancellation between large logarithms:
-//! C. Loader, Fast and Accurate Computation of Binomial Probabilities (2000). A tail is that term
-//! times a sum of falling ratios, all positive, broken off where a term no longer changes the sum.
+//! One term is computed in the saddle-point form, which has no cancellation between large logarithms: C. Loader, Fast
+//! and Accurate Computation of Binomial Probabilities (2000). A tail is this term times a sum of falling ratios. All
+//! ratios are positive, and the sum ends where a term no longer changes it.
 
 use crate::quantile::WHOLE;
 use std::f64::consts::TAU;
 
-/// The number of successes among `n` trials with a success probability of `parts` parts per 10^15,
-/// neither 0 nor 1: a whole number, so that distances from the mean are exact.
+/// Distribution of the number of successes among `n` trials. The success probability is `parts` parts per 10^15,
+/// neither 0 nor 1. It is a whole number, so distances from the mean are exact.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Binomial {
     pub n: u64,
@@ -16,7 +16,7 @@ pub(crate) struct Binomial {
 }
 
 impl Binomial {
-    /// The number of failures: the same with the probabilities exchanged.
+    /// Distribution of the number of failures: a binomial distribution with the two probabilities exchanged.
     pub fn mirrored(self) -> Self {
         Binomial { n: self.n, parts: WHOLE - self.parts }
     }
@@ -29,7 +29,7 @@ impl Binomial {
         (self.mean() * self.mirrored().success()).sqrt()
     }
 
-    /// P(X <= k).
+    /// Probability P(X <= k) that the binomial variable X has at most `k` successes.
     pub fn at_most(self, k: u64) -> f64 {
         if k >= self.n {
             1.0
@@ -40,12 +40,13 @@ impl Binomial {
         }
     }
 
-    /// P(X >= k).
+    /// Probability P(X >= k) that the binomial variable X has at least `k` successes.
     pub fn at_least(self, k: u64) -> f64 {
         if k > self.n { 0.0 } else { self.mirrored().at_most(self.n - k) }
     }
 
-    /// P(X <= k) for k up to the mean, where the terms fall towards zero.
+    /// Probability of at most `k` successes, P(X <= k), for k up to the mean, where the terms of the sum fall towards
+    /// zero.
     fn lower_tail(self, k: u64) -> f64 {
         let odds_against = (WHOLE - self.parts) as f64 / self.parts as f64;
         let (mut term, mut sum) = (1.0, 1.0);
@@ -59,7 +60,7 @@ impl Binomial {
         sum * self.probability(k)
     }
 
-    /// P(X = k).
+    /// Probability P(X = k) that the binomial variable X has exactly `k` successes.
     fn probability(self, k: u64) -> f64 {
         let failures = self.mirrored();
         let n = self.n as f64;
@@ -70,7 +71,7 @@ impl Binomial {
             return (n * self.ln_success()).exp();
         }
         let (x, y) = (k as f64, (self.n - k) as f64);
-        // The distance from the mean in whole parts: at n = 10^9 a float would lose digits here.
+        // The distance from the mean is computed in whole parts, because a float would lose digits at n = 10^9.
         let excess = i128::from(k) * i128::from(WHOLE) - i128::from(self.n) * i128::from(self.parts);
         let excess = excess as f64 / WHOLE as f64;
         let exponent = stirling_error(self.n)
@@ -85,14 +86,15 @@ impl Binomial {
         self.parts as f64 / WHOLE as f64
     }
 
-    /// ln of the success probability, through its complement, which is the small one in a tail.
+    /// Natural logarithm of the success probability, computed from the failure probability, which is the small number
+    /// in a tail.
     pub fn ln_success(self) -> f64 {
         (-self.mirrored().success()).ln_1p()
     }
 }
 
-/// ln(n!) minus Stirling's approximation: from the factorial up to 20! (exact in `f64`), then the
-/// asymptotic series DLMF 5.11.1, whose next term is below 10^-17 there.
+/// ln(n!) minus Stirling's approximation: from the factorial up to 20! (exact in `f64`), then by the asymptotic series
+/// DLMF 5.11.1, whose next term is below 10^-17 from there on.
 fn stirling_error(n: u64) -> f64 {
     let x = n as f64;
     if n <= 20 {
@@ -104,8 +106,8 @@ fn stirling_error(n: u64) -> f64 {
     series.iter().rev().fold(0.0, |sum, term| sum * inverse_square + term) / x
 }
 
-/// x ln(x / mean) + mean - x, where `excess` is x - mean: Loader's deviance, by its series where the
-/// direct form would cancel.
+/// x ln(x / mean) + mean - x, where `excess` is x - mean: Loader's deviance. Where the direct form would cancel, its
+/// series is used.
 fn deviance(x: f64, mean: f64, excess: f64) -> f64 {
     if excess.abs() >= 0.1 * (x + mean) {
         return x * (x / mean).ln() - excess;

@@ -1,33 +1,37 @@
-//! Counts of an indicator by blocks of 16 slots, 32, 64 and so on, in one pass.
+//! Counts, in one pass, how many slots exceed a threshold in blocks of 16 slots, 32, 64 and so on.
 //!
-//! Where neighbouring blocks no longer depend on each other, the scatter of their counts holds all the dependence
-//! there is: the blocking of H. Flyvbjerg, H. G. Petersen, Error Estimates on Averages of Correlated Data, J. Chem.
+//! If neighbouring blocks do not depend on each other, the variance of their counts includes all the dependence between
+//! slots: the blocking method of H. Flyvbjerg, H. G. Petersen, Error Estimates on Averages of Correlated Data, J. Chem.
 //! Phys. 91 (1989).
 
-/// Slots of the shortest block.
+/// Number of slots in the shortest block for which slots above a threshold are counted.
 pub(crate) const SHORTEST: usize = 16;
 
-/// Sums over the blocks of one length. All are whole numbers: nothing depends on how a series was split.
+/// Sums over the counts in all blocks of one length. All sums are whole numbers, so they do not depend on how a series
+/// of slots was split.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Level {
     pub blocks: u64,
     pub sum: u64,
     pub squares: u128,
-    /// Neighbouring blocks of one sequence: how many, the sums of both sides, and of the products.
+    /// Pairs of neighbouring blocks within one sequence: number of pairs, then the sum of the counts of the first
+    /// blocks and the sum of the counts of the second blocks, then the sum of the products of both counts.
     pub pairs: u64,
     pub first: u64,
     pub second: u64,
     pub products: u128,
     previous: Option<u64>,
-    /// The first half of a block of the next level.
+    /// Count of a completed block that is the first half of a block twice as long.
     half: Option<u64>,
 }
 
-/// The levels, from [`SHORTEST`] slots upwards by doubling; memory grows with the logarithm of the slots.
+/// All levels of blocks, from [`SHORTEST`] slots on; each level has blocks of twice the length of the previous level.
+/// Memory grows with the logarithm of the number of slots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Blocks {
     levels: Vec<Level>,
-    /// Slots of the block that is not full yet, and how many of them exceeded.
+    /// For the block that is not complete yet: number of its slots, and number of these slots that exceeded the
+    /// threshold.
     filled: usize,
     exceeded: u64,
 }
@@ -79,12 +83,12 @@ impl Blocks {
         }
     }
 
-    /// Each level with the slots of its blocks.
+    /// Returns each level of blocks, with the number of slots in one block of the level.
     pub fn levels(&self) -> impl Iterator<Item = (f64, &Level)> {
         self.levels.iter().enumerate().map(|(k, level)| ((SHORTEST as f64) * (k as f64).exp2(), level))
     }
 
-    /// A full block of the shortest level; two of a level are one of the next.
+    /// Adds a complete block of the shortest level; two blocks of a level form one block of the next level.
     #[inline]
     fn block(&mut self, mut count: u64) {
         for k in 0.. {

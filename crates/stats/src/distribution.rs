@@ -1,4 +1,4 @@
-//! The values of one metric under one condition, from scheduled slots to estimates.
+//! The values of one metric in one condition: from scheduled slots to estimates of quantiles.
 
 use crate::estimate::{Bound, Estimate};
 use crate::histogram::Histogram;
@@ -7,10 +7,11 @@ use crate::moments::Moments;
 use crate::quantile::Quantile;
 use crate::rank_picker::{PassesDiffer, RankPicker};
 
-/// The first pass: every scheduled slot is either a value or beyond all values.
+/// Values of one metric, as the result of the first pass: every scheduled slot has a value or is later than every
+/// value.
 ///
-/// Mergeable: trials of one condition can be taken in one by one or together. Memory is that of a
-/// [`Histogram`], however many slots there are.
+/// Distributions can be merged: trials of one condition can be added one by one or together. A distribution needs the
+/// memory of one [`Histogram`], however many slots there are.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Distribution {
     histogram: Histogram,
@@ -19,75 +20,76 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// No slot yet.
+    /// Creates a distribution that contains no slots yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A slot with an answer, also one after the timeout: its value in nanoseconds.
+    /// Adds the value of a slot with an answer, in nanoseconds; the answer may have arrived after the timeout.
     #[inline]
     pub fn value(&mut self, value: i64) {
         self.histogram.record(value);
         self.moments.record(value);
     }
 
-    /// Slots with an answer, many at once.
+    /// Adds many slots with answers: their values in nanoseconds.
     pub fn values(&mut self, values: &[i64]) {
         values.iter().for_each(|&value| self.histogram.record(value));
         self.moments.record_all(values);
     }
 
-    /// A slot that never got an answer (lost, or not sent): later than every value.
+    /// Adds a slot without an answer (lost or not sent): the slot counts as later than every value.
     #[inline]
     pub fn beyond(&mut self) {
         self.beyond += 1;
     }
 
-    /// Adds the slots of another distribution.
+    /// Adds the slots of another distribution to this distribution.
     pub fn merge(&mut self, other: &Distribution) {
         self.histogram.merge(&other.histogram);
         self.moments.merge(&other.moments);
         self.beyond += other.beyond;
     }
 
-    /// How many slots there are: what quantiles are taken over.
+    /// Number of scheduled slots; quantiles are computed over all scheduled slots.
     pub fn scheduled(&self) -> u64 {
         self.answered() + self.beyond
     }
 
-    /// How many slots have a value.
+    /// Number of slots in the distribution that have a value.
     pub fn answered(&self) -> u64 {
         self.histogram.count()
     }
 
-    /// How many slots have none.
+    /// Number of slots in the distribution that have no value (lost or not sent).
     pub fn beyond_count(&self) -> u64 {
         self.beyond
     }
 
-    /// The values by bucket.
+    /// The histogram of the values of all slots that have a value.
     pub fn histogram(&self) -> &Histogram {
         &self.histogram
     }
 
-    /// Mean, standard deviation and extremes of the values.
+    /// Mean, standard deviation and extremes of the values of all slots that have a value.
     pub fn moments(&self) -> &Moments {
         &self.moments
     }
 
-    /// Prepares the second pass, which must be offered the same values, for these quantiles.
+    /// Prepares the second pass, which must get the same values, for these quantiles.
     pub fn plan(&self, quantiles: &[Quantile]) -> SecondPass {
         let mut ranks = Vec::new();
         let planned = quantiles.iter().map(|&q| self.plan_one(q, &mut ranks)).collect();
-        let picker = RankPicker::new(&self.histogram, &ranks).expect("only ranks of answered slots are picked");
+        let picker = RankPicker::new(&self.histogram, &ranks)
+            .expect("the rank of a quantile is above the number of answered slots");
         SecondPass { planned, picker }
     }
 
-    /// The estimate with the interval that slots worth only `effective` independent ones support. Never narrower than the
-    /// interval of independent slots.
+    /// The estimate with a wider interval, for slots that contain only as much information as `effective` independent
+    /// slots. The interval is never narrower than the interval for independent slots.
     ///
-    /// Slots that are worth fewer than the quantile [`needs`] have no interval of full coverage: the widest that there is
-    /// then reaches to the latest slot, and whoever shows it must say that it is too narrow.
+    /// If `effective` is smaller than the number that the quantile [`needs`], no interval has full coverage. The widest
+    /// possible interval then reaches to the latest slot, and the report must say that the interval is too narrow.
     pub fn widened(&self, estimate: Estimate, effective: u64) -> Estimate {
         let (Estimate::Value { q, value_ns, .. }, n) = (estimate, self.scheduled()) else { return estimate };
         let Ok(ranks) = interval_ranks_of_dependent(n, effective.max(needs(q)).min(n), q) else { return estimate };
@@ -106,7 +108,7 @@ impl Distribution {
             }
         };
         let bucket = |rank| self.histogram.bucket_of_rank(rank).map(|l| l.bucket);
-        // The lower rank is at most the quantile's own: a value comes with a lower end.
+        // The lower rank is at most the rank of the quantile, so a quantile with a value has a lower end.
         let rank = q.rank(n);
         let (Some(_), Some(lower)) = (bucket(rank), bucket(interval.lower)) else {
             return Planned::Known(Estimate::Beyond { q });
@@ -127,38 +129,41 @@ pub struct SecondPass {
     picker: RankPicker,
 }
 
-/// A quantile between the passes.
+/// State of the estimate of one quantile between the two passes.
 #[derive(Debug, Clone)]
 enum Planned {
-    /// The first pass was enough.
+    /// The first pass over the values was enough for the estimate of the quantile.
     Known(Estimate),
-    /// The next value of the picker completes it.
+    /// The estimate of the quantile needs the next value that the second pass finds.
     Picked { q: Quantile, low_ns: i64, high: Bound },
 }
 
 impl SecondPass {
-    /// Whether any quantile still needs the values; without one the pass can be left out.
+    /// True if a quantile still needs the values; otherwise the second pass can be omitted.
     pub fn needs_values(&self) -> bool {
         self.planned.iter().any(|p| matches!(p, Planned::Picked { .. }))
     }
 
-    /// Shows a value of the first pass again, in nanoseconds, in any order.
+    /// Adds a value of the first pass again, in nanoseconds, in any order.
     #[inline]
     pub fn offer(&mut self, value: i64) {
         self.picker.offer(value);
     }
 
-    /// One estimate for each quantile, in the order in which they were given.
+    /// Returns one estimate for each quantile, in the order in which the quantiles were given.
     ///
     /// # Errors
-    /// [`PassesDiffer`] when the values offered were not those of the first pass.
+    /// [`PassesDiffer`] if the values of the second pass differ from the values of the first pass.
     pub fn finish(self) -> Result<Vec<Estimate>, PassesDiffer> {
         let mut values = self.picker.finish()?.into_iter();
         let complete = |planned| match planned {
             Planned::Known(estimate) => estimate,
-            Planned::Picked { q, low_ns, high } => {
-                Estimate::Value { q, value_ns: values.next().expect("one value for each rank picked"), low_ns, high }
-            }
+            Planned::Picked { q, low_ns, high } => Estimate::Value {
+                q,
+                value_ns: values.next().expect("the second pass found too few values"),
+                low_ns,
+                high,
+            },
         };
         Ok(self.planned.into_iter().map(complete).collect())
     }

@@ -1,15 +1,15 @@
-//! What can honestly be said about one quantile.
+//! The estimate of one quantile, or the reason why there is no estimate.
 
 use std::fmt;
 
 use crate::quantile::Quantile;
 
-/// The upper end of an interval.
+/// The upper end of the 95 % interval of a quantile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// Nanoseconds.
+    /// The upper end of the quantile's interval is a time in nanoseconds.
     Ns(i64),
-    /// Among the slots that never got an answer: later than every value.
+    /// The upper end of the interval is a slot without an answer, which is later than every value.
     Beyond,
 }
 
@@ -22,43 +22,43 @@ impl fmt::Display for Bound {
     }
 }
 
-/// A quantile over all scheduled slots, or why there is none.
+/// The estimate of a quantile over all scheduled slots, or the reason why there is no estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Estimate {
-    /// The value, with its two-sided 95 % interval rounded outward to whole histogram buckets.
+    /// The value of the quantile with its two-sided 95 % interval, which is widened to whole histogram buckets.
     Value {
-        /// Which quantile.
+        /// The quantile that is estimated.
         q: Quantile,
-        /// The value of rank ceil(q n), exactly, in nanoseconds.
+        /// The exact value of the quantile, which is the value of rank ceil(q n), in nanoseconds.
         value_ns: i64,
-        /// The lower end in nanoseconds, at most the value.
+        /// The lower end of the quantile's interval in nanoseconds, at most the value of the quantile.
         low_ns: i64,
-        /// The upper end, at least the value.
+        /// The upper end of the quantile's interval, at least the value of the quantile.
         high: Bound,
     },
-    /// Too few scheduled slots for an interval: no number is given.
+    /// There are too few scheduled slots for an interval, so there is no value either.
     Needs {
-        /// Which quantile.
+        /// The quantile that is estimated.
         q: Quantile,
-        /// How many slots it takes.
+        /// Number of scheduled slots that an interval of this quantile needs.
         needs: u64,
     },
-    /// The quantile falls among the slots that never got an answer.
+    /// There is no estimate: the quantile falls among the slots without an answer.
     Beyond {
-        /// Which quantile.
+        /// The quantile that is estimated.
         q: Quantile,
     },
 }
 
 impl Estimate {
-    /// Which quantile this is about.
+    /// The quantile that is estimated.
     pub fn q(&self) -> Quantile {
         match *self {
             Estimate::Value { q, .. } | Estimate::Needs { q, .. } | Estimate::Beyond { q } => q,
         }
     }
 
-    /// The value in nanoseconds, where there is one.
+    /// The value of the quantile in nanoseconds, if the estimate has a value.
     pub fn value_ns(&self) -> Option<i64> {
         match *self {
             Estimate::Value { value_ns, .. } => Some(value_ns),

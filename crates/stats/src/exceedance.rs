@@ -1,29 +1,30 @@
-//! How dependent the exceedances of a threshold are, and how many independent slots they are worth.
+//! Dependence between the exceedances of a threshold, and the equivalent number of independent slots.
 //!
-//! Order-statistic intervals take slots as independent. Stalls hit several slots in a row. What counts is how much more
-//! the number of exceedances scatters than that of independent slots: the integrated autocorrelation time of 1{x > q},
-//! seen in the counts of blocks that are long enough.
+//! Intervals from order statistics assume independent slots, but a stall hits several slots in a row. The number of
+//! exceedances then varies more than for independent slots. The factor is the integrated autocorrelation time of 1{x >
+//! q}, which is estimated from counts in sufficiently long blocks.
 
 use crate::blocks::Blocks;
 use crate::reference::{Z_99, Z_975, chi_squared, student_975};
 
-/// Fewer blocks do not tell a scatter.
+/// Minimum number of blocks of slots for an estimate of the variance.
 const FEWEST_BLOCKS: u64 = 16;
 
-/// Nor do fewer sequences.
+/// Minimum number of sequences of slots for an estimate of the variance.
 const FEWEST_SEQUENCES: f64 = 5.0;
 
-/// Streaming dependence of an indicator, one slot at a time in the order of the slots.
+/// Sums from which the dependence of an indicator follows, updated one slot at a time in the order of the slots.
 ///
-/// A slot without an answer exceeds every threshold. All sums are whole numbers, so the result does
-/// not depend on how a long series was split; they hold 10^12 slots.
+/// A slot without an answer exceeds every threshold. All sums are whole numbers, so the result does not depend on how a
+/// long series was split; the sums are large enough for 10^12 slots.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Exceedance {
     n: u64,
     exceeded: u64,
-    /// Neighbouring slots of one sequence.
+    /// Number of pairs of neighbouring slots that belong to the same sequence.
     pairs: u64,
-    /// Pairs whose first slot exceeded, whose second did, and where both did.
+    /// Numbers of pairs of neighbouring slots in which the first slot, the second slot, and both slots exceeded the
+    /// threshold.
     first: u64,
     second: u64,
     both: u64,
@@ -32,43 +33,45 @@ pub struct Exceedance {
     sequences: Sequences,
 }
 
-/// Sums over sequences: of their slots, squared; of their exceedances, squared; of the products. The last one is open.
+/// Sums over the completed sequences (such as trials): of the squared number of slots of each sequence, of the squared
+/// number of slots above the threshold, and of the product of both numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Sequences {
     ended: u64,
     slots: u128,
     exceeded: u128,
     products: u128,
-    /// Slots and exceedances before the open one.
+    /// Number of slots, and number of slots above the threshold, in the sequences before the sequence that is not
+    /// complete yet.
     before: (u64, u64),
 }
 
-/// What slots that depend on each other are worth.
+/// The amount of information in slots that depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Effective {
-    /// How many independent slots tell as much; never more than there are.
+    /// Equivalent number of independent slots; never more than there are slots.
     pub slots: u64,
-    /// Blocks still depend on each other when they are as long as can be told, or sequences differ and are too few to tell
-    /// how much: the slots are worth even less.
+    /// True if even the longest usable blocks depend on each other, or if sequences differ and are too few to estimate
+    /// the difference: the equivalent number is then even smaller.
     pub unresolved: bool,
 }
 
-/// A block length on trial.
+/// Statistics of the numbers of exceedances in blocks of one length.
 struct Scatter {
     blocks: f64,
-    /// Variance of the counts over that of independent slots.
+    /// Variance of the numbers of exceedances divided by the variance for independent slots.
     ratio: f64,
-    /// Squared distance of the lag-1 autocorrelation from that of independent blocks, in standard errors.
+    /// Squared distance of the lag-1 autocorrelation from its value for independent blocks, in standard errors.
     dependence: f64,
 }
 
 impl Exceedance {
-    /// No slot yet.
+    /// Creates empty sums, to which no slot was added yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next slot: did it exceed the threshold?
+    /// Adds the next slot to the sums; `exceeds` says whether the slot exceeded the threshold.
     #[inline]
     pub fn push(&mut self, exceeds: bool) {
         self.pair(exceeds);
@@ -88,8 +91,8 @@ impl Exceedance {
         self.previous = Some(exceeds);
     }
 
-    /// The next slots: which of their values are above `threshold`? The same as pushing them one by one, and several
-    /// times as fast.
+    /// Adds the next slots to the sums; a slot exceeds the threshold if its value is above `threshold`. The result is
+    /// the same as adding the slots one by one, but this function is several times as fast.
     pub fn push_all(&mut self, values: &[i64], threshold: i64) {
         let (Some(&head), Some(&last)) = (values.first(), values.last()) else { return };
         self.pair(head > threshold);
@@ -109,14 +112,14 @@ impl Exceedance {
         self.blocks.push_all(values, threshold);
     }
 
-    /// Ends a sequence, such as a trial: the next slot is not a neighbour of the last.
+    /// Ends a sequence of slots, such as a trial: the next slot is not a neighbour of the last slot.
     pub fn end_sequence(&mut self) {
         self.previous = None;
         self.blocks.end_sequence();
         self.sequences = self.ended();
     }
 
-    /// The sums with the open sequence.
+    /// Returns the sums over sequences, including the sequence that is not complete yet.
     fn ended(&self) -> Sequences {
         let Sequences { ended, slots, exceeded, products, before } = self.sequences;
         let [n, s] = [self.n - before.0, self.exceeded - before.1].map(u128::from);
@@ -129,7 +132,7 @@ impl Exceedance {
         }
     }
 
-    /// Adds other sequences; both this one and the other end.
+    /// Adds the sums of other sequences; the open sequences of both sums are ended.
     pub fn merge(&mut self, other: &Exceedance) {
         let (mine, theirs) = (self.ended(), other.ended());
         self.n += other.n;
@@ -149,12 +152,12 @@ impl Exceedance {
         };
     }
 
-    /// How many slots were pushed.
+    /// Number of slots that were added.
     pub fn count(&self) -> u64 {
         self.n
     }
 
-    /// How many of them exceeded.
+    /// Number of added slots that exceeded the threshold.
     pub fn exceeded(&self) -> u64 {
         self.exceeded
     }
@@ -162,12 +165,12 @@ impl Exceedance {
     /// The lag-1 autocorrelation about the overall mean, between -1 and 1 (Box, Jenkins & Reinsel, Time Series
     /// Analysis, section 2.1).
     ///
-    /// `None` below three slots and when all slots are alike: the coefficient is not defined then.
+    /// `None` for fewer than three slots and if all slots are equal, because the coefficient is then not defined.
     pub fn lag1(&self) -> Option<f64> {
         if self.n < 3 || self.exceeded == 0 || self.exceeded == self.n {
             return None;
         }
-        // Both sums of products about the mean, times n^2: whole numbers.
+        // Both sums of products about the mean, times n^2, which are whole numbers.
         let [n, s] = [self.n, self.exceeded].map(i128::from);
         let [pairs, first, second, both] = [self.pairs, self.first, self.second, self.both].map(i128::from);
         let covariance = n * n * both - n * s * (first + second) + pairs * s * s;
@@ -175,16 +178,17 @@ impl Exceedance {
         Some(covariance as f64 / variance as f64)
     }
 
-    /// How many independent slots these are worth: their number over the integrated autocorrelation time, which is the
-    /// variance of block counts over that of independent slots (Flyvbjerg & Petersen 1989).
+    /// The equivalent number of independent slots: the number of slots divided by the integrated autocorrelation time,
+    /// which is the variance of block counts divided by the variance for independent slots (Flyvbjerg & Petersen 1989).
     ///
-    /// The blocks are the shortest whose neighbours, and those of all longer ones, do not depend on each other: the
-    /// test of M. Jonsson, Standard Error Estimation by an Automated Blocking Method, Phys. Rev. E 98 (2018), at 99 %.
-    /// Few blocks tell their variance badly; the time is longer by Student's t over the normal quantile, squared, so
-    /// that an interval from it is that of batch means (Law, Simulation Modeling and Analysis, section 9.5.3).
+    /// The blocks are the shortest blocks that do not depend on their neighbours, and for which this is also true of
+    /// all longer blocks: the test of M. Jonsson, Standard Error Estimation by an Automated Blocking Method, Phys. Rev.
+    /// E 98 (2018), at 99 %. A variance from few blocks is uncertain. So the time is multiplied by the square of
+    /// Student's t divided by the normal quantile, and an interval from it equals the interval of batch means (Law,
+    /// Simulation Modeling and Analysis, section 9.5.3).
     ///
-    /// Counts are taken about the mean of all sequences, so sequences that differ from each other are dependence too. Where
-    /// no block is long enough and there are five sequences or more, each of them is a block.
+    /// Counts are taken about the mean of all sequences, so differences between sequences count as dependence too. If
+    /// no block is long enough and there are at least five sequences, each sequence is a block.
     pub fn effective(&self) -> Effective {
         let all = Effective { slots: self.n, unresolved: false };
         let Some(lag1) = self.lag1() else { return all };
@@ -192,24 +196,26 @@ impl Exceedance {
         let mut dependence: f64 = scatters.iter().map(|s| s.dependence).sum();
         for (at, scatter) in scatters.iter().enumerate() {
             if dependence <= chi_squared((scatters.len() - at) as f64, Z_99) {
-                // What is too weak to be seen at this length still adds up: the next one tells some of it.
+                // Dependence that is too weak to be detected at this length still adds up; the next level shows part of
+                // it.
                 let time = longest_time(&scatters[..scatters.len().min(at + 2)]);
                 return if at == 0 { all } else { Effective { slots: self.worth(time), ..all } };
             }
             dependence -= scatter.dependence;
         }
-        // Too few slots for blocks: as if dependence faded like that of a process of order one.
+        // There are too few slots for blocks, so the dependence is assumed to fade as in a first-order process.
         let time = match &scatters[..] {
             [_slots] => (1.0 + lag1) / (1.0 - lag1).max(1e-9),
             _ => longest_time(&scatters),
         };
         let whole = self.of_sequences();
         let slots = self.worth(whole.as_ref().map_or(time, |s| s.time().max(time)));
-        // Slots that take turns are not worth less.
+        // Slots whose exceedances alternate do not contain less information.
         Effective { slots, unresolved: whole.is_none() && slots < self.n }
     }
 
-    /// Whole sequences as blocks, of any length: the variance of a ratio (Cochran, Sampling Techniques, section 6.3).
+    /// Statistics with whole sequences of any length as blocks: the variance of a ratio (Cochran, Sampling Techniques,
+    /// section 6.3).
     fn of_sequences(&self) -> Option<Scatter> {
         let Sequences { ended, slots, exceeded, products, .. } = self.ended();
         let (blocks, n) = (ended as f64, self.n as f64);
@@ -223,7 +229,7 @@ impl Exceedance {
         ((self.n as f64 / time.max(1.0)) as u64).max(1)
     }
 
-    /// Slots themselves, then blocks of them.
+    /// Returns the statistics for single slots, then for blocks of slots of rising length.
     fn scatters(&self) -> Vec<Scatter> {
         let share = self.exceeded as f64 / self.n as f64;
         let variance = share * (1.0 - share);
@@ -248,7 +254,8 @@ impl Exceedance {
     }
 }
 
-/// A cluster in what is left over at the end of a sequence is missing from long blocks, not from short ones.
+/// The longest integrated autocorrelation time that follows from any length of blocks. Exceedances in the incomplete
+/// block at the end of a sequence are missing from long blocks, but not from short blocks.
 fn longest_time(scatters: &[Scatter]) -> f64 {
     scatters.iter().map(Scatter::time).fold(1.0, f64::max)
 }

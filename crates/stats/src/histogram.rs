@@ -1,11 +1,11 @@
-//! A mergeable histogram of nanosecond values: the first pass over any number of samples.
+//! A histogram of nanosecond values that can be merged: the result of the first pass over any number of samples.
 
 use crate::bucket::{Bucket, BucketIndex, magnitude, slot_of};
 
-/// Counts of values by bucket (the scheme: [`BucketIndex`]). Covers all of `i64`, clamps nothing.
+/// Counts of values by bucket (see [`BucketIndex`]). The buckets cover all of `i64`, so no value is clamped.
 ///
-/// Memory grows with the highest magnitude seen, not with the number of values: about 20 kB up to
-/// 10 ms, at most 117 kB. Two histograms are equal when they hold the same counts.
+/// The memory of a histogram grows with the highest magnitude, not with the number of values: about 20 kB up to 10 ms,
+/// at most 117 kB. Two histograms are equal if they contain the same counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Histogram {
     non_negative: Vec<u64>,
@@ -13,28 +13,28 @@ pub struct Histogram {
     count: u64,
 }
 
-/// The bucket that holds a wanted rank; see [`Histogram::bucket_of_rank`].
+/// The bucket that contains the value of a rank; see [`Histogram::bucket_of_rank`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankedBucket {
-    /// The bucket.
+    /// The histogram bucket that contains the value with the requested rank.
     pub bucket: Bucket,
-    /// How many recorded values lie in lower buckets.
+    /// Number of recorded values in the lower buckets of the histogram.
     pub before: u64,
 }
 
 impl Histogram {
-    /// An empty histogram; allocates nothing.
+    /// Creates an empty histogram, which allocates no memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Counts one value, in nanoseconds.
+    /// Adds one value, in nanoseconds, to the histogram.
     #[inline]
     pub fn record(&mut self, value: i64) {
         self.record_n(value, 1);
     }
 
-    /// Counts one value, in nanoseconds, `n` times.
+    /// Adds one value, in nanoseconds, `n` times to the histogram.
     #[inline]
     pub fn record_n(&mut self, value: i64, n: u64) {
         if n == 0 {
@@ -49,34 +49,35 @@ impl Histogram {
         self.count += n;
     }
 
-    /// Adds the counts of another histogram: the same as recording all its values here.
+    /// Adds the counts of another histogram. The result is the same as if all values of the other histogram had been
+    /// recorded in this histogram.
     pub fn merge(&mut self, other: &Histogram) {
         add(&mut self.non_negative, &other.non_negative);
         add(&mut self.negative, &other.negative);
         self.count += other.count;
     }
 
-    /// How many values were recorded.
+    /// Number of values recorded in the histogram.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The place of the bucket that holds `value`.
+    /// The index of the histogram bucket that contains `value`.
     pub fn bucket_index(value: i64) -> BucketIndex {
         BucketIndex::of(value)
     }
 
-    /// The lowest value of the bucket that holds `value`, in nanoseconds.
+    /// The lowest value of the bucket that contains `value`, in nanoseconds.
     pub fn bucket_low(value: i64) -> i64 {
         BucketIndex::of(value).low()
     }
 
-    /// The highest value of the bucket that holds `value`, in nanoseconds.
+    /// The highest value of the bucket that contains `value`, in nanoseconds.
     pub fn bucket_high(value: i64) -> i64 {
         BucketIndex::of(value).high()
     }
 
-    /// The buckets that hold something, from the lowest values to the highest.
+    /// The buckets that contain recorded values, from the lowest values to the highest.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
         let negative = self.negative.iter().enumerate().rev();
         let non_negative = self.non_negative.iter().enumerate();
@@ -87,8 +88,8 @@ impl Histogram {
             .map(|(index, count)| Bucket { low: index.low(), high: index.high(), count })
     }
 
-    /// The bucket that holds the value of a rank: rank 1 is the lowest recorded value, rank
-    /// [`count`](Self::count) the highest. `None` for any other rank.
+    /// The bucket that contains the value of a rank: rank 1 is the lowest recorded value, rank [`count`](Self::count)
+    /// the highest. `None` for any other rank.
     pub fn bucket_of_rank(&self, rank: u64) -> Option<RankedBucket> {
         let within = rank.checked_sub(1)?;
         let mut before = 0;

@@ -1,13 +1,13 @@
-//! Pure mathematics of the instrument: histograms, exact quantiles, and intervals that can be stood behind.
+//! Pure mathematics of the instrument: histograms, exact quantiles, and confidence intervals.
 //!
-//! In go plain numbers: times as `i64` nanoseconds (negative ones too: lateness can be), counts and
-//! ranks as `u64`. Out come numbers again. Nothing here reads a file, knows a record or prints.
+//! Input and output are plain numbers: times as `i64` nanoseconds, which may be negative (a lateness can be), counts
+//! and ranks as `u64`. Nothing here reads a file, knows a record or prints.
 //!
 //! # From samples to an estimate
 //!
-//! Quantiles are defined over *scheduled* slots: a slot that never got an answer is later than
-//! every answered one. [`Distribution`] is the whole way, in two passes over the same samples, so
-//! that ten million of them never have to be in memory at once:
+//! Quantiles are defined over *scheduled* slots: a slot without an answer is later than every answered slot.
+//! [`Distribution`] computes them in two passes over the same samples, so that ten million samples never have to be in
+//! memory at the same time:
 //!
 //! ```
 //! use tailbound_stats::{Bound, Distribution, Estimate, Quantile};
@@ -32,20 +32,20 @@
 //! # Ok::<(), tailbound_stats::PassesDiffer>(())
 //! ```
 //!
-//! # The parts
+//! # Contents
 //!
-//! * [`Quantile`]: a decimal fraction kept exactly, and its rank among `n` slots.
+//! * [`Quantile`]: a decimal fraction without rounding, and its rank among `n` slots.
 //! * [`interval_ranks`], [`needs`], [`exact_coverage`]: distribution-free intervals.
 //! * [`Histogram`], [`BucketIndex`], [`Bucket`]: log-linear buckets over all of `i64`.
 //! * [`RankPicker`]: exact order statistics from a second pass.
-//! * [`Exceedance`], [`Effective`]: how dependent slots are, and how many independent ones they are worth;
+//! * [`Exceedance`], [`Effective`]: dependence between slots, and the equivalent number of independent slots;
 //!   [`Distribution::widened`]: the interval that follows.
-//! * [`compare`]: whether two sides differ, with the trial as the unit.
-//! * [`share_interval`], [`share_difference`]: how often something happens that was counted, and how much oftener.
-//! * [`Peaks`], [`tail_estimate`]: how late one message in so many is, beyond what was measured.
-//! * [`TwoClocks`]: what two clocks prove of each other, so that one way of a round trip has a least and a most.
-//! * [`BlockMedians`], [`WarmUp`]: a beginning that is unlike the rest.
-//! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and what the maximum says.
+//! * [`compare`]: whether two sides differ, where one trial is one observation.
+//! * [`share_interval`], [`share_difference`]: intervals for the share of events, and for the difference of two shares.
+//! * [`Peaks`], [`tail_estimate`]: how late the latest message in a given number is, beyond what was measured.
+//! * [`TwoClocks`]: bounds between two clocks, so that one direction of a round trip has a minimum and a maximum.
+//! * [`BlockMedians`], [`WarmUp`]: detection of a warm-up.
+//! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and the meaning of the maximum.
 
 mod binomial;
 mod blocks;
@@ -61,6 +61,7 @@ mod proportion;
 mod quantile;
 mod rank_picker;
 mod reference;
+mod split_mix;
 mod tail;
 mod two_clocks;
 mod warm_up;
@@ -77,6 +78,7 @@ pub use moments::{Moments, rule_of_three};
 pub use proportion::{share_difference, share_interval};
 pub use quantile::{Quantile, QuantileError};
 pub use rank_picker::{PassesDiffer, RankOutOfRange, RankPicker};
+pub use split_mix::SplitMix64;
 pub use tail::{FARTHEST, NotApplicable, Peaks, ReturnLevel, TailEstimate, tail_estimate};
 pub use two_clocks::{ClockBounds, NoBounds, TwoClocks};
 pub use warm_up::{BlockMedians, WarmUp};

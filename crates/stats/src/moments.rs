@@ -1,9 +1,10 @@
-//! Mean, standard deviation and extremes in one pass.
+//! Computes mean, standard deviation and extremes of values in one pass.
 
-/// Streaming moments of nanosecond values; of answered slots only, with their own `n`.
+/// Mean, standard deviation and extremes of nanosecond values, updated value by value. They are computed over answered
+/// slots only, and count these slots.
 ///
-/// The sum is exact in 128 bits. Squares about the mean are updated as Youngs & Cramer (1971) do and
-/// merged as Chan, Golub & LeVeque (1983) do: no cancellation, however far the mean is from zero.
+/// The sum is exact in 128 bits. Squares about the mean are updated as in Youngs & Cramer (1971) and merged as in Chan,
+/// Golub & LeVeque (1983), so nothing cancels, however far the mean is from zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moments {
     n: u64,
@@ -20,12 +21,12 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// No value yet.
+    /// Creates the moments (count, mean, variance, extremes) of no values.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in one value, in nanoseconds.
+    /// Adds one value, in nanoseconds, to the moments.
     #[inline]
     pub fn record(&mut self, value: i64) {
         let before = self.n as f64;
@@ -39,7 +40,8 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
-    /// Takes in many values, in nanoseconds. Faster than one by one: two passes over a run that is in the cache.
+    /// Adds many values, in nanoseconds. This is faster than adding them one by one: two passes read the values from
+    /// the cache.
     pub fn record_all(&mut self, values: &[i64]) {
         for run in values.chunks(4_096) {
             let n = run.len() as u64;
@@ -49,7 +51,7 @@ impl Moments {
                 continue;
             }
             let sum: i128 = run.iter().map(|&v| i128::from(v)).sum();
-            // Distances from a whole number beside the mean are exact; what is left of the mean is below one.
+            // Distances from a whole number near the mean are exact; the remaining part of the mean is below one.
             let pivot = sum.div_euclid(i128::from(n));
             let rest = (sum - pivot * i128::from(n)) as f64 / n as f64;
             let pivot = pivot as i64;
@@ -58,7 +60,7 @@ impl Moments {
         }
     }
 
-    /// Takes in all values of another.
+    /// Adds all values from which other moments were computed.
     pub fn merge(&mut self, other: &Moments) {
         if let (Some(mine), Some(theirs)) = (self.mean(), other.mean()) {
             let (a, b) = (self.n as f64, other.n as f64);
@@ -73,34 +75,34 @@ impl Moments {
         self.max = self.max.max(other.max);
     }
 
-    /// How many values there are.
+    /// Number of values from which the moments were computed.
     pub fn count(&self) -> u64 {
         self.n
     }
 
-    /// The mean in nanoseconds; `None` without a value.
+    /// The mean of the values in nanoseconds; `None` if there are no values.
     pub fn mean(&self) -> Option<f64> {
         (self.n > 0).then(|| self.sum as f64 / self.n as f64)
     }
 
-    /// The sample standard deviation (divisor n - 1) in nanoseconds; `None` below two values.
+    /// The sample standard deviation (divisor n - 1) in nanoseconds; `None` for fewer than two values.
     pub fn standard_deviation(&self) -> Option<f64> {
         (self.n > 1).then(|| (self.squares / (self.n - 1) as f64).sqrt())
     }
 
-    /// The lowest value in nanoseconds; `None` without a value.
+    /// The lowest value in nanoseconds; `None` if there are no values.
     pub fn min(&self) -> Option<i64> {
         (self.n > 0).then_some(self.min)
     }
 
-    /// The highest value in nanoseconds; `None` without a value.
+    /// The highest value in nanoseconds; `None` if there are no values.
     pub fn max(&self) -> Option<i64> {
         (self.n > 0).then_some(self.max)
     }
 }
 
-/// What the maximum of `n` values says: with 95 % confidence at most this share of all messages is
-/// later than it. 3 / n, and 1 below three values.
+/// The rule of three: with 95 % confidence, at most this share of all messages is later than the maximum of `n` values.
+/// The share is 3 / n, and 1 for fewer than three values.
 ///
 /// Hanley & Lippman-Hand, If Nothing Goes Wrong, Is Everything All Right?, JAMA 249 (1983).
 pub fn rule_of_three(n: u64) -> f64 {

@@ -1,13 +1,14 @@
-//! How often something happens that was seen `k` times among `n`.
+//! Confidence intervals for the share of events: an event happened in `k` of `n` cases.
 
 use crate::binomial::Binomial;
 use crate::quantile::WHOLE;
 
-/// Probability allowed on each side.
+/// Probability, on each side, that the interval misses the true share.
 const TAIL: f64 = 0.025;
 
-/// The two-sided, equal-tailed 95 % interval of a share: the shares under which `k` or more, and `k` or fewer, of `n`
-/// independent ones would be seen with a probability of 2.5 %.
+/// The two-sided, equal-tailed 95 % interval of a share, if an event happened in `k` of `n` independent cases. If the
+/// true share is the lower end, `k` or more events have a probability of 2.5 %. If it is the upper end, `k` or fewer
+/// events have a probability of 2.5 %.
 ///
 /// C. J. Clopper, E. S. Pearson, The Use of Confidence or Fiducial Limits, Biometrika 26 (1934).
 pub fn share_interval(k: u64, n: u64) -> (f64, f64) {
@@ -23,10 +24,11 @@ pub fn share_interval(k: u64, n: u64) -> (f64, f64) {
     (low, high)
 }
 
-/// The 95 % interval of how much larger a share is on side `b` than on side `a`, each given as `k` of `n`.
+/// The 95 % interval of the share on side `b` minus the share on side `a`; each side is given as `k` of `n`.
 ///
 /// Method 10 of R. G. Newcombe, Interval Estimation for the Difference between Independent Proportions, Statistics in
-/// Medicine 17 (1998), with the intervals of [`share_interval`] in place of Wilson's: it is not narrower.
+/// Medicine 17 (1998), with the intervals of [`share_interval`] in place of Wilson's intervals. The result is not
+/// narrower than Newcombe's.
 pub fn share_difference(a: (u64, u64), b: (u64, u64)) -> (f64, f64) {
     let share = |(k, n): (u64, u64)| k as f64 / n.max(1) as f64;
     let (of_a, of_b) = (share(a), share(b));
@@ -35,7 +37,8 @@ pub fn share_difference(a: (u64, u64), b: (u64, u64)) -> (f64, f64) {
     (difference - (of_b - low_b).hypot(high_a - of_a), difference + (high_b - of_b).hypot(of_a - low_a))
 }
 
-/// The last whole number of parts for which `holds`, which it does from 0 up to somewhere.
+/// The largest share for which `holds` is true, as a number of parts per 10^15; `holds` must be true for all smaller
+/// shares and false for all larger shares.
 fn last(holds: impl Fn(u64) -> bool) -> u64 {
     let (mut yes, mut no) = (0, WHOLE);
     while no - yes > 1 {
@@ -49,7 +52,8 @@ fn last(holds: impl Fn(u64) -> bool) -> u64 {
 mod tests {
     use super::*;
 
-    /// From tables; none of n is 1 - 0.025^(1/n).
+    /// Expected values are from tables; if no event happened in n cases, the upper end of the interval is 1 -
+    /// 0.025^(1/n).
     #[test]
     fn known_intervals() {
         for (k, n, low, high) in
@@ -66,7 +70,7 @@ mod tests {
         assert_eq!(share_interval(0, 0), (0.0, 1.0));
     }
 
-    /// Newcombe's example (his table II): 56 of 70 and 48 of 80, by his method 0.0524 to 0.3339.
+    /// Newcombe's example (his table II): 56 of 70 and 48 of 80, for which his method gives 0.0524 to 0.3339.
     #[test]
     fn a_known_difference() {
         let (low, high) = share_difference((48, 80), (56, 70));

@@ -1,38 +1,38 @@
-//! Which quantile: a decimal fraction kept exactly, so that rank arithmetic has no rounding.
+//! Quantiles as exact decimal fractions, so that ranks are computed without rounding.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Parts of one: as many decimals as an `f64` below 1 tells apart.
+/// Number of equal parts into which the range from 0 to 1 is divided: 10^15, because an `f64` below 1 has 15 exact
+/// decimals.
 pub(crate) const WHOLE: u64 = 1_000_000_000_000_000;
 
-/// A quantile strictly between 0 and 1, held as a whole number of parts per 10^15.
+/// A quantile strictly between 0 and 1, stored as a whole number of parts per 10^15.
 ///
-/// Written and read as a decimal fraction (`0.999`) or as a label (`p99.9`).
+/// A quantile is written and read as a decimal fraction (`0.999`) or as a label (`p99.9`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantile {
     parts: u64,
 }
 
 impl Quantile {
-    /// The median.
+    /// The median, which is the 0.5 quantile.
     pub const P50: Quantile = Quantile { parts: 500_000_000_000_000 };
-    /// 0.9.
+    /// The 0.9 quantile.
     pub const P90: Quantile = Quantile { parts: 900_000_000_000_000 };
-    /// 0.99.
+    /// The 0.99 quantile.
     pub const P99: Quantile = Quantile { parts: 990_000_000_000_000 };
-    /// 0.999.
+    /// The 0.999 quantile.
     pub const P99_9: Quantile = Quantile { parts: 999_000_000_000_000 };
-    /// 0.9999.
+    /// The 0.9999 quantile.
     pub const P99_99: Quantile = Quantile { parts: 999_900_000_000_000 };
-    /// 0.99999.
+    /// The 0.99999 quantile.
     pub const P99_999: Quantile = Quantile { parts: 999_990_000_000_000 };
 
-    /// From parts per 10^15: 990,000,000,000,000 is 0.99.
+    /// The quantile of a number of parts per 10^15: 990,000,000,000,000 is 0.99.
     ///
     /// # Errors
-    /// [`QuantileError::OutOfRange`] for 0 and for 10^15 or more: the minimum and the maximum are
-    /// not quantiles.
+    /// [`QuantileError::OutOfRange`] for 0 and for 10^15 or more: the minimum and the maximum are not quantiles.
     pub fn from_parts(parts: u64) -> Result<Self, QuantileError> {
         if parts == 0 || parts >= WHOLE {
             return Err(QuantileError::OutOfRange);
@@ -40,11 +40,11 @@ impl Quantile {
         Ok(Quantile { parts })
     }
 
-    /// From a number between 0 and 1, taken to the nearest part per 10^15: what a parser of numbers
-    /// made of `0.99` becomes exactly 0.99 again.
+    /// The quantile of a number between 0 and 1, rounded to the nearest part per 10^15. So a number that a parser read
+    /// from `0.99` becomes exactly 0.99.
     ///
     /// # Errors
-    /// [`QuantileError::OutOfRange`] when the nearest is not strictly between 0 and 1.
+    /// [`QuantileError::OutOfRange`] if the rounded number is not strictly between 0 and 1.
     pub fn from_f64(q: f64) -> Result<Self, QuantileError> {
         let parts = (q * WHOLE as f64).round();
         if !(parts >= 1.0 && parts < WHOLE as f64) {
@@ -53,26 +53,26 @@ impl Quantile {
         Ok(Quantile { parts: parts as u64 })
     }
 
-    /// Parts per 10^9.
+    /// The quantile as a number of parts per 10^15.
     pub fn parts(self) -> u64 {
         self.parts
     }
 
-    /// The fraction, as the nearest `f64`.
+    /// The quantile as the nearest `f64`.
     pub fn as_f64(self) -> f64 {
         self.parts as f64 / WHOLE as f64
     }
 
-    /// The 1-based rank of this quantile among `n` scheduled slots: ceil(q n), in whole numbers.
-    /// 0 only for `n = 0`.
+    /// The rank of this quantile among `n` scheduled slots, counted from 1: ceil(q n), computed in whole numbers. The
+    /// rank is 0 only for `n = 0`.
     ///
-    /// This is the inverse of the empirical distribution function: definition 1 of Hyndman & Fan,
-    /// Sample Quantiles in Statistical Packages, The American Statistician 50 (1996).
+    /// This is the inverse of the empirical distribution function: definition 1 of Hyndman & Fan, Sample Quantiles in
+    /// Statistical Packages, The American Statistician 50 (1996).
     pub fn rank(self, n: u64) -> u64 {
         (u128::from(self.parts) * u128::from(n)).div_ceil(u128::from(WHOLE)) as u64
     }
 
-    /// The usual short name: `p50`, `p99.9`.
+    /// The short label of the quantile, for example `p50` or `p99.9`.
     pub fn label(self) -> String {
         format!("p{}", decimal(self.parts, 13))
     }
@@ -87,7 +87,7 @@ impl fmt::Display for Quantile {
 impl FromStr for Quantile {
     type Err = QuantileError;
 
-    /// Reads `0.99` or `p99`, without passing through a floating-point number.
+    /// Parses a quantile such as `0.99` or `p99` without the use of floating-point numbers.
     fn from_str(text: &str) -> Result<Self, QuantileError> {
         let parts = match text.strip_prefix('p') {
             Some(percent) => scaled(percent, 13)?,
@@ -97,14 +97,14 @@ impl FromStr for Quantile {
     }
 }
 
-/// Why something is not a [`Quantile`].
+/// Reason why a text or number is not a [`Quantile`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuantileError {
-    /// Not written as a decimal fraction such as `0.99`, nor as a label such as `p99`.
+    /// Reason: the text is neither a decimal fraction such as `0.99` nor a label such as `p99`.
     NotADecimal,
-    /// Not strictly between 0 and 1.
+    /// Reason: the number is not strictly between 0 and 1.
     OutOfRange,
-    /// More than fifteen decimal places.
+    /// Reason: the number has more than fifteen decimal places.
     TooFine,
 }
 
@@ -120,7 +120,7 @@ impl fmt::Display for QuantileError {
 
 impl std::error::Error for QuantileError {}
 
-/// `parts` written with its point before the last `places` digits, without trailing zeros.
+/// Writes `parts` with a decimal point before the last `places` digits, without trailing zeros.
 fn decimal(parts: u64, places: usize) -> String {
     let unit = 10u64.pow(places as u32);
     let fraction = format!("{:0places$}", parts % unit);
@@ -129,7 +129,7 @@ fn decimal(parts: u64, places: usize) -> String {
     format!("{}{point}{fraction}", parts / unit)
 }
 
-/// A decimal text times 10^`places`, exactly.
+/// Parses a decimal text and returns the number times 10^`places`, computed exactly.
 fn scaled(text: &str, places: usize) -> Result<u64, QuantileError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |s: &str| s.bytes().all(|b| b.is_ascii_digit());

@@ -1,34 +1,34 @@
-//! Exact order statistics from a second pass, without holding or sorting all values.
+//! Exact order statistics from a second pass, without storing or sorting all values.
 
 use std::fmt;
 
 use crate::bucket::Bucket;
 use crate::histogram::Histogram;
 
-/// Collects, in a second pass over the same values, what is needed to know wanted ranks exactly.
+/// Collects, in a second pass over the same values, the values that determine the wanted ranks exactly.
 ///
-/// The histogram of the first pass tells which bucket holds each wanted rank and how many values lie
-/// below that bucket; only values of these buckets are kept.
+/// The histogram of the first pass gives the bucket of each wanted rank and the number of values below that bucket;
+/// only values in these buckets are kept.
 ///
-/// Memory for each wanted bucket is 8 bytes times the smaller of its width and its count: a bucket
-/// with more values than nanoseconds is counted by value instead of listed. Ten million equal values
-/// near 1 ms cost 64 kB, near 1 s 34 MB. A bucket that is one nanosecond wide costs nothing.
+/// Memory for each wanted bucket is 8 bytes times the smaller of its width and its count: if a bucket has more values
+/// than nanoseconds, its values are counted instead of listed. Ten million equal values near 1 ms cost 64 kB, near 1 s
+/// 34 MB. A bucket that is one nanosecond wide costs nothing.
 #[derive(Debug, Clone)]
 pub struct RankPicker {
     wanted: Vec<Wanted>,
     collected: Vec<Collected>,
 }
 
-/// One wanted rank.
+/// A rank among all values whose value the second pass has to find.
 #[derive(Debug, Clone, Copy)]
 struct Wanted {
-    /// Its place in `collected`.
+    /// Index in `collected` of the values of the bucket that contains the rank.
     place: usize,
-    /// Its 0-based rank inside the bucket.
+    /// The wanted rank, counted from 0 inside its histogram bucket.
     within: u64,
 }
 
-/// What the second pass saw in one wanted bucket.
+/// Values that the second pass has collected for one histogram bucket with a wanted rank.
 #[derive(Debug, Clone)]
 struct Collected {
     bucket: Bucket,
@@ -38,17 +38,17 @@ struct Collected {
 
 #[derive(Debug, Clone)]
 enum Values {
-    /// The bucket holds a single value.
+    /// The bucket is one nanosecond wide, so all its values are equal.
     Known(i64),
-    /// How often each value from the bucket's low end up was seen.
+    /// How often each value occurs, from the lowest value of the bucket upwards.
     Counted(Vec<u64>),
-    /// Every value, in the order of arrival.
+    /// All values of the bucket, in the order in which they were added.
     Listed(Vec<i64>),
 }
 
 impl RankPicker {
-    /// Prepares the second pass for `ranks`, each 1-based among the values of the histogram, in any
-    /// order, repeated if need be.
+    /// Prepares the second pass, which finds the values of `ranks`. Each rank is counted from 1 among the values of the
+    /// histogram; the ranks may be in any order and may be repeated.
     ///
     /// # Errors
     /// [`RankOutOfRange`] for a rank of 0 or above the number of recorded values.
@@ -72,8 +72,8 @@ impl RankPicker {
         Ok(RankPicker { wanted, collected })
     }
 
-    /// Shows one value of the second pass, in nanoseconds; every value of the first pass must come
-    /// again, in any order.
+    /// Adds one value of the second pass, in nanoseconds. Every value of the first pass must be added again, in any
+    /// order.
     #[inline]
     pub fn offer(&mut self, value: i64) {
         let place = self.collected.partition_point(|c| c.bucket.high < value);
@@ -87,7 +87,7 @@ impl RankPicker {
     /// The value of each wanted rank, in the order in which the ranks were given, in nanoseconds.
     ///
     /// # Errors
-    /// [`PassesDiffer`] when a wanted bucket did not get as many values as in the first pass.
+    /// [`PassesDiffer`] if a wanted bucket got fewer or more values than in the first pass.
     pub fn finish(mut self) -> Result<Vec<i64>, PassesDiffer> {
         for collected in &mut self.collected {
             collected.check()?;
@@ -132,7 +132,7 @@ impl Collected {
         Err(PassesDiffer { bucket: self.bucket, seen: self.seen })
     }
 
-    /// The value of a 0-based rank inside the bucket; the bucket is complete and sorted.
+    /// The value of a rank, counted from 0 inside the bucket; the bucket must be complete and sorted.
     fn value_of_rank(&self, within: u64) -> i64 {
         match &self.values {
             Values::Known(value) => *value,
@@ -149,29 +149,29 @@ impl Collected {
     }
 }
 
-/// A rank was asked for that no value has.
+/// Error: no value has the requested rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RankOutOfRange {
-    /// The rank asked for, 1-based.
+    /// The requested rank, counted from 1.
     pub rank: u64,
-    /// How many values there are.
+    /// Number of recorded values, which is the highest rank.
     pub count: u64,
 }
 
 impl fmt::Display for RankOutOfRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "rank {} is not among {} values", self.rank, self.count)
+        write!(f, "no value has rank {}, because there are {} values", self.rank, self.count)
     }
 }
 
 impl std::error::Error for RankOutOfRange {}
 
-/// The second pass did not show the values of the first.
+/// Error: the second pass did not contain the values of the first pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PassesDiffer {
-    /// The bucket that shows it, with its count of the first pass.
+    /// The bucket in which the passes differ, with its number of values in the first pass.
     pub bucket: Bucket,
-    /// How many values it got in the second.
+    /// Number of values that the second pass found in the bucket.
     pub seen: u64,
 }
 
@@ -179,7 +179,7 @@ impl fmt::Display for PassesDiffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Bucket { low, high, count } = self.bucket;
         let seen = self.seen;
-        write!(f, "the second pass showed {seen} values from {low} to {high} ns, the first {count}")
+        write!(f, "from {low} to {high} ns, the second pass found {seen} values, but the first pass found {count}")
     }
 }
 

@@ -1,12 +1,12 @@
-//! Quantiles of the reference distributions of tests, from the normal one.
+//! Quantiles of the reference distributions of tests, computed from quantiles of the normal distribution.
 
-/// The 0.975 quantile of the normal distribution.
+/// The 0.975 quantile of the standard normal distribution.
 pub(crate) const Z_975: f64 = 1.959_963_984_540_054;
-/// The 0.99 quantile of the normal distribution.
+/// The 0.99 quantile of the standard normal distribution.
 pub(crate) const Z_99: f64 = 2.326_347_874_040_841;
 
-/// The quantile of chi-squared that belongs to the normal quantile `z`: E. B. Wilson, M. M. Hilferty, The Distribution
-/// of Chi-Square, PNAS 17 (1931).
+/// The quantile of the chi-squared distribution with the same probability as the normal quantile `z`: E. B. Wilson, M.
+/// M. Hilferty, The Distribution of Chi-Square, PNAS 17 (1931).
 pub(crate) fn chi_squared(degrees: f64, z: f64) -> f64 {
     let ninth = 2.0 / (9.0 * degrees);
     degrees * (1.0 - ninth + z * ninth.sqrt()).powi(3)
@@ -24,7 +24,7 @@ pub(crate) fn student_975(degrees: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Printed tables.
+    /// Tests quantiles against the values in printed tables of Student's and the chi-squared distribution.
     #[test]
     fn printed_tables() {
         for (degrees, t) in [(4.0, 2.776), (9.0, 2.262), (15.0, 2.131), (30.0, 2.042), (100.0, 1.984)] {

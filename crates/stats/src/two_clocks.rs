@@ -1,55 +1,59 @@
-//! What two clocks prove of each other by the messages between them.
+//! Bounds for offset and drift between two clocks, from the messages between them.
 //!
-//! No message takes less than no time. One from A to B shows that B's clock is ahead of A's by at most what it received
-//! minus what it sent, one from B to A that it is ahead by at least what it sent minus what was received. Every line
-//! (offset and drift) between all of these is possible, no other is: half of a round trip is not assumed to be one way
-//! of it. (The bounds of Marzullo and Owicki, Operating Systems Review 19(3), 1985, for each message; lines between the
-//! two hulls as in Zhang, Liu and Xia, INFOCOM 2002, there to choose one line, here to keep all.)
+//! A message never takes less than zero time. A message from A to B proves that B's clock is ahead of A's by at most
+//! the receive time minus the send time. A message from B to A proves that B's clock is ahead by at least the send time
+//! minus the receive time. Every line (offset and drift) between these points is possible, and no other line. The
+//! module does not assume that one direction takes half of a round trip. (For each message the bounds are those in
+//! Marzullo and Owicki, Operating Systems Review 19(3), 1985. Lines between the two hulls are used in Zhang, Liu and
+//! Xia, INFOCOM 2002, to choose one line; here all of them are kept.)
 
-/// The fastest that clocks are taken to drift apart, ns per s: 1,000 ppm. The kernel slews by at most 500 (adjtimex), a
-/// crystal strays by some 100.
+/// Largest drift between clocks, ns per s: 1,000 ppm. The kernel adjusts a clock by at most 500 ppm (adjtimex), and a
+/// crystal is wrong by about 100 ppm.
 const MOST_DRIFT: f64 = 1e6;
-/// Stamps are whole nanoseconds.
+/// Resolution of timestamps in ns: timestamps are whole nanoseconds.
 const RESOLUTION_NS: f64 = 1.0;
-/// Points kept before those that prove nothing are dropped.
+/// Number of stored points at which all points that do not narrow the bounds are dropped.
 const KEPT: usize = 4_096;
 
-/// Messages between A and B, both ways, in any order.
+/// Messages between the ends A and B in both directions, in any order.
 #[derive(Debug, Clone, Default)]
 pub struct TwoClocks {
-    /// First time and first difference: what the rest is relative to, so that it fits a float to the nanosecond.
+    /// First time and first difference between the clocks, in ns. All other times are relative to these two, so that a
+    /// float represents them exactly to the nanosecond.
     origin: Option<(i64, i64)>,
-    /// (s, ns): B - A is at most this.
+    /// Points (time in s, bound in ns): at this time, clock B minus clock A is at most this bound.
     most: Vec<(f64, f64)>,
-    /// (s, ns): B - A is at least this, with both signs turned, so that one hull serves both.
+    /// Points (time in s, bound in ns): at this time, clock B minus clock A is at least the negative of this value. The
+    /// sign is inverted so that one hull function is enough.
     least: Vec<(f64, f64)>,
 }
 
-/// All pairs of offset and drift that the messages leave possible.
+/// All pairs of offset and drift between two clocks that the times of the messages permit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClockBounds {
     origin: (i64, i64),
-    /// Corners of the region: (offset at the origin ns, drift ns/s).
+    /// Corners of the region of possible pairs: (offset at the origin in ns, drift in ns/s).
     corners: Vec<(f64, f64)>,
 }
 
-/// Why there are no bounds.
+/// Reason why the difference between two clocks has no bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoBounds {
-    /// There is no message in one of the directions.
+    /// No bounds: messages went in one direction only.
     OneWay,
-    /// No steady clocks could have stamped these messages: one was stepped, or slewed, in between.
+    /// Two steady clocks cannot have produced these timestamps: one clock was stepped, or its rate was adjusted, in
+    /// between.
     Crossed,
 }
 
 impl TwoClocks {
-    /// A message from A to B: sent by A's clock, received by B's, ns. It left at that time or later.
+    /// Adds a message from A to B: sent at this time of A's clock or later, received at this time of B's clock, ns.
     pub fn there(&mut self, sent_a_ns: i64, received_b_ns: i64) {
         let point = self.relative(sent_a_ns, received_b_ns);
         keep(&mut self.most, point);
     }
 
-    /// A message from B to A: sent by B's clock, received by A's, ns. It left at that time or later.
+    /// Adds a message from B to A: sent at this time of B's clock or later, received at this time of A's clock, ns.
     pub fn back(&mut self, sent_b_ns: i64, received_a_ns: i64) {
         let (time, offset) = self.relative(received_a_ns, sent_b_ns);
         keep(&mut self.least, (time, -offset));
@@ -61,10 +65,10 @@ impl TwoClocks {
         (a_ns.wrapping_sub(time) as f64 / 1e9, difference.wrapping_sub(base) as f64)
     }
 
-    /// What all messages together leave possible.
+    /// Computes the bounds between the clocks that follow from all messages together.
     ///
     /// # Errors
-    /// Messages of one direction only; or no line lies between those of both.
+    /// There are messages in one direction only, or no line lies between the points of both directions.
     pub fn bounds(&mut self) -> Result<ClockBounds, NoBounds> {
         let Some(origin) = self.origin.filter(|_| !self.most.is_empty() && !self.least.is_empty()) else {
             return Err(NoBounds::OneWay);
@@ -86,33 +90,34 @@ impl TwoClocks {
 }
 
 impl ClockBounds {
-    /// By how much B's clock is ahead of A's when A's shows `at_a_ns`: at least, at most.
+    /// Time by which B's clock is ahead of A's when A's clock shows `at_a_ns`: minimum and maximum.
     pub fn offset_ns(&self, at_a_ns: i64) -> [i64; 2] {
         let time = at_a_ns.wrapping_sub(self.origin.0) as f64 / 1e9;
         let [low, high] = range(self.corners.iter().map(|(offset, drift)| offset + drift * time));
         [low.floor() as i64, high.ceil() as i64].map(|ns| ns.wrapping_add(self.origin.1))
     }
 
-    /// By how much B's clock runs faster than A's, ns per s: at least, at most.
+    /// Rate by which B's clock runs faster than A's, ns per s: minimum and maximum.
     pub fn drift_ns_per_s(&self) -> [f64; 2] {
         range(self.corners.iter().map(|c| c.1))
     }
 
-    /// What A's clock shows when B's shows `at_b_ns`: at least, at most. (B shows t + offset + drift t, which is solved
-    /// for t; the quotient is greatest and least at corners, as it is monotonic along every line.)
+    /// Time that A's clock shows when B's clock shows `at_b_ns`: minimum and maximum. (B shows t + offset + drift t,
+    /// which is solved for t. The quotient is largest and smallest at corners, because it is monotonic along every
+    /// line.)
     pub fn at_a_ns(&self, at_b_ns: i64) -> [i64; 2] {
         let since = at_b_ns.wrapping_sub(self.origin.0).wrapping_sub(self.origin.1) as f64;
         let [low, high] = range(self.corners.iter().map(|(offset, drift)| (since - offset) / (1.0 + drift / 1e9)));
         [low.floor() as i64, high.ceil() as i64].map(|ns| ns.wrapping_add(self.origin.0))
     }
 
-    /// How long a message from A to B took by A's clock: at least, at most. Never below zero.
+    /// Duration of a message from A to B by A's clock: minimum and maximum. The duration is never below zero.
     pub fn there_ns(&self, sent_a_ns: i64, received_b_ns: i64) -> [i64; 2] {
         self.at_a_ns(received_b_ns).map(|at| at.wrapping_sub(sent_a_ns).max(0))
     }
 
-    /// How long after `at_b_ns` by B's clock it was `received_a_ns` by A's, in A's time: at least, at most. Below zero
-    /// where B's moment may have come later.
+    /// Time from `at_b_ns` of B's clock to `received_a_ns` of A's clock, in A's time: minimum and maximum. The minimum
+    /// is below zero if the event on B's clock may have been later than the event on A's clock.
     pub fn back_ns(&self, at_b_ns: i64, received_a_ns: i64) -> [i64; 2] {
         let [low, high] = self.at_a_ns(at_b_ns);
         [high, low].map(|at| received_a_ns.wrapping_sub(at))
@@ -130,8 +135,8 @@ fn keep(points: &mut Vec<(f64, f64)>, point: (f64, f64)) {
     }
 }
 
-/// Leaves the lower convex hull, in the order of time: a line lies below all points if it lies below these. (Andrew's
-/// monotone chain, Information Processing Letters 9(5), 1979.)
+/// Reduces the points to their lower convex hull, in the order of time: a line lies below all points if it lies below
+/// the hull. (Andrew's monotone chain, Information Processing Letters 9(5), 1979.)
 fn lower_hull(points: &mut Vec<(f64, f64)>) {
     points.sort_by(|p, q| p.0.total_cmp(&q.0).then(p.1.total_cmp(&q.1)));
     let mut hull: Vec<(f64, f64)> = Vec::new();
@@ -141,7 +146,7 @@ fn lower_hull(points: &mut Vec<(f64, f64)>) {
         {
             hull.pop();
         }
-        // Of points of one time the first is the lowest.
+        // The first of several points with the same time is the lowest.
         if hull.last().is_none_or(|last| last.0 < p.0) {
             hull.push(*p);
         }
@@ -149,7 +154,7 @@ fn lower_hull(points: &mut Vec<(f64, f64)>) {
     *points = hull;
 }
 
-/// The part of a convex polygon where `inside` is not negative; `inside` is linear. (Sutherland and Hodgman,
+/// The part of a convex polygon where `inside`, a linear function, is not negative. (Sutherland and Hodgman,
 /// Communications of the ACM 17(1), 1974.)
 fn clip(polygon: &[(f64, f64)], inside: impl Fn((f64, f64)) -> f64) -> Vec<(f64, f64)> {
     let mut kept = Vec::with_capacity(polygon.len() + 1);

@@ -1,59 +1,64 @@
-//! Warm-up: messages at the beginning of a trial that are unlike the rest, found by change points of block medians.
+//! Warm-up detection: finds messages at the beginning of a trial that differ from the rest, by change points of block
+//! medians.
 //!
-//! E. Barrett et al., Virtual Machine Warmup Blows Hot and Cold, OOPSLA 2017, find the end of warm-up so; the change
-//! points are those of R. Killick, P. Fearnhead, I. A. Eckley, Optimal Detection of Changepoints With a Linear
-//! Computational Cost, JASA 107 (2012). Blocks depend on each other where stalls last long: the penalty grows with
-//! their autocorrelation (G. Romano et al., Detecting Abrupt Changes in the Presence of Local Fluctuations and
+//! E. Barrett et al., Virtual Machine Warmup Blows Hot and Cold, OOPSLA 2017, find the end of the warm-up this way. The
+//! change points are computed as in R. Killick, P. Fearnhead, I. A. Eckley, Optimal Detection of Changepoints With a
+//! Linear Computational Cost, JASA 107 (2012). Blocks depend on each other if stalls last long, so the penalty grows
+//! with their autocorrelation (G. Romano et al., Detecting Abrupt Changes in the Presence of Local Fluctuations and
 //! Autocorrelated Noise, JASA 117 (2022)).
 
-/// Messages whose median is one value.
+/// Number of messages in the shortest block; one median is computed for each block.
 const SHORTEST: usize = 16;
-/// Blocks are joined in pairs when there are so many.
+/// Maximum number of blocks of slots; when there are more, neighbouring blocks are joined in pairs.
 const MOST_BLOCKS: usize = 512;
-/// Fewer blocks have no beginning.
+/// Minimum number of blocks of slots from which a warm-up can be detected.
 const FEWEST_BLOCKS: usize = 20;
-/// A shorter beginning may be one stall.
+/// Minimum number of blocks of slots in a detected warm-up; a shorter slow start may be only one stall.
 const FEWEST_OF_WARM_UP: usize = 3;
-/// A beginning that differs less from the rest is no news.
+/// Minimum relative difference between the medians of the warm-up and of the rest of the trial.
 const SHIFT: f64 = 0.05;
-/// Distances from the steady level count up to so many standard deviations: a stall is not a level.
+/// Limit, in standard deviations, to which the distance of a block from the steady level is clipped, because a stall is
+/// not a change of the level.
 const CLIP: f64 = 3.0;
-/// Penalty of a change point over ln(blocks): three for one mean each side and the place.
+/// Penalty of a change point in units of ln(number of blocks): one unit for the mean on each side and one unit for the
+/// position.
 const PENALTY: f64 = 3.0;
 
-/// Medians of consecutive messages of one trial; memory is bounded.
+/// Medians of consecutive messages of one trial; their memory is bounded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BlockMedians {
-    /// Slots of a block.
+    /// Number of slots in each block of which the median is taken.
     block: u64,
     open: Vec<i64>,
-    /// Sum and number of the medians of the block that is not full yet.
-    joined: (f64, u64),
+    /// For the block that is not full yet: the sum of the known medians, the number of medians, and the number of known
+    /// medians.
+    joined: (f64, u64, u64),
     medians: Vec<f64>,
     slots: u64,
 }
 
-/// A beginning that is unlike the rest.
+/// A warm-up that was detected at the beginning of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WarmUp {
-    /// Slots of the beginning.
+    /// Number of slots that belong to the warm-up.
     pub slots: u64,
-    /// Slots of the trial.
+    /// Number of slots of the whole trial.
     pub of: u64,
-    /// The middle of the beginning's block medians, in nanoseconds.
+    /// Median of the block medians in the warm-up, in nanoseconds.
     pub before_ns: f64,
-    /// That of the second half of the trial.
+    /// Median of the block medians in the second half of the trial, in nanoseconds.
     pub after_ns: f64,
 }
 
 impl Default for BlockMedians {
     fn default() -> Self {
-        BlockMedians { block: SHORTEST as u64, open: Vec::new(), joined: (0.0, 0), medians: Vec::new(), slots: 0 }
+        BlockMedians { block: SHORTEST as u64, open: Vec::new(), joined: (0.0, 0, 0), medians: Vec::new(), slots: 0 }
     }
 }
 
 impl BlockMedians {
-    /// The next messages, in nanoseconds, in the order of their slots.
+    /// Adds the latencies of the next messages, in nanoseconds, in the order of their slots; `i64::MAX` for a message
+    /// without an answer.
     pub fn push_all(&mut self, values: &[i64]) {
         self.slots += values.len() as u64;
         let mut rest = values;
@@ -63,44 +68,49 @@ impl BlockMedians {
             rest = left;
             if self.open.len() == SHORTEST {
                 let median = *self.open.select_nth_unstable(SHORTEST / 2).1;
-                self.median(median as f64);
+                // Where half of the messages of a block have no answer, the block has no median.
+                self.median(if median == i64::MAX { f64::NAN } else { median as f64 });
                 self.open.clear();
             }
         }
     }
 
     fn median(&mut self, median: f64) {
-        self.joined = (self.joined.0 + median, self.joined.1 + 1);
+        let (sum, blocks, known) = self.joined;
+        self.joined = if median.is_nan() { (sum, blocks + 1, known) } else { (sum + median, blocks + 1, known + 1) };
         if self.joined.1 * (SHORTEST as u64) < self.block {
             return;
         }
-        self.medians.push(self.joined.0 / self.joined.1 as f64);
-        self.joined = (0.0, 0);
+        // Without a known median the quotient is not a number, as the median itself.
+        self.medians.push(self.joined.0 / self.joined.2 as f64);
+        self.joined = (0.0, 0, 0);
         if self.medians.len() == MOST_BLOCKS {
-            self.medians = self.medians.chunks(2).map(|pair| (pair[0] + pair[1]) / 2.0).collect();
+            self.medians = self.medians.chunks(2).map(|pair| mean_of_known(pair[0], pair[1])).collect();
             self.block *= 2;
         }
     }
 
-    /// The beginning that is unlike the rest of the trial, where there is one.
+    /// The warm-up of the trial, if there is one.
     ///
-    /// The level of the second half is the steady one. The warm-up is what comes before the first stretch between
-    /// change points that is within 5 % of it, in the first half of the trial.
+    /// The level of the second half is the steady level. The warm-up ends at the first stretch between change points
+    /// whose level differs by at most 5 % from the steady level, in the first half of the trial.
     pub fn warm_up(&self) -> Option<WarmUp> {
         let blocks = self.medians.len();
-        if blocks < FEWEST_BLOCKS {
+        let unknown = self.medians[blocks / 2..].iter().filter(|m| m.is_nan()).count();
+        if blocks < FEWEST_BLOCKS || 2 * unknown > blocks - blocks / 2 {
             return None;
         }
-        let rest = &self.medians[blocks / 2..];
+        let medians = filled(&self.medians);
+        let rest = &medians[blocks / 2..];
         let steady = middle(rest);
         let far: Vec<f64> = rest.iter().map(|m| (m - steady).abs()).collect();
-        // 1.4826 median absolute deviations are the standard deviation of a normal distribution.
+        // 1.4826 times the median absolute deviation is the standard deviation of a normal distribution.
         let deviation = (1.4826 * middle(&far)).max(SHIFT / 5.0 * steady.abs()).max(1.0);
-        let levels: Vec<f64> = self.medians.iter().map(|m| ((m - steady) / deviation).clamp(-CLIP, CLIP)).collect();
-        let penalty = PENALTY * (blocks as f64).ln() * time(&levels[blocks / 2..]);
+        let levels: Vec<f64> = medians.iter().map(|m| ((m - steady) / deviation).clamp(-CLIP, CLIP)).collect();
+        let penalty = PENALTY * (blocks as f64).ln() * variance_ratio(&levels[blocks / 2..]);
         let mut end = 0;
         for to in change_points(&levels, penalty) {
-            let level = middle(&self.medians[end..to]);
+            let level = middle(&medians[end..to]);
             if (level - steady).abs() <= SHIFT * steady.abs() {
                 break;
             }
@@ -110,10 +120,30 @@ impl BlockMedians {
         found.then(|| WarmUp {
             slots: end as u64 * self.block,
             of: self.slots,
-            before_ns: middle(&self.medians[..end]),
+            before_ns: middle(&medians[..end]),
             after_ns: steady,
         })
     }
+}
+
+/// The mean of two medians; if only one median is known, the known median.
+fn mean_of_known(one: f64, other: f64) -> f64 {
+    match (one.is_nan(), other.is_nan()) {
+        (true, _) => other,
+        (_, true) => one,
+        _ => (one + other) / 2.0,
+    }
+}
+
+/// Replaces each unknown median by the last known median before it; unknown medians at the beginning are replaced by
+/// the first known median.
+fn filled(medians: &[f64]) -> Vec<f64> {
+    let mut last = medians.iter().copied().find(|m| !m.is_nan()).unwrap_or(0.0);
+    let fill = |m: &f64| {
+        last = if m.is_nan() { last } else { *m };
+        last
+    };
+    medians.iter().map(fill).collect()
 }
 
 fn middle(values: &[f64]) -> f64 {
@@ -122,8 +152,9 @@ fn middle(values: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// The variance of a mean over that of independent values, as of a process of order one.
-fn time(levels: &[f64]) -> f64 {
+/// Ratio by which autocorrelation increases the variance of a mean, if the values follow a first-order autoregressive
+/// process (AR(1)).
+fn variance_ratio(levels: &[f64]) -> f64 {
     let n = levels.len() as f64;
     let mean = levels.iter().sum::<f64>() / n;
     let squares: f64 = levels.iter().map(|x| (x - mean).powi(2)).sum();
@@ -132,8 +163,8 @@ fn time(levels: &[f64]) -> f64 {
     (squares / n).max(1.0) * (1.0 + lag1) / (1.0 - lag1)
 }
 
-/// Where the mean of `levels`, of unit variance, changes, and the end: the least sum of squared distances from the means
-/// of stretches plus a penalty for each.
+/// Positions at which the mean of `levels`, which have unit variance, changes, and the end: the least sum of squared
+/// distances from the means of the stretches plus a penalty for each stretch.
 fn change_points(levels: &[f64], penalty: f64) -> Vec<usize> {
     let mut sums = vec![(0.0, 0.0)];
     for x in levels {
@@ -144,7 +175,7 @@ fn change_points(levels: &[f64], penalty: f64) -> Vec<usize> {
         let (sum, squares) = (sums[to].0 - sums[from].0, sums[to].1 - sums[from].1);
         squares - sum * sum / (to - from) as f64
     };
-    // The best up to each place, and where its last stretch begins.
+    // For each position: the least cost up to there, and the begin of the last stretch.
     let mut best = vec![(-penalty, 0)];
     let mut candidates = vec![0];
     for to in 1..=levels.len() {

@@ -1,4 +1,4 @@
-//! A side at work: between a connection and two byte streams of its own.
+//! Moves bytes between a connection and the source and sink of a session's side.
 
 use crate::frame::{Frames, MAX_BODY, NotFrames};
 use crate::side::Side;
@@ -6,7 +6,7 @@ use std::future::pending;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// One connection, until it is cut.
+/// One connection from this side of a session (client or holder) to the other side.
 pub(crate) struct Connection<R, W> {
     reader: R,
     pub writer: Outlet<W>,
@@ -14,7 +14,7 @@ pub(crate) struct Connection<R, W> {
     buffer: Vec<u8>,
 }
 
-/// Where octets go, and what has not yet gone.
+/// The writing half of a connection, and bytes that are not written yet.
 pub(crate) struct Outlet<W> {
     to: W,
     out: Vec<u8>,
@@ -27,7 +27,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         Outlet { to, out: Vec::new(), begin: 0, unflushed: false }
     }
 
-    /// Empty if everything has gone.
+    /// The buffer for new bytes of the connection; `None` if bytes still wait to be written.
     fn free(&mut self) -> Option<&mut Vec<u8>> {
         if self.begin < self.out.len() {
             return None;
@@ -37,8 +37,8 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         Some(&mut self.out)
     }
 
-    /// One step: writes some of what is there, or flushes when all is written. Never ready when there is nothing to do.
-    /// Nothing is lost when it is dropped before it is ready.
+    /// Writes some bytes to the connection, or flushes the connection if all bytes are written. The future is never
+    /// ready if there is nothing to do. The future may be dropped at any time.
     async fn step(&mut self) -> io::Result<()> {
         let rest = &self.out[self.begin..];
         if !rest.is_empty() {
@@ -53,7 +53,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         Ok(())
     }
 
-    /// Writes and flushes all that is there.
+    /// Writes all bytes that wait for the connection to the other side, and flushes it.
     pub async fn all(&mut self) -> io::Result<()> {
         while self.begin < self.out.len() || self.unflushed {
             self.step().await?;
@@ -61,21 +61,21 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         Ok(())
     }
 
-    /// Adds octets that go before the side's.
-    pub fn add(&mut self, octets: &[u8]) {
-        self.out.extend_from_slice(octets);
+    /// Adds bytes that are sent over the connection before the frames of the side.
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.out.extend_from_slice(bytes);
     }
 
-    /// Writes the side's last word and closes.
+    /// Writes the last frames of this side of the session and closes the connection.
     pub async fn close(mut self, side: &mut Side) -> io::Result<()> {
-        side.say(&mut self.out);
+        side.write_frames(&mut self.out);
         self.all().await?;
         self.to.shutdown().await
     }
 }
 
-async fn write(to: &mut (impl AsyncWrite + Unpin), octets: &[u8]) -> io::Result<usize> {
-    match to.write(octets).await? {
+async fn write(to: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<usize> {
+    match to.write(bytes).await? {
         0 => Err(io::ErrorKind::WriteZero.into()),
         n => Ok(n),
     }
@@ -86,7 +86,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         Connection { reader, writer: Outlet::new(writer), frames: Frames::default(), buffer: vec![0; MAX_BODY] }
     }
 
-    /// The line with which the other side begins; `None` when it ends before that.
+    /// Reads the first line of the other side; `None` if the connection ended before the line was complete.
     pub async fn line(&mut self) -> io::Result<Option<Vec<u8>>> {
         loop {
             if let Some(line) = self.frames.line()? {
@@ -99,22 +99,23 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
         }
     }
 
-    /// Takes what has come.
-    fn hear(&mut self, octets: usize, side: &mut Side) -> Result<(), NotFrames> {
-        self.frames.push(&self.buffer[..octets]);
-        self.heard(side)
+    /// Handles bytes that were read from the connection to the other side.
+    fn received(&mut self, bytes: usize, side: &mut Side) -> Result<(), NotFrames> {
+        self.frames.push(&self.buffer[..bytes]);
+        self.handle_frames(side)
     }
 
-    /// Takes what came behind the line.
-    pub fn heard(&mut self, side: &mut Side) -> Result<(), NotFrames> {
+    /// Handles all complete frames that were read from the connection.
+    pub fn handle_frames(&mut self, side: &mut Side) -> Result<(), NotFrames> {
         while let Some(frame) = self.frames.next()? {
-            side.hear(frame)?;
+            side.handle(frame)?;
         }
         Ok(())
     }
 }
 
-/// A side with the streams that it carries: octets come from the source and go into the sink.
+/// A side of a session with its source and sink: bytes from the source are sent to the other side, and bytes from the
+/// other side are written to the sink.
 pub(crate) struct Carrier<S, K> {
     pub side: Side,
     pub source: Option<S>,
@@ -123,18 +124,18 @@ pub(crate) struct Carrier<S, K> {
     buffer: Vec<u8>,
 }
 
-/// What a turn came to.
+/// The event of the connection that [`Carrier::turn`] handled.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// Octets moved here.
+    /// Bytes were moved to the connection, or to the sink (the writer for received bytes).
     Moved,
-    /// Something was heard over the connection.
-    Heard,
-    /// The connection is no more.
+    /// Bytes were received over the connection.
+    Received,
+    /// The connection to the other side was cut.
     Cut(io::Error),
-    /// The source ended (it is closed then), or failed.
+    /// The source (the reader of bytes to be sent) has ended or failed. The source is closed now.
     Source(io::Result<()>),
-    /// The sink failed; it is closed, and what comes for it is dropped.
+    /// The sink (the writer for received bytes) failed. The sink is closed now, and further bytes for it are dropped.
     Sink(io::Error),
 }
 
@@ -143,12 +144,12 @@ impl<S: AsyncRead + Unpin, K: AsyncWrite + Unpin> Carrier<S, K> {
         Carrier { side, source: Some(source), sink: Some(sink), unflushed: false, buffer: vec![0; MAX_BODY] }
     }
 
-    /// Everything that came was handed on and flushed.
+    /// Whether all received bytes were written to the sink (the writer for received bytes) and flushed.
     pub fn is_delivered(&self) -> bool {
         self.side.inbox().is_empty() && !self.unflushed
     }
 
-    /// Waits for one thing and does it. Nothing is lost when it is dropped before it is ready.
+    /// Waits for one event and handles the event. The future may be dropped at any time.
     pub async fn turn<R, W>(&mut self, connection: Option<&mut Connection<R, W>>) -> Turn
     where
         R: AsyncRead + Unpin,
@@ -157,70 +158,70 @@ impl<S: AsyncRead + Unpin, K: AsyncWrite + Unpin> Carrier<S, K> {
         let Carrier { side, source, sink, unflushed, buffer } = self;
         if sink.is_none() {
             while !side.inbox().is_empty() {
-                side.handed_on(side.inbox().len());
+                side.delivered(side.inbox().len());
             }
             *unflushed = false;
         }
         let mut connection = connection;
         if let Some(out) = connection.as_mut().and_then(|c| c.writer.free()) {
-            side.say(out);
+            side.write_frames(out);
         }
         let room = side.room().min(buffer.len());
-        let taken = {
+        let event = {
             let (reader, writer) = match &mut connection {
                 Some(Connection { reader, writer, buffer, .. }) => (Some((reader, buffer)), Some(writer)),
                 None => (None, None),
             };
             tokio::select! {
-                read = read(source.as_mut(), &mut buffer[..room]), if room > 0 => Taken::Source(read),
-                handed = hand_on(sink.as_mut(), side.inbox(), unflushed) => Taken::Sink(handed),
+                read = read(source.as_mut(), &mut buffer[..room]), if room > 0 => Event::Source(read),
+                delivered = deliver(sink.as_mut(), side.inbox(), unflushed) => Event::Sink(delivered),
                 read = async {
                     match reader {
                         Some((reader, buffer)) => reader.read(buffer).await,
                         None => pending().await,
                     }
-                } => Taken::Heard(read),
+                } => Event::Received(read),
                 wrote = async {
                     match writer {
                         Some(writer) => writer.step().await,
                         None => pending().await,
                     }
-                } => Taken::Wrote(wrote),
+                } => Event::Wrote(wrote),
             }
         };
-        match taken {
-            Taken::Source(Ok(n)) if n > 0 => {
+        match event {
+            Event::Source(Ok(n)) if n > 0 => {
                 side.take(&buffer[..n]);
                 Turn::Moved
             }
-            Taken::Source(ended) => {
+            Event::Source(ended) => {
                 *source = None;
                 side.close();
                 Turn::Source(ended.map(drop))
             }
-            Taken::Sink(Ok(n)) => {
-                side.handed_on(n);
+            Event::Sink(Ok(n)) => {
+                side.delivered(n);
                 Turn::Moved
             }
-            Taken::Sink(Err(e)) => {
+            Event::Sink(Err(e)) => {
                 *sink = None;
                 Turn::Sink(e)
             }
-            Taken::Heard(Ok(0)) => Turn::Cut(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended")),
-            Taken::Heard(Ok(n)) => match connection.map(|c| c.hear(n, side)) {
+            Event::Received(Ok(0)) => Turn::Cut(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended")),
+            Event::Received(Ok(n)) => match connection.map(|c| c.received(n, side)) {
                 Some(Err(e)) => Turn::Cut(e.into()),
-                _ => Turn::Heard,
+                _ => Turn::Received,
             },
-            Taken::Wrote(Ok(())) => Turn::Moved,
-            Taken::Heard(Err(e)) | Taken::Wrote(Err(e)) => Turn::Cut(e),
+            Event::Wrote(Ok(())) => Turn::Moved,
+            Event::Received(Err(e)) | Event::Wrote(Err(e)) => Turn::Cut(e),
         }
     }
 }
 
-enum Taken {
+enum Event {
     Source(io::Result<usize>),
     Sink(io::Result<usize>),
-    Heard(io::Result<usize>),
+    Received(io::Result<usize>),
     Wrote(io::Result<()>),
 }
 
@@ -231,8 +232,9 @@ async fn read(source: Option<&mut (impl AsyncRead + Unpin)>, buffer: &mut [u8]) 
     }
 }
 
-/// Octets that went, 0 after a flush.
-async fn hand_on(
+/// Writes received bytes to the sink, or flushes the sink if there are no received bytes. Returns the number of written
+/// bytes, 0 after a flush.
+async fn deliver(
     sink: Option<&mut (impl AsyncWrite + Unpin)>,
     inbox: &[u8],
     unflushed: &mut bool,

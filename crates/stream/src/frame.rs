@@ -1,25 +1,26 @@
-//! Frames within one connection, as the documentation of the crate gives them.
+//! Frames of one connection. The documentation of the crate describes the kinds of frames.
 
 use std::io;
 
-/// Longest body of a frame, in octets.
+/// Maximum number of bytes in the body of a frame.
 pub(crate) const MAX_BODY: usize = 64 * 1024;
 
 const HEAD: usize = 5;
 
-/// A frame, or a part of one with data.
+/// A frame of the connection's protocol, or a part of a data frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Frame {
     Data(Vec<u8>),
     Acknowledged(u64),
     Ping(u64),
     End,
-    Ended(String),
+    /// Raw wait status of the held process; `None` from a client, which already knows the status.
+    Ended(Option<i32>),
 }
 
-/// The connection carries something else than frames.
+/// Error: the bytes of the connection are not frames of this protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}: the other side does not speak as tailbound {release} does", release = crate::RELEASE)]
+#[error("{0}: the other side does not speak the protocol of tailbound {release}", release = crate::RELEASE)]
 pub(crate) struct NotFrames(pub String);
 
 impl From<NotFrames> for io::Error {
@@ -33,50 +34,54 @@ pub(crate) fn head(kind: u8, length: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&(length as u32).to_le_bytes());
 }
 
-/// Appends a frame.
+/// Appends a frame to `out` in its encoded form.
 pub(crate) fn encode(frame: &Frame, out: &mut Vec<u8>) {
-    let count;
+    let (count, status);
     let (kind, body): (u8, &[u8]) = match frame {
-        Frame::Data(octets) => (0, octets),
+        Frame::Data(bytes) => (0, bytes),
         Frame::Acknowledged(n) | Frame::Ping(n) => {
             count = n.to_le_bytes();
             (if matches!(frame, Frame::Ping(_)) { 2 } else { 1 }, &count)
         }
         Frame::End => (3, &[]),
-        Frame::Ended(text) => (4, text.as_bytes()),
+        Frame::Ended(None) => (4, &[]),
+        Frame::Ended(Some(wait_status)) => {
+            status = wait_status.to_le_bytes();
+            (4, &status)
+        }
     };
     head(kind, body.len(), out);
     out.extend_from_slice(body);
 }
 
-/// Takes octets as they come, gives frames. Data is given on as it comes: a connection that is cut within a frame has
-/// carried what came before the cut.
+/// Splits a byte stream into frames. Data is passed on as soon as it is received: if a connection is cut within a data
+/// frame, the data before the cut is not lost.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
     buffer: Vec<u8>,
     begin: usize,
-    /// Octets of the present data frame that have not come yet.
+    /// Number of bytes of the present data frame that were not received yet.
     data_left: usize,
 }
 
 impl Frames {
-    pub fn push(&mut self, octets: &[u8]) {
+    pub fn push(&mut self, bytes: &[u8]) {
         self.buffer.drain(..self.begin);
         self.begin = 0;
-        self.buffer.extend_from_slice(octets);
+        self.buffer.extend_from_slice(bytes);
     }
 
-    /// A line before the frames, without its end.
+    /// Takes the line before the first frame, without its final newline; `None` if more bytes are needed.
     pub fn line(&mut self) -> Result<Option<Vec<u8>>, NotFrames> {
         let Some(end) = self.buffer.iter().position(|b| *b == b'\n') else {
             let long = self.buffer.len() > MAX_BODY;
-            return if long { Err(NotFrames("no line begins the connection".into())) } else { Ok(None) };
+            return if long { Err(NotFrames("the connection does not begin with a line".into())) } else { Ok(None) };
         };
         self.begin = end + 1;
         Ok(Some(self.buffer[..end].to_vec()))
     }
 
-    /// The next frame, or `None` when more octets are needed.
+    /// Takes the next frame from the received bytes; `None` if more bytes are needed.
     pub fn next(&mut self) -> Result<Option<Frame>, NotFrames> {
         let rest = &self.buffer[self.begin..];
         if self.data_left > 0 {
@@ -92,7 +97,7 @@ impl Frames {
         let Some([kind, length @ ..]) = rest.first_chunk::<HEAD>() else { return Ok(None) };
         let length = u32::from_le_bytes(*length) as usize;
         if length > MAX_BODY {
-            return Err(NotFrames(format!("a frame of {length} octets")));
+            return Err(NotFrames(format!("a frame of {length} bytes")));
         }
         if *kind == 0 {
             self.begin += HEAD;
@@ -101,15 +106,16 @@ impl Frames {
         }
         let Some(body) = rest.get(HEAD..HEAD + length) else { return Ok(None) };
         let count = || {
-            let octets = body.try_into().map_err(|_| NotFrames(format!("a count of {length} octets")))?;
-            Ok(u64::from_le_bytes(octets))
+            let bytes = body.try_into().map_err(|_| NotFrames(format!("a count of {length} bytes")))?;
+            Ok(u64::from_le_bytes(bytes))
         };
         let frame = match kind {
             1 => Frame::Acknowledged(count()?),
             2 => Frame::Ping(count()?),
             3 if length == 0 => Frame::End,
-            4 => Frame::Ended(String::from_utf8_lossy(body).into_owned()),
-            _ => return Err(NotFrames(format!("a frame of kind {kind} with {length} octets"))),
+            4 if length == 0 => Frame::Ended(None),
+            4 if length == 4 => Frame::Ended(body.try_into().ok().map(i32::from_le_bytes)),
+            _ => return Err(NotFrames(format!("a frame of kind {kind} has {length} bytes"))),
         };
         self.begin += HEAD + length;
         Ok(Some(frame))
@@ -127,11 +133,11 @@ mod tests {
             any::<u64>().prop_map(Frame::Acknowledged),
             any::<u64>().prop_map(Frame::Ping),
             Just(Frame::End),
-            "[a-z ]{0,20}".prop_map(Frame::Ended),
+            any::<Option<i32>>().prop_map(Frame::Ended),
         ]
     }
 
-    /// Neighbouring data made one.
+    /// Joins neighbouring frames with data into one frame.
     fn joined(frames: Vec<Frame>) -> Vec<Frame> {
         let mut all: Vec<Frame> = Vec::new();
         for frame in frames {
@@ -144,22 +150,22 @@ mod tests {
     }
 
     #[test]
-    fn a_ping_is_thirteen_octets() {
+    fn a_ping_has_thirteen_bytes() {
         let mut out = Vec::new();
         encode(&Frame::Ping(u64::MAX), &mut out);
         assert_eq!(out.len(), 13);
     }
 
     #[test]
-    fn what_is_no_frame_is_refused() {
-        for (octets, reason) in [
-            (&[0, 1, 0, 1, 0][..], "a frame of 65537 octets"),
+    fn bytes_that_are_no_frame_are_refused() {
+        for (bytes, reason) in [
+            (&[0, 1, 0, 1, 0][..], "a frame of 65537 bytes"),
             (&[9, 0, 0, 0, 0], "a frame of kind 9"),
-            (&[1, 1, 0, 0, 0, 7], "a count of 1 octets"),
-            (&[3, 1, 0, 0, 0, 7], "a frame of kind 3 with 1 octets"),
+            (&[1, 1, 0, 0, 0, 7], "a count of 1 bytes"),
+            (&[3, 1, 0, 0, 0, 7], "a frame of kind 3 has 1 bytes"),
         ] {
             let mut frames = Frames::default();
-            frames.push(octets);
+            frames.push(bytes);
             let refused = frames.next().unwrap_err().to_string();
             assert!(refused.starts_with(reason), "{refused}");
         }
@@ -195,9 +201,9 @@ mod tests {
         }
 
         #[test]
-        fn noise_is_refused_or_waits(octets in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn noise_is_refused_or_waits(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             let mut frames = Frames::default();
-            frames.push(&octets);
+            frames.push(&bytes);
             while let Ok(Some(_)) = frames.next() {}
         }
     }

@@ -1,46 +1,64 @@
-//! What each side says first on a connection: one line of JSON. Fields that are not known are ignored.
+//! The first line that client and holder send on a connection, as JSON. Unknown fields are ignored.
 
+use crate::carry::Connection;
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 
-/// The client's line.
+/// Time limit for sending a greeting, or for sending its refusal.
+pub(crate) const GREETING: Duration = Duration::from_secs(10);
+
+/// The first line that the client sends on a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Greeting {
-    /// Identity of the session.
+    /// Identifier of the client's session.
     pub session: String,
-    /// The client's release.
+    /// Tailbound release of the client.
     pub release: String,
-    /// Arguments of the process to be held.
+    /// Arguments of the process that the holder starts for the session.
     pub command: Vec<String>,
-    /// Octets that the client has received.
+    /// Number of bytes that the client has received in the session.
     pub received: u64,
-    /// The session was answered before: it must not begin anew.
+    /// Whether the holder has answered this session before: then the holder must not start a new process.
     #[serde(default)]
     pub resumes: bool,
 }
 
-/// The holder's line.
+/// The first line that the holder sends on a connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Answer {
     Joined {
-        /// Octets that the holder has received.
+        /// Number of bytes that the holder has received in the session.
         received: u64,
-        /// The process was started for this connection.
+        /// Whether the holder started the process for this connection.
         new: bool,
-        /// The holder's release.
+        /// Tailbound release of the holder.
         release: String,
     },
     Refused {
-        /// Why, as a sentence.
+        /// Reason why the holder refuses the session, as a sentence.
         refused: String,
     },
 }
 
-/// A line, with its end.
+/// Makes a line of JSON, with its final newline, from a greeting or its answer.
 pub(crate) fn line(of: &impl Serialize) -> Vec<u8> {
     let mut line = serde_json::to_vec(of).expect("texts and numbers");
     line.push(b'\n');
     line
+}
+
+/// Sends the client the reason why the holder refuses the session.
+pub(crate) async fn refuse<R, W>(mut connection: Connection<R, W>, refused: String)
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    connection.writer.add(&line(&Answer::Refused { refused }));
+    // A client that does not read the reason does not need it.
+    let _ = timeout(GREETING, connection.writer.all()).await;
 }
 
 #[cfg(test)]

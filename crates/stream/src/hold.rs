@@ -1,8 +1,9 @@
-//! The holder: stays where the held processes are, and joins each client with its own.
+//! The holder: a process that stays in the place of the held processes, and connects each client with its own held
+//! process.
 
 use crate::carry::Connection;
-use crate::greeting::{Answer, Greeting, line};
-use crate::session::{Greeted, Reader, Writer, hold_process, start};
+use crate::greeting::{GREETING, Greeting, refuse};
+use crate::session::{Greeted, LastReceived, Reader, Writer, hold_process, start};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -16,59 +17,53 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// A client says who it is within this time.
-const GREETING: Duration = Duration::from_secs(10);
-
-/// Why a holder ended.
+/// The reason why a holder (the program that keeps processes running for clients) ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Over {
-    /// Nobody was heard for the lease.
+    /// The holder of processes ended because no client sent anything during the lease.
     Lease(Duration),
-    /// It was told to.
+    /// The holder of processes ended because the program that called the holder stopped it.
     Stopped,
 }
 
 impl fmt::Display for Over {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Over::Lease(lease) => write!(f, "no client was heard for {} s", lease.as_secs_f64()),
-            Over::Stopped => f.write_str("it was told to end"),
+            Over::Lease(lease) => write!(f, "no client has sent anything for {} s", lease.as_secs_f64()),
+            Over::Stopped => f.write_str("it was stopped"),
         }
     }
 }
 
-/// Why a holder cannot begin.
+/// The reason why a holder (the program that keeps processes running for clients) cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum HoldError {
-    /// Another one is there.
-    #[error("another holder answers at {}: one is enough for a place; a second one needs another --socket", .0.display())]
+    /// Error: another holder already listens at the socket.
+    #[error("another holder runs at {}: one holder is enough for a place, and a second holder needs another --socket", .0.display())]
     Answers(PathBuf),
-    /// Something else is in the socket's place.
-    #[error("{} is there and is no socket: name another path with --socket", .0.display())]
+    /// Error: the file at the socket's path is not a socket.
+    #[error("{} exists and is not a socket: name another path with --socket", .0.display())]
     NoSocket(PathBuf),
-    /// The socket cannot be made.
+    /// Error: the Unix socket at which the holder would listen cannot be made.
     #[error(
         "cannot make the socket {}: {source}. Name a path with --socket, in a directory that this user can write in",
         path.display()
     )]
     Socket {
-        /// Its path.
+        /// Path of the Unix socket that cannot be made.
         path: PathBuf,
-        /// What the kernel says.
+        /// The error that the kernel returned when the socket was made.
         source: io::Error,
     },
 }
 
-/// When a client was last heard.
-pub(crate) type Heard = Arc<Mutex<Instant>>;
-
-/// Listens on `socket` and holds a process for each session: `program` with the client's arguments. What the processes write
-/// to standard error goes to that of the caller. It ends when no client was heard for `lease`, or with `stop`; the processes
-/// end before it: their standard input is closed, and those that are there 5 s later are killed. A session whose own client
-/// was not heard for `lease` ends alone.
+/// Listens on `socket` and holds a process for each session: `program` with the client's arguments. The processes
+/// inherit the standard error of the caller. The holder ends if `stop` completes, or if no client has sent anything for
+/// `lease`. All processes end before the holder: their standard input is closed, and processes that still run 5 s later
+/// are killed. A session also ends if its own client has sent nothing for `lease`.
 ///
 /// # Errors
-/// The socket cannot be made, or another holder answers there.
+/// The socket cannot be made, or another holder answers at the socket.
 pub async fn hold(
     socket: &Path,
     lease: Duration,
@@ -76,14 +71,16 @@ pub async fn hold(
     stop: impl Future<Output = ()>,
 ) -> Result<Over, HoldError> {
     let listener = listen(socket)?;
-    let heard: Heard = Arc::new(Mutex::new(Instant::now()));
+    tracing::info!(socket = %socket.display(), lease_s = lease.as_secs_f64(), "holder listens");
+    let last_received: LastReceived = Arc::new(Mutex::new(Instant::now()));
     let (greeted, mut greetings) = mpsc::unbounded_channel();
     let mut sessions: HashMap<String, mpsc::UnboundedSender<Greeted>> = HashMap::new();
     let mut processes = JoinSet::new();
     tokio::pin!(stop);
     let over = loop {
-        let due = *heard.lock().expect("nobody panics with it") + lease;
+        let due = *last_received.lock().expect("nobody panics with it") + lease;
         if due <= Instant::now() {
+            tracing::warn!(lease_s = lease.as_secs_f64(), "no client has sent anything for the lease");
             break Over::Lease(lease);
         }
         tokio::select! {
@@ -94,42 +91,50 @@ pub async fn hold(
                     let (reader, writer) = stream.into_split();
                     tokio::spawn(greet(Connection::new(reader, writer), greeted.clone()));
                 }
-                // Too many open files, or a client that is gone already.
+                // An accept fails if too many files are open, or if the client has already closed its connection.
                 Err(_) => sleep(Duration::from_millis(50)).await,
             },
             _ = processes.join_next(), if !processes.is_empty() => sessions.retain(|_, session| !session.is_closed()),
             Some((greeting, connection)) = greetings.recv() => {
-                *heard.lock().expect("nobody panics with it") = Instant::now();
+                *last_received.lock().expect("nobody panics with it") = Instant::now();
                 let mut greeted = Greeted { connection, received: greeting.received };
                 if let Some(session) = sessions.get(&greeting.session) {
                     match session.send(greeted) {
-                        Ok(()) => continue,
+                        Ok(()) => {
+                            tracing::info!(session = greeting.session, "session is resumed on a new connection");
+                            continue;
+                        }
                         Err(back) => greeted = back.0,
                     }
                 }
                 if greeting.resumes || greeting.received > 0 {
+                    tracing::warn!(session = greeting.session, "session is refused, because it has ended");
                     tokio::spawn(refuse(greeted.connection, "this session has ended".into()));
                     continue;
                 }
                 match start(program, &greeting.command) {
                     Ok(process) => {
+                        let (command, pid) = (greeting.command.join(" "), process.id());
+                        tracing::info!(session = greeting.session, command, pid, "session begins");
                         let (session, connections) = mpsc::unbounded_channel();
-                        // The receiver is in the next line.
+                        // The receiver exists until the next line.
                         let _ = session.send(greeted);
-                        processes.spawn(hold_process(process, connections, lease, heard.clone()));
+                        processes.spawn(hold_process(process, connections, lease, last_received.clone()));
                         sessions.insert(greeting.session, session);
                     }
                     Err(e) => {
                         let command = greeting.command.join(" ");
+                        tracing::error!(session = greeting.session, command, %e, "a process cannot be started");
                         tokio::spawn(refuse(greeted.connection, format!("cannot start `{command}`: {e}")));
                     }
                 }
             }
         }
     };
-    // One that cannot be removed is found to be stale by the next holder.
+    tracing::info!(%over, "holder ends");
+    // If the socket cannot be removed, the next holder finds that no process listens on the socket.
     let _ = std::fs::remove_file(socket);
-    // A process whose clients cannot come any more is ended.
+    // The processes end because their clients cannot connect any more.
     sessions.clear();
     while processes.join_next().await.is_some() {}
     Ok(over)
@@ -147,7 +152,7 @@ fn listen(path: &Path) -> Result<UnixListener, HoldError> {
     if let Some(directory) = path.parent() {
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory).map_err(failed)?;
     }
-    // Under another name until nobody else can connect; the new name replaces what a killed holder left.
+    // The socket has another name until only this user can connect. The rename replaces the socket of a killed holder.
     let mut own = path.as_os_str().to_owned();
     own.push(format!(".{}", std::process::id()));
     let own = PathBuf::from(own);
@@ -155,7 +160,7 @@ fn listen(path: &Path) -> Result<UnixListener, HoldError> {
     let named = std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o600))
         .and_then(|()| std::fs::rename(&own, path));
     if named.is_err() {
-        // The first error is the one to tell.
+        // The first error is reported.
         let _ = std::fs::remove_file(&own);
     }
     named.map(|()| listener).map_err(failed)
@@ -164,18 +169,11 @@ fn listen(path: &Path) -> Result<UnixListener, HoldError> {
 type Arrived = (Greeting, Connection<Reader, Writer>);
 
 async fn greet(mut connection: Connection<Reader, Writer>, greeted: mpsc::UnboundedSender<Arrived>) {
-    // One that ends, or says nothing, is no client.
+    // A connection that ends or sends nothing is not from a client.
     let Ok(Ok(Some(line))) = timeout(GREETING, connection.line()).await else { return };
     match serde_json::from_slice(&line) {
-        // The holder is ending otherwise.
+        // If nobody receives the greeting, the holder is ending.
         Ok(greeting) => drop(greeted.send((greeting, connection))),
-        Err(e) => refuse(connection, format!("its first line is not understood: {e}")).await,
+        Err(e) => refuse(connection, format!("the first line of the connection cannot be read: {e}")).await,
     }
-}
-
-/// Says why there is no session.
-pub(crate) async fn refuse(mut connection: Connection<Reader, Writer>, refused: String) {
-    connection.writer.add(&line(&Answer::Refused { refused }));
-    // Whoever does not read it does not want to know.
-    let _ = timeout(GREETING, connection.writer.all()).await;
 }

@@ -1,74 +1,78 @@
-//! The client: one session over as many connections as it takes.
+//! The client of a holder: carries one session over one connection after the other.
 
 use crate::RELEASE;
 use crate::carry::{Carrier, Connection, Turn};
 use crate::greeting::{Answer, Greeting, line};
 use crate::side::{Part, Side};
 use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// How the held process ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The end of a process that a holder keeps running for its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// In words, e.g. `exit status: 0` or `signal: 9 (SIGKILL)`.
-    pub status: String,
+    /// Exit status of the process, as its holder received it from the kernel.
+    pub status: ExitStatus,
 }
 
 impl Ended {
-    /// It ended with exit status 0.
+    /// Whether the process that the holder kept running ended with exit status 0.
     pub fn success(&self) -> bool {
-        self.status == "exit status: 0"
+        self.status.success()
     }
 }
 
-/// Why a session is over before its process has ended.
+/// The reason why a client's session ends before the held process has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The holder does not go on with it.
+    /// Error: the holder refuses to continue the client's session.
     #[error("the holder refuses the session: {0}")]
     Refused(String),
-    /// No connection held, for the patience.
+    /// Error: no connection to the holder could be opened for the whole time that the client may try.
     #[error("no connection to the held process for {} s: {reason}", patience.as_secs_f64())]
     Lost {
-        /// How long it was tried.
+        /// Time for which the client has tried to connect to the holder.
         patience: Duration,
-        /// What became of the last connection.
+        /// Reason why the last connection to the holder failed.
         reason: io::Error,
     },
-    /// What was to be carried cannot be read.
-    #[error("cannot read what is for the held process: {0}")]
+    /// Error: the input for the held process cannot be read.
+    #[error("cannot read the input for the held process: {0}")]
     Input(#[source] io::Error),
-    /// What came cannot be handed on.
-    #[error("cannot hand on what the held process wrote: {0}")]
+    /// Error: the output of the held process cannot be written.
+    #[error("cannot write the output of the held process: {0}")]
     Output(#[source] io::Error),
 }
 
-/// Times of a client.
+/// Intervals and time limits of a client that connects to a holder.
 #[derive(Debug, Clone, Copy)]
 struct Pace {
     ping: Duration,
-    /// A connection over which nothing was heard for so long is dead.
+    /// Time without any received bytes after which a connection is given up.
     silent: Duration,
 }
 
 const PACE: Pace = Pace { ping: Duration::from_secs(5), silent: Duration::from_secs(12) };
 
-/// Between attempts to open a connection.
+/// First pause between two attempts to open a connection to the holder.
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
-/// The last word has to go within this time; a holder that misses it ends the session when the lease is over.
+/// Time limit for sending the last frame of a session. If the holder does not receive the frame, the lease ends the
+/// session.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// Runs `command` as the session `session`, whose name must be its own: `input` goes to its standard input, what it writes
-/// to `output`. `open` opens a connection to the holder; it is asked anew whenever one was cut or fell silent, until none
-/// could be had for `patience`. When `input` ends, so does the standard input of the process; it is through when the process
-/// has ended and all its octets were handed on. One that is dropped leaves the process to the holder's lease.
+/// Runs `command` in a holder, as a session with a unique name: `input` goes to the standard input of the process, and
+/// its standard output goes to `output`. `open` opens a connection to the holder. If a connection is cut or silent,
+/// `open` is called again, until no connection could be opened for `patience`. If `input` ends, the standard input of
+/// the process ends. The session ends when the process has ended and all its output was written. If the future is
+/// dropped, the lease of the holder ends the process.
 ///
 /// # Errors
-/// The holder refuses the session; no connection for `patience`; `input` or `output` fails.
+/// The holder refuses the session, no connection could be opened for `patience`, or `input` or `output` failed.
 pub async fn join<O, F, R, W>(
     session: &str,
     command: &[String],
@@ -118,10 +122,11 @@ where
         let reason = match timeout(limit, attempt).await.unwrap_or_else(|_| Err(silence(limit))) {
             Ok((_, Answer::Refused { refused })) => return Err(JoinError::Refused(refused)),
             Ok((mut connection, Answer::Joined { received, release, .. })) => {
-                let resumed = carrier.side.resume(received).and_then(|()| connection.heard(&mut carrier.side));
+                let resumed = carrier.side.resume(received).and_then(|()| connection.handle_frames(&mut carrier.side));
                 if let Err(e) = resumed {
                     return Err(JoinError::Refused(format!("{e} (the holder's release is {release})")));
                 }
+                tracing::info!(session, received, resumed = greeting.resumes, "connected to the holder");
                 greeting.resumes = true;
                 match carry(pace, &mut carrier, connection).await? {
                     Carried::Ended(ended) => return Ok(ended),
@@ -133,6 +138,7 @@ where
             }
             Err(reason) => reason,
         };
+        tracing::warn!(session, %reason, "connection to the holder is lost");
         if since.elapsed() + pause >= patience {
             return Err(JoinError::Lost { patience, reason });
         }
@@ -142,10 +148,10 @@ where
 }
 
 fn silence(limit: Duration) -> io::Error {
-    io::Error::new(io::ErrorKind::TimedOut, format!("nothing was heard for {} s", limit.as_secs_f64()))
+    io::Error::new(io::ErrorKind::TimedOut, format!("nothing was received for {} s", limit.as_secs_f64()))
 }
 
-/// Says who it is, and hears the answer.
+/// Sends the greeting to the holder and receives the answer.
 async fn greet<R, W>((reader, writer): (R, W), greeting: &Greeting) -> io::Result<(Connection<R, W>, Answer)>
 where
     R: AsyncRead + Unpin,
@@ -158,7 +164,7 @@ where
     let line = connection.line().await?.ok_or_else(ended)?;
     let answer = serde_json::from_slice(&line).map_err(|e| {
         let line = String::from_utf8_lossy(&line).chars().take(200).collect::<String>();
-        io::Error::new(io::ErrorKind::InvalidData, format!("no holder answers, but `{line}` ({e})"))
+        io::Error::new(io::ErrorKind::InvalidData, format!("the answer is not from a holder: `{line}` ({e})"))
     })?;
     Ok((connection, answer))
 }
@@ -168,7 +174,7 @@ enum Carried {
     Cut(io::Error),
 }
 
-/// Carries the session over one connection.
+/// Carries the session over one connection, until the connection is cut or the process has ended.
 async fn carry<S, K, R, W>(
     pace: Pace,
     carrier: &mut Carrier<S, K>,
@@ -180,22 +186,27 @@ where
     R: AsyncRead + Unpin,
     W: AsyncWrite + Unpin,
 {
-    let mut heard = Instant::now();
-    let mut next_ping = heard + pace.ping;
+    let mut last_received = Instant::now();
+    let mut next_ping = last_received + pace.ping;
     loop {
-        if let Some(status) = carrier.side.other_last()
+        if let Some(last) = carrier.side.other_last()
             && carrier.is_delivered()
         {
-            let ended = Ended { status: status.to_owned() };
-            carrier.side.conclude(String::new());
-            // The holder finds out by itself otherwise.
+            let status = last.ok_or_else(|| {
+                JoinError::Refused(
+                    "the session ended, but the holder did not send the exit status of the process".into(),
+                )
+            })?;
+            let ended = Ended { status: ExitStatus::from_raw(status) };
+            carrier.side.conclude(None);
+            // If the last frame is lost, the lease ends the session.
             let _ = timeout(FAREWELL, connection.writer.close(&mut carrier.side)).await;
             return Ok(Carried::Ended(ended));
         }
         tokio::select! {
             turn = carrier.turn(Some(&mut connection)) => match turn {
                 Turn::Moved | Turn::Source(Ok(())) => {}
-                Turn::Heard => heard = Instant::now(),
+                Turn::Received => last_received = Instant::now(),
                 Turn::Cut(reason) => return Ok(Carried::Cut(reason)),
                 Turn::Source(Err(e)) => return Err(JoinError::Input(e)),
                 Turn::Sink(e) => return Err(JoinError::Output(e)),
@@ -204,7 +215,7 @@ where
                 carrier.side.ping();
                 next_ping += pace.ping;
             }
-            () = sleep_until(heard + pace.silent) => return Ok(Carried::Cut(silence(pace.silent))),
+            () = sleep_until(last_received + pace.silent) => return Ok(Carried::Cut(silence(pace.silent))),
         }
     }
 }

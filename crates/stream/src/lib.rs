@@ -1,40 +1,43 @@
-//! Byte streams that survive a cut: a process is held beside a socket, and whoever speaks with it may come back.
+//! Byte streams that survive a cut: a holder keeps a process running, and its client may connect again.
 //!
 //! ```text
 //!  join ══ any pair of byte streams ══ relay ── socket ── hold ── the held process
 //!  (client)   cut and opened anew      (short-lived)      (stays)
 //! ```
 //!
-//! In: a way to open a connection, a command, octets for the held process. Out: its octets, each once and in order, and how
-//! it ended, however often the connection was cut. It knows nothing of agents, pods or ssh.
+//! Input: a function that opens a connection, a command, and bytes for the held process. Output: the bytes of the
+//! process, each once and in order, and the exit status of the process, however often the connection was cut. The crate
+//! knows nothing of agents, pods or ssh.
 //!
 //! # On a connection
 //!
-//! First a line of JSON each way. The client says `{"session", "release", "command", "received", "resumes"}`: the session's
-//! identity, its release, the arguments of the process, how many octets it has received, and whether the session was answered
-//! before. The holder answers `{"received", "new", "release"}`, or `{"refused"}` with a sentence. Each side goes on from the
-//! octet that the other has received.
+//! Each side first sends a line of JSON. The client sends `{"session", "release", "command", "received", "resumes"}`:
+//! identity of the session, release of the client, arguments of the process, number of bytes received, and whether the
+//! holder has answered the session before. The holder answers `{"received", "new", "release"}`, or `{"refused"}` with a
+//! sentence. Each side continues from the number of bytes that the other side has received.
 //!
 //! Frames follow: a kind (u8), a length (u32, little endian, at most 65,536) and a body.
 //!
 //! | kind | body |
 //! |---|---|
-//! | 0 data | the next octets |
-//! | 1 acknowledged | u64, little endian: octets received so far |
-//! | 2 ping | the same count |
-//! | 3 end | empty: no octets follow in this direction |
-//! | 4 ended | text: how the held process ended; empty from the client, which knows it now |
+//! | 0 data | the next bytes |
+//! | 1 acknowledged | u64, little endian: number of bytes received so far |
+//! | 2 ping | the same number |
+//! | 3 end | empty: no bytes follow in this direction |
+//! | 4 ended | i32, little endian: wait status of the held process; empty from the client, which confirms it |
 //!
-//! An octet is received once it has been handed on: to the held process, or to the client's output. Up to 4 MiB that the
-//! other side has not received are kept in each direction; beyond that nothing is read from the source.
+//! A byte is received once it was delivered to the held process, or to the client's output. In each direction, up to 4
+//! MiB that the other side has not received are kept; if 4 MiB are kept, nothing more is read from the source.
 //!
-//! # What is sent when
+//! # Acknowledgements and pings
 //!
-//! Received octets are acknowledged every 256 KiB. A client sends a ping every 5 s, the holder answers it; both carry the
-//! count, so that nothing else is acknowledged. A ping is 13 octets. While no data flows nothing but pings is sent.
+//! Received bytes are acknowledged every 256 KiB. The client sends a ping every 5 s, and the holder answers each ping
+//! with a ping. Both pings contain the number of bytes received. A ping has 13 bytes. While no data flows, only pings
+//! are sent.
 //!
-//! A client that has heard nothing for 12 s takes the connection for dead and opens another. A holder that has heard nothing
-//! from a session's client for the lease ends the session; if from nobody, itself.
+//! A client that has received nothing for 12 s gives the connection up and opens another connection. A holder that has
+//! received nothing from the client of a session for the lease ends the session. If the holder has received nothing
+//! from any client for the lease, the holder ends itself.
 
 mod carry;
 mod frame;
@@ -49,5 +52,5 @@ pub use hold::{HoldError, Over, hold};
 pub use join::{Ended, JoinError, join};
 pub use relay::{RelayError, carry, relay};
 
-/// The release of which each side tells the other.
+/// Release of Tailbound that each side of a session sends to the other side.
 pub(crate) const RELEASE: &str = env!("CARGO_PKG_VERSION");

@@ -1,4 +1,4 @@
-//! The short-lived end of a connection: two byte streams joined with the holder's socket, not looked into.
+//! The short-lived end of a connection: passes bytes unchanged between two streams and the holder's socket.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -6,30 +6,30 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 
-/// Why nothing is relayed.
+/// The reason why a relay (which joins its own streams to a holder's socket) ends with an error.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// No holder is there.
+    /// Error: no holder listens at the socket.
     #[error(
         "no holder answers at {}: {source}. `tailbound agent hold` has to run in this place, with the same --socket",
         socket.display()
     )]
     NoHolder {
-        /// Where it was looked for.
+        /// Path of the socket at which a holder should listen.
         socket: PathBuf,
-        /// What the kernel says.
+        /// The error that the kernel returned when the relay connected to the socket.
         source: io::Error,
     },
-    /// A stream broke.
+    /// Error: one of the streams between which the relay copies bytes failed.
     #[error("the relay ends: {0}")]
     Broken(#[from] io::Error),
 }
 
-/// Carries octets between `input`, `output` and the holder's socket, until either side ends. A thread may be left that
-/// waits for `input`: the process is expected to end.
+/// Passes bytes between `input`, `output` and the holder's socket, until either side ends. A thread may still wait for
+/// `input` afterwards, so the caller should end the process.
 ///
 /// # Errors
-/// No holder answers; a stream broke.
+/// No holder answers at the socket, or a stream failed.
 pub fn relay(socket: &Path, mut input: File, mut output: File) -> Result<(), RelayError> {
     let joined = UnixStream::connect(socket)
         .and_then(|stream| Ok((stream.try_clone()?, stream)))
@@ -42,12 +42,13 @@ pub fn relay(socket: &Path, mut input: File, mut output: File) -> Result<(), Rel
     Ok(ended.recv().map_err(io::Error::other)??)
 }
 
-/// Hands on at once whatever there is, until `from` ends.
+/// Copies bytes from `from` to `to` as soon as they are received, until `from` ends.
 ///
-/// Not `io::copy`: it splices, and what a socket gave came out of the pipe only once the socket had ended (Linux 6.18).
+/// `io::copy` cannot be used: it splices, and the bytes of a socket are then passed on only after the socket has ended
+/// (Linux 6.18).
 ///
 /// # Errors
-/// One of them cannot be read or written.
+/// `from` cannot be read, or `to` cannot be written.
 pub fn carry(from: &mut (impl Read + ?Sized), to: &mut impl Write) -> io::Result<()> {
     let mut buffer = vec![0; 1 << 16];
     loop {

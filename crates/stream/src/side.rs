@@ -1,20 +1,21 @@
-//! One side of a session, without input or output: what is to be said on the connection, and what follows from what is
-//! heard there.
+//! The state of one side of a session, without input or output: the frames that the side sends, and its reaction to
+//! frames.
 //!
-//! Octets are counted from the beginning of the session. An octet is *kept* until the other side has handed it on, and
-//! counts as *received* once it has been handed on here. So both counts say how far each direction has come, whatever was
-//! on its way, and after a cut each side goes on from the other's.
+//! Bytes are counted from the beginning of the session. A byte that this side sends is *kept* (stored) until the other
+//! side has delivered it, and counts as *received* once it was delivered on this side. After a cut, each side continues
+//! from the number of bytes that the other side has received, so bytes that were lost in the connection are sent again.
 
 use crate::frame::{Frame, MAX_BODY, NotFrames, encode, head};
 use std::collections::VecDeque;
 
-/// Most octets that are kept in each direction; beyond it nothing more is read.
+/// Maximum number of bytes, in each direction, that are stored until the other side has received them. While this
+/// number is stored, no further bytes are read from the source.
 pub(crate) const BOUND: usize = 4 << 20;
 
-/// So many octets are received before that is said.
+/// Number of received bytes after which this side sends an acknowledgement.
 const ACKNOWLEDGE: u64 = 256 << 10;
 
-/// Who asks whether the other is there, and who answers.
+/// The role of a side in a session: the client sends pings, and the holder answers pings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Client,
@@ -24,25 +25,27 @@ pub(crate) enum Part {
 #[derive(Debug)]
 pub(crate) struct Side {
     part: Part,
-    /// Octets from `kept_from` on that the other side has not yet received.
+    /// Stored bytes for the other side of the session, beginning with the byte number `kept_from`, which the other side
+    /// has not received yet.
     kept: VecDeque<u8>,
     kept_from: u64,
-    /// The next octet to be written on this connection.
+    /// Number of the next byte that is to be written on this connection.
     written: u64,
-    /// Nothing follows what is kept.
+    /// Whether no more bytes for the other side of the session will follow.
     closed: bool,
     end_written: bool,
-    /// How the held process ended, or, of the client, that it knows.
-    last: Option<String>,
+    /// Content of the last frame of this side: the wait status of the held process from the holder, `None` from a
+    /// client.
+    last: Option<Option<i32>>,
     last_written: bool,
-    /// Octets that have come and were not yet handed on.
+    /// Bytes that were received over the connection and are not delivered yet.
     inbox: VecDeque<u8>,
     received: u64,
-    /// Of `received`, what the other side was told.
-    told: u64,
+    /// Number of received bytes that were acknowledged to the other side of the session.
+    acknowledged: u64,
     ping: bool,
     other_closed: bool,
-    other_last: Option<String>,
+    other_last: Option<Option<i32>>,
 }
 
 impl Side {
@@ -58,77 +61,79 @@ impl Side {
             last_written: false,
             inbox: VecDeque::new(),
             received: 0,
-            told: 0,
+            acknowledged: 0,
             ping: false,
             other_closed: false,
             other_last: None,
         }
     }
 
-    /// How many octets [`Side::take`] takes.
+    /// Number of bytes for the other side of the session that [`Side::take`] can accept at present.
     pub fn room(&self) -> usize {
         if self.closed { 0 } else { BOUND - self.kept.len() }
     }
 
-    /// Takes octets for the other side.
-    pub fn take(&mut self, octets: &[u8]) {
-        assert!(octets.len() <= self.room(), "more than there is room for");
-        self.kept.extend(octets);
+    /// Takes bytes that are to be sent to the other side of the session.
+    pub fn take(&mut self, bytes: &[u8]) {
+        assert!(bytes.len() <= self.room(), "more bytes were taken than the side has room for");
+        self.kept.extend(bytes);
     }
 
-    /// No octets follow.
+    /// Declares that no more bytes for the other side of the session will follow.
     pub fn close(&mut self) {
         self.closed = true;
     }
 
-    /// The last word: of the holder how the process ended, behind all octets; of the client that it knows.
-    pub fn conclude(&mut self, last: String) {
+    /// Sets the last frame of this side. The holder sends the wait status of the process after all bytes; the client
+    /// sends `None` to confirm the status.
+    pub fn conclude(&mut self, last: Option<i32>) {
         self.last = Some(last);
     }
 
-    /// Asks whether the other side is there.
+    /// Requests that this side sends a ping to the other side.
     pub fn ping(&mut self) {
         self.ping = true;
     }
 
-    /// Octets handed on so far: where the other side is to go on.
+    /// Number of received bytes that were delivered so far. After a cut, the other side continues from this number.
     pub fn received(&self) -> u64 {
         self.received
     }
 
-    /// What is to be handed on next; empty when there is nothing.
+    /// Bytes that were received from the other side and are to be delivered next.
     pub fn inbox(&self) -> &[u8] {
         self.inbox.as_slices().0
     }
 
-    /// So many octets of the inbox were handed on.
-    pub fn handed_on(&mut self, octets: usize) {
-        self.inbox.drain(..octets);
-        self.received += octets as u64;
+    /// Records that bytes received from the other side were delivered.
+    pub fn delivered(&mut self, bytes: usize) {
+        self.inbox.drain(..bytes);
+        self.received += bytes as u64;
         if self.inbox.is_empty() {
-            // A session that has been idle since a burst does not hold its memory.
+            // The memory of a burst is released when the session is idle again.
             self.inbox.shrink_to(MAX_BODY);
         }
     }
 
-    /// All that the other side had to say was handed on.
-    pub fn is_through(&self) -> bool {
+    /// Whether the other side of the session sends no more bytes, and all its bytes were delivered.
+    pub fn is_finished(&self) -> bool {
         self.other_closed && self.inbox.is_empty()
     }
 
-    /// The other side's last word, once everything before it was handed on.
-    pub fn other_last(&self) -> Option<&str> {
-        self.other_last.as_deref().filter(|_| self.inbox.is_empty())
+    /// Content of the last frame of the session's other side, once all bytes before the frame were delivered.
+    pub fn other_last(&self) -> Option<Option<i32>> {
+        self.other_last.filter(|_| self.inbox.is_empty())
     }
 
-    /// On a new connection: the other side has received so many octets. What came over the last one and was not handed on
-    /// will come once more.
+    /// Starts a new connection. `received` is the number of bytes that the other side has received. Bytes that were
+    /// received over the previous connection and not delivered will be sent again.
     pub fn resume(&mut self, received: u64) -> Result<(), NotFrames> {
         let sent = self.kept_from + self.kept.len() as u64;
         if received < self.kept_from || received > sent {
             let from = self.kept_from;
             return Err(NotFrames(format!(
-                "it has received {received} octets, of {sent}, with those up to {from} gone"
+                "the other side has received {received} bytes of {sent}, but bytes before byte {from} are no longer \
+                 stored"
             )));
         }
         self.written = sent;
@@ -136,14 +141,14 @@ impl Side {
         self.written = received;
         (self.end_written, self.last_written, self.ping) = (false, false, false);
         self.inbox.clear();
-        self.told = self.received;
+        self.acknowledged = self.received;
         (self.other_closed, self.other_last) = (false, None);
         Ok(())
     }
 
     fn forget(&mut self, received: u64) -> Result<(), NotFrames> {
         if received < self.kept_from || received > self.written {
-            return Err(NotFrames(format!("{received} octets acknowledged of {}", self.written)));
+            return Err(NotFrames(format!("{received} bytes were acknowledged, but only {} were sent", self.written)));
         }
         self.kept.drain(..(received - self.kept_from) as usize);
         self.kept_from = received;
@@ -153,15 +158,15 @@ impl Side {
         Ok(())
     }
 
-    /// Takes what came over the connection.
-    pub fn hear(&mut self, frame: Frame) -> Result<(), NotFrames> {
+    /// Handles a frame that was received from the other side.
+    pub fn handle(&mut self, frame: Frame) -> Result<(), NotFrames> {
         match frame {
-            Frame::Data(_) if self.other_closed => Err(NotFrames("octets behind the end".into())),
-            Frame::Data(octets) if self.inbox.len() + octets.len() > BOUND => {
-                Err(NotFrames("more octets than were acknowledged".into()))
+            Frame::Data(_) if self.other_closed => Err(NotFrames("bytes after the end".into())),
+            Frame::Data(bytes) if self.inbox.len() + bytes.len() > BOUND => {
+                Err(NotFrames("the other side sent more bytes than may be unacknowledged".into()))
             }
-            Frame::Data(octets) => {
-                self.inbox.extend(octets);
+            Frame::Data(bytes) => {
+                self.inbox.extend(bytes);
                 Ok(())
             }
             Frame::Acknowledged(received) => self.forget(received),
@@ -181,26 +186,26 @@ impl Side {
         }
     }
 
-    /// Appends what is to be said now, at most one piece of data; nothing when there is nothing to say.
-    pub fn say(&mut self, out: &mut Vec<u8>) {
+    /// Appends to `out` the frames that this side must send now; at most one of these frames contains data.
+    pub fn write_frames(&mut self, out: &mut Vec<u8>) {
         if std::mem::take(&mut self.ping) {
-            self.told = self.received;
+            self.acknowledged = self.received;
             encode(&Frame::Ping(self.received), out);
-        } else if self.received - self.told >= ACKNOWLEDGE {
-            self.told = self.received;
+        } else if self.received - self.acknowledged >= ACKNOWLEDGE {
+            self.acknowledged = self.received;
             encode(&Frame::Acknowledged(self.received), out);
         }
         let begin = (self.written - self.kept_from) as usize;
-        let octets = (self.kept.len() - begin).min(MAX_BODY);
-        if octets > 0 {
-            head(0, octets, out);
+        let bytes = (self.kept.len() - begin).min(MAX_BODY);
+        if bytes > 0 {
+            head(0, bytes, out);
             let (front, back) = self.kept.as_slices();
             let of_front = front.get(begin..).unwrap_or_default();
-            let of_front = &of_front[..of_front.len().min(octets)];
+            let of_front = &of_front[..of_front.len().min(bytes)];
             let of_back = begin.saturating_sub(front.len());
             out.extend_from_slice(of_front);
-            out.extend_from_slice(&back[of_back..of_back + octets - of_front.len()]);
-            self.written += octets as u64;
+            out.extend_from_slice(&back[of_back..of_back + bytes - of_front.len()]);
+            self.written += bytes as u64;
         }
         if self.closed && !self.end_written && self.written == self.kept_from + self.kept.len() as u64 {
             self.end_written = true;
@@ -211,7 +216,7 @@ impl Side {
             && !self.last_written
         {
             self.last_written = true;
-            encode(&Frame::Ended(last.clone()), out);
+            encode(&Frame::Ended(*last), out);
         }
     }
 }

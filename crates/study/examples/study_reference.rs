@@ -8,11 +8,11 @@ const HEAD: &str = "\
 
 <!-- Written by dev/generate from the JSON Schema of the study file. Do not edit. -->
 
-Every key of a study file, by its path: the name under which it can be a factor or stand in `--set`. How a study is \
-written is told in [Writing a study](studies.md); an editor that knows JSON Schema can use `schema/study.json`.
+Every key of a study file, by its path. The path is the name of the key as a factor and in `--set`. [Writing a \
+study](studies.md) describes how to write a study; an editor that knows JSON Schema can use `schema/study.json`.
 ";
 
-/// How each `format` of the schema is written in this book.
+/// Text for each `format` of the schema in the book.
 const FORMATS: [(&str, &str); 7] = [
     ("size", "a size, such as `64 B`, `8 KiB`, `60 kB`"),
     ("duration", "a duration, such as `10 s`, `200 ms`, `100 us`"),
@@ -25,9 +25,10 @@ const FORMATS: [(&str, &str); 7] = [
 
 struct Reference {
     definitions: Map<String, Value>,
-    /// Where each definition is told: the first place, from the outside in.
+    /// Path of the section that describes each definition of the schema: the first section in which the definition
+    /// occurs.
     told: BTreeMap<String, String>,
-    /// What is still to be told: path and content.
+    /// Sections of the reference that are still to be written: path and content.
     open: VecDeque<(String, Value)>,
     text: String,
 }
@@ -39,7 +40,7 @@ fn main() {
     r.text.push_str("\n## All keys\n");
     r.keys("", &schema);
     while let Some((path, content)) = r.open.pop_front() {
-        // What lies below a key is told right after it.
+        // The sections below a key follow directly after it.
         let later = std::mem::take(&mut r.open);
         r.section(&path, &content);
         r.open.extend(later);
@@ -51,25 +52,26 @@ fn about(value: &Value) -> String {
     value["description"].as_str().unwrap_or("").replace('\n', " ").replace('|', "\\|")
 }
 
-/// As Markdown readers make it of a heading that is a path.
+/// Anchor that Markdown renderers create for a heading that is a path of the study.
 fn anchor(path: &str) -> String {
     path.replace('.', "").to_lowercase()
 }
 
 impl Reference {
-    /// A choice or a map of keys: all options of its words, then the words themselves.
+    /// Writes the section of a choice or a map of keys: the table of the words of the choice, then the options of the
+    /// words.
     fn section(&mut self, path: &str, content: &Value) {
         let level = if path.contains('.') { "###" } else { "##" };
         self.text.push_str(&format!("\n{level} {path}\n\n{}\n", about(content)));
         let Some(variants) = content["oneOf"].as_array() else { return self.keys(path, content) };
         let mut table = String::new();
-        // Words that share their options.
+        // Words of the choice that have the same options.
         let mut options: Vec<(Vec<String>, Value)> = Vec::new();
         let many = |v: &&Value| v["properties"].as_object().is_some_and(|keys| keys.len() > 1);
         let map = variants.iter().find(many);
         for variant in variants.iter().filter(|v| !many(v)) {
             if variant["description"].as_str().is_some_and(|d| d.ends_with(" Without options.")) {
-                continue; // the same word, told already
+                continue; // the same word was written already
             }
             let Some(word) = variant["const"].as_str().or(variant["required"][0].as_str()) else { continue };
             let inner = self.resolve(&variant["properties"][word]);
@@ -100,14 +102,14 @@ impl Reference {
         }
         let any = variants.iter().find(|v| v["maxProperties"] == 1);
         if let Some(inner) = any.map(|v| v["additionalProperties"].clone()) {
-            self.text.push_str("\nOptions that every driver has; the rest are the driver's own:\n");
+            self.text.push_str("\nOptions that every driver has; the rest are defined by the driver:\n");
             self.keys(path, &inner);
         }
     }
 
-    /// The table of a map's keys; those with something below them are told later.
+    /// Writes the table of a map's keys; keys with further content get sections later.
     fn keys(&mut self, path: &str, content: &Value) {
-        self.text.push_str("\n| key | value | what it says |\n|---|---|---|\n");
+        self.text.push_str("\n| key | value | meaning |\n|---|---|---|\n");
         let required = content["required"].as_array().cloned().unwrap_or_default();
         let keys = content["properties"].as_object().cloned().unwrap_or_default();
         for (key, value) in keys {
@@ -118,7 +120,7 @@ impl Reference {
         }
     }
 
-    /// What a key takes; a definition gets a section of its own, once.
+    /// Describes the type of a key's value; each definition of the schema gets only one section.
     fn key(&mut self, path: &str, value: &Value) -> String {
         let name = value["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")).unwrap_or("").to_owned();
         let content = self.resolve(value).clone();

@@ -1,9 +1,10 @@
-//! Budget files: the same YAML with places as studies, read into [`Budget`].
+//! Budget files: YAML with positions as in studies, read into [`Budget`].
 //!
-//! Metrics and quantiles are keys, so the tree is read as it is: every fault names the very key or value.
+//! Metrics and quantiles are keys of the file, so the YAML tree itself is read, and every error has the position of the
+//! key or value.
 
 use crate::error::{Fault, StudyError, advice};
-use crate::source::{MAX_TEXT, Pos, Source, Sources};
+use crate::source::{MAX_TEXT, Source, Sources};
 use crate::tree::{self, Key, Kind, Node};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +13,7 @@ use tailbound_model::{
     Nanos, THROUGHPUT,
 };
 
-/// Loads a budget file.
+/// Loads a budget file (limits that a record must keep).
 pub fn load_budget(path: &Path) -> Result<Budget, StudyError> {
     let name = path.display().to_string();
     let unreadable = |reason: String| StudyError::unreadable(&name, reason, None);
@@ -20,7 +21,7 @@ pub fn load_budget(path: &Path) -> Result<Budget, StudyError> {
     load_budget_str(&name, &text)
 }
 
-/// Loads a budget from its text; `name` stands for the file in errors.
+/// Loads a budget from its text; error messages call the file `name`.
 pub fn load_budget_str(name: &str, text: &str) -> Result<Budget, StudyError> {
     if text.len() > MAX_TEXT {
         return Err(StudyError::unreadable(name, "too large for a budget".into(), None));
@@ -85,7 +86,7 @@ fn at_most(key: &Key, value: &Node) -> Result<AtMost, Fault> {
     }
 }
 
-/// `samples/s: 100000`, `Mbit/s: 800`, `lost: none`.
+/// Reads one limit of a flow, e.g. `samples/s: 100000`, `Mbit/s: 800` or `lost: none`.
 fn of_flow(key: &Key, value: &Node) -> Result<FlowLimit, Fault> {
     match key.text.as_str() {
         "samples/s" => {
@@ -100,7 +101,7 @@ fn of_flow(key: &Key, value: &Node) -> Result<FlowLimit, Fault> {
     }
 }
 
-/// `None` = not one.
+/// Reads the share of lost messages; `None` means that no message may be lost.
 fn lost(value: &Node) -> Result<Option<f64>, Fault> {
     match text(value)?.trim() {
         "none" => Ok(None),
@@ -108,7 +109,7 @@ fn lost(value: &Node) -> Result<Option<f64>, Fault> {
     }
 }
 
-/// A number above zero, with one of these units.
+/// Reads a number above zero with one of the given units.
 fn number(node: &Node, units: &[(&str, f64)], wanted: &str) -> Result<f64, Fault> {
     let given = text(node)?.trim();
     let of = |(unit, factor): &(&str, f64)| given.strip_suffix(unit)?.trim().parse::<f64>().ok().map(|n| n * factor);
@@ -118,7 +119,7 @@ fn number(node: &Node, units: &[(&str, f64)], wanted: &str) -> Result<f64, Fault
     }
 }
 
-/// `p99.9`: between 0 and 100, with as many decimals as the statistics keep.
+/// True if the text is the label of a quantile such as `p99.9`: between 0 and 100, with at most 13 decimals.
 fn is_quantile(label: &str) -> bool {
     let Some(number) = label.strip_prefix('p') else { return false };
     let decimals = number.split_once('.').map_or(0, |(_, d)| d.len());
@@ -172,7 +173,7 @@ fn metric(key: &Key, others: &[&str]) -> Result<Metric, Fault> {
     })
 }
 
-/// Half a round trip is a figure of location only.
+/// Keys of all metrics that a budget can limit: all metrics except half of a round trip.
 pub(crate) fn metrics() -> Vec<&'static str> {
     Metric::ALL.into_iter().filter(|m| *m != Metric::HalfRoundTrip).map(Metric::key).collect()
 }
@@ -193,27 +194,19 @@ fn text(node: &Node) -> Result<&str, Fault> {
 }
 
 fn duration(node: &Node) -> Result<Nanos, Fault> {
-    let parsed = text(node)?.parse().map_err(|e: tailbound_model::UnitError| fault_of(node.at, e.to_string()))?;
+    let parsed = text(node)?.parse().map_err(|problem| Fault { at: node.at, problem })?;
     match parsed {
-        Nanos(..=0) => Err(Fault::new(node.at, "a limit of nothing cannot be kept")),
+        Nanos(..=0) => Err(Fault::new(node.at, "a limit must be above 0")),
         limit => Ok(limit),
     }
 }
 
-/// `0.1 %` as a fraction.
+/// Reads a percentage such as `0.1 %` as a fraction.
 fn share(node: &Node, wanted: &str) -> Result<f64, Fault> {
     let given = text(node)?;
     let number = given.trim().strip_suffix('%').and_then(|n| n.trim().parse::<f64>().ok());
     match number.filter(|n| *n > 0.0 && *n <= 100.0) {
         Some(per_cent) => Ok(per_cent / 100.0),
         None => Err(Fault::new(node.at, format!("`{given}` is not {wanted}")).help("above 0 % and at most 100 %")),
-    }
-}
-
-/// Reason and advice are separated by `; ` in errors of units.
-fn fault_of(at: Pos, text: String) -> Fault {
-    match text.split_once("; ") {
-        Some((reason, help)) => Fault::new(at, reason).help(help),
-        None => Fault::new(at, text),
     }
 }

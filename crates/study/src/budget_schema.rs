@@ -1,4 +1,4 @@
-//! The JSON Schema of budgets.
+//! Makes the JSON Schema of budget files.
 
 use crate::budget::metrics;
 use serde_json::{Value, json};
@@ -16,46 +16,46 @@ pub fn budget_schema() -> Value {
     let lost = json!({ "type": "string", "pattern": format!("^(none|{share})$"), "examples": ["0.1 %", "none"] });
     let quantile = r"^p[0-9]{1,2}(\.[0-9]{1,13})?$";
     let limits = json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
-        "description": "What statistics of this metric may be at most.",
+        "description": "Largest allowed values of the statistics of this metric.",
         "properties": {
-            "max": { "description": "The maximum of the answered messages.", "type": "string",
+            "max": { "description": "Largest allowed maximum of the answered messages.", "type": "string",
                 "pattern": duration["pattern"] },
-            "mean": { "description": "The mean of the answered messages, with an interval over trials: five at least.",
+            "mean": { "description": "Largest allowed mean of the answered messages. The interval needs at least five trials.",
                 "type": "string", "pattern": duration["pattern"] },
-            "lost": described(&lost, "Share of messages never answered, or `none`: not one of the record.") },
+            "lost": described(&lost, "Largest allowed share of messages that are never answered, or `none`: no message may be lost.") },
         "patternProperties": { quantile: duration } });
     let flow = json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
-        "description": "What a flow must keep at its slowest subscriber.",
+        "description": "Limits for a flow, at its slowest subscriber.",
         "properties": {
-            "samples/s": described(&rate(""), "At least so many samples per second."),
-            "Mbit/s": described(&rate(r"( ?[kMG]bit/s)?"), "At least so many Mbit/s of payload."),
-            "lost": described(&lost, "Share of samples lost, of all subscribers together, or `none`.") } });
+            "samples/s": described(&rate(""), "Smallest allowed number of samples per second."),
+            "Mbit/s": described(&rate(r"( ?[kMG]bit/s)?"), "Smallest allowed payload rate in Mbit/s."),
+            "lost": described(&lost, "Largest allowed share of lost samples, over all subscribers together, or `none`.") } });
     let known = [&COMPARED_STATISTICS[..], &[LOST]].concat();
     let compared = json!({ "type": "array", "minItems": 1, "items": { "enum": known },
         "description": "Statistics of this metric that may not become worse." });
     let of_metrics = |each: &Value| metrics().into_iter().map(|m| (m.to_owned(), each.clone())).collect::<Vec<_>>();
     let mut set = json!({
-        "where": { "description": "Levels that a condition must have; every condition when absent.",
+        "where": { "description": "Levels that a condition must have; if absent, the limits apply to every condition.",
             "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } } });
     set.as_object_mut().expect("a map").extend(of_metrics(&limits));
     set[THROUGHPUT] = flow;
     let mut baseline = json!({
-        "record": { "description": "The record to compare with, relative to this file; or `--baseline`.",
+        "record": { "description": "Path of the baseline record, relative to this file; `--baseline` can give it too.",
             "type": "string" },
-        "tolerance": { "description": "By how much a statistic may be larger.", "type": "string",
+        "tolerance": { "description": "Allowed relative change of each statistic against the baseline record.", "type": "string",
             "pattern": format!("^{share}$"), "examples": ["5 %"] } });
     baseline.as_object_mut().expect("a map").extend(of_metrics(&compared));
     baseline[THROUGHPUT] = json!({ "type": "array", "minItems": 1, "items": { "enum": FLOW_STATISTICS },
         "description": "Statistics of flows that may not become worse." });
     json!({ "$schema": "https://json-schema.org/draft/2020-12/schema", "title": "Budget",
-        "description": "What a result must keep. Read by `tailbound budget`.",
+        "description": "A budget: limits that a record must keep. `tailbound budget` reads this file.",
         "type": "object", "additionalProperties": false,
         "anyOf": [{ "required": ["limits"] }, { "required": ["baseline"] }],
         "properties": {
-            "budget": { "description": "Name; the file's when absent.", "type": "string" },
+            "budget": { "description": "Name of the budget; if absent, the name of the file.", "type": "string" },
             "limits": { "description": "Absolute limits.", "type": "array",
                 "items": { "type": "object", "additionalProperties": false, "properties": set } },
-            "baseline": { "description": "Limits relative to another record.", "type": "object",
+            "baseline": { "description": "Limits relative to a baseline record.", "type": "object",
                 "additionalProperties": false, "required": ["tolerance"], "properties": baseline } } })
 }
 

@@ -1,4 +1,4 @@
-//! From combinations of levels to the conditions of the plan.
+//! Makes the conditions of the plan from the combinations of levels.
 
 use crate::error::Fault;
 use crate::factors::{Combination, Study};
@@ -8,14 +8,16 @@ use crate::read::read;
 use crate::resolve::{Context, Places, trial};
 use crate::rules;
 use crate::shape;
-use crate::tree::Kind;
+use crate::source::Pos;
+use crate::tree::{Kind, Node};
 use std::collections::{BTreeMap, HashMap};
 use tailbound_model::{Condition, TrialSpec};
 
-/// Keys that every condition shows as levels, varied or not.
+/// Keys that every condition shows as levels, whether they are factors or not.
 pub(crate) const ALWAYS: [&str; 4] = ["driver", "payload", "rate", "path"];
 
-/// All conditions, and the keys of the study that are the same in all of them.
+/// Makes all conditions of a study. Also returns the study file of the first condition, for keys that are equal in all
+/// conditions.
 pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Condition>, StudyFile), Fault> {
     let mut conditions = Vec::new();
     let mut first_file = None;
@@ -28,7 +30,7 @@ pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Co
             .impossible
             .clone()
             .or_else(|| rules::impossible(&spec, &places))
-            .or_else(|| limit(&spec, &places, context));
+            .or_else(|| limit(&spec, &combination.root, &places, context));
         if fault.is_none() {
             check_effect(study, &combination, &spec, &mut seen)?;
         }
@@ -41,7 +43,7 @@ pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Co
             id: conditions.len(),
             levels: levels_of(study, &combination, &spec),
             spec,
-            not_possible: fault.as_ref().map(|f| f.reason.clone()),
+            not_possible: fault.as_ref().map(|f| f.problem.what.clone()),
         });
         first_fault = first_fault.or(fault);
         first_file.get_or_insert(file);
@@ -53,14 +55,25 @@ pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Co
     }
 }
 
-/// What the driver refuses, placed where the user can change it.
-fn limit(spec: &TrialSpec, places: &Places, context: &Context<'_>) -> Option<Fault> {
-    let reason = (context.options.limits?)(spec)?;
-    let at = if reason.contains("payload") && !spec.has_tool() { places.payload } else { places.driver };
-    Some(Fault::new(at, reason))
+/// The error if a driver cannot run the trial, at the position of the key that the user can change.
+fn limit(spec: &TrialSpec, root: &Node, places: &Places, context: &Context<'_>) -> Option<Fault> {
+    let mut problem = (context.options.limits?)(spec)?;
+    let key = problem.at.take().filter(|_| !spec.has_tool());
+    let at = key.and_then(|key| position(root, &key)).unwrap_or(places.driver);
+    Some(Fault { at, problem })
 }
 
-/// Two combinations that come to the same trial: a factor that something else overrides.
+/// The position of the value with this path, or of the deepest value on the path that the study contains.
+fn position(root: &Node, path: &str) -> Option<Pos> {
+    let (mut node, mut at) = (root, None);
+    for key in path.split('.') {
+        let Some(next) = node.get(key) else { break };
+        (node, at) = (next, Some(next.at));
+    }
+    at
+}
+
+/// Returns an error if two combinations of levels give equal trials, because another key overrides one of the factors.
 fn check_effect(
     study: &Study,
     combination: &Combination,
@@ -74,7 +87,8 @@ fn check_effect(
     let factor = &study.factors[index];
     let (a, b) = (factor.level(other[index]), factor.level(combination.chosen[index]));
     let reason = format!("the factor `{}` changes nothing: with `{a}` and `{b}` the trials are the same", factor.path);
-    Err(Fault::new(factor.at, reason).help("something else in the study overrides it; remove one of the two"))
+    Err(Fault::new(factor.at, reason)
+        .help("another key of the study overrides the factor; remove the factor or the other key"))
 }
 
 fn levels_of(study: &Study, combination: &Combination, spec: &TrialSpec) -> BTreeMap<String, String> {
@@ -86,7 +100,7 @@ fn levels_of(study: &Study, combination: &Combination, spec: &TrialSpec) -> BTre
         if levels.contains_key(key) {
             continue;
         }
-        // Options that are factors of their own must not make this level vary too.
+        // Options that are separate factors must not make this level vary too.
         let written = study.base.get(key).filter(|node| node.kind != Kind::Null).zip(shape::at(key));
         let below = |path: &String| path.starts_with(&format!("{key}."));
         let text = match written {

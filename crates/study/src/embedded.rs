@@ -1,6 +1,6 @@
-//! The studies that come with the program.
+//! The built-in studies, which are part of the program Tailbound.
 
-/// Name and text of each built-in study.
+/// Name and text of each study that is built into Tailbound.
 pub fn embedded() -> &'static [(&'static str, &'static str)] {
     &[
         ("quick", include_str!("../../../studies/quick.yaml")),

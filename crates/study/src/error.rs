@@ -1,51 +1,51 @@
-//! What is wrong with a study: where, why, and what to write instead.
+//! Errors in a study file: the position, the reason, and what to write instead.
 
 use crate::source::{Pos, Sources, line_column};
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, NamedSource, SourceSpan};
 use std::fmt;
+use tailbound_model::{Problem, nearest};
 
-/// A fault found at a place, before the place has a line and a column.
+/// An error at a byte position of the study, before the line and the column are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub at: Pos,
-    pub reason: String,
-    pub help: Option<String>,
+    pub problem: Problem,
 }
 
 impl Fault {
     pub fn new(at: Pos, reason: impl Into<String>) -> Self {
-        Fault { at, reason: reason.into(), help: None }
+        Fault { at, problem: Problem::new("study", reason, "") }
     }
     pub fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
+        self.problem.remedy = help.into();
         self
     }
     pub fn in_sources(self, sources: &Sources) -> StudyError {
         let source = sources.of(self.at);
-        StudyError::new(&source.name, &source.text, self.at, self.reason, self.help)
+        StudyError::new(&source.name, &source.text, self.at, self.problem)
     }
 }
 
-/// Why a study cannot be used. Always the user's to mend: exit code 2.
+/// Reason why a study or budget file cannot be used. The user can always fix the problem; the exit code is 2.
 ///
-/// `Display` is plain text (`file:line:column: reason`, then a line with the advice); [`StudyError::render`] adds the
-/// line of the file with a marker.
+/// `Display` writes plain text (`file:line:column: reason`, then a line with the remedy); [`StudyError::render`] also
+/// writes the wrong line of the file with a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyError {
-    /// Name of the file, or the `--set` argument.
+    /// Name of the file that contains the error, or the `--set` argument.
     pub name: String,
-    /// Line from 1; 0 when the file could not be read at all.
+    /// Line of the error, from 1; 0 if the file could not be read at all.
     pub line: usize,
-    /// Column from 1, in characters; 0 as above.
+    /// Column of the error in characters, from 1; 0 if the file could not be read at all.
     pub column: usize,
-    /// What is wrong.
+    /// Description of what is wrong with the study.
     pub reason: String,
-    /// What to do; often the nearest valid word.
+    /// Remedy for the error: what the user can do; often the most similar valid word.
     pub help: Option<String>,
     snippet: Box<Snippet>,
 }
 
-/// The text and the bytes of it that are wrong.
+/// Text of the file or argument with the error, and the byte range of the error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Snippet {
     text: String,
@@ -53,28 +53,28 @@ struct Snippet {
 }
 
 impl StudyError {
-    fn new(name: &str, text: &str, at: Pos, reason: String, help: Option<String>) -> Self {
+    fn new(name: &str, text: &str, at: Pos, problem: Problem) -> Self {
         let start = (at.start as usize).min(text.len());
         let (line, column) = line_column(text, start);
-        // A marker over several lines would hide what it points at.
+        // A marker over several lines would hide the marked text.
         let rest = text.get(start..).unwrap_or("");
         let len = (at.len as usize).min(rest.find(['\n', '\r']).unwrap_or(rest.len()));
         StudyError {
             name: name.into(),
             line,
             column,
-            reason,
-            help,
+            reason: problem.what,
+            help: Some(problem.remedy).filter(|remedy| !remedy.is_empty()),
             snippet: Box::new(Snippet { text: text.into(), span: (start, len) }),
         }
     }
 
-    /// An error about a file that could not be read: it has no line.
+    /// Makes an error about a file that could not be read, so the error has no line.
     pub(crate) fn unreadable(name: &str, reason: String, help: Option<String>) -> Self {
         StudyError { name: name.into(), line: 0, column: 0, reason, help, snippet: Box::default() }
     }
 
-    /// The error with the line of the file and a marker, for a terminal of `width` columns.
+    /// Writes the error with the wrong line of the file and a marker, for a terminal of `width` columns.
     pub fn render(&self, colour: bool, width: usize) -> String {
         if self.line == 0 {
             return format!("{self}\n");
@@ -88,7 +88,7 @@ impl StudyError {
         }
     }
 
-    /// The error as a miette diagnostic.
+    /// Converts the error of a study to a miette diagnostic.
     pub fn report(&self) -> StudyReport {
         StudyReport {
             reason: self.reason.clone(),
@@ -114,7 +114,7 @@ impl fmt::Display for StudyError {
 
 impl std::error::Error for StudyError {}
 
-/// [`StudyError`] in the form that miette prints.
+/// A [`StudyError`] as a miette diagnostic.
 #[derive(Debug, thiserror::Error, Diagnostic)]
 #[error("{reason}")]
 pub struct StudyReport {
@@ -127,30 +127,19 @@ pub struct StudyReport {
     span: SourceSpan,
 }
 
-/// The candidate that was probably meant, if one is near enough.
-pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (word.chars().count() / 3).clamp(1, 4);
-    candidates
-        .into_iter()
-        .map(|c| (strsim::damerau_levenshtein(&word.to_lowercase(), &c.to_lowercase()), c))
-        .filter(|(distance, c)| *distance <= limit || (c.len() > 3 && word.len() > 3 && c.starts_with(word)))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, c)| c)
-}
-
-/// Advice that names the nearest candidate and all of them.
+/// Text of a remedy that names the candidate most similar to `word`, and all candidates.
 pub(crate) fn advice(word: &str, candidates: &[&str]) -> String {
     let all = candidates.join(", ");
     if let Some((key, value)) = word.split_once(' ')
         && candidates.contains(&key)
     {
         return format!(
-            "the value of `{key}` stands behind a colon: `{{ {key}: {} }}`. Known here: {all}",
+            "the value of `{key}` must follow a colon: `{{ {key}: {} }}`. Allowed words: {all}",
             value.trim()
         );
     }
     match nearest(word, candidates.iter().copied()) {
-        Some(near) => format!("did you mean `{near}`? Known here: {all}"),
-        None => format!("known here: {all}"),
+        Some(near) => format!("did you mean `{near}`? Allowed words: {all}"),
+        None => format!("allowed words: {all}"),
     }
 }

@@ -1,12 +1,13 @@
-//! How long measuring will take.
+//! Estimates the duration of the measurements of a study.
 
 use tailbound_model::{Length, Measure, Nanos, Plan, TrialSpec};
 
-/// Assumed time of one slot of stop-and-wait, which has no period.
+/// Assumed duration of one slot with stop-and-wait, which has no period.
 const SLOT_AT_MAX: Nanos = Nanos(100_000);
 
-/// Time from the first to the last slot of all trials, warm-up included. Building labs, discovery and collecting come
-/// on top. With `rate: max` and a number of slots, 100 us are assumed for each.
+/// Estimates the measuring time of a plan: time from the first to the last slot, summed over all trials, including
+/// warm-up. Building labs, discovery and collecting samples are not included. With `rate: max` and a number of slots,
+/// each slot is assumed to take 100 us.
 pub fn estimate(plan: &Plan) -> Nanos {
     let total = plan.trials.iter().fold(0i64, |sum, trial| {
         sum.saturating_add(plan.conditions.get(trial.condition).map_or(0, |c| trial_length(&c.spec).0))
@@ -14,7 +15,7 @@ pub fn estimate(plan: &Plan) -> Nanos {
     Nanos(total)
 }
 
-/// The same of one trial.
+/// Estimates the time from the first to the last slot of one trial, including the warm-up.
 pub fn trial_length(spec: &TrialSpec) -> Nanos {
     let keys = match &spec.measure {
         Measure::PingPong(keys) => keys,

@@ -1,4 +1,4 @@
-//! Factors: paths in the study, each with its levels, and their combinations.
+//! Factors: paths in the study with their levels, and the combinations of levels.
 
 use crate::error::Fault;
 use crate::levels;
@@ -7,42 +7,42 @@ use crate::shape::{self, NOT_VARIED, RESERVED};
 use crate::source::Pos;
 use crate::tree::{Key, Kind, Node};
 
-/// Most conditions of one study; more is a slip of the pen.
+/// Largest number of conditions in a study; a larger number is probably a mistake.
 const MAX_CONDITIONS: usize = 10_000;
 
-/// One factor.
+/// One factor of the study with its levels.
 #[derive(Debug, Clone)]
 pub(crate) struct Factor {
-    /// Path as written.
+    /// Path of the factor, as written in the study, for example `measure.slots`.
     pub path: String,
-    /// Where the path is written.
+    /// Position in the study at which the factor's path is written.
     pub at: Pos,
-    /// Levels in the order of the study.
+    /// Levels of the factor, in the order of the study.
     pub levels: Vec<Node>,
-    /// The names of the levels, where each is a map of several paths; the path of the factor is then a name too.
+    /// Names of the levels, if each level is a map of several paths; the path of the factor is then a name too.
     pub names: Option<Vec<String>>,
 }
 
-/// A study split into what is fixed and what is varied.
+/// A study, divided into keys with a fixed value and factors.
 #[derive(Debug)]
 pub(crate) struct Study {
-    /// The tree without `factors`.
+    /// The YAML tree of the study without the key `factors`.
     pub base: Node,
-    /// Outermost first.
+    /// The factors of the study, the factor that varies most slowly first.
     pub factors: Vec<Factor>,
 }
 
-/// One combination of levels, as a tree to be read.
+/// One combination of levels, as the tree of a study.
 pub(crate) struct Combination {
-    /// The tree with the levels put in.
+    /// The tree of the study with the chosen levels inserted.
     pub root: Node,
-    /// Level of each factor, by index.
+    /// Index of the level that the combination chooses, for each factor.
     pub chosen: Vec<usize>,
-    /// An option that another factor's level does not have.
+    /// The error if an option of this combination does not exist with the chosen level of another factor.
     pub impossible: Option<Fault>,
 }
 
-/// Takes the factors out of the tree.
+/// Separates the factors from the rest of the study's tree.
 pub(crate) fn split(mut root: Node) -> Result<Study, Fault> {
     match &root.kind {
         Kind::Map(_) => {}
@@ -52,7 +52,7 @@ pub(crate) fn split(mut root: Node) -> Result<Study, Fault> {
         }
         _ => {
             let reason = format!("a study is a map of keys and values, found {}", root.what());
-            return Err(Fault::new(root.at, reason).help("write `measure: ping-pong` and so on"));
+            return Err(Fault::new(root.at, reason).help("write keys and values, such as `measure: ping-pong`"));
         }
     }
     if let Some((key, _)) = root.entries().iter().find(|(key, _)| RESERVED.contains(&key.text.as_str())) {
@@ -67,7 +67,7 @@ pub(crate) fn split(mut root: Node) -> Result<Study, Fault> {
                 }
             }
             _ => {
-                let reason = format!("`factors` is a map from paths to lists of levels, found {}", node.what());
+                let reason = format!("`factors` must be a map from paths to lists of levels, found {}", node.what());
                 let at = if node.kind == Kind::Null { key.at } else { node.at };
                 return Err(Fault::new(at, reason).help("for example `factors: { payload: [64 B, 1 KiB] }`"));
             }
@@ -76,10 +76,10 @@ pub(crate) fn split(mut root: Node) -> Result<Study, Fault> {
     Ok(Study { base: root, factors })
 }
 
-/// One factor with its levels checked as far as they can be alone.
+/// Reads one factor; each level is checked as far as possible without the other factors.
 pub(crate) fn factor(path: &str, at: Pos, value: Node) -> Result<Factor, Fault> {
     if is_fixed(path) {
-        let help = "a factor is a path of what is measured, such as `payload`";
+        let help = "a factor is the path of a key of the study, such as `payload`";
         return Err(Fault::new(at, format!("`{path}` cannot be varied")).help(help));
     }
     let value = match value.kind {
@@ -102,14 +102,14 @@ pub(crate) fn factor(path: &str, at: Pos, value: Node) -> Result<Factor, Fault> 
         let text = shape.map_or_else(String::new, |shape| levels::text(level, shape));
         if shape.is_some() && texts.contains(&text) {
             let reason = format!("the level `{text}` of `{path}` is given twice");
-            return Err(Fault::new(level.at, reason).help("remove one of the two"));
+            return Err(Fault::new(level.at, reason).help("remove one of the two levels"));
         }
         texts.push(text);
     }
     Ok(Factor { path: path.into(), at, levels, names: None })
 }
 
-/// A factor of the user's own: each level has a name, and is a map from paths to values.
+/// Reads a factor with named levels: each level has a name and is a map from paths to values.
 fn named(path: &str, at: Pos, entries: Vec<(Key, Node)>, place: Pos) -> Result<Factor, Fault> {
     let known = shape::factor_paths();
     if entries.is_empty() {
@@ -120,10 +120,15 @@ fn named(path: &str, at: Pos, entries: Vec<(Key, Node)>, place: Pos) -> Result<F
     for (name, level) in entries {
         let Kind::Map(keys) = &level.kind else {
             let place = if level.kind == Kind::Null { name.at } else { level.at };
-            let reason =
-                format!("the level `{}` of `{path}` is a map from paths to values, found {}", name.text, level.what());
-            return Err(Fault::new(place, reason)
-                .help(format!("`{path}` is no path in the study: its levels have names, as in `{path}: {{ tuned: {{ place: netns }} }}`")));
+            let reason = format!(
+                "the level `{}` of `{path}` must be a map from paths to values, found {}",
+                name.text,
+                level.what()
+            );
+            return Err(Fault::new(place, reason).help(format!(
+                "`{path}` is not the path of a key of the study; such a factor has levels \
+                     with names, as in `{path}: {{ tuned: {{ place: netns }} }}`"
+            )));
         };
         if let Some((key, _)) = keys.iter().find(|(key, _)| shape::at(&key.text).is_none() || is_fixed(&key.text)) {
             let setting = Setting { path: &key.text, at: key.at, known: &known, mode: Mode::Vary };
@@ -135,13 +140,13 @@ fn named(path: &str, at: Pos, entries: Vec<(Key, Node)>, place: Pos) -> Result<F
     Ok(Factor { path: path.into(), at, levels, names: Some(names) })
 }
 
-/// It describes the study as a whole.
+/// True if the path belongs to a key that describes the whole study and cannot be varied.
 fn is_fixed(path: &str) -> bool {
     NOT_VARIED.contains(&path.split('.').next().unwrap_or(""))
 }
 
 impl Factor {
-    /// Text of one level.
+    /// Text of the factor's level with this index.
     pub fn level(&self, index: usize) -> String {
         if let Some(names) = &self.names {
             return names.get(index).cloned().unwrap_or_default();
@@ -154,14 +159,14 @@ impl Factor {
 }
 
 impl Study {
-    /// All combinations, the first factor outermost.
+    /// Makes all combinations of levels; the first factor varies most slowly.
     pub fn combinations(&self) -> Result<Vec<Combination>, Fault> {
         let mut count = 1usize;
         for factor in &self.factors {
             count = count.saturating_mul(factor.levels.len());
             if count > MAX_CONDITIONS {
-                let reason = format!("the factors come to more than {MAX_CONDITIONS} conditions");
-                return Err(Fault::new(factor.at, reason).help("take fewer factors or levels"));
+                let reason = format!("the factors give more than {MAX_CONDITIONS} conditions");
+                return Err(Fault::new(factor.at, reason).help("use fewer factors or levels"));
             }
         }
         let known = shape::factor_paths();
@@ -184,7 +189,7 @@ impl Study {
                 Some(_) => sets.extend(level.entries().iter().map(|(key, value)| (key.text.as_str(), key.at, value))),
             }
         }
-        // An option can only be set on a choice that is made: short paths first.
+        // An option can only be set below a word that is already chosen, so short paths come first.
         sets.sort_by_key(|(path, ..)| path.split('.').count());
         for (path, at, value) in sets {
             let setting = Setting { path, at, known, mode: Mode::Vary };

@@ -1,4 +1,4 @@
-//! Levels as text: one spelling for one value, so that `1024 B` and `1 KiB` are the same level.
+//! Text form of levels: equal values have equal texts, so `1024 B` and `1 KiB` are the same level.
 
 use crate::format::{ArrangementKeys, Cpus, LoadKeys, PathChoice, SchedulingKeys, VlanChoice};
 use crate::read::{At, read};
@@ -9,12 +9,12 @@ use std::fmt::Display;
 use std::str::FromStr;
 use tailbound_model::{Nanos, Octets, Rate, ReceiveMode};
 
-/// The canonical text of a level. A level that is wrong keeps its own text: its error comes when it is read.
+/// The canonical text of a level. An invalid level keeps its own text; its error is reported when the level is read.
 pub(crate) fn text(node: &Node, shape: &Shape) -> String {
     typed(node, shape).unwrap_or_else(|| generic(node, shape))
 }
 
-/// The texts that people know from elsewhere: `veth mtu 9000`, `fifo 80`.
+/// Text of a level whose type is known, e.g. `veth mtu 9000`, `fifo 80`; `None` if the type has no special text.
 fn typed(node: &Node, shape: &Shape) -> Option<String> {
     match shape {
         Shape::Choice { name, .. } if name == "PathChoice" => {
@@ -27,7 +27,7 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
         }
         Shape::Keys { name, .. } if name == "ArrangementKeys" => {
             let keys = At { at: node.at, value: read::<ArrangementKeys>(node).ok()? };
-            // Executors are named where they are given: the receive mode is not known here.
+            // The receive mode is not known here. If executors are given, the mode must be `executor`.
             let receive = keys.value.executors.map_or(ReceiveMode::Block, |_| ReceiveMode::Executor);
             arrangement(&keys, receive).ok().map(|a| a.to_string())
         }
@@ -61,7 +61,7 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
     }
 }
 
-/// The unit's own spelling, unless it would lose digits.
+/// Text of a quantity in the form that its unit type writes; if digits would be lost, the text of the study file.
 fn spelled<T: FromStr + Display + PartialEq>(written: &str) -> String {
     let written = written.trim();
     let Ok(value) = written.parse::<T>() else { return written.into() };

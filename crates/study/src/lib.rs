@@ -1,20 +1,22 @@
-//! Study files: from YAML to a plan.
+//! Reads study files and budget files: makes a plan from the YAML text of a study.
 //!
-//! In: a study file (or its text), `--set` arguments, and what the caller knows of the machine and of its drivers. Out:
-//! a [`tailbound_model::Plan`] with every condition and the order of all trials, or one [`StudyError`] that names file,
-//! line, column, reason and the nearest valid word. The crate reads the study and the configuration files it names,
-//! and nothing else: it knows no host, no driver and no record.
+//! Input: a study file (or its text), `--set` arguments, and facts of the caller about the machine and its drivers.
+//! Output: a [`tailbound_model::Plan`] with every condition and the order of all trials, or one [`StudyError`] with
+//! file, line, column, reason and the most similar valid word. The crate reads only the study and the configuration
+//! files that the study names; it does not depend on a host, a driver or a record.
 //!
-//! The way of a study:
-//! 1. `tree`: YAML becomes a tree whose keys and values know their places; every scalar keeps its text.
-//! 2. `factors`, `settings`: factors are taken out, `--set` arguments put in, both by `path`.
+//! Steps:
+//! 1. `tree`: YAML becomes a tree whose keys and values have positions; every scalar keeps its text.
+//! 2. `factors`, `settings`: factors are taken out of the tree and `--set` arguments are put in, both by `path`.
 //! 3. `read`, `format`: the tree of each combination of levels is read as the types of the format.
-//! 4. `resolve`: defaults and quantities; `rules`: what does not go together.
-//! 5. `order`: trials in their seeded random order.
+//! 4. `resolve`: fills in defaults and checks quantities; `rules`: finds values that do not fit together.
+//! 5. `order`: puts the trials into their seeded random order.
 
 mod budget;
 mod budget_schema;
 mod conditions;
+#[cfg(test)]
+mod earlier_plans;
 mod embedded;
 mod error;
 mod estimate;
@@ -22,9 +24,11 @@ mod factors;
 mod format;
 mod levels;
 mod load;
+mod options;
 mod order;
 mod path;
 mod read;
+mod report;
 mod resolve;
 mod rules;
 mod schema;
@@ -36,7 +40,9 @@ mod tree;
 pub use budget::{load_budget, load_budget_str};
 pub use budget_schema::budget_schema;
 pub use embedded::embedded;
-pub use error::{StudyError, StudyReport, nearest};
+pub use error::{StudyError, StudyReport};
 pub use estimate::{estimate, trial_length};
-pub use load::{Limits, Options, check_limits, load, load_str, load_str_with, load_with};
+pub use load::{check_limits, load, load_str, load_str_with, load_with};
+pub use options::{Limits, Options};
 pub use schema::schema;
+pub use tailbound_model::nearest;

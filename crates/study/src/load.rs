@@ -1,61 +1,42 @@
-//! From a file to a plan.
+//! Loads a study file and makes the plan of its trials.
 
 use crate::conditions::{ALWAYS, conditions};
-use crate::error::{Fault, StudyError, nearest};
+use crate::error::{Fault, StudyError};
 use crate::factors::{Study, split};
 use crate::format::StudyFile;
+use crate::options::{Limits, Options};
 use crate::resolve::Context;
 use crate::source::{MAX_TEXT, Pos, Source, Sources};
-use crate::{embedded, order, resolve, settings, tree};
+use crate::{embedded, order, settings, tree};
 use std::path::Path;
-use tailbound_model::{Plan, ReportSpec, TrialSpec};
+use tailbound_model::{Plan, ReportSpec, nearest};
 
-/// Most repetitions of a condition.
+/// Largest number of repetitions of a condition in a plan.
 const MAX_REPEAT: u32 = 10_000;
-/// Most trials of a plan.
+/// Largest number of trials of a plan.
 const MAX_TRIALS: usize = 100_000;
 
-/// Why a driver cannot run a trial, or `None` when it can.
-pub type Limits<'a> = dyn Fn(&TrialSpec) -> Option<String> + 'a;
-
-/// What surrounds a study: arguments of the command line, and what is known of the machine.
-#[derive(Default, Clone, Copy)]
-pub struct Options<'a> {
-    /// `--set` arguments, each `key=value`.
-    pub settings: &'a [String],
-    /// CPUs that the process may use, ascending. Empty: not known; CPUs are then not checked, and ends that the study
-    /// does not pin are left unpinned.
-    pub allowed_cpus: &'a [u32],
-    /// Refuse a study when some of its combinations are impossible.
-    pub strict: bool,
-    /// Names of the drivers there are. Empty: not known, names are not checked.
-    pub known_drivers: &'a [&'a str],
-    /// Names and texts of the tools that come along: other programs that a study names where no driver has the name.
-    pub tools: &'a [(&'a str, &'a str)],
-    /// Asked for every trial that is possible so far.
-    pub limits: Option<&'a Limits<'a>>,
-}
-
-/// Loads a study file with `--set` arguments.
+/// Loads a study file with `--set` arguments and makes the plan.
 pub fn load(path: &Path, settings: &[String]) -> Result<Plan, StudyError> {
     load_with(path, &Options { settings, ..Options::default() })
 }
 
-/// Loads a study file.
+/// Loads a study file with the given options and makes the plan.
 pub fn load_with(path: &Path, options: &Options<'_>) -> Result<Plan, StudyError> {
     let name = path.display().to_string();
     let unreadable = |reason: String, help: Option<String>| StudyError::unreadable(&name, reason, help);
     let metadata = std::fs::metadata(path).map_err(|e| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let built_in = embedded::embedded().iter().map(|(name, _)| *name);
-        let help = nearest(&stem, built_in).map(|n| format!("there is a built-in study `{n}`: `studies show {n}`"));
+        let help = nearest(&stem, built_in)
+            .map(|n| format!("there is a built-in study `{n}`; `tailbound studies show {n}` prints it"));
         unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), help)
     })?;
     if !metadata.is_file() {
         return Err(unreadable("is not a file".into(), None));
     }
     if metadata.len() > MAX_TEXT as u64 {
-        return Err(unreadable("is larger than 1 MiB: not a study".into(), None));
+        return Err(unreadable("is larger than 1 MiB and therefore not a study".into(), None));
     }
     let bytes =
         std::fs::read(path).map_err(|e| unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), None))?;
@@ -70,12 +51,13 @@ pub fn load_with(path: &Path, options: &Options<'_>) -> Result<Plan, StudyError>
     load_str_with(&name, &text, dir, options)
 }
 
-/// Loads a study from its text; `name` stands for the file in errors, `dir` is where configuration files are looked up.
+/// Loads a study from its text. Error messages call the file `name`; paths of configuration files are relative to
+/// `dir`.
 pub fn load_str(name: &str, text: &str, dir: &Path, settings: &[String]) -> Result<Plan, StudyError> {
     load_str_with(name, text, dir, &Options { settings, ..Options::default() })
 }
 
-/// Loads a study from its text, see [`load_str`].
+/// Loads a study from its text with the given options; `name` and `dir` are as for [`load_str`].
 pub fn load_str_with(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Plan, StudyError> {
     let mut sources = vec![Source { name: name.into(), text: text.into() }];
     sources.extend(options.settings.iter().map(|s| Source { name: format!("`--set {s}`"), text: s.clone() }));
@@ -111,10 +93,11 @@ fn plan(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Pla
 fn study_name(file: &StudyFile, name: &str) -> Result<String, Fault> {
     match &file.study {
         Some(study) if study.value.trim().is_empty() => Err(Fault::new(study.at, "the name of the study is empty")),
-        // It becomes part of a directory's name and of titles.
+        // The name becomes part of a directory name and of titles.
         Some(study) if study.value.contains(|c: char| c == '/' || c.is_control()) || study.value.len() > 100 => {
             let reason = "the name of the study cannot be part of a directory's name";
-            Err(Fault::new(study.at, reason).help("at most 100 octets, without `/` and control characters"))
+            Err(Fault::new(study.at, reason)
+                .help("use a name of at most 100 bytes, without `/` and control characters"))
         }
         Some(study) => Ok(study.value.trim().to_owned()),
         None => Ok(Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned()),
@@ -125,12 +108,12 @@ fn repeat(file: &StudyFile, possible: usize) -> Result<usize, Fault> {
     let Some(repeat) = &file.repeat else { return Ok(1) };
     if repeat.value == 0 || repeat.value > MAX_REPEAT {
         let reason = format!("a study cannot be repeated {} times", repeat.value);
-        return Err(Fault::new(repeat.at, reason).help(format!("1 to {MAX_REPEAT}; 1 runs each condition once")));
+        return Err(Fault::new(repeat.at, reason).help(format!("write 1 to {MAX_REPEAT}; 1 runs each condition once")));
     }
     let repetitions = repeat.value as usize;
     if repetitions * possible > MAX_TRIALS {
         let reason = format!("{possible} conditions repeated {repetitions} times are more than {MAX_TRIALS} trials");
-        return Err(Fault::new(repeat.at, reason).help("take fewer levels or repetitions"));
+        return Err(Fault::new(repeat.at, reason).help("use fewer levels or repetitions"));
     }
     Ok(repetitions)
 }
@@ -138,15 +121,16 @@ fn repeat(file: &StudyFile, possible: usize) -> Result<usize, Fault> {
 fn report(file: &StudyFile, study: &Study) -> Result<ReportSpec, Fault> {
     let mut names: Vec<&str> = study.factors.iter().map(|f| f.path.as_str()).collect();
     names.extend(ALWAYS.iter().filter(|key| !study.factors.iter().any(|f| f.path == **key)));
-    resolve::report(file.report.as_ref(), &names, &study.factors)
+    crate::report::report(file.report.as_ref(), &names, &study.factors)
 }
 
-/// Marks the conditions that `limits` refuses, removes their trials and orders the rest anew. Returns how many
-/// conditions can be run. For a plan that was loaded without [`Options::limits`].
+/// Marks the conditions that `limits` refuses as impossible, removes their trials and orders the remaining trials
+/// again. Returns the number of conditions that can be run. Use this function for a plan that was loaded without
+/// [`Options::limits`].
 pub fn check_limits(plan: &mut Plan, limits: &Limits<'_>) -> usize {
     let repeat = plan.trials.iter().map(|t| t.repeat + 1).max().unwrap_or(0);
     for condition in plan.conditions.iter_mut().filter(|c| c.not_possible.is_none()) {
-        condition.not_possible = limits(&condition.spec);
+        condition.not_possible = limits(&condition.spec).map(|problem| problem.what);
     }
     plan.trials = order::trials(&plan.conditions, plan.seed, repeat);
     plan.conditions.iter().filter(|c| c.not_possible.is_none()).count()

@@ -1,50 +1,52 @@
-//! Setting a value by its path in the study: `payload`, `ends.ping.cpus`, `measure.slots`.
+//! Sets a value by its path in the study: `payload`, `ends.ping.cpus`, `measure.slots`.
 //!
-//! A segment that is not a key where it stands descends through the word that is chosen there: `measure.slots` is the
-//! option `slots` of whatever measure the study names, and a bare word becomes a map when one of its options is set.
+//! If a segment of the path is not a key at its position, the segment is looked up below the chosen word:
+//! `measure.slots` is the option `slots` of the measurement that the study names. If an option of a bare word is set,
+//! the word becomes a map.
 
-use crate::error::{Fault, advice, nearest};
+use crate::error::{Fault, advice};
 use crate::shape::{RESERVED, Shape};
 use crate::source::Pos;
 use crate::tree::{Key, Kind, Node};
+use tailbound_model::nearest;
 
-/// Whether a value that is there already may be replaced.
+/// Whether an existing value of the study may be replaced.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Mode {
-    /// `--set`: yes.
+    /// Mode of the option `--set`: an existing value of the study is replaced.
     Replace,
-    /// A factor: no, a thing cannot be fixed and varied.
+    /// For a factor: an existing value is an error, because a key cannot be both fixed and varied.
     Vary,
 }
 
-/// Why a value could not be set.
+/// Reason why a value could not be set in the study.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Miss {
-    /// The study is wrong.
+    /// The study, or the path of the value to be set, contains an error.
     Fault(Fault),
-    /// The path is an option of another choice than the one made here.
+    /// The path is an option of a word that this combination of levels does not choose.
     OtherChoice(Fault),
 }
 
-/// One value to set.
+/// A path whose value is to be set in the study.
 pub(crate) struct Setting<'a> {
-    /// The path as written.
+    /// The path, as written in the study or the `--set` argument.
     pub path: &'a str,
-    /// Where it is written.
+    /// Position in the study or the `--set` argument at which the path is written.
     pub at: Pos,
-    /// All paths that would do.
+    /// All paths that exist in studies, to suggest one in error messages.
     pub known: &'a [String],
     pub mode: Mode,
 }
 
 impl Setting<'_> {
-    /// Sets `value` in `root`.
+    /// Sets `value` at the path in the YAML tree `root` of the study.
     pub fn apply(&self, root: &mut Node, shape: &Shape, value: Node) -> Result<(), Miss> {
         let segments: Vec<&str> = self.path.split('.').collect();
         self.descend(root, shape, &segments, 0, value)
     }
 
-    /// The fault of a path that names nothing.
+    /// Makes the error for a path that does not exist in the study.
     pub fn unknown(&self) -> Fault {
         let first = self.path.split('.').next().unwrap_or("");
         if RESERVED.contains(&first) {
@@ -58,7 +60,7 @@ impl Setting<'_> {
         if let Some(near) = nearest(self.path, known.iter().copied()) {
             return fault.help(format!("did you mean `{near}`?"));
         }
-        // Of a path like `measure.slot_count` the part that is right tells what can follow.
+        // For a path like `measure.slot_count`, the correct part decides which keys can follow.
         let parent = self.path.rsplit_once('.').map_or("", |(parent, _)| parent);
         let siblings: Vec<&str> = known
             .iter()
@@ -78,8 +80,8 @@ impl Setting<'_> {
     fn descend(&self, node: &mut Node, shape: &Shape, path: &[&str], done: usize, value: Node) -> Result<(), Miss> {
         let Some(&segment) = path.get(done) else {
             if self.mode == Mode::Vary && node.kind != Kind::Null {
-                let reason = format!("`{}` is varied here and has a fixed value too", self.path);
-                return Err(Miss::Fault(Fault::new(self.at, reason).help("remove one of the two")));
+                let reason = format!("`{}` is a factor and has a fixed value too", self.path);
+                return Err(Miss::Fault(Fault::new(self.at, reason).help("remove the factor or the fixed value")));
             }
             *node = value;
             return Ok(());
@@ -129,7 +131,7 @@ impl Setting<'_> {
         }
     }
 
-    /// The value of a key, made when absent.
+    /// Returns the value of a key of a map; if the key is absent, the key is added.
     fn entry<'n>(&self, node: &'n mut Node, key: &str) -> Result<&'n mut Node, Miss> {
         if node.kind == Kind::Null {
             node.kind = Kind::Map(Vec::new());
@@ -146,7 +148,7 @@ impl Setting<'_> {
         Ok(&mut entries[index].1)
     }
 
-    /// The options of the chosen word: a bare word becomes a map.
+    /// Returns the options of the chosen word; if the word is bare, it becomes a map.
     fn option<'n>(&self, node: &'n mut Node, word: &str) -> Result<&'n mut Node, Miss> {
         if !matches!(&node.kind, Kind::Map(entries) if entries.len() == 1) {
             let at = if node.kind == Kind::Null { self.at } else { node.at };
@@ -174,7 +176,7 @@ impl Shape {
     }
 }
 
-/// The word that a choice makes.
+/// The word of a choice that is written at this node of the study's YAML tree.
 fn chosen(node: &Node) -> Option<String> {
     match &node.kind {
         Kind::Text(word) => Some(word.clone()),
@@ -183,7 +185,8 @@ fn chosen(node: &Node) -> Option<String> {
     }
 }
 
-/// The fault of a key that a later release will have.
+/// Makes the error for a key of a study that is reserved for a later release.
 pub(crate) fn reserved(at: Pos, key: &str) -> Fault {
-    Fault::new(at, format!("`{key}` is reserved: not supported by this release")).help(format!("remove `{key}`"))
+    Fault::new(at, format!("`{key}` is reserved for a later release; this release does not support it"))
+        .help(format!("remove `{key}`"))
 }

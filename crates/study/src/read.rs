@@ -1,20 +1,19 @@
-//! From a tree to the types of the study format, with a place in every error.
+//! Reads a YAML tree as the types of the study format; every error has a position.
 //!
-//! This is a serde deserialiser over [`Node`], so that the types, their JSON Schema and the errors come from one
-//! declaration. An error raised anywhere inside takes the place of the innermost key or value around it.
+//! The reader is a serde deserialiser over [`Node`], so the same declarations give the types, the JSON Schema and the
+//! errors. An error gets the position of the innermost key or value around the error.
 
 use crate::error::{Fault, advice};
 use crate::source::Pos;
 use crate::tree::{Key, Kind, Node};
 use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, IntoDeserializer, Unexpected, Visitor};
 use std::fmt;
+use tailbound_model::Problem;
 
-/// Name by which [`At`] makes itself known to the reader.
+/// Type name by which the reader of study files recognises [`At`].
 const AT: &str = "$tailbound::At";
-/// How the reason begins when a key has no value.
-const MISSING: &str = "a value is missing";
 
-/// A value with its place.
+/// A value of the study together with its position in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct At<T> {
     pub at: Pos,
@@ -55,20 +54,24 @@ impl<T: schemars::JsonSchema> schemars::JsonSchema for At<T> {
     }
 }
 
-/// Reads a tree as a `T`.
+/// Reads a YAML tree as a value of the type `T`.
 pub(crate) fn read<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
-    T::deserialize(Reader(node)).map_err(|e| Fault { at: e.at.unwrap_or(node.at), reason: e.reason, help: e.help })
+    T::deserialize(Reader(node)).map_err(|e| Fault { at: e.at.unwrap_or(node.at), problem: e.problem })
 }
 
-/// An error that gets its place on the way up.
+/// An error in a value; the first caller that knows a position adds the position.
 #[derive(Debug)]
 struct ReadError {
     at: Option<Pos>,
-    reason: String,
-    help: Option<String>,
+    problem: Problem,
+    /// True if the error is that a key of the study has no value.
+    empty: bool,
 }
 
 impl ReadError {
+    fn new(reason: impl Into<String>, help: impl Into<String>) -> Self {
+        ReadError { at: None, problem: Problem::new("study_value", reason, help), empty: false }
+    }
     fn or_at(mut self, at: Pos) -> Self {
         self.at.get_or_insert(at);
         self
@@ -77,49 +80,57 @@ impl ReadError {
 
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.reason)
+        f.write_str(&self.problem.what)
     }
 }
 
 impl std::error::Error for ReadError {}
 
 impl de::Error for ReadError {
-    /// A `; ` in the text separates the reason from the advice.
+    /// Makes an error from a text: a text that [`custom`] wrote is a [`Problem`] as JSON; any other text becomes a
+    /// problem without a remedy.
     fn custom<T: fmt::Display>(text: T) -> Self {
         let text = text.to_string();
-        match text.split_once("; ") {
-            Some((reason, help)) => ReadError { at: None, reason: reason.into(), help: Some(help.into()) },
-            None => ReadError { at: None, reason: text, help: None },
+        match serde_json::from_str(&text) {
+            Ok(problem) => ReadError { at: None, problem, empty: false },
+            Err(_) => ReadError::new(text, ""),
         }
     }
     fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         let found = match found {
             Unexpected::Str(text) => format!("`{text}`"),
-            Unexpected::Unit => return Self::custom(format!("{MISSING}: expected {expected}")),
+            Unexpected::Unit => {
+                let missing = ReadError::new(format!("a value is missing: expected {expected}"), "");
+                return ReadError { empty: true, ..missing };
+            }
             Unexpected::Seq => {
-                let help = Some("to vary it, list the levels under `factors`".into());
-                return ReadError { help, ..Self::custom(format!("expected {expected}, found a list")) };
+                let reason = format!("expected {expected}, found a list");
+                return ReadError::new(reason, "to vary the key, list its levels under `factors`");
             }
             Unexpected::Map => "a map".into(),
             other => other.to_string(),
         };
-        Self::custom(format!("expected {expected}, found {found}"))
+        ReadError::new(format!("expected {expected}, found {found}"), "")
     }
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         let help = match field.parse::<u32>() {
             Ok(_) => "inside `{ }` a list of CPUs needs quotes: \"0,1\"".into(),
             Err(_) => advice(field, expected),
         };
-        ReadError { at: None, reason: format!("`{field}` is not a key here"), help: Some(help) }
+        ReadError::new(format!("`{field}` is not a key here"), help)
     }
     fn unknown_variant(word: &str, expected: &'static [&'static str]) -> Self {
-        let reason = format!("`{word}` is not one of the words allowed here");
-        ReadError { at: None, reason, help: Some(advice(word, expected)) }
+        ReadError::new(format!("`{word}` is not one of the allowed words"), advice(word, expected))
     }
     fn missing_field(field: &'static str) -> Self {
-        let help = Some(format!("add the key `{field}`"));
-        ReadError { at: None, reason: format!("`{field}` is missing"), help }
+        ReadError::new(format!("`{field}` is missing"), format!("add the key `{field}`"))
     }
+}
+
+/// Makes a serde error that keeps the remedy of a problem. The interface of serde passes only a text, so the text is
+/// the problem as JSON.
+pub(crate) fn custom<E: de::Error>(problem: Problem) -> E {
+    E::custom(serde_json::to_string(&problem).unwrap_or(problem.what))
 }
 
 struct Reader<'a>(&'a Node);
@@ -140,7 +151,7 @@ impl<'a> Reader<'a> {
         let at = self.0.at;
         match &self.0.kind {
             Kind::Map(entries) => visitor.visit_map(Entries { rest: entries.iter(), value: None }),
-            // `measure: { ping-pong: }` and a bare word both mean: no options.
+            // `measure: { ping-pong: }` and a bare word both mean that there are no options.
             Kind::Null => visitor.visit_map(Entries { rest: [].iter(), value: None }),
             _ => Err(<ReadError as de::Error>::invalid_type(self.unexpected(), &"a map of keys")),
         }
@@ -151,9 +162,9 @@ impl<'a> Reader<'a> {
             Kind::Text(text) => match text.trim().parse() {
                 Ok(number) => return Ok(number),
                 Err(_) if text.trim().parse::<i128>().is_ok() => {
-                    <ReadError as de::Error>::custom(format!("`{text}` is out of range here"))
+                    ReadError::new(format!("`{text}` is out of the range of this key"), "")
                 }
-                Err(_) => <ReadError as de::Error>::custom(format!("`{text}` is not a whole number")),
+                Err(_) => ReadError::new(format!("`{text}` is not a whole number"), ""),
             },
             _ => <ReadError as de::Error>::invalid_type(self.unexpected(), &"a whole number"),
         };
@@ -242,14 +253,13 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
             }
             Kind::Map(entries) if entries.len() > 1 => {
                 let second = &entries[1].0;
-                let reason = format!("`{}` is a second choice where one is made", second.text);
+                let reason = format!("`{}` is a second choice, but only one choice is possible", second.text);
                 let help = format!("keep one of: {}", words.join(", "));
-                return Err(ReadError { at: Some(second.at), reason, help: Some(help) });
+                return Err(ReadError::new(reason, help).or_at(second.at));
             }
             _ => {
-                let error = <ReadError as de::Error>::custom(format!("expected a word, found {}", self.0.what()));
-                let help = Some(format!("one of: {}", words.join(", ")));
-                return Err(ReadError { help, ..error.or_at(at) });
+                let reason = format!("expected a word, found {}", self.0.what());
+                return Err(ReadError::new(reason, format!("one of: {}", words.join(", "))).or_at(at));
             }
         };
         visitor.visit_enum(choice).map_err(|e| e.or_at(at))
@@ -263,7 +273,7 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// The two elements of an [`At`]: place, then value.
+/// Gives serde the two elements of an [`At`]: the position, then the value.
 struct Placed<'a> {
     node: &'a Node,
     step: u8,
@@ -304,12 +314,12 @@ impl<'de> de::MapAccess<'de> for Entries<'_> {
         seed.deserialize(Reader(&node)).map(Some).map_err(|e| e.or_at(key.at))
     }
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, ReadError> {
-        let node = self.value.take().ok_or_else(|| <ReadError as de::Error>::custom("a value without its key"))?;
+        let node = self.value.take().ok_or_else(|| ReadError::new("a value without its key", ""))?;
         seed.deserialize(Reader(node)).map_err(|e| e.or_at(node.at))
     }
 }
 
-/// An externally tagged choice: a bare word, or a map with one key.
+/// A choice of the study format for serde: a bare word, or a map with one key.
 struct Choice<'a> {
     at: Pos,
     word: &'a str,
@@ -332,8 +342,7 @@ impl<'de> de::VariantAccess<'de> for Choice<'_> {
         match self.content {
             Some(node) if node.kind != Kind::Null && node.kind != Kind::Map(Vec::new()) => {
                 let reason = format!("`{}` has no options", self.word);
-                let help = Some(format!("write `{}` alone", self.word));
-                Err(ReadError { at: Some(node.at), reason, help })
+                Err(ReadError::new(reason, format!("write `{}` alone", self.word)).or_at(node.at))
             }
             _ => Ok(()),
         }
@@ -341,9 +350,9 @@ impl<'de> de::VariantAccess<'de> for Choice<'_> {
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ReadError> {
         let empty = Node::null(self.at);
         seed.deserialize(Reader(self.content.unwrap_or(&empty))).map_err(|mut e| {
-            if self.content.is_none_or(|node| node.kind == Kind::Null) && e.reason.starts_with(MISSING) {
-                e.reason = format!("`{}` needs a value", self.word);
-                e.help = Some(format!("write `{{ {}: ... }}`", self.word));
+            if self.content.is_none_or(|node| node.kind == Kind::Null) && e.empty {
+                e.problem.what = format!("`{}` needs a value", self.word);
+                e.problem.remedy = format!("write `{{ {}: ... }}`", self.word);
             }
             e.or_at(self.at)
         })

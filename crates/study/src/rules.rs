@@ -1,4 +1,5 @@
-//! What does not go together. Each rule says why, so that a condition can show it instead of a figure.
+//! Rules that find values of a study that cannot be combined. Each rule gives a reason, which the report shows for the
+//! condition in place of figures.
 
 use crate::error::Fault;
 use crate::resolve::Places;
@@ -8,7 +9,7 @@ use tailbound_model::{
     PlaceSpec, Rate, ReceiveMode, TrialSpec,
 };
 
-/// Why the combination cannot be run, if it cannot.
+/// Returns the reason why the combination of levels cannot be run, if there is a reason.
 pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     flow(spec, at)
         .or_else(|| arrangement(spec, at))
@@ -26,18 +27,19 @@ pub(crate) fn impossible(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         .or_else(|| discovery(spec, at))
 }
 
-/// A delay that lets no answer come in time.
+/// Refuses a delay of the path that is so long that no answer arrives within the timeout.
 fn delay(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let PathSpec::Veth { delay: Some(delay), .. } = spec.path else { return None };
     let (round_trip, timeout) = (Nanos(2 * delay.0), spec.measure.timeout());
     (round_trip.0 >= timeout.0).then(|| {
-        let reason =
-            format!("a round trip takes {round_trip} with a delay of {delay} each way, and the time-out is {timeout}");
+        let reason = format!(
+            "a round trip takes {round_trip} with a delay of {delay} in each direction, and the timeout is {timeout}"
+        );
         Fault::new(at.path, reason).help("make `delay` shorter, or `measure.timeout` longer")
     })
 }
 
-/// What is not done on other hosts and in containers.
+/// Refuses settings that ends on other hosts and in containers do not support.
 fn remote(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [(&spec.ping, &at.ping), (&spec.pong, &at.pong)];
     let (end, places) = ends.into_iter().find(|(end, _)| end.place.is_reached())?;
@@ -49,7 +51,10 @@ fn remote(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         );
     }
     if spec.collect == Collect::Live {
-        let reason = format!("`collect: live` needs the memory of both ends here, and one has the place {}", end.place);
+        let reason = format!(
+            "`collect: live` needs the memory of both ends on this host, and one end has the place {}",
+            end.place
+        );
         return Some(Fault::new(places.place, reason).help("leave `collect` out: samples are fetched after the trial"));
     }
     None
@@ -58,23 +63,22 @@ fn remote(spec: &TrialSpec, at: &Places) -> Option<Fault> {
 fn discovery(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let fault = |reason: String, help: &str| Some(Fault::new(at.discovery, reason).help(help));
     if spec.has_tool() && !spec.discovery.is_auto() {
-        let reason = format!("`discovery: {}` is told to drivers, and a tool has its own ways", spec.discovery);
+        let reason = format!("`discovery: {}` applies to drivers, and a tool has its own discovery", spec.discovery);
         return fault(reason, "leave `discovery` out, or name a driver");
     }
     let ends = [&spec.ping, &spec.pong];
     let by_pods =
         matches!(&spec.path, PathSpec::Existing { ping, pong } if *ping == ExistingEnd::default() && ping == pong);
     if spec.discovery == Discovery::Dns && !(by_pods && ends.iter().all(|end| matches!(end.place, PlaceSpec::Pod(_)))) {
-        let reason =
-            "`discovery: dns` is a name for the addresses that a cluster gives to pods, and this is another path";
+        let reason = "`discovery: dns` works only between the addresses that a cluster gives to pods";
         return fault(reason.into(), "let both ends be pods, and leave `path` out; or write `discovery: peers`");
     }
     let apart = ends.into_iter().find(|end| !matches!(end.place, PlaceSpec::Pod(_)))?;
     if spec.discovery == Discovery::Server {
         let reason =
             format!("`discovery: server` makes a server in a cluster, and an end has the place {}", apart.place);
-        let help =
-            "elsewhere start one yourself, and name it: `driver: { fastdds: { discovery_server: ADDRESS:PORT } }`";
+        let help = "for other places start a discovery server yourself, and name it: \
+                    `driver: { fastdds: { discovery_server: ADDRESS:PORT } }`";
         return fault(reason, help);
     }
     None
@@ -85,7 +89,7 @@ fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let fault = |at: Pos, reason: String, help: &str| Some(Fault::new(at, reason).help(help));
     if spec.arrangement.is_some() {
         let help = "remove `arrangement`; `subscribers` says how many processes there are";
-        return fault(at.arrangement, "an arrangement is of the two ends of a ping-pong".into(), help);
+        return fault(at.arrangement, "`arrangement` applies to ping-pong only".into(), help);
     }
     if flow.subscribers.max(flow.publishers) > 1 && spec.pong.place == PlaceSpec::SameProcess {
         let (many, what) = match flow.subscribers {
@@ -98,22 +102,21 @@ fn flow(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let bridged = matches!(spec.path, PathSpec::Bridge { .. } | PathSpec::OpenVswitch { .. });
     let pods = [&spec.ping, &spec.pong].map(|end| matches!(end.place, PlaceSpec::Pod(_)));
     if flow.apart && !bridged && pods != [true, true] {
-        let reason = format!("network namespaces of their own are joined by a bridge, and the path is {}", spec.path);
+        let reason = format!("separate network namespaces need a bridge, and the path is {}", spec.path);
         return fault(at.path, reason, "write `path: bridge`, give both ends the place `pod`, or remove `spread`");
     }
     if let (true, place @ (PlaceSpec::Container(_) | PlaceSpec::Vm(_))) = (flow.apart, &spec.pong.place) {
         let what = if matches!(place, PlaceSpec::Vm(_)) { "virtual machine" } else { "container" };
-        let reason =
-            format!("network namespaces of their own are made for processes, and the subscribers are in a {what}");
+        let reason = format!("separate network namespaces are made for processes, and the subscribers are in a {what}");
         return fault(at.pong.place, reason, "write `place: netns`, or remove `spread`");
     }
     if flow.rows == FlowRows::OneWay && spec.rate == Rate::Max {
-        let reason = "fan-out tells how late each message was, which needs times at which they are due";
+        let reason = "fan-out measures how late each message was, which needs times at which messages are due";
         return fault(at.rate, reason.into(), "give a rate such as `1 kHz`, or measure `throughput`");
     }
     if spec.collect == Collect::Live {
-        let reason = "`collect: live` is for the rows of a ping-pong";
-        return fault(at.measure, reason.into(), "leave `collect` out: a flow keeps counts, and few rows");
+        let reason = "`collect: live` applies to ping-pong only";
+        return fault(at.measure, reason.into(), "leave `collect` out: a flow stores counts, and few rows");
     }
     None
 }
@@ -122,23 +125,23 @@ fn arrangement(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let Measure::PingPong(keys) = &spec.measure else { return None };
     let together = spec.ping.place == PlaceSpec::SameProcess;
     if keys.receive == ReceiveMode::Executor && keys.hand_off != HandOff::None {
-        let reason = "an executor serves on the thread that waits: there is nothing to hand off";
+        let reason = "an executor handles messages on the thread that waits, so it has nothing to hand off";
         return Some(Fault::new(at.measure, reason).help("remove `hand_off`, or write `receive: block`"));
     }
     let Some(arranged) = spec.arrangement else {
         let help = "write `arrangement: { processes: 1, participants: 1, executors: 1 }`, or `place: process`";
-        let reason = "both ends are in one process: with `receive: executor` say how they share it";
+        let reason =
+            "both ends are in one process: with `receive: executor` the study must say how the ends share executors";
         let open = together && keys.receive == ReceiveMode::Executor;
         return open.then(|| Fault::new(at.measure, reason).help(help));
     };
     if together != (arranged.processes == 1) {
         let reason = format!("the arrangement has {arranged}, but the place of the ping end is {}", spec.ping.place);
-        let help = "remove `place`: one process is `same-process`, two are `process`, or `netns`";
+        let help = "remove `place`, or write `same-process` for one process and `process` or `netns` for two";
         return Some(Fault::new(at.arrangement, reason).help(help));
     }
     if together && keys.receive == ReceiveMode::Listener {
-        let reason =
-            "one process with what it shares delivers inside the call that sends: a callback cannot answer there";
+        let reason = "both ends share one session: the send call delivers messages, so a callback cannot answer";
         let help = "write `receive: executor`, `block` or `spin` in `measure`, or `place: same-process` without an arrangement";
         return Some(Fault::new(at.arrangement, reason).help(help));
     }
@@ -150,17 +153,21 @@ fn same_process(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     match (shared(&spec.ping.place), shared(&spec.pong.place)) {
         (true, true) if spec.ping.scheduling.policy != spec.pong.scheduling.policy => {
             let reason = "both ends are in one process, but have two policies";
-            Some(Fault::new(at.pong.scheduling, reason).help("give `scheduling` once, for both"))
+            Some(Fault::new(at.pong.scheduling, reason).help("give `scheduling` once, for both ends"))
         }
         (true, true) if spec.ping.scheduling.cpus != spec.pong.scheduling.cpus => {
             let reason = "both ends are in one process, but have two lists of CPUs";
             Some(Fault::new(at.pong.cpus, reason).help("give both ends the same `cpus`"))
         }
+        (true, true) if spec.ping.scheduling != spec.pong.scheduling => {
+            let reason = "both ends are in one process, but their threads have different scheduling";
+            Some(Fault::new(at.pong.scheduling, reason).help("give `scheduling` once, for both ends"))
+        }
         (true, true) | (false, false) => None,
         (ping, _) => {
             let place = if ping { at.ping.place } else { at.pong.place };
             let reason = "only one end has the place `same-process`: both ends are in one process, or none is";
-            Some(Fault::new(place, reason).help("write `place: same-process` for both, or `process`"))
+            Some(Fault::new(place, reason).help("write `place: same-process` or `place: process` for both ends"))
         }
     }
 }
@@ -173,7 +180,7 @@ fn two_drivers(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         return Some(Fault::new(at.pong_driver, reason).help("write `place: process`, or `place: netns`"));
     }
     if [spec.driver.name.as_str(), &pong.name].contains(&"null") {
-        let reason = format!("the driver `null` joins ends of one process only, here the drivers are {names}");
+        let reason = format!("the driver `null` joins ends of one process only, but the drivers are {names}");
         return Some(Fault::new(at.pong_driver, reason).help("give both ends drivers that speak over a path"));
     }
     None
@@ -184,11 +191,11 @@ fn null_driver(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         return None;
     }
     if spec.path != PathSpec::Loopback {
-        let reason = format!("the driver `null` sends nothing over a path, here {}", spec.path);
+        let reason = format!("the driver `null` sends nothing over a path, but the path is {}", spec.path);
         return Some(Fault::new(at.driver, reason).help("write `place: same-process` and no path"));
     }
     if spec.ping.place != PlaceSpec::SameProcess {
-        let reason = format!("the driver `null` joins ends of one process only, here the place is {}", spec.ping.place);
+        let reason = format!("the driver `null` joins ends of one process only, but the place is {}", spec.ping.place);
         return Some(Fault::new(at.driver, reason).help("write `place: same-process`"));
     }
     None
@@ -234,11 +241,11 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
         (PathSpec::Loopback, PlaceSpec::Pod(_)) if spec.ping.place != spec.pong.place => {
             let reason =
                 format!("loopback does not reach the {end} end: its place, {place}, has a loopback of its own");
-            fault(reason, "leave `path` out: it is then between the addresses that the cluster gives them")
+            fault(reason, "leave `path` out: the path then joins the addresses that the cluster gives the pods")
         }
         (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, PlaceSpec::Pod(_)) => {
             let reason = format!("{} is made on this host, and the place of the {end} end is {place}", spec.path);
-            fault(reason, "leave `path` out: it is then between the addresses that the cluster gives them")
+            fault(reason, "leave `path` out: the path then joins the addresses that the cluster gives the pods")
         }
         (PathSpec::Loopback, PlaceSpec::Ssh(_) | PlaceSpec::Domain(_)) if spec.ping.place != spec.pong.place => {
             let reason = format!("loopback does not reach the {end} end: its place, {place}, is another host");
@@ -256,18 +263,17 @@ fn path_reaches(spec: &TrialSpec, place: &PlaceSpec, end: &str, path: Pos, at: P
     }
 }
 
-/// A VLAN is made on interfaces that are made for it.
+/// Refuses a VLAN on a path or at a place whose interfaces Tailbound does not create.
 fn vlan(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     spec.vlan.as_ref()?;
     let fault = |reason: String, help: &str| Some(Fault::new(at.vlan, reason).help(help));
     match spec.path {
         PathSpec::Loopback => {
-            let reason = "a VLAN is on top of a path that is made, and loopback carries none";
+            let reason = "a VLAN needs a path that Tailbound creates, and `loopback` is not created";
             return fault(reason.into(), "write `path: veth`, or remove `vlan`");
         }
         PathSpec::Existing { .. } => {
-            let reason =
-                "a VLAN is on top of a path that is made, and interfaces that are there already are not changed";
+            let reason = "a VLAN needs a path that Tailbound creates, and existing interfaces are not changed";
             return fault(reason.into(), "name an interface of your own VLAN in `path: existing`, and remove `vlan`");
         }
         _ => {}
@@ -278,15 +284,15 @@ fn vlan(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     fault(reason, "write `place: netns`, or remove `vlan`")
 }
 
-/// Two guests of one name, and CPUs that a guest does not have.
+/// Refuses two different guests with the same name, and CPUs that a guest does not have.
 fn guests(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     if let (PlaceSpec::Vm(ping), PlaceSpec::Vm(pong)) = (&spec.ping.place, &spec.pong.place)
         && ping.name == pong.name
         && ping != pong
     {
-        let reason = format!("two guests are called {}, and are not equal", ping.name);
-        let help =
-            "leave `name` out, so that each end has a guest of its own; or make them equal, so that they share one";
+        let reason = format!("two guests are called {}, but their other keys differ", ping.name);
+        let help = "leave `name` out, so that each end has its own guest; or make the keys equal, so that \
+                    the ends share one guest";
         return Some(Fault::new(at.pong.place, reason).help(help));
     }
     let second = match spec.measure.hand_off() {
@@ -299,12 +305,12 @@ fn guests(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         let named = end.scheduling.named_cpus().into_iter().chain(second.iter().copied());
         let cpu = named.into_iter().find(|cpu| *cpu >= guest.vcpus)?;
         let has = if guest.vcpus == 1 { "CPU 0 only".to_owned() } else { format!("CPUs 0 to {}", guest.vcpus - 1) };
-        let reason = format!("the {name} end or its second thread is to have CPU {cpu}, and its guest has {has}");
-        Some(Fault::new(place, reason).help("these are CPUs of the guest: change `cpus`, `hand_off` or `vcpus`"))
+        let reason = format!("the {name} end or its second thread is to have CPU {cpu}, but the guest has {has}");
+        Some(Fault::new(place, reason).help("the numbers are CPUs of the guest: change `cpus`, `hand_off` or `vcpus`"))
     })
 }
 
-/// A virtual CPU that has the CPU of an end of this host: one would be measured waiting for the other.
+/// Refuses a virtual CPU that has the same CPU as an end on this host, because one would wait for the other.
 fn vcpu_on_an_end(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let pairs = [(&spec.ping, &spec.pong, "pong", at.pong.cpus), (&spec.pong, &spec.ping, "ping", at.ping.cpus)];
     pairs.into_iter().find_map(|(guest, other, name, place)| {
@@ -322,13 +328,17 @@ fn vcpu_on_an_end(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         })?;
         let reason =
             format!("virtual CPU {number} of guest {} has CPU {cpu}, where the {name} end measures", name_of_guest);
-        Some(Fault::new(place, reason).help("give one of them another CPU: `ends.*.cpus`, or `vcpu_threads`"))
+        Some(
+            Fault::new(place, reason)
+                .help("give the end or the virtual CPU another CPU: `ends.*.cpus`, or `vcpu_threads`"),
+        )
     })
 }
 
-/// Why a side of an existing path does not go with the place of its end, and what to do.
+/// The reason why a side of an existing network path does not fit the place of its end, and the remedy.
 fn side_fits(path: &PathSpec, place: &PlaceSpec, end: &str) -> Option<(String, &'static str)> {
-    const AS: &str = "write for example `{ interface: br0, address: 10.0.0.5/24 }`: what its card is attached to, and its address there";
+    const AS: &str = "write for example `{ interface: br0, address: 10.0.0.5/24 }`: the interface to which \
+                      the guest's card is attached, and the guest's address";
     let PathSpec::Existing { ping, pong } = path else { return None };
     let side = if end == "ping" { ping } else { pong };
     let has_prefix = side.address.as_ref().is_some_and(|a| a.contains('/'));
@@ -338,14 +348,17 @@ fn side_fits(path: &PathSpec, place: &PlaceSpec, end: &str) -> Option<(String, &
         {
             Some((
                 format!(
-                    "the guest of the {end} end is given a card of this host, and `queues`, `vhost` and `offloads` are of \
-                     cards that QEMU makes"
+                    "the guest of the {end} end controls a card of this host, but `queues`, `vhost` and `offloads` apply \
+                     only to a card that QEMU makes"
                 ),
-                "leave them out",
+                "leave `queues`, `vhost` and `offloads` out",
             ))
         }
         (PlaceSpec::Vm(_), _) if side.interface.is_none() && side.device.is_none() => Some((
-            format!("the {end} end is a virtual machine, and the path names nothing of this host for its card"),
+            format!(
+                "the {end} end is a virtual machine, and the path names no interface or device of this host for the \
+                 guest's card"
+            ),
             AS,
         )),
         (PlaceSpec::Vm(_), None) => {
@@ -369,7 +382,7 @@ fn side_fits(path: &PathSpec, place: &PlaceSpec, end: &str) -> Option<(String, &
     }
 }
 
-/// Why a path does not go between an end and a guest, or two guests, and what to do.
+/// The reason why a path cannot join an end and a guest, or two guests, and the remedy.
 fn guest_reached(
     spec: &TrialSpec,
     (path, place): (&PathSpec, &PlaceSpec),
@@ -380,7 +393,7 @@ fn guest_reached(
         (PathSpec::Loopback, PlaceSpec::Vm(_)) if one => None,
         (_, PlaceSpec::Vm(_)) if one => Some((
             format!("{path} joins two places, and both ends have the place {place}"),
-            "leave `name` out, so that each end has a guest of its own; or write `path: loopback`",
+            "leave `name` out, so that each end has its own guest; or write `path: loopback`",
         )),
         (PathSpec::Loopback | PathSpec::Veth { .. }, _) => Some((
             format!("{path} does not reach a virtual machine, which is the place of an end"),
@@ -404,7 +417,8 @@ fn guest_reached(
         }
         (PathSpec::Datagram { .. }, _) => Some((
             format!(
-                "datagram is between the programs of two virtual machines, and the place of the {end} end is {place}"
+                "the path `datagram` joins the QEMU processes of two virtual machines, and the place of the {end} end is \
+                 {place}"
             ),
             "write `path: bridge`",
         )),
@@ -417,7 +431,7 @@ fn guest_reached(
     }
 }
 
-/// Why a path does not go into a container, and what to do.
+/// The reason why a path cannot lead into a container, and the remedy.
 fn container_reached(
     spec: &TrialSpec,
     (path, place): (&PathSpec, &PlaceSpec),
@@ -440,7 +454,7 @@ fn container_reached(
         }
         (PathSpec::Veth { .. } | PathSpec::Bridge { .. }, ContainerNetwork::None) if one => Some((
             format!("{path} joins two network namespaces, and both ends have the place {place}"),
-            "leave `name` out, so that each end has a container of its own; or write `path: loopback`",
+            "leave `name` out, so that each end has its own container; or write `path: loopback`",
         )),
         (PathSpec::Existing { .. }, ContainerNetwork::None) => Some((
             format!("an existing interface is not in the new network namespace of the {end} end"),

@@ -12,7 +12,7 @@ pub fn schema() -> Value {
     root
 }
 
-/// An absent key is absent in this format, never `null`.
+/// Removes `null` from the schema, because an optional key of the study format is left out and never `null`.
 fn strip_null(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(strip_null),
@@ -38,7 +38,7 @@ fn strip_null(value: &mut Value) {
     }
 }
 
-/// A choice whose options may all be absent can also be written as a bare word.
+/// Allows a bare word in the schema for a choice whose options may all be absent.
 fn allow_bare_words(value: &mut Value, definitions: &Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(|item| allow_bare_words(item, definitions)),
@@ -64,16 +64,16 @@ fn bare_word(variant: &Map<String, Value>, definitions: &Value) -> Option<Value>
     Some(json!({ "description": format!("{about} Without options."), "const": word }))
 }
 
-/// The word and the content of a variant written as a map with one key.
+/// The word and the content of a variant that is written as a map with one key.
 pub(crate) fn tagged(variant: &Map<String, Value>) -> Option<(&str, &Value)> {
     let required = variant.get("required")?.as_array()?;
     let [Value::String(word)] = required.as_slice() else { return None };
     let properties = variant.get("properties")?.as_object()?;
-    // With others beside it, it is one of the keys of a map.
+    // If there are other properties, this property is one of the keys of a map.
     if properties.len() > 1 { None } else { Some((word, properties.get(word)?)) }
 }
 
-/// Follows a `$ref` into the definitions.
+/// Returns the definition to which a `$ref` of the schema refers; any other value is returned unchanged.
 pub(crate) fn resolve<'a>(value: &'a Value, definitions: &'a Value) -> &'a Value {
     let name = value.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix("#/$defs/"));
     name.and_then(|name| definitions.get(name)).unwrap_or(value)

@@ -1,4 +1,4 @@
-//! `--set key=value`: the same paths as factors have, applied to a study that is already split.
+//! Applies `--set key=value` arguments to a study whose factors are already separated; keys are paths as for factors.
 
 use crate::error::{Fault, advice};
 use crate::factors::{Factor, Study, factor};
@@ -7,7 +7,7 @@ use crate::shape::{self, NOT_VARIED};
 use crate::source::Pos;
 use crate::tree::{Key, Kind, Node, parse};
 
-/// Applies one argument; `source` is its number among the sources.
+/// Applies one `--set` argument; `source` is the number of the argument among the texts of the study.
 pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<(), Fault> {
     let Some((path, written)) = argument.split_once('=') else {
         let at = Pos { source, start: 0, len: argument.len() as u32 };
@@ -16,7 +16,7 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
     };
     let at = Pos { source, start: 0, len: path.len() as u32 };
     let path = path.trim();
-    // Spaces in place of the key: the places in the value are then those in the argument.
+    // Spaces replace the key, so positions in the value are positions in the argument.
     let padded = format!("{:width$}{written}", "", width = argument.len() - written.len());
     let mut value = parse(&padded, source)?;
     if value.kind == Kind::Null {
@@ -55,8 +55,9 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
     }
 }
 
-/// Sets a value in every named level that sets it, or something above it, and has such an option; whether one does. Of a factor
-/// with a level that sets it, all levels then do: a value that is given is that of every condition.
+/// Sets a value in every named level that sets the same key, or a key above with such an option. Returns true if there
+/// was such a level. If one level of a factor sets the key, all levels of the factor set the key afterwards, because
+/// the given value applies to every condition.
 fn in_levels(factors: &mut [Factor], setting: &Setting<'_>, value: &Node) -> Result<bool, Fault> {
     let mut found = false;
     for factor in factors.iter_mut().filter(|f| f.names.is_some()) {
@@ -90,7 +91,7 @@ fn in_levels(factors: &mut [Factor], setting: &Setting<'_>, value: &Node) -> Res
     Ok(found)
 }
 
-/// What a level sets.
+/// The entries of a level that sets several keys: each key with its value.
 fn entries(level: &mut Node) -> impl Iterator<Item = &mut (Key, Node)> {
     match &mut level.kind {
         Kind::Map(entries) => entries.iter_mut(),
@@ -98,7 +99,7 @@ fn entries(level: &mut Node) -> impl Iterator<Item = &mut (Key, Node)> {
     }
 }
 
-/// Keeps those levels of a factor with named levels that are named here.
+/// Keeps only the named levels of a factor that the value lists.
 fn choose(factor: &mut Factor, value: Node) -> Result<(), Fault> {
     let chosen = match value.kind {
         Kind::List(items) => items,
@@ -115,7 +116,7 @@ fn choose(factor: &mut Factor, value: Node) -> Result<(), Fault> {
         };
         if kept.contains(&names[index]) {
             let reason = format!("the level `{written}` of `{}` is given twice", factor.path);
-            return Err(Fault::new(node.at, reason).help("remove one of the two"));
+            return Err(Fault::new(node.at, reason).help("remove one of the two levels"));
         }
         levels.push(factor.levels[index].clone());
         kept.push(names[index].clone());
@@ -135,9 +136,9 @@ fn replace(factors: &mut Vec<Factor>, existing: Option<usize>, factor: Factor) {
     }
 }
 
-/// Removes a fixed value, which gives way to the factor that takes its place.
+/// Removes the fixed value of a key, because a factor replaces the value.
 fn release(node: &mut Node, path: &[&str]) {
-    // The name of a setting of the host may hold dots.
+    // The name of a host setting may contain dots.
     let mut keys = (1..=path.len()).map(|n| (path[..n].join("."), &path[n..]));
     match keys.find(|(key, _)| node.get(key).is_some()) {
         Some((key, [])) => drop(node.remove(&key)),
@@ -147,7 +148,7 @@ fn release(node: &mut Node, path: &[&str]) {
             }
         }
         None => {
-            // Not a key here: an option of the word that is chosen, if one is.
+            // The segment is not a key here, so it may be an option of the chosen word.
             if let Kind::Map(entries) = &mut node.kind
                 && let [(_, options)] = entries.as_mut_slice()
                 && !path.is_empty()
@@ -158,7 +159,7 @@ fn release(node: &mut Node, path: &[&str]) {
     }
 }
 
-/// `slots` and `duration` exclude each other: the one that is set removes the other of the study.
+/// `slots` and `duration` exclude each other: setting one of them removes the other from the study.
 fn drop_rival(base: &mut Node, path: &str) {
     let rival = match path.rsplit('.').next() {
         Some("slots") => "duration",

@@ -1,36 +1,38 @@
 //! The structure of the study file as a tree of keys and choices, derived from its JSON Schema.
 //!
-//! Paths of factors and of `--set` are looked up here, so that a new key of the format can be varied at once.
+//! Paths of factors and of `--set` arguments are looked up in this tree, so a new key of the format can be varied
+//! without further code.
 
 use crate::schema::{resolve, schema, tagged};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// What may stand at a place of the study.
+/// The structure that the value of a key in a study may have.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape {
-    /// One value; the schema's `format`.
+    /// A single value; `format` is the `format` of the value in the JSON Schema.
     Leaf { format: String },
-    /// A list that is one value to factors.
+    /// A list as the value of a key; a factor varies the whole list as one value.
     List,
-    /// Named keys; `name` of the definition; with `open`, any other key too.
+    /// A map with known keys; `name` is the name of the definition in the JSON Schema; if `open` is true, other keys
+    /// are allowed too.
     Keys { name: String, keys: BTreeMap<String, Shape>, open: bool },
-    /// A word, some with content.
+    /// A choice of one word from a list; some words have options.
     Choice { name: String, default: Option<String>, words: BTreeMap<String, Option<Shape>> },
-    /// Any word, all with the same content.
+    /// Any word that the user chooses; all words have the same options.
     AnyWord(Box<Shape>),
-    /// Names that the user gives, dots included, all with the same content.
+    /// A map from names that the user chooses, and that may contain dots, to values of the same structure.
     Named(Box<Shape>),
 }
 
 /// Keys that describe the study as a whole and cannot be varied.
 pub(crate) const NOT_VARIED: [&str; 6] = ["study", "question", "factors", "repeat", "seed", "report"];
 
-/// Keys kept for later releases.
+/// Names of keys of a study that are reserved for later releases.
 pub(crate) const RESERVED: [&str; 3] = ["gates", "clock", "threads"];
 
-/// The structure of a whole study.
+/// Returns the structure of a whole study file.
 pub(crate) fn study() -> &'static Shape {
     static STUDY: OnceLock<Shape> = OnceLock::new();
     STUDY.get_or_init(|| {
@@ -85,7 +87,7 @@ fn from_schema(name: &str, value: &Value, definitions: &Value) -> Shape {
 }
 
 impl Shape {
-    /// All paths below, without the words of choices.
+    /// All paths of study keys below this structure, without the words of choices.
     pub fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect("", &mut found);
@@ -110,24 +112,24 @@ impl Shape {
     }
 }
 
-/// Paths that a factor may name.
+/// Lists the paths in a study that a factor may vary.
 pub(crate) fn factor_paths() -> Vec<String> {
     let varied = |path: &String| !NOT_VARIED.contains(&path.split('.').next().unwrap_or(""));
     study().paths().into_iter().filter(varied).collect()
 }
 
-/// Paths that `--set` may name.
+/// Lists the paths in a study that the option `--set` may set.
 pub(crate) fn setting_paths() -> Vec<String> {
     study().paths().into_iter().filter(|path| path != "factors").collect()
 }
 
-/// The shape at a path, whatever words are chosen on the way.
+/// The structure of the value at a path; the words that choices on the path name may be any words.
 pub(crate) fn at(path: &str) -> Option<&'static Shape> {
     let segments: Vec<&str> = path.split('.').collect();
     study().find(&segments)
 }
 
-/// Any option of a driver.
+/// Structure of the value of any option of a driver.
 static WORD: Shape = Shape::Leaf { format: String::new() };
 
 impl Shape {
@@ -148,7 +150,8 @@ impl Shape {
         }
     }
 
-    /// How many segments of a path are the name of what has this shape: as few as leave the rest a meaning.
+    /// Number of path segments that belong to the name of a user-named value: the smallest number for which the rest of
+    /// the path exists.
     pub fn name_length(&self, path: &[&str]) -> Option<usize> {
         (1..=path.len()).find(|&n| !path[n - 1].is_empty() && self.find(&path[n..]).is_some())
     }

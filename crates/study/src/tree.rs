@@ -1,7 +1,7 @@
-//! YAML as a tree in which every key and every value knows its place.
+//! YAML as a tree in which every key and every value has a position.
 //!
-//! Scalars keep the text as written: `0.999`, `off` and `0-1` are words until a type asks for something else, so no
-//! value ever becomes a boolean or loses digits on the way.
+//! Scalars keep their text: `0.999`, `off` and `0-1` are words until a type reads them, so no value becomes a boolean
+//! or loses digits.
 
 use crate::error::Fault;
 use crate::source::Pos;
@@ -9,14 +9,14 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{Location, NonFiniteFloatPolicy, Spanned};
 use std::fmt;
 
-/// A value at a place.
+/// A YAML value of a study with its position in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Node {
     pub at: Pos,
     pub kind: Kind,
 }
 
-/// What a value is.
+/// Kinds of YAML values.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Kind {
     Null,
@@ -25,7 +25,7 @@ pub(crate) enum Kind {
     Map(Vec<(Key, Node)>),
 }
 
-/// A key at a place.
+/// A key of a YAML map with its position in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Key {
     pub at: Pos,
@@ -45,28 +45,28 @@ impl Node {
             _ => None,
         }
     }
-    /// Takes a key with its value out of a map.
+    /// Removes a key and its value from a YAML map.
     pub fn remove(&mut self, key: &str) -> Option<(Key, Node)> {
         match &mut self.kind {
             Kind::Map(entries) => entries.iter().position(|(k, _)| k.text == key).map(|index| entries.remove(index)),
             _ => None,
         }
     }
-    /// The entries of a map; none for everything else.
+    /// The entries of a YAML map; empty for values of other kinds.
     pub fn entries(&self) -> &[(Key, Node)] {
         match &self.kind {
             Kind::Map(entries) => entries,
             _ => &[],
         }
     }
-    /// The text of a scalar.
+    /// Text of a single YAML value; `None` for a list or a map.
     pub fn text(&self) -> Option<&str> {
         match &self.kind {
             Kind::Text(text) => Some(text),
             _ => None,
         }
     }
-    /// What a person would call it.
+    /// Name of the kind of this YAML value, for error messages.
     pub fn what(&self) -> &'static str {
         match self.kind {
             Kind::Null => "nothing",
@@ -77,12 +77,13 @@ impl Node {
     }
 }
 
-/// Deepest nesting; the format itself needs six levels. The reader recurses, so this bounds the stack.
+/// Deepest nesting of values; the study format itself needs six levels. The reader is recursive, so this limit also
+/// limits the stack.
 const MAX_DEPTH: usize = 24;
-/// Most values, keys and lists, those that come from aliases included.
+/// Largest number of values, keys and lists in a file, including values from aliases.
 const MAX_NODES: usize = 50_000;
 
-/// Parses one YAML document; places refer to `source`.
+/// Parses one YAML document; `source` is the number of its text in positions.
 pub(crate) fn parse(text: &str, source: u16) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
@@ -105,7 +106,7 @@ fn syntax_fault(error: &serde_saphyr::Error, text: &str, source: u16) -> Fault {
     let reason = full.split(" at line ").next().unwrap_or(&full);
     if let Some(rest) = reason.strip_prefix("duplicate mapping key: ") {
         let key = rest.split(", set DuplicateKeyPolicy").next().unwrap_or(rest);
-        return Fault::new(at, format!("`{key}` is given twice")).help("keep one of the two");
+        return Fault::new(at, format!("`{key}` is given twice")).help("keep one of the two entries");
     }
     if reason.starts_with("multiple YAML documents") {
         return Fault::new(at, "a second YAML document begins").help("a study is one document: remove the `---`");
@@ -114,7 +115,7 @@ fn syntax_fault(error: &serde_saphyr::Error, text: &str, source: u16) -> Fault {
         return Fault::new(at, "a key must be a word").help("write `key: value`");
     }
     if reason.contains("budget breached") || reason.contains("recursion limit") {
-        return Fault::new(at, "nested too deeply, or too many values, for a study");
+        return Fault::new(at, "the file is nested too deeply, or has too many values, for a study");
     }
     let fault = Fault::new(at, format!("not valid YAML: {reason}"));
     match reason {
@@ -127,7 +128,7 @@ fn syntax_fault(error: &serde_saphyr::Error, text: &str, source: u16) -> Fault {
     }
 }
 
-/// Byte range of a location; found by line and column where the parser gives no bytes.
+/// Byte range of a location that the parser reports; computed from line and column if the parser gives no byte offset.
 fn pos(location: Location, text: &str, source: u16) -> Pos {
     let span = location.span();
     let start = match span.byte_offset() {
@@ -148,7 +149,7 @@ fn convert(raw: Spanned<Raw>, text: &str, source: u16) -> Node {
     let written = pos(raw.defined, text, source);
     let written = text.get(written.start as usize..(written.start + written.len) as usize).unwrap_or("").trim();
     let kind = match raw.value {
-        // `null` is a word like `none`: a driver has this name.
+        // `null` is a word like `none`, because a driver has this name.
         Raw::Null if written == "null" => Kind::Text(written.into()),
         Raw::Null => Kind::Null,
         Raw::Text(value) => Kind::Text(value),
@@ -163,17 +164,17 @@ fn convert(raw: Spanned<Raw>, text: &str, source: u16) -> Node {
     Node { at, kind }
 }
 
-/// What the YAML crate hands over.
+/// YAML values as the YAML library provides them.
 enum Raw {
     Null,
     Text(String),
-    /// Read as a number or a boolean: the text is taken from the file.
+    /// A value that was read as a number or a boolean; the text of the value is taken from the file.
     Number(String),
     List(Vec<Spanned<Raw>>),
     Map(Vec<(RawKey, Spanned<Raw>)>),
 }
 
-/// A key; `None` is the word `null`.
+/// A key of a YAML map; `None` is the word `null`.
 type RawKey = Spanned<Option<String>>;
 
 impl<'de> Deserialize<'de> for Raw {

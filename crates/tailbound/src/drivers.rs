@@ -1,11 +1,11 @@
-//! The drivers: those that are linked in, then files.
+//! Finds drivers by name: first among the built-in drivers, then among shared objects.
 
 use tailbound_driver::{Driver, LoadError, load};
 
-/// Names of the drivers that are linked in.
+/// Names of the drivers that are built into Tailbound.
 pub const LINKED: [&str; 3] = ["cyclonedds", "null", "udp"];
 
-/// Finds a driver by name, or by the path of a shared object.
+/// Finds a driver by its name, or by the path of a shared object.
 pub fn find(name: &str) -> Result<Driver, LoadError> {
     match name {
         "cyclonedds" => Driver::linked(name, tailbound_driver_cyclonedds::table()),
@@ -16,7 +16,7 @@ pub fn find(name: &str) -> Result<Driver, LoadError> {
     }
 }
 
-/// All drivers that can be used: linked ones, then those found in the search directories.
+/// Names of all drivers: the built-in drivers, then the shared objects in the search directories.
 pub fn known() -> Vec<String> {
     let mut names: Vec<String> = LINKED.iter().map(|n| (*n).to_owned()).collect();
     for directory in tailbound_driver::search_directories() {

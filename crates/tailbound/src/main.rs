@@ -1,29 +1,30 @@
-//! The command line. One file per command; what they share is the flag table (`cli`) and the drivers that are linked in.
+//! The program `tailbound`: one file per command. The commands share the table of flags (`cli`) and the built-in
+//! drivers.
 
 mod cli;
 mod commands;
 mod drivers;
-mod exit;
+mod failure;
+mod output;
 mod progress;
-mod say;
 
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // The kernel of a guest starts it so, without arguments.
+    // The kernel of a guest starts this program as /init, without arguments.
     if std::process::id() == 1 && std::env::args_os().next().is_some_and(|name| name == "/init") {
         tailbound_guest::init();
     }
     let cli = cli::Cli::parse();
     if cli.command.only_prints() {
-        // A reader that goes away (`| head`) ends the program quietly, as it does other tools. A run must outlive the pipe
-        // of an agent that was killed.
+        // If the reader goes away (`| head`), a command that only prints ends quietly, as other tools do. A run must
+        // continue when the pipe of a killed agent breaks.
         // SAFETY: before any thread; restores the default that the Rust runtime replaced.
         unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     }
     match commands::dispatch(cli) {
         Ok(code) => ExitCode::from(code as u8),
-        Err(failure) => failure.tell(),
+        Err(failure) => failure.print(),
     }
 }

@@ -1,27 +1,26 @@
-//! Progress on standard error: a bar on a terminal, plain lines elsewhere.
+//! Shows the progress of a run on standard error: a bar on a terminal, plain lines elsewhere.
 
-use crate::commands::width;
-use crate::say::errln;
+use crate::output::{errln, width};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use tailbound_model::Nanos;
 use tailbound_run::{Progress, ProgressEvent};
 
-/// Fewer columns have no room for a bar.
+/// Number of columns below which a terminal is too narrow for a progress bar.
 const NARROW: usize = 70;
 
-/// Shows how far a run got. It draws between trials only: while a trial is measured nothing is written, and nothing is
-/// computed. The figures are those of the trial that ended last, read from the record.
+/// Shows the progress of a run. The display changes between trials only: while a trial is measured, nothing is written
+/// and nothing is computed. The figures shown belong to the trial that ended last, and are read from the record.
 pub struct Display {
     bar: Option<ProgressBar>,
     quiet: bool,
     record: PathBuf,
     trials: usize,
     left: Nanos,
-    /// What takes part in the trial that goes on.
+    /// Levels of the current trial's condition, as text.
     what: String,
-    /// Warnings that were told.
+    /// Texts of the warnings that were printed already.
     warned: Vec<String>,
 }
 
@@ -29,7 +28,7 @@ impl Display {
     pub fn new(quiet: bool, record: PathBuf) -> Display {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
-            // Where there is little room the time left and the condition take it.
+            // A narrow terminal shows the time left and the condition only.
             let template = match width() {
                 0..NARROW => "{pos}/{len} {wide_msg}",
                 _ => "{bar:24} trial {pos}/{len} {wide_msg}",
@@ -79,14 +78,14 @@ impl Display {
         }
     }
 
-    /// The figures of a trial that ended: a line that stays.
+    /// Prints the figures of a trial that ended, in a line that stays on the screen.
     fn done(&self, number: usize, trial: usize) {
         if self.quiet {
             return;
         }
-        // A record that cannot be read is told at the end of the run; here it is no reason to stop.
-        if let Ok(Some(figures)) = tailbound_report::glance(&self.record, trial) {
-            // The bar goes on to the next trial; without one the line before says what was measured.
+        // An unreadable record is reported at the end of the run.
+        if let Ok(Some(figures)) = tailbound_report::trial_line(&self.record, trial) {
+            // A bar already shows the next trial, so the line names the condition. Without a bar, the previous line does.
             let what = if self.bar.is_some() { format!("{}: ", self.what) } else { String::new() };
             self.line(&format!("trial {}/{}: {what}{figures}", number + 1, self.trials));
         }
@@ -104,11 +103,11 @@ impl Progress for Display {
             ProgressEvent::Began { trials, estimate } => self.began(trials, estimate),
             ProgressEvent::Trial { number, what, estimate } => self.trial(number, what, estimate),
             ProgressEvent::TrialDone { number, trial, .. } => self.done(number, trial),
-            // Notes are for the report.
+            // Notes are shown in the report only.
             ProgressEvent::Warned(w) if w.severity > tailbound_model::Severity::Note => {
-                let mend = if w.mend.is_empty() { String::new() } else { format!("; {}", w.mend) };
-                let text = format!("tailbound: {}{mend}", w.text);
-                // Every trial may say it again; the report tells how many did.
+                let remedy = if w.remedy.is_empty() { String::new() } else { format!("; {}", w.remedy) };
+                let text = format!("warning: {}{remedy}", w.text);
+                // Several trials may raise the same warning; the report says in how many trials it was raised.
                 if !self.warned.contains(&text) {
                     self.line(&text);
                     self.warned.push(text);

@@ -1,38 +1,36 @@
-//! A trial's values in a tool's command.
+//! Fills the values of a trial into the command of a benchmark tool.
 
-use crate::{Tool, ToolEnd};
-use std::collections::BTreeMap;
-
-/// What a command is filled in with.
+/// The values of a trial that the command of a tool can contain.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Values {
-    /// Octets of the payload.
+    /// Size of a message's payload in bytes.
     pub payload: u64,
-    /// Length of the measurement.
+    /// Time for which the benchmark program is asked to measure, in seconds.
     pub seconds: u64,
-    /// Messages in a second; `None` = as fast as it can.
+    /// Number of messages per second; `None` means as fast as possible.
     pub rate_hz: Option<f64>,
-    /// Address of this end.
+    /// Network address of the end that runs the command.
     pub address: String,
-    /// Address of the other end.
+    /// Network address of the other end.
     pub peer: String,
-    /// Interface of this end.
+    /// Network interface of the end that runs the command.
     pub interface: String,
-    /// A port that is free.
+    /// Number of a free port for the benchmark program.
     pub port: u16,
-    /// Domain id.
+    /// Number of the DDS domain of the trial.
     pub domain: u32,
 }
 
-/// A name in braces that stands for nothing.
+/// Error: a name in braces in the command of a tool is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{{{0}}}` stands for nothing; there are payload, payload+N, seconds, rate_hz, period_us, bit_rate, address, peer, interface, port and domain"
+    "`{{{0}}}` is not a known name; the known names are payload, payload+N, seconds, rate_hz, period_us, bit_rate, address, peer, interface, port and domain"
 )]
 pub struct WhatIsMissing(pub String);
 
 impl Values {
-    /// `None` = there is no such value in this trial, and what needs it is left out.
+    /// The value for a name in braces. The result is `None` if the trial has no such value; the argument is then left
+    /// out.
     fn value(&self, name: &str) -> Result<Option<String>, WhatIsMissing> {
         let beside = name.strip_prefix("payload+").and_then(|more| more.parse::<u64>().ok());
         if let Some(more) = beside {
@@ -54,7 +52,7 @@ impl Values {
         }))
     }
 
-    fn fill(&self, text: &str) -> Result<Option<String>, WhatIsMissing> {
+    pub(crate) fn fill(&self, text: &str) -> Result<Option<String>, WhatIsMissing> {
         let (mut filled, mut rest) = (String::new(), text);
         while let Some((before, after)) = rest.split_once('{') {
             let (name, after) = after.split_once('}').ok_or_else(|| WhatIsMissing(after.into()))?;
@@ -64,25 +62,5 @@ impl Values {
             rest = after;
         }
         Ok(Some(filled + rest))
-    }
-}
-
-impl Tool {
-    /// Some command of it has `{name}`, or `{name+N}`.
-    pub fn takes(&self, name: &str) -> bool {
-        let (alone, with_more) = (format!("{{{name}}}"), format!("{{{name}+"));
-        let ends = [Some(&self.ping), self.pong.as_ref()].into_iter().flatten();
-        let mut words = ends.flat_map(|e| e.command.iter().chain(e.environment.values()));
-        words.any(|word| word.contains(&alone) || word.contains(&with_more))
-    }
-
-    /// Program, arguments and environment of an end.
-    ///
-    /// # Errors
-    /// A name in braces that stands for nothing.
-    pub fn command(end: &ToolEnd, values: &Values) -> Result<(Vec<String>, BTreeMap<String, String>), WhatIsMissing> {
-        let filled: Result<Vec<_>, _> = end.command.iter().map(|word| values.fill(word)).collect();
-        let environment = end.environment.iter().map(|(k, v)| Ok((k.clone(), values.fill(v)?.unwrap_or_default())));
-        Ok((filled?.into_iter().flatten().collect(), environment.collect::<Result<_, _>>()?))
     }
 }

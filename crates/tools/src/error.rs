@@ -1,34 +1,34 @@
-//! What can be wrong with a tool file or an output.
+//! Errors of tool files and of the outputs of tools.
 
-/// A tool file or an output that cannot be used.
+/// The reason why a tool file or the output of a tool cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
-    /// The file is no tool file.
+    /// Error: a file is not a valid tool file.
     #[error("{file}: {reason}")]
     File {
-        /// The file.
+        /// Name of the invalid tool file.
         file: String,
-        /// What is wrong, with line and column where they are known.
+        /// Reason why the tool file is not valid, with line and column if they are known.
         reason: String,
     },
-    /// The output does not hold what the file says.
-    #[error("the output of {tool} is not as its file says: {expected} was expected, {came}")]
+    /// Error: the output of the tool does not contain what the tool file describes.
+    #[error("the output of {tool} differs from its tool file: {expected} was expected, but {came}")]
     Output {
-        /// Name of the tool.
+        /// Name of the tool whose output was read.
         tool: String,
-        /// What was looked for.
+        /// The text that was expected in the tool's output.
         expected: String,
-        /// What was there, with the line.
+        /// The text that was found in the tool's output, with its line.
         came: String,
     },
-    /// No tool of this name.
+    /// Error: no tool has the name that the study gives.
     #[error("there is no tool `{name}`{}; there are {known}", hint.as_ref().map(|h| format!(" (did you mean `{h}`?)")).unwrap_or_default())]
     Unknown {
-        /// What was asked for.
+        /// Name of the unknown tool in the study.
         name: String,
-        /// The nearest there is.
+        /// Name of the known tool that is most similar to the unknown name.
         hint: Option<String>,
-        /// All there are.
+        /// Names of all known tools, for the error message.
         known: String,
     },
 }

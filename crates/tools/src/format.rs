@@ -1,172 +1,180 @@
-//! The tool file.
+//! The format of a tool file, which describes a benchmark program.
 
-use crate::{ToolError, Values};
+use crate::command::{Values, WhatIsMissing};
+use crate::error::ToolError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use tailbound_model::{PrintedLatency, ToolDefinition, ToolMetric, ToolWindow};
+use tailbound_model::{PrintedLatency, Problem, ToolDefinition, ToolMetric, ToolWindow};
 
-/// A benchmark program that runs in place of a driver.
+/// A benchmark program that runs in place of a driver, as its tool file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
-    /// Its name: what a study writes under `driver`.
+    /// Name of the tool: a study writes this name under `driver`.
     pub tool: String,
-    /// What it is, in a line.
+    /// Description of the benchmark program in one line.
     pub about: String,
-    /// The package that brings it, where a distribution has one.
+    /// Package of a Linux distribution that contains the benchmark program, if there is such a package.
     #[serde(default)]
     pub package: Option<String>,
-    /// Whether this file was ever tried with the program.
+    /// Whether somebody has tried this tool file with the program.
     pub evidence: Evidence,
-    /// The measures that it can take the place of.
+    /// Kinds of measurement that the benchmark program can do.
     pub measures: Measures,
-    /// The driver whose messages are like its own, e.g. `udp`: only with that one a report compares it.
+    /// Driver whose messages are equal to the tool's messages, for example `udp`. A report compares the tool with this
+    /// driver only.
     #[serde(default)]
     pub like: Option<String>,
-    /// How it receives: `listener`, `block` or `spin`. A study that asks for another way cannot have it.
+    /// How the program receives messages: `listener`, `block` or `spin`. A study that requests another receive mode
+    /// cannot use the tool.
     #[serde(default)]
     pub receive: Option<Receives>,
-    /// Least and most octets of payload that it can be given.
+    /// Smallest and largest payload that the program accepts, in bytes.
     #[serde(default)]
     pub payload_octets: Option<(u64, u64)>,
-    /// It cannot go without a rate: `rate: max` is refused.
+    /// Whether the program needs a rate: if true, `rate: max` is refused.
     #[serde(default)]
     pub needs_rate: bool,
-    /// The command that prints its version, and the pattern whose first group is the version.
+    /// The command that prints the program's version, and a pattern whose first group is the version.
     #[serde(default)]
     pub version: Option<Version>,
-    /// The end that answers or receives; without it the program measures alone.
+    /// How to run the end that answers or receives. If absent, the program measures alone.
     #[serde(default)]
     pub pong: Option<ToolEnd>,
-    /// The end that sends, or measures alone.
+    /// How to run the end that sends, or that measures alone.
     pub ping: ToolEnd,
-    /// The end whose output holds the figures.
+    /// The end whose output contains the figures of the benchmark program.
     #[serde(default)]
     pub output: OutputOf,
-    /// What its figures mean.
+    /// Meaning of the figures that the benchmark program prints.
     pub definition: Definition,
-    /// Where they are.
+    /// Positions of the figures in the program's output.
     pub figures: Vec<Figure>,
 }
 
-/// Whether a tool file was tried.
+/// Whether somebody has tried a tool file with its program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evidence {
-    /// With the program itself.
+    /// Somebody has tried the tool file with its program.
     Tried,
-    /// Only with output written by hand after the program's documentation.
+    /// The tool file was tried only with output that was written by hand from the program's documentation.
     NeverRun,
 }
 
-/// What a tool can take the place of.
+/// Kinds of measurement that a benchmark program can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measures {
-    /// Latency of messages and answers.
+    /// The tool measures the latency of messages and their answers.
     PingPong,
-    /// Samples in a second.
+    /// The benchmark program measures the number of samples per second.
     Throughput,
 }
 
-/// How a program receives.
+/// How a benchmark program receives messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Receives {
-    /// In a callback.
+    /// The benchmark program receives messages in a callback.
     Listener,
-    /// A thread blocks until something is there.
+    /// A thread of the program blocks until a message arrives.
     Block,
-    /// A thread asks without pause.
+    /// A thread of the program polls for messages without pause.
     Spin,
 }
 
-/// How a version is found out.
+/// How to get the version of a benchmark program: its command and a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Version {
-    /// Program and arguments.
+    /// Program and arguments of the command that prints the version of the benchmark program.
     pub command: Vec<String>,
-    /// Its first group is the version.
+    /// Pattern whose first group is the version in the command's output.
     #[serde(rename = "match")]
     pub pattern: String,
 }
 
-/// How one end is run.
+/// How one end of a benchmark program is run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolEnd {
-    /// Program and arguments. `{payload}`, `{payload+N}` (N octets more), `{seconds}`, `{rate_hz}`, `{period_us}`, `{bit_rate}` (0 = as fast as it can),
-    /// `{address}` and `{interface}` of this end, `{peer}` of the other, `{port}`, `{domain}` are filled in; an
-    /// argument with `{rate_hz}` or `{period_us}` is left out where the rate is `max`.
+    /// Program and arguments of this end. `{payload}`, `{payload+N}` (payload plus N bytes), `{seconds}`, `{rate_hz}`,
+    /// `{period_us}`, `{bit_rate}` (0 means as fast as possible), `{address}` and `{interface}` of this end, `{peer}`
+    /// (address of the other end), `{port}` and `{domain}` are replaced by values. If the rate is `max`, an argument
+    /// with `{rate_hz}` or `{period_us}` is left out.
     pub command: Vec<String>,
-    /// Variables of its environment, filled in likewise.
+    /// Environment variables of this end's program. Names in braces are replaced as in `command`.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// A line that it prints once the other end may be started; without it that is after 300 ms.
+    /// Line that this end's program prints when the other end may start. If absent, the other end starts after 300 ms.
     #[serde(default)]
     pub ready: Option<String>,
-    /// How it is ended once the other end is through. The end that measures ends by itself.
+    /// How this end's program is ended when the other end's program has finished. The program of the end that measures
+    /// ends by itself.
     #[serde(default)]
     pub stop: StopBy,
 }
 
-/// How a program is ended.
+/// How Tailbound ends a benchmark program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopBy {
-    /// SIGTERM.
+    /// Tailbound ends the program with SIGTERM.
     #[default]
     Terminate,
-    /// SIGINT, as Ctrl-C sends it: many programs print their summary then.
+    /// The program gets SIGINT, which Ctrl-C sends: many programs then print their summary.
     Interrupt,
-    /// It ends by itself; SIGTERM after 5 s.
+    /// The program ends by itself. If the program still runs 5 s after the other end's program has finished, it gets
+    /// SIGTERM.
     Itself,
 }
 
-/// The end whose output holds the figures.
+/// The end of a benchmark program whose output contains the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum OutputOf {
-    /// The one that sends.
+    /// The figures are in the output of the end that sends.
     #[default]
     Ping,
-    /// The one that receives.
+    /// The figures are in the output of the end that receives.
     Pong,
 }
 
-/// What the figures mean.
+/// Meaning of the figures of a benchmark program.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Definition {
-    /// What it calls latency: `round-trip`, `half-round-trip` (doubled when it is taken over), `one-way`, `wake-up`.
+    /// Quantity that the program calls latency: `round-trip`, `half-round-trip` (Tailbound doubles the value),
+    /// `one-way`, `wake-up`.
     #[serde(default)]
     #[schemars(with = "Option<String>")]
     pub latency: Option<PrintedLatency>,
-    /// `whole-run`, or `each-second`: it has no figure of the whole run.
+    /// Period of one figure: `whole-run`, or `each-second` if the program prints no figure for the whole run.
     #[schemars(with = "String")]
     pub window: ToolWindow,
-    /// What its figures leave out or bend, a sentence each.
+    /// What the program's figures leave out or distort, one sentence for each point.
     #[serde(default)]
     pub leaves_out: Vec<String>,
 }
 
-/// One figure and where it is.
+/// One figure that a benchmark program prints, and the position of the figure in the program's output.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Figure {
-    /// `latency`, `jitter`, `samples-per-s`, `sent-per-s`, `payload-rate`, `samples`, `lost`, `duplicates`, `out-of-order`.
+    /// Quantity of the figure: `latency`, `jitter`, `samples-per-s`, `sent-per-s`, `payload-rate`, `samples`, `lost`,
+    /// `duplicates`, `out-of-order`.
     pub is: FigureKind,
-    /// `mean`, `min`, `max`, `p50`, `p99.9` ...; of counts `total`.
+    /// Statistic of the figure: `mean`, `min`, `max`, `p50`, `p99.9` ...; for counts, `total`.
     #[serde(default = "total")]
     pub statistic: String,
-    /// `ns`, `us`, `ms`, `s`; `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`; nothing for counts.
+    /// Unit of the figure: `ns`, `us`, `ms`, `s`; `bit/s`, `kbit/s`, `Mbit/s`, `Gbit/s`; empty for counts.
     #[serde(default)]
     pub unit: String,
-    /// Where it is.
+    /// Position at which the benchmark program's output contains the figure.
     pub at: FigureSource,
-    /// An output without it is whole too.
+    /// Whether the figure may be absent from the benchmark program's output.
     #[serde(default)]
     pub optional: bool,
 }
@@ -175,32 +183,32 @@ fn total() -> String {
     "total".into()
 }
 
-/// What a figure is of, as a tool file writes it.
+/// Quantity that a figure measures, as a tool file names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureKind {
-    /// Of the kind that `definition.latency` says.
+    /// Latency of the kind that `definition.latency` of the tool file names.
     Latency,
-    /// What changes between neighbours of a stream.
+    /// Figure of a benchmark program: difference between the latencies of consecutive messages.
     Jitter,
-    /// Received in a second.
+    /// Figure of a benchmark program: number of samples received per second.
     SamplesPerS,
-    /// Sent in a second, whatever arrives of it.
+    /// Figure of a benchmark program: number of samples sent per second, received or not.
     SentPerS,
-    /// Payload received in a second.
+    /// Figure of a benchmark program: amount of payload received per second.
     PayloadRate,
-    /// How many the figures are made of.
+    /// Figure of a benchmark program: number of samples from which its other figures are computed.
     Samples,
-    /// Sent and not received.
+    /// Figure of a benchmark program: number of samples that were sent and not received.
     Lost,
-    /// Received more than once.
+    /// Figure of a benchmark program: number of samples that were received more than once.
     Duplicates,
-    /// Received after a later one.
+    /// Number of samples that were received after a sample with a higher sequence number.
     OutOfOrder,
 }
 
 impl FigureKind {
-    /// As a tool file writes it.
+    /// Name of the quantity as a tool file writes it.
     pub(crate) fn word(self) -> &'static str {
         match self {
             FigureKind::Latency => "latency",
@@ -216,31 +224,36 @@ impl FigureKind {
     }
 }
 
-/// Where a figure is in the output.
+/// Position of a figure in the output of a benchmark program.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FigureSource {
-    /// First group of a regular expression, tried on every line.
+    /// The figure is the first group of a regular expression, which is tried on every line.
     Line(String),
-    /// JSON Pointer (RFC 6901) into the JSON document that the output holds.
+    /// The figure is at a JSON Pointer (RFC 6901) in the JSON document that the output contains.
     Json(String),
-    /// Column of the CSV table that the output holds, by its head.
+    /// The figure is in a column of the CSV table in the output; the column is named by its header.
     Column(String),
 }
 
+fn wrong(what: impl Into<String>) -> Problem {
+    Problem::new("tool_file", what, "")
+}
+
 impl Tool {
-    /// Reads and checks a tool file; `name` is what errors call it.
+    /// Reads and checks a tool file; error messages use `name` as the name of the file.
     ///
     /// # Errors
-    /// Not YAML, not of this form, or a pattern that is none: where and why.
+    /// The text is not YAML, does not have the format of a tool file, or contains an invalid pattern; the error
+    /// contains the place and the reason.
     pub fn read(name: &str, text: &str) -> Result<Tool, ToolError> {
         let bad = |reason: String| ToolError::File { file: name.into(), reason };
         let tool: Tool = serde_saphyr::from_str(text).map_err(|e| bad(e.to_string()))?;
-        tool.check().map_err(bad)?;
+        tool.check().map_err(|problem| bad(problem.what))?;
         Ok(tool)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Result<(), Problem> {
         let of_lines = self.figures.iter().filter_map(|f| match &f.at {
             FigureSource::Line(pattern) => Some(pattern),
             _ => None,
@@ -248,38 +261,57 @@ impl Tool {
         let ready = [&self.ping, self.pong.as_ref().unwrap_or(&self.ping)].map(|e| e.ready.as_ref());
         let with_group = of_lines.chain(self.version.iter().map(|v| &v.pattern)).map(|p| (p, 2));
         for (pattern, groups) in with_group.chain(ready.into_iter().flatten().map(|p| (p, 1))) {
-            let found = regex::Regex::new(pattern).map_err(|e| format!("the pattern `{pattern}`: {e}"))?;
+            let found = regex::Regex::new(pattern).map_err(|e| wrong(format!("the pattern `{pattern}`: {e}")))?;
             if found.captures_len() < groups {
-                return Err(format!("the pattern `{pattern}` has no group: put brackets around the figure"));
+                return Err(wrong(format!("the pattern `{pattern}` has no group: put brackets around the figure")));
             }
         }
         for end in [Some(&self.ping), self.pong.as_ref()].into_iter().flatten() {
             if end.command.is_empty() {
-                return Err("a command is empty".into());
+                return Err(wrong("a command is empty"));
             }
-            Tool::command(end, &Values::default()).map_err(|e| e.to_string())?;
+            Tool::command(end, &Values::default()).map_err(|e| wrong(e.to_string()))?;
         }
         if self.figures.is_empty() {
-            return Err("it has no figures".into());
+            return Err(wrong("it has no figures"));
         }
         if self.output == OutputOf::Pong && self.pong.is_none() {
-            return Err("`output: pong`, but there is no `pong`".into());
+            return Err(wrong("the tool file has `output: pong`, but no key `pong`"));
         }
         self.figures.iter().try_for_each(|f| self.scale(f).map(|_| ()))
     }
 
-    /// What a figure is kept as, and what its number is multiplied by.
-    pub(crate) fn scale(&self, figure: &Figure) -> Result<(ToolMetric, f64), String> {
+    /// True if one of the tool's commands contains the placeholder `{name}` or `{name+N}`.
+    pub fn takes(&self, name: &str) -> bool {
+        let (alone, with_more) = (format!("{{{name}}}"), format!("{{{name}+"));
+        let ends = [Some(&self.ping), self.pong.as_ref()].into_iter().flatten();
+        let mut words = ends.flat_map(|e| e.command.iter().chain(e.environment.values()));
+        words.any(|word| word.contains(&alone) || word.contains(&with_more))
+    }
+
+    /// Program, arguments and environment of an end, with the values of the trial.
+    ///
+    /// # Errors
+    /// The command of the tool contains an unknown name in braces.
+    pub fn command(end: &ToolEnd, values: &Values) -> Result<(Vec<String>, BTreeMap<String, String>), WhatIsMissing> {
+        let filled: Result<Vec<_>, _> = end.command.iter().map(|word| values.fill(word)).collect();
+        let environment = end.environment.iter().map(|(k, v)| Ok((k.clone(), values.fill(v)?.unwrap_or_default())));
+        Ok((filled?.into_iter().flatten().collect(), environment.collect::<Result<_, _>>()?))
+    }
+
+    /// The quantity under which a record keeps a figure of the tool, and the factor from the printed number to the unit
+    /// of the record.
+    pub(crate) fn scale(&self, figure: &Figure) -> Result<(ToolMetric, f64), Problem> {
         let time = || match figure.unit.as_str() {
             "ns" => Ok(1.0),
             "us" => Ok(1e3),
             "ms" => Ok(1e6),
             "s" => Ok(1e9),
-            other => Err(format!("`{other}` is no unit of time: ns, us, ms or s")),
+            other => Err(wrong(format!("`{other}` is not a unit of time: ns, us, ms or s"))),
         };
         let count = |metric| match figure.unit.as_str() {
             "" => Ok((metric, 1.0)),
-            other => Err(format!("`{}` is a count and has no unit such as `{other}`", figure.is.word())),
+            other => Err(wrong(format!("`{}` is a count and has no unit such as `{other}`", figure.is.word()))),
         };
         match figure.is {
             FigureKind::Latency => match self.definition.latency {
@@ -287,7 +319,7 @@ impl Tool {
                 Some(PrintedLatency::HalfRoundTrip) => Ok((ToolMetric::RoundTripNs, 2.0 * time()?)),
                 Some(PrintedLatency::OneWay) => Ok((ToolMetric::OneWayNs, time()?)),
                 Some(PrintedLatency::WakeUp) => Ok((ToolMetric::WakeUpNs, time()?)),
-                None => Err("it has a latency, and `definition.latency` does not say what that is".into()),
+                None => Err(wrong("a figure is a latency, but `definition.latency` does not say of which kind")),
             },
             FigureKind::Jitter => Ok((ToolMetric::JitterNs, time()?)),
             FigureKind::PayloadRate => {
@@ -296,7 +328,11 @@ impl Tool {
                     "kbit/s" => 1e-3,
                     "Mbit/s" => 1.0,
                     "Gbit/s" => 1e3,
-                    other => return Err(format!("`{other}` is no unit of a rate: bit/s, kbit/s, Mbit/s or Gbit/s")),
+                    other => {
+                        return Err(wrong(format!(
+                            "`{other}` is not a unit of a rate: bit/s, kbit/s, Mbit/s or Gbit/s"
+                        )));
+                    }
                 };
                 Ok((ToolMetric::PayloadMbitPerS, scale))
             }
@@ -309,7 +345,7 @@ impl Tool {
         }
     }
 
-    /// The definition as a record keeps it.
+    /// Meaning of the tool's figures, in the form that a record keeps.
     pub fn definition(&self) -> ToolDefinition {
         let Definition { latency, window, leaves_out } = self.definition.clone();
         ToolDefinition { like: self.like.clone(), latency, window, leaves_out }

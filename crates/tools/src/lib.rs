@@ -1,7 +1,8 @@
-//! Other benchmark programs as data: a YAML file says how each end is run, and where its figures are in what it prints.
+//! Other benchmark programs as data: a YAML file describes how to run each end, and where the figures are in its
+//! output.
 //!
-//! Nothing here runs a program. [`Tool`] is read from text or found by name; [`Tool::command`] fills in a trial's
-//! values; [`Tool::figures`] takes figures out of an output, each in the unit of its [`ToolMetric`].
+//! Nothing in this crate runs a program. [`Tool`] is read from text or found by name; [`Tool::command`] fills in the
+//! values of a trial; [`Tool::figures`] reads the figures from an output, each in the unit of its [`ToolMetric`].
 
 mod command;
 mod error;
@@ -15,7 +16,7 @@ pub use format::{Evidence, FigureSource, Measures, OutputOf, Receives, StopBy, T
 pub use output::{figures, first};
 pub use shipped::{find, names, shipped};
 
-/// JSON Schema of a tool file.
+/// Makes the JSON Schema of a tool file.
 pub fn schema() -> schemars::Schema {
     schemars::schema_for!(Tool)
 }

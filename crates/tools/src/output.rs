@@ -1,4 +1,4 @@
-//! From what a tool printed to figures.
+//! Reads figures from the output of a benchmark tool.
 
 use crate::format::{Figure, FigureSource};
 use crate::{Tool, ToolError};
@@ -6,13 +6,13 @@ use regex::Regex;
 use serde_json::Value;
 use tailbound_model::{ToolFigure, ToolWindow};
 
-/// Characters of a line that an error shows.
+/// Maximum number of characters of an output line that an error message shows.
 const SHOWN: usize = 120;
 
-/// The figures of an output, as the tool's file describes it.
+/// Reads the figures in the output of a tool, at the positions that the tool file describes.
 ///
 /// # Errors
-/// A figure that is not there, or is no number: what was expected, and what came.
+/// A figure is missing or is not a number; the error contains the expected and the found text.
 pub fn figures(tool: &Tool, output: &str) -> Result<Vec<ToolFigure>, ToolError> {
     let output = strip_colours(output);
     let mut figures = Vec::new();
@@ -30,7 +30,7 @@ pub fn figures(tool: &Tool, output: &str) -> Result<Vec<ToolFigure>, ToolError> 
             }
             return Err(wrong(came(&output)));
         }
-        let (what, scale) = tool.scale(figure).map_err(wrong)?;
+        let (what, scale) = tool.scale(figure).map_err(|problem| wrong(problem.what))?;
         let mut values = Vec::new();
         for (line, text) in texts {
             let value: f64 = text.trim().parse().map_err(|_| wrong(format!("line {line} has `{}`", cut(&text))))?;
@@ -40,14 +40,14 @@ pub fn figures(tool: &Tool, output: &str) -> Result<Vec<ToolFigure>, ToolError> 
             values.push(value * scale);
         }
         if tool.definition.window == ToolWindow::WholeRun && values.len() > 1 {
-            return Err(wrong(format!("{} came, where the whole run has one", values.len())));
+            return Err(wrong(format!("{} values were found in place of one for the whole run", values.len())));
         }
         figures.push(ToolFigure { what, statistic: figure.statistic.clone(), values });
     }
     Ok(figures)
 }
 
-/// First group of a pattern, or the whole of what it matches, in the first line that has it.
+/// Returns the first group of a pattern, or the whole match, in the first line of an output that matches.
 pub fn first(pattern: &str, output: &str) -> Option<String> {
     let pattern = Regex::new(pattern).ok()?;
     let output = strip_colours(output);
@@ -64,13 +64,13 @@ fn named(figure: &Figure) -> String {
     format!("{at} ({} {})", figure.is.word(), figure.statistic)
 }
 
-/// What an output was, in a few words.
+/// Makes a short description of a tool's output, for an error message.
 fn came(output: &str) -> String {
     let lines = output.lines().filter(|l| !l.trim().is_empty()).count();
     match output.lines().rfind(|l| !l.trim().is_empty()) {
-        Some(only) if lines == 1 => format!("one line came: `{}`", cut(only)),
-        Some(last) => format!("{lines} lines came, the last `{}`", cut(last)),
-        None => "nothing came".into(),
+        Some(only) if lines == 1 => format!("the output has only the line `{}`", cut(only)),
+        Some(last) => format!("the output has {lines} lines, and the last line is `{}`", cut(last)),
+        None => "the output is empty".into(),
     }
 }
 
@@ -82,7 +82,7 @@ fn cut(line: &str) -> String {
     text
 }
 
-/// Number of the line, and the text of the figure.
+/// The places at which a figure was found in an output: line number and text of each.
 type Found = Vec<(usize, String)>;
 
 fn lines(output: &str, pattern: &str) -> Result<Found, String> {
@@ -94,7 +94,8 @@ fn lines(output: &str, pattern: &str) -> Result<Found, String> {
     Ok(matched.collect())
 }
 
-/// The document begins at the first brace: programs greet before it.
+/// Finds the number at a JSON Pointer. The JSON document begins at the first brace, because programs print other lines
+/// before it.
 fn json(output: &str, pointer: &str) -> Result<Found, String> {
     let Some(start) = output.find('{') else { return Err(came(output)) };
     let before = output[..start].lines().count();
@@ -102,7 +103,7 @@ fn json(output: &str, pointer: &str) -> Result<Found, String> {
     let document = match documents.next() {
         Some(Ok(document)) => document,
         Some(Err(e)) => {
-            return Err(format!("line {} is no JSON: {e}", before + e.line().max(1) - usize::from(before > 0)));
+            return Err(format!("line {} is not JSON: {e}", before + e.line().max(1) - usize::from(before > 0)));
         }
         None => return Err(came(output)),
     };
@@ -115,7 +116,8 @@ fn json(output: &str, pointer: &str) -> Result<Found, String> {
     Ok(found)
 }
 
-/// The table begins at the first line that has the head, and ends at the first that has fewer columns.
+/// Finds the values in a column of a CSV table. The table begins at the first line that contains the header, and ends
+/// at the first line with fewer columns.
 fn column(output: &str, head: &str) -> Result<Found, String> {
     let has = |line: &str| line.split(',').any(|c| c.trim() == head);
     let Some((first, _)) = output.lines().enumerate().find(|(_, line)| has(line)) else { return Ok(Vec::new()) };
@@ -130,13 +132,13 @@ fn column(output: &str, head: &str) -> Result<Found, String> {
         match row.get(at) {
             Some(text) if !text.is_empty() => found.push((first + number + 2, text.to_owned())),
             _ if row.iter().all(str::is_empty) || row.len() < headers.len() => break,
-            _ => return Err(format!("line {} has nothing in that column", first + number + 2)),
+            _ => return Err(format!("line {} has no value in the column", first + number + 2)),
         }
     }
     Ok(found)
 }
 
-/// Without the sequences that colour a terminal.
+/// Removes the escape sequences that colour a terminal from the output of a tool.
 fn strip_colours(output: &str) -> String {
     let mut plain = String::with_capacity(output.len());
     let mut rest = output;

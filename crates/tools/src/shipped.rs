@@ -1,4 +1,4 @@
-//! The tool files that come along, and those of the user.
+//! The tool files that are part of Tailbound, and tool files of the user.
 
 use crate::{Tool, ToolError};
 use std::path::Path;
@@ -13,20 +13,20 @@ const SHIPPED: [(&str, &str); 7] = [
     ("performance-test", include_str!("../../../tools/performance-test.yaml")),
 ];
 
-/// Name and text of each tool file that comes along.
+/// Names and texts of all tool files that are part of Tailbound.
 pub fn shipped() -> &'static [(&'static str, &'static str)] {
     &SHIPPED
 }
 
-/// Their names.
+/// Names of all tool files that are part of Tailbound.
 pub fn names() -> Vec<&'static str> {
     SHIPPED.iter().map(|(name, _)| *name).collect()
 }
 
-/// The tool of this name, or of this file where it ends in `.yaml`.
+/// Finds the tool with this name, or reads the tool file at this path if the name ends in `.yaml` or `.yml`.
 ///
 /// # Errors
-/// There is none, or its file is wrong.
+/// There is no such tool, or its file is not valid.
 pub fn find(name: &str) -> Result<Tool, ToolError> {
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         let bad = |e: std::io::Error| ToolError::File { file: name.into(), reason: format!("cannot be read: {e}") };
@@ -35,12 +35,8 @@ pub fn find(name: &str) -> Result<Tool, ToolError> {
     match SHIPPED.iter().find(|(n, _)| *n == name) {
         Some((file, text)) => Tool::read(&format!("tools/{file}.yaml"), text),
         None => {
-            let near = names().into_iter().max_by(|a, b| strsim::jaro(a, name).total_cmp(&strsim::jaro(b, name)));
-            Err(ToolError::Unknown {
-                name: name.into(),
-                hint: near.filter(|n| strsim::jaro(n, name) > 0.7).map(Into::into),
-                known: names().join(", "),
-            })
+            let hint = tailbound_model::nearest(name, names()).map(Into::into);
+            Err(ToolError::Unknown { name: name.into(), hint, known: names().join(", ") })
         }
     }
 }

@@ -1,49 +1,49 @@
-//! Frames on the byte stream.
+//! Frames of the protocol between controller and agent, and their form on the byte stream.
 
 use crate::Message;
 
-/// Longest body of a frame, in octets. A longer one is refused before memory is asked for.
+/// Largest number of bytes of kind and body of a frame. A longer frame is refused before memory is allocated.
 pub const MAX_FRAME: usize = 16 << 20;
 
-/// One frame.
+/// One frame of the protocol between controller and agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Frame {
-    /// A message.
+    /// A frame with a message between controller and agent.
     Message(Box<Message>),
-    /// A piece of the sample memory of end number `end`, from octet `offset` on.
+    /// A frame with a piece of the sample memory of one end.
     Memory {
-        /// Index of the end within the agent's order.
+        /// Index of the end in the order that the controller sent to the agent.
         end: u8,
-        /// Where it belongs.
+        /// Offset of the piece in the sample memory, in bytes.
         offset: u64,
-        /// The octets.
+        /// Bytes of this piece of the end's sample memory.
         bytes: Vec<u8>,
     },
 }
 
-/// The stream does not hold frames.
+/// Error: the received bytes are not frames of the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
-    /// A length beyond [`MAX_FRAME`], or zero.
+    /// The length of a frame is zero or above [`MAX_FRAME`], or the frame is shorter than its header.
     #[error(
-        "a frame of {0} octets is outside 1..={MAX_FRAME}: the other side does not speak Tailbound's agent protocol"
+        "a frame of {0} bytes is outside 1..={MAX_FRAME}: the other side does not speak Tailbound's agent protocol"
     )]
     Length(usize),
-    /// A kind that this version does not know.
+    /// Error: this release does not know the kind of the received frame.
     #[error("frame kind {0} is not known: the other side speaks a later agent protocol")]
     Kind(u8),
-    /// A message that is not understood.
+    /// Error: the message in a received frame cannot be parsed.
     #[error("an agent message is not understood: {0}")]
     Message(String),
 }
 
-/// The octets of a frame.
+/// Converts a frame into the bytes that are sent on the stream.
 pub fn encode(frame: &Frame) -> Vec<u8> {
     let mut out = vec![0; 4];
     match frame {
         Frame::Message(message) => {
             out.push(0);
-            serde_json::to_writer(&mut out, message).expect("messages hold no maps with other than text keys");
+            serde_json::to_writer(&mut out, message).expect("a message could not be written as JSON");
         }
         Frame::Memory { end, offset, bytes } => {
             out.push(1);
@@ -57,17 +57,17 @@ pub fn encode(frame: &Frame) -> Vec<u8> {
     out
 }
 
-/// Takes octets as they come, gives frames.
+/// Splits a received byte stream into frames of the protocol between controller and agent.
 #[derive(Debug, Default)]
 pub struct FrameReader {
     buffer: Vec<u8>,
     begin: usize,
-    /// Octets taken since the beginning: with the session id, the place where a new stream would resume.
+    /// Number of bytes that were received since the beginning of the stream of frames.
     pub received: u64,
 }
 
 impl FrameReader {
-    /// Takes octets.
+    /// Adds received bytes to the stream that is split into frames.
     pub fn push(&mut self, bytes: &[u8]) {
         if self.begin > 0 {
             self.buffer.drain(..self.begin);
@@ -77,15 +77,15 @@ impl FrameReader {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Octets that were given out as frames.
+    /// Number of bytes of all frames that the reader has returned.
     pub fn consumed(&self) -> u64 {
         self.received - (self.buffer.len() - self.begin) as u64
     }
 
-    /// The next whole frame, or `None` when more octets are needed.
+    /// Takes the next complete frame from the stream; `None` = more bytes are needed.
     ///
     /// # Errors
-    /// The stream holds something else; it cannot be read on.
+    /// The received bytes are not frames. The stream cannot be used any further.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, WireError> {
         let rest = &self.buffer[self.begin..];
         let Some(head) = rest.first_chunk::<4>() else { return Ok(None) };
@@ -101,7 +101,7 @@ impl FrameReader {
             1 => {
                 let (end, offset) = (body.get(1), body.get(2..10));
                 let (Some(end), Some(offset)) = (end, offset) else { return Err(WireError::Length(length)) };
-                let offset = u64::from_le_bytes(offset.try_into().expect("eight octets"));
+                let offset = u64::from_le_bytes(offset.try_into().expect("eight bytes"));
                 Frame::Memory { end: *end, offset, bytes: body[10..].to_vec() }
             }
             kind => return Err(WireError::Kind(kind)),
@@ -118,7 +118,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_heartbeat_fits_in_a_hundred_octets() {
+    fn a_heartbeat_has_at_most_a_hundred_bytes() {
         let message = Message::Heartbeat(Heartbeat { n: u64::MAX, received: u64::MAX });
         assert!(encode(&Frame::Message(Box::new(message))).len() <= 100);
     }

@@ -1,8 +1,9 @@
-//! What controller and agent say to each other, over any pair of byte streams.
+//! The protocol between controller and agent, over any pair of byte streams.
 //!
-//! What goes in and comes out: frames. A frame is a length (u32, little endian, of what follows), a kind (u8) and a body:
-//! kind 0 is a JSON message, kind 1 a piece of sample memory. Both sides begin with `hello`, which carries a range of
-//! protocol versions; unknown fields and unknown capabilities are ignored. It knows nothing of pipes, ssh or pods.
+//! Input and output are frames. A frame consists of a length (u32, little endian, number of bytes of kind and body), a
+//! kind (u8) and a body: the body of kind 0 is a JSON message, the body of kind 1 is a piece of sample memory. Both
+//! sides begin with `hello`, which carries a range of protocol versions. Unknown fields and unknown capabilities are
+//! ignored. The crate knows nothing of pipes, ssh or pods.
 
 mod frame;
 mod message;

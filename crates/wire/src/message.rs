@@ -1,208 +1,233 @@
-//! The messages.
+//! The messages of the protocol between controller and agent.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::*;
 
-/// Lowest protocol version that this release speaks.
+/// Lowest version of the protocol between controller and agent that this release supports.
 pub const PROTOCOL_MIN: u32 = 1;
-/// Highest protocol version that this release speaks.
+/// Highest version of the protocol between controller and agent that this release supports.
 pub const PROTOCOL_MAX: u32 = 1;
 
-/// A message in either direction.
+/// A message between controller and agent, in either direction.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Message {
-    /// First word of both sides.
+    /// From controller and agent: the first message of each to the other.
     Hello(Hello),
-    /// Controller: get ready for a trial.
+    /// From the controller: order to the agent to prepare a trial.
     Prepare(Box<Order>),
-    /// Agent: the ends are open, matched, verified.
+    /// From the agent: the ends are open, matched and verified.
     Prepared(Box<Prepared>),
-    /// Controller: begin. Silence follows.
+    /// From the controller: order to start the trial. Controller and agent are silent from this message to `done`.
     Go,
-    /// Controller: begin at this time of the agent's monotonic clock, ns: several that send begin together.
+    /// From the controller: order to start the trial at this time of the agent's monotonic clock, ns, so that several
+    /// senders start together.
     GoAt(i64),
-    /// Agent: an end is through.
+    /// From the agent: the ends of the agent have finished the trial.
     Done(Box<Done>),
-    /// Controller: the others are through; ends that only answer stop.
+    /// From the controller: all senders are done, so that ends that only answer must stop.
     Stop,
-    /// Controller: all publishers are through, and so many messages went out; subscribers wait for those on their way.
+    /// From the controller: all publishers are done and have sent this number of messages in total. Subscribers wait
+    /// for the messages that have not arrived yet.
     Sent(u64),
-    /// Controller: send the sample memory.
+    /// From the controller: order to the agent to send the sample memory of its ends.
     Collect,
-    /// Agent: what each of its ends counted of a flow, before the sample memory.
+    /// From the agent: flow counts of each end of the agent, sent before the sample memory.
     Counted(Vec<FlowCounts>),
-    /// Agent: all of the memory has been sent.
+    /// From the agent: the sample memory of all its ends has been sent.
     Collected,
-    /// Agent: rows of an end follow while it measures (`collect: live`).
+    /// From the agent: rows of samples of an end follow, while the end still measures (`collect: live`).
     Draining(Draining),
-    /// Controller: rows are on disk, the agent need not keep them any more.
+    /// From the controller: rows of samples are on disk, and the agent may free its copies of these rows.
     Stored(Stored),
-    /// Controller: tell what happened to threads within these times, monotonic ns, rising and apart.
+    /// From the controller: order to report the thread switches within these time windows (begin and end of each,
+    /// monotonic ns), which are in order and without overlap.
     Switches(Vec<(i64, i64)>),
-    /// Agent: that.
+    /// From the agent: thread switches within the time windows that the controller asked for.
     Switched(Box<Switches>),
-    /// Controller: the trial is stored; drop the memory and the measuring process.
+    /// From the controller: the trial is stored, and the agent must free the sample memory and end the measuring
+    /// process.
     Finish,
-    /// Agent: ready for the next order.
+    /// From the agent: the sample memory of the trial is freed, and the next order may follow.
     Finished,
-    /// Controller: answer for your host.
+    /// From the controller: a question about the host on which the agent runs.
     Ask(Ask),
-    /// Agent: that.
+    /// From the agent: the answer to a question about the agent's host.
     Told(Told),
-    /// Both: still there.
+    /// From controller and agent: heartbeat, which shows that the sender of the message still runs.
     Heartbeat(Heartbeat),
-    /// Agent: what was asked cannot be done.
+    /// From the agent: the agent cannot carry out the controller's order.
     Failed(Failed),
-    /// Controller: end yourself.
+    /// From the controller: order to the agent to end.
     Bye,
 }
 
-/// Who speaks.
+/// Content of the first message of controller and agent to each other: versions, capabilities and identity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hello {
-    /// Lowest version spoken.
+    /// Lowest protocol version that the sender of the message supports.
     pub protocol_min: u32,
-    /// Highest version spoken.
+    /// Highest protocol version that the sender of the message supports.
     pub protocol_max: u32,
-    /// Release.
+    /// Tailbound release of the sender of the message.
     pub tailbound: String,
-    /// Identity of the session: a new stream that names it resumes at an octet offset.
+    /// Identifier of the agent's session; empty if the controller sends the message.
     pub session: String,
-    /// Words for abilities beyond the version.
+    /// Abilities of the sender of the message beyond its protocol version.
     #[serde(default)]
     pub capabilities: Vec<String>,
-    /// Controller: an agent that has heard nothing for this long ends itself, ns; 0 = it ends with its stream only.
+    /// Lease, set by the controller, ns: if an agent receives nothing for this time, the agent ends itself. 0 = the
+    /// agent ends only when its stream ends.
     #[serde(default)]
     pub lease_ns: i64,
-    /// Agent: its host's boot id.
+    /// Boot id of the host on which the agent runs.
     #[serde(default)]
     pub boot_id: String,
-    /// Agent: the clock of its stamps; equal words mean one clock.
+    /// Identifier of the clock of the agent's timestamps. Agents with the same identifier share one clock.
     #[serde(default)]
     pub clock: String,
-    /// Agent: its process id.
+    /// Process id of the sender of the message.
     #[serde(default)]
     pub pid: i32,
 }
 
-/// Still there. At most 100 octets on the stream.
+/// Heartbeat: shows that the controller or the agent, whichever sends it, still runs. A heartbeat takes at most 100
+/// bytes on the stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Heartbeat {
-    /// Counts up.
+    /// Number of the heartbeat on its stream, from 1.
     pub n: u64,
-    /// Octets received so far.
+    /// Number of bytes that the sender of the heartbeat has received so far; 0 from the controller.
     pub received: u64,
 }
 
-/// One trial, for one agent.
+/// Order of the controller to one agent for one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// Run id; part of topic names.
+    /// Identifier of the run, which is part of topic names.
     pub run_id: String,
-    /// Trial.
+    /// Id of the trial that the agent prepares.
     pub trial: usize,
-    /// What is run.
+    /// Specification of the trial that the agent prepares.
     pub spec: TrialSpec,
-    /// The ends that this agent hosts, in order.
+    /// Ends of the trial that this agent runs.
     pub ends: Vec<EndOrder>,
-    /// Slots, warm-up included; for a duration at stop-and-wait the most that memory is kept for.
+    /// Number of slots, with the warm-up. For stop-and-wait with a duration, this is the number of slots for which
+    /// memory is allocated.
     pub slots: u64,
-    /// Slots of the warm-up among them.
+    /// Number of warm-up slots among the slots of the trial.
     pub warm_up: u64,
-    /// Stop-and-wait by duration: end after this long, ns.
+    /// Duration of the trial for stop-and-wait with a duration, ns; `None` = the trial ends after its slots.
     pub duration_ns: Option<i64>,
-    /// `collect: live`: cells of each end's ring. Without it the sample memory holds the whole trial.
+    /// Number of cells of the ring of each end, with `collect: live`. `None` = the sample memory has room for the whole
+    /// trial.
     #[serde(default)]
     pub ring: Option<u64>,
-    /// How long matching may take, ns.
+    /// Longest time until the driver has matched the ends, ns.
     pub match_timeout_ns: i64,
-    /// The longest that the trial may take from go on, ns: real-time ends are ended then.
+    /// Longest time of the trial from `go` on, ns. Real-time ends are killed after this time.
     pub limit_ns: i64,
-    /// Driver libraries to look in before the usual places.
+    /// Directory that is searched for driver libraries before the usual directories.
     #[serde(default)]
     pub driver_path: Option<String>,
-    /// Where samples are saved if the controller disappears; only where the record is reachable.
+    /// Directory of the record in which the agent saves samples if the controller disappears. `None` = the agent has no
+    /// access to the record.
     #[serde(default)]
     pub rescue: Option<String>,
-    /// CPUs for everything that is not measured.
+    /// CPUs for everything at the agent's place that is not measured.
     pub housekeeping: CpuList,
-    /// The end is another program.
+    /// Order for the tool that runs in place of a driver; `None` = the trial has a driver.
     #[serde(default)]
     pub tool: Option<ToolOrder>,
-    /// Addresses of the loads `udp-stream`.
+    /// Network addresses of the loads of kind `udp-stream`.
     #[serde(default)]
     pub streams: Vec<StreamPath>,
 }
 
-/// Another program in the place of an end.
+/// Order for a program of a tool that runs in place of an end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOrder {
-    /// Program and arguments; empty = this end has none.
+    /// Program and arguments of the tool. Empty = the tool needs no program at this end.
     pub command: Vec<String>,
-    /// Variables of its environment.
+    /// Environment variables of the tool's program.
     pub environment: BTreeMap<String, String>,
-    /// A regular expression of the line that it prints once the other end may begin; `None` = after a while.
+    /// Regular expression of the line that the program prints when the other end may start. `None` = the other end
+    /// starts after a fixed time.
     pub ready: Option<String>,
-    /// It measures: it is started by `go`, and the trial is over when it has ended. The other answers, from the beginning.
+    /// True if the program measures: it then starts with `go`, and the trial is over when the program ends. False if
+    /// the program answers: it then runs from the beginning.
     pub measures: bool,
-    /// The signal that ends the one that answers; 0 = it ends by itself.
+    /// Number of the signal with which the answering program is ended; 0 = the program ends by itself.
     pub stop_signal: i32,
-    /// How long the one that measures was told to run, ns; 0 = it was not told.
+    /// Time for which the program is asked to measure, ns; 0 = its command contains no time.
     pub told_ns: i64,
-    /// It is killed so long after its start, ns.
+    /// Time from the start of the tool's program after which the program is killed, ns.
     pub longest_ns: i64,
 }
 
-/// What became of a program in the place of an end.
+/// Result of a tool's program at one end.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolDone {
-    /// What it was and how it ran.
+    /// Times, scheduling and exit status of the tool's program.
     pub process: ToolProcess,
-    /// What it wrote.
+    /// Text that the tool's program wrote to its output.
     pub output: String,
-    /// Why its output does not count.
+    /// Reason why the output of the program cannot be used; `None` = it can be used.
     pub failed: Option<String>,
 }
 
-/// From where to where a load `udp-stream` sends.
+/// Network addresses of one load of kind `udp-stream`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamPath {
-    /// Index of the load within those of the trial.
+    /// Index of the load among the loads of the trial.
     pub load: usize,
-    /// Address that its flows send from.
+    /// Address from which the streams of the load are sent.
     pub from: std::net::IpAddr,
-    /// Where its sink listens.
+    /// Address and port of the sink: the process that receives the streams of the load.
     pub to: std::net::SocketAddr,
 }
 
 impl Order {
-    /// Some thread is to run with a real-time policy.
+    /// Scheduling that the study asks for the process of the ends.
+    pub fn scheduling(&self) -> &Scheduling {
+        self.scheduling_of(self.ends.first().map_or(Role::Ping, |end| end.role))
+    }
+
+    /// Scheduling that the study asks for the threads of one end.
+    pub fn scheduling_of(&self, role: Role) -> &Scheduling {
+        if role.receives() { &self.spec.pong.scheduling } else { &self.spec.ping.scheduling }
+    }
+
+    /// True if the study asks for the same scheduling for all ends of the controller's order. The ends share one
+    /// process, which can have only one scheduling.
+    pub fn is_one_scheduling(&self) -> bool {
+        self.ends.iter().all(|end| self.scheduling_of(end.role) == self.scheduling())
+    }
+
+    /// True if the study asks for a real-time policy for at least one thread of the measuring process.
     pub fn is_real_time(&self) -> bool {
         let inside = self.spec.loads.iter().filter(|l| l.run.is_inside()).filter_map(|l| l.scheduling.policy);
-        self.ends.iter().flat_map(|e| e.scheduling.policies()).chain(inside).any(|p| p.is_real_time())
+        self.ends.iter().flat_map(|e| self.scheduling_of(e.role).policies()).chain(inside).any(|p| p.is_real_time())
     }
 }
 
-/// One end of an order.
+/// One end of a trial in the controller's order to an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndOrder {
-    /// Role.
+    /// Role of the end in the trial, for example ping or pong.
     pub role: Role,
-    /// Options for the driver's `open`, path options first.
+    /// Driver options for the path, for example interface and address.
     pub options: Vec<(String, String)>,
-    /// Scheduling.
-    pub scheduling: Scheduling,
 }
 
-/// The part of an end.
+/// Role of an end in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Role {
-    /// Sends on schedule, takes answers.
+    /// The end that sends on schedule and receives answers; in a flow, the first publisher.
     Ping,
-    /// Answers.
+    /// The end that receives messages and answers them; in a flow, the first subscriber.
     Pong,
     /// Subscriber 2 to 64 of a flow.
     Further(u8),
@@ -211,7 +236,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// The word in file names.
+    /// Name of the end in messages and file names.
     pub fn word(self) -> &'static str {
         match self {
             Role::Ping => "ping",
@@ -221,12 +246,12 @@ impl Role {
         }
     }
 
-    /// The ends that send after the first one, in order.
+    /// Roles of all publishers of a flow except the first, in order.
     pub fn further_publishers(publishers: u32) -> impl Iterator<Item = Role> {
         (2..=publishers.min(MOST_PUBLISHERS) as u8).map(Role::Publisher)
     }
 
-    /// The publisher's number, from 0.
+    /// Index of the publisher, from 0; `None` = the end does not send on schedule.
     pub fn publisher(self) -> Option<u8> {
         match self {
             Role::Ping => Some(0),
@@ -235,138 +260,153 @@ impl Role {
         }
     }
 
-    /// The ends that receive what is sent, in order.
+    /// All ends that receive the messages of the publishers, in order.
     pub fn receiving(subscribers: u32) -> impl Iterator<Item = Role> {
         (1..=subscribers.clamp(1, MOST_SUBSCRIBERS) as u8).map(|n| if n == 1 { Role::Pong } else { Role::Further(n) })
     }
 
-    /// It only receives, or answers.
+    /// True if the end receives messages of senders and may answer them, but does not send on schedule.
     pub fn receives(self) -> bool {
         self.publisher().is_none()
     }
 }
 
-/// The ends are open.
+/// Answer of the agent to `prepare`: state of the open ends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Prepared {
-    /// One per end of the order.
+    /// State of each end in the controller's order, in the same order.
     pub ends: Vec<EndReady>,
-    /// Threads before the first slot.
+    /// Threads of the measuring process, as read before the first slot.
     pub threads: ThreadTable,
-    /// Warnings raised so far.
+    /// Warnings that the agent raised while it prepared the trial.
     pub warnings: Vec<Warning>,
-    /// The driver's description.
+    /// The driver's description of itself, as JSON.
     pub driver: Option<serde_json::Value>,
-    /// Descriptor numbers of the sample memory in the agent's process, one per end, for a controller on the same host.
+    /// Descriptors in the agent's process of the sample memory, one for each end, and then of the flow counts. A
+    /// controller on the same host maps the same memory through these descriptors.
     pub memory_fds: Vec<i32>,
-    /// The sample memory keeps a scripted clock's time, not the machine's.
+    /// True if the times in the sample memory are times of a scripted clock.
     #[serde(default)]
     pub scripted_clock: bool,
 }
 
-/// What is known of an open end.
+/// State of an end that was opened for a trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndReady {
-    /// Ping or pong.
+    /// Name of the opened end.
     pub name: String,
-    /// QoS read back.
+    /// QoS settings of the end as the driver reports them.
     pub qos: BTreeMap<String, String>,
-    /// Transport as the driver tells it.
+    /// Transport of the end as the driver reports it.
     pub transport: Option<serde_json::Value>,
-    /// Peers as the driver tells them.
+    /// Peers of the end as the driver reports them.
     pub peers: Option<serde_json::Value>,
-    /// Open to matched, ns.
+    /// Time from opening the end to matching it with its peers, ns; `None` = not matched.
     pub matched_after_ns: Option<i64>,
-    /// Monotonic time of its opening, ns.
+    /// Monotonic time at which the end was opened, ns.
     #[serde(default)]
     pub opened_ns: i64,
-    /// Why it is not matched, as far as the driver can tell. The trial is then a finding: nothing will be sent.
+    /// Reason why the end is not matched, as the driver reports it; `None` = matched. If an end is not matched, nothing
+    /// is sent, and the trial has a finding.
     pub unmatched: Option<String>,
-    /// Pages are locked.
+    /// True if the memory of the measuring process is locked.
     pub memory_locked: bool,
-    /// Timer slack read back.
+    /// Timer slack of the measuring process as the kernel reports it, ns.
     pub timer_slack_ns: Option<u64>,
-    /// The clock of its stamps, where it is not that of the host: a calibration has one of its own.
+    /// Clock of the end's timestamps, if this is not the clock of the host: in a calibration, an end may have its own
+    /// clock. Empty = the clock of the host.
     #[serde(default)]
     pub clock: String,
 }
 
-/// An end is through.
+/// Result of a trial at all ends of an agent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Done {
-    /// One per end of the agent.
+    /// Results of the ends of the agent, one for each end.
     pub ends: Vec<EndDone>,
-    /// Threads after the last slot.
+    /// Threads of the measuring process, as read after the last slot.
     pub threads: ThreadTable,
-    /// Warnings.
+    /// Warnings that the agent raised about the measurement.
     pub warnings: Vec<Warning>,
-    /// What the loads of this agent's place did.
+    /// Results of the loads that ran at the agent's place.
     #[serde(default)]
     pub loads: Vec<LoadDone>,
-    /// The measuring process as the kernel has it.
+    /// Sockets and shared memory of the measuring process, as the kernel reports them.
     #[serde(default)]
     pub process: ProcessSeen,
-    /// What the program did that ran in the place of the end.
+    /// Result of the tool's program at this end; `None` = the trial has a driver.
     #[serde(default)]
     pub tool: Option<ToolDone>,
-    /// What the middleware and the process wrote.
+    /// Text that the middleware and the measuring process wrote to their output.
     pub log: String,
+    /// Lines of the agent's diagnostics log.
+    #[serde(default)]
+    pub diagnostics: String,
 }
 
-/// The result of one end, apart from its samples.
+/// Result of a trial at one end, apart from its samples.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndDone {
-    /// Ping or pong.
+    /// Name of the end with this result.
     pub name: String,
-    /// Monotonic time of slot 0.
+    /// Monotonic time at which slot 0 of the trial was due, ns.
     pub t0_ns: i64,
-    /// Slots that were scheduled, warm-up included.
+    /// Number of slots that were scheduled, including the warm-up.
     pub scheduled: u64,
-    /// Rows used of the sample memory.
+    /// Number of rows of samples in the end's sample memory.
     pub rows: u64,
-    /// Rows that did not fit.
+    /// Number of rows of samples that did not fit into the sample memory.
     pub dropped: u64,
-    /// Messages of a flow that went out.
+    /// Number of messages that a publisher of a flow sent.
     #[serde(default)]
     pub sent: u64,
-    /// What the driver tells of its flow: batching, limits, retransmissions.
+    /// Settings and counters that the driver reports for a flow: batching, limits, retransmissions.
     #[serde(default)]
     pub told: Option<serde_json::Value>,
-    /// Middleware statistics.
+    /// Statistics of the middleware after the trial, as the driver reports them.
     pub stats: Option<serde_json::Value>,
-    /// REALTIME - MONOTONIC over the trial.
+    /// Readings of the difference CLOCK_REALTIME - CLOCK_MONOTONIC during the trial.
     pub clock: Vec<ClockOffset>,
 }
 
-/// What the rows that follow need to be understood.
+/// Announcement of the agent that rows of samples of one end follow, with the clock readings that these rows need.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Draining {
-    /// Index of the end within the agent's order.
+    /// Index of the end in the order that the controller sent to the agent.
     pub end: u8,
-    /// Monotonic time of slot 0.
+    /// Monotonic time at which slot 0 of the trial was due, ns.
     pub t0_ns: i64,
-    /// REALTIME - MONOTONIC, read since the last such message.
+    /// Readings of the difference CLOCK_REALTIME - CLOCK_MONOTONIC since the last announcement of rows.
     pub clock: Vec<ClockOffset>,
 }
 
-/// Rows that are on disk.
+/// Message in which the controller reports which rows of samples of one end are on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stored {
-    /// Index of the end within the agent's order.
+    /// Index of the end in the order that the controller sent to the agent.
     pub end: u8,
-    /// All rows below this one.
+    /// Number of rows of samples that are on disk: all rows with a lower number are stored.
     pub rows: u64,
 }
 
-/// What went wrong.
+/// Failure because of which an agent cannot carry out the controller's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Stable word, e.g. `scheduling`, `driver_open`, `payload`, `measuring_process`.
+    /// Code of the failure, a stable word such as `scheduling`, `driver_open`, `payload` or `measuring_process`.
     pub code: String,
-    /// What and where.
-    pub text: String,
-    /// What to do.
-    pub mend: String,
-    /// Exit code that fits: 2 bad input, 3 machine not fit, 4 failed.
+    /// Text of the agent's failure: what is wrong, and where.
+    #[serde(rename = "text")]
+    pub what: String,
+    /// Remedy of the failure: what the user can do; empty = no advice.
+    #[serde(rename = "mend")]
+    pub remedy: String,
+    /// Exit code of the command: 2 bad input, 3 machine not fit, 4 failed.
     pub exit: u8,
+}
+
+impl Failed {
+    /// Makes a failure with a code, an exit code, a text that says what is wrong, and a remedy.
+    pub fn new(code: &str, exit: ExitCode, what: impl ToString, remedy: impl ToString) -> Failed {
+        Failed { code: code.into(), what: what.to_string(), remedy: remedy.to_string(), exit: exit as u8 }
+    }
 }

@@ -1,7 +1,8 @@
 //! Round trips between two processes through the driver table: stop-and-wait in listener mode, as `ddsperf ping` does.
 //!
-//! `pingpong [KEY=VALUE ...]`: `size=16,1024,60000` `n=20000` `seconds=0` `role=both|ping|pong` `place=processes|process`;
-//! any other pair is an option of `open`, or with `qos.` in front a QoS policy. Prints microseconds.
+//! Usage: `pingpong [KEY=VALUE ...]`, with `size=16,1024,60000` `n=20000` `seconds=0` `role=both|ping|pong`
+//! `place=processes|process`. Any other pair is an option of `open`, or a QoS policy if its key begins with `qos.`. The
+//! program prints microseconds.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::{null, null_mut};
@@ -12,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_driver, tb_host, tb_kv, tb_view};
 
-/// One end: what its callback needs. The callback is the only one that writes `times`.
+/// Data of one end that its callback uses. Only the callback writes `times`.
 #[derive(Default)]
 struct End {
     session: AtomicPtr<c_void>,
@@ -29,7 +30,7 @@ fn table() -> &'static tb_driver {
 
 fn now_ns() -> i64 {
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills the struct given.
+    // SAFETY: the call fills the given struct.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
     t.tv_sec * 1_000_000_000 + t.tv_nsec
 }
@@ -50,7 +51,7 @@ fn send(end: &End, seq: u64, data: *const u8, len: u64) {
 }
 
 unsafe extern "C" fn on_sample(ctx: *mut c_void, _: u64, view: *const tb_view) {
-    // SAFETY: the context is an End, the view is valid for the call.
+    // SAFETY: the context is an End, and the view is valid during the call.
     let (end, view) = unsafe { (&*ctx.cast::<End>(), &*view) };
     let Some(times) = end.times.get() else {
         return send(end, view.seq, view.data, view.len);
@@ -66,7 +67,7 @@ unsafe extern "C" fn on_sample(ctx: *mut c_void, _: u64, view: *const tb_view) {
     }
 }
 
-/// Keys and values for the table.
+/// Keys and values for the functions `open` and `create` of the driver's table.
 #[derive(Clone, Default)]
 struct Pairs(Vec<(CString, CString)>);
 
@@ -84,7 +85,7 @@ impl Pairs {
     }
 }
 
-/// What the command line asks for.
+/// Arguments of the command line of this example, parsed.
 #[derive(Clone)]
 struct Asked {
     open: Pairs,
@@ -127,7 +128,7 @@ impl Asked {
     }
 }
 
-/// Opens a session with a writer and a listening reader, both matched.
+/// Opens a session with a writer and a reader in listener mode, and waits until both are matched.
 fn start(end: &'static End, asked: &Asked, topics: [&CStr; 2]) {
     let host: &'static tb_host = Box::leak(Box::new(tb_host {
         size: size_of::<tb_host>() as u32,
@@ -140,7 +141,7 @@ fn start(end: &'static End, asked: &Asked, topics: [&CStr; 2]) {
     let (kv, qos) = (asked.open.raw(), asked.qos.raw());
     let max_len = asked.sizes.iter().copied().max().unwrap_or(0) as u64;
     let mut session = null_mut();
-    // SAFETY: all pointers live through the calls; host and end are static.
+    // SAFETY: all pointers live until the calls return; host and end are static.
     unsafe {
         check("open", table().open.unwrap()(kv.as_ptr(), kv.len(), host, &mut session));
         end.session.store(session, Relaxed);
@@ -172,18 +173,18 @@ fn start(end: &'static End, asked: &Asked, topics: [&CStr; 2]) {
 }
 
 unsafe extern "C" fn log(_: *mut c_void, level: c_int, text: *const c_char) {
-    // SAFETY: a string for the call.
+    // SAFETY: the string is valid during the call.
     eprintln!("log {level}: {}", unsafe { CStr::from_ptr(text) }.to_string_lossy());
 }
 
-/// Minimum, p50, p90, p99 and maximum in microseconds.
+/// Computes minimum, p50, p90, p99 and maximum of times in ns; the results are in microseconds.
 fn quantiles(times: &[i64]) -> [f64; 5] {
     let mut times = times.to_vec();
     times.sort_unstable();
     [0.0, 0.5, 0.9, 0.99, 1.0].map(|q| times[((times.len() as f64 * q) as usize).min(times.len() - 1)] as f64 / 1e3)
 }
 
-/// One series of round trips of `size` octets.
+/// Measures one series of round trips with a payload of `size` bytes, and prints the result.
 fn series(end: &'static End, asked: &Asked, size: usize) {
     let payload = vec![0x5a_u8; size];
     end.count.store(0, Relaxed);
@@ -203,7 +204,7 @@ fn series(end: &'static End, asked: &Asked, size: usize) {
     }
     let [min, p50, p90, p99, max] = quantiles(&times);
     println!("size {size} n {} min {min:.3} p50 {p50:.3} p90 {p90:.3} p99 {p99:.3} max {max:.3}", times.len());
-    // As ddsperf reports: per second; of the whole run's seconds, the median.
+    // Like ddsperf, this program computes values for each second, and prints the median of these values.
     let mut seconds: Vec<[f64; 5]> = Vec::new();
     let (mut first, mut passed) = (0, 0);
     for (i, t) in times.iter().enumerate() {
@@ -242,7 +243,7 @@ fn main() {
     let end: &'static End = Box::leak(Box::default());
     let _ = end.times.set((0..asked.n).map(|_| AtomicI64::new(0)).collect());
     start(end, &asked, [ping, pong]);
-    // The other end needs to have matched, too.
+    // The other end needs some time until it has matched too.
     std::thread::sleep(Duration::from_millis(300));
     for size in &asked.sizes {
         series(end, &asked, *size);

@@ -1,5 +1,5 @@
-//! Prints the nodes of ROS 2 that others on this host announce in a domain, as Cyclone DDS receives them: the topic
-//! `ros_discovery_info`, from which `ros2 node list` is made. `ros_nodes DOMAIN SECONDS`
+//! Prints the ROS 2 nodes that other programs announce in a domain, as Cyclone DDS receives them: in the topic
+//! `ros_discovery_info`, from which `ros2 node list` is made. Usage: `ros_nodes DOMAIN SECONDS`.
 
 use std::ffi::CString;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ const CONFIG: &str = "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><Netwo
     <AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
     <Peers><Peer Address=\"127.0.0.1\"/></Peers></Discovery></Domain></CycloneDDS>";
 
-/// The octets of a message in CDR, little endian, one member after the other.
+/// The bytes of a message in CDR (little endian), and the position of the next member.
 struct Cdr<'a>(&'a [u8], usize);
 
 impl<'a> Cdr<'a> {
@@ -39,7 +39,8 @@ impl<'a> Cdr<'a> {
     }
 }
 
-/// rmw_dds_common/msg/ParticipantEntitiesInfo: a participant and the nodes in it, each with its readers and writers.
+/// Prints a message of the type rmw_dds_common/msg/ParticipantEntitiesInfo: a participant and its nodes, each with its
+/// readers and writers.
 fn print(message: &[u8]) {
     let mut cdr = Cdr(message, 0);
     let participant = cdr.gid();
@@ -55,7 +56,7 @@ fn main() {
     let text = |s: &str| CString::new(s).unwrap();
     let (config, topic) = (text(CONFIG), text("ros_discovery_info"));
     let kind = text("rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_");
-    // SAFETY: the strings live through the calls, which copy them; handles are checked by Cyclone.
+    // SAFETY: the strings live until the calls return, which copy them; Cyclone checks the handles.
     let reader = unsafe {
         assert!(dds_create_domain(domain, config.as_ptr()) > 0, "dds_create_domain");
         let participant = dds_create_participant(domain, std::ptr::null(), std::ptr::null());
@@ -63,7 +64,7 @@ fn main() {
         let qos = dds_create_qos();
         dds_qset_reliability(qos, dds_reliability_kind_DDS_RELIABILITY_RELIABLE, 0);
         dds_qset_durability(qos, dds_durability_kind_DDS_DURABILITY_TRANSIENT_LOCAL);
-        // One message for each participant, without a key.
+        // Each participant sends one message, and the messages have no key.
         dds_qset_history(qos, dds_history_kind_DDS_HISTORY_KEEP_ALL, 0);
         dds_create_reader(participant, topic, qos, std::ptr::null())
     };
@@ -72,13 +73,13 @@ fn main() {
     while Instant::now() < end {
         let mut sample: *mut ddsi_serdata = std::ptr::null_mut();
         let mut info = std::mem::MaybeUninit::<dds_sample_info>::uninit();
-        // SAFETY: room for one sample and its info.
+        // SAFETY: there is room for one sample and its info.
         let n = unsafe { dds_takecdr(reader, &mut sample, 1, info.as_mut_ptr().cast(), DDS_ANY_STATE) };
         if n <= 0 {
             std::thread::sleep(Duration::from_millis(50));
             continue;
         }
-        // SAFETY: one sample was taken; it is held until it is given back below. The first four octets are its header.
+        // SAFETY: one sample was taken and is released below. The first four bytes of the sample are the header.
         unsafe {
             let size = ddsi_serdata_size(sample) as usize;
             let mut whole = ddsrt_iovec_t { iov_base: std::ptr::null_mut(), iov_len: 0 };

@@ -1,6 +1,7 @@
-//! From the options of `open` to a Cyclone DDS configuration.
+//! Makes a Cyclone DDS configuration from the options of `open`.
 //!
-//! The XML is generated, never read from the environment. A user's own configuration replaces it whole.
+//! The XML is generated and never read from the environment. If the user gives a configuration, it replaces the
+//! generated XML completely.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -8,53 +9,34 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
-use crate::flow::{self, Limit};
+use crate::naming::Naming;
 use crate::threads::{self, Threads};
+use crate::watermarks::{self, Limit};
 
-/// Has the effective configuration told through the trace sink, and nothing written.
+/// XML that makes Cyclone report the effective configuration through the trace sink, without writing a file.
 const TRACE: &str = "<Tracing><Category>config</Category><OutputFile>/dev/null</OutputFile></Tracing>";
 
-/// DDS domain used when none is given.
+/// Number of the DDS domain if the options name no domain.
 pub const DEFAULT_DOMAIN: u32 = 77;
-/// Most participants of one session.
+/// Largest number of DDS participants that one session may have.
 pub const MAX_PARTICIPANTS: usize = 2;
-/// Largest domain number whose ports fit below 65536.
+/// Largest number of a DDS domain whose UDP ports are below 65536.
 pub const MAX_DOMAIN: u32 = 230;
 
-/// How topics and the type are called on the wire.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Naming {
-    /// The topic as given, type `tailbound::Sample`.
-    #[default]
-    Dds,
-    /// As ROS 2 does: `rt/<topic>`, `tailbound_msgs::msg::dds_::Sample_`.
-    Ros2,
-}
-
-impl Naming {
-    /// Name of a topic on the wire.
-    pub fn topic(self, name: &str) -> String {
-        match self {
-            Naming::Dds => name.to_owned(),
-            Naming::Ros2 => format!("rt/{}", name.trim_start_matches('/')),
-        }
-    }
-}
-
-/// What `open` was asked for.
+/// The options of the driver's function `open`, parsed.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// DDS domain on the network.
+    /// Number of the DDS domain that the session joins on the network.
     pub domain: u32,
-    /// Naming of topics and type.
+    /// How the session's topics and the message type are named in DDS.
     pub naming: Naming,
-    /// One Cyclone domain instance for all sessions with this domain number.
+    /// Whether all sessions with the same DDS domain number share one Cyclone domain instance.
     pub shared: bool,
-    /// Participants of the session.
+    /// Number of DDS participants that the session has.
     pub participants: usize,
-    /// The user's own configuration (`CYCLONEDDS_URI` form), used as it is.
+    /// The user's own Cyclone configuration (in the form of `CYCLONEDDS_URI`), passed on to Cyclone unchanged.
     pub user: Option<String>,
-    /// Options that the user's configuration puts out of effect.
+    /// Keys of the options that have no effect because the user gave a configuration.
     pub ignored: Vec<String>,
     interface: Option<String>,
     address: Option<String>,
@@ -69,14 +51,14 @@ pub struct Options {
     max_participant_index: Option<i32>,
     threads: Vec<Threads>,
     limit: Limit,
-    /// `unacked_limit` as octets.
+    /// The limit of unacknowledged messages (`unacked_limit`), converted into bytes.
     mark: Option<u64>,
-    /// Samples by multicast, or not; none: Cyclone chooses.
+    /// Whether samples are sent by multicast; `None` means that Cyclone chooses.
     data_by_multicast: Option<bool>,
 }
 
 impl Options {
-    /// Reads the options; every fault names its key.
+    /// Reads the options of `open`; the text of every failure names the key of the option.
     pub fn parse(pairs: &[Pair]) -> Outcome<Self> {
         let mut o = Options { domain: DEFAULT_DOMAIN, participants: 1, ..Options::default() };
         for pair in pairs {
@@ -89,7 +71,8 @@ impl Options {
                 return Err(Fail::invalid("config: empty; give XML or a file:// address"));
             }
             applies_to(user, o.domain)?;
-            // The instance's internal number must be the real one: the configuration may name it.
+            // The internal number of the instance must be the real domain number, because the user's configuration may
+            // name it.
             o.shared = true;
             let general = ["domain", "naming", "config", "instance", "transport", "participants"];
             o.ignored = pairs.iter().filter(|p| !general.contains(&p.key)).map(|p| p.key.to_owned()).collect();
@@ -97,21 +80,23 @@ impl Options {
         Ok(o)
     }
 
-    /// Multicast for discovery alone keeps samples from it.
+    /// Sets the multicast setting of Cyclone so that samples do not use multicast if only discovery may use it.
     fn choose_data(&mut self) -> Outcome {
         match (self.data_by_multicast, self.multicast) {
             (Some(false), None | Some("true")) => self.multicast = Some("spdp"),
             (Some(true), None) => self.multicast = Some("true"),
             (Some(true), Some("false" | "spdp")) => {
-                return Err(Fail::invalid("data=multicast: contradicts `multicast`, by which samples have none"));
+                return Err(Fail::invalid(
+                    "data=multicast contradicts the option `multicast`, which forbids multicast for samples",
+                ));
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Puts the addresses of names in their place, all that a name has now: Cyclone itself takes the first one alone, which
-    /// may be the own.
+    /// Replaces the names of peers by all addresses that the names have now. Cyclone itself uses only the first address
+    /// of a name, which may be the address of this host.
     pub fn resolve_peers(&mut self) -> Outcome {
         if self.user.is_some() {
             return Ok(());
@@ -126,7 +111,7 @@ impl Options {
             let addresses = (name, 0).to_socket_addrs();
             let addresses =
                 addresses.map_err(|e| Fail::invalid(format!("peers: the name {name} has no address: {e}")))?;
-            // As the sockets are.
+            // The sockets use IPv4 too.
             let addresses = addresses.map(|a| a.ip()).filter(IpAddr::is_ipv4);
             found.extend(addresses.map(|a| port.map_or_else(|| a.to_string(), |port| format!("{a}:{port}"))));
         }
@@ -161,28 +146,29 @@ impl Options {
             "data" => self.data_by_multicast = Some(pair.word(TB_EINVAL, &["unicast", "multicast"])? == 1),
             "transport" if pair.value == "udp" => {}
             "transport" | "discovery_server" => {
-                return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not have it"));
+                return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not support it"));
             }
             _ => return Err(pair.bad(TB_EINVAL, "the cyclonedds driver has no such option")),
         }
         Ok(())
     }
 
-    /// The configuration for Cyclone: the user's, or one generated from the options.
+    /// Returns the configuration for Cyclone: the user's configuration, or XML that is generated from the options.
     ///
-    /// `external` is the number on the network where it differs from the instance's own.
+    /// `external` is the domain number on the network, if this number differs from the number of the instance.
     pub fn xml(&self, external: Option<u32>) -> String {
         self.written(external, true)
     }
 
-    /// The same for a program that is not this driver: nothing is traced.
+    /// Returns the Cyclone configuration for a program other than this driver, without Cyclone's trace.
     pub fn exported(&self) -> String {
         self.written(None, false)
     }
 
     fn written(&self, external: Option<u32>, traced: bool) -> String {
         if let Some(user) = &self.user {
-            // A list of configurations is one; the last only has the effective values told.
+            // A list of configurations is one configuration; the last one only makes Cyclone report the effective
+            // values.
             return if self.is_traced() {
                 format!("{user},<CycloneDDS><Domain Id=\"any\">{TRACE}</Domain></CycloneDDS>")
             } else {
@@ -204,13 +190,14 @@ impl Options {
         }
         element(&mut x, "AllowMulticast", self.multicast);
         element(&mut x, "MulticastTimeToLive", Some(self.multicast_ttl.unwrap_or(1)));
-        // Retransmitted messages keep Cyclone's own, smaller limit unless it no longer fits.
+        // For retransmitted messages, Cyclone's own smaller limit remains, unless the limit is larger than the message
+        // size.
         element(&mut x, "MaxMessageSize", self.max_message_size.map(|n| format!("{n} B")));
         element(&mut x, "FragmentSize", self.fragment_size.map(|n| format!("{n} B")));
         x.push_str("</General><Discovery>");
         element(&mut x, "ExternalDomainId", external);
         if !self.peers.is_empty() {
-            // A participant without an index has arbitrary ports and could not be found by its peers.
+            // A participant without an index has arbitrary ports, so its peers could not find it.
             element(&mut x, "ParticipantIndex", Some("auto"));
             x.push_str("<Peers>");
             for peer in &self.peers {
@@ -230,14 +217,15 @@ impl Options {
             }
         }
         element(&mut x, "MultipleReceiveThreads", self.receive_threads.map(|i| ["false", "true"][i]));
-        flow::write_watermarks(&mut x, self.mark);
-        // The configuration that Cyclone arrives at is read from its trace while the domain is created.
+        watermarks::write_watermarks(&mut x, self.mark);
+        // The effective configuration is read from Cyclone's trace while the domain is created.
         let _ = write!(x, "</Internal>{}</Domain></CycloneDDS>", if traced { TRACE } else { "" });
         x
     }
 
-    /// Cyclone tells the configuration that it arrives at. Not with a user's own that traces by itself, which is left
-    /// alone, nor with one in a file, of which nothing is known here.
+    /// Whether Cyclone reports the effective configuration. Cyclone does not report the configuration if the user's
+    /// configuration writes a trace, which is not changed, or if the configuration is a file, whose contents are not
+    /// known here.
     pub fn is_traced(&self) -> bool {
         self.user.as_ref().is_none_or(|user| {
             roxmltree::Document::parse(user)
@@ -246,7 +234,8 @@ impl Options {
     }
 }
 
-/// Cyclone passes over a `Domain` element with another number without a word. What is no XML it refuses by itself.
+/// Checks the domain number in the user's configuration, because Cyclone silently ignores a `Domain` element with
+/// another number. A text that is not XML is refused by Cyclone itself.
 fn applies_to(user: &str, domain: u32) -> Outcome<()> {
     let Ok(document) = roxmltree::Document::parse(user) else { return Ok(()) };
     let named = |name: &str, wanted: &str| name.eq_ignore_ascii_case(wanted);
@@ -261,7 +250,7 @@ fn applies_to(user: &str, domain: u32) -> Outcome<()> {
         return Ok(());
     }
     Err(Fail::invalid(format!(
-        "config: it is for domain {}, but the session is in domain {domain}: give that domain, or write Id=\"any\"",
+        "config: the configuration is for domain {}, but the session is in domain {domain}: give that domain, or write Id=\"any\"",
         ids.join(", ")
     )))
 }

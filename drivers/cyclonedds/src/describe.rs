@@ -1,42 +1,19 @@
-//! What the driver says of itself, as data.
+//! The description that the `cyclonedds` driver gives of itself, as data.
 
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use tailbound_abi::side::Session as _;
 use tailbound_abi::{TB_ABI_MAJOR, TB_ABI_MINOR};
 
 use crate::config::{DEFAULT_DOMAIN, MAX_DOMAIN};
-use crate::qos;
-use crate::session::Session;
+use crate::sample::MAX_PAYLOAD_BYTES;
+use crate::{qos, threads};
 
-/// Version of the Cyclone DDS that is linked in. A test compares it with what the library itself says.
+/// Version of the linked Cyclone DDS. A test compares it with the version that the library reports.
 pub const NATIVE_VERSION: &str = "11.0.1";
 
-/// Roles of Cyclone's threads by name. The first match counts.
-pub const ROLES: [(&str, &str); 9] = [
-    ("receive", "recv*"),
-    ("event", "tev"),
-    ("discovery", "dq.builtins"),
-    ("receive", "dq.*"),
-    ("send", "xmit*"),
-    ("discovery", "lease"),
-    ("other", "gc"),
-    ("other", "debmon"),
-    ("other", "fsm"),
-];
-
-/// The role of a thread of that name, if it is one of Cyclone's.
-pub fn role(thread: &str) -> Option<&'static str> {
-    let matches = |glob: &str| match glob.strip_suffix('*') {
-        Some(start) => thread.starts_with(start),
-        None => thread == glob,
-    };
-    ROLES.iter().find(|(_, glob)| matches(glob)).map(|(role, _)| *role)
-}
-
-/// The JSON of `describe`.
+/// Returns the JSON with which the driver's function `describe` answers.
 pub fn describe() -> &'static CStr {
     static TEXT: OnceLock<CString> = OnceLock::new();
     TEXT.get_or_init(|| CString::new(description().to_string()).unwrap_or_default())
@@ -49,12 +26,12 @@ fn description() -> Value {
         "versions": {"driver": env!("CARGO_PKG_VERSION"), "cyclonedds": NATIVE_VERSION},
         "abi": format!("{TB_ABI_MAJOR}.{TB_ABI_MINOR}"),
         "capabilities": ["batch", "source_timestamps"],
-        "limits": {"max_payload_bytes": Session::MAX_PAYLOAD_BYTES},
+        "limits": {"max_payload_bytes": MAX_PAYLOAD_BYTES},
         "options": options(),
         "qos": qos::described(),
         "receive_modes": ["listener", "block", "spin"],
         "packages": [],
-        "roles": ROLES.map(|(role, glob)| json!({"role": role, "name_glob": glob})),
+        "roles": threads::ROLES.map(|(role, glob)| json!({"role": role, "name_glob": glob})),
     })
 }
 
@@ -77,20 +54,25 @@ fn options() -> Value {
         option(
             "peers",
             "list",
-            "Addresses where participants are looked for, with or without a port; a name stands for all its addresses."
+            "Addresses at which participants are searched, with or without a port; a host name means all addresses of \
+                the host."
         ),
         word(
             "multicast",
             &["on", "off", "spdp"],
-            "Use of multicast; spdp: for discovery only. Without it: if the interface has it."
+            "Use of multicast; spdp means for discovery only. If not given, multicast is used if the interface has it."
         ),
         with(
-            option("multicast_ttl", "integer", "Hops that multicast may go; 0 stays on the host, 1 on the link."),
+            option(
+                "multicast_ttl",
+                "integer",
+                "Maximum number of hops of multicast; 0 stays on the host, 1 on the link."
+            ),
             "default",
             json!("1")
         ),
         with(
-            word("naming", &["dds", "ros2"], "Names of topics and type on the wire: plain, or as ROS 2 has them."),
+            word("naming", &["dds", "ros2"], "Names of topics and type on the wire: plain, or as in ROS 2."),
             "default",
             json!("dds")
         ),
@@ -98,7 +80,7 @@ fn options() -> Value {
             word(
                 "instance",
                 &["own", "shared"],
-                "Each session its own Cyclone domain instance, or one for all of this process with this domain: then Cyclone delivers between them directly.",
+                "Whether each session has its own Cyclone domain instance, or all sessions of this process with this domain share one: then Cyclone delivers between them directly.",
             ),
             "default",
             json!("own")
@@ -107,37 +89,44 @@ fn options() -> Value {
             option(
                 "participants",
                 "integer",
-                "Participants of the session, 1 or 2, in one domain instance; an end point is in that which `participant` of its creation names, from 0."
+                "Number of participants of the session, 1 or 2, in one domain instance; the QoS policy `participant` \
+                    of an end point selects the participant by its number (0 or 1)."
             ),
             "default",
             json!("1")
         ),
-        with(word("transport", &["udp"], "Transport."), "default", json!("udp")),
+        with(word("transport", &["udp"], "Transport of samples."), "default", json!("udp")),
         bytes("max_message_size", "Largest UDP payload (General/MaxMessageSize)."),
         bytes("fragment_size", "Size of the fragments of a large sample (General/FragmentSize)."),
-        bytes("socket_receive_buffer_size", "Receive buffer asked of the kernel (Internal/SocketReceiveBufferSize)."),
-        bytes("socket_send_buffer_size", "Send buffer asked of the kernel (Internal/SocketSendBufferSize)."),
+        bytes(
+            "socket_receive_buffer_size",
+            "Size of the receive buffer that is requested from the kernel (Internal/SocketReceiveBufferSize)."
+        ),
+        bytes(
+            "socket_send_buffer_size",
+            "Size of the send buffer that is requested from the kernel (Internal/SocketSendBufferSize)."
+        ),
         word(
             "receive_threads",
             &["single", "multiple"],
-            "One receive thread for all sockets, or one each (Internal/MultipleReceiveThreads)."
+            "One receive thread for all sockets, or one for each socket (Internal/MultipleReceiveThreads)."
         ),
         option(
             "max_participant_index",
             "integer",
-            "How many participants of one host are looked for without multicast (Discovery/MaxAutoParticipantIndex)."
+            "Number of participants of one host that are searched without multicast (Discovery/MaxAutoParticipantIndex)."
         ),
         word(
             "data",
             &["unicast", "multicast"],
-            "Way of samples to several readers: one each, or one for all (AllowMulticast, NetworkInterface/@prefer_multicast). Without it Cyclone chooses."
+            "How a sample is sent to several readers: one message for each reader, or one for all (AllowMulticast, NetworkInterface/@prefer_multicast). If not given, Cyclone chooses."
         ),
         option(
             "unacked_limit",
             "integer",
-            "Messages that a reliable writer with history keep-all has unacknowledged before it waits (Watermarks, as octets of `payload`)."
+            "Number of unacknowledged messages at which a reliable writer with history keep-all waits (Watermarks, in bytes that follow from `payload`)."
         ),
-        bytes("payload", "Payload of the messages that unacked_limit counts."),
+        bytes("payload", "Payload of the messages that `unacked_limit` counts."),
         option(
             "threads",
             "list",
@@ -146,28 +135,8 @@ fn options() -> Value {
         option(
             "config",
             "config",
-            "Your own configuration in the form of CYCLONEDDS_URI (XML, or a file:// address), used exactly as it is: nothing is generated. The environment variable is never read."
+            "Your own configuration in the form of CYCLONEDDS_URI (XML, or a file:// address), used unchanged, in \
+                place of the configuration that the driver generates. The environment variable is never read."
         ),
     ])
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn roles_of_cyclones_threads() {
-        for (thread, expected) in [
-            ("recv", Some("receive")),
-            ("recvMC", Some("receive")),
-            ("tev", Some("event")),
-            ("dq.builtins", Some("discovery")),
-            ("dq.user", Some("receive")),
-            ("xmit.user", Some("send")),
-            ("gc", Some("other")),
-            ("tailbound", None),
-        ] {
-            assert_eq!(role(thread), expected, "{thread}");
-        }
-    }
 }

@@ -1,10 +1,11 @@
-//! Cyclone domain instances: one per session, or one per domain number for the sessions that asked to share.
+//! Domain instances of Cyclone: one for each session, or one for each domain number if sessions request to share it.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
+use serde_json::{Map, Value, json};
 use tailbound_abi::side::{Fail, Outcome, fail};
 use tailbound_abi::{TB_EINVAL, TB_EIO};
 
@@ -12,19 +13,42 @@ use crate::config::Options;
 use crate::error::dds;
 use crate::{ffi, log};
 
-/// A domain instance in use by one session.
+/// A Cyclone domain instance that one session uses.
 pub struct Domain {
-    /// Number of the instance within this process (for `dds_create_participant` and in log messages).
+    /// Number of the Cyclone domain instance within this process, for `dds_create_participant` and in log messages.
     pub id: u32,
-    /// Whether other sessions may use the same instance.
+    /// Whether other sessions may use the same Cyclone domain instance.
     pub shared: bool,
-    /// The configuration as given to Cyclone.
+    /// The configuration that Cyclone got for its domain instance.
     pub xml: String,
-    /// `path: value` of the configuration that Cyclone arrived at, and what it said on the way; empty with a user's own that
-    /// traces by itself.
+    /// A line `path: value` for each effective setting of Cyclone, and Cyclone's messages during creation; empty if the
+    /// user's own configuration writes a trace.
     pub effective: Vec<String>,
-    /// Its handle.
+    /// Handle that Cyclone gave its domain instance.
     pub entity: ffi::dds_entity_t,
+}
+
+impl Domain {
+    /// Returns all effective settings of Cyclone as `path: value`, and Cyclone's messages at the start (interfaces, ports,
+    /// socket buffers). If the user's own configuration writes a trace, both results are empty.
+    pub fn settings(&self) -> (Map<String, Value>, Vec<String>) {
+        let mut config = Map::new();
+        let mut notes = Vec::new();
+        for line in &self.effective {
+            match line
+                .strip_prefix("config: Domain")
+                .and_then(|l| l.rsplit_once(" {"))
+                .and_then(|(l, _)| l.split_once(": "))
+            {
+                Some((path, value)) => {
+                    let path = path.trim_start_matches('/').trim_end_matches("/#text");
+                    config.insert(path.to_owned(), json!(value));
+                }
+                None => notes.push(line.clone()),
+            }
+        }
+        (config, notes)
+    }
 }
 
 struct Shared {
@@ -34,12 +58,13 @@ struct Shared {
     effective: Vec<String>,
 }
 
-/// Shared instances by domain number. The lock is held while a domain is made: the trace sink is one per process.
+/// Shared domain instances by domain number. The lock is held while a domain is created, because a process has only one
+/// trace sink.
 static SHARED: Mutex<BTreeMap<u32, Shared>> = Mutex::new(BTreeMap::new());
-/// Instances of one session count from here, away from all domain numbers that DDS knows.
+/// Number of the next unshared domain instance; these numbers are above all domain numbers of DDS.
 static NEXT_OWN: AtomicU32 = AtomicU32::new(10_000);
 
-/// Makes or joins the domain instance that `options` ask for.
+/// Creates a Cyclone domain instance for the options of a session, or joins a shared domain instance.
 pub fn acquire(options: &Options) -> Outcome<Domain> {
     let mut shared = SHARED.lock().unwrap_or_else(|e| e.into_inner());
     if !options.shared {
@@ -70,7 +95,7 @@ pub fn acquire(options: &Options) -> Outcome<Domain> {
     Ok(Domain { id, shared: true, xml, effective: entry.effective.clone(), entity: entry.entity })
 }
 
-/// Gives an instance back; the last user of it deletes it.
+/// Releases a domain instance; when the last session has released it, the instance is deleted.
 pub fn release(domain: &Domain) {
     let mut shared = SHARED.lock().unwrap_or_else(|e| e.into_inner());
     if domain.shared {
@@ -81,13 +106,13 @@ pub fn release(domain: &Domain) {
         }
         shared.remove(&domain.id);
     }
-    // SAFETY: this was the last session that used the domain; a stale handle is refused by Cyclone.
+    // SAFETY: this was the last session that used the domain; Cyclone refuses an invalid handle.
     unsafe { ffi::dds_delete(domain.entity) };
 }
 
 fn create(id: u32, xml: &str, trace: bool) -> Outcome<(ffi::dds_entity_t, Vec<String>)> {
     let text = CString::new(xml).map_err(|_| Fail::invalid("config: contains a NUL character"))?;
-    // SAFETY: `text` is NUL-terminated and Cyclone copies it.
+    // SAFETY: `text` ends with a NUL byte and Cyclone copies it.
     let (entity, said) = log::capture(trace, || unsafe { ffi::dds_create_domain(id, text.as_ptr()) });
     if entity >= 0 {
         let keep = said.into_iter().filter(|m| m.category & ffi::DDS_LC_CONFIG != 0).map(|m| m.text).collect();

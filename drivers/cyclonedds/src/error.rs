@@ -1,4 +1,4 @@
-//! What Cyclone DDS refuses.
+//! Converts errors of Cyclone DDS into failures of the driver.
 
 use core::ffi::CStr;
 
@@ -7,7 +7,7 @@ use tailbound_abi::side::{Fail, Outcome};
 
 use crate::ffi;
 
-/// The failure for a return code of Cyclone DDS from the call named `call`.
+/// Makes the failure for a return code of Cyclone DDS from the function named `call`.
 #[cold]
 pub fn dds(call: &str, ret: i32) -> Fail {
     let code = match ret {
@@ -24,7 +24,7 @@ pub fn dds(call: &str, ret: i32) -> Fail {
     Fail::new(code, format!("Cyclone DDS: {call}: {text}"))
 }
 
-/// Checks an entity handle or return code: negative values are errors.
+/// Checks an entity handle or return code of Cyclone: negative values are errors.
 #[inline]
 pub fn check(call: &str, ret: i32) -> Outcome<i32> {
     if ret < 0 { Err(dds(call, ret)) } else { Ok(ret) }

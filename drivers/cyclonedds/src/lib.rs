@@ -1,30 +1,34 @@
-//! The `cyclonedds` driver: Eclipse Cyclone DDS behind the driver ABI, linked statically.
+//! The `cyclonedds` driver: Eclipse Cyclone DDS through the driver ABI, linked statically.
 //!
-//! What goes in: calls of the driver table. What comes out: samples, statuses and JSON. It knows nothing of studies,
-//! pacing, clocks or records.
+//! Input: calls of the driver table. Output: samples, statuses and JSON. The driver knows nothing of studies, pacing,
+//! clocks or records.
 //!
 //! # Wire type
-//! Module `tailbound`, `@final struct Sample { unsigned long long seq; sequence<octet> payload; }`, keyless, XCDR1.
-//! With `naming=ros2` the topic is `rt/<topic>` and the type name `tailbound_msgs::msg::dds_::Sample_`.
+//! Module `tailbound`, `@final struct Sample { unsigned long long seq; sequence<octet> payload; }`,
+//! keyless, XCDR1. With `naming=ros2` the topic is `rt/<topic>` and the type name `tailbound_msgs::msg::dds_::Sample_`.
 //!
 //! # Copies
-//! A `send` serialises straight into Cyclone's own sample (one copy of the payload); a receive hands out a pointer into
-//! that same representation (no copy of ours: Cyclone makes one when it assembles the sample from its datagrams).
+//! `send` serialises directly into Cyclone's own sample, which is one copy of the payload. On the receiving side the
+//! loading program gets a pointer into the same representation: the driver makes no copy; Cyclone makes one when it
+//! assembles the sample from its datagrams.
 //!
 //! # Domains
-//! By default every session is a Cyclone domain instance of its own, with its own sockets and threads, that appears
-//! on the network under the number given as `domain`. Two sessions in one process so meet over the network like
-//! two processes. With `instance=shared` sessions of equal configuration and domain share one instance; Cyclone then
-//! delivers between them directly, on the sending thread.
+//! By default every session has its own Cyclone domain instance with its own sockets and threads; on the
+//! network it uses the number given as `domain`. So two sessions in one process communicate over the network like two
+//! processes. With `instance=shared`, sessions with equal configuration and domain share one instance; Cyclone then
+//! delivers samples between them directly, on the sending thread.
 //!
-//! The configuration is always given explicitly: the environment variable `CYCLONEDDS_URI` is never read. A user's
-//! own configuration is passed with the key `config` and is then used exactly as it is.
+//! The configuration is always given explicitly: the environment variable `CYCLONEDDS_URI` is never read. The user's
+//! own configuration is given with the key `config` and is passed on unchanged.
 //!
 //! # Callbacks
-//! `on_sample` runs on Cyclone's receive thread (or on the sending thread for delivery inside a shared instance), with
-//! no lock held that `send` or `take` needs.
+//! `on_sample` runs on Cyclone's receive thread (or on the sending thread inside a shared instance). No
+//! lock that `send` or `take` needs is held during the call.
 
+mod calls;
 mod config;
+mod create;
+mod deadline;
 mod describe;
 mod domain;
 mod endpoint;
@@ -33,6 +37,7 @@ mod ffi;
 mod flow;
 mod listener;
 mod log;
+mod naming;
 mod peers;
 mod qos;
 mod query;
@@ -40,16 +45,19 @@ mod receive;
 mod sample;
 mod send;
 mod session;
+mod statistics;
 mod threads;
 mod unmatched;
 mod wait;
+mod watermarks;
 
 use tailbound_abi::{side, tb_driver};
 
-/// The configuration that these options of `open` come to, as a file for CYCLONEDDS_URI.
+/// Makes the Cyclone configuration that results from these options of `open`, as the content of a file for
+/// CYCLONEDDS_URI.
 ///
 /// # Errors
-/// The option that is not valid, and why.
+/// Returns the option that is not valid, and the reason.
 pub fn configuration(options: &[(&str, &str)]) -> Result<String, String> {
     let pairs: Vec<side::Pair> = options.iter().map(|&(key, value)| side::Pair { key, value }).collect();
     config::Options::parse(&pairs).map(|o| o.exported()).map_err(|fail| fail.text.into_owned())
@@ -57,7 +65,7 @@ pub fn configuration(options: &[(&str, &str)]) -> Result<String, String> {
 
 static TABLE: tb_driver = side::table::<session::Session>();
 
-/// The driver table of Cyclone DDS; constant for the life of the process.
+/// Returns the driver table of Cyclone DDS, which is constant until the process ends.
 pub fn table() -> *const tb_driver {
     &raw const TABLE
 }

@@ -1,4 +1,4 @@
-//! Cyclone's listeners: samples and matches, on Cyclone's threads.
+//! Listeners of Cyclone for samples and matches. The listeners run on Cyclone's threads.
 
 use core::ffi::{c_int, c_void};
 
@@ -7,12 +7,12 @@ use tailbound_abi as abi;
 use crate::endpoint::Endpoint;
 use crate::{ffi, receive};
 
-/// A listener for a writer or reader; `arg` is its [`Endpoint`].
+/// Makes a Cyclone listener for a writer or reader; `arg` points to its [`Endpoint`].
 ///
 /// # Safety
 /// The end point outlives the entity that the listener is set on. The caller deletes the listener.
 pub unsafe fn new(writer: bool, mode: c_int, arg: *mut c_void) -> *mut ffi::dds_listener_t {
-    // SAFETY: the functions have the types that the setters ask for and expect an `Endpoint` as argument.
+    // SAFETY: the functions have the types that the setters require, and expect an `Endpoint` as argument.
     unsafe {
         let listener = ffi::dds_create_listener(arg);
         if writer {
@@ -38,7 +38,7 @@ unsafe extern "C" fn publication_matched(
     status: ffi::dds_publication_matched_status_t,
     arg: *mut c_void,
 ) {
-    // SAFETY: as above.
+    // SAFETY: `arg` is the end point, see `new`.
     let endpoint = unsafe { &*arg.cast_const().cast::<Endpoint>() };
     endpoint.set_matched(status.current_count as i32);
 }
@@ -48,7 +48,7 @@ unsafe extern "C" fn subscription_matched(
     status: ffi::dds_subscription_matched_status_t,
     arg: *mut c_void,
 ) {
-    // SAFETY: as above.
+    // SAFETY: `arg` is the end point, see `new`.
     let endpoint = unsafe { &*arg.cast_const().cast::<Endpoint>() };
     endpoint.set_matched(status.current_count as i32);
 }

@@ -1,5 +1,5 @@
-//! Cyclone's messages: none of them reaches stdout or stderr. They go to the session's host, and while a domain is
-//! being created they are also captured, for the text of an error and for the effective configuration.
+//! Log messages of Cyclone, none of which is printed to stdout or stderr. The messages go to the session's host. While
+//! a domain is created, messages are also captured, for the text of an error and for the effective configuration.
 
 use core::ffi::{c_int, c_void};
 use std::cell::RefCell;
@@ -11,11 +11,11 @@ use tailbound_abi::side::Host;
 
 use crate::ffi;
 
-/// A message as Cyclone gave it.
+/// A log message that Cyclone wrote.
 pub struct Message {
-    /// `DDS_LC_*` bits.
+    /// Category of the log message, as `DDS_LC_*` bits.
     pub category: u32,
-    /// Text without its header and line end.
+    /// Text of the log message without its header and line end.
     pub text: String,
 }
 
@@ -33,7 +33,7 @@ static HOSTS: Mutex<Vec<Listening>> = Mutex::new(Vec::new());
 static INSTALL: Once = Once::new();
 
 unsafe extern "C" fn sink(_: *mut c_void, data: *const ffi::dds_log_data_t) {
-    // SAFETY: Cyclone passes a message of `size` bytes that lives until this returns.
+    // SAFETY: Cyclone passes a message of `size` bytes that lives until this function returns.
     let (category, domain, text) = unsafe {
         let data = &*data;
         let bytes = core::slice::from_raw_parts(data.message.cast::<u8>(), data.size);
@@ -68,24 +68,25 @@ fn forward(domain: u32, level: c_int, text: &str) {
     let Ok(text) = CString::new(text.replace('\0', " ")) else { return };
     let hosts = HOSTS.lock().unwrap_or_else(|e| e.into_inner());
     for entry in hosts.iter().filter(|h| h.domain == domain || domain == u32::MAX) {
-        // SAFETY: a session takes its host from the list, under the lock, before it is closed.
+        // SAFETY: a session removes its host from the list, under the lock, before it is closed.
         unsafe { entry.host.log(level, &text) };
     }
 }
 
-/// Sends Cyclone's log to this module, for the rest of the process's life.
+/// Redirects Cyclone's log to this module until the process ends.
 pub fn install() {
-    // SAFETY: the sink is a function of static lifetime and needs no data.
+    // SAFETY: the sink is a static function and needs no data.
     INSTALL.call_once(|| unsafe { ffi::dds_set_log_sink(Some(sink), core::ptr::null_mut()) });
 }
 
-/// Runs `f` and returns what Cyclone said on this thread meanwhile; with `trace` also what goes to its trace file.
+/// Runs `f` and returns the messages that Cyclone wrote on this thread during the call; with `trace`, also the text
+/// that Cyclone writes into its trace file.
 ///
-/// The trace sink is one per process: callers serialise themselves.
+/// A process has only one trace sink, so no two threads may call this function at the same time.
 pub fn capture<T>(trace: bool, f: impl FnOnce() -> T) -> (T, Vec<Message>) {
     CAPTURE.with(|c| *c.borrow_mut() = Some(Vec::new()));
     if trace {
-        // SAFETY: as in `install`.
+        // SAFETY: the sink is a static function and needs no data.
         unsafe { ffi::dds_set_trace_sink(Some(sink), core::ptr::null_mut()) };
     }
     let value = f();
@@ -97,14 +98,14 @@ pub fn capture<T>(trace: bool, f: impl FnOnce() -> T) -> (T, Vec<Message>) {
     (value, messages)
 }
 
-/// The errors and warnings among `messages`, one text.
+/// Returns the errors and warnings among `messages`, as one text.
 pub fn complaints(messages: &[Message]) -> String {
     let bad = ffi::DDS_LC_FATAL | ffi::DDS_LC_ERROR | ffi::DDS_LC_WARNING;
     let texts: Vec<&str> = messages.iter().filter(|m| m.category & bad != 0).map(|m| m.text.as_str()).collect();
     texts.join("; ")
 }
 
-/// From now on the messages of `domain` go to `host`, until [`forget`] is called with the result.
+/// Sends Cyclone's log messages about `domain` to `host`, until [`forget`] is called with the result.
 pub fn listen(domain: u32, host: Host) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Relaxed);
@@ -112,7 +113,7 @@ pub fn listen(domain: u32, host: Host) -> u64 {
     number
 }
 
-/// Ends one [`listen`].
+/// Stops passing on log messages, which [`listen`] began.
 pub fn forget(number: u64) {
     HOSTS.lock().unwrap_or_else(|e| e.into_inner()).retain(|h| h.number != number);
 }

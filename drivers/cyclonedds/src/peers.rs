@@ -1,4 +1,4 @@
-//! Who is there: matched end points, and the participants behind them.
+//! Matched end points and the participants to which the end points belong.
 
 use core::ffi::{CStr, c_char, c_void};
 
@@ -9,25 +9,26 @@ use crate::endpoint::Endpoint;
 use crate::error::check;
 use crate::{ffi, qos};
 
-/// Text of a C string of Cyclone.
+/// Copies the text of a C string of Cyclone.
 ///
 /// # Safety
-/// Null or NUL-terminated.
+/// The pointer is null or points to a string that ends with a NUL byte.
 pub unsafe fn text(s: *const c_char) -> String {
     if s.is_null() {
         return String::new();
     }
-    // SAFETY: by the caller's promise.
+    // SAFETY: the caller of this function promises it.
     unsafe { CStr::from_ptr(s) }.to_string_lossy().into_owned()
 }
 
-/// A GUID as 32 hexadecimal digits in four groups.
+/// Formats a GUID as 32 hexadecimal digits in four groups.
 pub fn guid(guid: &ffi::dds_guid_t) -> String {
     let hex: String = guid.v.iter().map(|b| format!("{b:02x}")).collect();
     [&hex[0..8], &hex[8..16], &hex[16..24], &hex[24..32]].join(":")
 }
 
-/// What discovery knows of a participant: host, process, addresses. Absent where the other implementation does not say.
+/// Reads data from discovery about a participant: host, process, addresses. A value is absent if the participant's DDS
+/// implementation does not send it.
 fn about(qos: *const ffi::dds_qos_t) -> Map<String, Value> {
     let mut known = Map::new();
     let properties = [
@@ -38,7 +39,7 @@ fn about(qos: *const ffi::dds_qos_t) -> Map<String, Value> {
     ];
     for (key, property) in properties {
         let mut value: *mut c_char = core::ptr::null_mut();
-        // SAFETY: on success the value is a string of our own to free.
+        // SAFETY: on success the value is a string that the caller frees.
         unsafe {
             if ffi::dds_qget_prop(qos, property.as_ptr(), &mut value) && !value.is_null() {
                 known.insert(key.to_owned(), json!(text(value)));
@@ -49,10 +50,11 @@ fn about(qos: *const ffi::dds_qos_t) -> Map<String, Value> {
     known
 }
 
-/// Runs `f` over every sample that a built-in topic holds now.
+/// Calls `f` for every sample in a built-in topic of DDS (a topic with discovery data).
 pub fn each_builtin<T>(participant: ffi::dds_entity_t, topic: ffi::dds_entity_t, mut f: impl FnMut(&T)) -> Outcome<()> {
     const MAX: usize = 128;
-    // SAFETY: the reader is ours; null pointers make Cyclone lend the samples, which are returned before it is deleted.
+    // SAFETY: the reader belongs to this function. Null pointers make Cyclone lend the samples, which are returned
+    // before the reader is deleted.
     unsafe {
         let reader = check(
             "dds_create_reader of a built-in topic",
@@ -78,7 +80,7 @@ pub fn each_builtin<T>(participant: ffi::dds_entity_t, topic: ffi::dds_entity_t,
     }
 }
 
-/// The participants that discovery knows, by GUID, this one included.
+/// Returns the DDS participants that are known from discovery, by GUID, including the session's own participant.
 pub fn participants(participant: ffi::dds_entity_t) -> Outcome<Map<String, Value>> {
     let mut all = Map::new();
     each_builtin(participant, ffi::DDS_BUILTIN_TOPIC_DCPSPARTICIPANT, |p: &ffi::dds_builtintopic_participant| {
@@ -87,13 +89,13 @@ pub fn participants(participant: ffi::dds_entity_t) -> Outcome<Map<String, Value
     Ok(all)
 }
 
-/// The end points that `endpoint` is matched with.
+/// Returns the end points with which `endpoint` is matched.
 pub fn matched(participant: ffi::dds_entity_t, endpoint: &Endpoint) -> Outcome<Value> {
     const MAX: usize = 1024;
     let writer = endpoint.kind == tailbound_abi::TB_WRITER;
     let entity = endpoint.open()?.entity;
     let mut handles = vec![0; MAX];
-    // SAFETY: the array holds MAX handles; what comes back is freed after reading.
+    // SAFETY: the array has room for MAX handles; the results are freed after reading.
     let peers = unsafe {
         let n = if writer {
             check(

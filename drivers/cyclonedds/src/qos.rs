@@ -1,6 +1,7 @@
-//! QoS policies: from strings to Cyclone, and back from what an entity really has.
+//! Converts QoS policies from strings to Cyclone, and from an entity of Cyclone back to strings.
 //!
-//! The strings that are read back are the strings that are accepted, so that asked and effective can be compared.
+//! Strings that are read back have the form of strings that are accepted, so requested and effective policies can be
+//! compared.
 
 use serde_json::{Map, Value, json};
 use tailbound_abi::TB_EQOS;
@@ -15,7 +16,7 @@ const DURABILITY: [&str; 2] = ["volatile", "transient-local"];
 const HISTORY: [&str; 2] = ["keep-last", "keep-all"];
 const SWITCH: [&str; 2] = ["off", "on"];
 
-/// A checked set of policies; what is not given has its default.
+/// A checked set of QoS policies; policies that are not given have their defaults.
 #[derive(Debug)]
 pub struct Policies {
     reliable: bool,
@@ -28,9 +29,9 @@ pub struct Policies {
     transport_priority: i32,
     lifespan_ns: i64,
     max_samples: i32,
-    /// The writer keeps messages back until a datagram is full or `flush` is called.
+    /// Whether the writer holds messages back until a datagram is full or `flush` is called.
     pub batch: bool,
-    /// `reliability.max_blocking_time` is 0.
+    /// Whether the QoS setting `reliability.max_blocking_time` is 0.
     pub never_blocks: bool,
 }
 
@@ -54,7 +55,7 @@ impl Default for Policies {
 }
 
 impl Policies {
-    /// Reads the policies of a writer or reader; every fault names its policy.
+    /// Reads the policies of a writer or reader; the text of every failure names the policy.
     pub fn parse(pairs: &[Pair], writer: bool) -> Outcome<Self> {
         let mut p = Policies::default();
         let mut depth_given = None;
@@ -73,7 +74,7 @@ impl Policies {
                 "resource_limits.max_samples" if pair.value == "unlimited" => p.max_samples = ffi::DDS_LENGTH_UNLIMITED,
                 "resource_limits.max_samples" => p.max_samples = pair.number(TB_EQOS, 1..=i32::MAX)?,
                 "transport_priority" | "lifespan" | "batch" if !writer => {
-                    return Err(pair.bad(TB_EQOS, "a policy of writers, a reader does not have it"));
+                    return Err(pair.bad(TB_EQOS, "this is a policy of writers, which readers do not have"));
                 }
                 "transport_priority" => p.transport_priority = pair.number(TB_EQOS, i32::MIN..=i32::MAX)?,
                 "lifespan" => p.lifespan_ns = duration(pair)?,
@@ -94,7 +95,7 @@ impl Policies {
         Ok(p)
     }
 
-    /// Cyclone's form; the caller frees it.
+    /// Converts the QoS policies into a QoS set of Cyclone; the caller frees the set.
     pub fn native(&self, writer: bool) -> *mut ffi::dds_qos_t {
         let history = (self.keep_all as ffi::dds_history_kind_t, if self.keep_all { 1 } else { self.depth });
         // SAFETY: the setters copy their arguments into the fresh set.
@@ -111,7 +112,7 @@ impl Policies {
                 ffi::dds_qset_lifespan(qos, self.lifespan_ns);
                 ffi::dds_qset_writer_batching(qos, self.batch);
                 if self.transient_local {
-                    // What a late reader gets is the history of the durability service: here, the writer's own.
+                    // The history for late readers belongs to the durability service, which is here the writer itself.
                     let any = ffi::DDS_LENGTH_UNLIMITED;
                     ffi::dds_qset_durability_service(qos, 0, history.0, history.1, self.max_samples, any, any);
                 }
@@ -129,9 +130,9 @@ fn duration_text(ns: i64) -> String {
     if ns == INFINITE { "infinite".to_owned() } else { ns.to_string() }
 }
 
-/// The policies that a writer or reader has, as Cyclone tells.
+/// Reads the QoS policies of a writer or reader from Cyclone.
 pub fn effective(entity: ffi::dds_entity_t, writer: bool) -> Outcome<Value> {
-    // SAFETY: a set of our own, freed after reading.
+    // SAFETY: the set belongs to this function and is freed after reading.
     unsafe {
         let qos = ffi::dds_create_qos();
         let result = check("dds_get_qos", ffi::dds_get_qos(entity, qos)).map(|_| read(qos, writer));
@@ -140,10 +141,10 @@ pub fn effective(entity: ffi::dds_entity_t, writer: bool) -> Outcome<Value> {
     }
 }
 
-/// Reads a set of policies that came from Cyclone; a policy that it does not hold is absent.
+/// Reads a set of policies of Cyclone; policies that the set does not contain are absent.
 ///
 /// # Safety
-/// `qos` is a live set.
+/// `qos` is a valid set.
 pub unsafe fn read(qos: *const ffi::dds_qos_t, writer: bool) -> Value {
     let mut all = Map::new();
     let mut put = |key: &str, value: String| {
@@ -151,7 +152,7 @@ pub unsafe fn read(qos: *const ffi::dds_qos_t, writer: bool) -> Value {
     };
     let word = |words: [&str; 2], i: u32| words.get(i as usize).map_or_else(|| i.to_string(), |w| (*w).to_owned());
     let (mut kind, mut number, mut ns, mut flag) = (0_u32, 0_i32, 0_i64, false);
-    // SAFETY: live by the caller's promise; the getters write only on success.
+    // SAFETY: the caller promises that the set is valid; the getters write only on success.
     unsafe {
         if ffi::dds_qget_reliability(qos, &mut kind, &mut ns) {
             put("reliability", word(RELIABILITY, kind));
@@ -194,7 +195,7 @@ pub unsafe fn read(qos: *const ffi::dds_qos_t, writer: bool) -> Value {
     Value::Object(all)
 }
 
-/// The policies for `describe`: durations are ns or `infinite`, counts may be `unlimited`.
+/// Describes the QoS policies for `describe`: durations are ns or `infinite`, counts may be `unlimited`.
 pub fn described() -> Value {
     let words = |key: &str, values: &[&str]| json!({"policy": key, "values": values});
     let open = |key: &str, values: &[&str]| json!({"policy": key, "values": values, "open_ended": true});
@@ -213,7 +214,7 @@ pub fn described() -> Value {
     ])
 }
 
-/// Name of a policy by Cyclone's number, as far as this driver knows the policy.
+/// Returns the name of a QoS policy from Cyclone's number, if the driver knows the policy.
 pub fn policy_name(id: u32) -> String {
     let names = [
         "invalid",
@@ -296,7 +297,7 @@ mod tests {
             ("batch", "on"),
         ];
         let native = parse(&given, true).unwrap().native(true);
-        // SAFETY: made above, freed here.
+        // SAFETY: the set was made above and is freed here.
         let back = unsafe {
             let back = read(native, true);
             ffi::dds_delete_qos(native);

@@ -1,4 +1,4 @@
-//! Receiving: `take`, `release`, and the delivery to `on_sample`.
+//! Receives samples from Cyclone: `take`, `release`, and calls of `on_sample`.
 
 use core::mem::MaybeUninit;
 
@@ -9,10 +9,10 @@ use crate::endpoint::Endpoint;
 use crate::error::check;
 use crate::{ffi, sample};
 
-/// Samples taken by one call of Cyclone.
+/// Largest number of samples that one call of a Cyclone function returns.
 const BATCH: usize = 16;
 
-/// One call of `dds_takecdr`, and an owner for what it returns.
+/// The samples from one call of `dds_takecdr`; dropping this value frees the samples.
 struct Taken {
     serdata: [*mut ffi::ddsi_serdata; BATCH],
     info: [MaybeUninit<ffi::dds_sample_info>; BATCH],
@@ -24,7 +24,7 @@ impl Taken {
     fn from(reader: ffi::dds_entity_t, max: usize) -> Outcome<Self> {
         let mut taken =
             Taken { serdata: [core::ptr::null_mut(); BATCH], info: [const { MaybeUninit::uninit() }; BATCH], n: 0 };
-        // SAFETY: both arrays hold BATCH elements, and at most that many are asked for.
+        // SAFETY: both arrays have BATCH elements, and at most BATCH samples are requested.
         let n = unsafe {
             ffi::dds_takecdr(
                 reader,
@@ -38,31 +38,31 @@ impl Taken {
         Ok(taken)
     }
 
-    /// The sample `i`, or none if it only tells of a writer's end.
+    /// Fills `view` from sample `i`; `None` if the entry only reports the end of a writer.
     #[inline]
     fn view(&self, i: usize, view: &mut tb_view) -> Option<Outcome> {
         // SAFETY: the first n infos are filled.
         let info = unsafe { self.info[i].assume_init_ref() };
-        // SAFETY: this object holds a reference to the sample.
+        // SAFETY: this value holds a reference to the sample.
         info.valid_data.then(|| unsafe { sample::decode(self.serdata[i], info, view) })
     }
 }
 
 #[inline]
 fn unref(serdata: *mut ffi::ddsi_serdata) {
-    // SAFETY: called once for every reference that dds_takecdr returned.
+    // SAFETY: this is called once for every reference that dds_takecdr returned.
     unsafe { ffi::ddsi_serdata_unref(serdata) };
 }
 
-/// Hands all that is in the reader to `on_sample`. Every arriving sample leads here, so a batch that is not full means
-/// that nothing is left behind.
+/// Passes all samples in the reader to `on_sample`. Every arriving sample leads to a call of this function, so no
+/// sample remains after a batch that is not full.
 pub fn deliver(endpoint: &Endpoint, reader: ffi::dds_entity_t) {
     loop {
         let Ok(taken) = Taken::from(reader, BATCH) else { return };
         for i in 0..taken.n {
             let mut view = tb_view::default();
             if let Some(Ok(())) = taken.view(i, &mut view) {
-                // SAFETY: the session ends its listeners before it is closed; the view lives through the call.
+                // SAFETY: the session ends its listeners before it is closed; the view lives until the call returns.
                 unsafe { endpoint.host.on_sample(endpoint.tag, &view) };
             }
             unref(taken.serdata[i]);
@@ -73,7 +73,7 @@ pub fn deliver(endpoint: &Endpoint, reader: ffi::dds_entity_t) {
     }
 }
 
-/// Takes up to `out.len()` samples without blocking; each is lent until `release`.
+/// Takes at most `out.len()` samples without blocking; each sample is borrowed until `release`.
 #[inline]
 pub fn take(endpoint: &Endpoint, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
     let made = endpoint.open()?;
@@ -102,7 +102,7 @@ pub fn take(endpoint: &Endpoint, out: &mut [MaybeUninit<tb_view>]) -> Outcome<us
     Ok(n)
 }
 
-/// Gives taken samples back.
+/// Releases samples that the loading program has taken from a reader.
 #[inline]
 pub fn release(views: &mut [tb_view]) {
     for view in views {

@@ -1,28 +1,31 @@
-//! The wire type, and its serialised form on the way in and out.
+//! The wire type of samples and its serialised form.
 //!
-//! XCDR1 of `{ unsigned long long seq; sequence<octet> payload; }`: a 4-byte encapsulation header, `seq` (8), the
-//! length (4), the octets, and up to 3 bytes of padding whose number stands in the header.
+//! The form is XCDR1 of `{ unsigned long long seq; sequence<octet> payload; }`: a header of 4 bytes, `seq` (8 bytes),
+//! the length (4 bytes), the payload bytes, and up to 3 bytes of padding, whose number is in the header.
 
 use core::ffi::c_char;
 
 use tailbound_abi::side::{Outcome, fail};
 use tailbound_abi::{TB_EIO, tb_view};
 
-use crate::config::Naming;
 use crate::ffi;
+use crate::naming::Naming;
 
-/// Bytes before the payload: encapsulation header, `seq`, length.
+/// Number of bytes before the payload of a serialised sample: header, `seq`, length.
 pub const HEAD: usize = 16;
+
+/// Largest payload of a sample in bytes. This limit protects the memory and is far below the limit of the protocol.
+pub const MAX_PAYLOAD_BYTES: u64 = 100 << 20;
 
 const OP_ADR: u32 = 0x01 << 24;
 const TYPE_8BY: u32 = 0x04 << 16;
 const TYPE_SEQ: u32 = 0x07 << 16;
 const SUBTYPE_1BY: u32 = 0x01 << 8;
 
-/// Instructions for Cyclone's serialiser: member type and offset in [`Memory`], end.
+/// Instructions for Cyclone's serialiser: type and offset of each member in [`Memory`], and the end mark.
 static OPS: [u32; 5] = [OP_ADR | TYPE_8BY, 0, OP_ADR | TYPE_SEQ | SUBTYPE_1BY, 8, 0];
 
-/// The sample as Cyclone's C binding would hold it; only its layout is used.
+/// The sample as a struct of Cyclone's C binding; only the layout of the struct is used.
 #[repr(C)]
 struct Memory {
     seq: u64,
@@ -32,7 +35,7 @@ struct Memory {
     release: bool,
 }
 
-/// The topic descriptor of the wire type.
+/// Makes Cyclone's topic descriptor for the message type of the driver.
 pub fn descriptor(naming: Naming) -> ffi::dds_topic_descriptor {
     let name = match naming {
         Naming::Dds => c"tailbound::Sample",
@@ -57,7 +60,7 @@ pub fn descriptor(naming: Naming) -> ffi::dds_topic_descriptor {
 /// Serialises one sample: the payload is copied once, into Cyclone's own representation.
 ///
 /// # Safety
-/// `sertype` is alive.
+/// `sertype` is valid.
 #[inline]
 pub unsafe fn encode(sertype: *const ffi::ddsi_sertype, seq: u64, payload: &[u8]) -> *mut ffi::ddsi_serdata {
     let len = payload.len();
@@ -70,20 +73,20 @@ pub unsafe fn encode(sertype: *const ffi::ddsi_sertype, seq: u64, payload: &[u8]
     let part = |b: &[u8]| ffi::ddsrt_iovec_t { iov_base: b.as_ptr().cast_mut().cast(), iov_len: b.len() };
     let zeros = [0_u8; 4];
     let parts = [part(&head), part(payload), part(&zeros[..pad])];
-    // SAFETY: the parts are readable for the call, which copies them; the sertype is alive by the caller's promise.
+    // SAFETY: the parts are readable during the call, which copies them; the caller promises that the sertype is valid.
     unsafe {
         ffi::ddsi_serdata_from_ser_iov(sertype, ffi::ddsi_serdata_kind_SDK_DATA, 3, parts.as_ptr(), HEAD + len + pad)
     }
 }
 
-/// Fills `view` from a taken sample, without a copy: `data` points into the sample.
+/// Fills `view` from a taken sample without a copy: `data` points into the sample.
 ///
 /// # Safety
 /// `serdata` is a data sample of the wire type's sertype, and lives as long as the view.
 #[inline]
 pub unsafe fn decode(serdata: *mut ffi::ddsi_serdata, info: &ffi::dds_sample_info, view: &mut tb_view) -> Outcome<()> {
-    // SAFETY: alive by the caller's promise. The reference taken by to_ser_ref is given back at once: the sample's
-    // memory is held by the reference that the caller has.
+    // SAFETY: the caller promises that the sample is valid. The reference from to_ser_ref is released immediately,
+    // because the caller's reference keeps the memory alive.
     let (base, size) = unsafe {
         let size = ffi::ddsi_serdata_size(serdata) as usize;
         let mut whole = ffi::ddsrt_iovec_t { iov_base: core::ptr::null_mut(), iov_len: 0 };
@@ -91,7 +94,7 @@ pub unsafe fn decode(serdata: *mut ffi::ddsi_serdata, info: &ffi::dds_sample_inf
         ffi::ddsi_serdata_to_ser_unref(same, &whole);
         (whole.iov_base.cast::<u8>().cast_const(), size)
     };
-    // SAFETY: Cyclone has checked the sample against the type: it holds at least the head, in native byte order.
+    // SAFETY: Cyclone has checked the sample against the type: it contains at least the head, in native byte order.
     let (seq, len) =
         unsafe { (base.add(4).cast::<u64>().read_unaligned(), base.add(12).cast::<u32>().read_unaligned() as usize) };
     if size < HEAD + len {
@@ -99,7 +102,7 @@ pub unsafe fn decode(serdata: *mut ffi::ddsi_serdata, info: &ffi::dds_sample_inf
     }
     *view = tb_view {
         seq,
-        // SAFETY: within the sample, as just checked.
+        // SAFETY: the address lies within the sample, which was checked above.
         data: unsafe { base.add(HEAD) },
         len: len as u64,
         writer: info.publication_handle,

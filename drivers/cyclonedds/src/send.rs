@@ -1,4 +1,4 @@
-//! Sending.
+//! Sends samples by Cyclone DDS.
 
 use std::cell::{Cell, RefCell};
 
@@ -10,13 +10,13 @@ use crate::error::check;
 use crate::{ffi, sample};
 
 thread_local! {
-    /// Whether this thread is inside a write of a shared domain instance.
+    /// Whether this thread is inside a write of a shared Cyclone domain instance.
     static WRITING: Cell<bool> = const { Cell::new(false) };
-    /// Writes asked for meanwhile.
+    /// Samples whose sending was requested while this thread was inside another write of Cyclone.
     static LATER: RefCell<Vec<(ffi::dds_entity_t, *mut ffi::ddsi_serdata)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Sends one sample; with `batch` a writer that batches may keep it back.
+/// Sends one sample. If `batch` is true, a writer that batches may hold the sample back until `flush`.
 #[inline]
 pub fn send(endpoint: &Endpoint, shared: bool, seq: u64, payload: &[u8], batch: bool) -> Outcome {
     let (made, len) = (endpoint.open()?, payload.len());
@@ -50,12 +50,13 @@ pub fn send(endpoint: &Endpoint, shared: bool, seq: u64, payload: &[u8], batch: 
 
 #[inline]
 fn write(writer: ffi::dds_entity_t, serdata: *mut ffi::ddsi_serdata) -> i32 {
-    // SAFETY: the sample is a fresh one of the writer's type; the call consumes its reference.
+    // SAFETY: the sample is new and has the writer's type; the call consumes its reference.
     unsafe { ffi::dds_writecdr(writer, serdata) }
 }
 
-/// In a shared instance a write runs the listeners of local readers on this thread, inside the writer. A write from such
-/// a listener is made after the outer one is complete: nested, two ends that answer each other would lock each other out.
+/// Writes a sample in a shared domain instance. The write runs the listeners of local readers on this thread, inside
+/// the writer. A write from such a listener is postponed until the outer write is complete: if writes were nested, two
+/// ends that answer each other would deadlock.
 fn write_shared(made: &Entities, serdata: *mut ffi::ddsi_serdata) -> i32 {
     if WRITING.replace(true) {
         LATER.with(|later| later.borrow_mut().push((made.entity, serdata)));
@@ -76,8 +77,8 @@ fn write_shared(made: &Entities, serdata: *mut ffi::ddsi_serdata) -> i32 {
     ret
 }
 
-/// Pushes out what the writer keeps back.
+/// Sends the messages that the writer has held back for a batch.
 pub fn flush(made: &Entities) -> Outcome {
-    // SAFETY: a stale handle is refused by Cyclone.
+    // SAFETY: Cyclone refuses an invalid handle.
     check("dds_write_flush", unsafe { ffi::dds_write_flush(made.entity) }).map(drop)
 }

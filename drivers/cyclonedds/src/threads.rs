@@ -1,26 +1,42 @@
-//! Scheduling of Cyclone's threads by its own configuration (Threads/Thread).
+//! Roles of Cyclone's threads by their names, and scheduling of the threads, set by Cyclone's own configuration (Threads/Thread).
 
 use std::fmt::Write as _;
 
-use tailbound_abi::TB_EINVAL;
 use tailbound_abi::side::{Outcome, Pair};
+use tailbound_abi::{TB_EINVAL, name_matches};
 
-use crate::describe::role;
+/// Roles of Cyclone's threads by name patterns. The first pattern that matches applies.
+pub const ROLES: [(&str, &str); 9] = [
+    ("receive", "recv*"),
+    ("event", "tev"),
+    ("discovery", "dq.builtins"),
+    ("receive", "dq.*"),
+    ("send", "xmit*"),
+    ("discovery", "lease"),
+    ("other", "gc"),
+    ("other", "debmon"),
+    ("other", "fsm"),
+];
 
-/// The names that Cyclone takes in `Thread/@Name`; another one it refuses.
+/// Returns the role of a thread with this name, if the thread is one of Cyclone's.
+pub fn role(thread: &str) -> Option<&'static str> {
+    ROLES.iter().find(|(_, pattern)| name_matches(pattern, thread)).map(|(role, _)| *role)
+}
+
+/// The thread names that Cyclone accepts in `Thread/@Name`; Cyclone refuses other names.
 const NAMES: [&str; 11] =
     ["recv", "recvUC", "recvMC", "tev", "gc", "lease", "dq.builtins", "xmit.user", "dq.user", "debmon", "fsm"];
 
-/// What is asked for the threads of one role.
+/// Scheduling that is requested for Cyclone's threads of one role.
 #[derive(Debug)]
 pub struct Threads {
     role: String,
-    /// SCHED_FIFO with this priority; otherwise time-sharing.
+    /// Priority of SCHED_FIFO; `None` means that the threads are time-sharing.
     realtime: Option<u32>,
     cpus: Vec<u32>,
 }
 
-/// Items `ROLE:realtime:PRIORITY:CPUS` and `ROLE:timeshare::CPUS`, the CPUs with `+` between them or none.
+/// Reads items `ROLE:realtime:PRIORITY:CPUS` and `ROLE:timeshare::CPUS`; the CPUs are separated by `+`, or absent.
 pub fn parse(pair: &Pair) -> Outcome<Vec<Threads>> {
     let wrong = |item: &str| {
         let why =
@@ -46,7 +62,8 @@ pub fn parse(pair: &Pair) -> Outcome<Vec<Threads>> {
     pair.list().map(one).collect()
 }
 
-/// The element `Threads`, with every thread of the roles given; nothing without any.
+/// Writes the element `Threads` of Cyclone's configuration, with every thread of the given roles; writes nothing if
+/// there are no roles.
 pub fn write(x: &mut String, threads: &[Threads]) {
     if threads.is_empty() {
         return;
@@ -70,6 +87,22 @@ pub fn write(x: &mut String, threads: &[Threads]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn roles_of_cyclones_threads() {
+        for (thread, expected) in [
+            ("recv", Some("receive")),
+            ("recvMC", Some("receive")),
+            ("tev", Some("event")),
+            ("dq.builtins", Some("discovery")),
+            ("dq.user", Some("receive")),
+            ("xmit.user", Some("send")),
+            ("gc", Some("other")),
+            ("tailbound", None),
+        ] {
+            assert_eq!(role(thread), expected, "{thread}");
+        }
+    }
 
     fn xml(value: &str) -> String {
         let mut x = String::new();

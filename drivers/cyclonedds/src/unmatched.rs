@@ -1,22 +1,22 @@
-//! Why an end point has no peer: nothing seen, another type, or a QoS policy by name.
+//! Explains why an end point has no peer: no other end point was seen, its type differs, or a QoS policy does not fit.
 
 use serde_json::{Value, json};
 use tailbound_abi::side::Outcome;
 
-use crate::config::Naming;
 use crate::endpoint::Endpoint;
 use crate::error::check;
+use crate::naming::Naming;
 use crate::peers::{self, each_builtin, text};
 use crate::{ffi, qos, sample};
 
-/// A counterpart on the same topic.
+/// An end point of the other kind (reader or writer) on the same topic.
 struct Counterpart {
     guid: String,
     type_name: String,
     qos: Value,
 }
 
-/// The answer to `query("unmatched")`: `{"reason", "policy"?, "detail"}`.
+/// Makes the answer to `query("unmatched")`: `{"reason", "policy"?, "detail"}`.
 pub fn explain(participant: ffi::dds_entity_t, naming: Naming, endpoint: &Endpoint) -> Outcome<Value> {
     let matched = endpoint.matched();
     if matched > 0 {
@@ -30,7 +30,7 @@ pub fn explain(participant: ffi::dds_entity_t, naming: Naming, endpoint: &Endpoi
     };
     let mut found: Vec<Counterpart> = Vec::new();
     each_builtin(participant, topic, |e: &ffi::dds_builtintopic_endpoint| {
-        // SAFETY: strings and qos of a sample that is lent for the call.
+        // SAFETY: the strings and the QoS belong to a sample that is lent during the call.
         unsafe {
             if text(e.topic_name) == endpoint.topic {
                 found.push(Counterpart {
@@ -43,7 +43,8 @@ pub fn explain(participant: ffi::dds_entity_t, naming: Naming, endpoint: &Endpoi
     })?;
     if found.is_empty() {
         let others = peers::participants(participant)?.len().saturating_sub(1);
-        let detail = format!("no {what} of {} was discovered; {others} other participants were", endpoint.topic);
+        let detail =
+            format!("no {what} of {} was discovered; {others} other participants were discovered", endpoint.topic);
         return Ok(json!({"reason": "nothing seen", "detail": detail}));
     }
     // SAFETY: the name is a static string.
@@ -51,7 +52,7 @@ pub fn explain(participant: ffi::dds_entity_t, naming: Naming, endpoint: &Endpoi
     let Some(same_type) = found.iter().find(|c| c.type_name == own_type) else {
         let other = &found[0];
         let detail = format!(
-            "the {what} {} of {} has type {}, this end point {own_type}",
+            "the {what} {} of {} has type {}, but this end point has type {own_type}",
             other.guid, endpoint.topic, other.type_name
         );
         return Ok(json!({"reason": "type differs", "detail": detail}));
@@ -60,7 +61,7 @@ pub fn explain(participant: ffi::dds_entity_t, naming: Naming, endpoint: &Endpoi
     let policy = last_policy(endpoint.open()?.entity, writer)?;
     let Some(policy) = policy else {
         let detail = format!(
-            "the {what} {} of {} has the same type and no incompatible policy: matching is under way",
+            "the {what} {} of {} has the same type and no incompatible policy: the match is not complete yet",
             same_type.guid, endpoint.topic
         );
         return Ok(json!({"reason": "nothing seen", "detail": detail}));
@@ -72,12 +73,12 @@ pub fn explain(participant: ffi::dds_entity_t, naming: Naming, endpoint: &Endpoi
     Ok(json!({"reason": "incompatible QoS", "policy": policy, "detail": detail}))
 }
 
-/// The policy by which Cyclone last refused a match.
+/// Name of the QoS policy because of which Cyclone last refused a match.
 fn last_policy(entity: ffi::dds_entity_t, writer: bool) -> Outcome<Option<String>> {
     let (count, id) = if writer {
         let mut status =
             ffi::dds_offered_incompatible_qos_status { total_count: 0, total_count_change: 0, last_policy_id: 0 };
-        // SAFETY: fills the struct given.
+        // SAFETY: the call fills the given struct.
         check("dds_get_offered_incompatible_qos_status", unsafe {
             ffi::dds_get_offered_incompatible_qos_status(entity, &mut status)
         })?;
@@ -85,7 +86,7 @@ fn last_policy(entity: ffi::dds_entity_t, writer: bool) -> Outcome<Option<String
     } else {
         let mut status =
             ffi::dds_requested_incompatible_qos_status { total_count: 0, total_count_change: 0, last_policy_id: 0 };
-        // SAFETY: fills the struct given.
+        // SAFETY: the call fills the given struct.
         check("dds_get_requested_incompatible_qos_status", unsafe {
             ffi::dds_get_requested_incompatible_qos_status(entity, &mut status)
         })?;

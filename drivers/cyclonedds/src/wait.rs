@@ -1,4 +1,4 @@
-//! Waiting: the waitset over blocking readers, acknowledgements, and the end of both.
+//! Waiting: the waitset for blocking readers, waits for acknowledgements, and how waits end.
 
 use std::sync::Mutex;
 use std::sync::atomic::Ordering::SeqCst;
@@ -7,35 +7,19 @@ use std::time::Duration;
 use tailbound_abi as abi;
 use tailbound_abi::side::{MAX_READERS, Outcome, Waited, fail};
 
+use crate::deadline::left;
 use crate::endpoint::{Endpoint, Waiting};
 use crate::error::check;
 use crate::ffi;
 
-/// What the waitset reports for `wake`.
+/// Number that Cyclone's waitset reports if `wake` was called.
 const WAKE: ffi::dds_attach_t = -1;
-/// What it reports when an end point is being destroyed.
+/// Number that Cyclone's waitset reports if an end point is being destroyed.
 const CLOSING: ffi::dds_attach_t = -2;
-/// Longest step of a wait that Cyclone cannot be woken from.
+/// Longest step of a wait: a wait that Cyclone cannot interrupt is divided into such steps.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Time left until a deadline; none when it has passed.
-pub fn left(deadline_ns: i64) -> Option<Duration> {
-    if deadline_ns == abi::TB_FOREVER {
-        return Some(Duration::from_secs(3600));
-    }
-    let left = deadline_ns.saturating_sub(now_ns());
-    (left > 0).then(|| Duration::from_nanos(left as u64))
-}
-
-/// CLOCK_MONOTONIC.
-fn now_ns() -> i64 {
-    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: fills the struct given.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut t) };
-    t.tv_sec * 1_000_000_000 + t.tv_nsec
-}
-
-/// A waitset over read conditions (reported by index) and the session's two guard conditions.
+/// Makes a waitset over read conditions (reported by their index) and the session's two guard conditions.
 ///
 /// # Safety
 /// The handles belong to `participant`.
@@ -44,7 +28,7 @@ pub unsafe fn new_set(
     conditions: &[ffi::dds_entity_t],
     guards: [ffi::dds_entity_t; 2],
 ) -> Outcome<ffi::dds_entity_t> {
-    // SAFETY: handles are checked by Cyclone.
+    // SAFETY: Cyclone checks the handles.
     unsafe {
         let set = check("dds_create_waitset", ffi::dds_create_waitset(participant))?;
         let all = conditions.iter().copied().zip(0..).chain(guards.into_iter().zip([WAKE, CLOSING]));
@@ -57,7 +41,7 @@ pub unsafe fn new_set(
     }
 }
 
-/// The waitsets over several readers that have been asked for, kept for the session's life.
+/// The waitsets for several readers that were requested so far; the waitsets exist as long as the session.
 #[derive(Default)]
 pub struct Sets(Mutex<Vec<(Vec<u32>, ffi::dds_entity_t)>>);
 
@@ -73,21 +57,21 @@ impl Sets {
             return Ok(*set);
         }
         let conditions: Vec<_> = readers.iter().map(|r| r.open().map(|made| made.condition)).collect::<Outcome<_>>()?;
-        // SAFETY: all of this session.
+        // SAFETY: all handles belong to this session.
         let set = unsafe { new_set(participant, &conditions, guards) }?;
         sets.push((readers.iter().map(|r| r.id).collect(), set));
         Ok(set)
     }
 
-    /// Forgets all.
+    /// Deletes all Cyclone waitsets that contain several readers.
     pub fn clear(&self) {
         for (_, set) in self.0.lock().unwrap_or_else(|e| e.into_inner()).drain(..) {
-            // SAFETY: no call waits any more when the session ends.
+            // SAFETY: no call waits when the session ends.
             unsafe { ffi::dds_delete(set) };
         }
     }
 
-    /// Forgets the waitsets that hold an end point that is gone.
+    /// Deletes the Cyclone waitsets that contain the destroyed end point.
     pub fn without(&self, id: u32) {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).retain(|(ids, set)| {
             let keep = !ids.contains(&id);
@@ -100,7 +84,7 @@ impl Sets {
     }
 }
 
-/// Blocks until one of `readers` has a sample (bit i is `readers[i]`), or `wake`.
+/// Blocks until one of `readers` has a sample (bit i of the result is `readers[i]`), or until `wake` is called.
 pub fn wait(
     sets: &Sets,
     participant: ffi::dds_entity_t,
@@ -121,10 +105,10 @@ pub fn wait(
     };
     loop {
         let Some(left) = left(deadline_ns) else {
-            return fail(abi::TB_ETIMEDOUT, "no sample until the deadline");
+            return fail(abi::TB_ETIMEDOUT, "no sample arrived until the deadline");
         };
         let mut triggered: [ffi::dds_attach_t; MAX_READERS + 2] = [0; MAX_READERS + 2];
-        // SAFETY: the array has the length given.
+        // SAFETY: the array has the given length.
         let n = unsafe { ffi::dds_waitset_wait(set, triggered.as_mut_ptr(), triggered.len(), left.as_nanos() as i64) };
         for reader in readers {
             reader.open()?;
@@ -135,7 +119,7 @@ pub fn wait(
             match number {
                 WAKE => {
                     let mut was = false;
-                    // SAFETY: the guard of this session.
+                    // SAFETY: the guard belongs to this session.
                     unsafe { ffi::dds_take_guardcondition(guards[0], &mut was) };
                     return Ok(Waited::Woken);
                 }
@@ -149,13 +133,13 @@ pub fn wait(
     }
 }
 
-/// Waits until all that a writer sent is acknowledged.
+/// Waits until every message that a writer sent is acknowledged.
 pub fn wait_acked(endpoint: &Endpoint, deadline_ns: i64) -> Outcome {
     let _waiting = Waiting::on(core::slice::from_ref(&endpoint));
     loop {
         let made = endpoint.open()?;
         let step = left(deadline_ns).unwrap_or(Duration::ZERO).min(STEP);
-        // SAFETY: a stale handle is refused by Cyclone.
+        // SAFETY: Cyclone refuses an invalid handle.
         match unsafe { ffi::dds_wait_for_acks(made.entity, step.as_nanos() as i64) } {
             ffi::DDS_RETCODE_TIMEOUT if step < STEP => {
                 return fail(abi::TB_ETIMEDOUT, "not all samples were acknowledged before the deadline");
@@ -166,15 +150,15 @@ pub fn wait_acked(endpoint: &Endpoint, deadline_ns: i64) -> Outcome {
     }
 }
 
-/// Marks an end point closed and returns when no call waits on it any more.
+/// Marks an end point as closed and returns when no call waits on the end point any more.
 pub fn end_waits(endpoint: &Endpoint, guards: [ffi::dds_entity_t; 2]) {
     endpoint.closed.store(true, SeqCst);
     endpoint.nudge();
     while endpoint.waiting.load(SeqCst) > 0 {
-        // SAFETY: the guard of this session. It stays set until the last wait has seen it.
+        // SAFETY: the guard belongs to this session. The guard stays set until the last wait has seen it.
         unsafe { ffi::dds_set_guardcondition(guards[1], true) };
         std::thread::sleep(Duration::from_micros(100));
     }
-    // SAFETY: as above.
+    // SAFETY: the guard belongs to this session.
     unsafe { ffi::dds_set_guardcondition(guards[1], false) };
 }

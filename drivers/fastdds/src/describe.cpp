@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the driver says of itself, as data.
+ * The driver's description of itself, as data.
  */
 #include <fastrtps/config.h>
 
@@ -35,47 +35,54 @@ static std::string options()
     return array({
         number("domain", o.domain, "", "DDS domain on the network, 0 to 230."),
         option("transport", "enum", "udp", "", {"udp", "shm", "data-sharing", "intra-process"},
-               "By what samples travel, and nothing else: UDPv4; shared memory; data sharing (the reader reads the "
-               "writer's memory, discovery by shared memory); calls inside one process. All but udp stay on this "
+               "The only transport of samples: UDPv4; shared memory; data sharing (the reader reads the writer's "
+               "memory, discovery uses shared memory); calls inside one process. All except udp stay on this "
                "machine, whatever the path is."),
         option("publish_mode", "enum", "sync", "", {"sync", "async"},
-               "The thread that sends puts the message on the wire, or a thread of Fast DDS does."),
+               "Whether the thread that calls send sends the message over the network, or a thread of Fast DDS."),
         text("interface", "string", "Name of the network interface; without it and without address Fast DDS uses all."),
         text("address", "string", "IPv4 address of the network interface, in place of its name."),
-        text("peers", "list", "IPv4 addresses where participants are looked for, with or without a port; a name stands for "
+        text("peers", "list", "IPv4 addresses at which participants are searched, with or without a port; a name means "
              "all its addresses."),
         option("multicast", "enum", "spdp", "", {"spdp", "off"},
-               "Use of multicast; spdp: for discovery only, samples are never sent so; off needs peers or a discovery "
-               "server."),
-        number("multicast_ttl", o.multicast_ttl, "", "Hops that multicast may go; 0 stays on the host, 1 on the link."),
+               "Use of multicast; spdp means for discovery only, and samples are never sent by multicast; off needs "
+               "peers or a discovery server."),
+        number("multicast_ttl", o.multicast_ttl, "",
+               "Maximum number of hops of multicast; 0 stays on the host, 1 on the link."),
         option("data", "enum", "unicast", "", {"unicast"},
-               "Way of samples to several readers: one each. There is no multicast: Fast DDS 2.9.1 asserts."),
+               "How a sample is sent to several readers: one message for each reader. Multicast is not possible, "
+               "because an assertion in Fast DDS 2.9.1 fails."),
         text("unacked_limit", "integer",
-             "Messages that a reliable writer with history keep-all has unacknowledged before it waits "
+             "Number of unacknowledged messages at which a reliable writer with history keep-all waits "
              "(resource_limits.max_samples)."),
         text("discovery_server", "list",
-             "IPv4 addresses with :PORT of discovery servers, of which this is a client; the first has server id 0, the "
-             "next 1. Port 11811 when none is given."),
+             "IPv4 addresses with :PORT of the discovery servers of which the participant is a client; the first has "
+             "the server id 0, the next 1. The default port is 11811."),
         text("discovery_listen", "string",
-             "IPv4 address with :PORT, where this is itself a discovery server with the id 0, for others; 0.0.0.0 is all "
-             "interfaces."),
+             "IPv4 address with :PORT at which the participant is itself a discovery server with the id 0; 0.0.0.0 "
+             "means all interfaces."),
         option("naming", "enum", "dds", "", {"dds", "ros2"},
-               "Names of topics and type on the wire: plain, or as ROS 2 has them."),
+               "Names of topics and type on the wire: plain, or as in ROS 2."),
         number("max_message_size", o.max_message_size, "B", "Largest message of the transport, 512 to 65500."),
         number("socket_receive_buffer_size", o.receive_buffer, "B",
-               "Receive buffer asked of the kernel (SO_RCVBUF); what it gave is in the record."),
-        text("socket_send_buffer_size", "integer", "Send buffer asked of the kernel (SO_SNDBUF); else the kernel's."),
-        number("shm_segment_size", o.shm_segment, "B", "Shared memory of each participant, for all transports but udp."),
+               "Size of the receive buffer that is requested from the kernel (SO_RCVBUF); the granted size is in the "
+               "record."),
+        text("socket_send_buffer_size", "integer",
+             "Size of the send buffer that is requested from the kernel (SO_SNDBUF). If not given, the default of the "
+             "kernel applies."),
+        number("shm_segment_size", o.shm_segment, "B",
+               "Shared memory of each participant, for all transports except udp."),
         number("heartbeat_period", o.heartbeat_ms, "ms",
-               "How often a reliable writer asks for what is missing: the delay of a lost last message."),
+               "Interval at which a reliable writer asks for missing messages, which is the delay if the last message "
+               "is lost."),
         number("max_participant_index", o.max_participant_index, "",
-               "How many participants of one host are looked for without multicast."),
+               "Number of participants of one host that are searched without multicast."),
         number("participants", o.participants, "",
-               "Participants of the session, 1 or 2; an end point is in that which `participant` of its creation names, "
-               "from 0."),
+               "Number of participants of the session, 1 or 2; the policy `participant` of an end point chooses its "
+               "participant, from 0."),
         text("config", "config",
              "Your own profiles (XML of Fast DDS), used exactly as they are: the default profiles of participant, "
-             "data_writer and data_reader. Environment variables of Fast DDS are never followed."),
+             "data_writer and data_reader. Environment variables of Fast DDS are never used."),
     });
 }
 

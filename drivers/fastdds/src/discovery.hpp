@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Who is there: participants and end points as discovery tells of them.
+ * Participants and end points that discovery has reported.
  */
 #pragma once
 
@@ -16,36 +16,36 @@ namespace tb {
 using Guid = eprosima::fastrtps::rtps::GUID_t;
 using Prefix = eprosima::fastrtps::rtps::GuidPrefix_t;
 
-/* As 32 hexadecimal digits in four groups. */
+/* Formats a GUID as 32 hexadecimal digits in four groups. */
 std::string text(const Guid &guid);
 
-/* A locator as `udp:192.0.2.1:7411` or `shm:7411`. */
+/* Formats a locator as `udp:192.0.2.1:7411` or `shm:7411`. */
 std::string text(const eprosima::fastrtps::rtps::Locator_t &locator);
 
-/* An end point of another participant. */
+/* An end point of another participant, as discovery reports it. */
 struct Remote {
     Guid guid;
     std::string topic, type;
     std::map<std::string, std::string> qos;
     std::vector<std::string> locators;
-    std::vector<uint64_t> data_sharing; /* the memories that it shares; none where data sharing is off */
+    std::vector<uint64_t> data_sharing; /* identities of shared memory; empty if data sharing is off */
 };
 
 class Discovery : public eprosima::fastdds::dds::DomainParticipantListener
 {
 public:
-    /* The readers, or else the writers, of a topic. */
+    /* All readers of a topic, or all writers of the topic. */
     std::vector<Remote> on_topic(const std::string &topic, bool readers) const;
 
-    /* One end point; without a topic if it is not known. */
+    /* One end point of another participant; its topic is empty if the end point is not known. */
     Remote find(const Guid &guid) const;
 
     size_t participants() const;
 
-    /* A participant with this prefix is there. */
+    /* Whether a participant with this prefix exists. */
     bool knows(const Prefix &prefix) const;
 
-    /* All participants, as a JSON object by their GUID. */
+    /* All known participants as a JSON object, with their GUIDs as keys. */
     std::string json() const;
 
 private:

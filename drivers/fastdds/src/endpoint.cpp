@@ -65,7 +65,7 @@ void Endpoint::close()
 {
     if (closed.exchange(true))
         return;
-    /* It stays set until the last wait has seen it. */
+    /* The trigger stays set until the last wait has seen it. */
     do {
         {
             std::lock_guard<std::mutex> lock(matched_mutex_);
@@ -90,7 +90,7 @@ void Endpoint::finish()
     delete_entities();
 }
 
-/* With data sharing Fast DDS falls back to its transport where memory is not shared: such a peer does not count. */
+/* If memory is not shared, data sharing uses the transport of Fast DDS instead, so such a peer does not count. */
 bool Endpoint::counts(const Guid &peer) const
 {
     if (options.transport != Transport::data_sharing || !options.config.empty())
@@ -130,7 +130,7 @@ void Endpoint::on_subscription_matched(Reader *, const fdds::SubscriptionMatched
 void Endpoint::on_data_available(Reader *from)
 {
     Inside inside(*this);
-    /* Not the member: a sample may be there before create_datareader has returned. */
+    /* The member `reader` is not used, because a sample may arrive before create_datareader has returned. */
     if (inside.open())
         deliver(*this, *from);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One data writer or reader: its entities, its matched peers, its end.
+ * One data writer or reader of Fast DDS: its entities, its matched peers and its end.
  */
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace tb {
 
-/* What `create` asks for. */
+/* The end point that the loading program wants `create` to make. */
 struct Wanted {
     int kind, mode;
     std::string topic;
@@ -31,14 +31,14 @@ struct Wanted {
     uint64_t tag;
 };
 
-/* It stays in memory, closed, until its session ends: late calls find it closed. */
+/* An end point. The end point stays in memory until its session ends, so that late calls find it closed. */
 class Endpoint : public eprosima::fastdds::dds::DataWriterListener, public eprosima::fastdds::dds::DataReaderListener
 {
 public:
     using Writer = eprosima::fastdds::dds::DataWriter;
     using Reader = eprosima::fastdds::dds::DataReader;
 
-    /* Makes topic, then writer or reader, then what blocking needs. Throws; then nothing is left behind. */
+    /* Makes the topic, then the writer or reader, then the entities for blocking. If this throws, no entity remains. */
     Endpoint(uint32_t id, const Wanted &wanted, const tb_host &host, const Options &options, Participant &participant,
              Guards &guards);
     ~Endpoint() override;
@@ -46,10 +46,10 @@ public:
     int wait_matched(uint32_t peers, int64_t deadline_ns);
     int wait_acked(int64_t deadline_ns);
 
-    /* Ends the calls that are inside, then deletes the entities, except a reader of which samples are still lent. */
+    /* Ends running calls, then deletes the entities. A reader whose samples are still lent is not deleted. */
     void close();
 
-    /* Deletes what `close` had to leave. Nobody may hold a sample any more. */
+    /* Deletes the entities that `close` could not delete. All lent samples must have been released before. */
     void finish();
 
     std::vector<Guid> matched() const;
@@ -70,7 +70,7 @@ public:
     Loans loans;
 
     std::atomic<bool> closed{false};
-    std::atomic<uint32_t> inside{0}; /* calls that use the entities now */
+    std::atomic<uint32_t> inside{0}; /* number of calls that use the entities now */
     std::atomic<uint64_t> sent{0}, received{0}, damaged{0}, overwritten{0};
 
 private:
@@ -92,7 +92,7 @@ private:
     std::vector<Guid> matched_;
 };
 
-/* Keeps an end point's entities alive for a call. */
+/* Guard: keeps the entities of an end point alive during a call. */
 class Inside
 {
 public:
@@ -106,7 +106,7 @@ private:
     Endpoint &endpoint_;
 };
 
-/* TB_ECLOSED, with its text. */
+/* Stores the text for a closed end point and returns TB_ECLOSED. */
 int closed(uint32_t id);
 
 } // namespace tb

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Making the writer or reader of an end point.
+ * Makes the writer or reader of an end point.
  */
 #include <algorithm>
 
@@ -15,23 +15,25 @@ using eprosima::fastrtps::rtps::PREALLOCATED_WITH_REALLOC_MEMORY_MODE;
 
 namespace tb {
 
-/* Samples that a host may hold at a time before a loan needs memory. */
+/* Number of samples that the loading program may hold before lending a sample allocates memory. */
 constexpr size_t HELD = 64;
 
-/* How many samples of `size` octets are worth memory before they are needed: at least 2, at most `most`, 16 MiB. */
+/* Number of samples of `size` bytes for which memory is allocated in advance: at least 2, at most `most`, and up to
+ * 16 MiB. */
 static int32_t ahead(uint64_t size, int64_t most)
 {
     int64_t fit = static_cast<int64_t>((16u << 20) / (size + 1));
     return static_cast<int32_t>(std::max<int64_t>(2, std::min(fit, most)));
 }
 
-/* Memory is there before the first sample, and grows when it must. With a bound, which data sharing needs, it cannot. */
+/* Sets the memory of a history: it is allocated before the first sample and grows if necessary. With a limit on
+ * samples, which data sharing needs, the memory cannot grow. */
 template <class Qos> static void memory(const Endpoint &e, Qos &qos)
 {
     bool keep_all = qos.history().kind == fdds::KEEP_ALL_HISTORY_QOS;
     bool shared = qos.data_sharing().kind() != fdds::DataSharingKind::OFF;
     auto &limits = qos.resource_limits();
-    /* All of its memory is made with the writer, so there must be an end to it. */
+    /* With data sharing all memory is allocated with the writer, so the history must have a limit. */
     if (shared && keep_all && limits.max_samples <= 0)
         limits.max_samples = ahead(e.max_len + HEAD, 1000);
     limits.allocated_samples = ahead(e.max_len + HEAD, keep_all ? 1000 : 16);
@@ -51,7 +53,7 @@ template <class Qos> static void share(const Endpoint &e, const Policies &polici
     }
     if (policies.keep_all && policies.max_samples <= 0 && policies.given.count("resource_limits.max_samples"))
         throw Fail{TB_EQOS, "resource_limits.max_samples=unlimited: with history=keep-all data sharing needs a number, "
-                            "for its memory is made beforehand"};
+                            "because its memory is allocated in advance"};
     qos.data_sharing().on("");
     qos.data_sharing().add_domain_id(memory_identity());
 }

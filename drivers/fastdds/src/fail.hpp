@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What went wrong: a code for the caller, a text for `last_error`.
+ * Failed calls: a code for the caller and a text for `last_error`.
  */
 #pragma once
 
@@ -10,18 +10,19 @@
 
 namespace tb {
 
-/* A refusal outside the hot path. The text begins with the culprit. */
+/* A failure outside the hot path. The text begins with the key of the option or policy that causes the failure. */
 struct Fail {
     int code;
     std::string text;
 };
 
-/* Keeps a text for `last_error` of this thread and returns the code. Allocates nothing, so that the hot path may fail. */
+/* Stores a text for `last_error` of this thread and returns the code. This function allocates nothing, so the hot
+ * path may use it. */
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 const char *last_error();
 
-/* The refusal that names an option or policy with its value. */
+/* Makes the failure of an option or policy; the text contains its key and value. */
 Fail bad(int code, const tb_kv &kv, const std::string &why);
 
 } // namespace tb

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a writer's samples flow, as Fast DDS has it.
+ * Send settings of a writer, as Fast DDS reports these settings.
  */
 #include "flow.hpp"
 
@@ -28,7 +28,8 @@ void limit_unacked(const Options &options, const Policies &policies, fdds::DataW
     qos.resource_limits().max_samples = limit;
 }
 
-/* Multicast only by a configuration of the user's: this driver announces none. */
+/* Whether a matched reader announces a multicast locator. Only the user's own configuration can cause this, because
+ * this driver announces no multicast locators. */
 static bool multicast_is_announced(Endpoint &e)
 {
     for (const Guid &guid : e.matched())
@@ -46,8 +47,9 @@ std::string flow(Endpoint &e)
     Object all, by;
     all.put("matched", static_cast<int64_t>(e.matched().size())).put("batching", "none");
     by.put("batching", qos.publish_mode().kind == fdds::ASYNCHRONOUS_PUBLISH_MODE
-                           ? "Fast DDS 2.9 has none; with publish_mode async messages that wait may share a datagram"
-                           : "Fast DDS 2.9 has none: write sends");
+                           ? "Fast DDS 2.9 has no batches; with publish_mode async, messages that wait may "
+                             "share a datagram"
+                           : "Fast DDS 2.9 has no batches: every write sends its message");
     int32_t max_samples = qos.resource_limits().max_samples;
     if (!waits_for_acknowledgements(qos)) {
         by.put("unacked_limit", "none: only a reliable writer with history keep-all waits for acknowledgements");
@@ -61,8 +63,9 @@ std::string flow(Endpoint &e)
     all.put("data", multicast ? "either" : "unicast");
     by.put("data", multicast ? "a matched reader announces a multicast locator"
                              : "no matched reader announces a multicast locator");
-    by.put("retransmitted", "Fast DDS 2.9 tells by statistics topics only: messages of their own on the path");
-    by.put("throttled", "Fast DDS 2.9 does not count it");
+    by.put("retransmitted", "Fast DDS 2.9 reports this only in statistics topics, which would send further messages "
+                            "over the path");
+    by.put("throttled", "Fast DDS 2.9 does not count how often write waits");
     return all.raw("by", by.str()).str();
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How a writer's samples flow: the limit of what is unacknowledged, and the answer to `query("flow")`.
+ * Send settings of a writer: the limit of unacknowledged messages, and the answer to `query("flow")`.
  */
 #pragma once
 
@@ -13,11 +13,12 @@ namespace tb {
 
 class Endpoint;
 
-/* A reliable writer with history keep-all waits when its history is full, and what is acknowledged leaves it: so the
- * history holds as many as may be unacknowledged. Other writers never wait, and are left alone. */
+/* Sets the limit of unacknowledged messages. A reliable writer with history keep-all waits if its history is full,
+ * and acknowledged messages leave the history, so the size of the history is the limit. Other writers never wait and
+ * are not changed. */
 void limit_unacked(const Options &options, const Policies &policies, eprosima::fastdds::dds::DataWriterQos &qos);
 
-/* The answer, as JSON. Throws for a reader. */
+/* Makes the answer to `query("flow")` as JSON. Throws if the end point is a reader. */
 std::string flow(Endpoint &endpoint);
 
 } // namespace tb

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Just enough JSON for the answers of `query`.
+ * Writes the JSON of the answers to `query`.
  */
 #pragma once
 
@@ -48,7 +48,7 @@ inline std::string strings(const std::vector<std::string> &texts)
 class Object
 {
 public:
-    /* `value` is JSON. */
+    /* Adds a value that is already JSON. */
     Object &raw(const std::string &key, const std::string &value)
     {
         text += (text.size() > 1 ? "," : "") + quoted(key) + ":" + value;

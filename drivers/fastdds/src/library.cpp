@@ -20,18 +20,18 @@ namespace tb::library {
 static std::mutex mutex;
 static uint32_t sessions = 0;
 static LibrarySettingsAttributes current;
-/* Profiles stay for the life of the process: the text is loaded once, and there cannot be another. */
+/* Fast DDS keeps profiles until the process ends: a text is loaded once, and no other text can be loaded. */
 static std::string loaded;
 static LibrarySettingsAttributes of_loaded;
 
-/* What Fast DDS would follow behind our back is refused: no option could be trusted. */
+/* Refuses environment variables that Fast DDS would use, because such settings could contradict the options. */
 static void refuse_environment()
 {
     for (const char *name : {"ROS_DISCOVERY_SERVER", "FASTDDS_ENVIRONMENT_FILE"}) {
         const char *value = std::getenv(name);
         if (value && *value)
             throw Fail{TB_EINVAL, std::string("the environment variable ") + name +
-                                      " is set and Fast DDS would follow it: unset it, and use the option "
+                                      " is set and Fast DDS would use it: unset it, and use the option "
                                       "discovery_server or config"};
     }
 }
@@ -41,7 +41,8 @@ static void load(const std::string &config)
     if (loaded == config)
         return;
     if (!loaded.empty())
-        throw Fail{TB_EINVAL, "config: this process has read another configuration already; use one for all of its ends"};
+        throw Fail{TB_EINVAL, "config: this process has already read another configuration; use the same one for all "
+                              "ends of the process"};
     if (config.find("is_default_profile") == std::string::npos)
         throw Fail{TB_EINVAL, "config: no profile says is_default_profile=\"true\", so none would be used: mark those of "
                               "participant, data_writer and data_reader"};
@@ -50,12 +51,12 @@ static void load(const std::string &config)
     auto *factory = DomainParticipantFactory::get_instance();
     ReturnCode_t code = factory->load_XML_profiles_string(config.data(), config.size());
     of_loaded = XMLProfileManager::library_settings();
-    /* Sessions that are open go on with theirs. */
+    /* Open sessions keep their settings. */
     XMLProfileManager::library_settings(current);
     if (code != ReturnCode_t::RETCODE_OK)
         throw Fail{TB_EINVAL, "config: " + capture.complaints("Fast DDS refuses the XML")};
     loaded = config;
-    /* Given exactly this object, it reads the default profile again. */
+    /* For this object, Fast DDS reads the default profile again. */
     factory->set_default_participant_qos(eprosima::fastdds::dds::PARTICIPANT_QOS_DEFAULT);
 }
 
@@ -65,7 +66,8 @@ void enter(const Options &options)
     refuse_environment();
     log::install();
     auto *factory = DomainParticipantFactory::get_instance();
-    /* Otherwise Fast DDS does so with the first participant, and puts what a file says over what is set here. */
+    /* Otherwise Fast DDS loads profiles with the first participant, and a file could replace the settings that are
+     * made here. */
     factory->load_profiles();
     log::install();
     LibrarySettingsAttributes wanted;
@@ -79,8 +81,8 @@ void enter(const Options &options)
     }
     if (sessions && !(wanted == current))
         throw Fail{TB_EINVAL, std::string("transport=") + options.transport_name() +
-                                  ": other sessions of this process deliver inside the process otherwise, which Fast DDS "
-                                  "sets for all; use the same transport, or processes of their own"};
+                                  ": other sessions of this process have another setting of delivery inside the process, "
+                                  "which Fast DDS sets for all sessions; use the same transport, or separate processes"};
     XMLProfileManager::library_settings(wanted);
     current = wanted;
     sessions++;

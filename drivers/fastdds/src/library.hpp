@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The settings of Fast DDS that a whole process shares: delivery inside the process, and profiles read from XML.
+ * The settings of Fast DDS that a whole process shares: delivery inside the process, and profiles that are read from
+ * XML.
  */
 #pragma once
 
@@ -8,11 +9,11 @@
 
 namespace tb::library {
 
-/* Sets what the options ask for. Throws when another open session of this process needs another setting. */
+/* Applies the options to the process. Throws if another open session of this process needs another setting. */
 void enter(const Options &options);
 void leave();
 
-/* Delivery inside the process as it is set now: off, user-data or full. */
+/* Returns the current setting of delivery inside the process: off, user-data or full. */
 const char *intra_process();
 
 } // namespace tb::library

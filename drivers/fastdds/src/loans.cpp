@@ -24,7 +24,7 @@ Loan *Loans::get()
 {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!free_)
-        prepare(1); /* a host that holds more than was thought of */
+        prepare(1); /* the loading program holds more samples than there is memory for */
     Loan *loan = free_;
     free_ = loan->next;
     loan->out = true;
@@ -50,7 +50,7 @@ void Loans::return_all(fdds::DataReader &reader)
         }
 }
 
-/* Numbers are enough for the host; two writers with the same one would take 2^32 of them. */
+/* Makes a number from a GUID. Two writers with equal numbers are unlikely: this needs about 2^32 writers. */
 static uint64_t number_of(const Guid &guid)
 {
     uint64_t first = 0;
@@ -62,7 +62,8 @@ static uint64_t number_of(const Guid &guid)
     return mixed ? mixed : 1;
 }
 
-/* Fills the view of a valid sample; false for what only tells of a writer's end, is damaged, or was overwritten. */
+/* Fills the view of a valid sample. Returns false if the entry only reports the end of a writer, is damaged, or was
+ * overwritten. */
 static bool fill(Endpoint &e, const fdds::DataReader &reader, const Sample &sample, const fdds::SampleInfo &info,
                  tb_view &view)
 {
@@ -72,7 +73,8 @@ static bool fill(Endpoint &e, const fdds::DataReader &reader, const Sample &samp
         e.damaged.fetch_add(1, std::memory_order_relaxed);
         return false;
     }
-    /* Fast DDS asks for what follows its header of 4 octets. Only with data sharing may a writer have been there. */
+    /* Fast DDS expects the address after its header of 4 bytes. Only with data sharing may a writer have overwritten
+     * the sample. */
     if (!reader.is_sample_valid(sample.whole + 4, &info)) {
         e.overwritten.fetch_add(1, std::memory_order_relaxed);
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Samples that a reader lends to the host: pointers into the payloads that Fast DDS holds, given back by `release`.
+ * Samples that a reader lends to the loading program: pointers into payloads of Fast DDS, which `release` returns.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ namespace tb {
 
 class Endpoint;
 
-/* One sample, or none. */
+/* One lent sample, or memory for one. */
 struct Loan {
     eprosima::fastdds::dds::LoanableSequence<Sample> data;
     eprosima::fastdds::dds::SampleInfoSeq info;
@@ -29,14 +29,14 @@ struct Loan {
 class Loans
 {
 public:
-    /* Made before the hot path needs them. */
+    /* Allocates memory for loans before the hot path needs it. */
     void prepare(size_t count);
 
     Loan *get();
     void put(Loan *loan);
     size_t out() const { return out_.load(); }
 
-    /* Gives back what the host never did. */
+    /* Returns to Fast DDS the samples that the loading program did not release. */
     void return_all(eprosima::fastdds::dds::DataReader &reader);
 
 private:
@@ -46,13 +46,13 @@ private:
     std::atomic<size_t> out_{0};
 };
 
-/* Takes up to `cap` samples without blocking; each is lent until `release`. */
+/* Takes at most `cap` samples without blocking; each sample is lent until `release`. */
 int take(Endpoint &endpoint, tb_view *out, uint32_t cap, uint32_t *n);
 
-/* Gives taken samples back. */
+/* Releases samples that were taken. */
 int release(Endpoint &endpoint, tb_view *views, uint32_t n);
 
-/* Hands all that is in the reader to the host. Every arrival leads here. */
+/* Passes all samples in the reader to the loading program. Every arriving sample leads to a call of this function. */
 void deliver(Endpoint &endpoint, eprosima::fastdds::dds::DataReader &reader);
 
 } // namespace tb

@@ -13,7 +13,8 @@ using eprosima::fastdds::dds::LogConsumer;
 
 namespace tb::log {
 
-/* Never destroyed: the thread of the log may outlive the statics of this object. */
+/* The state of the log. It is never destroyed, because the log's thread may outlive the static variables of this
+ * object. */
 struct State {
     std::mutex mutex;
     std::vector<tb_host> hosts;
@@ -46,7 +47,7 @@ void install()
 {
     static std::once_flag once;
     std::call_once(once, [] { Log::SetVerbosity(Log::Kind::Warning); });
-    /* A file of profiles, which Fast DDS may read by itself, can bring consumers that print. */
+    /* A file of profiles, which Fast DDS may read by itself, can add consumers that print. */
     Log::ClearConsumers();
     Log::RegisterConsumer(std::make_unique<Consumer>());
 }

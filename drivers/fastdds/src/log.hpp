@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What Fast DDS says: none of it is printed. It goes to the hosts of the open sessions, and while something is being made
- * it is kept, for the text of an error.
+ * Log messages of Fast DDS, none of which is printed. The messages go to the loading programs of the open sessions. While an
+ * entity is created, the messages are also stored, for the text of an error.
  */
 #pragma once
 
@@ -11,14 +11,14 @@
 
 namespace tb::log {
 
-/* Takes the log of Fast DDS over, once for the life of the process. */
+/* Redirects the log of Fast DDS to this module, until the process ends. */
 void install();
 
-/* From now on messages go to this host too, until `forget`. */
+/* Sends log messages of Fast DDS to this loading program too, until `forget` is called. */
 void listen(const tb_host &host);
 void forget(const tb_host &host);
 
-/* Keeps what is said from now on. */
+/* Records the log messages of Fast DDS while this object exists. */
 class Capture
 {
 public:
@@ -27,7 +27,7 @@ public:
     Capture(const Capture &) = delete;
     Capture &operator=(const Capture &) = delete;
 
-    /* Errors and warnings so far, one text; `otherwise` when there was none. */
+    /* The errors and warnings recorded so far, as one text; `otherwise` if there are none. */
     std::string complaints(const std::string &otherwise);
 };
 

@@ -27,7 +27,7 @@ static std::string text(const in_addr &address)
 }
 
 struct Interface {
-    std::string name, address; /* without an IPv4 address it is empty */
+    std::string name, address; /* empty if the interface has no IPv4 address */
 };
 
 static std::vector<Interface> interfaces()

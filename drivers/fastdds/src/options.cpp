@@ -55,7 +55,7 @@ void Options::set(const tb_kv &kv)
         unacked_limit = size(kv, 1, 1000000);
     else if (key == "data") {
         if (word(kv, TB_EINVAL, {"unicast", "multicast"}) == 1)
-            throw bad(TB_EUNSUPPORTED, kv, "Fast DDS 2.9.1 ends the process by an assertion of its own when a writer sends "
+            throw bad(TB_EUNSUPPORTED, kv, "an assertion in Fast DDS 2.9.1 ends the process if a writer sends "
                                            "samples to several readers by multicast");
     } else if (key == "config")
         config = kv.value;
@@ -66,14 +66,14 @@ void Options::set(const tb_kv &kv)
 void Options::check() const
 {
     if (!discovery_server.empty() && transport != Transport::udp)
-        throw Fail{TB_EINVAL, "discovery_server=" + discovery_server + ": needs transport=udp; shared memory finds "
-                              "its peers by shared memory"};
+        throw Fail{TB_EINVAL, "discovery_server=" + discovery_server + ": needs transport=udp; with shared memory, "
+                              "Fast DDS finds peers by shared memory"};
     if (!discovery_listen.empty() && (transport != Transport::udp || !discovery_server.empty()))
-        throw Fail{TB_EINVAL, "discovery_listen=" + discovery_listen + ": a server of discovery needs transport=udp, and is "
-                              "no client of a discovery_server"};
+        throw Fail{TB_EINVAL, "discovery_listen=" + discovery_listen + ": a discovery server needs transport=udp, and "
+                              "cannot be a client of a discovery_server"};
     if (transport == Transport::udp && !multicast && peers.empty() && discovery_server.empty() &&
         discovery_listen.empty())
-        throw Fail{TB_EINVAL, "multicast=off: then nobody is found; give peers, or a discovery_server"};
+        throw Fail{TB_EINVAL, "multicast=off: without multicast no peer is found; give peers, or a discovery_server"};
     if (transport != Transport::udp && shm_segment < 2 * max_message_size)
         throw Fail{TB_EINVAL, "shm_segment_size=" + std::to_string(shm_segment) +
                                   ": must be at least twice max_message_size"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From options to a participant of Fast DDS. Nothing is left to a default that could change.
+ * Makes a participant of Fast DDS from the options. Every setting is explicit, because defaults could change.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace tb {
 
-/* A participant with publisher, subscriber and type; the destructor takes all of it back. */
+/* A participant with publisher, subscriber and type; the destructor deletes all of them. */
 class Participant
 {
 public:
@@ -26,19 +26,20 @@ public:
     Participant(const Participant &) = delete;
     Participant &operator=(const Participant &) = delete;
 
-    /* A topic, one object for all end points of its name; given back as often as it was taken. */
+    /* Returns the topic with this name, which all end points with the name share. A topic must be released as often
+     * as it was acquired. */
     eprosima::fastdds::dds::Topic *topic(const std::string &name);
     void give_back(eprosima::fastdds::dds::Topic *topic);
 
-    /* Prepares the type for the next end point. */
+    /* Prepares the type object for the next end point. */
     void prepare_type(uint64_t max_len, bool bounded) { type_->prepare(max_len, bounded); }
 
     const Guid &guid() const { return participant->guid(); }
 
-    /* How others are found, as JSON: what Fast DDS was given, read back. */
+    /* Discovery settings of the participant as JSON: the settings given to Fast DDS, read back. */
     std::string found_by() const;
 
-    /* Discovery servers that it has not heard, as locators. */
+    /* Locators of the discovery servers that have not answered. */
     std::vector<std::string> silent_servers() const;
 
     Discovery discovery;
@@ -51,8 +52,9 @@ private:
     void make(const Options &options);
     void unmake();
 
-    /* The lowest number that no other participant of this process has. Fast DDS counts on for ever, so that in a long
-     * life ports would run into those of other domains and peers would look for them in vain. */
+    /* The lowest index that no other participant of this process has. The index of Fast DDS itself only grows, so in
+     * a long-lived process the ports would reach the ports of other domains, and peers would not find the
+     * participant. */
     class Index
     {
     public:
@@ -69,10 +71,10 @@ private:
     std::map<std::string, uint32_t> topics_;
 };
 
-/* What Fast DDS is asked for; `index` is the participant's among those of its process. */
+/* Makes the QoS of a participant from the options; `index` is the number of the participant in its process. */
 eprosima::fastdds::dds::DomainParticipantQos participant_qos(const Options &options, uint32_t index);
 
-/* The identity of the shared memory that this process sees: data sharing needs the same on both sides. */
+/* Identity of the shared memory of this process: data sharing needs equal identities on both sides. */
 uint64_t memory_identity();
 
 } // namespace tb

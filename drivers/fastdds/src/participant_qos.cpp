@@ -60,7 +60,8 @@ static void find_by_server(const Options &o, rtps::BuiltinAttributes &builtin)
     }
 }
 
-/* The others come by themselves. It has the id by which clients know the first of their servers. */
+/* Makes the participant a discovery server: clients come to it by themselves. It has the id of the first server in a
+ * client's list. */
 static void be_server(const Options &o, fdds::WireProtocolConfigQos &wire)
 {
     Place at = place("discovery_listen", o.discovery_listen);
@@ -91,17 +92,18 @@ static void use_udp(const Options &o, uint32_t index, fdds::DomainParticipantQos
         return;
     }
     uint32_t port = wire.port.getMulticastPort(o.domain), unicast = wire.port.getUnicastPort(o.domain, index);
-    /* Without one, all addresses. Where another process has a port, Fast DDS goes to that of the next participant. */
+    /* Without an own address, all addresses are used. If another process has the port, Fast DDS uses the port of the
+     * next participant. */
     std::string here = own.empty() ? "0.0.0.0" : own;
     builtin.metatrafficUnicastLocatorList.push_back(udp(here, unicast));
     wire.default_unicast_locator_list.push_back(udp(here, unicast - wire.port.offsetd1 + wire.port.offsetd3));
-    /* The server tells of everybody: neither peers nor multicast are asked. */
+    /* The server reports all participants, so neither peers nor multicast are used. */
     if (!o.discovery_server.empty()) {
         find_by_server(o, builtin);
         return;
     }
     for (const std::string &peer : o.peers)
-        for (const Place &at : places("peers", peer)) /* Port 0: those of the first participants there. */
+        for (const Place &at : places("peers", peer)) /* port 0: the first participants on that host */
             builtin.initialPeersList.push_back(udp(at.address, at.port));
     if (o.multicast) {
         builtin.metatrafficMulticastLocatorList.push_back(multicast(port));
@@ -133,7 +135,7 @@ fdds::DomainParticipantQos participant_qos(const Options &o, uint32_t index)
         use_udp(o, index, qos);
     else
         use_shared_memory(o, qos);
-    /* Whoever is in another process cannot be reached inside this one: then the two shall not meet at all. */
+    /* A participant in another process cannot be reached by delivery inside the process, so it must not match. */
     if (o.transport == Transport::intra_process)
         builtin.discovery_config.ignoreParticipantFlags = rtps::ParticipantFilteringFlags::FILTER_DIFFERENT_PROCESS;
     return qos;

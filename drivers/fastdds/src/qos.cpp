@@ -17,7 +17,7 @@ static Duration_t native(int64_t ns)
 
 static int64_t duration(const tb_kv &kv)
 {
-    /* Seconds are 32 bits on the wire. */
+    /* Durations on the wire have 32 bits of seconds. */
     return std::string(kv.value) == "infinite" ? INFINITE : number(kv, TB_EQOS, 0, int64_t{INT32_MAX} * 1000000000 - 1);
 }
 
@@ -26,7 +26,7 @@ void Policies::set(const tb_kv &kv, bool writer)
     const std::string key = kv.key;
     given.insert(key);
     if (!writer && (key == "transport_priority" || key == "lifespan"))
-        throw bad(TB_EQOS, kv, "a policy of writers, a reader does not have it");
+        throw bad(TB_EQOS, kv, "this is a policy of writers, which readers do not have");
     if (key == "reliability")
         reliable = word(kv, TB_EQOS, {"best-effort", "reliable"}) == 1;
     else if (key == "reliability.max_blocking_time")

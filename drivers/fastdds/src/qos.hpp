@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * QoS policies: from strings to Fast DDS, and back from what an entity really has. The strings that are read back are the
- * strings that are accepted, so that asked and effective can be compared.
+ * Converts QoS policies from strings to Fast DDS, and from an entity back to strings. Strings that are read back have
+ * the form of strings that are accepted, so requested and effective policies can be compared.
  */
 #pragma once
 
@@ -20,7 +20,7 @@ namespace tb {
 
 constexpr int64_t INFINITE = INT64_MAX;
 
-/* A checked set of policies; what is not given has its default. */
+/* A checked set of QoS policies; policies that are not given have their defaults. */
 struct Policies {
     bool reliable = true;
     int64_t max_blocking_time_ns = 100000000;
@@ -36,7 +36,8 @@ struct Policies {
 
     static Policies parse(const tb_kv *kv, size_t n, bool writer);
 
-    /* Sets all policies, or with `only_given` those that were named: the rest is the user's own configuration. */
+    /* Sets all policies. With `only_given`, only the given policies are set, because the user's own configuration
+     * sets the others. */
     template <class Qos> void apply(Qos &qos, bool only_given) const;
 
 private:
@@ -48,18 +49,18 @@ namespace qos {
 std::string effective(const eprosima::fastdds::dds::DataWriterQos &qos);
 std::string effective(const eprosima::fastdds::dds::DataReaderQos &qos);
 
-/* The policies that discovery tells of a remote end point. */
+/* The QoS policies of a remote end point, as discovery reports them. */
 std::map<std::string, std::string> discovered(const eprosima::fastdds::dds::WriterQos &qos);
 std::map<std::string, std::string> discovered(const eprosima::fastdds::dds::ReaderQos &qos);
 
-/* The same of an own end point. */
+/* The QoS policies of an end point of this session. */
 std::map<std::string, std::string> own(const eprosima::fastdds::dds::DataWriterQos &qos);
 std::map<std::string, std::string> own(const eprosima::fastdds::dds::DataReaderQos &qos);
 
-/* Name of a policy by its number in Fast DDS. */
+/* Name of a QoS policy from its number in Fast DDS. */
 std::string policy_name(uint32_t id);
 
-/* For `describe`. */
+/* Describes the QoS policies for `describe`, as JSON. */
 std::string described();
 
 } // namespace qos

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the policies that Fast DDS holds to strings.
+ * Converts QoS policies from Fast DDS to strings.
  */
 #include <map>
 
@@ -21,7 +21,7 @@ static std::string count(int32_t n)
     return n <= 0 ? "unlimited" : std::to_string(n);
 }
 
-/* The policies that both sides of the wire know. */
+/* The QoS policies that discovery transmits to the other side. */
 static Texts common(const fdds::ReliabilityQosPolicy &reliability, const fdds::DurabilityQosPolicy &durability,
                     const fdds::DeadlineQosPolicy &deadline, const fdds::LatencyBudgetQosPolicy &budget)
 {

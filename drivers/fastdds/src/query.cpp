@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions that a host may ask outside the hot path; every answer is JSON.
+ * Answers to the queries that the loading program may make outside the hot path; every answer is JSON.
  */
 #include <fastrtps/config.h>
 
@@ -59,7 +59,7 @@ static std::string peers(Endpoint &e)
     return array(all);
 }
 
-/* Where an end point sends to or listens, as Fast DDS has it. */
+/* The locators to which a writer sends or at which a reader listens, as Fast DDS reports them. */
 static std::string locators(Endpoint &e)
 {
     eprosima::fastdds::rtps::LocatorList native;
@@ -147,7 +147,7 @@ std::string answer(Session &session, Endpoint *e, const std::string &what)
     }
     if (what != "qos" && what != "unmatched" && what != "flow")
         throw Fail{TB_EUNSUPPORTED,
-                   "query " + what + ": not known; known: qos stats peers unmatched transport threads flow"};
+                   "query " + what + ": this question is not known; the known questions are qos stats peers unmatched transport threads flow"};
     if (!e)
         throw Fail{TB_EINVAL, "query " + what + " needs an end point"};
     if (what == "unmatched")

@@ -18,7 +18,7 @@ SampleType::SampleType(const char *name)
 {
     setName(name);
     m_isGetKeyDefined = false;
-    /* The name tells the type, as between vendors. */
+    /* Only the name identifies the type, as between DDS implementations of different vendors. */
     auto_fill_type_object(false);
     auto_fill_type_information(false);
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The wire type, and its serialised form on the way in and out:
+ * The wire type and its serialised form:
  *
  *   module tailbound { @final struct Sample { unsigned long long seq; sequence<octet> payload; }; }
  *
- * as XCDR1: a header of 4 octets, `seq` (8), the length (4), the octets, and up to 3 of padding, whose number is in the
- * header. The same octets as those of the driver `cyclonedds`.
+ * as XCDR1: a header of 4 bytes, `seq` (8 bytes), the length (4 bytes), the payload bytes, and up to 3 bytes of
+ * padding, whose number is in the header. The driver `cyclonedds` sends the same bytes.
  */
 #pragma once
 
@@ -15,16 +15,16 @@
 
 namespace tb {
 
-/* Octets before the payload: header, `seq`, length. */
+/* Number of bytes before the payload of a serialised sample: header, `seq`, length. */
 constexpr uint32_t HEAD = 16;
 
-/* On the way out it points to the host's payload, on the way in into the payload that Fast DDS holds: nothing is copied
- * that Fast DDS does not copy itself. */
+/* A sample. When sending, `data` points to the loading program's payload; when receiving, it points into the payload that Fast
+ * DDS owns. The driver makes no copy in addition to the copies of Fast DDS. */
 struct Sample {
     uint64_t seq;
     const uint8_t *data;
     uint64_t len;
-    const uint8_t *whole; /* with the header; null for what cannot be read */
+    const uint8_t *whole; /* the bytes with the header; null if they cannot be read */
 };
 
 class SampleType : public eprosima::fastdds::dds::TopicDataType
@@ -32,7 +32,8 @@ class SampleType : public eprosima::fastdds::dds::TopicDataType
 public:
     explicit SampleType(const char *name);
 
-    /* For the next end point: one type name has one type object, and Fast DDS reads both when it makes an end point. */
+    /* Prepares the type for the next end point. A type name has one type object, and Fast DDS reads size and
+     * boundedness from it when it makes an end point. */
     void prepare(uint64_t max_len, bool bounded);
 
     bool serialize(void *data, eprosima::fastrtps::rtps::SerializedPayload_t *payload) override;

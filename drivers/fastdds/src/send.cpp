@@ -18,7 +18,7 @@ static ReturnCode_t write(Endpoint &e, uint64_t seq, const uint8_t *data, uint64
     return e.writer->write(&sample, c_InstanceHandle_Unknown);
 }
 
-/* A write that a listener asked for while this thread was inside another one. */
+/* A write that a listener requested while this thread was inside another write. */
 struct Later {
     Endpoint *endpoint;
     uint64_t seq;
@@ -29,7 +29,8 @@ static thread_local bool writing = false;
 static thread_local std::vector<Later> later;
 static thread_local size_t waiting = 0;
 
-/* Keeps a write for after the outer one; the places are used again, so that memory is asked for at first only. */
+/* Keeps a write until the outer write is complete. The elements are used again, so memory is allocated only at
+ * first. */
 static void postpone(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t len)
 {
     if (waiting == later.size())
@@ -40,9 +41,9 @@ static void postpone(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t le
     place.payload.assign(data, data + len);
 }
 
-/* Inside one process a write runs the listeners of its readers on this thread, with the locks of writer and reader held.
- * A write from such a listener is made when the outer one is complete: nested, two ends that answer each other would lock
- * each other out. */
+/* Writes with delivery inside the process: a write runs the listeners of its readers on this thread, with the locks
+ * of writer and reader held. A write from such a listener is postponed until the outer write is complete: if writes
+ * were nested, two ends that answer each other would deadlock. */
 static ReturnCode_t write_inside(Endpoint &e, uint64_t seq, const uint8_t *data, uint64_t len)
 {
     if (writing) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sending.
+ * Sending of samples.
  */
 #pragma once
 

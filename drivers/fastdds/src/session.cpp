@@ -18,7 +18,7 @@ Session::Session(const Options &options, const tb_host &host) : options(options)
     for (const std::string &key : options.ignored)
         all += (all.empty() ? "" : ", ") + key;
     if (!all.empty() && host.log)
-        host.log(host.ctx, 1, ("config is used as it is; without effect: " + all).c_str());
+        host.log(host.ctx, 1, ("config is used as it is; these options have no effect: " + all).c_str());
 }
 
 Session::~Session()
@@ -79,7 +79,7 @@ int Session::destroy(uint32_t id)
     Endpoint *endpoint = find(id);
     if (!endpoint || endpoint->closed.load())
         return closed(id);
-    /* One at a time: entities and topics of Fast DDS are counted here. */
+    /* End points are destroyed one at a time, because entities and topics of Fast DDS are counted here. */
     std::lock_guard<std::mutex> lock(creating_);
     sets.without(endpoint);
     endpoint->close();

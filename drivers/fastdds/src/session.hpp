@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A session: one participant, its end points, its waits.
+ * A session of the driver: its participants, its end points and its waits.
  */
 #pragma once
 
@@ -22,24 +22,24 @@ public:
     Session(const Session &) = delete;
     Session &operator=(const Session &) = delete;
 
-    /* The number of the new end point, from 1, never given twice. */
+    /* Creates an end point and returns its number. Numbers start at 1 and are never used twice. */
     uint32_t create(const Wanted &wanted);
 
-    /* The end point, closed or not; null if there was never one. Takes no lock. */
+    /* Returns the end point with this number, closed or not; null if it never existed. Takes no lock. */
     Endpoint *find(uint32_t id) const;
 
     int destroy(uint32_t id);
 
-    /* A destroyed reader whose last sample came back is deleted now. */
+    /* Deletes a destroyed reader after its last sample was released. */
     void settle(Endpoint &endpoint);
 
-    /* Those that are not closed. Takes no lock: a call that is inside may ask. */
+    /* All end points that are not closed. Takes no lock, because a running call may use this function. */
     std::vector<Endpoint *> alive() const;
 
     const Options options;
     const tb_host host;
     Participant participant;
-    std::unique_ptr<Participant> second; /* where the options ask for two */
+    std::unique_ptr<Participant> second; /* only if the options request two participants */
     Guards guards;
     Sets sets;
 
@@ -52,10 +52,10 @@ private:
     std::array<std::atomic<Chunk *>, CHUNKS> chunks_{};
 };
 
-/* Answers `what` about an end point, or with null about the session, as JSON. Throws. */
+/* Answers the question `what` about an end point, or about the session if it is null, as JSON. Throws. */
 std::string answer(Session &session, Endpoint *endpoint, const std::string &what);
 
-/* The JSON of `describe`; the same each time. */
+/* Returns the JSON of the driver's function `describe`; every call returns the same text. */
 const char *describe();
 
 } // namespace tb

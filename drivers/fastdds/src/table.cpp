@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The driver table: C functions that check what they are given, call the session, and let no exception out.
+ * The driver table: C functions that check their arguments, call the session, and catch all exceptions.
  */
 #include <cstring>
 #include <exception>
@@ -12,7 +12,7 @@
 
 using namespace tb;
 
-/* Runs what may throw; the code of what it threw. */
+/* Runs a function that may throw; converts an exception into an error code. */
 template <class Run> static int guarded(Run run)
 {
     try {
@@ -26,7 +26,7 @@ template <class Run> static int guarded(Run run)
     }
 }
 
-/* Runs `call` on an end point that is open, and keeps it open meanwhile. */
+/* Runs `call` on an open end point, and keeps the end point open during the call. */
 template <class Call> static int on(void *session, uint32_t ep, Call call)
 {
     Endpoint *endpoint = session ? static_cast<Session *>(session)->find(ep) : nullptr;
@@ -58,9 +58,9 @@ static int create(void *session, int kind, int mode, const char *topic, uint64_t
         if (kind == TB_READER && (mode < TB_LISTENER || mode > TB_SPIN))
             throw Fail{TB_EUNSUPPORTED, "receive mode " + std::to_string(mode) + " does not exist"};
         if (kind == TB_READER && mode == TB_LISTENER && !s->host.on_sample)
-            throw Fail{TB_EINVAL, "the receive mode listener needs on_sample of the host"};
+            throw Fail{TB_EINVAL, "the receive mode listener needs the callback on_sample of the loading program"};
         if (max_len > MAX_PAYLOAD)
-            throw Fail{TB_ETOOBIG, "max_len " + std::to_string(max_len) + " B is more than the driver's " +
+            throw Fail{TB_ETOOBIG, "max_len " + std::to_string(max_len) + " B is more than the driver's limit of " +
                                        std::to_string(MAX_PAYLOAD) + " B"};
         *ep = s->create(Wanted{kind, mode, topic, max_len, qos, n, tag});
         return TB_OK;
@@ -115,7 +115,7 @@ static int take_samples(void *session, uint32_t ep, tb_view *out, uint32_t cap, 
     return on(session, ep, [&](Endpoint &e) { return tb::take(e, out, cap, n); });
 }
 
-/* On a destroyed end point too: its reader stays until what it lent is back. */
+/* Releases samples, also for a destroyed end point: its reader exists until all lent samples are released. */
 static int release_samples(void *session, uint32_t ep, tb_view *views, uint32_t n)
 {
     Endpoint *e = session ? static_cast<Session *>(session)->find(ep) : nullptr;
@@ -137,7 +137,7 @@ static int wake(void *session)
     return TB_OK;
 }
 
-/* Fast DDS keeps nothing back. */
+/* Returns immediately, because Fast DDS keeps no messages for a batch. */
 static int flush(void *session, uint32_t ep, int64_t)
 {
     return on(session, ep, [](Endpoint &) { return TB_OK; });

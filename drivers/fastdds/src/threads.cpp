@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fast DDS makes its threads with std::thread. The function of libstdc++ that starts one is defined here once more: this
- * object comes before libstdc++ in the order in which libfastrtps looks symbols up, because it is what loaded both. So
- * each start passes here first, with an object whose type names the member function that the thread will run; the thread
- * takes its name in its first line and goes on as always. In a program that has libstdc++ itself the loader takes that
- * one: then the threads stay without names, and nothing else changes.
+ * Gives names to the threads of Fast DDS. Fast DDS makes its threads with std::thread. This file defines again the
+ * function of libstdc++ that starts a thread. libfastrtps finds this definition first, because this object loaded
+ * libfastrtps and libstdc++ and so precedes libstdc++ in the search order of symbols. Each start of a thread thus calls
+ * this function first, with an object whose type names the member function that the thread will run; the thread sets
+ * its name and then runs as usual. If the program itself is linked with libstdc++, the loader uses the function of
+ * libstdc++: then the threads have no names, and nothing else changes.
  */
 #include "threads.hpp"
 
@@ -31,13 +32,13 @@ namespace tb::threads {
 using State = std::thread::_State;
 using eprosima::fastrtps::rtps::Locator_t;
 
-/* What runs in a thread of a UDP or shared-memory channel: `object.listen(locator)`. */
+/* State of the thread of a UDP or shared-memory channel, which runs `object.listen(locator)`. */
 struct Channel : State {
     struct Object;
     std::tuple<void (Object::*)(Locator_t), Object *, Locator_t> call;
 };
 
-/* Of a channel the whole type is compared, for its members are read. */
+/* Types of channel threads. The whole type name is compared, because the members of the object are read. */
 static const char *const CHANNELS[] = {
     "NSt6thread11_State_implINS_8_InvokerISt5tupleIJMN8eprosima7fastdds4rtps18UDPChannelResourceEFvNS3_8fastrtps4rtps9"
     "Locator_tEEPS6_S9_EEEEEE",
@@ -58,7 +59,7 @@ static const char *name_of(const State &state)
     const char *type = typeid(state).name();
     for (const char *channel : CHANNELS)
         if (std::strcmp(type, channel) == 0) {
-            /* By the rules of RTPS ports, discovery listens on even ports and user data on odd ones. */
+            /* By the rules of RTPS ports, discovery listens on even ports and user data on odd ports. */
             uint32_t port = std::get<2>(static_cast<const Channel &>(state).call).port;
             return port % 2 ? "fdds.recv" : "fdds.meta";
         }
@@ -92,7 +93,7 @@ static Start next()
         void *library = dlopen("libstdc++.so.6", RTLD_NOW | RTLD_NOLOAD);
         void *found = library ? dlsym(library, START_THREAD) : nullptr;
         if (!found)
-            std::abort(); /* this object is linked against it */
+            std::abort(); /* cannot happen: this object is linked against libstdc++ */
         return reinterpret_cast<Start>(found);
     }();
     return start;
@@ -124,7 +125,7 @@ std::string json()
 
 } // namespace tb::threads
 
-/* The arguments as the compiler passes those of std::thread::_M_start_thread: an owner goes by its address. */
+/* The arguments have the form of std::thread::_M_start_thread: the compiler passes an owning pointer by its address. */
 extern "C" __attribute__((visibility("default"))) void
 tailbound_start_thread(std::thread *thread, std::unique_ptr<std::thread::_State> *state,
                        void (*depend)()) asm(START_THREAD);

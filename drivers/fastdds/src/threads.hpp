@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Names for the threads of Fast DDS 2.9, which gives them none: they tell a thread's role to Tailbound and to `ps`.
+ * Names for the threads of Fast DDS 2.9, which does not name them: Tailbound and `ps` show the role of a thread by its
+ * name.
  */
 #pragma once
 
@@ -12,7 +13,7 @@ struct Role {
     const char *role, *name;
 };
 
-/* In the order of the description; the first match counts. */
+/* Roles of threads by name, in the order of the description; the first match applies. */
 constexpr Role ROLES[] = {
     {"receive", "fdds.recv"}, {"discovery", "fdds.meta"}, {"event", "fdds.event"},
     {"send", "fdds.send"},    {"other", "fdds.watch"},    {"other", "fdds.log"},

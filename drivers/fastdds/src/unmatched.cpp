@@ -8,7 +8,7 @@ namespace fdds = eprosima::fastdds::dds;
 
 namespace tb {
 
-/* The policy by which Fast DDS last refused a match; empty if none. */
+/* Name of the policy because of which Fast DDS last refused a match; empty if there is none. */
 static std::string last_policy(const Endpoint &e)
 {
     fdds::IncompatibleQosStatus status;
@@ -46,9 +46,9 @@ std::string unmatched(Endpoint &e)
     if (found.empty()) {
         std::string silent;
         for (const std::string &server : e.participant.silent_servers())
-            silent += "; the discovery server at " + server + " was not heard";
+            silent += "; the discovery server at " + server + " has not answered";
         return reason("nothing seen", "no " + what + " of " + e.topic + " was discovered; " +
-                                          std::to_string(discovery.participants()) + " other participants were" + silent);
+                                          std::to_string(discovery.participants()) + " other participants were discovered" + silent);
     }
     const std::string own_type = e.options.type_name();
     const Remote *same = nullptr;
@@ -58,7 +58,7 @@ std::string unmatched(Endpoint &e)
     auto who = [&](const Remote &r) { return "the " + what + " " + text(r.guid) + " of " + e.topic; };
     if (!same)
         return reason("type differs",
-                      who(found[0]) + " has type " + found[0].type + ", this end point " + own_type);
+                      who(found[0]) + " has type " + found[0].type + ", but this end point has type " + own_type);
     std::string policy = last_policy(e);
     if (!policy.empty()) {
         auto own = writer ? qos::own(e.writer->get_qos()) : qos::own(e.reader->get_qos());
@@ -71,7 +71,7 @@ std::string unmatched(Endpoint &e)
                       who(*same) + (same->data_sharing.empty() ? " has data sharing off; use transport=data-sharing there"
                                                                : " sees another /dev/shm than this end point"));
     return reason("nothing seen",
-                  who(*same) + " has the same type and no incompatible policy: matching is under way");
+                  who(*same) + " has the same type and no incompatible policy: the match is not complete yet");
 }
 
 } // namespace tb

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Why an end point has no peer: nothing seen, another type, a QoS policy by name, memory that is not shared.
+ * Explains why an end point has no peer: no other end point was seen, its type differs, a QoS policy does not fit, or
+ * memory is not shared.
  */
 #pragma once
 
@@ -10,7 +11,7 @@ namespace tb {
 
 class Endpoint;
 
-/* JSON: reason, detail, and policy where one is to blame. */
+/* Makes the answer to `query("unmatched")`: JSON with reason, detail, and the policy if a policy is the cause. */
 std::string unmatched(Endpoint &endpoint);
 
 } // namespace tb

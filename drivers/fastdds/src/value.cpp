@@ -13,7 +13,7 @@ int64_t number(const tb_kv &kv, int code, int64_t low, int64_t high)
     char *end = nullptr;
     errno = 0;
     long long n = std::strtoll(kv.value, &end, 10);
-    /* strtoll passes over white space and takes a plus: a number begins with neither. */
+    /* strtoll also accepts white space and a plus sign; here a number must begin with a digit or a minus sign. */
     bool begins = *kv.value == '-' || (*kv.value >= '0' && *kv.value <= '9');
     if (!begins || *end || errno || n < low || n > high)
         throw bad(code, kv,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the values of options and policies say. Every refusal names its key.
+ * Reads the values of options and policies. Every failure names the key of the option or policy.
  */
 #pragma once
 
@@ -13,16 +13,16 @@
 
 namespace tb {
 
-/* A whole number from `low` to `high`. */
+/* Reads the value as a whole number from `low` to `high`. */
 int64_t number(const tb_kv &kv, int code, int64_t low, int64_t high);
 
-/* One of `words`; the result is its place. */
+/* Reads the value as one of `words`; the result is the index of the word. */
 size_t word(const tb_kv &kv, int code, std::initializer_list<const char *> words);
 
-/* Without white space around it. */
+/* Returns the text without white space around it. */
 std::string trimmed(const std::string &text);
 
-/* The items between commas, trimmed; empty ones are passed over. */
+/* Returns the items between commas, without white space around them; empty items are skipped. */
 std::vector<std::string> list(const std::string &text);
 
 } // namespace tb

@@ -58,7 +58,7 @@ void Sets::without(const Endpoint *endpoint)
     all_.erase(std::remove_if(all_.begin(), all_.end(), holds), all_.end());
 }
 
-/* The longest step: an hour, so that for ever is one as well. */
+/* Time until the deadline, but at most one hour, so that TB_FOREVER has a finite step too. */
 static Duration_t left(int64_t deadline_ns)
 {
     constexpr int64_t HOUR = int64_t{3600} * 1000000000;
@@ -76,7 +76,7 @@ static int wait_on(Set &set, Guards &guards, Endpoint *const *readers, size_t n,
         if (code == ReturnCode_t::RETCODE_TIMEOUT) {
             if (now_ns() < deadline_ns)
                 continue;
-            return fail(TB_ETIMEDOUT, "no sample until the deadline");
+            return fail(TB_ETIMEDOUT, "no sample arrived until the deadline");
         }
         if (code != ReturnCode_t::RETCODE_OK)
             return fail(TB_EIO, "wait: Fast DDS returned code %u", code());
@@ -91,7 +91,7 @@ static int wait_on(Set &set, Guards &guards, Endpoint *const *readers, size_t n,
         }
         if (*ready)
             return TB_OK;
-        usleep(100); /* another end point is closing; that is over at once */
+        usleep(100); /* another end point is closing, which takes only a short time */
     }
 }
 
@@ -102,7 +102,7 @@ int wait(Sets &sets, Guards &guards, Endpoint *const *readers, size_t n, int64_t
             return fail(TB_EINVAL, "end point %u is not a reader in the mode block", readers[i]->id);
     Set &set = n == 1 ? *readers[0]->waits : sets.of(readers, n, guards);
     if (set.busy.exchange(true)) {
-        /* Two threads on the same readers: Fast DDS allows one for each set. */
+        /* Two threads wait on the same readers: Fast DDS allows one thread for each waitset. */
         std::unique_ptr<Set> another = over(readers, n, guards);
         return wait_on(*another, guards, readers, n, deadline_ns, ready);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Waiting for samples: sets of read conditions, and the two guard conditions that end a wait.
+ * Waiting for samples: waitsets of read conditions, and the two guard conditions that end a wait.
  */
 #pragma once
 
@@ -17,15 +17,15 @@ namespace tb {
 
 class Endpoint;
 
-/* CLOCK_MONOTONIC, ns. */
+/* Reads the time of CLOCK_MONOTONIC, in ns. */
 int64_t now_ns();
 
-/* What ends the waits of a session: `wake` was called; an end point is being destroyed. */
+/* Guard conditions that end the waits of a session: `wake` was called, or an end point is being destroyed. */
 struct Guards {
     eprosima::fastdds::dds::GuardCondition woken, closing;
 };
 
-/* A set over readers, and room for its answer. One thread waits on it at a time. */
+/* A waitset for readers, with memory for its result. Only one thread at a time may wait on it. */
 struct Set {
     Set(std::vector<eprosima::fastdds::dds::Condition *> conditions, Guards &guards);
 
@@ -35,13 +35,13 @@ struct Set {
     std::atomic<bool> busy{false};
 };
 
-/* The sets over several readers that were asked for, kept for the session's life. */
+/* The waitsets for several readers that were requested so far; the waitsets exist as long as the session. */
 class Sets
 {
 public:
     Set &of(Endpoint *const *readers, size_t n, Guards &guards);
 
-    /* Forgets those that hold an end point that is gone. */
+    /* Deletes the waitsets that contain a destroyed end point. */
     void without(const Endpoint *endpoint);
 
 private:
@@ -49,7 +49,7 @@ private:
     std::vector<std::pair<std::vector<Endpoint *>, std::unique_ptr<Set>>> all_;
 };
 
-/* Blocks until one of the readers has a sample (bit i is reader i), or `wake`. */
+/* Blocks until one of the readers has a sample (bit i of `ready` is reader i), or until `wake` is called. */
 int wait(Sets &sets, Guards &guards, Endpoint *const *readers, size_t n, int64_t deadline_ns, uint64_t *ready);
 
 } // namespace tb

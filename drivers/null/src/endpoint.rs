@@ -1,4 +1,4 @@
-//! One writer or reader.
+//! One writer or reader of the `null` driver.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -6,39 +6,42 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tailbound_abi::side::{Host, Wanted};
 use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_view};
 
-use crate::network::Topic;
 use crate::queue::{Bell, Queue};
+use crate::script::Direction;
 
-/// One writer or reader. It stays in memory until its session closes, so that a late call finds it closed.
+/// One writer or reader of a session. The end point stays in memory until its session closes, so that a late call finds
+/// it closed.
 pub struct Endpoint {
     pub kind: i32,
     pub mode: i32,
     pub tag: u64,
     pub max_len: u64,
-    /// Unique in the process; what `tb_view.writer` says.
+    /// Number of the end point, unique in the process; it is the value of `tb_view.writer`.
     pub identity: u64,
-    pub topic: Arc<Topic>,
+    /// Direction of the messages of the end point's topic.
+    pub direction: Direction,
     pub host: Host,
     pub bell: Arc<Bell>,
-    /// Samples of a reader that is not a listener.
+    /// Queue of samples, if the end point is a reader that is not a listener.
     pub queue: Option<Queue>,
-    /// Fill in the time stamps of samples that arrive here.
+    /// Whether samples that arrive at this end point get timestamps of sending and of receiving.
     pub timestamps: bool,
-    /// Samples for which the queue had no place.
+    /// Number of samples for which the reader's queue had no room.
     pub refused: AtomicU64,
-    /// `wake` calls that a wait of this reader has reported.
+    /// Number of `wake` calls that a wait of this reader has already reported.
     pub wakes_seen: AtomicU64,
-    /// Virtual time until which this listener is busy with an earlier sample.
+    /// Virtual time until which this listener is busy with an earlier sample, in ns.
     pub busy_until: AtomicU64,
     closed: AtomicBool,
-    /// Calls inside in the lower bits, all that were ever counted above: one atomic step serves both.
+    /// Number of running calls in the lower bits, and number of samples in the upper bits, so that one atomic operation
+    /// updates both.
     inside: AtomicU64,
 }
 
-/// Step of the count of samples: leaves room for 65,535 calls at a time.
+/// Value of one sample in the combined count: the lower bits have room for 65,535 calls at the same time.
 const COUNTED: u64 = 1 << 16;
 
-/// Proof that an end point was open when a call entered; `destroy` waits until it is dropped.
+/// Proof that an end point was open when a call began; `destroy` waits until this value is dropped.
 pub struct Inside<'a>(&'a Endpoint);
 
 impl Drop for Inside<'_> {
@@ -49,7 +52,7 @@ impl Drop for Inside<'_> {
 }
 
 impl Endpoint {
-    pub fn new(wanted: &Wanted, identity: u64, topic: Arc<Topic>, host: Host, bell: Arc<Bell>) -> Endpoint {
+    pub fn new(wanted: &Wanted, identity: u64, host: Host, bell: Arc<Bell>) -> Endpoint {
         let &Wanted { kind, mode, tag, max_len, .. } = wanted;
         let queue = (kind == TB_READER && mode != TB_LISTENER).then(|| Queue::new(max_len as usize));
         let wakes_seen = AtomicU64::new(bell.wakes.load(Ordering::SeqCst));
@@ -60,7 +63,7 @@ impl Endpoint {
             tag,
             max_len,
             identity,
-            topic,
+            direction: Direction::of_topic(wanted.topic),
             host,
             bell,
             queue,
@@ -77,13 +80,13 @@ impl Endpoint {
         self.kind == TB_WRITER
     }
 
-    /// `None` when the end point is destroyed.
+    /// Begins a call on the end point; `None` if the end point is destroyed.
     #[inline]
     pub fn enter(&self) -> Option<Inside<'_>> {
         self.enter_by(1)
     }
 
-    /// As [`Endpoint::enter`], and counts the sample that is sent or received.
+    /// Begins a call like [`Endpoint::enter`], and counts the sample that is sent or received.
     #[inline]
     pub fn enter_counted(&self) -> Option<Inside<'_>> {
         self.enter_by(COUNTED | 1)
@@ -97,13 +100,13 @@ impl Endpoint {
         (!self.closed.load(Ordering::SeqCst)).then_some(inside)
     }
 
-    /// The sample counted on entering was not sent or received after all.
+    /// Reduces the sample count by one, because the sample was not sent or received after all.
     #[cold]
     pub fn uncount(&self) {
         self.inside.fetch_sub(COUNTED, Ordering::Relaxed);
     }
 
-    /// Samples sent or received.
+    /// Number of samples that the end point has sent or received.
     pub fn samples(&self) -> u64 {
         self.inside.load(Ordering::Relaxed) / COUNTED
     }
@@ -112,7 +115,7 @@ impl Endpoint {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Marks the end point closed and waits until no call is inside; `false` when somebody else closed it.
+    /// Marks the end point as closed and waits for running calls; returns `false` if the end point was closed before.
     pub fn close(&self) -> bool {
         if self.closed.swap(true, Ordering::SeqCst) {
             return false;
@@ -128,18 +131,20 @@ impl Endpoint {
         true
     }
 
-    /// Whether a call is inside at this moment.
+    /// Whether a call on the end point is running now.
     pub fn is_used(&self) -> bool {
         !self.inside.load(Ordering::SeqCst).is_multiple_of(COUNTED)
     }
 
-    /// Hands a sample to this reader: calls the listener, or queues. `false` when the queue is full.
+    /// Delivers a sample to this reader: calls the listener or adds the sample to the queue. Returns `false` if the
+    /// queue is full.
     #[inline]
     pub fn deliver(&self, view: &tb_view) -> bool {
         let Some(_inside) = self.enter_counted() else { return true };
         match &self.queue {
             None => {
-                // SAFETY: the session waits for this call before it closes; the sender's octets live through it.
+                // SAFETY: the session waits for this call before it closes; the sender's memory lives until the call
+                // returns.
                 unsafe { self.host.on_sample(self.tag, view) };
                 true
             }
@@ -155,10 +160,10 @@ impl Endpoint {
         }
     }
 
-    /// Tells the host how many peers are matched.
+    /// Reports the number of matched peers of this end point to the loading program.
     pub fn report_match(&self, now: i32) {
         if let Some(_inside) = self.enter() {
-            // SAFETY: as in `deliver`.
+            // SAFETY: the session waits for this call before it closes.
             unsafe { self.host.on_match(self.tag, now) };
         }
     }

@@ -1,15 +1,18 @@
-//! The `null` driver: an in-process network whose latencies are known.
+//! The `null` driver: a network inside the process, whose latencies are known.
 //!
-//! In: the calls of the driver table. Out: samples, handed from writer to reader inside the process, at once
-//! (`clock=real`) or after delays, losses and stalls that a script fixes in virtual time (`clock=scripted`). It is what
-//! the instrument is calibrated against, and the measure of the instrument's own cost. It knows no host type but the ABI.
+//! Input: calls of the driver table. Output: samples that go from writer to reader inside the process, immediately
+//! (`clock=real`), or after delays, losses and stalls that a script sets in virtual time (`clock=scripted`). The driver
+//! is used to calibrate Tailbound, and to measure the overhead of Tailbound itself. The driver knows no host type
+//! except the ABI.
 //!
-//! - `clock=real`: `send` calls the listener readers of the topic in the sender's thread with the sender's own octets;
-//!   nothing is allocated, copied or locked. Readers of the other modes have a queue.
-//! - `clock=scripted`: one thread, one queue of events and one virtual clock per domain; see [`script`] for the format and
-//!   for the functions by which a test computes the truth on its own.
+//! - `clock=real`: `send` calls the listeners of the topic in the sender's thread with the sender's memory; nothing is
+//!   allocated, copied or locked. Readers in other modes have a queue.
+//! - `clock=scripted`: each domain has one thread, one queue of events and one virtual clock; see [`script`] for the
+//!   format of scripts and for the functions with which a test computes the true values independently.
 
 mod endpoint;
+mod endpoints;
+mod lock;
 mod network;
 mod options;
 mod query;
@@ -17,13 +20,14 @@ mod queue;
 mod real;
 pub mod script;
 mod session;
+mod topic;
 mod world;
 
 use tailbound_abi::{side, tb_driver};
 
 static TABLE: tb_driver = side::table::<session::Session>();
 
-/// The driver table of `null`; constant for the life of the process.
+/// Returns the driver table of `null`, which is constant until the process ends.
 pub fn table() -> *const tb_driver {
     &raw const TABLE
 }

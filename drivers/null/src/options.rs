@@ -1,17 +1,18 @@
-//! Options of `open`.
+//! The options of the function `open` of the `null` driver.
 
 use tailbound_abi::TB_EINVAL;
 use tailbound_abi::side::{Outcome, Pair, fail};
 
 use crate::script::Script;
 
-/// Well-known options that mean nothing inside one process.
+/// Options that other drivers have too, and that have no meaning inside one process.
 const WITHOUT_EFFECT: &[&str] = &["interface", "address", "peers", "multicast", "naming", "transport"];
 
-/// Between a clock that is further away and the wall clock there is no difference in 64 bits.
+/// Largest difference between two clocks in ns if there are timestamps: a larger difference plus the wall-clock time
+/// does not fit into 64 bits.
 const FURTHEST_STAMPED_NS: u64 = 1_000_000_000_000_000_000;
 
-/// What `open` was asked for.
+/// The options of the function `open` of the `null` driver, parsed.
 #[derive(Debug)]
 pub struct Options {
     pub domain: u32,
@@ -21,7 +22,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads them; every failure names its key.
+    /// Reads the options of `open`; the text of every failure names the key of the option.
     pub fn parse(pairs: &[Pair]) -> Outcome<Options> {
         let mut options = Options { domain: 77, scripted: false, script: None, timestamps: false };
         for pair in pairs {
@@ -42,8 +43,8 @@ impl Options {
             return fail(
                 TB_EINVAL,
                 format!(
-                    "timestamps: wall-clock stamps do not fit a pong_clock that is {apart_ns} ns ahead or behind; at most \
-                     {FURTHEST_STAMPED_NS}, or leave them off"
+                    "timestamps: wall-clock timestamps do not fit into 64 bits with a pong_clock that is {apart_ns} ns ahead or \
+                     behind; use at most {FURTHEST_STAMPED_NS} ns, or switch timestamps off"
                 ),
             );
         }

@@ -1,4 +1,4 @@
-//! Where samples wait for readers that block or spin, and the bell that wakes those that block.
+//! Queues of samples for readers that block or poll, and the bell that wakes blocked readers.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use tailbound_abi::tb_view;
 
-/// Bytes that a queue may take, as long as it has [`FEWEST`] places.
+/// Largest memory of a queue in bytes, if at least [`FEWEST`] samples fit into it.
 const BUDGET: usize = 4 << 20;
 const FEWEST: usize = 4;
 const MOST: usize = 1024;
 
-/// Samples of one reader in memory that is allocated and touched when the reader is made.
+/// The queue of one reader: samples in memory that is allocated and touched when the reader is created.
 pub struct Queue {
     inner: Mutex<Places>,
     ready: AtomicU32,
@@ -27,11 +27,11 @@ struct Places {
     free: Vec<u32>,
 }
 
-// SAFETY: the pointers in `views` lead into `bytes`, which is owned and never moves while the queue lives.
+// SAFETY: the pointers in `views` point into `bytes`, which is owned and never moves while the queue exists.
 unsafe impl Send for Places {}
 
 impl Queue {
-    /// A queue for payloads of up to `max_len` octets.
+    /// Makes the queue of a reader for payloads of at most `max_len` bytes.
     pub fn new(max_len: usize) -> Queue {
         let stride = max_len.next_multiple_of(64).max(64);
         let places = (BUDGET / stride).clamp(FEWEST, MOST);
@@ -53,14 +53,14 @@ impl Queue {
         self.inner.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Copies a sample in; `false` when no place is free.
+    /// Copies a sample into the reader's queue; returns `false` if the queue is full.
     pub fn push(&self, view: &tb_view) -> bool {
         let mut q = self.lock();
         let Some(place) = q.free.pop() else { return false };
         let at = place as usize * q.stride;
         let len = (view.len as usize).min(q.stride).min(q.bytes.len().saturating_sub(at));
         if len > 0 {
-            // SAFETY: the sender promises `len` octets at `data`; the place has room for them.
+            // SAFETY: the sender promises `len` bytes at `data`; the buffer has room for them.
             unsafe { std::ptr::copy_nonoverlapping(view.data, q.bytes.as_mut_ptr().add(at), len) };
         }
         let data = q.bytes[at..].as_ptr();
@@ -70,12 +70,12 @@ impl Queue {
         true
     }
 
-    /// Whether a sample is there.
+    /// Whether the reader's queue contains a sample.
     pub fn has_sample(&self) -> bool {
         self.ready.load(Ordering::SeqCst) > 0
     }
 
-    /// Takes up to `out.len()` samples.
+    /// Takes at most `out.len()` samples from the reader's queue.
     pub fn take(&self, out: &mut [MaybeUninit<tb_view>]) -> usize {
         if !self.has_sample() {
             return 0; // a spinning reader leaves the lock to the writer
@@ -91,7 +91,7 @@ impl Queue {
         n
     }
 
-    /// Gives places back; `false` when a view is not one that was taken from here.
+    /// Releases the memory of samples; returns `false` if a sample was not taken from this queue.
     pub fn release(&self, views: &[tb_view]) -> bool {
         let mut q = self.lock();
         for view in views {
@@ -103,7 +103,7 @@ impl Queue {
         true
     }
 
-    /// Gives the memory back; nothing can be pushed afterwards.
+    /// Frees the memory of the reader's queue; no sample can be added afterwards.
     pub fn dismantle(&self) {
         let mut q = self.lock();
         *q = Places { bytes: Vec::new(), stride: 64, views: Vec::new(), ready: VecDeque::new(), free: Vec::new() };
@@ -111,18 +111,18 @@ impl Queue {
     }
 }
 
-/// Wakes the threads that block in `wait` of one session.
+/// Wakes the threads of one session that block in `wait`.
 #[derive(Default)]
 pub struct Bell {
     waiting: AtomicU32,
-    /// How often `wake` was called; each reader compares it with what it has seen.
+    /// Number of calls of `wake`; each reader compares this number with the number that it has seen.
     pub wakes: AtomicU64,
     lock: Mutex<()>,
     rung: Condvar,
 }
 
 impl Bell {
-    /// Something changed. Costs one load when nobody waits.
+    /// Reports a change to waiting threads. This costs one load instruction if no thread waits.
     #[inline]
     pub fn ring(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {
@@ -131,7 +131,7 @@ impl Bell {
         }
     }
 
-    /// Blocks until `done` gives a value or `remaining` says that the time is over (`None` = never).
+    /// Blocks until `done` returns a value, or until `remaining` returns zero (`None` means no limit).
     pub fn wait<T>(&self, mut done: impl FnMut() -> Option<T>, remaining: impl Fn() -> Option<Duration>) -> Option<T> {
         if let Some(value) = done() {
             return Some(value);

@@ -1,34 +1,34 @@
-//! Delivery in real time: in the sender's thread, with the sender's octets.
+//! Delivery of samples in real time: in the sender's thread, from the sender's memory.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tailbound_abi::{TB_FOREVER, tb_view};
 
-use crate::endpoint::Endpoint;
+use crate::topic::Connected;
 
-/// Sends inside callbacks of sends that are delivered on the spot: a ping, its pong. Deeper ones wait until the outermost
-/// send has delivered, so that an endless exchange inside callbacks does not grow the stack.
+/// Depth of nested sends inside callbacks that are delivered immediately: a ping and its pong. Deeper sends are
+/// postponed until the outermost send has delivered its sample, so that an endless exchange in callbacks does not grow
+/// the stack.
 const DEPTH: u32 = 2;
 
 thread_local! {
     static DEPTH_NOW: Cell<u32> = const { Cell::new(0) };
     static LATER: RefCell<VecDeque<Later>> = const { RefCell::new(VecDeque::new()) };
-    /// Payload buffers for `LATER`, kept so that a steady exchange does not allocate.
+    /// Payload buffers for `LATER`, which are used again so that a steady exchange does not allocate memory.
     static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Later {
-    writer: Arc<Endpoint>,
+    writer: Connected,
     seq: u64,
     payload: Vec<u8>,
 }
 
-/// Sends at once. `false` when a reader's queue is full.
+/// Sends a sample immediately. Returns `false` if a reader's queue is full.
 #[inline]
-pub fn send(writer: &Arc<Endpoint>, seq: u64, payload: &[u8]) -> bool {
+pub fn send(writer: &Connected, seq: u64, payload: &[u8]) -> bool {
     let depth = DEPTH_NOW.get();
     if depth >= DEPTH {
         defer(writer, seq, payload);
@@ -38,8 +38,8 @@ pub fn send(writer: &Arc<Endpoint>, seq: u64, payload: &[u8]) -> bool {
     let ok = deliver(writer, seq, payload);
     if depth == 0 {
         while let Some(later) = LATER.with_borrow_mut(VecDeque::pop_front) {
-            // It was counted when it was put off.
-            if let Some(_inside) = later.writer.enter() {
+            // The sample was counted when it was postponed.
+            if let Some(_inside) = later.writer.endpoint.enter() {
                 deliver(&later.writer, later.seq, &later.payload);
             }
             SPARE.with_borrow_mut(|spare| spare.push(later.payload));
@@ -50,9 +50,9 @@ pub fn send(writer: &Arc<Endpoint>, seq: u64, payload: &[u8]) -> bool {
 }
 
 #[inline]
-fn deliver(writer: &Endpoint, seq: u64, payload: &[u8]) -> bool {
+fn deliver(writer: &Connected, seq: u64, payload: &[u8]) -> bool {
     let (data, len) = (payload.as_ptr(), payload.len() as u64);
-    let mut view = tb_view { seq, data, len, writer: writer.identity, ..tb_view::default() };
+    let mut view = tb_view { seq, data, len, writer: writer.endpoint.identity, ..tb_view::default() };
     let mut ok = true;
     for reader in writer.topic.readers() {
         if reader.timestamps {
@@ -65,7 +65,7 @@ fn deliver(writer: &Endpoint, seq: u64, payload: &[u8]) -> bool {
 }
 
 #[cold]
-fn defer(writer: &Arc<Endpoint>, seq: u64, octets: &[u8]) {
+fn defer(writer: &Connected, seq: u64, octets: &[u8]) {
     let mut payload = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
     payload.clear();
     payload.extend_from_slice(octets);
@@ -83,7 +83,7 @@ fn realtime_ns() -> i64 {
     clock_ns(libc::CLOCK_REALTIME)
 }
 
-/// Time until an absolute `CLOCK_MONOTONIC` deadline; `None` = no limit.
+/// Time until an absolute `CLOCK_MONOTONIC` deadline; `None` means no limit.
 pub fn remaining(deadline_ns: i64) -> Option<Duration> {
     (deadline_ns != TB_FOREVER)
         .then(|| Duration::from_nanos((deadline_ns.saturating_sub(clock_ns(libc::CLOCK_MONOTONIC))).max(0) as u64))

@@ -1,6 +1,7 @@
-//! The script of the calibration network: delays, losses and stalls that are known beforehand.
+//! The script of the calibration network: it sets delays, losses and stalls, so that the true values are known in
+//! advance.
 //!
-//! Option `script` of `open`, JSON; every member may be left out:
+//! A script is the option `script` of `open`, in JSON; every member may be omitted:
 //! ```json
 //! { "seed": 1,
 //!   "realtime_offset_ns": 1700000000000000000,
@@ -15,54 +16,57 @@
 //!   "pong_clock": { "offset_ns": -7000000000, "drift_ppm": 25.5,
 //!                   "steps": [ {"at_ns": 5000000, "by_ns": 250000} ] } }
 //! ```
-//! - `out` is for topics that begin with `tailbound_ping`, `back` for `tailbound_pong`, `any` for all without their own
-//!   entry. Delays: `constant` ns, `uniform` [low, high], `exponential` {shift_ns, mean_ns}, `lognormal` {median_ns, sigma},
-//!   `pareto` {scale_ns, shape}, `list` [ns, ...] indexed by counter modulo its length.
-//! - No time is longer than an hour; what is drawn beyond it is an hour.
-//! - `loss`, `duplicate`, `reorder` pick messages by `probability` and by `counters` (the lower 48 bits of the sequence
-//!   number). A duplicate arrives `extra_ns` after the first; a reordered message is `extra_ns` later than its delay.
-//! - A send call takes `send_cost_ns`, and the message departs at its end: seen from send-begin the way out takes the cost
-//!   plus the delay, seen from echo-end the way back takes the delay.
-//! - The kernel's receive stamp (`timestamps: on`) lies `after_kernel_ns` before the arrival, or at the departure of a
-//!   message that is faster: of the delay, what passes in the host that receives.
-//! - `at_ns` counts from the first send-begin of the domain. A stall of `out`, `back` or `any` holds what would arrive in
-//!   the window [at, at + for) and delivers it at its end, in order of departure. One of `send` blocks a send call that
-//!   begins in the window until its end, at either end. One of `turnaround` acts on a listener of an `out` topic to which a message
-//!   arrives in the window: the first reading of the clock gives the arrival, the second the window's end.
-//! - `pong_clock` is the clock of ends that receive, as if they were on another host: at the first send-begin it is
-//!   `offset_ns` ahead of the domain's, gains `drift_ppm` us in each second of it, and is stepped. Their stamps are told in
-//!   it; what happens when is ruled by the domain's clock alone.
+//! - `out` applies to topics that begin with `tailbound_ping`, `back` to topics that begin with `tailbound_pong`, and
+//!   `any` to all topics without their own entry. Delays: `constant` ns, `uniform` [low, high], `exponential`
+//!   {shift_ns, mean_ns}, `lognormal` {median_ns, sigma}, `pareto` {scale_ns, shape}, `list` [ns, ...], of which a
+//!   message takes the entry with the index counter modulo length.
+//! - No time is longer than one hour; a longer drawn time is set to one hour.
+//! - `loss`, `duplicate` and `reorder` choose messages by `probability` and by `counters` (the lower 48 bits of the
+//!   sequence number). A duplicate arrives `extra_ns` after the first copy; a reordered message arrives `extra_ns`
+//!   later than its delay.
+//! - A send call takes `send_cost_ns`, and the message departs at the end of the call. The way out, counted from
+//!   send-begin, therefore takes the cost plus the delay; the way back, counted from echo-end, takes the delay.
+//! - The kernel's receive timestamp (`timestamps: on`) is `after_kernel_ns` before the arrival, or at the departure if
+//!   the delay is shorter. `after_kernel_ns` is the part of the delay that passes inside the receiving host.
+//! - `at_ns` counts from the first send-begin of the domain. A stall of `out`, `back` or `any` holds messages that
+//!   would arrive in the window [at, at + for) and delivers them at the end of the window, in order of departure. If a
+//!   send call begins in the window of a `send` stall, the call blocks until the end of the window, at either end. A
+//!   `turnaround` stall applies to a listener of an `out` topic to which a message arrives in the window: the first
+//!   reading of the clock returns the arrival, the second the end of the window.
+//! - `pong_clock` is the clock of receiving ends, as if they were on another host: at the first send-begin it is
+//!   `offset_ns` ahead of the domain's clock, it gains `drift_ppm` us in each second of the domain's clock, and it may
+//!   have steps. Receiving ends take their timestamps from it; the times of events depend only on the domain's clock.
 //!
-//! Every draw depends on seed, direction, sequence number and purpose, never on the order of events: the functions here are
-//! pure, and a test computes with them what the instrument must find.
+//! Every draw depends on seed, direction, sequence number and purpose, never on the order of events: the functions of
+//! this module are pure, and a test uses them to compute the values that a measurement must find.
 
 use serde::Deserialize;
 
 mod draw;
 
-/// No delay is longer: an hour. Sums of delays stay far from the end of the clock.
+/// Longest delay in ns: one hour. Sums of delays stay far below the end of the clock.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
-/// Clocks are no further apart: about 285 years, which leaves seven for the trial.
+/// Largest difference between the clocks in ns: about 285 years, which leaves seven years for the trial.
 const FURTHEST_CLOCK_NS: u64 = 9_000_000_000_000_000_000;
-/// No clock drifts more: a tenth.
+/// Largest drift of a clock in us per s: one tenth.
 const MOST_DRIFT_PPM: f64 = 1e5;
 
-/// A whole script. See the module for the format.
+/// A whole script of the calibration network; the documentation of this module describes the format.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Script {
-    /// Seed of all draws.
+    /// Seed of all random numbers that the script draws.
     pub seed: u64,
-    /// Wall-clock time at virtual time 0.
+    /// Wall-clock time at virtual time 0, in ns since 1970.
     pub realtime_offset_ns: i64,
-    /// What happens on the way.
+    /// Scripted delays and losses of messages, by direction.
     pub links: Links,
-    /// Windows in which things stand still.
+    /// Windows of time in which the script stalls messages, send calls or ends.
     pub stalls: Vec<Stall>,
-    /// Steps of the wall clock.
+    /// Scripted steps of the wall clock during the trial.
     pub clock_steps: Vec<ClockStep>,
-    /// The clock of ends that receive, where it is not the domain's.
+    /// The clock of receiving ends, if they have another clock than the scripted domain of the `null` driver.
     pub pong_clock: Option<PongClock>,
 }
 
@@ -79,66 +83,66 @@ impl Default for Script {
     }
 }
 
-/// Links by direction.
+/// The scripted properties of messages, by direction.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Links {
-    /// From ping to pong.
+    /// Properties of messages from ping to pong; if absent, `any` applies.
     pub out: Option<Link>,
-    /// From pong to ping.
+    /// Properties of messages from pong to ping; if absent, `any` applies.
     pub back: Option<Link>,
-    /// All others, and those left out.
+    /// Properties of all other messages, and of the directions whose entry is absent.
     pub any: Link,
 }
 
-/// One direction.
+/// The scripted properties of the messages of one direction.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Link {
-    /// Time on the way.
+    /// Scripted delay of a message between departure and arrival.
     pub delay: Delay,
-    /// Messages that never arrive.
+    /// Choice of the messages that never arrive.
     pub loss: Pick,
-    /// Messages that arrive twice.
+    /// Choice of the messages that arrive twice.
     pub duplicate: Pick,
-    /// Messages that are overtaken.
+    /// Choice of the messages that are overtaken by later messages.
     pub reorder: Pick,
-    /// Time that the send call takes.
+    /// Scripted duration of each send call, in ns.
     pub send_cost_ns: u64,
-    /// Of the delay, time between the kernel's receive stamp and the arrival.
+    /// Part of the delay between the kernel's receive timestamp and the arrival, in ns.
     pub after_kernel_ns: u64,
 }
 
-/// A distribution of delays.
+/// A distribution of scripted message delays, in ns.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum Delay {
-    /// Always this many ns.
+    /// The delay of a message is always this number of ns.
     Constant(u64),
-    /// Between the two, both included.
+    /// The delay is uniform between two values in ns, both included.
     Uniform(u64, u64),
-    /// `shift_ns` plus an exponential time.
+    /// The delay of a message is `shift_ns` plus an exponentially distributed time.
     Exponential {
-        /// Least delay.
+        /// Smallest delay of the exponential distribution, in ns.
         shift_ns: u64,
-        /// Mean of what comes on top.
+        /// Mean of the exponentially distributed time that is added to `shift_ns`, in ns.
         mean_ns: f64,
     },
-    /// exp(normal(ln median, sigma)).
+    /// The delay of a message is log-normal: exp(normal(ln median, sigma)).
     Lognormal {
-        /// Median.
+        /// Median of the log-normal distribution of delays, in ns.
         median_ns: f64,
-        /// Standard deviation of the logarithm.
+        /// Standard deviation of the logarithm of a log-normal delay.
         sigma: f64,
     },
-    /// Pareto of the first kind.
+    /// The delay has a Pareto distribution of the first kind.
     Pareto {
-        /// Least delay.
+        /// Smallest delay of the Pareto distribution of delays, in ns.
         scale_ns: f64,
-        /// Tail index.
+        /// Tail index of the Pareto distribution of delays.
         shape: f64,
     },
-    /// By counter, in turn.
+    /// The delays in ns are taken from a list in turn, by the message counter.
     List(Vec<u64>),
 }
 
@@ -148,81 +152,82 @@ impl Default for Delay {
     }
 }
 
-/// A choice among messages.
+/// A choice among messages, by probability or by message counter.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pick {
-    /// Each message with this probability.
+    /// Probability with which the script chooses each message.
     pub probability: f64,
-    /// And those with these counters.
+    /// Message counters of messages that are chosen in addition.
     pub counters: Vec<u64>,
-    /// By how much a duplicate or overtaken message is later.
+    /// Time in ns by which a duplicate or an overtaken message is later.
     pub extra_ns: u64,
 }
 
-/// A window in which something stands still.
+/// A window of time in which the script stalls messages, send calls or ends.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stall {
-    /// What stands still.
+    /// The messages, send calls or ends that the stall holds.
     #[serde(rename = "where")]
     pub place: StallPlace,
-    /// Begin, from the first send.
+    /// Begin of the window of time in which the stall holds, in ns from the first send.
     pub at_ns: i64,
-    /// Length.
+    /// Length of the window of time in which the stall holds, in ns.
     pub for_ns: i64,
 }
 
-/// What a stall holds.
+/// The messages, send calls or ends that a stall holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StallPlace {
-    /// Messages from ping to pong.
+    /// The stall holds messages from ping to pong.
     Out,
-    /// Messages from pong to ping.
+    /// The stall holds messages from pong to ping.
     Back,
-    /// Messages of every direction.
+    /// The stall holds messages of every direction.
     Any,
-    /// The pong between receiving and sending.
+    /// The stall holds the pong end between receiving and sending.
     Turnaround,
-    /// The send call.
+    /// The stall holds the send call.
     Send,
 }
 
-/// A step of the wall clock.
+/// A scripted step of the wall clock during the trial.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClockStep {
-    /// When, from the first send.
+    /// Time of the step, in ns from the first send.
     pub at_ns: i64,
-    /// By how much.
+    /// Time by which the wall clock steps forward, in ns.
     pub realtime_by_ns: i64,
 }
 
-/// A clock beside that of the domain.
+/// The clock of receiving ends, if it differs from the virtual clock of the scripted domain.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PongClock {
-    /// By how much it is ahead at the first send.
+    /// Time by which the receiving ends' clock is ahead at the first send, in ns.
     pub offset_ns: i64,
-    /// How much faster it runs, us per s.
+    /// Rate by which the receiving ends' clock is faster than the scripted domain's clock, in us per s.
     pub drift_ppm: f64,
-    /// When it is set anew.
+    /// Scripted steps of the clock of the receiving ends.
     pub steps: Vec<PongClockStep>,
 }
 
-/// A step of the clock of ends that receive.
+/// A scripted step of the clock of the receiving ends.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PongClockStep {
-    /// When, from the first send, by the domain's clock.
+    /// Time of the step, in ns from the first send, by the scripted domain's clock.
     pub at_ns: i64,
-    /// By how much.
+    /// Time by which the receiving ends' clock steps forward, in ns.
     pub by_ns: i64,
 }
 
 impl PongClock {
-    /// By how much it is ahead of the domain's clock at `at_ns` (from the first send).
+    /// Time in ns by which the receiving ends' clock is ahead of the scripted domain's clock at `at_ns` (counted from
+    /// the first send).
     pub fn ahead_ns(&self, at_ns: i64) -> i64 {
         let gained = (at_ns as f64 * self.drift_ppm / 1e6).round() as i64;
         let stepped = self.steps.iter().filter(|s| s.at_ns <= at_ns).fold(0i64, |sum, s| sum.wrapping_add(s.by_ns));
@@ -230,19 +235,19 @@ impl PongClock {
     }
 }
 
-/// Which way a topic goes.
+/// Direction of the messages of a topic: from ping to pong, from pong to ping, or another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// `tailbound_ping...`
+    /// Messages from ping to pong: topics `tailbound_ping...`.
     Out,
-    /// `tailbound_pong...`
+    /// Messages from pong to ping: topics `tailbound_pong...`.
     Back,
-    /// Everything else.
+    /// Messages of all other topics.
     Any,
 }
 
 impl Direction {
-    /// Direction of a topic by its name.
+    /// Finds the direction of the messages of a topic by the topic's name.
     pub fn of_topic(name: &str) -> Direction {
         let name = name.strip_prefix("rt/").unwrap_or(name);
         if name.starts_with("tailbound_ping") {
@@ -255,18 +260,19 @@ impl Direction {
     }
 }
 
-/// What the script does to one message.
+/// What the script does to one message: loss, times and duplicates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fate {
-    /// It never arrives.
+    /// Whether the message is lost, so that it never arrives.
     pub lost: bool,
-    /// Time on the way, before stalls; `extra_ns` of a reordering is in it.
+    /// Time between departure and arrival of the message in ns, before stalls; the `extra_ns` of a reordering is
+    /// included.
     pub travel_ns: u64,
-    /// A second copy arrives this much later.
+    /// Time in ns after which a second copy of the message arrives, if there is a second copy.
     pub duplicate_after_ns: Option<u64>,
 }
 
-/// The delay that the distribution of a direction gives to one message: no loss, no reordering, no stall.
+/// Delay in ns that the distribution of a direction gives to one message, without loss, reordering and stalls.
 pub fn delay_ns(script: &Script, direction: Direction, seq: u64) -> u64 {
     draw::delay(&script.link(direction).delay, script.seed, direction, seq)
 }
@@ -279,7 +285,7 @@ fn within_an_hour(key: &str, ns: f64) -> Result<(), String> {
 }
 
 impl Link {
-    /// Every time that is written in it, with its key.
+    /// Returns every time that the script contains for this direction, with its key.
     fn longest(&self) -> Vec<(&'static str, f64)> {
         let mut all = match &self.delay {
             Delay::Constant(ns) => vec![("delay.constant", *ns as f64)],
@@ -300,10 +306,10 @@ impl Link {
 }
 
 impl Script {
-    /// Reads a script.
+    /// Reads and checks a script.
     ///
     /// # Errors
-    /// Says what is wrong and where.
+    /// Returns what is wrong in the script, and the place.
     pub fn parse(json: &str) -> Result<Script, String> {
         let script: Script = serde_json::from_str(json).map_err(|e| e.to_string())?;
         script.check()?;
@@ -324,14 +330,14 @@ impl Script {
             }
             match &link.delay {
                 Delay::Uniform(low, high) if low > high => {
-                    return Err("uniform: [low, high] is the wrong way round".into());
+                    return Err("uniform: in [low, high], low must not be above high".into());
                 }
                 Delay::List(list) if list.is_empty() => return Err("list: at least one delay is needed".into()),
                 Delay::Pareto { scale_ns, shape } if !(*scale_ns >= 0.0 && *shape > 0.0) => {
-                    return Err("pareto: scale_ns must not be negative and shape must be above 0".into());
+                    return Err("pareto: scale_ns must not be negative, and shape must be above 0".into());
                 }
                 Delay::Lognormal { median_ns, sigma } if !(*median_ns > 0.0 && *sigma >= 0.0) => {
-                    return Err("lognormal: median_ns must be above 0 and sigma not negative".into());
+                    return Err("lognormal: median_ns must be above 0, and sigma must not be negative".into());
                 }
                 Delay::Exponential { mean_ns, .. } if *mean_ns < 0.0 => {
                     return Err("exponential: mean_ns must not be negative".into());
@@ -345,7 +351,7 @@ impl Script {
             }
             within_an_hour(&format!("stalls[{i}].for_ns"), stall.for_ns as f64)?;
         }
-        // What the stamps would then not fit, or a clock that stands still or runs backwards.
+        // Refuses clocks whose timestamps would not fit into 64 bits, and clocks that stand still or run backwards.
         let drift = self.pong_clock.as_ref().map_or(0.0, |clock| clock.drift_ppm);
         if drift.is_nan() || drift.abs() > MOST_DRIFT_PPM {
             return Err(format!(
@@ -356,19 +362,22 @@ impl Script {
         let times =
             self.pong_clock.iter().flat_map(|c| std::iter::once(c.offset_ns).chain(c.steps.iter().map(|s| s.by_ns)));
         if let Some(ns) = times.clone().find(far).or_else(|| Some(times.fold(0, i64::saturating_add)).filter(far)) {
-            return Err(format!("pong_clock: {ns} ns are too far ahead; at most {FURTHEST_CLOCK_NS} in all"));
+            return Err(format!(
+                "pong_clock: the clock is {ns} ns ahead; at most {FURTHEST_CLOCK_NS} ns are allowed, \
+                with all steps"
+            ));
         }
         Ok(())
     }
 
-    /// By how much the clocks of the two ends are ever apart, at most, drift left out.
+    /// Largest difference between the clocks of the two ends in ns, without drift.
     pub fn clocks_apart_ns(&self) -> u64 {
         let clock = self.pong_clock.iter();
         let times = clock.flat_map(|c| std::iter::once(c.offset_ns).chain(c.steps.iter().map(|s| s.by_ns)));
         times.fold(0, |sum: u64, ns| sum.saturating_add(ns.unsigned_abs()))
     }
 
-    /// The entry that applies to a direction.
+    /// Returns the scripted properties of the messages of a direction.
     pub fn link(&self, direction: Direction) -> &Link {
         match direction {
             Direction::Out => self.links.out.as_ref(),
@@ -378,7 +387,7 @@ impl Script {
         .unwrap_or(&self.links.any)
     }
 
-    /// What happens to the message `seq` of a direction.
+    /// Returns what happens to the message `seq` of a direction.
     pub fn fate(&self, direction: Direction, seq: u64) -> Fate {
         let link = self.link(direction);
         let picked = |pick: &Pick, purpose| draw::picked(pick, self.seed, direction, seq, purpose);
@@ -390,7 +399,8 @@ impl Script {
         }
     }
 
-    /// When something that would happen at `at_ns` (from the first send) does happen.
+    /// Returns the time at which an arrival that is due at `at_ns` happens, after stalls; both in ns from the first
+    /// send.
     pub fn held_until(&self, direction: Direction, at_ns: i64) -> i64 {
         self.end_of_stall(at_ns, |place| match place {
             StallPlace::Any => true,
@@ -400,12 +410,14 @@ impl Script {
         })
     }
 
-    /// When a send call that begins at `at_ns` gets going.
+    /// Returns the time at which a send call that begins at `at_ns` continues after stalls; both in ns from the first
+    /// send.
     pub fn send_held_until(&self, at_ns: i64) -> i64 {
         self.end_of_stall(at_ns, |place| place == StallPlace::Send)
     }
 
-    /// When the pong goes on with a message that arrived at `at_ns`.
+    /// Returns the time at which the pong end continues with a message that arrived at `at_ns`; both in ns from the
+    /// first send.
     pub fn turnaround_held_until(&self, at_ns: i64) -> i64 {
         self.end_of_stall(at_ns, |place| place == StallPlace::Turnaround)
     }
@@ -418,7 +430,7 @@ impl Script {
         at_ns
     }
 
-    /// Sum of the clock steps up to `at_ns`.
+    /// Sum of the wall clock's steps up to `at_ns`, in ns.
     pub fn stepped_by_ns(&self, at_ns: i64) -> i64 {
         self.clock_steps.iter().filter(|s| s.at_ns <= at_ns).map(|s| s.realtime_by_ns).sum()
     }

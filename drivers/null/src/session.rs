@@ -1,65 +1,38 @@
-//! One participant: its end points, and the calls on them.
+//! One participant of the driver: its end points and the calls on them.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use tailbound_abi::side::{self, Fail, Host, MAX_READERS, Outcome, Pair, Waited, Wanted, fail};
 use tailbound_abi::{
-    TB_ECLOSED, TB_EINVAL, TB_ENOMEM, TB_EQOS, TB_ETIMEDOUT, TB_ETOOBIG, TB_EUNSUPPORTED, TB_EWOULDBLOCK, TB_SPIN,
-    tb_view,
+    TB_ECLOSED, TB_EINVAL, TB_EQOS, TB_ETIMEDOUT, TB_ETOOBIG, TB_EUNSUPPORTED, TB_EWOULDBLOCK, TB_SPIN, tb_view,
 };
 
 use crate::endpoint::Endpoint;
+use crate::endpoints::Endpoints;
 use crate::network::{Domain, next_identity};
 use crate::options::Options;
 use crate::queue::Bell;
+use crate::topic::Connected;
 use crate::{query, real};
 
-/// End points that one session may create in its life.
-const MOST_ENDPOINTS: usize = 1024;
-/// How long a matching in virtual time waits in real time for other threads that still set up their ends.
+/// Time in real time for which matching in virtual time waits for other threads that still create their ends.
 const SETUP: Duration = Duration::from_secs(1);
 
-/// One participant.
+/// One participant of the driver, which belongs to a domain.
 pub struct Session {
     domain: Arc<Domain>,
     host: Host,
     timestamps: bool,
     bell: Arc<Bell>,
-    endpoints: Box<[OnceLock<Arc<Endpoint>>]>,
-    created: AtomicU32,
-}
-
-impl Session {
-    /// An end point that is there, destroyed or not.
-    #[inline]
-    pub fn existing(&self, id: u32) -> Outcome<&Arc<Endpoint>> {
-        let place = self.endpoints.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
-        place.ok_or_else(|| Fail::closed(id))
-    }
-
-    fn reader(&self, id: u32) -> Outcome<&Arc<Endpoint>> {
-        let endpoint = self.existing(id)?;
-        if endpoint.is_writer() {
-            return fail(TB_EINVAL, format!("end point {id} is a writer"));
-        }
-        Ok(endpoint)
-    }
-
-    pub fn endpoints(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
-        self.endpoints.iter().filter_map(OnceLock::get).filter(|e| !e.is_closed())
-    }
-
-    pub fn domain(&self) -> &Domain {
-        &self.domain
-    }
+    endpoints: Endpoints,
 }
 
 impl side::Session for Session {
-    const MAX_PAYLOAD_BYTES: u64 = 16 << 20;
+    const MAX_PAYLOAD_BYTES: u64 = query::MAX_PAYLOAD_BYTES;
 
     fn describe() -> &'static CStr {
         query::describe()
@@ -68,9 +41,8 @@ impl side::Session for Session {
     fn open(options: &[Pair], host: Host) -> Outcome<Session> {
         let options = Options::parse(options)?;
         let domain = Domain::join(options.domain, options.scripted, options.script)?;
-        let endpoints = (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect();
-        let bell = Arc::default();
-        Ok(Session { domain, host, timestamps: options.timestamps, bell, endpoints, created: AtomicU32::new(0) })
+        let (bell, endpoints) = (Arc::default(), Endpoints::new());
+        Ok(Session { domain, host, timestamps: options.timestamps, bell, endpoints })
     }
 
     fn host(&self) -> &Host {
@@ -81,43 +53,36 @@ impl side::Session for Session {
         if let Some(policy) = wanted.qos.first() {
             return Err(policy.bad(TB_EQOS, "the null driver has no QoS policies"));
         }
-        let id = self.created.fetch_add(1, Ordering::Relaxed) + 1;
-        let Some(place) = self.endpoints.get(id as usize - 1) else {
-            return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
-        };
-        let endpoint = self.domain.connect(wanted.topic, |topic| {
-            let mut e = Endpoint::new(wanted, next_identity(), topic, self.host, self.bell.clone());
-            e.timestamps = self.timestamps;
-            e
-        });
-        let _ = place.set(endpoint);
-        Ok(id)
+        self.endpoints.add(|| {
+            let mut endpoint = Endpoint::new(wanted, next_identity(), self.host, self.bell.clone());
+            endpoint.timestamps = self.timestamps;
+            self.domain.connect(wanted.topic, endpoint)
+        })
     }
 
     fn wait_matched(&self, id: u32, peers: u32, deadline: i64) -> Outcome {
-        let endpoint = self.existing(id)?;
+        let connected = self.endpoints.existing(id)?;
         let begin = Instant::now();
-        let matched = self.domain.wait_matched(endpoint, peers as usize, || match self.domain.world {
-            // Virtual time stands still while nobody matches, so the limit is one of real time.
+        let matched = self.domain.wait_matched(connected, peers as usize, || match self.domain.world {
+            // Virtual time does not advance during matching, so the limit is in real time.
             Some(_) => Some(SETUP.saturating_sub(begin.elapsed())),
             None => real::remaining(deadline),
         });
+        let Connected { endpoint, topic } = connected;
         if endpoint.is_closed() {
             return Err(Fail::closed(id));
         }
         if !matched {
-            let have = endpoint.topic.peers(endpoint);
-            return fail(
-                TB_ETIMEDOUT,
-                format!("{have} of {peers} peers on topic {} in this process", endpoint.topic.name),
-            );
+            let have = topic.peers(endpoint);
+            return fail(TB_ETIMEDOUT, format!("{have} of {peers} peers on topic {} in this process", topic.name));
         }
         Ok(())
     }
 
     #[inline]
     fn send(&self, id: u32, seq: u64, payload: &[u8], _batch: bool) -> Outcome {
-        let writer = self.existing(id)?;
+        let connected = self.endpoints.existing(id)?;
+        let writer = &connected.endpoint;
         if !writer.is_writer() {
             return fail(TB_EINVAL, format!("end point {id} is a reader"));
         }
@@ -128,12 +93,12 @@ impl side::Session for Session {
             return fail(TB_ETOOBIG, format!("{len} B of payload; end point {id} was made for {max} B"));
         }
         match self.domain.world {
-            None if !real::send(writer, seq, payload) => {
+            None if !real::send(connected, seq, payload) => {
                 writer.uncount();
                 return fail(TB_EWOULDBLOCK, "the queue of a reader is full");
             }
             None => {}
-            Some(world) => world.send(writer, seq, payload),
+            Some(world) => world.send(connected, seq, payload),
         }
         Ok(())
     }
@@ -142,17 +107,17 @@ impl side::Session for Session {
         let mut insides = [const { None }; MAX_READERS];
         let mut readers = [None; MAX_READERS];
         for (i, id) in ids.iter().enumerate() {
-            let reader = self.reader(*id)?;
+            let reader = &self.endpoints.reader(*id)?.endpoint;
             let Some(inside) = reader.enter() else { return Err(Fail::closed(*id)) };
             if reader.queue.is_none() {
-                return fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: it has nothing to wait for"));
+                return fail(TB_EUNSUPPORTED, format!("end point {id} is a listener, for which wait is not possible"));
             }
             (insides[i], readers[i]) = (Some(inside), Some(reader));
         }
         let readers = &readers[..ids.len()];
         let check = || {
             if readers.iter().flatten().any(|r| r.is_closed()) {
-                return Some(fail(TB_ECLOSED, "an end point was destroyed while it was waited for"));
+                return Some(fail(TB_ECLOSED, "an end point was destroyed during the wait"));
             }
             let wakes = self.bell.wakes.load(Ordering::SeqCst);
             if readers.iter().flatten().fold(false, |w, r| w | (r.wakes_seen.swap(wakes, Ordering::SeqCst) != wakes)) {
@@ -166,13 +131,13 @@ impl side::Session for Session {
             Some(world) => world.wait(deadline, check)?,
             None => match self.bell.wait(check, || real::remaining(deadline)) {
                 Some(outcome) => outcome,
-                None => fail(TB_ETIMEDOUT, "no sample until the deadline"),
+                None => fail(TB_ETIMEDOUT, "no sample arrived until the deadline"),
             },
         }
     }
 
     fn take(&self, id: u32, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
-        let reader = self.reader(id)?;
+        let reader = &self.endpoints.reader(id)?.endpoint;
         let Some(inside) = reader.enter() else { return Err(Fail::closed(id)) };
         let Some(queue) = &reader.queue else {
             return fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: samples go to on_sample"));
@@ -187,7 +152,7 @@ impl side::Session for Session {
     }
 
     fn release(&self, id: u32, views: &mut [tb_view]) -> Outcome {
-        let reader = self.reader(id)?;
+        let reader = &self.endpoints.reader(id)?.endpoint;
         let Some(_inside) = reader.enter() else { return Err(Fail::closed(id)) };
         match &reader.queue {
             Some(queue) if queue.release(views) => Ok(()),
@@ -201,30 +166,30 @@ impl side::Session for Session {
         Ok(())
     }
 
-    /// What `send` reported as sent is delivered, and acknowledged with it.
+    /// Returns immediately: a sample that `send` accepted is delivered, and so it is acknowledged.
     fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
-        self.existing(id).map(drop)
+        self.endpoints.existing(id).map(drop)
     }
 
     fn query(&self, id: u32, what: &str) -> Outcome<Vec<u8>> {
-        query::answer(self, id, what)
+        query::answer(&self.endpoints, &self.domain, id, what)
     }
 
     fn destroy(&self, id: u32) -> Outcome {
-        let endpoint = self.existing(id)?;
-        if !endpoint.close() {
+        let connected = self.endpoints.existing(id)?;
+        if !connected.endpoint.close() {
             return Err(Fail::closed(id));
         }
-        self.domain.disconnect(endpoint);
+        self.domain.disconnect(connected);
         Ok(())
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        for endpoint in self.endpoints.iter().filter_map(OnceLock::get) {
-            if endpoint.close() {
-                self.domain.disconnect(endpoint);
+        for connected in self.endpoints.all() {
+            if connected.endpoint.close() {
+                self.domain.disconnect(connected);
             }
         }
         self.domain.leave();

@@ -1,7 +1,8 @@
 //! Virtual time: the clock and the events of one scripted domain.
 //!
-//! Made for one thread. Each callback runs at the time at which its event is due, as a thread of its own would; what it
-//! spends (send cost, stalls) delays the next sample of the same listener and nothing else.
+//! Only one thread may use the virtual time. Each callback runs at the time at which its event is due, as if the
+//! callback had its own thread. Time that a callback uses (send cost, stalls) delays the next sample of the same
+//! listener and nothing else.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,15 +14,16 @@ use tailbound_abi::side::{Outcome, fail};
 use tailbound_abi::{TB_ETIMEDOUT, TB_EWOULDBLOCK, TB_FOREVER, tb_clock, tb_view};
 
 use crate::endpoint::Endpoint;
-use crate::network::lock;
+use crate::lock::lock;
 use crate::script::{Direction, Script};
+use crate::topic::Connected;
 
-/// Virtual time at which a domain begins.
+/// Virtual time at which a scripted domain begins, in ns.
 const START_NS: i64 = 1_000_000_000;
-/// What an empty `take` costs, so that a loop of them comes to its end.
+/// Virtual time that an empty `take` costs in ns, so that a loop of such calls ends.
 const IDLE_POLL_NS: i64 = 1_000;
 
-/// Clock and events of one scripted domain.
+/// The virtual clock and the future events of one scripted domain of the `null` driver.
 #[derive(Default)]
 pub struct World {
     state: Mutex<State>,
@@ -38,14 +40,14 @@ struct State {
     lost: u64,
 }
 
-/// A turnaround stall that waits for the clock to be read twice.
+/// A turnaround stall, which takes effect when the clock is read for the second time.
 #[derive(Clone, Copy)]
 struct Jump {
     to: i64,
     read_once: bool,
 }
 
-/// A message on its way.
+/// The future arrival of a message at its reader.
 struct Event {
     due: i64,
     order: u64,
@@ -92,28 +94,28 @@ impl State {
 }
 
 impl World {
-    /// Starts anew with a script.
+    /// Starts the virtual time of the scripted domain again, with a script.
     pub fn reset(&self, script: Script) {
         *lock(&self.state) = State { script: Arc::new(script), now: START_NS, ..State::default() };
     }
 
-    /// Forgets what is on its way.
+    /// Discards all messages of the scripted domain that have not arrived.
     pub fn clear(&self) {
         let events = std::mem::take(&mut lock(&self.state).events);
         drop(events); // outside the lock: end points go with them
     }
 
-    /// The script that runs.
+    /// Returns the current script of the scripted domain.
     pub fn script(&self) -> Arc<Script> {
         lock(&self.state).script.clone()
     }
 
-    /// Messages that the script lost.
+    /// Number of messages that were lost because the script loses them.
     pub fn lost(&self) -> u64 {
         lock(&self.state).lost
     }
 
-    /// The C form of the clock.
+    /// Returns the virtual clock of the scripted domain as the C struct of the ABI.
     pub fn clock(&'static self) -> tb_clock {
         tb_clock {
             size: size_of::<tb_clock>() as u32,
@@ -125,7 +127,8 @@ impl World {
         }
     }
 
-    /// The C form of the clock of ends that receive, where the script has one. It is read; only the domain's is slept by.
+    /// Returns the clock of the receiving ends as the C struct of the ABI, if the script has such a clock. Only reading
+    /// uses this clock; sleeping uses the domain's clock.
     pub fn far_clock(&'static self) -> Option<tb_clock> {
         let far = self.script().pong_clock.is_some();
         far.then(|| tb_clock { now: Some(far_clock_now), ..self.clock() })
@@ -136,11 +139,11 @@ impl World {
         let state = lock(&self.state);
         let at_ns = state.since_first_send(now).unwrap_or(0);
         let ahead = state.script.pong_clock.as_ref().map_or(0, |clock| clock.ahead_ns(at_ns));
-        // Zero is what a stamp is that was not taken yet.
+        // Zero would mean that the timestamp is missing.
         if now.wrapping_add(ahead) == 0 { 1 } else { now.wrapping_add(ahead) }
     }
 
-    /// Virtual time, for the host: it may carry a turnaround stall.
+    /// Reads the virtual time for the loading program; a turnaround stall may be added.
     pub fn now(&self) -> i64 {
         let mut state = lock(&self.state);
         match state.jump {
@@ -154,19 +157,19 @@ impl World {
         state.now
     }
 
-    /// Lets virtual time pass.
+    /// Advances the virtual time to the deadline and runs the events on the way.
     pub fn sleep_until(&self, deadline: i64) {
         while self.step(deadline).is_some() {}
         let mut state = lock(&self.state);
         state.now = state.now.max(deadline);
     }
 
-    /// Sends a message: fixes now when it will arrive where.
+    /// Sends a message: the time of its arrival is decided now.
     #[cold]
-    pub fn send(&self, writer: &Endpoint, seq: u64, payload: &[u8]) {
+    pub fn send(&self, writer: &Connected, seq: u64, payload: &[u8]) {
         let mut state = lock(&self.state);
         let script = state.script.clone();
-        let direction = writer.topic.direction;
+        let direction = writer.endpoint.direction;
         let now = state.now;
         let first = *state.first_send.get_or_insert(now);
         state.now = first + script.send_held_until(state.now - first);
@@ -187,14 +190,22 @@ impl World {
             for reader in writer.topic.readers() {
                 let (reader, payload) = (reader.clone(), payload.clone());
                 let kernel_rx_ns = state.realtime(due - after_kernel_ns);
-                let event =
-                    Event { due, order: 0, reader, writer: writer.identity, seq, source_ns, kernel_rx_ns, payload };
+                let event = Event {
+                    due,
+                    order: 0,
+                    reader,
+                    writer: writer.endpoint.identity,
+                    seq,
+                    source_ns,
+                    kernel_rx_ns,
+                    payload,
+                };
                 state.schedule(event);
             }
         }
     }
 
-    /// Runs events until `done` gives a value; virtual time goes on to the event that made it so.
+    /// Runs events until `done` returns a value; the virtual time advances to the event that caused the value.
     pub fn wait<T>(&self, deadline: i64, mut done: impl FnMut() -> Option<T>) -> Outcome<T> {
         loop {
             if let Some(value) = done() {
@@ -202,25 +213,25 @@ impl World {
             }
             let Some(due) = self.step(deadline) else {
                 if deadline == TB_FOREVER {
-                    return fail(TB_EWOULDBLOCK, "nothing is on its way: this wait would never end in virtual time");
+                    return fail(TB_EWOULDBLOCK, "no message is on its way: this wait would never end in virtual time");
                 }
                 let mut state = lock(&self.state);
                 state.now = state.now.max(deadline);
-                return fail(TB_ETIMEDOUT, "no sample until the deadline");
+                return fail(TB_ETIMEDOUT, "no sample arrived until the deadline");
             };
             let mut state = lock(&self.state);
             state.now = state.now.max(due);
         }
     }
 
-    /// Goes on to the next event, or a little when there is none: what a turn of a spinning reader does.
+    /// Advances to the next event, or by a short time if there is no event: one iteration of a polling reader.
     pub fn spin(&self) {
         let due = self.step(i64::MAX);
         let mut state = lock(&self.state);
         state.now = due.map_or(state.now + IDLE_POLL_NS, |due| state.now.max(due));
     }
 
-    /// Runs the next event that is due by `deadline`; gives the time at which it ran.
+    /// Runs the next event that is due by `deadline`, and returns the time of the event.
     fn step(&self, deadline: i64) -> Option<i64> {
         let mut state = lock(&self.state);
         let event = loop {
@@ -237,7 +248,7 @@ impl World {
         };
         let resume = (state.now, state.jump.take());
         state.now = event.due;
-        if event.reader.queue.is_none() && event.reader.topic.direction == Direction::Out {
+        if event.reader.queue.is_none() && event.reader.direction == Direction::Out {
             let stalled = state.since_first_send(event.due).map(|t| state.script.turnaround_held_until(t) - t);
             state.jump = stalled.filter(|d| *d > 0).map(|d| Jump { to: event.due + d, read_once: false });
         }
@@ -268,17 +279,17 @@ unsafe extern "C" fn clock_now(ctx: *mut c_void) -> i64 {
 }
 
 unsafe extern "C" fn far_clock_now(ctx: *mut c_void) -> i64 {
-    // SAFETY: as above.
+    // SAFETY: `ctx` is a world, which is never freed.
     unsafe { &*ctx.cast::<World>() }.far_now()
 }
 
 unsafe extern "C" fn clock_sleep_until(ctx: *mut c_void, deadline_ns: i64) {
-    // SAFETY: as above.
+    // SAFETY: `ctx` is a world, which is never freed.
     unsafe { &*ctx.cast::<World>() }.sleep_until(deadline_ns);
 }
 
 unsafe extern "C" fn clock_realtime(ctx: *mut c_void) -> i64 {
-    // SAFETY: as above.
+    // SAFETY: `ctx` is a world, which is never freed.
     let state = lock(&unsafe { &*ctx.cast::<World>() }.state);
     state.realtime(state.now)
 }

@@ -1,26 +1,26 @@
-//! What the driver says of itself, as data.
+//! The description that the `ros2` driver gives of itself, as data.
 
 use std::ffi::{CStr, CString};
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
-use tailbound_abi::side::Session as _;
 use tailbound_abi::{TB_ABI_MAJOR, TB_ABI_MINOR};
 
 use crate::options::{DEFAULT_DOMAIN, MAX_DOMAIN};
-use crate::session::Session;
+use crate::sample::MAX_PAYLOAD_BYTES;
 use crate::{events, qos};
 
-/// Versions of the libraries; a test compares them with the lock file.
+/// Version of the library ros2-client; a test compares it with the lock file.
 pub const ROS2_CLIENT: &str = "0.12.1";
-/// As above.
+/// Version of the library RustDDS; a test compares it with the lock file.
 pub const RUSTDDS: &str = "0.15.1";
 
-/// Roles of threads by name, which the kernel cuts after 15 characters. One thread of RustDDS receives and sends.
+/// Roles of threads by their names, which the kernel truncates to 15 characters. One thread of RustDDS receives and
+/// sends.
 pub const ROLES: [(&str, &str); 3] =
     [("receive", "RustDDS Partici"), ("discovery", "RustDDS discove"), ("discovery", events::NAME)];
 
-/// The JSON of `describe`.
+/// Returns the JSON with which the driver's function `describe` answers.
 pub fn describe() -> &'static CStr {
     static TEXT: OnceLock<CString> = OnceLock::new();
     TEXT.get_or_init(|| CString::new(description().to_string()).unwrap_or_default())
@@ -51,21 +51,23 @@ fn description() -> Value {
         "versions": {"driver": env!("CARGO_PKG_VERSION"), "ros2-client": ROS2_CLIENT, "rustdds": RUSTDDS},
         "abi": format!("{TB_ABI_MAJOR}.{TB_ABI_MINOR}"),
         "capabilities": ["source_timestamps"],
-        "limits": {"max_payload_bytes": Session::MAX_PAYLOAD_BYTES},
+        "limits": {"max_payload_bytes": MAX_PAYLOAD_BYTES},
         "options": [
-            option("domain", "integer", Some(&domain), &format!("ROS_DOMAIN_ID, 0 to {MAX_DOMAIN}; the variable is not read.")),
+            option("domain", "integer", Some(&domain), &format!("DDS domain, 0 to {MAX_DOMAIN}, as in ROS_DOMAIN_ID; \
+                the environment variable itself is not read.")),
             option(
                 "participants",
                 "integer",
                 Some("1"),
-                "Participants of the session, 1 or 2, with a node each; an end point is in that which `participant` of its creation names, from 0."
+                "Number of participants of the session, 1 or 2, each with one node; the QoS policy `participant` of \
+                    an end point selects the participant by its number (0 or 1)."
             ),
-            option("node", "string", None, "Name of the node, with its namespace; without it /tailbound_PID_N."),
-            option("address", "string", None, "IPv4 address of the interface that is announced and has the multicast. The sockets are bound to all."),
+            option("node", "string", None, "Name of the node, with its namespace; the default is /tailbound_PID_N."),
+            option("address", "string", None, "IPv4 address of the interface that is announced and used for multicast. The sockets are bound to all addresses."),
             word("naming", "ros2", "Names of topics and type on the wire."),
-            word("transport", "udp", "Transport."),
-            bytes("socket_receive_buffer_size", "Receive buffer asked of the kernel."),
-            bytes("socket_send_buffer_size", "Send buffer asked of the kernel."),
+            word("transport", "udp", "Transport of samples."),
+            bytes("socket_receive_buffer_size", "Size of the receive buffer that is requested from the kernel."),
+            bytes("socket_send_buffer_size", "Size of the send buffer that is requested from the kernel."),
         ],
         "qos": qos::described(),
         "receive_modes": ["block", "spin"],

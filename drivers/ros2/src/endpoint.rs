@@ -1,4 +1,4 @@
-//! One publisher or subscription.
+//! One publisher or subscription of ROS 2.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, RawFd};
@@ -11,29 +11,33 @@ use ros2_client::{Publisher, Subscription, WriteError};
 use tailbound_abi::side::{Fail, Outcome, fail};
 use tailbound_abi::{TB_EINVAL, TB_EIO, TB_ETIMEDOUT, TB_ETOOBIG, TB_EWOULDBLOCK, tb_view};
 
+use crate::error::io;
 use crate::sample::{self, Incoming, Outgoing};
-use crate::session::io;
 
-/// What ROS 2 has of an end point.
-#[expect(clippy::large_enum_variant, reason = "a handful in a process; a box would be one step more for each message")]
+/// The ROS 2 entity that belongs to an end point.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a process has only a few such values, and an allocation of their own would cost one memory access for \
+        each message"
+)]
 pub enum Entity {
     Writer(Publisher<Outgoing>),
     Reader(Reader),
 }
 
-/// A subscription with what waiting for it needs.
+/// A subscription, with the data that is needed to wait for samples.
 pub struct Reader {
     subscription: Subscription<Incoming>,
-    /// Becomes readable with an unread notification of the subscription. Asked by `poll(2)`, never by `epoll_wait`: so it
-    /// says how things stand, and not only that they changed.
+    /// Descriptor that is readable if the subscription has a notification that was not read. The descriptor is checked
+    /// by `poll(2)`, never by `epoll_wait`, so it shows the state and not only changes of the state.
     events: Poll,
-    /// A sample that `wait` found: the subscription can be asked only by taking.
+    /// A sample that `wait` took, because a subscription can be checked only by taking a sample.
     found: Mutex<Option<tb_view>>,
 }
 
-// SAFETY: the pointer in `found` is memory that the view owns.
+// SAFETY: the pointer in `found` points to memory that the view owns.
 unsafe impl Send for Reader {}
-// SAFETY: as above; the rest is behind locks.
+// SAFETY: the view owns its memory, see `Send`; everything else is behind locks.
 unsafe impl Sync for Reader {}
 
 impl Reader {
@@ -58,7 +62,7 @@ impl Reader {
         }
     }
 
-    /// Whether `take` has something to give.
+    /// Whether the reader has a sample that `take` would return.
     #[inline]
     pub fn has_sample(&self) -> Outcome<bool> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +72,7 @@ impl Reader {
         Ok(found.is_some())
     }
 
-    /// Takes what is there, without blocking.
+    /// Takes the samples that have arrived at the reader, without blocking.
     #[inline]
     pub fn take(&self, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,33 +94,34 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         if let Some(mut view) = self.found.get_mut().unwrap_or_else(PoisonError::into_inner).take() {
-            // SAFETY: never handed out.
+            // SAFETY: the view was never given out.
             unsafe { sample::give_back(&mut view) };
         }
     }
 }
 
-/// One end point. It stays in memory, closed, until its session ends.
+/// One end point of a session. The end point stays in memory after it is closed, until its session ends.
 pub struct Endpoint {
-    /// Number within the session, from 1.
+    /// Number of the end point within the session, from 1.
     pub id: u32,
-    /// Identity on the network.
+    /// Identity (GUID) of the end point on the network.
     pub guid: GUID,
-    /// Whether it is a writer.
+    /// Whether the end point is a writer.
     pub writer: bool,
-    /// Topic on the wire.
+    /// Name of the end point's topic in DDS.
     pub topic: String,
-    /// Policies of its topic, which the end point has from there.
+    /// QoS policies of the topic, which the end point inherits.
     pub qos: QosPolicies,
-    /// Largest payload.
+    /// Largest payload that the end point sends or receives, in bytes.
     pub max_len: u64,
-    /// Set by `destroy`.
+    /// Whether the loading program has called `destroy` for the end point.
     pub closed: AtomicBool,
-    /// Gone with `destroy`; a call that uses it holds the lock for reading.
+    /// The ROS 2 entity of the end point, which `destroy` removes. A call that uses the entity holds the lock for
+    /// reading.
     pub entity: RwLock<Option<Entity>>,
 }
 
-/// Keeps the entity while a call uses it.
+/// Guard: keeps the entity of an end point alive while a call uses it.
 pub struct Held<'a>(RwLockReadGuard<'a, Option<Entity>>, u32);
 
 impl Held<'_> {
@@ -140,7 +145,7 @@ impl Held<'_> {
 }
 
 impl Endpoint {
-    /// The entity of an end point that is not closed.
+    /// Returns the entity of an end point that is not closed.
     #[inline]
     pub fn entity(&self) -> Outcome<Held<'_>> {
         if self.closed.load(SeqCst) {
@@ -149,7 +154,7 @@ impl Endpoint {
         Ok(Held(self.entity.read().unwrap_or_else(PoisonError::into_inner), self.id))
     }
 
-    /// Publishes one message.
+    /// Publishes one message with a sequence number and a payload.
     #[inline]
     pub fn send(&self, seq: u64, payload: &[u8]) -> Outcome {
         if payload.len() as u64 > self.max_len {
@@ -157,7 +162,7 @@ impl Endpoint {
             return fail(TB_ETOOBIG, format!("{len} B of payload; end point {} was made for {max} B", self.id));
         }
         let held = self.entity()?;
-        // SAFETY: `publish` serialises the message before it returns, and gives it back or drops it.
+        // SAFETY: `publish` serialises the message before it returns, and returns or drops it.
         let payload = unsafe { std::mem::transmute::<&[u8], &'static [u8]>(payload) };
         match held.publisher()?.publish(Outgoing { seq, payload }) {
             Ok(()) => Ok(()),

@@ -1,4 +1,5 @@
-//! The driver's own thread: RustDDS puts its status events into a queue and calls nobody.
+//! A thread of the driver that reads status events: RustDDS only puts events into a queue, and has no callbacks for
+//! them.
 
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -8,21 +9,22 @@ use ros2_client::dds::rustdds::mio1::{Interest, Poll, Token};
 use ros2_client::dds::rustdds::{DomainParticipant, StatusEvented};
 use tailbound_abi::side::{Host, Outcome};
 
+use crate::error::io;
+use crate::flag::{self, Flag};
 use crate::graph::Graph;
-use crate::session::io;
-use crate::wait::{self, Flag};
 
-/// Name of the thread.
+/// Name of the thread that reads DDS status events.
 pub const NAME: &str = "ros2.status";
 
-/// The thread; it ends when this is dropped.
+/// The thread that reads status events; it ends when this value is dropped.
 pub struct Events {
     stop: Arc<Flag>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Events {
-    /// Starts the thread. It sleeps until something happens in discovery, so not a moment while samples flow.
+    /// Starts the thread that reads status events. The thread sleeps until discovery has an event, so it never runs
+    /// while samples are exchanged.
     pub fn start(participant: &DomainParticipant, graph: Arc<Graph>, host: Host) -> Outcome<Events> {
         let mut listener = participant.status_listener();
         let poll = Poll::new().map_err(io("cannot make an epoll"))?;
@@ -36,7 +38,7 @@ impl Events {
                 while let Some(event) = listener.try_recv_status() {
                     graph.learn(event, &host);
                 }
-                wait::poll(&mut [wait::readable(poll.as_raw_fd()), stopped.watched()], None);
+                flag::poll(&mut [flag::readable(poll.as_raw_fd()), stopped.watched()], None);
             }
         };
         let thread =

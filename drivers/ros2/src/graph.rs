@@ -1,4 +1,4 @@
-//! Who is matched with whom, and why not: what the participant's status events tell.
+//! Matched end points, and reasons why end points do not match, from the status events of the participant.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -8,36 +8,37 @@ use ros2_client::dds::rustdds::{DomainParticipantStatusEvent as Event, GUID, Qos
 use tailbound_abi::TB_ETIMEDOUT;
 use tailbound_abi::side::{Fail, Host, Outcome, fail};
 
+use crate::deadline::left;
 use crate::sample::TYPE;
-use crate::wait;
 
-/// The last match that RustDDS refused.
+/// The last match that RustDDS refused for an end point, with the QoS policies of both sides.
 pub struct Refused {
     pub policy: QosPolicyId,
     pub offered: QosPolicies,
     pub requested: QosPolicies,
 }
 
-/// One end point of ours.
+/// State of one end point of this session: matched peers and refused peers.
 #[derive(Default)]
 pub struct End {
     pub tag: u64,
     pub peers: BTreeSet<GUID>,
-    /// Matched by RustDDS, which does not compare types; the other side does, and does not match.
+    /// Remote end points that RustDDS matched without comparing types; the other side compares types and does not
+    /// match.
     pub other_type: BTreeMap<GUID, String>,
     pub refused: Option<Refused>,
 }
 
-/// All that are not destroyed, by identity, and the participants that were seen.
+/// All end points that are not destroyed, by identity, and the participants that were seen.
 #[derive(Default)]
 pub struct Known {
     pub ends: HashMap<GUID, End>,
     pub participants: BTreeSet<GUID>,
-    /// End points of others whose type is not ours.
+    /// Remote end points whose type differs, with the name of their type.
     pub other_types: HashMap<GUID, String>,
 }
 
-/// What is known now.
+/// The current matching of end points and their peers, shared between threads.
 #[derive(Default)]
 pub struct Graph {
     known: Mutex<Known>,
@@ -45,12 +46,13 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Held while an end point is made, so that no event about it comes too early.
+    /// Locks the matching state. The lock is also held while an end point is created, so that no event about the end
+    /// point arrives too early.
     pub fn lock(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(|e| e.into_inner())
     }
 
-    /// Takes an event in.
+    /// Updates the matching of end points by a DDS status event.
     pub fn learn(&self, event: Event, host: &Host) {
         let mut known = self.lock();
         let refuse = |known: &mut Known, local: GUID, offered: QosPolicies, requested: QosPolicies| {
@@ -92,7 +94,7 @@ impl Graph {
             Event::ParticipantDiscovered { dpd } => {
                 known.participants.insert(dpd.guid);
             }
-            // Of what was in it RustDDS says nothing.
+            // RustDDS does not report the loss of the end points that the participant had.
             Event::ParticipantLost { id, .. } => {
                 known.participants.retain(|p| p.prefix != id);
                 known.other_types.retain(|guid, _| guid.prefix != id);
@@ -111,7 +113,7 @@ impl Graph {
         self.changed.notify_all();
     }
 
-    /// Waits until an end point has at least `peers`.
+    /// Waits until an end point has at least `peers` peers.
     pub fn wait_matched(&self, id: u32, guid: GUID, topic: &str, peers: u32, deadline_ns: i64) -> Outcome {
         let mut known = self.lock();
         loop {
@@ -119,14 +121,14 @@ impl Graph {
             if have >= peers as usize {
                 return Ok(());
             }
-            let Some(left) = wait::left(deadline_ns) else {
+            let Some(left) = left(deadline_ns) else {
                 return fail(TB_ETIMEDOUT, format!("{have} of {peers} peers matched on {topic}"));
             };
             known = self.changed.wait_timeout(known, left).unwrap_or_else(|e| e.into_inner()).0;
         }
     }
 
-    /// Forgets an end point; whoever waits for its peers ends.
+    /// Removes an end point; calls that wait for its peers return.
     pub fn forget(&self, guid: &GUID) {
         self.lock().ends.remove(guid);
         self.changed.notify_all();
@@ -134,6 +136,6 @@ impl Graph {
 }
 
 fn tell(host: &Host, end: &End) {
-    // SAFETY: the session joins the thread that calls this before it is closed.
+    // SAFETY: the session joins the thread that calls this function before it is closed.
     unsafe { host.on_match(end.tag, end.peers.len() as i32) };
 }

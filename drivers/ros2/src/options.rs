@@ -1,4 +1,4 @@
-//! The options of `open`.
+//! The options of the function `open` of the `ros2` driver.
 
 use std::net::{IpAddr, Ipv4Addr, UdpSocket};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,14 +8,14 @@ use ros2_client::dds::rustdds::DomainParticipantBuilder;
 use tailbound_abi::side::{Fail, Outcome, Pair};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
-/// DDS domain used when none is given.
+/// Number of the DDS domain if the options name no domain.
 pub const DEFAULT_DOMAIN: u16 = 77;
-/// Most participants of one session.
+/// Largest number of DDS participants that one session may have.
 pub const MAX_PARTICIPANTS: usize = 2;
-/// Largest domain number whose ports fit below 65536.
+/// Largest number of a DDS domain whose UDP ports are below 65536.
 pub const MAX_DOMAIN: u16 = 230;
 
-/// What `open` was asked for.
+/// The options of the function `open` of the `ros2` driver, parsed.
 pub struct Options {
     pub domain: u16,
     pub participants: usize,
@@ -26,7 +26,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Reads the options; every fault names its key.
+    /// Reads the options of `open`; the text of every failure names the key of the option.
     pub fn parse(pairs: &[Pair]) -> Outcome<Self> {
         let mut o = Options {
             domain: DEFAULT_DOMAIN,
@@ -45,11 +45,10 @@ impl Options {
                 "socket_receive_buffer_size" => o.receive_buffer = pair.number(TB_EINVAL, 1..=i32::MAX as usize)?,
                 "socket_send_buffer_size" => o.send_buffer = pair.number(TB_EINVAL, 1..=i32::MAX as usize)?,
                 "naming" if pair.value == "ros2" => {}
-                "naming" => return Err(pair.bad(TB_EUNSUPPORTED, "the ros2 driver has the names of ROS 2 only")),
+                "naming" => return Err(pair.bad(TB_EUNSUPPORTED, "the ros2 driver supports the names of ROS 2 only")),
                 "transport" if pair.value == "udp" => {}
                 "unacked_limit" => {
-                    let why =
-                        "RustDDS lets a reliable writer have 8,192 unacknowledged messages; ros2-client sets no other";
+                    let why = "RustDDS lets a reliable writer have 8,192 unacknowledged messages; ros2-client cannot change this limit";
                     return Err(pair.bad(TB_EUNSUPPORTED, why));
                 }
                 "data" => {
@@ -62,7 +61,7 @@ impl Options {
         Ok(o)
     }
 
-    /// Name of the node in the participant of this index.
+    /// Returns the name of the node in the participant with this index.
     pub fn node_of(&self, participant: usize) -> Outcome<NodeName> {
         if participant == 0 {
             return Ok(self.node.clone());
@@ -71,14 +70,14 @@ impl Options {
         NodeName::new(self.node.namespace(), &name).map_err(|e| Fail::invalid(format!("node {name}: {e}")))
     }
 
-    /// Whether peers on this host may be reached through the loopback interface. RustDDS would prefer it to the interface
-    /// that was asked for.
+    /// Whether peers on this host may be reached through the loopback interface. If this is allowed, RustDDS prefers
+    /// the loopback interface to the requested interface.
     pub fn loopback(&self) -> bool {
         self.address.is_none_or(|a| a.is_loopback())
     }
 }
 
-/// Two nodes of one name would be one in the graph of ROS 2.
+/// Makes a unique name for a node: two nodes with the same name would be one node in the graph of ROS 2.
 fn own_name() -> Outcome<NodeName> {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let n = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -91,14 +90,16 @@ fn node(pair: &Pair) -> Outcome<NodeName> {
         Some(parts) => parts,
         None => ("/", pair.value),
     };
-    NodeName::new(namespace, name).map_err(|e| pair.bad(TB_EINVAL, &format!("no name for a node of ROS 2: {e}")))
+    NodeName::new(namespace, name)
+        .map_err(|e| pair.bad(TB_EINVAL, &format!("not a valid name for a node of ROS 2: {e}")))
 }
 
-/// RustDDS says nothing about an address that no interface has, and is then invisible.
+/// Checks that an interface has the address. RustDDS reports no error if no interface has it, and other participants
+/// then do not see the node.
 fn address(pair: &Pair, text: &str) -> Outcome<Ipv4Addr> {
     let Ok(IpAddr::V4(address)) = text.parse() else {
         return Err(pair.bad(TB_EINVAL, "an IPv4 address is expected; RustDDS uses no others"));
     };
-    UdpSocket::bind((address, 0)).map_err(|e| pair.bad(TB_EINVAL, &format!("no interface has it: {e}")))?;
+    UdpSocket::bind((address, 0)).map_err(|e| pair.bad(TB_EINVAL, &format!("no interface has this address: {e}")))?;
     Ok(address)
 }

@@ -1,6 +1,7 @@
-//! QoS policies: from strings to a profile of ROS 2, and back from what a topic of RustDDS has.
+//! Converts QoS policies from strings to a profile of ROS 2, and from a topic of RustDDS back to strings.
 //!
-//! The strings that are read back are the strings that are accepted, so that asked and effective can be compared.
+//! Strings that are read back have the form of strings that are accepted, so requested and effective policies can be
+//! compared.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ const RELIABILITY: [&str; 2] = ["best-effort", "reliable"];
 const DURABILITY: [&str; 2] = ["volatile", "transient-local"];
 const HISTORY: [&str; 2] = ["keep-last", "keep-all"];
 
-/// The profile that a writer or reader is to have; what is not given has its default.
+/// Makes the QoS profile for a writer or reader; policies that are not given have their defaults.
 pub fn parse(pairs: &[Pair]) -> Outcome<QosProfile> {
     let (mut reliable, mut when_full) = (true, WhenFull::DEFAULT);
     let (mut keep_all, mut depth, mut depth_given) = (false, 1, None);
@@ -57,11 +58,11 @@ fn duration(pair: &Pair) -> Outcome<Option<Duration>> {
     if pair.value == "infinite" {
         return Ok(None);
     }
-    // RustDDS keeps seconds in 31 bits.
+    // RustDDS stores seconds in 31 bits.
     pair.number(TB_EQOS, 0..=i64::from(i32::MAX) * 1_000_000_000 - 1).map(|ns| Some(Duration::from_nanos(ns as u64)))
 }
 
-/// RustDDS keeps fractions of a second in 32 bits, cut off: the nanoseconds that give this value.
+/// Formats a duration in ns. RustDDS stores fractions of a second in 32 bits and rounds down.
 fn duration_text(d: DdsDuration) -> String {
     if d == DdsDuration::INFINITE {
         return "infinite".to_owned();
@@ -70,7 +71,7 @@ fn duration_text(d: DdsDuration) -> String {
     if DdsDuration::from_nanos(cut) == d { cut.to_string() } else { (cut + 1).to_string() }
 }
 
-/// The policies of a set; one that it does not hold has the default of DDS.
+/// Reads the policies of a set as strings; an absent policy has the default of DDS.
 pub fn read(qos: &QosPolicies) -> Map<String, Value> {
     let mut all = Map::new();
     let mut put = |key: &str, value: String| {
@@ -105,7 +106,7 @@ pub fn read(qos: &QosPolicies) -> Map<String, Value> {
     all
 }
 
-/// The policies for `describe`: durations are ns or `infinite`.
+/// Describes the QoS policies for `describe`: durations are ns or `infinite`.
 pub fn described() -> Value {
     let words = |key: &str, values: &[&str]| json!({"policy": key, "values": values});
     let open = |key: &str, values: &[&str]| json!({"policy": key, "values": values, "open_ended": true});
@@ -120,7 +121,7 @@ pub fn described() -> Value {
     ])
 }
 
-/// Our name for a policy by which RustDDS refuses a match.
+/// Returns the ABI's name for a policy because of which RustDDS refuses a match.
 pub fn policy_name(id: QosPolicyId) -> String {
     match id {
         QosPolicyId::LatencyBudget => "latency_budget".to_owned(),

@@ -1,4 +1,4 @@
-//! Questions that a host may ask outside the hot path; every answer is JSON.
+//! Answers to the queries that the loading program may make outside the hot path; every answer is JSON.
 
 use ros2_client::Gid;
 use ros2_client::dds::rustdds::{GUID, RTPSEntity};
@@ -12,7 +12,7 @@ use crate::qos;
 use crate::sample::TYPE;
 use crate::session::Session;
 
-/// Answers `what` about an end point, or about the session if `ep` is 0.
+/// Answers the question `what` about an end point, or about the session if `ep` is 0.
 pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
     let endpoint = || match ep {
         0 => Err(Fail::invalid(format!("query {what} needs an end point"))),
@@ -30,7 +30,7 @@ pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
         "flow" => endpoint().and_then(|e| flow(session, e)),
         _ => {
             let known = "qos stats peers unmatched transport threads flow";
-            fail(TB_EUNSUPPORTED, format!("query {what}: not known; known: {known}"))
+            fail(TB_EUNSUPPORTED, format!("query {what}: this question is not known; the known questions are {known}"))
         }
     }
 }
@@ -44,12 +44,13 @@ fn peers(session: &Session, e: &Endpoint) -> Vec<GUID> {
     session.graph.lock().ends.get(&e.guid).map_or_else(Vec::new, |end| end.peers.iter().copied().collect())
 }
 
-/// RustDDS counts nothing that it tells.
+/// Returns the counters of an end point: only the number of matched peers, because RustDDS reports no counters.
 fn stats(session: &Session, e: &Endpoint) -> Value {
     json!({"matched": peers(session, e).len()})
 }
 
-/// How a writer's samples flow; what RustDDS has fixed it does not tell, so that it stands in words only.
+/// Returns the send settings and counters of a writer. RustDDS does not report its fixed settings, so they are
+/// described in words.
 fn flow(session: &Session, e: &Endpoint) -> Outcome<Value> {
     if !e.writer {
         return Err(Fail::invalid(format!("query flow: end point {} is a reader", e.id)));
@@ -59,16 +60,16 @@ fn flow(session: &Session, e: &Endpoint) -> Outcome<Value> {
         "batching": "none",
         "data": "either",
         "by": {
-            "batching": "none to ask for: RustDDS puts short messages that wait into one datagram by itself",
-            "unacked_limit": "none to ask for: RustDDS has a fixed one of 8,192 messages for reliable writers",
-            "data": "RustDDS chooses: multicast where readers announce it, else unicast",
-            "retransmitted": "RustDDS does not count it",
-            "throttled": "RustDDS does not count it",
+            "batching": "not adjustable: RustDDS itself puts short messages that wait into one datagram",
+            "unacked_limit": "not adjustable: RustDDS has a fixed limit of 8,192 messages for reliable writers",
+            "data": "RustDDS chooses: multicast if readers announce it, otherwise unicast",
+            "retransmitted": "RustDDS does not count retransmissions",
+            "throttled": "RustDDS does not count how often send waits",
         },
     }))
 }
 
-/// Why an end point has no peer: nothing seen, another type, or a QoS policy by name.
+/// Explains why an end point has no peer: no other end point was seen, its type differs, or a QoS policy does not fit.
 fn unmatched(session: &Session, e: &Endpoint) -> Value {
     let matched = peers(session, e).len();
     if matched > 0 {
@@ -84,15 +85,15 @@ fn unmatched(session: &Session, e: &Endpoint) -> Value {
     }
     let what = if e.writer { "subscription" } else { "publisher" };
     if let Some(other) = known.ends.get(&e.guid).and_then(|end| end.other_type.values().next()) {
-        let detail = format!("the {what} of {} has type {other}, this end point {TYPE}", e.topic);
+        let detail = format!("the {what} of {} has type {other}, but this end point has type {TYPE}", e.topic);
         return json!({"reason": "type differs", "detail": detail});
     }
     let others = known.participants.len();
-    let detail = format!("no {what} of {} was discovered; {others} other participants were", e.topic);
+    let detail = format!("no {what} of {} was discovered; {others} other participants were discovered", e.topic);
     json!({"reason": "nothing seen", "detail": detail})
 }
 
-/// The transport as asked for; RustDDS does not tell what came of it.
+/// Describes the requested transport; RustDDS does not report the transport in use.
 fn transport(session: &Session) -> Value {
     let o = &session.options;
     json!({
@@ -108,7 +109,7 @@ fn transport(session: &Session) -> Value {
     })
 }
 
-/// The threads of this process that are named in the description.
+/// Lists the threads of this process whose names are in the driver's description.
 fn threads() -> Value {
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return json!([]) };
     let mut all: Vec<(u32, String, &str)> = tasks

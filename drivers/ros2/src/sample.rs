@@ -1,4 +1,4 @@
-//! The message on its way out and in.
+//! The message type of ROS 2 for samples, for sending and receiving.
 
 use std::fmt;
 
@@ -8,10 +8,13 @@ use serde::ser::Serializer;
 use serde::{Deserialize, Serialize};
 use tailbound_abi::tb_view;
 
-/// Name of the type on the wire: that of the message `tailbound_msgs/msg/Sample`.
+/// Largest payload of a sample in bytes.
+pub const MAX_PAYLOAD_BYTES: u64 = 4 << 20;
+
+/// Name in DDS of the type of the message `tailbound_msgs/msg/Sample`.
 pub const TYPE: &str = "tailbound_msgs::msg::dds_::Sample_";
 
-/// A message to publish. The payload is the caller's, lent for the call.
+/// A message to publish. The payload is borrowed from the caller during the call.
 #[derive(Serialize)]
 pub struct Outgoing {
     pub seq: u64,
@@ -19,12 +22,12 @@ pub struct Outgoing {
     pub payload: &'static [u8],
 }
 
-/// As one run of octets: serde would otherwise go through them one by one.
+/// Serialises the payload as one block; otherwise serde would process each byte separately.
 fn octets<S: Serializer>(payload: &&[u8], s: S) -> Result<S::Ok, S::Error> {
     s.serialize_bytes(payload)
 }
 
-/// A received message.
+/// A received message: a sample with its sequence number and payload.
 #[derive(Deserialize)]
 pub struct Incoming {
     seq: u64,
@@ -46,11 +49,11 @@ fn owned<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error> {
     d.deserialize_byte_buf(Octets)
 }
 
-/// The view of a message. The payload stays where it is; the view owns it until [`give_back`].
+/// Makes the view of a received message. The payload is not copied; the view owns the payload until [`give_back`].
 pub fn lend((message, info): (Incoming, MessageInfo)) -> tb_view {
     let mut payload = std::mem::ManuallyDrop::new(message.payload);
     let mut writer = [0; 8];
-    // Host, process and participant are the first twelve octets of the identity, the end point the last four.
+    // The first twelve bytes of the identity are host, process and participant; the last four bytes are the end point.
     writer.copy_from_slice(&info.publisher_gid().as_bytes()[8..16]);
     tb_view {
         seq: message.seq,
@@ -63,14 +66,14 @@ pub fn lend((message, info): (Incoming, MessageInfo)) -> tb_view {
     }
 }
 
-/// Frees what a view owns.
+/// Frees the payload that a view owns.
 ///
 /// # Safety
-/// The view came from [`lend`] and was not given back since; length and place of its payload were not changed.
+/// The view came from [`lend`] and was not given back since; length and address of its payload were not changed.
 pub unsafe fn give_back(view: &mut tb_view) {
     let capacity = std::mem::take(&mut view.loan) as usize;
     if capacity > 0 {
-        // SAFETY: the parts of the vector that `lend` took apart.
+        // SAFETY: these are the parts of the vector that `lend` took apart.
         drop(unsafe { Vec::from_raw_parts(view.data.cast_mut(), view.len as usize, capacity) });
     }
 }

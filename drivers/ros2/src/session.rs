@@ -1,39 +1,30 @@
-//! A session: contexts with one node each, end points.
+//! The state of a session: contexts with one node each, and their end points.
 
-use std::ffi::CStr;
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, RwLock};
 
 use ros2_client::dds::rustdds::qos::HasQoSPolicy;
 use ros2_client::dds::rustdds::{DomainParticipant, DomainParticipantBuilder, TopicDescription};
 use ros2_client::{Context, MessageTypeName, Name, Node, NodeOptions};
-use tailbound_abi::side::{self, Fail, Host, Outcome, Pair, Waited, Wanted, fail};
-use tailbound_abi::{
-    TB_EINVAL, TB_EIO, TB_ENOMEM, TB_EQOS, TB_EUNSUPPORTED, TB_LISTENER, TB_READER, TB_WRITER, tb_view,
-};
+use tailbound_abi::side::{Fail, Host, Outcome, Pair, Wanted};
+use tailbound_abi::{TB_EIO, TB_EQOS, TB_WRITER};
 
 use crate::endpoint::{Endpoint, Entity, Reader};
 use crate::events::Events;
-use crate::graph::{End, Graph};
+use crate::flag::Flag;
+use crate::graph::Graph;
 use crate::options::Options;
-use crate::wait::{self, Flag};
-use crate::{describe, qos, query, sample};
+use crate::qos;
 
-/// End points that one session may create in its life.
-const MOST_ENDPOINTS: usize = 1024;
-
-/// The failure for an error of the system.
-pub fn io(what: &str) -> impl Fn(std::io::Error) -> Fail + '_ {
-    move |e| Fail::new(TB_EIO, format!("{what}: {e}"))
-}
+/// Largest number of end points that one session can create.
+pub const MOST_ENDPOINTS: usize = 1024;
 
 fn refused(what: &str) -> impl Fn(ros2_client::CreateError) -> Fail + '_ {
     move |e| Fail::new(TB_EIO, format!("{what}: ros2-client: {e}"))
 }
 
-/// A participant with a node in it.
-fn join(options: &Options, index: usize) -> Outcome<(DomainParticipant, Node)> {
+/// Creates a DDS participant with a ROS 2 node.
+pub fn join(options: &Options, index: usize) -> Outcome<(DomainParticipant, Node)> {
     let mut builder = DomainParticipantBuilder::new(options.domain)
         .same_host_loopback(options.loopback())
         .socket_receive_buffer_size(options.receive_buffer)
@@ -50,43 +41,48 @@ fn join(options: &Options, index: usize) -> Outcome<(DomainParticipant, Node)> {
     Ok((participant, node))
 }
 
-/// One participant, or two. Its parts go in the order of their declaration: no event after the thread, no end point without node.
+/// One session with one or two participants. The members are dropped in the order of their declaration: first the
+/// threads end, so that no event follows, and end points are dropped before their nodes.
 pub struct Session {
-    _events: Vec<Events>,
-    endpoints: Box<[OnceLock<Endpoint>]>,
-    /// One in each participant, and how many end points were made.
-    nodes: Mutex<(Vec<Node>, u32)>,
-    /// Those of the nodes.
+    /// The threads that read status events, one for each participant.
+    pub _events: Vec<Events>,
+    /// End points by number; finding an end point takes no lock.
+    pub endpoints: Box<[OnceLock<Endpoint>]>,
+    /// The nodes, one for each participant, and the number of end points created so far.
+    pub nodes: Mutex<(Vec<Node>, u32)>,
+    /// The DDS participants of the session's ROS 2 nodes.
     pub participants: Vec<DomainParticipant>,
-    /// Who is matched.
+    /// The current matching of the session's end points and their peers.
     pub graph: Arc<Graph>,
-    /// What was asked for.
+    /// The options with which the session was opened.
     pub options: Options,
-    /// Set by `wake`.
+    /// Whether `wake` was called and no wait has reported it yet.
     pub woken: Flag,
-    /// Set while an end point is being destroyed.
+    /// Whether an end point is being destroyed now.
     pub closing: Flag,
-    host: Host,
+    /// The loading program, whose callbacks the session calls.
+    pub host: Host,
 }
 
 impl Session {
-    /// An end point that is there, destroyed or not.
+    /// Returns an end point that was created, destroyed or not.
     #[inline]
     pub fn endpoint(&self, id: u32) -> Outcome<&Endpoint> {
         let place = self.endpoints.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
         place.ok_or_else(|| Fail::closed(id))
     }
 
-    /// Those that are not destroyed.
+    /// The end points of the session that are not destroyed.
     pub fn alive(&self) -> impl Iterator<Item = &Endpoint> {
         self.endpoints.iter().map_while(OnceLock::get).filter(|e| !e.closed.load(SeqCst))
     }
 
-    fn make(&self, nodes: &mut [Node], id: u32, wanted: &Wanted) -> Outcome<Endpoint> {
+    /// Creates an end point with its ROS 2 entity.
+    pub fn make(&self, nodes: &mut [Node], id: u32, wanted: &Wanted) -> Outcome<Endpoint> {
         let name = wanted.topic.trim_start_matches('/');
         let name = Name::parse(&format!("/{name}"))
-            .map_err(|e| Fail::invalid(format!("topic {}: no name of ROS 2: {e}", wanted.topic)))?;
-        // Where several participants are, the end point says in which it is.
+            .map_err(|e| Fail::invalid(format!("topic {}: not a valid name of ROS 2: {e}", wanted.topic)))?;
+        // If there are several participants, the policy `participant` of the end point chooses its participant.
         let (place, policies): (Vec<Pair>, Vec<Pair>) = wanted.qos.iter().partition(|p| p.key == "participant");
         let last = nodes.len() - 1;
         let place = place.first().map_or(Ok(0), |pair| pair.number(TB_EQOS, 0..=last))?;
@@ -113,122 +109,5 @@ impl Session {
             closed: AtomicBool::new(false),
             entity: RwLock::new(Some(entity)),
         })
-    }
-}
-
-impl side::Session for Session {
-    const MAX_PAYLOAD_BYTES: u64 = 4 << 20;
-
-    fn describe() -> &'static CStr {
-        describe::describe()
-    }
-
-    fn open(options: &[Pair], host: Host) -> Outcome<Session> {
-        let options = Options::parse(options)?;
-        let graph = Arc::new(Graph::default());
-        let (mut events, mut nodes, mut participants) = (Vec::new(), Vec::new(), Vec::new());
-        for index in 0..options.participants {
-            let (participant, node) = join(&options, index)?;
-            events.push(Events::start(&participant, graph.clone(), host)?);
-            nodes.push(node);
-            participants.push(participant);
-        }
-        Ok(Session {
-            _events: events,
-            endpoints: (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect(),
-            nodes: Mutex::new((nodes, 0)),
-            participants,
-            graph,
-            options,
-            woken: Flag::new()?,
-            closing: Flag::new()?,
-            host,
-        })
-    }
-
-    fn host(&self) -> &Host {
-        &self.host
-    }
-
-    fn create(&self, wanted: &Wanted) -> Outcome<u32> {
-        if wanted.kind == TB_READER && wanted.mode == TB_LISTENER {
-            return fail(TB_EUNSUPPORTED, "RustDDS calls nobody when a sample arrives: use block or spin");
-        }
-        let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
-        let (nodes, created) = &mut *nodes;
-        let Some(place) = self.endpoints.get(*created as usize) else {
-            return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
-        };
-        let mut known = self.graph.lock();
-        let endpoint = self.make(nodes, *created + 1, wanted)?;
-        known.ends.insert(endpoint.guid, End { tag: wanted.tag, ..End::default() });
-        *created += 1;
-        let _ = place.set(endpoint);
-        Ok(*created)
-    }
-
-    fn wait_matched(&self, id: u32, peers: u32, deadline_ns: i64) -> Outcome {
-        let e = self.endpoint(id)?;
-        self.graph.wait_matched(id, e.guid, &e.topic, peers, deadline_ns)
-    }
-
-    #[inline]
-    fn send(&self, id: u32, seq: u64, payload: &[u8], _batch: bool) -> Outcome {
-        self.endpoint(id)?.send(seq, payload)
-    }
-
-    #[inline]
-    fn wait(&self, ids: &[u32], deadline_ns: i64) -> Outcome<Waited> {
-        wait::wait(self, ids, deadline_ns)
-    }
-
-    #[inline]
-    fn take(&self, id: u32, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
-        self.endpoint(id)?.entity()?.reader()?.take(out)
-    }
-
-    /// Works on a destroyed end point too: a view owns its payload.
-    #[inline]
-    fn release(&self, id: u32, views: &mut [tb_view]) -> Outcome {
-        if self.endpoint(id)?.writer {
-            return fail(TB_EINVAL, format!("end point {id} is a writer"));
-        }
-        for view in views {
-            // SAFETY: the host promises that `take` handed the view out.
-            unsafe { sample::give_back(view) };
-        }
-        Ok(())
-    }
-
-    fn wake(&self) -> Outcome {
-        self.woken.set();
-        Ok(())
-    }
-
-    /// Nothing waits in a batch.
-    fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
-        self.endpoint(id).map(drop)
-    }
-
-    fn wait_acked(&self, _id: u32, _deadline_ns: i64) -> Outcome {
-        fail(TB_EUNSUPPORTED, "a publisher of ros2-client cannot wait for acknowledgements")
-    }
-
-    fn query(&self, id: u32, what: &str) -> Outcome<Vec<u8>> {
-        query::answer(self, id, what).map(|answer| answer.to_string().into_bytes())
-    }
-
-    /// Ends all waits on an end point, then takes it from the network.
-    fn destroy(&self, id: u32) -> Outcome {
-        let endpoint = self.endpoint(id)?;
-        if endpoint.closed.swap(true, SeqCst) {
-            return Err(Fail::closed(id));
-        }
-        self.graph.forget(&endpoint.guid);
-        self.closing.set();
-        let entity = endpoint.entity.write().unwrap_or_else(PoisonError::into_inner).take();
-        self.closing.take();
-        drop(entity);
-        Ok(())
     }
 }

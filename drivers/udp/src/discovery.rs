@@ -1,4 +1,4 @@
-//! The thread that asks and answers before matching, and ends with it.
+//! The discovery thread, which sends and answers questions before end points are matched; it ends after matching.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -6,40 +6,40 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use crate::endpoint::{LINGER_NS, lock};
+use crate::endpoints::{Endpoint, Endpoints};
 use crate::net;
 use crate::reader::Reader;
-use crate::session::{Endpoint, Inner};
 use crate::writer::Writer;
 
-/// Pause between two rounds of questions.
+/// Pause between two rounds in which the writers ask for readers.
 const PAUSE: Duration = Duration::from_millis(5);
-/// The same, when nobody has answered for two seconds.
+/// Pause between two rounds of discovery questions if no peer has answered for two seconds.
 const LONG_PAUSE: Duration = Duration::from_millis(50);
 const PATIENCE_NS: i64 = 2_000_000_000;
-/// An end point that nobody waits for is given up after this long.
+/// Time in ns after which the discovery thread stops asking for an end point that no call waits for.
 const GIVE_UP_NS: i64 = 60_000_000_000;
 
-/// The thread and how to end it.
+/// The thread that does discovery for a session, and the means to end it.
 #[derive(Default)]
 pub struct Discovery {
     state: Mutex<State>,
     changed: Condvar,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Thread id; 0 = not running.
+    /// Thread id of the discovery thread; 0 if the thread does not run.
     pub thread_id: AtomicI32,
 }
 
 #[derive(Default)]
 struct State {
     running: bool,
-    /// Something new came while the thread was looking.
+    /// Whether an end point was added while the thread was working.
     again: bool,
     stop: bool,
 }
 
 impl Discovery {
-    /// Makes sure that the thread runs.
-    pub fn start(&self, inner: &Arc<Inner>) -> std::io::Result<()> {
+    /// Starts the session's discovery thread if it does not run.
+    pub fn start(self: &Arc<Self>, endpoints: &Arc<Endpoints>) -> std::io::Result<()> {
         let mut state = lock(&self.state);
         state.again = true;
         self.changed.notify_all();
@@ -50,14 +50,14 @@ impl Discovery {
         if let Some(ended) = thread.take() {
             let _ = ended.join();
         }
-        let inner = inner.clone();
-        let run = move || inner.discovery.run(&inner);
+        let (own, endpoints) = (self.clone(), endpoints.clone());
+        let run = move || own.run(&endpoints);
         *thread = Some(std::thread::Builder::new().name("tb-udp-disc".to_owned()).spawn(run)?);
         state.running = true;
         Ok(())
     }
 
-    /// Ends the thread for good.
+    /// Ends the session's discovery thread and waits for its end.
     pub fn stop(&self) {
         lock(&self.state).stop = true;
         self.changed.notify_all();
@@ -67,16 +67,16 @@ impl Discovery {
         }
     }
 
-    fn run(&self, inner: &Inner) {
-        // SAFETY: no arguments.
+    fn run(&self, endpoints: &Endpoints) {
+        // SAFETY: the call has no arguments.
         self.thread_id.store(unsafe { libc::gettid() }, Ordering::SeqCst);
         loop {
             let now = net::monotonic_ns();
             let (mut active, mut fresh) = (false, false);
-            for endpoint in inner.endpoints() {
-                let (busy, common) = match &**endpoint {
+            for endpoint in endpoints.open() {
+                let (busy, common) = match endpoint {
                     Endpoint::Reader(reader) => (read(reader, now), &reader.common),
-                    Endpoint::Writer(writer) => (write(writer, now, inner), &writer.common),
+                    Endpoint::Writer(writer) => (write(writer, now, endpoints), &writer.common),
                 };
                 active |= busy;
                 fresh |= busy && now - common.heard_ns.load(Ordering::Relaxed) < PATIENCE_NS;
@@ -94,7 +94,7 @@ impl Discovery {
     }
 }
 
-/// Whether the reader still needs this thread.
+/// Receives for a reader before it is matched; returns whether the reader still needs the discovery thread.
 fn read(reader: &Reader, now: i64) -> bool {
     let silence = now - reader.common.heard_ns.load(Ordering::Relaxed);
     let limit = match reader.common.settled.load(Ordering::SeqCst) {
@@ -113,15 +113,15 @@ fn read(reader: &Reader, now: i64) -> bool {
     true
 }
 
-/// Whether the writer still needs this thread.
-fn write(writer: &Writer, now: i64, inner: &Inner) -> bool {
+/// Asks for readers of a writer; returns whether the writer still needs the discovery thread.
+fn write(writer: &Writer, now: i64, endpoints: &Endpoints) -> bool {
     let silence = now - writer.common.heard_ns.load(Ordering::Relaxed);
     let given_up = silence > GIVE_UP_NS && writer.common.waiting.load(Ordering::SeqCst) == 0;
     if writer.common.settled.load(Ordering::SeqCst) || given_up {
         return false;
     }
     match writer.common.enter() {
-        Some(_inside) => writer.ask(&inner.options),
+        Some(_inside) => writer.ask(&endpoints.options),
         None => return false,
     }
     true

@@ -1,4 +1,4 @@
-//! What readers and writers have in common: identity, life, matching.
+//! Common parts of readers and writers of the driver: identity, lifetime, matching.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU32, Ordering};
@@ -13,10 +13,10 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// After this long without a question, matched readers leave the port to the host's own receiving.
+/// Time without a question in ns after which the discovery thread no longer receives for a matched reader.
 pub const LINGER_NS: i64 = 100_000_000;
 
-/// The common part of a reader or writer.
+/// The members that a reader and a writer of the `udp` driver have in common.
 pub struct Common {
     pub topic: String,
     pub topic_key: u64,
@@ -30,17 +30,18 @@ pub struct Common {
     matching: Mutex<Vec<u64>>,
     matched: AtomicU32,
     changed: Condvar,
-    /// Time of the last question or answer, `CLOCK_MONOTONIC` ns.
+    /// Time of the last question or answer from a peer, in ns of `CLOCK_MONOTONIC`.
     pub heard_ns: AtomicI64,
-    /// Calls of `wait_matched` that are inside.
+    /// Number of `wait_matched` calls of the end point that run now.
     pub waiting: AtomicU32,
-    /// `wait_matched` has had what it wanted.
+    /// Whether a `wait_matched` call has found the requested number of peers.
     pub settled: AtomicBool,
 }
 
-/// Proof that an end point was open when a call entered; `close` waits until it is dropped.
+/// Proof that an end point was open when a call began; `close` waits until this value is dropped.
 ///
-/// The hot calls do without: they look at `closed` under the lock that `destroy` takes before it closes the socket.
+/// The hot calls do not need this proof: they check `closed` under the lock that `destroy` takes before it closes the
+/// socket.
 pub struct Inside<'a>(&'a Common);
 
 impl Drop for Inside<'_> {
@@ -71,7 +72,7 @@ impl Common {
         }
     }
 
-    /// `None` when the end point is destroyed.
+    /// Begins a call on the end point; `None` if the end point is destroyed.
     #[inline]
     pub fn enter(&self) -> Option<Inside<'_>> {
         // SeqCst pairs with `close`: either this load sees `closed`, or `close` sees the count.
@@ -90,7 +91,8 @@ impl Common {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Marks the end point closed, ends what blocks on it and waits until no call is inside; `false` when it was closed.
+    /// Marks the end point as closed, ends calls that block on it and waits for all calls; returns `false` if the end
+    /// point was closed before.
     pub fn close(&self) -> bool {
         if self.closed.swap(true, Ordering::SeqCst) {
             return false;
@@ -103,16 +105,17 @@ impl Common {
         true
     }
 
-    /// Gives the socket back; only after [`Common::close`], and after taking the lock under which it was used.
+    /// Closes the socket of the end point. This function may be called only after [`Common::close`], and after taking
+    /// the lock under which the socket was used.
     pub fn drop_socket(&self) {
         let fd = self.socket.swap(-1, Ordering::SeqCst);
         if fd >= 0 {
-            // SAFETY: the descriptor is this end point's own, and `close` saw that no call uses it.
+            // SAFETY: the descriptor belongs to this end point, and `close` has checked that no call uses it.
             unsafe { libc::close(fd) };
         }
     }
 
-    /// A peer was heard; a new one is reported.
+    /// Records a peer from which a datagram was received; a new peer is reported to the loading program.
     pub fn heard(&self, peer: u64) {
         self.heard_ns.store(net::monotonic_ns(), Ordering::Relaxed);
         let mut peers = lock(&self.matching);
@@ -124,11 +127,11 @@ impl Common {
         self.matched.store(now, Ordering::SeqCst);
         self.changed.notify_all();
         drop(peers);
-        // SAFETY: only threads and calls of the session get here, and all of them end before it closes.
+        // SAFETY: only threads and calls of the session run this, and all of them end before it closes.
         unsafe { self.host.on_match(self.tag, i32::try_from(now).unwrap_or(i32::MAX)) };
     }
 
-    /// A peer is gone; one that was known is reported.
+    /// Removes a peer; the loss of a known peer is reported to the loading program.
     pub fn lost(&self, peer: u64) {
         let mut peers = lock(&self.matching);
         let before = peers.len();
@@ -139,7 +142,7 @@ impl Common {
         }
         self.matched.store(now, Ordering::SeqCst);
         drop(peers);
-        // SAFETY: as in `heard`.
+        // SAFETY: only threads and calls of the session run this, and all of them end before it closes.
         unsafe { self.host.on_match(self.tag, i32::try_from(now).unwrap_or(i32::MAX)) };
     }
 
@@ -147,7 +150,7 @@ impl Common {
         self.matched.load(Ordering::SeqCst)
     }
 
-    /// Waits for `peers` peers while others do the asking.
+    /// Waits until the end point has `peers` peers, while another thread asks for peers.
     pub fn wait_matched(&self, peers: u32, remaining: impl Fn() -> Option<Duration>) -> bool {
         self.waiting.fetch_add(1, Ordering::SeqCst);
         let matched = self.wait_peers(peers, remaining);

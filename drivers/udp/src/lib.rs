@@ -1,24 +1,26 @@
-//! The `udp` driver: plain datagrams over IPv4 or IPv6, the least that can lie under any middleware.
+//! The `udp` driver: plain datagrams over IPv4 or IPv6, the smallest basis for any middleware.
 //!
-//! In: the calls of the driver table. Out: one datagram per sample and reader, eight octets of sequence number (little
-//! endian) and the payload, nothing else on the wire while measuring. One system call per message and direction. It knows
-//! no host type but the ABI.
+//! Input: calls of the driver table. Output: one datagram for each sample and reader, with eight bytes of sequence
+//! number (little endian) and the payload. During a measurement nothing else is sent, and there is one system call for
+//! each message and direction. The driver knows no host type except the ABI.
 //!
-//! - Ports follow from domain and topic ([`wire`]), so nothing is configured. Before matching, a writer asks the candidate
-//!   ports of its peers for the topic, a reader answers; after that there is no background traffic and no thread but the
-//!   receive thread of a listener.
-//! - `block`: `wait` itself blocks in `recvmsg` and `take` hands the datagram out without another system call.
-//! - `spin`: `take` is a `recvmsg` that does not block. `listener`: a thread `tb-udp-rx` per reader.
+//! - Ports follow from domain and topic ([`wire`]), so nothing must be configured. Before matching, a writer asks the
+//!   candidate ports of its peers for the topic, and a reader answers. After that there is no background traffic, and
+//!   the only thread is the receive thread of a listener.
+//! - `block`: `wait` blocks in `recvmsg`, and `take` returns the datagram without another system call.
+//! - `spin`: `take` is a `recvmsg` that does not block. `listener`: each reader has a thread `tb-udp-rx`.
 
+mod buffers;
 mod discovery;
 mod endpoint;
+mod endpoints;
 mod error;
 mod net;
 mod options;
 mod query;
 mod reader;
-mod receive;
 mod session;
+mod socket;
 mod wait;
 mod wire;
 mod writer;
@@ -27,7 +29,7 @@ use tailbound_abi::{side, tb_driver};
 
 static TABLE: tb_driver = side::table::<session::Session>();
 
-/// The driver table of `udp`; constant for the life of the process.
+/// Returns the driver table of `udp`, which is constant until the process ends.
 pub fn table() -> *const tb_driver {
     &raw const TABLE
 }

@@ -1,4 +1,4 @@
-//! Sockets: the system calls that the driver makes.
+//! The system calls of the `udp` driver for sockets.
 
 use std::io::{Error, Result};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use libc::{c_int, c_void, socklen_t};
 
-/// A socket address in the form of the kernel; the longest that a UDP socket has is that of IPv6.
+/// A socket address in the kernel's form, with room for IPv6, the longest address of a UDP socket.
 #[derive(Clone, Copy)]
 pub struct Address {
     storage: libc::sockaddr_in6,
@@ -15,7 +15,7 @@ pub struct Address {
 
 impl Address {
     pub fn empty() -> Address {
-        // SAFETY: all zero is a valid sockaddr (AF_UNSPEC).
+        // SAFETY: zeros are a valid sockaddr (AF_UNSPEC).
         Address { storage: unsafe { std::mem::zeroed() }, len: size_of::<libc::sockaddr_in6>() as socklen_t }
     }
 
@@ -29,7 +29,7 @@ impl Address {
                     sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(a.ip().octets()) },
                     sin_zero: [0; 8],
                 };
-                // SAFETY: a sockaddr_in6 has room for and the alignment of a sockaddr_in.
+                // SAFETY: a sockaddr_in6 has room for a sockaddr_in, and its alignment.
                 unsafe { (&raw mut out.storage).cast::<libc::sockaddr_in>().write(raw) };
                 out.len = size_of::<libc::sockaddr_in>() as socklen_t;
             }
@@ -48,11 +48,11 @@ impl Address {
         out
     }
 
-    /// `None` for an address of another family.
+    /// Converts the socket address; `None` if the address belongs to another family than IPv4 and IPv6.
     pub fn get(&self) -> Option<SocketAddr> {
         match i32::from(self.storage.sin6_family) {
             libc::AF_INET => {
-                // SAFETY: the family says which form it is.
+                // SAFETY: the family determines the form.
                 let raw = unsafe { (&raw const self.storage).cast::<libc::sockaddr_in>().read() };
                 let ip = Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes());
                 Some(SocketAddr::V4(SocketAddrV4::new(ip, u16::from_be(raw.sin_port))))
@@ -66,7 +66,7 @@ impl Address {
         }
     }
 
-    /// A number that tells senders apart.
+    /// A number that identifies the sender of datagrams with this address.
     #[inline]
     pub fn identity(&self) -> u64 {
         match self.get() {
@@ -84,10 +84,10 @@ fn check(rc: isize) -> Result<usize> {
     if rc < 0 { Err(Error::last_os_error()) } else { Ok(rc as usize) }
 }
 
-/// A UDP socket of the family of `like`.
+/// Makes a UDP socket of the same address family as `like`.
 pub fn socket(like: IpAddr) -> Result<OwnedFd> {
     let family = if like.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: no pointers; a descriptor that was just made is owned by nobody else.
+    // SAFETY: the call takes no pointers; nobody else owns a descriptor that was just made.
     unsafe {
         let fd = check(libc::socket(family, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) as isize)?;
         Ok(OwnedFd::from_raw_fd(fd as RawFd))
@@ -96,38 +96,38 @@ pub fn socket(like: IpAddr) -> Result<OwnedFd> {
 
 pub fn bind(fd: &OwnedFd, address: SocketAddr) -> Result<()> {
     let a = Address::new(address);
-    // SAFETY: `a` lives through the call and `len` is its length.
+    // SAFETY: `a` lives until the call returns and `len` is its length.
     check(unsafe { libc::bind(fd.as_raw_fd(), (&raw const a.storage).cast(), a.len) } as isize).map(drop)
 }
 
-/// Address to which a socket is bound.
+/// Returns the local address to which a socket is bound.
 pub fn local(fd: RawFd) -> Option<SocketAddr> {
     let mut a = Address::empty();
-    // SAFETY: `a` has room for `len` octets.
+    // SAFETY: `a` has room for `len` bytes.
     let rc = unsafe { libc::getsockname(fd, (&raw mut a.storage).cast(), &raw mut a.len) };
     (rc == 0).then(|| a.get()).flatten()
 }
 
-/// Fixes the peer, so that the kernel looks up the route once; `None` lifts it.
+/// Sets the peer of a socket, so that the kernel looks up the route only once; `None` removes the peer.
 pub fn connect(fd: RawFd, peer: Option<&Address>) -> Result<()> {
     let none = Address::empty();
     let a = peer.unwrap_or(&none);
-    // SAFETY: `a` lives through the call and `len` is its length.
+    // SAFETY: `a` lives until the call returns and `len` is its length.
     check(unsafe { libc::connect(fd, (&raw const a.storage).cast(), a.len) } as isize).map(drop)
 }
 
-/// Sets a socket option of type int.
+/// Sets a socket option whose value is an int.
 pub fn set_int(fd: RawFd, level: c_int, name: c_int, value: c_int) -> Result<()> {
     set(fd, level, name, &value)
 }
 
 pub fn set<T>(fd: RawFd, level: c_int, name: c_int, value: &T) -> Result<()> {
     let (p, len) = (std::ptr::from_ref(value).cast::<c_void>(), size_of::<T>() as socklen_t);
-    // SAFETY: `p` points to `len` readable octets.
+    // SAFETY: `p` points to `len` readable bytes.
     check(unsafe { libc::setsockopt(fd, level, name, p, len) } as isize).map(drop)
 }
 
-/// Joins a group on the interface with this address, and hears no other group.
+/// Joins a multicast group on the interface with this address; datagrams to other groups are not received.
 pub fn join(fd: RawFd, group: Ipv4Addr, on: Ipv4Addr) -> Result<()> {
     const IP_MULTICAST_ALL: c_int = 49;
     let raw = |ip: Ipv4Addr| libc::in_addr { s_addr: u32::from_ne_bytes(ip.octets()) };
@@ -136,22 +136,23 @@ pub fn join(fd: RawFd, group: Ipv4Addr, on: Ipv4Addr) -> Result<()> {
     set(fd, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, &request)
 }
 
-/// Sends to groups by the interface with this address.
+/// Makes a socket send multicast through the interface with this address.
 pub fn send_groups_by(fd: RawFd, on: Ipv4Addr) -> Result<()> {
     let raw = libc::in_addr { s_addr: u32::from_ne_bytes(on.octets()) };
     set(fd, libc::IPPROTO_IP, libc::IP_MULTICAST_IF, &raw)
 }
 
-/// Whether the kernel keeps refusals with their address; what it has kept is forgotten.
+/// Switches whether the kernel stores datagrams that were refused, with their addresses; stored datagrams are
+/// discarded.
 pub fn hear_refusals(fd: RawFd, on: bool) {
     refused(fd);
     for (level, name) in [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)] {
-        // The level of the other family is refused. Without either a peer that dies goes unnoticed, as ever.
+        // The option of the other address family fails. Without either option, the end of a peer is not noticed.
         let _ = set_int(fd, level, name, c_int::from(on));
     }
 }
 
-/// Where datagrams went that a peer's kernel refused, from the socket's queue of errors (IP_RECVERR).
+/// Returns the destinations whose kernel refused a datagram, from the error queue of the socket (IP_RECVERR).
 pub fn refused(fd: RawFd) -> Vec<SocketAddr> {
     let mut all = Vec::new();
     let mut datagram = [0u8; 64];
@@ -161,43 +162,64 @@ pub fn refused(fd: RawFd) -> Vec<SocketAddr> {
     all
 }
 
+/// Whether an empty datagram arrives that the socket sends to its own address. A question that arrives in the meantime
+/// is lost, and the writer asks again.
+pub fn reaches_itself(fd: RawFd, own: &Address) -> bool {
+    const LIMIT_MS: c_int = 20;
+    let mut datagram = [0u8; 64];
+    if send_whole(fd, &[], Some(own)).is_err() {
+        return false;
+    }
+    let mut ready = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    // SAFETY: `ready` lives through the call.
+    while unsafe { libc::poll(&raw mut ready, 1, LIMIT_MS) } > 0 {
+        match receive(fd, &mut datagram, libc::MSG_DONTWAIT, false) {
+            Ok(got) if got.len == 0 => return true,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
 pub fn set_device(fd: RawFd, interface: &str) -> Result<()> {
     let (p, len) = (interface.as_ptr().cast::<c_void>(), interface.len() as socklen_t);
-    // SAFETY: `p` points to `len` readable octets.
+    // SAFETY: `p` points to `len` readable bytes.
     check(unsafe { libc::setsockopt(fd, libc::SOL_SOCKET, libc::SO_BINDTODEVICE, p, len) } as isize).map(drop)
 }
 
 pub fn get_int(fd: RawFd, level: c_int, name: c_int) -> Option<c_int> {
     let mut value: c_int = 0;
     let mut len = size_of::<c_int>() as socklen_t;
-    // SAFETY: `value` has room for `len` octets.
+    // SAFETY: `value` has room for `len` bytes.
     let rc = unsafe { libc::getsockopt(fd, level, name, (&raw mut value).cast(), &raw mut len) };
     (rc == 0).then_some(value)
 }
 
-/// Datagrams that the kernel threw away for want of buffer.
+/// Number of datagrams that the kernel dropped because the socket's buffer was full.
 pub fn drops(fd: RawFd) -> Option<u32> {
     const SO_MEMINFO: c_int = 55;
     const SK_MEMINFO_DROPS: usize = 8;
     let mut info = [0u32; 9];
     let mut len = size_of_val(&info) as socklen_t;
-    // SAFETY: `info` has room for `len` octets.
+    // SAFETY: `info` has room for `len` bytes.
     let rc = unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, SO_MEMINFO, (&raw mut info).cast(), &raw mut len) };
     (rc == 0 && len as usize == size_of_val(&info)).then_some(info[SK_MEMINFO_DROPS])
 }
 
-/// Ends what blocks on a socket; also on one that is not connected (the error is that it is not).
+/// Ends calls that block on a socket. This also works for a socket that is not connected, although the call then
+/// returns an error.
 pub fn shutdown(fd: RawFd) {
-    // SAFETY: no pointers.
+    // SAFETY: the call takes no pointers.
     unsafe { libc::shutdown(fd, libc::SHUT_RDWR) };
 }
 
-/// Sends header and payload as one datagram, without blocking.
+/// Sends the header and payload of a sample as one datagram, without blocking.
 #[inline]
 pub fn send(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>) -> Result<()> {
     let part = |b: &[u8]| libc::iovec { iov_base: b.as_ptr().cast_mut().cast(), iov_len: b.len() };
     let mut parts = [part(header), part(payload)];
-    // SAFETY: all zero is a valid msghdr.
+    // SAFETY: zeros are a valid msghdr.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_iov = parts.as_mut_ptr();
     message.msg_iovlen = parts.len();
@@ -205,32 +227,32 @@ pub fn send(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>) -> R
         message.msg_name = (&raw const to.storage).cast_mut().cast();
         message.msg_namelen = to.len;
     }
-    // SAFETY: all that `message` points to lives through the call; nothing of it is written.
+    // SAFETY: everything that `message` points to lives until the call returns and is not written.
     check(unsafe { libc::sendmsg(fd, &raw const message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL) }).map(drop)
 }
 
-/// Sends octets that lie together, without blocking: less for the kernel to read than [`send`].
+/// Sends one block of bytes as a datagram, without blocking; the kernel has less to read than in [`send`].
 #[inline]
 pub fn send_whole(fd: RawFd, datagram: &[u8], to: Option<&Address>) -> Result<()> {
     let (name, len) = to.map_or((std::ptr::null(), 0), |to| ((&raw const to.storage).cast(), to.len));
     let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
-    // SAFETY: datagram and address live through the call.
+    // SAFETY: datagram and address live until the call returns.
     check(unsafe { libc::sendto(fd, datagram.as_ptr().cast(), datagram.len(), flags, name, len) }).map(drop)
 }
 
-/// A datagram received.
+/// A received datagram: its length, sender and timestamp.
 pub struct Datagram {
     pub len: usize,
     pub from: Address,
-    /// Kernel receive time stamp, `CLOCK_REALTIME` ns; 0 = none.
+    /// Receive timestamp of the kernel in ns of `CLOCK_REALTIME`; 0 if there is none.
     pub kernel_rx_ns: i64,
 }
 
-/// Room for the time stamp of one datagram.
+/// Memory into which the kernel writes the timestamp of one received datagram.
 #[repr(align(8))]
 struct Ancillary([u8; 64]);
 
-/// Receives one datagram. `len` may exceed the buffer: then it was cut.
+/// Receives one datagram. If the returned `len` is larger than the buffer, the datagram was truncated.
 #[inline]
 pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, timestamps: bool) -> Result<Datagram> {
     if timestamps {
@@ -238,7 +260,7 @@ pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, timestamps: bool) -> Re
     }
     let mut from = Address::empty();
     let (name, flags) = ((&raw mut from.storage).cast(), flags | libc::MSG_TRUNC);
-    // SAFETY: buffer and address are writable and live through the call.
+    // SAFETY: buffer and address are writable and live until the call returns.
     let len = unsafe { libc::recvfrom(fd, into.as_mut_ptr().cast(), into.len(), flags, name, &raw mut from.len) };
     Ok(Datagram { len: check(len)?, from, kernel_rx_ns: 0 })
 }
@@ -247,7 +269,7 @@ fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int) -> Result<Datagram>
     let mut from = Address::empty();
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut ancillary = Ancillary([0; 64]);
-    // SAFETY: all zero is a valid msghdr.
+    // SAFETY: zeros are a valid msghdr.
     let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
     message.msg_name = (&raw mut from.storage).cast();
     message.msg_namelen = from.len;
@@ -255,14 +277,14 @@ fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int) -> Result<Datagram>
     message.msg_iovlen = 1;
     message.msg_control = ancillary.0.as_mut_ptr().cast();
     message.msg_controllen = ancillary.0.len();
-    // SAFETY: all that `message` points to is writable and lives through the call.
+    // SAFETY: everything that `message` points to is writable and lives until the call returns.
     let len = check(unsafe { libc::recvmsg(fd, &raw mut message, flags | libc::MSG_TRUNC) })?;
     from.len = message.msg_namelen;
     Ok(Datagram { len, from, kernel_rx_ns: timestamp(&message) })
 }
 
 fn timestamp(message: &libc::msghdr) -> i64 {
-    // SAFETY: the kernel filled the control buffer, which is alive; the macros stay inside `msg_controllen`.
+    // SAFETY: the kernel filled the control buffer, which still exists; the macros stay inside `msg_controllen`.
     unsafe {
         let mut c = libc::CMSG_FIRSTHDR(message);
         while !c.is_null() {
@@ -276,7 +298,7 @@ fn timestamp(message: &libc::msghdr) -> i64 {
     0
 }
 
-/// `CLOCK_MONOTONIC`, ns.
+/// Reads the time of `CLOCK_MONOTONIC`, in ns.
 #[inline]
 pub fn monotonic_ns() -> i64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -285,15 +307,16 @@ pub fn monotonic_ns() -> i64 {
     now.tv_sec * 1_000_000_000 + now.tv_nsec
 }
 
-/// A number that no other process draws.
+/// Returns a random number that is different in every process.
 pub fn random() -> u64 {
     let mut bytes = [0u8; 8];
-    // SAFETY: `bytes` has room for its length. A short answer leaves zeros, which process id and time make up for.
+    // SAFETY: `bytes` has room for its length. A short answer leaves zeros; process id and time still make the number
+    // unique.
     unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
     u64::from_le_bytes(bytes) ^ (u64::from(std::process::id()) << 32) ^ monotonic_ns() as u64
 }
 
-/// First IPv4 address of an interface.
+/// Returns the first IPv4 address of a network interface.
 pub fn interface_address(name: &str) -> Option<IpAddr> {
     let mut list: *mut libc::ifaddrs = std::ptr::null_mut();
     // SAFETY: `list` is writable; the list is freed below.
@@ -302,7 +325,7 @@ pub fn interface_address(name: &str) -> Option<IpAddr> {
     }
     let (mut found, mut at) = (None, list);
     while !at.is_null() && found.is_none() {
-        // SAFETY: the list is well formed by the contract of getifaddrs, names are NUL-terminated.
+        // SAFETY: by the contract of getifaddrs the list is well formed and names end with a NUL byte.
         unsafe {
             let entry = &*at;
             let same = std::ffi::CStr::from_ptr(entry.ifa_name).to_bytes() == name.as_bytes();
@@ -313,13 +336,13 @@ pub fn interface_address(name: &str) -> Option<IpAddr> {
             at = entry.ifa_next;
         }
     }
-    // SAFETY: made by getifaddrs.
+    // SAFETY: getifaddrs made the list.
     unsafe { libc::freeifaddrs(list) };
     found
 }
 
-/// Number of an interface; 0 when there is none of that name.
+/// Returns the index of an interface; 0 if there is no interface with this name.
 pub fn interface_index(name: &str) -> u32 {
-    // SAFETY: the string lives through the call.
+    // SAFETY: the string lives until the call returns.
     std::ffi::CString::new(name).map_or(0, |name| unsafe { libc::if_nametoindex(name.as_ptr()) })
 }

@@ -1,4 +1,4 @@
-//! Options of `open`.
+//! The options of the function `open` of the `udp` driver.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV6, ToSocketAddrs};
 
@@ -8,11 +8,12 @@ use tailbound_abi::{TB_EINVAL, TB_EIO, TB_EUNSUPPORTED};
 use crate::net;
 use crate::wire::{candidate_port, group};
 
-/// Receive buffer asked for when the study says nothing: the kernel's own default holds three datagrams of 60 kB. The
-/// kernel gives at most net.core.rmem_max; what it gave is in the answer to `transport`.
+/// Size of the receive buffer in bytes, if the study gives no size: the kernel's default has room for only three
+/// datagrams of 60 kB. The kernel grants at most net.core.rmem_max; the answer to `transport` contains the granted
+/// size.
 pub const DEFAULT_RCVBUF_BYTES: i32 = 4 << 20;
 
-/// What `open` was asked for.
+/// The options of the function `open` of the `udp` driver, parsed.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub domain: u32,
@@ -23,9 +24,9 @@ pub struct Options {
     pub sndbuf_bytes: Option<i32>,
     pub timestamps: bool,
     pub ttl: Option<i32>,
-    /// SO_PRIORITY.
+    /// Priority of the packets of the driver's sockets (SO_PRIORITY).
     pub priority: Option<i32>,
-    /// One datagram for all readers, to a group that follows from domain and topic.
+    /// Whether one datagram goes to all readers, sent to a multicast group that follows from domain and topic.
     pub multicast: bool,
 }
 
@@ -33,20 +34,22 @@ fn ip(key: &str, value: &str) -> Outcome<IpAddr> {
     value.parse().or_else(|_| fail(TB_EINVAL, format!("{key}: `{value}` is not an IP address")))
 }
 
-/// A name stands for all the addresses that it has now.
+/// Reads the addresses of the peers; a name means all addresses that the name has now.
 fn peers(pair: &Pair) -> Outcome<Vec<IpAddr>> {
     let of = |peer: &str| match peer.parse() {
         Ok(address) => Ok(vec![address]),
         Err(_) => match (peer, 0).to_socket_addrs() {
             Ok(found) => Ok(found.map(|a| a.ip()).filter(IpAddr::is_ipv4).collect()),
-            Err(e) => fail(TB_EINVAL, format!("peers: `{peer}` is no IP address, and as a name it has none: {e}")),
+            Err(e) => {
+                fail(TB_EINVAL, format!("peers: `{peer}` is not an IP address, and the name has no address: {e}"))
+            }
         },
     };
     pair.list().map(of).collect::<Outcome<Vec<_>>>().map(|all| all.concat())
 }
 
 impl Options {
-    /// Reads them; every failure names its key.
+    /// Reads the options of `open`; the text of every failure names the key of the option.
     pub fn parse(pairs: &[Pair]) -> Outcome<Options> {
         let (mut address, mut asks_by_multicast) = (None, false);
         let mut o = Options {
@@ -76,12 +79,12 @@ impl Options {
                 "unacked_limit" => {
                     return Err(pair.bad(TB_EUNSUPPORTED, "with the udp driver nothing is acknowledged"));
                 }
-                // Every end point has sockets of its own, and there are no participants that they could share.
+                // Every end point has its own sockets, and there are no participants to share them.
                 "participants" => drop(pair.number(TB_EINVAL, 1..=2)?),
-                // Whether the path carries it is found out when nobody answers.
+                // If the path does not carry multicast, nobody will answer.
                 "multicast" => asks_by_multicast = pair.word(TB_EINVAL, &["off", "on"])? == 1,
                 "discovery_server" | "transport" | "naming" | "config" => {
-                    return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not have it"));
+                    return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not support it"));
                 }
                 _ => return Err(pair.bad(TB_EINVAL, "the udp driver has no such option")),
             }
@@ -89,7 +92,7 @@ impl Options {
         if asks_by_multicast && o.peers.is_empty() && !o.multicast {
             return fail(
                 TB_EINVAL,
-                "multicast=on: the udp driver asks by multicast only with data=multicast; give peers",
+                "multicast=on: the udp driver searches peers by multicast only with data=multicast; give peers",
             );
         }
         o.settle(address)
@@ -117,7 +120,7 @@ impl Options {
         if self.multicast && !self.address.is_ipv4() {
             return fail(
                 TB_EUNSUPPORTED,
-                "data=multicast: the udp driver has groups of IPv4 only; give an IPv4 address",
+                "data=multicast: the udp driver supports multicast groups of IPv4 only; give an IPv4 address",
             );
         }
         if self.peers.is_empty() {
@@ -131,7 +134,7 @@ impl Options {
         }
     }
 
-    /// Where a writer asks for readers of a topic: ports of its peers, or the group.
+    /// Addresses at which a writer asks for readers of a topic: candidate ports of its peers, or the multicast group.
     pub fn asked(&self, topic: u64, candidates: u32) -> Vec<SocketAddr> {
         if self.multicast {
             return vec![group(topic)];
@@ -140,7 +143,7 @@ impl Options {
         self.peers.iter().flat_map(|peer| ports(*peer)).collect()
     }
 
-    /// Address and port, with the interface as scope where IPv6 needs one.
+    /// Makes a socket address, with the interface as scope if IPv6 needs a scope.
     pub fn at(&self, ip: IpAddr, port: u16) -> SocketAddr {
         match ip {
             IpAddr::V6(v6) if v6.is_unicast_link_local() => {

@@ -1,4 +1,4 @@
-//! Answers in JSON.
+//! Answers of the `udp` driver to queries, in JSON.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString};
@@ -6,15 +6,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 use serde_json::{Value, json};
-use tailbound_abi::side::{Fail, Outcome, Session as _, fail};
+use tailbound_abi::side::{Fail, Outcome, fail};
 use tailbound_abi::{TB_EINVAL, TB_EUNSUPPORTED};
 
+use crate::discovery::Discovery;
 use crate::endpoint::{Common, lock};
+use crate::endpoints::{Endpoint, Endpoints};
 use crate::net;
-use crate::session::{Endpoint, Session};
-use crate::wire::group;
+use crate::wire::{MAX_PAYLOAD, group};
 
-/// What the driver says of itself.
+/// Returns the description that the `udp` driver gives of itself, as JSON.
 pub fn describe() -> &'static CStr {
     static TEXT: OnceLock<CString> = OnceLock::new();
     TEXT.get_or_init(|| {
@@ -22,26 +23,28 @@ pub fn describe() -> &'static CStr {
             "name": "udp",
             "versions": {"driver": env!("CARGO_PKG_VERSION")},
             "capabilities": ["kernel_rx_timestamps"],
-            "limits": {"max_payload_bytes": Session::MAX_PAYLOAD_BYTES},
+            "limits": {"max_payload_bytes": MAX_PAYLOAD},
             "options": [
                 {"key": "domain", "type": "integer", "default": "77",
-                 "help": "Sessions of one number reach each other; part of the port."},
+                 "help": "Number of the domain: sessions with the same number communicate with each other, and the \
+                     ports follow from the number."},
                 {"key": "address", "type": "string", "default": "127.0.0.1",
-                 "help": "Local IPv4 or IPv6 address; of `interface` when that alone is given."},
+                 "help": "Local IPv4 or IPv6 address; if only `interface` is given, the address of the interface."},
                 {"key": "peers", "type": "list",
-                 "help": "Addresses of the other ends, and names, which stand for all their addresses; the own address when not given."},
+                 "help": "Addresses or host names of the other ends; a host name means all addresses of the host. The \
+                     default is the address of this session."},
                 {"key": "interface", "type": "string", "help": "Interface to which the sockets are bound (SO_BINDTODEVICE)."},
-                {"key": "rcvbuf", "type": "integer", "unit": "B", "default": "4194304", "help": "Receive buffer (SO_RCVBUF). Refused when the kernel gives less; the default takes what net.core.rmem_max allows."},
-                {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Send buffer asked for (SO_SNDBUF)."},
+                {"key": "rcvbuf", "type": "integer", "unit": "B", "default": "4194304", "help": "Size of the receive buffer (SO_RCVBUF). A value is refused if the kernel grants less; the default is limited by net.core.rmem_max."},
+                {"key": "sndbuf", "type": "integer", "unit": "B", "help": "Size of the send buffer that is requested (SO_SNDBUF)."},
                 {"key": "timestamps", "type": "bool", "default": "off",
-                 "help": "Software receive time stamps of the kernel (SO_TIMESTAMPNS)."},
-                {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255; with data=multicast from 0, which stays on the host, and 1 when not given."},
-                {"key": "priority", "type": "integer", "help": "Priority of the sockets for queueing and VLANs, 0 to 15 (SO_PRIORITY); above 6 takes CAP_NET_ADMIN."},
+                 "help": "Software receive timestamps of the kernel (SO_TIMESTAMPNS)."},
+                {"key": "ttl", "type": "integer", "help": "Time to live of the datagrams, 1 to 255; with data=multicast, 0 is allowed and stays on the host, and the default is 1."},
+                {"key": "priority", "type": "integer", "help": "Priority of the sockets for queueing and VLANs, 0 to 15 (SO_PRIORITY); above 6 needs CAP_NET_ADMIN."},
                 {"key": "data", "type": "enum", "default": "unicast", "values": ["unicast", "multicast"],
-                 "help": "To several readers: a datagram for each, one after the other, or one for all to a group that follows from domain and topic (IPv4, on the interface of `address`). Both ends need the same."},
+                 "help": "How a sample is sent to several readers: one datagram for each, one after the other, or one for all to a group that follows from domain and topic (IPv4, on the interface of `address`). Both ends need the same value."},
                 {"key": "participants", "type": "integer", "default": "1",
-                 "help": "1 or 2, without effect: end points share no participant, each has sockets of its own."},
-                {"key": "multicast", "type": "enum", "default": "off", "values": ["off", "on"], "help": "Whether the interface carries multicast; without effect, `data` chooses."},
+                 "help": "1 or 2, without effect: end points share no participant, and each has its own sockets."},
+                {"key": "multicast", "type": "enum", "default": "off", "values": ["off", "on"], "help": "Whether the interface carries multicast; this option has no effect, because `data` chooses."},
             ],
             "qos": [],
             "receive_modes": ["listener", "block", "spin"],
@@ -55,24 +58,24 @@ pub fn describe() -> &'static CStr {
     })
 }
 
-/// Answers one question.
-pub fn answer(s: &Session, ep: u32, what: &str) -> Outcome<Vec<u8>> {
+/// Answers one query about an end point or the session.
+pub fn answer(endpoints: &Endpoints, discovery: &Discovery, ep: u32, what: &str) -> Outcome<Vec<u8>> {
     let chosen: Vec<&Endpoint> = match ep {
-        0 => s.inner.endpoints().map(|e| &**e).collect(),
-        id => vec![s.existing(id)?],
+        0 => endpoints.open().collect(),
+        id => vec![endpoints.existing(id)?],
     };
-    // An end point whose socket is gone answers with nothing.
+    // An end point without a socket gives no answer.
     let guards: Vec<_> = chosen.iter().map(|e| e.common().enter()).collect();
     let open = || chosen.iter().zip(&guards).filter(|(_, guard)| guard.is_some()).map(|(e, _)| *e);
     let json = match what {
         "qos" => json!({}),
         "stats" => stats(open()),
         "peers" => open().map(peers).collect(),
-        "unmatched" => open().filter(|e| e.common().matched() == 0).map(|e| unmatched(s, e)).collect(),
-        "transport" => transport(s, open()),
-        "threads" => threads(s, open()),
-        "flow" => flow(s, ep)?,
-        _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the udp driver does not know it")),
+        "unmatched" => open().filter(|e| e.common().matched() == 0).map(|e| unmatched(endpoints, e)).collect(),
+        "transport" => transport(endpoints, open()),
+        "threads" => threads(discovery, open()),
+        "flow" => flow(endpoints, ep)?,
+        _ => return fail(TB_EUNSUPPORTED, format!("query `{what}`: the udp driver does not know this question")),
     };
     Ok(json.to_string().into_bytes())
 }
@@ -95,14 +98,14 @@ fn stats<'a>(open: impl Iterator<Item = &'a Endpoint>) -> Value {
     json!({"sent": sent, "refused_by_peer": refused, "received": received, "wrong_length": odd, "kernel_drops": drops})
 }
 
-/// Whoever has gone meanwhile is noticed here.
-fn flow(s: &Session, ep: u32) -> Outcome<Value> {
-    let Endpoint::Writer(writer) = s.existing(ep)? else {
+/// Answers the query `flow`. Peers that have ended in the meantime are noticed here.
+fn flow(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
+    let Endpoint::Writer(writer) = endpoints.existing(ep)? else {
         return fail(TB_EINVAL, format!("query flow: end point {ep} is a reader"));
     };
     let Some(_inside) = writer.common.enter() else { return Err(Fail::closed(ep)) };
     writer.hear();
-    let (data, by) = match s.inner.options.multicast {
+    let (data, by) = match endpoints.options.multicast {
         true => ("multicast", format!("one datagram to {}", group(writer.common.topic_key))),
         false => ("unicast", "one datagram and system call for each reader, in turn".to_owned()),
     };
@@ -112,11 +115,11 @@ fn flow(s: &Session, ep: u32) -> Outcome<Value> {
         "batching": "none",
         "data": data,
         "by": {
-            "batching": "every message is a datagram of its own, sent at once",
+            "batching": "every message is sent immediately as its own datagram",
             "unacked_limit": none,
             "data": by,
             "retransmitted": "nothing is sent again",
-            "throttled": "none: send never waits, a full send buffer is TB_EWOULDBLOCK",
+            "throttled": "none: send never waits; if the send buffer is full, send returns TB_EWOULDBLOCK",
         },
     }))
 }
@@ -132,27 +135,30 @@ fn peers(endpoint: &Endpoint) -> Value {
     json!({"topic": endpoint.common().topic, "matched": endpoint.common().matched(), "readers": readers})
 }
 
-fn unmatched(s: &Session, endpoint: &Endpoint) -> Value {
+fn unmatched(endpoints: &Endpoints, endpoint: &Endpoint) -> Value {
     let common: &Common = endpoint.common();
     let text = match endpoint {
         Endpoint::Writer(w) => {
-            let asked = s.inner.options.asked(common.topic_key, w.candidates());
+            let asked = endpoints.options.asked(common.topic_key, w.candidates());
             let (first, last) = (asked[0].port(), asked[asked.len() - 1].port());
             let peers: BTreeSet<String> = asked.iter().map(|at| at.ip().to_string()).collect();
             let peers: Vec<String> = peers.into_iter().collect();
             let trouble = lock(&w.targets).last_error.clone().map(|e| format!("; last error: {e}")).unwrap_or_default();
-            format!("nothing seen: no hello answered from {} (ports {first} to {last}){trouble}", peers.join(", "))
+            format!(
+                "nothing seen: no answer to discovery questions from {} (ports {first} to {last}){trouble}",
+                peers.join(", ")
+            )
         }
         Endpoint::Reader(r) => {
             let at = net::local(r.common.fd()).map_or_else(|| "its port".to_owned(), |a| a.to_string());
-            format!("nothing seen: no hello came to {at}")
+            format!("nothing seen: no discovery question arrived at {at}")
         }
     };
     json!({"topic": common.topic, "reason": "nothing seen", "text": text})
 }
 
-fn transport<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value {
-    let options = &s.inner.options;
+fn transport<'a>(endpoints: &Endpoints, open: impl Iterator<Item = &'a Endpoint>) -> Value {
+    let options = &endpoints.options;
     let sockets: Vec<Value> = open
         .map(|endpoint| {
             let fd = endpoint.common().fd();
@@ -184,14 +190,14 @@ fn transport<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value
     })
 }
 
-fn threads<'a>(s: &Session, open: impl Iterator<Item = &'a Endpoint>) -> Value {
+fn threads<'a>(discovery: &Discovery, open: impl Iterator<Item = &'a Endpoint>) -> Value {
     let receive = open.filter_map(|e| match e {
         Endpoint::Reader(r) => Some(("receive", "tb-udp-rx", r.thread_id.load(SeqCst))),
         Endpoint::Writer(_) => None,
     });
-    let discovery = [("discovery", "tb-udp-disc", s.inner.discovery.thread_id.load(SeqCst))];
+    let own = [("discovery", "tb-udp-disc", discovery.thread_id.load(SeqCst))];
     receive
-        .chain(discovery)
+        .chain(own)
         .filter(|(_, _, tid)| *tid != 0)
         .map(|(role, name, tid)| json!({"tid": tid, "role": role, "name": name}))
         .collect()

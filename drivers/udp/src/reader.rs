@@ -1,41 +1,64 @@
-//! One reader: its port, its places and, as a listener, its thread.
+//! One reader of the driver: its port, its buffers and, for a listener, its thread.
 
 use std::io::ErrorKind;
-use std::net::IpAddr;
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, IntoRawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-use tailbound_abi::side::{Host, Outcome, Wanted, fail};
-use tailbound_abi::{TB_EINVAL, TB_EIO, TB_LISTENER};
+use tailbound_abi::side::{Host, Outcome, Wanted};
+use tailbound_abi::{TB_BLOCK, TB_LISTENER, tb_view};
 
+use crate::buffers::Places;
 use crate::endpoint::{Common, lock};
 use crate::error::os;
 use crate::net::{self, Address};
-use crate::options::{DEFAULT_RCVBUF_BYTES, Options};
-use crate::receive::{Places, Received};
-use crate::wire::{Control, MOST_CANDIDATES, candidate_port, group, topic_key};
+use crate::options::Options;
+use crate::socket::{bind, prepare};
+use crate::wire::{CONTROL, Control, HEADER, topic_key, word};
 
-/// How long `recvmsg` blocks before it looks whether it was woken: half of what the ABI allows.
+/// Longest time in ms between two checks of `wake` if no datagram can end a blocking receive: half of the time that the
+/// ABI allows.
 pub const SLICE_MS: i64 = 50;
 
+/// Result of one receive call of a reader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// A sample was received; it is the last of the ready samples.
+    Sample,
+    /// A question or an invalid datagram was received; the caller continues.
+    Other,
+    /// Nothing was received: there was no datagram, or the time slice is over.
+    Nothing,
+    /// Nothing was received, because the loading program holds all receive buffers.
+    Full,
+    /// The reader's socket failed with this error number (`errno`).
+    Failed(i32),
+}
+
+/// One reader of the driver.
 pub struct Reader {
     pub common: Common,
     pub mode: i32,
     pub timestamps: bool,
     pub places: Mutex<Places>,
     pub received: AtomicU64,
-    /// Datagrams that were too short or too long.
+    /// Number of received datagrams that were too short or too long.
     pub odd: AtomicU64,
-    /// `wake` calls that a wait of this reader has reported.
+    /// Number of `wake` calls that a wait of this reader has already reported.
     pub wakes_seen: AtomicU64,
-    /// The host receives here now, and answers questions by doing so.
+    /// Whether a wait blocks in the kernel without a timeout, or is about to block.
+    pub blocked: AtomicBool,
+    /// Address to which an empty datagram is sent to end a blocking receive. Without such an address, the socket has a
+    /// timeout of [`SLICE_MS`], which costs about 200 instructions for each receive.
+    own: Option<Address>,
+    /// Whether the loading program receives with this reader; while it receives, the reader answers questions of
+    /// writers.
     pub in_use: AtomicBool,
-    /// Thread id of the receive thread; 0 = none.
+    /// Thread id of the listener's receive thread; 0 if there is none.
     pub thread_id: AtomicI32,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// The writers that asked, to be told of the end.
+    /// Writers that have asked for readers, and that are informed when the reader ends.
     writers: Mutex<Vec<(u64, Address)>>,
 }
 
@@ -45,8 +68,13 @@ impl Reader {
         let socket = bind(options, wanted.topic, key)?;
         let fd = socket.as_raw_fd();
         prepare(fd, options)?;
-        let slice = libc::timeval { tv_sec: 0, tv_usec: SLICE_MS * 1000 };
-        net::set(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &slice).or_else(|e| os("SO_RCVTIMEO", &e))?;
+        // A datagram to a group would leave this host. The receive thread of a listener ends with the socket.
+        let own = net::local(fd).filter(|_| wanted.mode == TB_BLOCK && !options.multicast);
+        let own = own.map(Address::new).filter(|own| net::reaches_itself(fd, own));
+        if own.is_none() && wanted.mode != TB_LISTENER {
+            let slice = libc::timeval { tv_sec: 0, tv_usec: SLICE_MS * 1000 };
+            net::set(fd, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &slice).or_else(|e| os("SO_RCVTIMEO", &e))?;
+        }
         if options.timestamps {
             net::set_int(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
                 .or_else(|e| os("timestamps: SO_TIMESTAMPNS", &e))?;
@@ -59,6 +87,8 @@ impl Reader {
             received: AtomicU64::new(0),
             odd: AtomicU64::new(0),
             wakes_seen: AtomicU64::new(wakes),
+            blocked: AtomicBool::new(false),
+            own,
             in_use: AtomicBool::new(false),
             thread_id: AtomicI32::new(0),
             thread: Mutex::new(None),
@@ -77,14 +107,57 @@ impl Reader {
         Ok(reader)
     }
 
-    /// Answers a writer that asks for this topic.
+    /// Receives one datagram into the next free buffer by one system call. The caller holds the lock of `places`.
+    #[inline]
+    pub fn receive(&self, places: &mut Places, flags: i32) -> Received {
+        let Some(slot) = places.vacant() else { return Received::Full };
+        let got = match net::receive(self.common.fd(), slot, flags, self.timestamps) {
+            Ok(got) => got,
+            Err(e) => {
+                return match e.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Received::Nothing,
+                    // An answer could not be delivered, which does not affect received datagrams.
+                    ErrorKind::ConnectionRefused => Received::Other,
+                    _ => Received::Failed(e.raw_os_error().unwrap_or(0)),
+                };
+            }
+        };
+        if got.len < HEADER || got.len > HEADER + self.common.max_len as usize {
+            // The second check is for control datagrams that are longer than the reader's samples.
+            if got.len != CONTROL || Control::decode(&slot[..CONTROL]).is_none() {
+                if got.len > 0 {
+                    self.odd.fetch_add(1, Ordering::Relaxed);
+                }
+                return if got.len == 0 { Received::Nothing } else { Received::Other };
+            }
+        }
+        if got.len == CONTROL
+            && let Some(control) = Control::decode(&slot[..CONTROL])
+        {
+            self.answer(control, &got.from);
+            return Received::Other;
+        }
+        let view = tb_view {
+            seq: word(slot, 0),
+            data: slot[HEADER..].as_ptr(),
+            len: (got.len - HEADER) as u64,
+            writer: got.from.identity(),
+            kernel_rx_ns: got.kernel_rx_ns,
+            ..tb_view::default()
+        };
+        places.fill(view);
+        self.received.fetch_add(1, Ordering::Relaxed);
+        Received::Sample
+    }
+
+    /// Answers a writer that asks for readers of this topic.
     #[cold]
-    pub fn answer(&self, control: Control, from: &Address) {
+    fn answer(&self, control: Control, from: &Address) {
         if let Control::Hello { topic, writer } = control
             && topic == self.common.topic_key
         {
             let ack = Control::Ack { topic, reader: self.common.identity }.encode();
-            // Lost answers are asked for again.
+            // If an answer is lost, the writer asks again.
             let _ = net::send(self.common.fd(), &ack, &[], Some(from));
             let mut writers = lock(&self.writers);
             writers.retain(|(known, _)| *known != writer);
@@ -93,38 +166,52 @@ impl Reader {
         }
     }
 
-    /// Takes in what is there without blocking, so that questions behind samples are answered too.
+    /// Ends a receive call of the reader that blocks without a timeout.
+    pub fn interrupt(&self) {
+        // SeqCst pairs with the wait: either the wait sees the new number of wakes, or this load sees that the wait blocks.
+        if let Some(own) = &self.own
+            && self.blocked.load(Ordering::SeqCst)
+            && let Some(_inside) = self.common.enter()
+        {
+            // If the datagram is refused because the buffer is full, the receive does not block.
+            let _ = net::send_whole(self.common.fd(), &[], Some(own));
+        }
+    }
+
+    /// Receives the available datagrams without blocking, so that questions of writers behind samples are answered too.
     pub fn pump(&self) {
-        // Whoever holds the places is receiving, and answers.
+        // If another thread holds the buffers, it receives and answers.
         if let Ok(mut places) = self.places.try_lock() {
-            while matches!(places.receive(self, libc::MSG_DONTWAIT), Received::Sample | Received::Other) {}
+            while matches!(self.receive(&mut places, libc::MSG_DONTWAIT), Received::Sample | Received::Other) {}
         }
     }
 
     fn listen(&self) {
-        // SAFETY: no arguments.
+        // SAFETY: the call has no arguments.
         self.thread_id.store(unsafe { libc::gettid() }, Ordering::SeqCst);
         let mut places = lock(&self.places);
         while let Some(_inside) = self.common.enter() {
-            match places.receive(self, 0) {
+            match self.receive(&mut places, 0) {
                 Received::Sample => {
                     if let Some(view) = places.next() {
-                        // SAFETY: the session joins this thread before it closes; the view lives until it is given back.
+                        // SAFETY: the session joins this thread before it closes; the view lives until it is given
+                        // back.
                         unsafe { self.common.host.on_sample(self.common.tag, &view) };
                         places.give_back(&view);
                     }
                 }
-                // A closed or failing socket must not make a loop that eats a CPU.
+                // A closed or failing socket must not cause a loop without pause.
                 Received::Failed(_) | Received::Full => std::thread::sleep(std::time::Duration::from_millis(1)),
                 Received::Other | Received::Nothing => {}
             }
         }
     }
 
-    /// `false` when somebody else destroyed it.
+    /// Destroys the reader; returns `false` if another call has already destroyed it.
     pub fn destroy(&self) -> bool {
         let bye = Control::Bye { topic: self.common.topic_key, reader: self.common.identity }.encode();
-        // Before the socket is shut down. A writer that misses it finds out when it is refused.
+        // The goodbye is sent before the socket is shut down. A writer that does not receive it notices the end of the
+        // reader by a refused datagram.
         if let Some(_inside) = self.common.enter() {
             for (_, writer) in lock(&self.writers).drain(..) {
                 let _ = net::send(self.common.fd(), &bye, &[], Some(&writer));
@@ -141,78 +228,4 @@ impl Reader {
         self.common.drop_socket();
         true
     }
-}
-
-/// Binds the first candidate port that is free.
-fn bind(options: &Options, topic: &str, key: u64) -> Outcome<OwnedFd> {
-    let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
-    if options.multicast {
-        return bind_group(options, socket, key);
-    }
-    for i in 0..MOST_CANDIDATES {
-        let at = options.at(options.address, candidate_port(key, i));
-        match net::bind(&socket, at) {
-            Ok(()) => return Ok(socket),
-            Err(e) if e.kind() == ErrorKind::AddrInUse => {}
-            Err(e) => return os(format!("cannot bind {at}"), &e),
-        }
-    }
-    let (first, last) = (candidate_port(key, 0), candidate_port(key, MOST_CANDIDATES - 1));
-    let on = options.address;
-    fail(TB_EIO, format!("ports {first} to {last} on {on}, those of topic {topic}, are all in use; try another domain"))
-}
-
-/// All readers of a topic share its group and port.
-fn bind_group(options: &Options, socket: OwnedFd, key: u64) -> Outcome<OwnedFd> {
-    let (fd, at) = (socket.as_raw_fd(), group(key));
-    let (IpAddr::V4(to), IpAddr::V4(on)) = (at.ip(), options.address) else { return Ok(socket) };
-    net::set_int(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).or_else(|e| os("SO_REUSEADDR", &e))?;
-    net::bind(&socket, at).or_else(|e| os(format!("cannot bind {at}"), &e))?;
-    net::join(fd, to, on).or_else(|e| os(format!("data=multicast: cannot join {to} on {on}"), &e))?;
-    Ok(socket)
-}
-
-/// Options that readers and writers have in common.
-pub fn prepare(fd: i32, options: &Options) -> Outcome {
-    if let Some(name) = &options.interface {
-        net::set_device(fd, name)
-            .or_else(|e| os(format!("interface: cannot bind to `{name}` (SO_BINDTODEVICE)"), &e))?;
-    }
-    let sizes = [("rcvbuf", libc::SO_RCVBUF, options.rcvbuf_bytes), ("sndbuf", libc::SO_SNDBUF, options.sndbuf_bytes)];
-    for (key, name, size) in sizes {
-        if let Some(size) = size {
-            net::set_int(fd, libc::SOL_SOCKET, name, size).or_else(|e| os(key, &e))?;
-            // The kernel doubles what it grants (socket(7)), and grants less than asked without a word.
-            let given = net::get_int(fd, libc::SOL_SOCKET, name).unwrap_or(0) / 2;
-            if given < size {
-                let limit = if key == "rcvbuf" { "rmem_max" } else { "wmem_max" };
-                return fail(
-                    TB_EINVAL,
-                    format!("{key}: asked were {size} B, the kernel gives {given} B; raise net.core.{limit}"),
-                );
-            }
-        }
-    }
-    if options.rcvbuf_bytes.is_none() {
-        net::set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, DEFAULT_RCVBUF_BYTES).or_else(|e| os("rcvbuf", &e))?;
-    }
-    if let (true, IpAddr::V4(on)) = (options.multicast, options.address) {
-        net::send_groups_by(fd, on).or_else(|e| os(format!("data=multicast: cannot send by {on}"), &e))?;
-        let ttl = options.ttl.unwrap_or(1);
-        net::set_int(fd, libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, ttl).or_else(|e| os("ttl", &e))?;
-    }
-    if let Some(ttl) = options.ttl.filter(|ttl| *ttl > 0) {
-        let (level, name) = match options.address.is_ipv4() {
-            true => (libc::IPPROTO_IP, libc::IP_TTL),
-            false => (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
-        };
-        net::set_int(fd, level, name, ttl).or_else(|e| os("ttl", &e))?;
-    }
-    if let Some(priority) = options.priority {
-        net::set_int(fd, libc::SOL_SOCKET, libc::SO_PRIORITY, priority).or_else(|e| {
-            let text = "priority: above 6 takes CAP_NET_ADMIN, or root (SO_PRIORITY)";
-            os(if priority > 6 { text } else { "priority" }, &e)
-        })?;
-    }
-    Ok(())
 }

@@ -1,84 +1,38 @@
-//! One participant: its end points, and the calls on them.
+//! One participant of the driver: its end points and the calls on them.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tailbound_abi::side::{self, Fail, Host, MAX_READERS, Outcome, Pair, Waited, Wanted, fail};
 use tailbound_abi::{
-    TB_EINVAL, TB_ENOMEM, TB_EQOS, TB_ETIMEDOUT, TB_EUNSUPPORTED, TB_FOREVER, TB_LISTENER, TB_SPIN, TB_WRITER, tb_view,
+    TB_EINVAL, TB_EQOS, TB_ETIMEDOUT, TB_EUNSUPPORTED, TB_FOREVER, TB_LISTENER, TB_SPIN, TB_WRITER, tb_view,
 };
 
 use crate::discovery::Discovery;
-use crate::endpoint::{Common, lock};
+use crate::endpoint::lock;
+use crate::endpoints::{Endpoint, Endpoints};
 use crate::error::os;
 use crate::options::Options;
-use crate::reader::Reader;
-use crate::receive::Received;
+use crate::reader::{Reader, Received};
 use crate::wire::MAX_PAYLOAD;
 use crate::writer::Writer;
 use crate::{net, query, wait};
 
-/// End points that one session may create in its life.
-const MOST_ENDPOINTS: usize = 1024;
-
-/// A reader or a writer.
-pub enum Endpoint {
-    Reader(Arc<Reader>),
-    Writer(Arc<Writer>),
-}
-
-impl Endpoint {
-    pub fn common(&self) -> &Common {
-        match self {
-            Endpoint::Reader(r) => &r.common,
-            Endpoint::Writer(w) => &w.common,
-        }
-    }
-
-    fn destroy(&self) -> bool {
-        match self {
-            Endpoint::Reader(r) => r.destroy(),
-            Endpoint::Writer(w) => w.destroy(),
-        }
-    }
-}
-
-/// What the discovery thread shares with the session.
-pub struct Inner {
-    pub options: Options,
-    pub discovery: Discovery,
-    endpoints: Box<[OnceLock<Box<Endpoint>>]>,
-}
-
-impl Inner {
-    /// Those that are not destroyed.
-    pub fn endpoints(&self) -> impl Iterator<Item = &Box<Endpoint>> {
-        self.endpoints.iter().map_while(OnceLock::get).filter(|e| !e.common().is_closed())
-    }
-}
-
-/// One participant.
+/// One session of the `udp` driver, with its end points.
 pub struct Session {
-    pub inner: Arc<Inner>,
+    endpoints: Arc<Endpoints>,
+    discovery: Arc<Discovery>,
     host: Host,
-    created: AtomicU32,
     wakes: AtomicU64,
 }
 
 impl Session {
-    /// An end point that is there, destroyed or not.
-    #[inline]
-    pub fn existing(&self, id: u32) -> Outcome<&Endpoint> {
-        let place = self.inner.endpoints.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
-        place.map(|e| &**e).ok_or_else(|| Fail::closed(id))
-    }
-
     #[inline]
     fn polled(&self, id: u32) -> Outcome<&Reader> {
-        match self.existing(id)? {
+        match self.endpoints.existing(id)? {
             Endpoint::Writer(_) => fail(TB_EINVAL, format!("end point {id} is a writer")),
             Endpoint::Reader(r) if r.mode == TB_LISTENER => {
                 fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: samples go to on_sample"))
@@ -97,9 +51,8 @@ impl side::Session for Session {
 
     fn open(options: &[Pair], host: Host) -> Outcome<Session> {
         let options = Options::parse(options)?;
-        let endpoints = (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect();
-        let inner = Arc::new(Inner { options, discovery: Discovery::default(), endpoints });
-        Ok(Session { inner, host, created: AtomicU32::new(0), wakes: AtomicU64::new(0) })
+        let endpoints = Arc::new(Endpoints::new(options));
+        Ok(Session { endpoints, discovery: Arc::default(), host, wakes: AtomicU64::new(0) })
     }
 
     fn host(&self) -> &Host {
@@ -110,7 +63,7 @@ impl side::Session for Session {
         if let Some(policy) = wanted.qos.iter().find(|p| p.key != "participant") {
             return Err(policy.bad(TB_EQOS, "the udp driver has no QoS policies"));
         }
-        let options = &self.inner.options;
+        let options = &self.endpoints.options;
         let endpoint = match wanted.kind {
             TB_WRITER => Endpoint::Writer(Writer::new(options, wanted, self.host)?),
             _ => {
@@ -118,20 +71,13 @@ impl side::Session for Session {
                 Endpoint::Reader(Reader::new(options, wanted, self.host, wakes)?)
             }
         };
-        let id = self.created.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = self.inner.endpoints.get(id as usize - 1);
-        if let Err(unplaced) = place.map_or(Err(None), |p| p.set(Box::new(endpoint)).map_err(Some)) {
-            if let Some(endpoint) = unplaced {
-                endpoint.destroy();
-            }
-            return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
-        }
-        self.inner.discovery.start(&self.inner).or_else(|e| os("cannot start the discovery thread", &e))?;
+        let id = self.endpoints.add(endpoint)?;
+        self.discovery.start(&self.endpoints).or_else(|e| os("cannot start the discovery thread", &e))?;
         Ok(id)
     }
 
     fn wait_matched(&self, id: u32, peers: u32, deadline: i64) -> Outcome {
-        let endpoint = self.existing(id)?;
+        let endpoint = self.endpoints.existing(id)?;
         let common = endpoint.common();
         let Some(_inside) = common.enter() else { return Err(Fail::closed(id)) };
         if let Endpoint::Writer(writer) = endpoint {
@@ -146,7 +92,7 @@ impl side::Session for Session {
                 }
             }
             common.heard_ns.store(net::monotonic_ns(), Ordering::Relaxed);
-            self.inner.discovery.start(&self.inner).or_else(|e| os("cannot start the discovery thread", &e))?;
+            self.discovery.start(&self.endpoints).or_else(|e| os("cannot start the discovery thread", &e))?;
         }
         let remaining = || match deadline {
             TB_FOREVER => None,
@@ -168,7 +114,7 @@ impl side::Session for Session {
 
     #[inline]
     fn send(&self, id: u32, seq: u64, payload: &[u8], _batch: bool) -> Outcome {
-        match self.existing(id)? {
+        match self.endpoints.existing(id)? {
             Endpoint::Writer(writer) => writer.send(seq, payload),
             Endpoint::Reader(_) => fail(TB_EINVAL, format!("end point {id} is a reader")),
         }
@@ -192,7 +138,7 @@ impl side::Session for Session {
         wait::several(&readers[..ids.len()], &self.wakes, deadline)
     }
 
-    /// What waits already is handed out without a system call.
+    /// Takes samples; a sample that is already in a buffer is returned without a system call.
     #[inline]
     fn take(&self, id: u32, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize> {
         let reader = self.polled(id)?;
@@ -210,7 +156,7 @@ impl side::Session for Session {
                 n += 1;
                 continue;
             }
-            match places.receive(reader, libc::MSG_DONTWAIT) {
+            match reader.receive(&mut places, libc::MSG_DONTWAIT) {
                 Received::Sample | Received::Other => {}
                 Received::Nothing | Received::Full => break,
                 Received::Failed(errno) if n == 0 => return os("recvmsg", &std::io::Error::from_raw_os_error(errno)),
@@ -235,28 +181,31 @@ impl side::Session for Session {
 
     fn wake(&self) -> Outcome {
         self.wakes.fetch_add(1, Ordering::SeqCst);
+        for endpoint in self.endpoints.open() {
+            if let Endpoint::Reader(reader) = endpoint {
+                reader.interrupt();
+            }
+        }
         Ok(())
     }
 
-    /// Nothing waits in a batch, and nothing is acknowledged.
+    /// Returns immediately, because this driver has no batches and no acknowledgements.
     fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
-        self.existing(id).map(drop)
+        self.endpoints.existing(id).map(drop)
     }
 
     fn query(&self, id: u32, what: &str) -> Outcome<Vec<u8>> {
-        query::answer(self, id, what)
+        query::answer(&self.endpoints, &self.discovery, id, what)
     }
 
     fn destroy(&self, id: u32) -> Outcome {
-        if self.existing(id)?.destroy() { Ok(()) } else { Err(Fail::closed(id)) }
+        if self.endpoints.existing(id)?.destroy() { Ok(()) } else { Err(Fail::closed(id)) }
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.inner.discovery.stop();
-        for endpoint in self.inner.endpoints.iter().filter_map(OnceLock::get) {
-            endpoint.destroy();
-        }
+        self.discovery.stop();
+        self.endpoints.destroy_all();
     }
 }

@@ -1,4 +1,4 @@
-//! Waiting for samples.
+//! Waits for samples of one or several readers of the `udp` driver.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,12 +8,11 @@ use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_ETIMEDOUT, TB_FOREVER};
 use crate::endpoint::lock;
 use crate::error::os;
 use crate::net;
-use crate::reader::{Reader, SLICE_MS};
-use crate::receive::Received;
+use crate::reader::{Reader, Received, SLICE_MS};
 
 const SLICE_NS: i64 = SLICE_MS * 1_000_000;
 
-/// Time that may be spent blocking before wake and destroy are looked at again; `None`: the deadline has passed.
+/// Time in ns to block before `wake` and `destroy` are checked again; `None` if the deadline has passed.
 #[inline]
 fn slice(deadline: i64) -> Option<i64> {
     if deadline == TB_FOREVER {
@@ -25,7 +24,7 @@ fn slice(deadline: i64) -> Option<i64> {
 
 fn poll(fds: &mut [libc::pollfd], ns: i64) {
     let time = libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 };
-    // SAFETY: `fds` and `time` live through the call; no signal mask.
+    // SAFETY: `fds` and `time` live until the call returns; there is no signal mask.
     unsafe { libc::ppoll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, &raw const time, std::ptr::null()) };
 }
 
@@ -36,15 +35,15 @@ fn pollfd(reader: &Reader) -> libc::pollfd {
 fn broken<T>(received: Received) -> Outcome<T> {
     match received {
         Received::Failed(errno) => os("recvmsg", &std::io::Error::from_raw_os_error(errno)),
-        _ => fail(TB_EINVAL, "every place of the reader is taken: release samples before waiting for more"),
+        _ => fail(TB_EINVAL, "all buffers of the reader are taken: release samples before waiting for more"),
     }
 }
 
 fn closed<T>() -> Outcome<T> {
-    fail(TB_ECLOSED, "the end point was destroyed while it was waited for")
+    fail(TB_ECLOSED, "the end point was destroyed during the wait")
 }
 
-/// Waits on one reader. In the steady state one `recvmsg` that blocks and brings the sample.
+/// Waits for a sample of one reader. Normally this is one blocking system call that receives the sample.
 #[inline]
 pub fn one(reader: &Reader, wakes: &AtomicU64, deadline: i64) -> Outcome<Waited> {
     let mut places = lock(&reader.places);
@@ -55,28 +54,33 @@ pub fn one(reader: &Reader, wakes: &AtomicU64, deadline: i64) -> Outcome<Waited>
         if reader.common.is_closed() {
             return closed();
         }
+        reader.blocked.store(deadline == TB_FOREVER, Ordering::SeqCst);
         let now = wakes.load(Ordering::SeqCst);
         if reader.wakes_seen.swap(now, Ordering::SeqCst) != now {
+            reader.blocked.store(false, Ordering::Relaxed);
             return Ok(Waited::Woken);
         }
         let left = slice(deadline);
         let flags = match left {
-            Some(SLICE_NS) => 0, // the socket's own time-out is one slice
+            // A datagram of `wake` ends the call, or the socket's own timeout does.
+            Some(_) if deadline == TB_FOREVER => 0,
             Some(left) => {
                 poll(&mut [pollfd(reader)], left);
                 libc::MSG_DONTWAIT
             }
             None => libc::MSG_DONTWAIT,
         };
-        match places.receive(reader, flags) {
-            Received::Nothing if left.is_none() => return fail(TB_ETIMEDOUT, "no sample until the deadline"),
+        let received = reader.receive(&mut places, flags);
+        reader.blocked.store(false, Ordering::Relaxed);
+        match received {
+            Received::Nothing if left.is_none() => return fail(TB_ETIMEDOUT, "no sample arrived until the deadline"),
             Received::Sample | Received::Other | Received::Nothing => {}
             failed => return broken(failed),
         }
     }
 }
 
-/// Waits on several readers.
+/// Waits for a sample of one of several readers.
 pub fn several(readers: &[Option<&Reader>], wakes: &AtomicU64, deadline: i64) -> Outcome<Waited> {
     let mut fds = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MAX_READERS];
     loop {
@@ -102,14 +106,14 @@ pub fn several(readers: &[Option<&Reader>], wakes: &AtomicU64, deadline: i64) ->
         for (i, reader) in readers.iter().flatten().enumerate() {
             if fds[i].revents != 0 {
                 any = true;
-                match lock(&reader.places).receive(reader, libc::MSG_DONTWAIT) {
+                match reader.receive(&mut lock(&reader.places), libc::MSG_DONTWAIT) {
                     Received::Sample | Received::Other | Received::Nothing => {}
                     failed => return broken(failed),
                 }
             }
         }
         if !any && left.is_none() {
-            return fail(TB_ETIMEDOUT, "no sample until the deadline");
+            return fail(TB_ETIMEDOUT, "no sample arrived until the deadline");
         }
     }
 }

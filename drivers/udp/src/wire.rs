@@ -1,46 +1,49 @@
-//! What is on the wire: data, before matching the question for a topic and its answer, and the end of a reader.
+//! The datagrams of the driver: data, the question for readers of a topic and its answer before matching, and the
+//! goodbye of a reader.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
-/// Octets before the payload: the sequence number, little endian.
+/// Number of bytes before the payload in a datagram: the sequence number, little endian.
 pub const HEADER: usize = 8;
-/// Largest payload of a UDP datagram over IPv4, less the header.
+/// Largest payload of a sample in bytes: the largest UDP datagram over IPv4, without the header.
 pub const MAX_PAYLOAD: u64 = 65_507 - HEADER as u64;
-/// Octets of a control datagram.
+/// Length of a control datagram (question, answer or goodbye) in bytes.
 pub const CONTROL: usize = 32;
-/// In the place of the sequence number; `send` refuses it as one.
+/// Value that marks a control datagram, in the place of the sequence number; `send` refuses this value as a sequence
+/// number.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"tb-hello");
 
-/// First port; the range ends below the ports that Linux hands out by itself (32768 and above).
+/// First port of the driver; the range of ports ends below the ports that Linux assigns automatically (32768 and
+/// above).
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u64 = 12_768;
-/// Candidates that every writer asks.
+/// Smallest number of a topic's candidate ports that a writer asks for readers.
 pub const FEWEST_CANDIDATES: u32 = 4;
-/// Candidates that a reader tries to bind.
+/// Number of candidate ports that a reader tries to bind.
 pub const MOST_CANDIDATES: u32 = 68;
 
-/// A datagram that is not data.
+/// A control datagram (question, answer or goodbye), which contains no sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// A writer asks for readers of a topic.
+    /// Question: a writer asks for the readers of a topic.
     Hello {
-        /// [`topic_key`].
+        /// Key of the topic for which the writer asks, see [`topic_key`].
         topic: u64,
-        /// The writer.
+        /// Identity of the writer that asks.
         writer: u64,
     },
-    /// A reader of the topic answers.
+    /// Answer: a reader of the topic answers the question of a writer.
     Ack {
-        /// [`topic_key`].
+        /// Key of the topic of the answering reader, see [`topic_key`].
         topic: u64,
-        /// The reader.
+        /// Identity of the answering reader.
         reader: u64,
     },
-    /// A reader of the topic ends.
+    /// Goodbye: a reader of the topic ends.
     Bye {
-        /// [`topic_key`].
+        /// Key of the topic of the ending reader, see [`topic_key`].
         topic: u64,
-        /// The reader.
+        /// Identity of the ending reader.
         reader: u64,
     },
 }
@@ -59,7 +62,7 @@ impl Control {
         out
     }
 
-    /// `None`: it is data.
+    /// Decodes a control datagram; `None` if the datagram contains data.
     #[inline]
     pub fn decode(datagram: &[u8]) -> Option<Control> {
         if datagram.len() != CONTROL || word(datagram, 0) != MAGIC {
@@ -75,26 +78,27 @@ impl Control {
     }
 }
 
-/// The i-th little-endian word; 0 beyond the end.
+/// Reads the i-th little-endian word of 64 bits; 0 after the end of the bytes.
 #[inline]
 pub fn word(bytes: &[u8], i: usize) -> u64 {
     bytes.get(i * 8..i * 8 + 8).and_then(|b| b.try_into().ok()).map_or(0, u64::from_le_bytes)
 }
 
-/// Identifies topic and domain (FNV-1a, 64 bits).
+/// Computes a number that identifies a topic and its domain (FNV-1a, 64 bits).
 pub fn topic_key(domain: u32, topic: &str) -> u64 {
     let bytes = domain.to_le_bytes().into_iter().chain(topic.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, b| (hash ^ u64::from(b)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The i-th port on which a reader of the topic may be.
+/// Returns the i-th port that a reader of the topic may have.
 pub fn candidate_port(topic: u64, i: u32) -> u16 {
-    // The upper half is mixed in: the lower bits of FNV depend on the last characters most.
+    // The upper half is mixed in, because the lower bits of FNV depend mostly on the last characters.
     let base = (topic ^ (topic >> 32)) % PORTS;
     FIRST_PORT + ((base + u64::from(i)) % PORTS) as u16
 }
 
-/// Group and port of a topic's samples: within 239.255.0.0/16, which stays inside a site, away from DDS at 239.255.0.1.
+/// Returns the multicast group and port for the samples of a topic. The group is in 239.255.0.0/16, which stays inside
+/// a site, and is not 239.255.0.1, which DDS uses.
 pub fn group(topic: u64) -> SocketAddr {
     let [low, high, ..] = (topic ^ (topic >> 32)).to_be_bytes();
     SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::new(239, 255, low | 0x80, high), candidate_port(topic, 0)))

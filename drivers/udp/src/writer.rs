@@ -1,4 +1,4 @@
-//! One writer: whom it sends to, and the asking before.
+//! One writer of the driver: its readers, and the search for readers before matching.
 
 use std::io::{Error, ErrorKind};
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -12,35 +12,35 @@ use crate::endpoint::{Common, lock};
 use crate::error::os;
 use crate::net::{self, Address};
 use crate::options::Options;
-use crate::reader::prepare;
+use crate::socket::prepare;
 use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, group, topic_key};
 
-/// Up to this length a datagram is copied together: with 8 KiB a copy and `sendto` still take less time than `sendmsg` of
-/// two parts, with 63 kB they take more.
+/// Longest datagram in bytes that is copied into one block. With 8 KiB, a copy and `sendto` still take less time than
+/// `sendmsg` with two parts; with 63 kB, they take more.
 const SMALL: usize = HEADER + 8192;
 
 pub struct Writer {
     pub common: Common,
     pub targets: Mutex<Targets>,
     pub sent: AtomicU64,
-    /// Datagrams that a peer's kernel refused: nobody is at the port any more.
+    /// Number of datagrams that a peer's kernel refused, because no process uses the port any more.
     pub refused: AtomicU64,
-    /// Ports that are asked per peer.
+    /// Number of candidate ports that the writer asks at each peer.
     candidates: AtomicU32,
 }
 
-/// Where samples go.
+/// Destinations of a writer's samples.
 pub struct Targets {
-    /// One datagram goes here, in place of one to each reader.
+    /// Multicast group that gets one datagram, in place of one datagram for each reader.
     pub group: Option<Address>,
     pub readers: Vec<(u64, Address)>,
-    /// Who has said goodbye: an answer that was on its way does not bring them back.
+    /// Readers that have sent a goodbye, so that a late answer does not add them again.
     parted: Vec<u64>,
-    /// Where short datagrams are put together.
+    /// Memory in which the parts of short datagrams are joined.
     small: Box<[u8; SMALL]>,
-    /// The socket is connected to the one reader.
+    /// Whether the writer's socket is connected to the only reader.
     pub connected: bool,
-    /// Why the last question could not be sent.
+    /// Reason why the last discovery question could not be sent.
     pub last_error: Option<String>,
 }
 
@@ -67,7 +67,8 @@ impl Writer {
         }))
     }
 
-    /// Sends one sample to every matched reader; none matched is no error, as for any best-effort writer.
+    /// Sends one sample to every matched reader. It is not an error if no reader is matched, because the writer is best
+    /// effort.
     #[inline]
     pub fn send(&self, seq: u64, payload: &[u8]) -> Outcome {
         let max = self.common.max_len;
@@ -79,13 +80,13 @@ impl Writer {
         }
         let mut targets = lock(&self.targets);
         if self.common.is_closed() {
-            return fail(TB_ECLOSED, format!("the writer of topic {} is destroyed", self.common.topic));
+            return fail(TB_ECLOSED, format!("the writer of topic {} was destroyed", self.common.topic));
         }
         let fd = self.common.fd();
         let Targets { group, readers, connected, small, .. } = &mut *targets;
         let header = seq.to_le_bytes();
         let len = HEADER + payload.len();
-        // Copying a little is cheaper than a list of parts, which the kernel has to read and check.
+        // For a short payload, a copy is cheaper than a list of parts, which the kernel must read and check.
         let whole = small.get_mut(..len).map(|datagram| {
             datagram[..HEADER].copy_from_slice(&header);
             datagram[HEADER..].copy_from_slice(payload);
@@ -112,7 +113,7 @@ impl Writer {
     fn sent(&self, first: Result<(), Error>, again: impl FnOnce() -> Result<(), Error>) -> Outcome {
         match first {
             Ok(()) => Ok(()),
-            // The report is about an earlier datagram and kept this one from being sent.
+            // The error belongs to an earlier datagram, and the present datagram was not sent.
             Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
                 self.refused.fetch_add(1, Ordering::Relaxed);
                 match again() {
@@ -128,12 +129,12 @@ impl Writer {
     fn failed(&self, e: &Error) -> Outcome {
         match e.raw_os_error() {
             Some(libc::EAGAIN | libc::ENOBUFS) => fail(TB_EWOULDBLOCK, "the socket's send buffer is full"),
-            Some(libc::EMSGSIZE) => fail(TB_ETOOBIG, "the datagram is longer than the path takes (EMSGSIZE)"),
+            Some(libc::EMSGSIZE) => fail(TB_ETOOBIG, "the datagram is longer than the path allows (EMSGSIZE)"),
             _ => os(format!("sending on topic {}", self.common.topic), e),
         }
     }
 
-    /// Begins to ask, for `peers` readers.
+    /// Starts to ask for readers until `peers` readers are found.
     pub fn seek(&self, peers: u32) {
         let mut targets = lock(&self.targets);
         self.candidates.store((peers + 3).clamp(FEWEST_CANDIDATES, MOST_CANDIDATES), Ordering::Relaxed);
@@ -145,19 +146,20 @@ impl Writer {
         self.common.settled.store(false, Ordering::SeqCst);
     }
 
-    /// Ends the asking. With one reader the socket is connected to it: the kernel then looks up the route once.
+    /// Stops asking for readers. If there is only one reader, the socket is connected to this reader, so the kernel
+    /// looks up the route only once.
     pub fn settle(&self) {
         let mut targets = lock(&self.targets);
         self.common.settled.store(true, Ordering::SeqCst);
-        // Not before: most ports that are asked refuse.
+        // The kernel reports refused datagrams only from now on, because most of the asked ports refuse the questions.
         net::hear_refusals(self.common.fd(), true);
-        // Not to a group: answers and ends come from elsewhere.
+        // The socket is not connected to a group, because answers and goodbyes come from other addresses.
         if let ([(_, only)], None) = (targets.readers.as_slice(), &targets.group) {
             targets.connected = net::connect(self.common.fd(), Some(only)).is_ok();
         }
     }
 
-    /// Asks every candidate port of every peer, and takes in the answers.
+    /// Asks every candidate port of every peer for readers, and receives the answers.
     pub fn ask(&self, options: &Options) {
         if self.common.settled.load(Ordering::SeqCst) {
             return;
@@ -166,7 +168,7 @@ impl Writer {
         let mut trouble = None;
         for at in options.asked(self.common.topic_key, self.candidates.load(Ordering::Relaxed)) {
             match net::send(self.common.fd(), &hello, &[], Some(&Address::new(at))) {
-                // That nobody is at a port is what asking is for; the report is about an earlier one.
+                // Most asked ports have no reader, so a refusal is expected; the error belongs to an earlier datagram.
                 Err(e) if e.kind() != ErrorKind::ConnectionRefused => trouble = Some(format!("{at}: {e}")),
                 Err(_) => drop(net::send(self.common.fd(), &hello, &[], Some(&Address::new(at)))),
                 Ok(()) => {}
@@ -178,7 +180,7 @@ impl Writer {
         self.hear();
     }
 
-    /// Takes in the answers and ends that are there, and who is gone without a word.
+    /// Receives available answers and goodbyes, and notices peers that ended without a goodbye.
     pub fn hear(&self) {
         let mut datagram = [0u8; 64];
         loop {
@@ -205,7 +207,7 @@ impl Writer {
         if lock(&self.targets).parted.contains(&reader) {
             return;
         }
-        // Another reader at the same port means that the former is gone; those of a group share theirs.
+        // A new reader at the same port replaces the earlier one; readers of a group share their port.
         let shared = lock(&self.targets).group.is_some();
         self.lost(|id, at| !shared && id != reader && at.get() == from.get());
         let mut targets = lock(&self.targets);
@@ -232,7 +234,7 @@ impl Writer {
         self.candidates.load(Ordering::Relaxed)
     }
 
-    /// `false` when somebody else destroyed it.
+    /// Destroys the writer; returns `false` if another call has already destroyed it.
     pub fn destroy(&self) -> bool {
         if !self.common.close() {
             return false;

@@ -1,4 +1,4 @@
-//! What went wrong: a code for the caller, a text for `last_error`.
+//! Failed calls of a driver: a code for the caller and a text for `last_error`.
 
 use core::ffi::{c_char, c_int};
 use std::borrow::Cow;
@@ -6,45 +6,45 @@ use std::cell::UnsafeCell;
 
 use crate::{TB_ECLOSED, TB_EINVAL};
 
-/// A failed call: the ABI's code and a text that names the culprit.
+/// A failed call of a driver: the ABI's error code and a text that names the cause.
 #[derive(Debug)]
 pub struct Fail {
-    /// One of `TB_E*`.
+    /// Error code that the failed function of the driver returns, one of `TB_E*`.
     pub code: c_int,
-    /// For `last_error`. Failures that belong to the hot path (timed out, would block) have a static text.
+    /// Text that `last_error` returns. A failure in the hot path (timed out, would block) has a static text.
     pub text: Cow<'static, str>,
 }
 
-/// Result of a driver's calls.
+/// Result of a function of a driver: a value, or the failure of the call.
 pub type Outcome<T = ()> = Result<T, Fail>;
 
-/// A failed outcome.
+/// Makes the result of a failed call.
 ///
 /// # Errors
-/// Always: the code and the text given.
+/// Always returns an error with the given code and text.
 pub fn fail<T>(code: c_int, text: impl Into<Cow<'static, str>>) -> Outcome<T> {
     Err(Fail::new(code, text))
 }
 
 impl Fail {
-    /// A failure with a code of the ABI.
+    /// Makes a failure with an error code of the ABI.
     pub fn new(code: c_int, text: impl Into<Cow<'static, str>>) -> Self {
         Fail { code, text: text.into() }
     }
 
-    /// An argument or option that is not valid.
+    /// Makes the failure of a call with an argument or option that is not valid.
     #[cold]
     pub fn invalid(text: impl Into<Cow<'static, str>>) -> Self {
         Fail::new(TB_EINVAL, text)
     }
 
-    /// The end point is gone, or never was.
+    /// Makes the failure of a call on an end point that does not exist, or was destroyed.
     #[cold]
     pub fn closed(ep: u32) -> Self {
         Fail::new(TB_ECLOSED, format!("end point {ep} does not exist (any more)"))
     }
 
-    /// Stores the text for `last_error` and returns the code.
+    /// Stores the text of the failure for `last_error` and returns the error code.
     #[cold]
     pub(super) fn report(self) -> c_int {
         let mut n = self.text.len().min(LAST_BYTES - 1);
@@ -63,16 +63,16 @@ impl Fail {
     }
 }
 
-/// Longest text that `last_error` keeps, with its NUL.
+/// Length in bytes of the longest text that `last_error` keeps, with its final NUL byte.
 const LAST_BYTES: usize = 2048;
 
 thread_local! {
-    /// In place, so that a failing call of the hot path allocates nothing. Drivers that are linked into one binary share
-    /// it, as they would `errno`.
+    /// Text of the last failure of this thread. The text is changed in place, so that a failing call in the hot path
+    /// allocates nothing. Drivers that are linked into one binary share this text, like `errno`.
     static LAST: UnsafeCell<[u8; LAST_BYTES]> = const { UnsafeCell::new([0; LAST_BYTES]) };
 }
 
-/// The text of this thread's last failure; valid until its next failing call.
+/// Pointer to the text of the last failure of this thread, valid until the next failing call of this thread.
 pub(super) fn last() -> *const c_char {
     LAST.with(|last| last.get().cast_const().cast())
 }
@@ -85,7 +85,7 @@ mod tests {
     use crate::TB_EIO;
 
     fn text() -> String {
-        // SAFETY: always NUL-terminated.
+        // SAFETY: the text always ends with a NUL byte.
         unsafe { CStr::from_ptr(last()) }.to_str().unwrap().to_owned()
     }
 

@@ -1,10 +1,12 @@
-//! The driver's side of the table, for drivers in Rust.
+//! The driver's part for the table of functions, for drivers in Rust.
 //!
-//! What goes in: a type that implements [`Session`] with safe signatures. What comes out: its [`tb_driver`](crate::tb_driver)
-//! by [`table`]. All that reads a pointer of the host's is here, once: null and size checks, strings, keys and values, the
-//! text for `last_error`. It knows no middleware and no system call.
+//! Input: a type that implements [`Session`] with safe signatures. Output: its [`tb_driver`](crate::tb_driver), made by
+//! [`table`]. Only this module reads pointers of the loading program: it checks null pointers and sizes, and reads
+//! strings, keys and values. It also keeps the text for `last_error`. The module knows no middleware and makes no
+//! system call.
 //!
-//! The host's side is in `crates/driver`. A driver in C does without either.
+//! The loading program's part for the table of functions is in `crates/driver`. A driver in C needs neither of the two
+//! parts.
 
 mod fail;
 mod host;

@@ -1,4 +1,4 @@
-//! Options and QoS policies: from `tb_kv` to keys with values, and to what the values say.
+//! Reads options and QoS policies: makes keys with values from `tb_kv`, and numbers, words and lists from values.
 
 use core::ffi::c_int;
 use core::fmt::Display;
@@ -9,25 +9,25 @@ use super::fail::{Fail, Outcome};
 use super::raw;
 use crate::tb_kv;
 
-/// One option or policy. Every failure of its functions begins with the key.
+/// One option or QoS policy: its key and its value. The text of every failure begins with the key.
 #[derive(Clone, Copy, Debug)]
 pub struct Pair<'a> {
-    /// Key.
+    /// Key of the driver option or QoS policy.
     pub key: &'a str,
-    /// Value.
+    /// Value of the driver option or QoS policy.
     pub value: &'a str,
 }
 
 impl<'a> Pair<'a> {
-    /// The failure that names this pair: `key=value: why`.
+    /// Makes the failure of a call whose error text names this driver option: `key=value: why`.
     pub fn bad(&self, code: c_int, why: &str) -> Fail {
         Fail::new(code, format!("{}={}: {why}", self.key, self.value))
     }
 
-    /// The value as a number within `range`.
+    /// Reads the option's value as a number within `range`.
     ///
     /// # Errors
-    /// `code`, with the range.
+    /// Fails with `code` and a text that names the range, if the value is not a number in the range.
     pub fn number<T: FromStr + PartialOrd + Display>(&self, code: c_int, range: RangeInclusive<T>) -> Outcome<T> {
         match self.value.parse() {
             Ok(n) if range.contains(&n) => Ok(n),
@@ -35,35 +35,36 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The value as one of `words`; the result is its index.
+    /// Finds the index of the option's value in `words`.
     ///
     /// # Errors
-    /// `code`, with the words.
+    /// Fails with `code` and a text that lists the words, if the value is not one of them.
     pub fn word(&self, code: c_int, words: &[&str]) -> Outcome<usize> {
         let found = words.iter().position(|w| *w == self.value);
         found.ok_or_else(|| self.bad(code, &format!("expected one of: {}", words.join(", "))))
     }
 
-    /// The value without white space around it; `None` when nothing is left.
+    /// The option's value without white space around it; `None` if nothing remains.
     pub fn text(&self) -> Option<&'a str> {
         Some(self.value.trim()).filter(|v| !v.is_empty())
     }
 
-    /// The items between commas, without white space around them; empty ones are passed over.
+    /// The items between commas in the option's value, without white space around them; empty items are skipped.
     pub fn list(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.value.split(',').map(str::trim).filter(|v| !v.is_empty())
     }
 }
 
-/// Keys and values of the caller's.
+/// Reads the keys and values that the caller passed.
 ///
 /// # Safety
-/// `kv` is null or points to `n` pairs of strings, each null or NUL-terminated, that are not changed during `'a`.
+/// `kv` is null or points to `n` pairs of strings. Each string is null or ends with a NUL byte, and is not changed
+/// during `'a`.
 pub(super) unsafe fn read<'a>(kv: *const tb_kv, n: usize) -> Outcome<Vec<Pair<'a>>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller of this function promises it.
     let raw = unsafe { raw::many("the list of options", kv, n) }?;
     let pair = |p: &tb_kv| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller of this function promises it.
         unsafe {
             let key = raw::text("the key of an option", p.key)?;
             Ok(Pair { key, value: raw::text(key, p.value)? })

@@ -1,4 +1,4 @@
-//! What the caller of the table points at.
+//! Checked access to the memory that the caller's pointers point to.
 
 use core::ffi::{CStr, c_char};
 use core::mem::MaybeUninit;
@@ -10,17 +10,17 @@ fn null(what: &str) -> Fail {
     Fail::invalid(format!("{what} is null"))
 }
 
-/// A place of the caller's for a result.
+/// Returns the caller's memory for one result, or a failure if the pointer is null.
 ///
 /// # Safety
-/// `to` is null, or writable and nobody else's for `'a`.
+/// `to` is null, or is writable and not used by anyone else during `'a`.
 #[inline]
 pub(super) unsafe fn place<'a, T>(what: &str, to: *mut T) -> Outcome<&'a mut MaybeUninit<T>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller of this function promises it.
     unsafe { to.cast::<MaybeUninit<T>>().as_mut() }.ok_or_else(|| null(what))
 }
 
-/// `n` values of the caller's; none need no pointer.
+/// Returns `n` values of the caller as a slice. If `n` is 0, the pointer may be null.
 ///
 /// # Safety
 /// `from` is null or points to `n` values that are not changed during `'a`.
@@ -29,33 +29,33 @@ pub(super) unsafe fn many<'a, T>(what: &str, from: *const T, n: usize) -> Outcom
     match n {
         0 => Ok(&[]),
         _ if from.is_null() => Err(null(what)),
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller of this function promises it.
         _ => Ok(unsafe { core::slice::from_raw_parts(from, n) }),
     }
 }
 
-/// As [`many`], for values that the driver may change.
+/// Returns `n` values of the caller as a slice that the driver may change. If `n` is 0, the pointer may be null.
 ///
 /// # Safety
-/// `from` is null or points to `n` values that are nobody else's for `'a`.
+/// `from` is null or points to `n` values that nobody else uses during `'a`.
 #[inline]
 pub(super) unsafe fn many_mut<'a, T>(what: &str, from: *mut T, n: usize) -> Outcome<&'a mut [T]> {
     match n {
         0 => Ok(&mut []),
         _ if from.is_null() => Err(null(what)),
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller of this function promises it.
         _ => Ok(unsafe { core::slice::from_raw_parts_mut(from, n) }),
     }
 }
 
-/// A string of the caller's.
+/// Returns a string of the caller, or a failure if it is null or not UTF-8.
 ///
 /// # Safety
-/// `text` is null or a NUL-terminated string that is not changed during `'a`.
+/// `text` is null or points to a string that ends with a NUL byte and is not changed during `'a`.
 pub(super) unsafe fn text<'a>(what: &str, text: *const c_char) -> Outcome<&'a str> {
     if text.is_null() {
         return Err(null(what));
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller of this function promises it.
     unsafe { CStr::from_ptr(text) }.to_str().map_err(|_| Fail::invalid(format!("{what} is not UTF-8")))
 }

@@ -1,4 +1,4 @@
-//! What a driver has to do.
+//! The functions of a driver's session that a driver in Rust implements.
 
 use core::ffi::{CStr, c_int};
 use core::mem::MaybeUninit;
@@ -8,107 +8,109 @@ use super::host::Host;
 use super::pair::Pair;
 use crate::tb_view;
 
-/// Readers that one `wait` takes: as many as there are bits in its answer.
+/// Largest number of readers in one call of `wait`, which is the number of bits in its result.
 pub const MAX_READERS: usize = u64::BITS as usize;
 
-/// What `create` asks for.
+/// The end point that the loading program wants `create` to make.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
-    /// `TB_WRITER` or `TB_READER`.
+    /// Kind of the end point to be created: `TB_WRITER` or `TB_READER`.
     pub kind: c_int,
-    /// `TB_LISTENER`, `TB_BLOCK` or `TB_SPIN`; without meaning for a writer.
+    /// Receive mode of the wanted reader: `TB_LISTENER`, `TB_BLOCK` or `TB_SPIN`; has no meaning for a writer.
     pub mode: c_int,
-    /// Topic as the host calls it.
+    /// Name of the topic of the end point to be created.
     pub topic: &'a str,
-    /// Largest payload, at most [`Session::MAX_PAYLOAD_BYTES`].
+    /// Largest payload of the wanted end point in bytes, at most [`Session::MAX_PAYLOAD_BYTES`].
     pub max_len: u64,
-    /// QoS policies.
+    /// QoS policies of the end point to be created.
     pub qos: &'a [Pair<'a>],
-    /// Comes back in callbacks.
+    /// Number that identifies the end point to be created in the arguments of callbacks.
     pub tag: u64,
 }
 
-/// How a wait ended.
+/// Result of the driver's function `wait`, which waits for samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Waited {
-    /// Bits of the readers that have samples.
+    /// Some readers have samples: bit i is set if the i-th reader has samples.
     Ready(u64),
-    /// `wake` was called.
+    /// The wait for samples ended because the function `wake` was called.
     Woken,
 }
 
-/// One participant of a driver; dropping it closes the participant and all that is left in it.
+/// One participant of a driver. When the session is dropped, the participant and everything in it is closed.
 ///
-/// The functions are those of [`tb_driver`](crate::tb_driver), which says what each has to do, and may be called from any
-/// thread. Of their arguments is true what is checked without knowing the end points: pointers, sizes, kind, mode and
-/// limits. `send`, `take`, `release` and `wait` are the hot path: no allocation, no lock that another end point holds, no
-/// log.
+/// The functions of this trait are the functions of [`tb_driver`](crate::tb_driver), where their duties are documented;
+/// any thread may call them. Before a function is called, pointers, sizes, kind, mode and limits were checked, but not
+/// whether an end point exists. `send`, `take`, `release` and `wait` are the hot path: they allocate nothing, take no
+/// lock that another end point uses, and log nothing.
 pub trait Session: Sized + Send + Sync + 'static {
-    /// Longest payload of any end point.
+    /// Longest payload in bytes that an end point can have.
     const MAX_PAYLOAD_BYTES: u64;
 
-    /// JSON by `schema/driver.json`, the same each time.
+    /// Returns the driver's description: JSON that follows `schema/driver.json`. Every call returns the same text.
     fn describe() -> &'static CStr;
 
-    /// Opens a participant. `host` may be called until it is dropped.
+    /// Opens a participant. The session may call the functions of `host` until the session is dropped.
     ///
     /// # Errors
-    /// `TB_EINVAL` names an option that is unknown or not valid.
+    /// Returns `TB_EINVAL` with a text that names an option that is unknown or not valid.
     fn open(options: &[Pair<'_>], host: Host) -> Outcome<Self>;
 
-    /// The host that opened the session.
+    /// The functions of the loading program that opened the session.
     fn host(&self) -> &Host;
 
-    /// Creates an end point and gives its number: from 1, never given twice.
+    /// Creates an end point and returns its number. Numbers start at 1 and are never used twice.
     ///
     /// # Errors
-    /// `TB_EQOS` names a policy that is unknown or not valid.
+    /// Returns `TB_EQOS` with a text that names a policy that is unknown or not valid.
     fn create(&self, wanted: &Wanted<'_>) -> Outcome<u32>;
 
-    /// Waits until `ep` has at least `peers` matched peers.
+    /// Waits until the end point `ep` has at least `peers` matched peers.
     ///
     /// # Errors
     /// `TB_ETIMEDOUT` after `deadline_ns`.
     fn wait_matched(&self, ep: u32, peers: u32, deadline_ns: i64) -> Outcome;
 
-    /// Sends one sample; with `batch` it may wait until `flush`.
+    /// Sends one sample; with `batch` the sample may wait until `flush`.
     ///
     /// # Errors
-    /// `TB_EWOULDBLOCK` and `TB_ETIMEDOUT`, with a static text, are the middleware's back-pressure; `TB_ETOOBIG` is a
-    /// payload over the end point's maximum.
+    /// `TB_EWOULDBLOCK` and `TB_ETIMEDOUT`, with a static text, report back-pressure of the middleware; `TB_ETOOBIG`
+    /// reports a payload over the end point's maximum.
     fn send(&self, ep: u32, seq: u64, payload: &[u8], batch: bool) -> Outcome;
 
-    /// Blocks until one of 1 to [`MAX_READERS`] readers has a sample, or `wake`.
+    /// Blocks until one of 1 to [`MAX_READERS`] readers has a sample, or until `wake` is called.
     ///
     /// # Errors
     /// `TB_ETIMEDOUT`, with a static text, after `deadline_ns`.
     fn wait(&self, eps: &[u32], deadline_ns: i64) -> Outcome<Waited>;
 
-    /// Writes samples into the first places of `out`, without blocking, and gives their number.
+    /// Writes samples into the first elements of `out`, without blocking, and returns their number.
     ///
     /// # Errors
-    /// `TB_ECLOSED` when there is no such reader. Nothing to take is no error.
+    /// `TB_ECLOSED` if there is no such reader. It is not an error if there is no sample.
     fn take(&self, ep: u32, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize>;
 
-    /// Gives back samples that `take` of this reader handed out; the host promises that they are.
+    /// Gives samples back to the driver that `take` of this reader returned; the loading program promises that the
+    /// samples come from that reader.
     ///
     /// # Errors
-    /// What the driver can tell of views that are not.
+    /// The driver found a view that `take` of this reader did not return.
     fn release(&self, ep: u32, views: &mut [tb_view]) -> Outcome;
 
-    /// From any thread: a blocked `wait` returns [`Waited::Woken`] within 100 ms.
+    /// Makes a blocked `wait` return [`Waited::Woken`] within 100 ms. Any thread may call this function.
     ///
     /// # Errors
-    /// The middleware's refusal.
+    /// The middleware refused the call.
     fn wake(&self) -> Outcome;
 
-    /// Pushes a pending batch out.
+    /// Sends the messages of an end point that wait in a batch.
     ///
     /// # Errors
-    /// `TB_ECLOSED` when there is no such end point.
+    /// `TB_ECLOSED` if there is no such end point.
     fn flush(&self, ep: u32, deadline_ns: i64) -> Outcome;
 
-    /// Waits until all that a reliable writer sent is acknowledged. A driver without acknowledgements leaves it as it is.
+    /// Waits until every message that a reliable writer sent is acknowledged. A driver without acknowledgements keeps
+    /// this default.
     ///
     /// # Errors
     /// `TB_ETIMEDOUT` after `deadline_ns`.
@@ -116,15 +118,16 @@ pub trait Session: Sized + Send + Sync + 'static {
         self.flush(ep, deadline_ns)
     }
 
-    /// Answers `what` about an end point, or about the session if `ep` is 0: UTF-8 JSON, or the bytes of a `tb_clock`.
+    /// Answers the question `what` about an end point, or about the session if `ep` is 0: UTF-8 JSON, or the bytes of a
+    /// `tb_clock`.
     ///
     /// # Errors
-    /// `TB_EUNSUPPORTED` when the driver does not know `what`.
+    /// `TB_EUNSUPPORTED` if the driver does not know `what`.
     fn query(&self, ep: u32, what: &str) -> Outcome<Vec<u8>>;
 
-    /// Destroys an end point; a `wait` on it ends first.
+    /// Destroys an end point. A `wait` on the end point ends before this call returns.
     ///
     /// # Errors
-    /// `TB_ECLOSED` when there is no such end point.
+    /// `TB_ECLOSED` if there is no such end point.
     fn destroy(&self, ep: u32) -> Outcome;
 }

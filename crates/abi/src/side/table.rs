@@ -1,4 +1,5 @@
-//! The table over a [`Session`]: C functions that check what they are given, call the session and keep the error's text.
+//! The table of functions of a [`Session`]: C functions that check their arguments, call the session and keep the text
+//! of an error.
 
 use core::ffi::{c_char, c_int, c_void};
 use core::mem::MaybeUninit;
@@ -13,7 +14,8 @@ use crate::{
     TB_SPIN, TB_WOKEN, TB_WRITER, tb_driver, tb_host, tb_kv, tb_send, tb_sink, tb_view,
 };
 
-/// The driver table of the sessions `S`, without `loan`. For a `static`, whose address is what `tailbound_driver_v1` gives.
+/// Makes the table of functions for the sessions `S`, without `loan`. A driver keeps the table in a `static` and
+/// returns its address from `tailbound_driver_v1`.
 pub const fn table<S: Session>() -> tb_driver {
     tb_driver {
         abi_major: TB_ABI_MAJOR,
@@ -53,7 +55,7 @@ fn code(outcome: Outcome) -> c_int {
 /// `session` is null, or came from `open` of the same table and was not closed.
 #[inline]
 unsafe fn session<'a, S: Session>(session: *mut c_void) -> Outcome<&'a S> {
-    // SAFETY: the caller's promise; sessions are only ever shared.
+    // SAFETY: the caller of this function promises it; sessions are only shared, never borrowed mutably.
     unsafe { session.cast::<S>().as_ref() }.ok_or_else(|| Fail::invalid("the session is null"))
 }
 
@@ -67,7 +69,7 @@ unsafe extern "C" fn last_error() -> *const c_char {
 
 unsafe extern "C" fn open<S: Session>(kv: *const tb_kv, n: usize, host: *const tb_host, s: *mut *mut c_void) -> c_int {
     code((|| {
-        // SAFETY: by the rules of the ABI the pointers lead to `n` pairs, a host, and a place for the session.
+        // SAFETY: by the rules of the ABI the pointers point to `n` pairs, a host, and memory for the session.
         let (host, pairs, s) = unsafe { (Host::read(host)?, pair::read(kv, n)?, place("session", s)?) };
         s.write(Box::into_raw(Box::new(S::open(&pairs, host)?)).cast());
         Ok(())
@@ -86,7 +88,8 @@ unsafe extern "C" fn create<S: Session>(
     ep: *mut u32,
 ) -> c_int {
     code((|| {
-        // SAFETY: by the rules of the ABI `s` is open; the other pointers lead to a string, `n` pairs and a place.
+        // SAFETY: by the rules of the ABI `s` is open; the other pointers point to a string, `n` pairs and memory for
+        // the result.
         let (s, topic, qos, ep) =
             unsafe { (session::<S>(s)?, text("topic", topic)?, pair::read(qos, n)?, place("ep", ep)?) };
         if kind != TB_WRITER && kind != TB_READER {
@@ -96,11 +99,11 @@ unsafe extern "C" fn create<S: Session>(
             return fail(TB_EUNSUPPORTED, format!("receive mode {mode} does not exist"));
         }
         if kind == TB_READER && mode == TB_LISTENER && !s.host().listens() {
-            return fail(TB_EINVAL, "the receive mode listener needs on_sample of the host");
+            return fail(TB_EINVAL, "the receive mode listener needs the callback on_sample of the loading program");
         }
         let most = S::MAX_PAYLOAD_BYTES;
         if max_len > most {
-            return fail(TB_ETOOBIG, format!("max_len {max_len} B is more than the driver's {most} B"));
+            return fail(TB_ETOOBIG, format!("max_len {max_len} B is more than the driver's limit of {most} B"));
         }
         ep.write(s.create(&Wanted { kind, mode, topic, max_len, qos: &qos, tag })?);
         Ok(())
@@ -112,10 +115,10 @@ unsafe extern "C" fn wait_matched<S: Session>(s: *mut c_void, ep: u32, peers: u3
     code(unsafe { session::<S>(s) }.and_then(|s| s.wait_matched(ep, peers, deadline_ns)))
 }
 
-/// Whether a message may wait in a batch.
+/// Whether a message may wait in a batch, from the options of a `send` call.
 ///
 /// # Safety
-/// `opt` is null or points to options of which `size` bytes are readable.
+/// `opt` is null or points to options with `size` readable bytes.
 #[inline]
 unsafe fn batch(opt: *const tb_send) -> Outcome<bool> {
     if opt.is_null() {
@@ -125,10 +128,10 @@ unsafe fn batch(opt: *const tb_send) -> Outcome<bool> {
     if (unsafe { (*opt).size } as usize) < size_of::<tb_send>() {
         return fail(TB_EINVAL, "the options of send are too short for ABI 1.0");
     }
-    // SAFETY: all of it is readable, as just checked.
+    // SAFETY: the whole struct is readable, which was checked above.
     match unsafe { *opt } {
         tb_send { txtime_ns: 0, flags, .. } => Ok(flags & TB_SEND_BATCH != 0),
-        // A driver that has the capability will need it in `Session::send`.
+        // A driver that gets the capability will need the launch time in `Session::send`.
         _ => fail(TB_EUNSUPPORTED, "the driver has no launch time"),
     }
 }
@@ -142,11 +145,11 @@ unsafe extern "C" fn send<S: Session>(
     opt: *const tb_send,
 ) -> c_int {
     code((|| {
-        // Before a slice is made of it: no slice may be longer than the address space.
+        // This check comes before the slice is made: no slice may be longer than the address space.
         if len > S::MAX_PAYLOAD_BYTES {
             return Err(too_big(len, S::MAX_PAYLOAD_BYTES));
         }
-        // SAFETY: by the rules of the ABI `s` is open, `data` leads to `len` octets, and `opt` is null or valid.
+        // SAFETY: by the rules of the ABI `s` is open, `data` points to `len` bytes, and `opt` is null or valid.
         let (s, payload, batch) = unsafe { (session::<S>(s)?, many("data", data, len as usize)?, batch(opt)?) };
         s.send(ep, seq, payload, batch)
     })())
@@ -171,7 +174,7 @@ unsafe extern "C" fn wait<S: Session>(
         if !(1..=MAX_READERS).contains(&n) {
             return fail(TB_EINVAL, "wait takes 1 to 64 readers");
         }
-        // SAFETY: by the rules of the ABI `s` is open and `ep` leads to `n` numbers.
+        // SAFETY: by the rules of the ABI `s` is open and `ep` points to `n` numbers.
         let (s, eps) = unsafe { (session::<S>(s)?, many("ep", ep, n)?) };
         match s.wait(eps, deadline_ns)? {
             Waited::Ready(bits) => *ready = bits,
@@ -179,7 +182,7 @@ unsafe extern "C" fn wait<S: Session>(
         }
         Ok(())
     })();
-    // Not an error: no text.
+    // `TB_WOKEN` is not an error, so there is no text.
     if woken { TB_WOKEN } else { code(outcome) }
 }
 
@@ -187,7 +190,7 @@ unsafe extern "C" fn take<S: Session>(s: *mut c_void, ep: u32, out: *mut tb_view
     code((|| {
         // SAFETY: `n` is writable by the rules of the ABI.
         let n = unsafe { place("n", n) }?.write(0);
-        // SAFETY: by the rules of the ABI `s` is open and `out` has room for `cap` views, which need not be filled.
+        // SAFETY: by the rules of the ABI `s` is open and `out` has room for `cap` views, which may be uninitialised.
         let (s, out) =
             unsafe { (session::<S>(s)?, many_mut("out", out.cast::<MaybeUninit<tb_view>>(), cap as usize)?) };
         *n = s.take(ep, out)? as u32;
@@ -197,7 +200,7 @@ unsafe extern "C" fn take<S: Session>(s: *mut c_void, ep: u32, out: *mut tb_view
 
 unsafe extern "C" fn release<S: Session>(s: *mut c_void, ep: u32, views: *mut tb_view, n: u32) -> c_int {
     code((|| {
-        // SAFETY: by the rules of the ABI `s` is open and `views` leads to `n` views that `take` filled.
+        // SAFETY: by the rules of the ABI `s` is open and `views` points to `n` views that `take` filled.
         let (s, views) = unsafe { (session::<S>(s)?, many_mut("views", views, n as usize)?) };
         s.release(ep, views)
     })())
@@ -226,11 +229,11 @@ unsafe extern "C" fn query<S: Session>(
     ctx: *mut c_void,
 ) -> c_int {
     code((|| {
-        // SAFETY: by the rules of the ABI `s` is open and `what` a string.
+        // SAFETY: by the rules of the ABI `s` is open and `what` is a string.
         let (s, what) = unsafe { (session::<S>(s)?, text("what", what)?) };
         let Some(sink) = sink else { return fail(TB_EINVAL, "sink is null") };
         let answer = s.query(ep, what)?;
-        // SAFETY: the host's sink with its own context; the bytes live through the call.
+        // SAFETY: the sink is called with the context that belongs to it; the bytes live until the call returns.
         unsafe { sink(ctx, answer.as_ptr().cast(), answer.len()) };
         Ok(())
     })())
@@ -243,7 +246,7 @@ unsafe extern "C" fn destroy<S: Session>(s: *mut c_void, ep: u32) -> c_int {
 
 unsafe extern "C" fn close<S: Session>(s: *mut c_void) {
     if !s.is_null() {
-        // SAFETY: `s` came from `open`, and the host closes it once, when no call is inside.
+        // SAFETY: `s` came from `open`, and the host closes a session once, while no other call uses it.
         drop(unsafe { Box::from_raw(s.cast::<S>()) });
     }
 }

@@ -1,18 +1,20 @@
-//! The root directory of an image, as an archive that is the same for the same bundle.
+//! Writes the root directory of an image as an archive. The same bundle always gives the same archive.
 
-use super::Failed;
+use super::archive_error::ArchiveError;
 use crate::closure::loader;
+use crate::contents::Contents;
 use crate::error::BundleError;
 use crate::manifest::MANIFEST;
-use crate::pack::Contents;
+
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::Path;
 use tar::{Builder, EntryType, Header};
 
-/// Writes the bundle's files, the directories that runtimes mount on, and a /tmp.
-pub(super) fn layer(contents: &Contents, to: impl Write) -> Result<(), Failed> {
+/// Writes the root directory of a container image as a tar archive to `to`: the bundle's files, the directories on
+/// which container runtimes mount file systems, and /tmp.
+pub(super) fn layer(contents: &Contents, to: impl Write) -> Result<(), ArchiveError> {
     let mut archive = Builder::new(to);
     let bundle = &contents.bundle;
     let parents = bundle.files.iter().flat_map(|f| Path::new(&f.path).ancestors().skip(1));
@@ -31,24 +33,32 @@ pub(super) fn layer(contents: &Contents, to: impl Write) -> Result<(), Failed> {
     Ok(())
 }
 
-/// Writes the bundle's files alone, for whoever unpacks them into a directory of their own.
-pub(crate) fn plain(contents: &Contents, to: impl Write) -> Result<(), Failed> {
-    let mut archive = Builder::new(to);
-    files(contents, &mut archive)?;
-    archive.into_inner()?.flush()?;
-    Ok(())
+impl Contents {
+    /// Writes the bundle's files as a tar archive for another host.
+    ///
+    /// # Errors
+    /// A file cannot be read or has changed since it was gathered, or `to` cannot be written.
+    pub fn tar(&self, to: impl std::io::Write) -> Result<(), BundleError> {
+        let written = || {
+            let mut archive = Builder::new(to);
+            files(self, &mut archive)?;
+            Ok(archive.into_inner()?.flush()?)
+        };
+        written().map_err(|e: ArchiveError| e.at(Path::new("the other host")))
+    }
 }
 
-fn files(contents: &Contents, archive: &mut Builder<impl Write>) -> Result<(), Failed> {
+fn files(contents: &Contents, archive: &mut Builder<impl Write>) -> Result<(), ArchiveError> {
     let bundle = &contents.bundle;
     let manifest = contents.manifest();
     archive.append(&entry(MANIFEST, EntryType::Regular, 0o644, manifest.len() as u64)?, &*manifest)?;
     for (file, from) in bundle.files.iter().zip(&contents.sources) {
-        let content = std::fs::read(from).map_err(BundleError::file("cannot read", from)).map_err(Failed::Source)?;
+        let content =
+            std::fs::read(from).map_err(BundleError::file("cannot read", from)).map_err(ArchiveError::Source)?;
         if crate::manifest::hex(&Sha256::digest(&content)) != file.sha256 {
-            return Err(Failed::Source(BundleError::Changed(from.clone())));
+            return Err(ArchiveError::Source(BundleError::Changed(from.clone())));
         }
-        // Which bits a host has set on a library says nothing about the bundle.
+        // Permissions of libraries on this host are not copied, so that they do not change the bundle.
         let mode = if file.path.starts_with("bin/") || file.path.ends_with(&bundle.loader) { 0o755 } else { 0o644 };
         let mut header = header(EntryType::Regular, mode, file.octets);
         archive.append_data(&mut header, &file.path, &*content)?;
@@ -56,8 +66,8 @@ fn files(contents: &Contents, archive: &mut Builder<impl Write>) -> Result<(), F
     Ok(())
 }
 
-/// The directory in which the program looks for its loader, where that is not /lib: as another name of /lib it makes
-/// `tailbound` a command that can be given as it is.
+/// Finds the directory in which the program expects its loader; `None` if the directory is /lib. A link from this
+/// directory to /lib makes `tailbound` work as a plain command.
 fn alias(contents: &Contents) -> Option<String> {
     let program = contents.bundle.files.iter().position(|f| f.path == "bin/tailbound")?;
     let loader = loader(&contents.sources[program]).ok()?;
@@ -65,7 +75,7 @@ fn alias(contents: &Contents) -> Option<String> {
     (!directory.is_empty() && directory != "lib" && !directory.contains('/')).then_some(directory)
 }
 
-/// The head of an entry that tells no time and no owner.
+/// Makes the header of an archive entry without time and owner.
 fn header(kind: EntryType, mode: u32, octets: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -77,7 +87,7 @@ fn header(kind: EntryType, mode: u32, octets: u64) -> Header {
     header
 }
 
-/// The same for a short path, ready to be written.
+/// Makes the complete header of an archive entry with a short path.
 pub(super) fn entry(path: &str, kind: EntryType, mode: u32, octets: u64) -> io::Result<Header> {
     let mut header = header(kind, mode, octets);
     header.set_path(path)?;

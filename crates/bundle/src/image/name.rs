@@ -1,15 +1,15 @@
-//! Names of images: registry, path and tag.
+//! Names of container images: registry, path and tag.
 
 use std::fmt;
 
-/// A whole name, with a registry and a tag.
+/// A complete name of a container image: registry, path and tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageName {
     path: String,
     tag: String,
 }
 
-/// A name that images cannot have.
+/// The reason why a text cannot be the name of a container image.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "an image cannot be named `{name}`: {reason}. A name is [REGISTRY/]PATH[:TAG], e.g. localhost/tailbound:1 or \
@@ -22,17 +22,17 @@ pub struct BadName {
 }
 
 impl ImageName {
-    /// Takes `[REGISTRY/]PATH[:TAG]`. Without a registry it is `localhost`, because what it means then differs between
-    /// runtimes. Without a tag it is `release`.
+    /// Parses the name of an image, `[REGISTRY/]PATH[:TAG]`. The default registry is `localhost`, because runtimes
+    /// interpret a missing registry differently. The default tag is `release`.
     ///
     /// # Errors
-    /// Characters, or an order of them, that images do not have.
+    /// The text contains characters, or a sequence of characters, that names of images cannot have.
     pub fn parse(name: &str, release: &str) -> Result<ImageName, BadName> {
         let bad = |reason| BadName { name: name.to_owned(), reason };
         if name.contains('@') {
             return Err(bad("a digest follows from the content and cannot be chosen"));
         }
-        // A colon before the last slash is that of a registry's port.
+        // A colon before the last slash belongs to the port of the registry.
         let last = name.rfind('/').map_or(0, |at| at + 1);
         let (path, tag) = match name[last..].split_once(':') {
             Some((end, tag)) => (&name[..last + end.len()], tag),
@@ -43,21 +43,21 @@ impl ImageName {
             _ => ("localhost", path),
         };
         if !is_registry(registry) {
-            return Err(bad("its registry is not HOST or HOST:PORT"));
+            return Err(bad("the registry in the name is not HOST or HOST:PORT"));
         }
         if rest.is_empty() || !rest.split('/').all(is_component) {
-            return Err(bad("its path has characters, or an order of them, that it cannot have"));
+            return Err(bad("the path in the name has characters, or a sequence of characters, that are not allowed"));
         }
         if registry.len() + 1 + rest.len() > 255 {
             return Err(bad("registry and path are longer than 255 characters"));
         }
         if !is_tag(tag) {
-            return Err(bad("its tag cannot be one"));
+            return Err(bad("the tag in the name is not valid"));
         }
         Ok(ImageName { path: format!("{registry}/{rest}"), tag: tag.to_owned() })
     }
 
-    /// The tag.
+    /// Tag of the container image's name.
     pub fn tag(&self) -> &str {
         &self.tag
     }
@@ -80,7 +80,7 @@ fn is_registry(registry: &str) -> bool {
     host.split('.').all(label) && port.is_none_or(|p| p.parse::<u16>().is_ok_and(|p| p > 0))
 }
 
-/// Runs of letters and digits with one of `.`, `_`, `__` or any number of `-` between them.
+/// Whether a text consists of lower-case letters and digits, separated by `.`, `_`, `__` or any number of `-`.
 fn is_component(component: &str) -> bool {
     let plain = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let between = component.split(|c: char| c.is_ascii() && plain(c as u8)).filter(|s| !s.is_empty());
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_made_whole() {
+    fn missing_parts_of_a_name_are_added() {
         for (given, whole) in [
             ("tailbound:1", "localhost/tailbound:1"),
             ("tailbound", "localhost/tailbound:0.9"),
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_name_is_refused_and_told_why() {
+    fn invalid_names_are_refused_with_the_reason() {
         let long = "a".repeat(256);
         for (given, reason) in [
             ("", "path"),

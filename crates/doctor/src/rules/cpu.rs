@@ -1,10 +1,10 @@
-//! CPUs: frequency, sleep, sharing, isolation, mitigations.
+//! Rules that check a host's CPUs: frequency, sleep states, sharing, isolation, mitigations.
 
-use crate::condition::{Condition, Judgement, number, text};
+use crate::condition::{Condition, Judgement, NotKnown, number, text};
 use crate::finding::Rule;
 use tailbound_model::{FactValue, HostFacts};
 
-/// A wake-up from a shallower state is lost in that of the thread itself.
+/// Wake-up time of an idle state in us; up to this time, the wake-up of the thread itself takes longer.
 const DEEP_US: i64 = 10;
 
 pub(super) const RULES: &[Rule] = &[
@@ -13,8 +13,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "frequency governor",
         unit: "",
         bad: Condition::NotOneOf(&["performance"]),
-        because: "a CPU that was idle starts slowly and speeds up only after the first messages are late",
-        mend: "cpupower frequency-set -g performance",
+        because: "a CPU that was idle starts at a low frequency, which rises only after the first messages are late",
+        remedy: "cpupower frequency-set -g performance",
         host: "governor: performance",
     },
     Rule {
@@ -22,19 +22,20 @@ pub(super) const RULES: &[Rule] = &[
         title: "turbo frequencies",
         unit: "",
         bad: Condition::Flag(true),
-        because: "the frequency depends on what the other cores do and on the temperature, and changing it stops the CPU \
-                  for some microseconds",
-        mend: "write 1 to /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to /sys/devices/system/cpu/cpufreq/boost, \
-               where even figures count more than fast ones",
+        because: "a turbo frequency depends on the load of the other cores and on the temperature, and each change \
+                  of the frequency stops the CPU for some microseconds",
+        remedy: "if steady latencies matter more than short ones, write 1 to \
+                 /sys/devices/system/cpu/intel_pstate/no_turbo, or 0 to /sys/devices/system/cpu/cpufreq/boost",
         host: "",
     },
     Rule {
         key: "cpu.idle_deepest_us",
-        title: "deepest idle state's wake-up",
+        title: "wake-up time of an idle CPU",
         unit: " us",
         bad: Condition::Judge(idle),
-        because: "an idle CPU sleeps so deeply that it takes this long to come back, and the caches may be cold then",
-        mend: "cpupower idle-set -D 10, or keep /dev/cpu_dma_latency open with 0 in it while measuring",
+        because: "an idle CPU can need this time to wake up, and its caches may be cold then",
+        remedy: "run cpupower idle-set -D 10, or write 0 to /dev/cpu_dma_latency and keep the file open during the \
+                 measurement",
         host: "cpu_dma_latency: 0 us",
     },
     Rule {
@@ -42,8 +43,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "two threads per core (SMT)",
         unit: "",
         bad: Condition::Flag(true),
-        because: "whatever runs on the sibling takes part of the core's units and caches away",
-        mend: "echo off > /sys/devices/system/cpu/smt/control, or leave the siblings of CPUs that matter idle",
+        because: "a thread on the sibling CPU takes a part of the core's execution units and caches",
+        remedy: "echo off > /sys/devices/system/cpu/smt/control, or keep the siblings of the measured CPUs idle",
         host: "",
     },
     Rule {
@@ -51,8 +52,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "isolated CPUs",
         unit: "",
         bad: Condition::Empty,
-        because: "the scheduler puts any thread on any CPU, the kernel's workers too",
-        mend: "boot with isolcpus=... (or use a cpuset partition) and pin the threads that matter there",
+        because: "the scheduler may put any thread, also a worker of the kernel, on any CPU",
+        remedy: "boot with isolcpus=... (or use a cpuset partition) and pin the important threads to the isolated CPUs",
         host: "",
     },
     Rule {
@@ -61,7 +62,7 @@ pub(super) const RULES: &[Rule] = &[
         unit: "",
         bad: Condition::Empty,
         because: "the timer tick interrupts every busy CPU 100 to 1000 times a second, each time for some microseconds",
-        mend: "boot with nohz_full=... for the isolated CPUs (kernels with NO_HZ_FULL)",
+        remedy: "boot with nohz_full=... for the isolated CPUs (kernels with NO_HZ_FULL)",
         host: "",
     },
     Rule {
@@ -69,14 +70,16 @@ pub(super) const RULES: &[Rule] = &[
         title: "mitigations of CPU flaws",
         unit: "",
         bad: Condition::Judge(mitigations),
-        because: "each adds work to system calls, interrupts or context switches, and some empty buffers and predictors",
-        mend: "know it when comparing machines; mitigations=off only where nobody untrusted runs code, and measure what it \
-               brings",
+        because: "each mitigation adds work to system calls, interrupts or context switches, and some mitigations \
+                  empty buffers and predictors",
+        remedy: "consider the mitigations when you compare machines; boot with mitigations=off only if no untrusted \
+                 code runs, and measure the effect",
         host: "",
     },
 ];
 
-/// A bound on wake-up latency that somebody holds open keeps CPUs out of the deeper states.
+/// Judges the idle states: if a program requests an upper limit for wake-up latency, CPUs do not enter the deeper idle
+/// states.
 fn idle(facts: &HostFacts) -> Judgement {
     let polls = text(facts, "kernel.cmdline").is_ok_and(|line| line.split_whitespace().any(|w| w == "idle=poll"));
     match (number(facts, "cpu.idle_deepest_us"), number(facts, "cpu.dma_latency_us")) {
@@ -94,7 +97,7 @@ fn mitigations(facts: &HostFacts) -> Judgement {
     let all: Vec<(&str, &FactValue)> =
         facts.facts.iter().filter_map(|f| Some((f.key.strip_prefix(prefix)?, &f.value))).collect();
     if all.is_empty() {
-        return Judgement::NotKnown("the kernel lists no CPU flaws".into());
+        return Judgement::NotKnown(NotKnown("the kernel lists no CPU flaws".into()));
     }
     let active: Vec<&str> = all
         .iter()

@@ -1,6 +1,6 @@
-//! The kernel: preemption, interrupts, clocks, bandwidth for real-time threads.
+//! Rules that check a host's kernel: preemption, interrupts, clocks, CPU time for real-time threads.
 
-use crate::condition::{Condition, Judgement, flag, number, text};
+use crate::condition::{Condition, Judgement, NotKnown, flag, number, text};
 use crate::finding::Rule;
 use tailbound_model::HostFacts;
 
@@ -10,9 +10,10 @@ pub(super) const RULES: &[Rule] = &[
         title: "PREEMPT_RT",
         unit: "",
         bad: Condition::Flag(false),
-        because: "without PREEMPT_RT a real-time thread waits for whatever the kernel does in interrupts, soft interrupts \
+        because: "without PREEMPT_RT a real-time thread waits for all work that the kernel does in interrupts, soft \
+            interrupts \
                   and under spin locks on its CPU",
-        mend: "boot a kernel with PREEMPT_RT (in mainline since Linux 6.12; Debian: linux-image-rt-amd64)",
+        remedy: "boot a kernel with PREEMPT_RT (in mainline since Linux 6.12; Debian: linux-image-rt-amd64)",
         host: "",
     },
     Rule {
@@ -20,9 +21,9 @@ pub(super) const RULES: &[Rule] = &[
         title: "preemption model",
         unit: "",
         bad: Condition::OneOf(&["none", "voluntary", "none or voluntary", "lazy"]),
-        because: "a woken thread waits until the one that runs leaves the kernel or, with lazy preemption, until the next \
-                  tick",
-        mend: "boot with preempt=full (kernels with PREEMPT_DYNAMIC)",
+        because: "a woken thread waits until the running thread leaves the kernel or, with lazy preemption, until \
+                  the next tick",
+        remedy: "boot with preempt=full (kernels with PREEMPT_DYNAMIC)",
         host: "",
     },
     Rule {
@@ -31,8 +32,8 @@ pub(super) const RULES: &[Rule] = &[
         unit: "",
         bad: Condition::Flag(false),
         because: "interrupt handlers run ahead of every thread, whatever its priority",
-        mend: "boot with threadirqs and give the handlers' threads priorities below those that matter, or move interrupts \
-               to other CPUs",
+        remedy: "boot with threadirqs and give the interrupt threads lower priorities than the important threads, or \
+                 move interrupts to other CPUs",
         host: "",
     },
     Rule {
@@ -40,8 +41,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "irqbalance running",
         unit: "",
         bad: Condition::Flag(true),
-        because: "irqbalance moves interrupts between CPUs while they are measured, onto those that matter too",
-        mend: "stop it (systemctl stop irqbalance) or ban the CPUs that matter (IRQBALANCE_BANNED_CPULIST)",
+        because: "irqbalance moves interrupts between CPUs during a measurement, also to the measured CPUs",
+        remedy: "stop irqbalance (systemctl stop irqbalance), or exclude the measured CPUs (IRQBALANCE_BANNED_CPULIST)",
         host: "",
     },
     Rule {
@@ -49,8 +50,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "NMI watchdog",
         unit: "",
         bad: Condition::Flag(true),
-        because: "the watchdog interrupts every CPU at intervals, even where interrupts are off",
-        mend: "sysctl kernel.nmi_watchdog=0",
+        because: "the watchdog interrupts every CPU at intervals, even CPUs that have interrupts disabled",
+        remedy: "sysctl kernel.nmi_watchdog=0",
         host: "sysctl: { kernel.nmi_watchdog: 0 }",
     },
     Rule {
@@ -68,8 +69,8 @@ pub(super) const RULES: &[Rule] = &[
         ]),
         because: "this clock cannot be read without entering the kernel: each reading takes a microsecond or more, and all \
                   CPUs share one device",
-        mend: "find out in the kernel's log why the CPU's own counter (tsc) was given up; tsc=reliable only where that is \
-               known to be wrong",
+        remedy: "find in the kernel's log why the kernel does not use the CPU's own counter (tsc); boot with \
+                 tsc=reliable only if this reason is known to be wrong",
         host: "",
     },
     Rule {
@@ -78,7 +79,7 @@ pub(super) const RULES: &[Rule] = &[
         unit: "",
         bad: Condition::Judge(throttling),
         because: "a real-time thread that keeps its CPU busy is stopped for the rest of each period",
-        mend: "sysctl kernel.sched_rt_runtime_us=-1 (a real-time thread that never sleeps then blocks its CPU)",
+        remedy: "sysctl kernel.sched_rt_runtime_us=-1 (a real-time thread that never sleeps then blocks its CPU)",
         host: "real_time_throttling: off",
     },
     Rule {
@@ -86,9 +87,10 @@ pub(super) const RULES: &[Rule] = &[
         title: "fair server for ordinary threads",
         unit: "",
         bad: Condition::Judge(fair_server),
-        because: "a real-time thread that keeps its CPU busy loses it to waiting ordinary threads, by default for up to \
-                  50 ms of each second",
-        mend: "keep ordinary threads off its CPU, or as root write 0 to /sys/kernel/debug/sched/fair_server/cpuN/runtime",
+        because: "a real-time thread that keeps its CPU busy loses the CPU to waiting ordinary threads, by default \
+                  for up to 50 ms of each second",
+        remedy: "keep ordinary threads off the real-time thread's CPU, or as root write 0 to \
+                 /sys/kernel/debug/sched/fair_server/cpuN/runtime",
         host: "",
     },
     Rule {
@@ -96,9 +98,9 @@ pub(super) const RULES: &[Rule] = &[
         title: "autogroup",
         unit: "",
         bad: Condition::Flag(true),
-        because: "ordinary threads share the CPU by session, not by thread: one busy terminal weighs as much as all \
-                  threads of the application, and nice values count only within",
-        mend: "sysctl kernel.sched_autogroup_enabled=0, or use real-time policies",
+        because: "ordinary threads share the CPU by session, not by thread: one busy terminal gets as much CPU time \
+                  as all threads of the application, and nice values count only within a session",
+        remedy: "sysctl kernel.sched_autogroup_enabled=0, or use real-time policies",
         host: "sysctl: { kernel.sched_autogroup_enabled: 0 }",
     },
     Rule {
@@ -108,15 +110,15 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Above(1_000),
         because: "the kernel may wake an ordinary thread later by this much to save interrupts (Tailbound sets 1 ns for its \
                   own threads; your programs keep the default)",
-        mend: "call prctl(PR_SET_TIMERSLACK, 1) in the program, or use a real-time policy, which has no slack",
+        remedy: "call prctl(PR_SET_TIMERSLACK, 1) in the program, or use a real-time policy, which has no slack",
         host: "",
     },
 ];
 
-/// Since Linux 6.12 the fair server stands in the place of throttling, but for kernels with RT_GROUP_SCHED, which still
-/// hold each control group to its runtime.
+/// Judges real-time throttling. Since Linux 6.12 the fair server replaces throttling. Kernels with RT_GROUP_SCHED still
+/// limit each control group to its runtime.
 fn throttling(facts: &HostFacts) -> Judgement {
-    let read = || -> Result<Judgement, String> {
+    let read = || -> Result<Judgement, NotKnown> {
         if flag(facts, "sched.fair_server")? && flag(facts, "sched.rt_group") != Ok(true) {
             return Ok(Judgement::Fine("replaced by the fair server".into()));
         }
@@ -130,11 +132,11 @@ fn throttling(facts: &HostFacts) -> Judgement {
 fn fair_server(facts: &HostFacts) -> Judgement {
     match flag(facts, "sched.fair_server") {
         Ok(false) => Judgement::Fine("not in this kernel".into()),
-        // Where its runtime is not shown it has the default.
+        // If the runtime cannot be read, the fair server has its default runtime.
         Ok(true) => match text(facts, "sched.fair_server_runtime_ns") {
             Ok("0") => Judgement::Fine("off".into()),
             Ok(runtime) => Judgement::Bad(format!("{runtime} ns per period")),
-            Err(_) => Judgement::Bad("on, its runtime not shown".into()),
+            Err(_) => Judgement::Bad("on, but its runtime is not shown".into()),
         },
         Err(why) => Judgement::NotKnown(why),
     }

@@ -1,10 +1,10 @@
-//! What confines a process: quotas, limits, capabilities.
+//! Rules that check the restrictions of a process: quotas, limits, capabilities.
 
-use crate::condition::{Condition, Judgement, flag, limit, text};
+use crate::condition::{Condition, Judgement, NotKnown, flag, limit, text};
 use crate::finding::Rule;
 use tailbound_model::HostFacts;
 
-/// Enough for the memory of a measuring process; less and locking fails.
+/// Memory that a measuring process may need to lock, in bytes; with a lower limit, locking memory fails.
 const MEMLOCK_BYTES: i64 = 1 << 30;
 
 pub(super) const RULES: &[Rule] = &[
@@ -13,8 +13,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "CPU quota of the control group",
         unit: "",
         bad: Condition::Judge(quota),
-        because: "once the quota of a period is used up all threads of the group stand still until the next period",
-        mend: "remove the quota (Docker: no --cpus; Kubernetes: no CPU limit) and give whole CPUs by cpuset",
+        because: "once the quota of a period is used up all threads of the group stop until the next period",
+        remedy: "remove the quota (Docker: no --cpus; Kubernetes: no CPU limit) and give whole CPUs by cpuset",
         host: "",
     },
     Rule {
@@ -23,7 +23,7 @@ pub(super) const RULES: &[Rule] = &[
         unit: "",
         bad: Condition::Judge(real_time),
         because: "threads cannot have a real-time policy and take turns with every ordinary thread",
-        mend: "run as root, grant CAP_SYS_NICE, or set rtprio in /etc/security/limits.d",
+        remedy: "run as root, grant CAP_SYS_NICE, or set rtprio in /etc/security/limits.d",
         host: "",
     },
     Rule {
@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
         unit: "",
         bad: Condition::Judge(memory_lock),
         because: "memory that cannot be locked is reclaimed and faults when it is touched again",
-        mend: "run as root, grant CAP_IPC_LOCK, or set memlock to unlimited in /etc/security/limits.d",
+        remedy: "run as root, grant CAP_IPC_LOCK, or set memlock to unlimited in /etc/security/limits.d",
         host: "",
     },
 ];
@@ -41,7 +41,7 @@ fn quota(facts: &HostFacts) -> Judgement {
     match text(facts, "cgroup.cpu_max").map(|t| t.split_once(' ').ok_or(t)) {
         Ok(Ok((quota, period))) => Judgement::Bad(format!("{quota} us of CPU time per {period} us")),
         Ok(Err("max")) => Judgement::Fine("none".into()),
-        Ok(Err(other)) => Judgement::NotKnown(format!("`{other}` is no quota")),
+        Ok(Err(other)) => Judgement::NotKnown(NotKnown(format!("`{other}` is not a quota"))),
         Err(why) => Judgement::NotKnown(why),
     }
 }

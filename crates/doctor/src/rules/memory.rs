@@ -1,4 +1,4 @@
-//! Memory that the kernel moves, merges or swaps.
+//! Rules that check settings by which the kernel moves, merges or swaps memory pages.
 
 use crate::condition::{Condition, Judgement, flag, number};
 use crate::finding::Rule;
@@ -10,8 +10,9 @@ pub(super) const RULES: &[Rule] = &[
         title: "transparent huge pages",
         unit: "",
         bad: Condition::OneOf(&["always"]),
-        because: "a page fault may first clear or gather 2 MiB, and khugepaged rebuilds the memory of running programs",
-        mend: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
+        because: "a page fault may first have to clear or collect 2 MiB, and khugepaged rebuilds the memory of \
+            running programs",
+        remedy: "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled",
         host: "",
     },
     Rule {
@@ -19,8 +20,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "swap",
         unit: " KiB",
         bad: Condition::Above(0),
-        because: "a page that was swapped out comes back from a disk, within milliseconds",
-        mend: "swapoff -a, or lock the program's memory (mlockall)",
+        because: "a page that was swapped out is read back from a disk, which takes milliseconds",
+        remedy: "swapoff -a, or lock the program's memory (mlockall)",
         host: "",
     },
     Rule {
@@ -29,7 +30,7 @@ pub(super) const RULES: &[Rule] = &[
         unit: "",
         bad: Condition::Is(1),
         because: "the first write to a merged page faults and copies it, and ksmd takes CPU time",
-        mend: "echo 2 > /sys/kernel/mm/ksm/run",
+        remedy: "echo 2 > /sys/kernel/mm/ksm/run",
         host: "",
     },
     Rule {
@@ -37,8 +38,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "automatic NUMA balancing",
         unit: "",
         bad: Condition::Judge(numa_balancing),
-        because: "the kernel takes pages away to see who uses them, and moves them between nodes",
-        mend: "sysctl kernel.numa_balancing=0, and bind CPUs and memory by hand (numactl)",
+        because: "the kernel unmaps pages to see which threads use them, and moves the pages between NUMA nodes",
+        remedy: "sysctl kernel.numa_balancing=0, and bind CPUs and memory by hand (numactl)",
         host: "sysctl: { kernel.numa_balancing: 0 }",
     },
     Rule {
@@ -46,8 +47,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "proactive compaction",
         unit: "",
         bad: Condition::Above(0),
-        because: "kcompactd moves pages of running programs; who touches one meanwhile waits",
-        mend: "sysctl vm.compaction_proactiveness=0",
+        because: "kcompactd moves pages of running programs; a thread that accesses such a page meanwhile waits",
+        remedy: "sysctl vm.compaction_proactiveness=0",
         host: "sysctl: { vm.compaction_proactiveness: 0 }",
     },
 ];

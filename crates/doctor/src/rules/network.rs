@@ -1,4 +1,4 @@
-//! The network stack's limits.
+//! Rules that check the limits of a host's network stack.
 
 use crate::condition::Condition;
 use crate::finding::Rule;
@@ -9,9 +9,9 @@ pub(super) const RULES: &[Rule] = &[
         title: "largest receive buffer",
         unit: " B",
         bad: Condition::Below(2_621_440),
-        because: "a burst or a large fragmented sample overruns the socket's buffer; reliable messages then wait for a \
-                  retransmission, others are lost",
-        mend: "sysctl net.core.rmem_max=2621440 or more, and let the middleware ask for it",
+        because: "a burst or a large fragmented message overruns the socket's buffer; reliable messages then wait \
+                  for a retransmission, other messages are lost",
+        remedy: "sysctl net.core.rmem_max=2621440 or more, and configure the middleware to request such a buffer",
         host: "sysctl: { net.core.rmem_max: 2621440 }",
     },
     Rule {
@@ -19,8 +19,9 @@ pub(super) const RULES: &[Rule] = &[
         title: "memory for IP fragments",
         unit: " B",
         bad: Condition::Below(4_194_304),
-        because: "fragments of large datagrams are thrown away when it is full, and with them the whole datagram",
-        mend: "sysctl net.ipv4.ipfrag_high_thresh=4194304 or more",
+        because: "if this memory is full, fragments of large datagrams are dropped, and each datagram with a dropped \
+                  fragment is lost",
+        remedy: "sysctl net.ipv4.ipfrag_high_thresh=4194304 or more",
         host: "sysctl: { net.ipv4.ipfrag_high_thresh: 4194304 }",
     },
 ];

@@ -1,4 +1,4 @@
-//! One side of a check: a session, and samples as plain data.
+//! One end of a conformance check: a session of the driver, and copies of the samples that the session receives.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use crate::callbacks::Callbacks;
 use crate::description::ReceiveMode;
+use crate::endpoint::Endpoint;
 use crate::error::Code;
 use crate::hot::{Hot, Wait};
 use crate::kv::Kv;
-use crate::session::{Endpoint, Kind, Session};
+use crate::session::{Kind, Session};
 use crate::view::{View, ViewBuf};
 
-use super::bench::{SOON_NS, now, pattern};
+use super::time::{SOON_NS, now};
+use crate::conformance::Wrong;
 
-/// A sample, copied.
+/// A copy of a received sample in a conformance check.
 #[derive(Debug)]
 pub struct Got {
     pub tag: u64,
@@ -23,7 +25,7 @@ pub struct Got {
     pub payload: Vec<u8>,
 }
 
-/// Where listeners put what they get.
+/// Collects the samples that the listeners of a driver's session receive.
 #[derive(Default)]
 pub struct Inbox {
     samples: Mutex<VecDeque<Got>>,
@@ -59,43 +61,43 @@ impl Inbox {
     }
 }
 
-/// One session of a check.
+/// One session of the driver that a conformance check has opened.
 pub struct End {
     pub session: Arc<Session>,
     pub inbox: Arc<Inbox>,
 }
 
 impl End {
-    pub fn create(&self, kind: Kind, topic: &str, max_len: u64, tag: u64) -> Result<Endpoint, String> {
-        self.session.create(kind, topic, max_len, &Kv::new(), tag).map_err(|e| e.to_string())
+    pub fn create(&self, kind: Kind, topic: &str, max_len: u64, tag: u64) -> Result<Endpoint, Wrong> {
+        self.session.create(kind, topic, max_len, &Kv::new(), tag).map_err(|e| Wrong(e.to_string()))
     }
 }
 
-/// A writer of a check.
+/// A writer of the driver that a conformance check has created.
 pub struct Writer {
     pub session: Arc<Session>,
     pub ep: Endpoint,
 }
 
 impl Writer {
-    /// Sends, and tries again while the middleware pushes back.
-    pub fn send(&self, seq: u64, payload: &[u8]) -> Result<(), String> {
+    /// Sends a sample, and tries again for as long as the middleware reports back-pressure.
+    pub fn send(&self, seq: u64, payload: &[u8]) -> Result<(), Wrong> {
         let deadline = now() + SOON_NS;
         loop {
             match self.session.send(self.ep, seq, payload) {
                 Ok(()) => return Ok(()),
                 Err(Code::EWOULDBLOCK | Code::ETIMEDOUT) if now() < deadline => std::thread::yield_now(),
-                Err(code) => return Err(self.session.error("send", code).to_string()),
+                Err(code) => return Err(Wrong(self.session.error("send", code).to_string())),
             }
         }
     }
 
-    pub fn send_pattern(&self, seq: u64, len: usize) -> Result<(), String> {
+    pub fn send_pattern(&self, seq: u64, len: usize) -> Result<(), Wrong> {
         self.send(seq, &pattern(seq, len))
     }
 }
 
-/// A reader of a check, in any mode.
+/// A reader of a conformance check, in any receive mode.
 pub struct Reader {
     pub session: Arc<Session>,
     pub ep: Endpoint,
@@ -111,9 +113,9 @@ impl Reader {
         Reader { session: end.session.clone(), ep, inbox: end.inbox.clone(), mode, tag, views }
     }
 
-    /// The next sample; `None` when the time is over.
-    pub fn receive(&self, deadline: i64) -> Result<Option<Got>, String> {
-        let fault = |call, code| Err(self.session.error(call, code).to_string());
+    /// Waits for the next sample that the reader receives; `None` if the deadline passes.
+    pub fn receive(&self, deadline: i64) -> Result<Option<Got>, Wrong> {
+        let fault = |call, code| Err(Wrong(self.session.error(call, code).to_string()));
         if self.mode == ReceiveMode::Listener {
             return Ok(self.inbox.next(deadline));
         }
@@ -143,43 +145,51 @@ impl Reader {
             });
             return match (self.session.release(self.ep, &mut views), got) {
                 (Err(code), _) => fault("release", code),
-                (Ok(()), Some(None)) => Err("a view has size 0".to_owned()),
+                (Ok(()), Some(None)) => Err(Wrong("a view has size 0".to_owned())),
                 (Ok(()), got) => Ok(got.flatten()),
             };
         }
     }
 
-    /// The next sample must be this one.
-    pub fn expect(&self, seq: u64, len: usize) -> Result<(), String> {
-        let Some(got) = self.receive(now() + SOON_NS)? else { return Err(format!("sample {seq:#x} did not arrive")) };
+    /// Checks that the next sample that the reader receives is the expected sample.
+    pub fn expect(&self, seq: u64, len: usize) -> Result<(), Wrong> {
+        let Some(got) = self.receive(now() + SOON_NS)? else {
+            return Err(Wrong(format!("sample {seq:#x} did not arrive")));
+        };
         if got.seq != seq {
-            return Err(format!("sample {seq:#x} was expected, {:#x} came", got.seq));
+            return Err(Wrong(format!("sample {seq:#x} was expected, but {:#x} arrived", got.seq)));
         }
         if got.tag != self.tag {
-            return Err(format!(
-                "sample {seq:#x} came with tag {:#x}, the reader was made with {:#x}",
+            return Err(Wrong(format!(
+                "sample {seq:#x} arrived with the tag {:#x}, but the reader was made with {:#x}",
                 got.tag, self.tag
-            ));
+            )));
         }
         same(seq, &got.payload, len)
     }
 
-    /// Nothing may come for a while.
-    pub fn expect_nothing(&self, for_ns: i64) -> Result<(), String> {
+    /// Checks that the reader receives no sample for a given time.
+    pub fn expect_nothing(&self, for_ns: i64) -> Result<(), Wrong> {
         match self.receive(now() + for_ns)? {
             None => Ok(()),
-            Some(got) => Err(format!("sample {:#x} came where none was sent", got.seq)),
+            Some(got) => Err(Wrong(format!("sample {:#x} arrived, but none was sent", got.seq))),
         }
     }
 }
 
-/// Whether a payload is the pattern of its sequence number.
-pub fn same(seq: u64, payload: &[u8], len: usize) -> Result<(), String> {
+/// Checks that a payload is the test pattern of its sequence number.
+pub fn same(seq: u64, payload: &[u8], len: usize) -> Result<(), Wrong> {
     if payload.len() != len {
-        return Err(format!("sample {seq:#x} has {} B, {len} B were sent", payload.len()));
+        return Err(Wrong(format!("sample {seq:#x} has {} B, but {len} B were sent", payload.len())));
     }
     match payload.iter().zip(pattern(seq, len)).position(|(a, b)| *a != b) {
-        Some(at) => Err(format!("octet {at} of sample {seq:#x} is not what was sent")),
+        Some(at) => Err(Wrong(format!("byte {at} of sample {seq:#x} differs from the sent byte"))),
         None => Ok(()),
     }
+}
+
+/// Makes the payload that a conformance check sends with the sequence number `seq`.
+pub fn pattern(seq: u64, len: usize) -> Vec<u8> {
+    let start = seq.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_le_bytes();
+    (0..len).map(|i| start[i % 8].wrapping_add((i / 8) as u8)).collect()
 }

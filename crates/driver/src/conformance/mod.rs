@@ -1,16 +1,18 @@
-//! The conformance suite: whether a driver keeps the rules of the ABI.
+//! The conformance suite: checks whether a driver follows the rules of the ABI.
 //!
-//! In: a loaded driver. Out: one [`CheckResult`] per check as it ends, and the [`Report`]. Every check opens its own
-//! sessions, runs in a thread of its own and has a time limit: a driver that hangs fails that check, and the suite ends
-//! there. A driver that crashes takes the process along, so a careful caller runs the suite in a child process.
+//! Input: a loaded driver. Output: one [`CheckResult`] for each conformance check when it ends, and the [`Report`].
+//! Every check opens its own sessions, runs in its own thread and has a time limit. If a driver hangs, the check fails
+//! and the suite ends. If a driver crashes, the process ends too, so a careful caller runs the suite in a child
+//! process.
 //!
-//! Nothing may appear on standard output or error: both are redirected while a check runs, and open while `each` is
-//! called. Other threads of the process should not print meanwhile.
+//! A driver must not write to standard output or standard error: both outputs are redirected while a check runs, and
+//! restored while `each` is called. Other threads of the process should not print during a check.
 
 mod bench;
 mod checks;
 mod end;
 mod silence;
+mod time;
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -24,64 +26,82 @@ use crate::load::Driver;
 use bench::Bench;
 use silence::Silence;
 
-/// How a check ended.
+/// Outcome of a conformance check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// The driver keeps the rule.
+pub enum CheckOutcome {
+    /// The conformance check passed: the driver follows the rule.
     Passed,
-    /// It does not.
+    /// The conformance check failed: the driver breaks the rule.
     Failed,
-    /// The driver does not claim it, or what the check builds upon failed.
+    /// The driver does not claim to support the checked feature, or another conformance check on which this check
+    /// depends failed.
     NotApplicable,
 }
 
-/// One check and its result.
+/// One conformance check and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckResult {
-    /// Short name, stable.
+    /// Short name of the conformance check, which does not change between releases.
     pub name: &'static str,
-    /// What a pass proves.
+    /// Sentence that is true for the driver if the conformance check passed.
     pub proves: &'static str,
-    /// How it ended.
-    pub outcome: Outcome,
-    /// Figures of a pass, the reason of anything else.
+    /// Outcome of the conformance check.
+    pub outcome: CheckOutcome,
+    /// Figures if the conformance check passed, otherwise the reason for the outcome.
     pub detail: String,
-    /// How long it took.
+    /// Time that the conformance check took, in ms.
     pub took_ms: u64,
 }
 
-/// All checks of one driver.
+/// Results of all conformance checks of one driver.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Report {
-    /// Name of the driver.
+    /// Name of the driver that was checked.
     pub driver: String,
-    /// Where it came from: a path, or `linked`.
+    /// Origin of the driver: the path of its file, or `linked`.
     pub source: String,
-    /// Results in order.
+    /// Results of the conformance checks, in the order in which they ran.
     pub checks: Vec<CheckResult>,
 }
 
 impl Report {
-    /// Whether no check failed.
+    /// Whether the driver passed: no conformance check failed.
     pub fn passed(&self) -> bool {
         self.failed().next().is_none()
     }
 
-    /// The checks that failed.
+    /// The conformance checks that failed.
     pub fn failed(&self) -> impl Iterator<Item = &CheckResult> {
-        self.checks.iter().filter(|c| c.outcome == Outcome::Failed)
+        self.checks.iter().filter(|c| c.outcome == CheckOutcome::Failed)
     }
 }
 
-/// A pass with its figures, or why the check says nothing.
+/// Result of a conformance check that did not fail: passed with its figures, or the reason why the check does not
+/// apply.
 pub(crate) enum Verdict {
     Pass(String),
     NotApplicable(String),
 }
 
-/// What a check returns; the error is what the driver did wrong.
-pub(crate) type Checked = Result<Verdict, String>;
+/// Description of what a driver did wrong in a conformance check.
+#[derive(Debug)]
+pub(crate) struct Wrong(pub String);
+
+impl From<&str> for Wrong {
+    fn from(text: &str) -> Wrong {
+        Wrong(text.to_owned())
+    }
+}
+
+impl std::fmt::Display for Wrong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Result of the function of a conformance check; the error describes what the driver did wrong.
+pub(crate) type Checked = Result<Verdict, Wrong>;
 
 pub(crate) fn pass(detail: impl Into<String>) -> Checked {
     Ok(Verdict::Pass(detail.into()))
@@ -90,28 +110,30 @@ pub(crate) fn pass(detail: impl Into<String>) -> Checked {
 pub(crate) struct Check {
     pub name: &'static str,
     pub proves: &'static str,
-    /// A failure of this one says nothing new about the present one.
+    /// Names of the conformance checks on which this check depends: if one of those checks did not pass, this check is
+    /// not run.
     pub needs: &'static [&'static str],
     pub limit: Duration,
     pub run: fn(&Bench) -> Checked,
 }
 
-/// Name of the check that all samples depend on.
+/// Name of the conformance check on which all checks that send samples depend.
 pub(crate) const MATCH: &str = "match";
 const SILENT: &str = "silent";
 const SILENT_PROVES: &str = "nothing is printed to standard output or error";
 
-/// Names and meanings of all checks, in order.
+/// Names of all conformance checks and the sentences that they prove, in order.
 pub fn catalogue() -> impl Iterator<Item = (&'static str, &'static str)> {
     checks::ALL.iter().map(|c| (c.name, c.proves)).chain([(SILENT, SILENT_PROVES)])
 }
 
-/// Runs all checks over `driver`; `each` sees every result as it comes.
+/// Runs all conformance checks for `driver`; `each` is called with every result as soon as it is known.
 pub fn run(driver: &Driver, each: &mut dyn FnMut(CheckResult)) -> Report {
     run_with(driver, &Kv::new(), each)
 }
 
-/// As [`run`], with options for `open` that go before those that the suite chooses (domain, interface, address, peers).
+/// Runs all conformance checks like [`run`], with options for `open` that take precedence over the suite's options
+/// (domain, interface, address, peers).
 pub fn run_with(driver: &Driver, options: &Kv, each: &mut dyn FnMut(CheckResult)) -> Report {
     let source = driver.path().map_or_else(|| "linked".to_owned(), |p| p.display().to_string());
     let mut report = Report { driver: driver.name().to_owned(), source, checks: Vec::new() };
@@ -119,18 +141,18 @@ pub fn run_with(driver: &Driver, options: &Kv, each: &mut dyn FnMut(CheckResult)
     let mut silence = Silence::new();
     let mut ended_at: Option<&'static str> = None;
     for check in checks::ALL {
-        let failed = |name: &&&str| report.checks.iter().any(|c| c.name == **name && c.outcome != Outcome::Passed);
+        let failed = |name: &&&str| report.checks.iter().any(|c| c.name == **name && c.outcome != CheckOutcome::Passed);
         let begin = Instant::now();
         let (outcome, detail) = match (ended_at, check.needs.iter().find(failed)) {
-            (Some(at), _) => (Outcome::NotApplicable, format!("not run: the suite ended at {at}")),
-            (None, Some(need)) => (Outcome::NotApplicable, format!("not run: {need} did not pass")),
+            (Some(at), _) => (CheckOutcome::NotApplicable, format!("not run: the suite ended at {at}")),
+            (None, Some(need)) => (CheckOutcome::NotApplicable, format!("not run: {need} did not pass")),
             (None, None) => {
                 let quiet = silence.as_mut().map(Silence::begin);
                 let ended = run_one(check, &bench);
                 drop(quiet);
                 ended.unwrap_or_else(|| {
                     ended_at = Some(check.name);
-                    (Outcome::Failed, format!("it did not end within {} s", check.limit.as_secs()))
+                    (CheckOutcome::Failed, format!("the check did not end within {} s", check.limit.as_secs()))
                 })
             }
         };
@@ -140,11 +162,11 @@ pub fn run_with(driver: &Driver, options: &Kv, each: &mut dyn FnMut(CheckResult)
         each(result);
     }
     let (outcome, detail) = match silence.map(|s| s.heard()) {
-        None => (Outcome::NotApplicable, "the outputs could not be redirected".to_owned()),
-        Some(text) if text.is_empty() => (Outcome::Passed, "0 B printed".to_owned()),
+        None => (CheckOutcome::NotApplicable, "the outputs could not be redirected".to_owned()),
+        Some(text) if text.is_empty() => (CheckOutcome::Passed, "0 B printed".to_owned()),
         Some(text) => {
             let start: String = text.chars().take(200).collect();
-            (Outcome::Failed, format!("{} B printed, beginning with {start:?}", text.len()))
+            (CheckOutcome::Failed, format!("{} B printed, beginning with {start:?}", text.len()))
         }
     };
     let result = CheckResult { name: SILENT, proves: SILENT_PROVES, outcome, detail, took_ms: 0 };
@@ -153,8 +175,8 @@ pub fn run_with(driver: &Driver, options: &Kv, each: &mut dyn FnMut(CheckResult)
     report
 }
 
-/// `None`: the check hangs, and so does its thread.
-fn run_one(check: &'static Check, bench: &Arc<Bench>) -> Option<(Outcome, String)> {
+/// Runs one conformance check; `None` if the check hangs. The thread of such a check hangs too.
+fn run_one(check: &'static Check, bench: &Arc<Bench>) -> Option<(CheckOutcome, String)> {
     let (tell, told) = channel();
     let (run, bench) = (check.run, bench.clone());
     let thread = std::thread::Builder::new().name("tb-check".to_owned()).spawn(move || {
@@ -164,12 +186,12 @@ fn run_one(check: &'static Check, bench: &Arc<Bench>) -> Option<(Outcome, String
         Ok(checked) => {
             let _ = thread.map(std::thread::JoinHandle::join);
             Some(match checked {
-                Ok(Verdict::Pass(detail)) => (Outcome::Passed, detail),
-                Ok(Verdict::NotApplicable(why)) => (Outcome::NotApplicable, why),
-                Err(wrong) => (Outcome::Failed, wrong),
+                Ok(Verdict::Pass(detail)) => (CheckOutcome::Passed, detail),
+                Ok(Verdict::NotApplicable(why)) => (CheckOutcome::NotApplicable, why),
+                Err(wrong) => (CheckOutcome::Failed, wrong.0),
             })
         }
         Err(RecvTimeoutError::Timeout) => None,
-        Err(RecvTimeoutError::Disconnected) => Some((Outcome::Failed, "the check itself panicked".to_owned())),
+        Err(RecvTimeoutError::Disconnected) => Some((CheckOutcome::Failed, "the check itself panicked".to_owned())),
     }
 }

@@ -1,33 +1,33 @@
-//! Standard output and error, caught while a check runs.
+//! Captures standard output and standard error while a conformance check runs.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Where what is printed goes, and the outputs as they were.
+/// The file that receives captured output, and the original outputs.
 pub struct Silence {
     caught: File,
     outputs: [OwnedFd; 2],
 }
 
-/// While this lives, output is caught.
+/// Guard: while this value exists, standard output and standard error are captured.
 pub struct Quiet<'a>(&'a Silence);
 
 fn flush() {
     let _ = std::io::stdout().flush();
     let _ = std::io::stderr().flush();
-    // SAFETY: null means all streams of the C library, where a driver's printf may still be waiting.
+    // SAFETY: null means all streams of the C library, in whose buffers output of a driver's printf may still wait.
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
 impl Silence {
-    /// `None` when the system refuses (no memory file, outputs closed).
+    /// Prepares the capture of output; `None` if the system refuses (no memory file, closed outputs).
     pub fn new() -> Option<Silence> {
         let own = |fd: i32| {
-            // SAFETY: a descriptor that was just made belongs to nobody else.
+            // SAFETY: nobody else owns a descriptor that was just made.
             (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
         };
-        // SAFETY: the name is NUL-terminated; the other calls take no pointers.
+        // SAFETY: the name ends with a NUL byte; the other calls take no pointers.
         unsafe {
             let caught = own(libc::memfd_create(c"tailbound-check".as_ptr(), libc::MFD_CLOEXEC))?;
             let save = |fd| own(libc::fcntl(fd, libc::F_DUPFD_CLOEXEC, 3));
@@ -35,7 +35,7 @@ impl Silence {
         }
     }
 
-    /// Catches until the guard goes.
+    /// Captures standard output and standard error until the guard is dropped.
     pub fn begin(&mut self) -> Quiet<'_> {
         flush();
         for fd in [1, 2] {
@@ -45,7 +45,7 @@ impl Silence {
         Quiet(self)
     }
 
-    /// All that was caught.
+    /// Returns all output that was captured while conformance checks ran.
     pub fn heard(mut self) -> String {
         let mut bytes = Vec::new();
         let _ = self.caught.seek(SeekFrom::Start(0)).and_then(|_| self.caught.read_to_end(&mut bytes));

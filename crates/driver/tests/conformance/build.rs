@@ -1,4 +1,4 @@
-//! Shared objects for the test: the cdylibs of the workspace, and drivers in C.
+//! Builds shared objects for the conformance test: the cdylibs of the workspace, and drivers in C.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ fn workspace() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Builds the shared object of a driver of the workspace, into the target directory of this test.
+/// Builds the shared object of a driver of the workspace, in the target directory of this test.
 pub fn cdylib(name: &str) -> Result<PathBuf, String> {
     // target/<profile>/deps/<this test>
     let me = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -27,18 +27,18 @@ pub fn cdylib(name: &str) -> Result<PathBuf, String> {
     }
 }
 
-/// A C compiler that runs.
+/// Returns the command of a C compiler that can be started: $CC or cc.
 pub fn compiler() -> Option<String> {
     let cc = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
     Command::new(&cc).arg("--version").output().is_ok_and(|o| o.status.success()).then_some(cc)
 }
 
-/// Compiles a driver in C against the committed header.
+/// Compiles the source of a driver in C against the committed C header.
 pub fn c_driver(cc: &str, source: &str, more: &[&str], to: &Path) -> Result<PathBuf, String> {
     compiled(cc, "-std=c11", source, more, to)
 }
 
-/// Compiles a driver in C++ against the committed header, by c++ or $CXX.
+/// Compiles the source of a driver in C++ against the committed C header, by c++ or $CXX.
 pub fn cxx_driver(source: &str, to: &Path) -> Result<PathBuf, String> {
     compiled(&std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned()), "-std=c++17", source, &[], to)
 }

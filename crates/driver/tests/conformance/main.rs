@@ -1,5 +1,5 @@
-//! The conformance suite over every driver of the tree, linked and loaded; and over broken drivers, each of which must
-//! fail the check that is meant for it and no other.
+//! Runs the conformance suite for every driver in the tree, linked and loaded; and for broken drivers, each of which
+//! must fail the conformance check that is meant for it and no other check.
 #![allow(missing_docs)]
 
 mod build;
@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 
 use tailbound_driver::{Driver, LoadError, conformance, load};
 
-/// Runs one driver in this process; the parent reads the report.
+/// Runs the suite for one driver in this process and prints the results, which the parent process reads.
 fn child(source: &str) -> ExitCode {
     let driver = match source {
         "linked:null" => Driver::linked("null", tailbound_driver_null::table()),
@@ -20,11 +20,11 @@ fn child(source: &str) -> ExitCode {
     for c in &report.checks {
         println!("{}\t{:?}\t{}\t{} ms", c.name, c.outcome, c.detail, c.took_ms);
     }
-    // A check that hangs has left a thread behind.
+    // A check that hangs leaves a thread running, so the process ends here.
     std::process::exit(0)
 }
 
-/// Name, outcome, detail of every check.
+/// Name, outcome and detail of every conformance check.
 type Lines = Vec<(String, String, String)>;
 
 fn suite(source: &str) -> Result<Lines, String> {
@@ -38,7 +38,7 @@ fn suite(source: &str) -> Result<Lines, String> {
     Ok(text.lines().map(|l| (field(l, 0), field(l, 1), format!("{} ({})", field(l, 2), field(l, 3)))).collect())
 }
 
-/// Everything passes, or does not apply.
+/// Tests that each conformance check of a driver passes or does not apply.
 fn conforms(source: &str, show: bool) -> Result<(), String> {
     let lines = suite(source)?;
     if show {
@@ -67,7 +67,7 @@ fn fails_only(path: &Path, check: &str) -> Result<(), String> {
     }
 }
 
-/// A driver that hangs fails one check, and the rest is not run.
+/// Tests that a driver that hangs fails one conformance check, and that the remaining checks are not run.
 fn hangs(path: &Path) -> Result<(), String> {
     let lines = suite(&path.display().to_string())?;
     let at = lines.iter().position(|(_, outcome, _)| outcome == "Failed").ok_or("nothing failed")?;
@@ -81,7 +81,7 @@ fn hangs(path: &Path) -> Result<(), String> {
     if before.iter().all(ran) && rest_not_run { Ok(()) } else { Err(format!("{lines:?}")) }
 }
 
-/// Whether it is the error that was expected.
+/// Decides whether an error of loading a driver is the error that the test expects.
 type Expected = fn(&LoadError) -> bool;
 
 fn refused(path: &Path, expected: Expected) -> Result<(), String> {
@@ -95,31 +95,78 @@ fn refused(path: &Path, expected: Expected) -> Result<(), String> {
     }
 }
 
-struct Tally {
-    filter: Option<String>,
-    failed: usize,
-    skipped: usize,
+/// A test of this program: its name, and the function that runs it.
+struct Test {
+    name: String,
+    run: Box<dyn FnOnce() -> Result<(), String>>,
 }
 
-impl Tally {
-    fn test(&mut self, name: &str, run: impl FnOnce() -> Result<(), String>) {
-        if self.filter.as_ref().is_some_and(|f| !name.contains(f.as_str())) {
-            return;
-        }
-        println!("test {name}");
-        self.told(name, run());
-    }
+fn test(name: impl Into<String>, run: impl FnOnce() -> Result<(), String> + 'static) -> Test {
+    Test { name: name.into(), run: Box::new(run) }
+}
 
-    /// The result of a test that may have run beside others.
-    fn told(&mut self, name: &str, result: Result<(), String>) {
-        match result {
-            Ok(()) => println!("test {name} ... ok"),
-            Err(e) => {
-                println!("test {name} ... FAILED: {e}");
-                self.failed += 1;
-            }
-        }
+/// Compiles a C driver for one test, calls `judge` with its path, and removes the file.
+fn compiled(
+    build: impl FnOnce(&str, &Path) -> Result<PathBuf, String>,
+    judge: impl FnOnce(&Path) -> Result<(), String>,
+) -> Result<(), String> {
+    let Some(cc) = build::compiler() else {
+        println!("skipped: drivers in C: no C compiler (cc, or $CC)");
+        return Ok(());
+    };
+    let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
+    judge(&build(&cc, &directory.path().join("driver.so"))?)
+}
+
+/// Compiles the driver drivers/broken/broken.c with one fault, and calls `judge` with its path.
+fn broken(fault: &str, judge: impl FnOnce(&Path) -> Result<(), String>) -> Result<(), String> {
+    let define = format!("-DBREAK_{}", fault.to_uppercase().replace('-', "_"));
+    compiled(|cc, to| build::c_driver(cc, "drivers/broken/broken.c", &[&define], to), judge)
+}
+
+fn found_in_path() -> Result<(), String> {
+    let directory = build::cdylib("null")?.parent().map(Path::to_owned).ok_or("no directory")?;
+    // SAFETY: no other thread runs.
+    unsafe { std::env::set_var("TAILBOUND_DRIVER_PATH", format!("/nonexistent:{}", directory.display())) };
+    let driver = Driver::find("null").map_err(|e| e.to_string())?;
+    match driver.path() {
+        Some(path) if path.ends_with("libtailbound_driver_null_so.so") => Ok(()),
+        other => Err(format!("found {other:?}")),
     }
+}
+
+fn tests() -> Vec<Test> {
+    let so = |name: &str| build::cdylib(name).map(|p| p.display().to_string());
+    let text = |path: &Path| path.display().to_string();
+    let mut all = vec![
+        test("linked_null", || conforms("linked:null", true)),
+        test("linked_udp", || conforms("linked:udp", true)),
+        test("loaded_null", move || conforms(&so("null")?, false)),
+        test("loaded_udp", move || conforms(&so("udp")?, false)),
+        test("found_in_path", found_in_path),
+        test("skeleton", move || {
+            let build = |cc: &str, to: &Path| build::c_driver(cc, "drivers/skeleton/skeleton.c", &[], to);
+            compiled(build, |path| conforms(&text(path), true))
+        }),
+        test("skeleton_cxx", move || {
+            let build = |_: &str, to: &Path| build::cxx_driver("drivers/skeleton/skeleton.cpp", to);
+            compiled(build, |path| conforms(&text(path), true))
+        }),
+        test("hangs", || broken("hang", hangs)),
+    ];
+    for (check, _) in conformance::catalogue() {
+        all.push(test(format!("broken_{check}"), move || broken(check, |path| fails_only(path, check))));
+    }
+    let loader: [(&str, Expected); 4] = [
+        ("abi-major", |e| matches!(e, LoadError::WrongAbi { found: 2, .. })),
+        ("size", |e| matches!(e, LoadError::TableTooShort { .. })),
+        ("pointer", |e| matches!(e, LoadError::FunctionMissing { function: "wake", .. })),
+        ("describe", |e| matches!(e, LoadError::Description { .. })),
+    ];
+    for (fault, expected) in loader {
+        all.push(test(format!("refused_{fault}"), move || broken(fault, |path| refused(path, expected))));
+    }
+    all
 }
 
 fn main() -> ExitCode {
@@ -129,73 +176,26 @@ fn main() -> ExitCode {
     {
         return child(source);
     }
-    if args.iter().any(|a| a == "--list") {
+    let flag = |name: &str| args.iter().any(|a| a == name);
+    if flag("--list") {
+        // cargo-nextest asks a second time, with `--ignored`, for the ignored tests: no test is ignored.
+        tests().iter().filter(|_| !flag("--ignored")).for_each(|test| println!("{}: test", test.name));
         return ExitCode::SUCCESS;
     }
-    let mut tally = Tally { filter: args.into_iter().find(|a| !a.starts_with('-')), failed: 0, skipped: 0 };
-    let dir = tempfile::tempdir().expect("temporary directory");
-    let so = |name: &str| build::cdylib(name).map(|p| p.display().to_string());
-    tally.test("linked_null", || conforms("linked:null", true));
-    tally.test("linked_udp", || conforms("linked:udp", true));
-    tally.test("loaded_null", || conforms(&so("null")?, false));
-    tally.test("loaded_udp", || conforms(&so("udp")?, false));
-    tally.test("found_in_path", || {
-        let directory = build::cdylib("null")?.parent().map(Path::to_owned).ok_or("no directory")?;
-        // SAFETY: no other thread runs.
-        unsafe { std::env::set_var("TAILBOUND_DRIVER_PATH", format!("/nonexistent:{}", directory.display())) };
-        let driver = Driver::find("null").map_err(|e| e.to_string())?;
-        match driver.path() {
-            Some(path) if path.ends_with("libtailbound_driver_null_so.so") => Ok(()),
-            other => Err(format!("found {other:?}")),
-        }
-    });
-    match build::compiler() {
-        Some(cc) => c_drivers(&mut tally, &cc, dir.path()),
-        None => {
-            println!("skipped: drivers in C: no C compiler (cc, or $CC)");
-            tally.skipped += 1;
-        }
-    }
-    println!("conformance: {} failed, {} skipped", tally.failed, tally.skipped);
-    if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn c_drivers(tally: &mut Tally, cc: &str, dir: &Path) {
-    let broken = |fault: &str| -> Result<PathBuf, String> {
-        let define = format!("-DBREAK_{}", fault.to_uppercase().replace('-', "_"));
-        build::c_driver(cc, "drivers/broken/broken.c", &[&define], &dir.join(format!("broken-{fault}.so")))
-    };
-    tally.test("skeleton", || {
-        let path = build::c_driver(cc, "drivers/skeleton/skeleton.c", &[], &dir.join("skeleton.so"))?;
-        conforms(&path.display().to_string(), true)
-    });
-    tally.test("skeleton_cxx", || {
-        let path = build::cxx_driver("drivers/skeleton/skeleton.cpp", &dir.join("skeleton_cxx.so"))?;
-        conforms(&path.display().to_string(), true)
-    });
-    // These two sleep through half a minute each: they do so beside the others.
-    const SLEEPER: &str = "destroy-ends-wait";
-    std::thread::scope(|scope| {
-        let wanted = |name: &str| tally.filter.as_ref().is_none_or(|f| name.contains(f.as_str()));
-        let sleeper =
-            wanted("broken_destroy-ends-wait").then(|| scope.spawn(|| fails_only(&broken(SLEEPER)?, SLEEPER)));
-        let hang = wanted("hangs").then(|| scope.spawn(|| hangs(&broken("hang")?)));
-        for (check, _) in conformance::catalogue().filter(|(check, _)| *check != SLEEPER) {
-            tally.test(&format!("broken_{check}"), || fails_only(&broken(check)?, check));
-        }
-        for (name, thread) in [("broken_destroy-ends-wait", sleeper), ("hangs", hang)] {
-            if let Some(thread) = thread {
-                tally.told(name, thread.join().unwrap_or_else(|_| Err("the test panicked".into())));
+    let filter = args.iter().find(|a| !a.starts_with('-'));
+    let chosen =
+        |name: &str| filter.is_none_or(|f| if flag("--exact") { name == f } else { name.contains(f.as_str()) });
+    let mut failed = 0;
+    for Test { name, run } in tests().into_iter().filter(|test| chosen(&test.name)) {
+        println!("test {name}");
+        match run() {
+            Ok(()) => println!("test {name} ... ok"),
+            Err(e) => {
+                println!("test {name} ... FAILED: {e}");
+                failed += 1;
             }
         }
-    });
-    let loader: [(&str, Expected); 4] = [
-        ("abi-major", |e| matches!(e, LoadError::WrongAbi { found: 2, .. })),
-        ("size", |e| matches!(e, LoadError::TableTooShort { .. })),
-        ("pointer", |e| matches!(e, LoadError::FunctionMissing { function: "wake", .. })),
-        ("describe", |e| matches!(e, LoadError::Description { .. })),
-    ];
-    for (fault, expected) in loader {
-        tally.test(&format!("refused_{fault}"), || refused(&broken(fault)?, expected));
     }
+    println!("conformance: {failed} failed");
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

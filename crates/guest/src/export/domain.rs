@@ -1,13 +1,14 @@
-//! The description of a guest for `virsh define`.
+//! Writes the description of a guest as a libvirt domain, for `virsh define`.
 
 use crate::ports::PORT_NAMES;
 use std::fmt::Write;
 use tailbound_model::{Accelerator, KernelChoice, Policy, RoleScheduling, VmSpec};
 
-/// Enough for the agents of two ends, and few enough for their names to be told.
+/// Number of virtio-serial channels in the description: enough for the agents of two ends, and few enough that the
+/// guest receives all their names.
 const CHANNELS: u32 = 8;
 
-/// Text and comments, indented.
+/// Indented text of an XML file, with comments.
 #[derive(Default)]
 struct Page {
     text: String,
@@ -19,7 +20,7 @@ impl Page {
         let _ = writeln!(self.text, "{:width$}{line}", "", width = 2 * self.depth);
     }
 
-    /// Why the next line is there. A comment must not have two dashes in it.
+    /// Adds an XML comment with the reason for the next line; XML comments must not contain two dashes.
     fn why(&mut self, text: &str) {
         self.line(&format!("<!-- {} -->", text.replace("--", "- -")));
     }
@@ -37,7 +38,7 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;").replace('\'', "&apos;")
 }
 
-/// All of it.
+/// The XML description of a guest for libvirt, complete and with comments.
 pub(super) fn description(spec: &VmSpec, name: &str) -> String {
     let emulated = spec.accelerator == Accelerator::Emulated;
     let mut page = Page::default();
@@ -52,12 +53,12 @@ pub(super) fn description(spec: &VmSpec, name: &str) -> String {
         page.inside("features", |page| {
             page.line("<acpi/>");
             page.line("<apic/>");
-            page.why("Counters of the processor cost an exit each time that they are touched.");
+            page.why("Access to performance counters of the processor causes an exit each time.");
             page.line("<pmu state='off'/>");
         });
         processor(page, spec, emulated);
         page.inside("clock offset='utc'", |page| {
-            page.why("Ticks that were missed are made up for one by one, never in a burst; nobody reads the HPET.");
+            page.why("Missed ticks are delivered one by one, never in a burst; the HPET is not needed.");
             page.line("<timer name='rtc' tickpolicy='catchup'/>");
             page.line("<timer name='pit' tickpolicy='delay'/>");
             page.line("<timer name='hpet' present='no'/>");
@@ -70,13 +71,15 @@ pub(super) fn description(spec: &VmSpec, name: &str) -> String {
 fn memory(page: &mut Page, spec: &VmSpec) {
     page.inside("memoryBacking", |page| {
         if spec.huge_pages {
-            page.why("Huge pages: fewer misses of the address cache. Reserve them before: vm.nr_hugepages.");
+            page.why("Huge pages cause fewer TLB misses. Reserve them first: vm.nr_hugepages.");
             page.line("<hugepages/>");
         }
-        page.why("Pages are not merged with those of other guests: a write to a merged one has to copy it first.");
+        page.why(
+            "Pages are not merged with pages of other guests, because a write to a merged page must copy it first.",
+        );
         page.line("<nosharepages/>");
         if spec.lock_memory {
-            page.why("Never paged out, and all there before it starts.");
+            page.why("Memory is never paged out, and all of it is allocated before the start.");
             page.line("<locked/>");
             page.line("<allocation mode='immediate'/>");
         }
@@ -88,23 +91,23 @@ fn tune(page: &mut Page, spec: &VmSpec) {
         .filter_map(|n| Some((n, spec.vcpu_threads.get(n as usize).or(spec.vcpu_threads.last())?)))
         .collect();
     if threads.is_empty() && spec.emulator == RoleScheduling::default() {
-        return page.why("The study pins nothing: add cputune with vcpupin, emulatorpin and vcpusched.");
+        return page.why("The study pins no threads: add cputune with vcpupin, emulatorpin and vcpusched.");
     }
     page.inside("cputune", |page| {
         if threads.iter().any(|(_, t)| t.cpus.is_some()) {
-            page.why("vCPUs stay on these CPUs of the host, which are to be isolated (the variables of tuned).");
+            page.why("vCPUs stay on these CPUs of the host, which should be isolated (see the variables for tuned).");
         }
         for (number, cpus) in threads.iter().filter_map(|(n, t)| Some((n, t.cpus.as_ref()?))) {
             page.line(&format!("<vcpupin vcpu='{number}' cpuset='{cpus}'/>"));
         }
         if let Some(cpus) = &spec.emulator.cpus {
-            page.why("All other threads of QEMU stay off the CPUs of real-time vCPUs, or they would starve.");
+            page.why("All other threads of QEMU stay off the CPUs of real-time vCPUs, where they would starve.");
             page.line(&format!("<emulatorpin cpuset='{cpus}'/>"));
         }
         if threads.iter().any(|(_, t)| t.policy.is_some_and(|p| p.is_real_time())) {
             page.why(
-                "Above all that time-shares. Where the kernel has RT_GROUP_SCHED (control groups of version 1), leave cpu \
-                 out of cgroup_controllers in /etc/libvirt/qemu.conf, or it is refused.",
+                "Real-time priority over ordinary threads. If the kernel has RT_GROUP_SCHED (control groups version 1), remove cpu \
+                 from cgroup_controllers in /etc/libvirt/qemu.conf; otherwise the policy is refused.",
             );
         }
         for (number, policy) in threads.iter().filter_map(|(n, t)| Some((n, t.policy?))) {
@@ -115,8 +118,8 @@ fn tune(page: &mut Page, spec: &VmSpec) {
         }
         if let Some(threads) = spec.vhost.as_ref().filter(|t| **t != RoleScheduling::default()) {
             page.why(&format!(
-                "The thread of vhost-net was given `{threads}`; libvirt has no place for that: set it with chrt and \
-                 taskset when the guest runs (its name is vhost- and the number of QEMU's process)."
+                "The thread of vhost-net had `{threads}`; libvirt cannot set this: set it with chrt and \
+                 taskset when the guest runs (the thread's name is vhost- and the process id of QEMU)."
             ));
         }
     });
@@ -129,7 +132,7 @@ fn scheduler(page: &mut Page, element: &str, policy: Policy) {
         Policy::Batch { nice: 0 } => "scheduler='batch'".into(),
         Policy::Idle => "scheduler='idle'".into(),
         Policy::Other { nice: 0 } => return,
-        other => return page.why(&format!("{element}: policy `{other}` has no place in a description of libvirt.")),
+        other => return page.why(&format!("{element}: libvirt cannot describe the policy `{other}`.")),
     };
     page.line(&format!("<{element} {text}/>"));
 }
@@ -139,8 +142,8 @@ fn boot(page: &mut Page, spec: &VmSpec) {
         let machine = escape(spec.machine.as_deref().unwrap_or("q35"));
         page.line(&format!("<type arch='x86_64' machine='{machine}'>hvm</type>"));
         page.why(&format!(
-            "It was measured with this kernel: {}. With a disk of your own put its options into that disk's boot loader; \
-             without one, give libvirt the files:",
+            "The guest was measured with this kernel: {}. If you use your own disk, put the options into its boot loader; \
+             without a disk, give libvirt the files:",
             spec.kernel
         ));
         let image = match &spec.kernel {
@@ -149,10 +152,10 @@ fn boot(page: &mut Page, spec: &VmSpec) {
             KernelChoice::Package(_) => "the vmlinuz of the package".into(),
         };
         page.why(&format!("<kernel>{}</kernel>", escape(&image)));
-        page.why("<initrd>yours</initrd>");
+        page.why("<initrd>YOUR INITRD</initrd>");
         page.why(&format!("<cmdline>{}</cmdline>", escape(&spec.command_line)));
         if !spec.modules.is_empty() {
-            page.why(&format!("Modules that were loaded besides: {}.", spec.modules.join(", ")));
+            page.why(&format!("Further modules that were loaded: {}.", spec.modules.join(", ")));
         }
     });
 }
@@ -164,20 +167,20 @@ fn processor(page: &mut Page, spec: &VmSpec, emulated: bool) {
         }),
         None if emulated => page.line("<cpu mode='maximum'/>"),
         None => page.inside("cpu mode='host-passthrough' migratable='off'", |page| {
-            page.why("All that the processor has; its timer is set by the deadline, and not by a count.");
+            page.why("All features of the host's processor; the timer uses deadlines instead of counts.");
             page.line("<feature policy='require' name='tsc-deadline'/>");
         }),
     }
 }
 
 fn devices(page: &mut Page, spec: &VmSpec) {
-    page.why("Put in the bridge of yours that was measured, or its like.");
+    page.why("Replace br0 by the bridge that was measured, or a similar one.");
     page.inside("interface type='bridge'", |page| {
         page.line("<source bridge='br0'/>");
         page.line("<model type='virtio'/>");
         page.why(match spec.vhost {
-            Some(_) => "Datagrams are carried by a thread of the host's kernel (vhost-net).",
-            None => "Datagrams are carried by QEMU itself, as they were when it was measured.",
+            Some(_) => "A thread of the host's kernel carries the packets (vhost-net).",
+            None => "QEMU carries the packets, as in the measurement.",
         });
         let name = if spec.vhost.is_some() { "vhost" } else { "qemu" };
         let queues = if spec.queues > 1 { format!(" queues='{}'", spec.queues) } else { String::new() };
@@ -186,23 +189,26 @@ fn devices(page: &mut Page, spec: &VmSpec) {
             return page.line(&format!("<{driver}/>"));
         }
         page.inside(&driver, |page| {
-            page.why("Packets leave as they were sent: no offloads, as they were when it was measured.");
+            page.why("Packets leave as they were sent: offloads are off, as in the measurement.");
             page.line("<host csum='off' gso='off' tso4='off' tso6='off' ecn='off' ufo='off' mrg_rxbuf='off'/>");
             page.line("<guest csum='off' tso4='off' tso6='off' ecn='off' ufo='off'/>");
         });
     });
     if let Some(cpus) = &spec.irq_cpus {
-        page.why(&format!("In the guest its interrupts were on CPU {cpus}: write that to their smp_affinity_list."));
+        page.why(&format!(
+            "In the guest, the interrupts of this card were on CPU {cpus}: write this list to the smp_affinity_list \
+             of these interrupts."
+        ));
     }
     page.line("<console type='pty'/>");
     page.why(
-        "Its agents are spoken with over these, and not over its network: place `domain` without `ssh`, with `tailbound guest \
-         serve` running in it.",
+        "Tailbound reaches its agents over these channels and not over the network: use place `domain` without `ssh`, with `tailbound guest \
+         serve` running in the guest.",
     );
     for port in 0..CHANNELS {
         let target = format!("<target type='virtio' name='{PORT_NAMES}.{port}'/>");
         page.line(&format!("<channel type='unix'>{target}</channel>"));
     }
-    page.why("A balloon takes memory away while it runs.");
+    page.why("A balloon device could take memory from the running guest.");
     page.line("<memballoon model='none'/>");
 }

@@ -1,24 +1,25 @@
-//! Guests as others start them: descriptions for libvirt, and variables for the real-time profiles of tuned.
+//! Exports guests for other programs: descriptions for libvirt, and variables for the real-time profiles of tuned.
 //!
-//! In: the guests of a study. Out: files, each line with why it is there. What a description has no place for is named in it
-//! as a comment; nothing is left out silently.
+//! In: the guests of a study. Out: files with a comment that gives the reason for each setting. Settings that the file
+//! format cannot express are written as comments; no setting is left out silently.
 
 mod domain;
 mod tuned;
 
 use tailbound_model::VmSpec;
 
-/// A file to be written.
+/// Name and content of a file that is to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// Its name, without a directory.
+    /// Name of the file to which a guest's configuration is exported, without a directory.
     pub name: String,
-    /// All of it.
+    /// Content of the exported configuration file.
     pub text: String,
 }
 
-/// For each guest a domain and the variables of `realtime-virtual-guest`, and for the host those of
-/// `realtime-virtual-host`. Guests with one name are numbered, for a host has each name once.
+/// Makes for each guest a libvirt domain description and the variables of tuned's profile `realtime-virtual-guest`, and
+/// for the host the variables of `realtime-virtual-host`. Guests with equal names are numbered, because names of
+/// domains are unique on a host.
 pub fn libvirt(guests: &[VmSpec]) -> Vec<Exported> {
     let mut files = Vec::new();
     for (at, spec) in guests.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! The interfaces of a guest, by what its command line says of them.
+//! Sets up the network interfaces of a guest as described on its kernel command line.
 
 use crate::line::{Card, Channel, Line, NicLine};
 use rtnetlink::{Error, Handle, LinkUnspec, LinkVlan, QosMapping, RouteMessageBuilder, new_connection};
@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tailbound_model::{CpuList, VlanSpec};
 
-/// The address that QEMU's user-mode network has for the guest.
+/// Address of the guest in QEMU's user-mode network, which is not measured.
 pub(super) const CONTROL: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
-/// A card is there within this time after its driver.
+/// Longest time until a network card appears after its driver was loaded.
 const APPEARS: Duration = Duration::from_secs(5);
 
-/// A card of a machine has a carrier within this time after it was set up.
+/// Longest time until a physical network card has a carrier after it was set up.
 const AGREES: Duration = Duration::from_secs(10);
 
-/// Gives each interface its address, and sets it up; with a VLAN on top that one has the address.
+/// Sets up each network interface of the guest with its address; if there is a VLAN on top, the VLAN interface gets the
+/// address.
 pub(super) fn set_up(line: &Line) -> io::Result<()> {
     let measured: Vec<(NicLine, String)> =
         line.nics.iter().map(|nic| Ok((nic.clone(), named(nic.card)?))).collect::<io::Result<_>>()?;
@@ -51,7 +52,7 @@ pub(super) fn set_up(line: &Line) -> io::Result<()> {
                 None => Ok(()),
             }
         })
-        .map_err(|e: Error| io::Error::other(format!("its interfaces cannot be set up: {e}")))?;
+        .map_err(|e: Error| io::Error::other(format!("the interfaces of the guest cannot be set up: {e}")))?;
     measured.iter().filter(|(nic, _)| nic.card == Card::Passed).for_each(|(_, name)| wait_for_carrier(name));
     match &line.irq_cpus {
         Some(cpus) => measured.iter().try_for_each(|(_, name)| place_interrupts(name, cpus)),
@@ -59,7 +60,7 @@ pub(super) fn set_up(line: &Line) -> io::Result<()> {
     }
 }
 
-/// The name of the interface with this card.
+/// Name of the network interface of the given card in the guest; waits until the card appears.
 fn named(card: Card) -> io::Result<String> {
     let begin = Instant::now();
     loop {
@@ -69,7 +70,7 @@ fn named(card: Card) -> io::Result<String> {
         if begin.elapsed() > APPEARS {
             let text = match card {
                 Card::Made(mac) => format!("no interface has the card {mac}"),
-                Card::Passed => "the card that it was given is no interface: `modules` has to name its driver".into(),
+                Card::Passed => "the passed-through card has no interface: add the card's driver to `modules`".into(),
             };
             return Err(io::Error::other(text));
         }
@@ -77,11 +78,11 @@ fn named(card: Card) -> io::Result<String> {
     }
 }
 
-/// The interface with this card, among those of a directory like /sys/class/net.
+/// Finds the network interface of the given card in a directory like /sys/class/net.
 fn found(card: Card, interfaces: &Path) -> io::Result<Option<String>> {
     let is_it = |at: &Path| match card {
         Card::Made(mac) => std::fs::read_to_string(at.join("address")).unwrap_or_default().trim() == mac.to_string(),
-        // Devices that the kernel makes by itself have no driver on a bus.
+        // Virtual devices of the kernel have no driver on a bus.
         Card::Passed => std::fs::read_link(at.join("device/driver"))
             .is_ok_and(|driver| driver.file_name().is_some_and(|name| name != "virtio_net")),
     };
@@ -89,10 +90,10 @@ fn found(card: Card, interfaces: &Path) -> io::Result<Option<String>> {
     Ok(all.find(|entry| is_it(&entry.path())).map(|entry| entry.file_name().to_string_lossy().into_owned()))
 }
 
-/// Waits until the other side of a cable has been agreed with: the card of a machine takes seconds.
+/// Waits until the link of a physical network card is up, which takes seconds.
 fn wait_for_carrier(name: &str) {
     let begin = Instant::now();
-    // Without one that is told by the path check.
+    // If the link stays down, the path check reports it.
     while begin.elapsed() < AGREES {
         let carrier = std::fs::read_to_string(format!("/sys/class/net/{name}/carrier")).unwrap_or_default();
         if carrier.trim() == "1" {
@@ -127,7 +128,7 @@ async fn bring_up(handle: &Handle, name: &str, mtu: Option<u32>, address: Option
     handle.link().change(LinkUnspec::new_with_name(name).up().build()).execute().await
 }
 
-/// Makes the interface of a VLAN on top of another one; its name.
+/// Makes a VLAN interface on top of another interface and returns its name.
 async fn add_vlan(handle: &Handle, below: &str, vlan: &VlanSpec) -> Result<String, Error> {
     let name = format!("{below}.{}", vlan.id);
     let egress = vlan.egress.iter().map(|(from, to)| QosMapping { from: *from, to: u32::from(*to) });
@@ -145,31 +146,32 @@ async fn multicast(handle: &Handle, name: &str) -> Result<(), Error> {
     handle.route().add(route).execute().await
 }
 
-/// Confines the interrupts of a card to CPUs.
+/// Restricts the interrupts of a network card to the given CPUs.
 fn place_interrupts(name: &str, cpus: &CpuList) -> io::Result<()> {
     let device = PathBuf::from(format!("/sys/class/net/{name}/device")).canonicalize()?;
-    // The device of virtio lies below that of the bus, which has the interrupts.
+    // The virtio device lies below the bus device, which has the interrupts.
     let above = device.parent().ok_or(io::ErrorKind::NotFound)?;
     let bus = if device.join("msi_irqs").exists() { &device } else { above };
     let failed =
-        |what: String| io::Error::other(format!("the interrupts of {name} cannot be given to CPU {cpus}: {what}"));
-    let irqs = std::fs::read_dir(bus.join("msi_irqs")).map_err(|e| failed(format!("it has none of its own ({e})")))?;
+        |what: String| io::Error::other(format!("the interrupts of {name} cannot be assigned to CPU {cpus}: {what}"));
+    let irqs =
+        std::fs::read_dir(bus.join("msi_irqs")).map_err(|e| failed(format!("the card has no interrupts ({e})")))?;
     let irqs: Vec<OsString> = irqs.flatten().map(|e| e.file_name()).collect();
     place(&irqs, Path::new("/proc/irq"), cpus).map_err(failed)
 }
 
-/// Writes where they are to go, and reads it back. Why it is not so.
+/// Sets the CPUs that may receive the interrupts, and reads them back; if they differ, the error contains the reason.
 fn place(irqs: &[OsString], at: &Path, cpus: &CpuList) -> Result<(), String> {
     if irqs.is_empty() {
-        return Err("it has none of its own".into());
+        return Err("the card has no interrupts".into());
     }
     for irq in irqs {
         let (number, file) = (irq.display(), at.join(irq).join("smp_affinity_list"));
-        let failed = |e: io::Error| format!("number {number}: {e}");
+        let failed = |e: io::Error| format!("interrupt {number}: {e}");
         std::fs::write(&file, cpus.to_string()).map_err(failed)?;
         let has = std::fs::read_to_string(&file).map_err(failed)?;
         if has.trim().parse().as_ref() != Ok(cpus) {
-            return Err(format!("number {number} goes to CPU {}", has.trim()));
+            return Err(format!("interrupt {number} goes to CPU {}", has.trim()));
         }
     }
     Ok(())
@@ -196,25 +198,25 @@ mod tests {
         let name = |card| found(card, dir.path()).unwrap();
         assert_eq!(name(Card::Made(mac.parse().unwrap())).as_deref(), Some("eth0"));
         assert_eq!(name(Card::Made("52:54:00:00:00:08".parse().unwrap())), None);
-        assert_eq!(name(Card::Passed), None, "its driver is not there yet");
+        assert_eq!(name(Card::Passed), None, "the card has no driver yet");
         symlink("../drivers/igb", dir.path().join("eth1/device/driver")).unwrap();
         assert_eq!(name(Card::Passed).as_deref(), Some("eth1"));
     }
 
     #[test]
-    fn an_interrupt_that_goes_elsewhere_is_told() {
+    fn an_interrupt_on_another_cpu_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let cpus: CpuList = "0-1".parse().unwrap();
-        let told = |irqs: &[&str]| place(&irqs.iter().map(OsString::from).collect::<Vec<_>>(), dir.path(), &cpus);
+        let placed = |irqs: &[&str]| place(&irqs.iter().map(OsString::from).collect::<Vec<_>>(), dir.path(), &cpus);
         for irq in ["24", "25"] {
             std::fs::create_dir(dir.path().join(irq)).unwrap();
         }
         std::fs::write(dir.path().join("24/smp_affinity_list"), "3\n").unwrap();
-        assert_eq!(told(&["24"]), Ok(()));
-        // It takes what is written, and has nothing of it.
+        assert_eq!(placed(&["24"]), Ok(()));
+        // /dev/null accepts what is written and reads as empty.
         std::os::unix::fs::symlink("/dev/null", dir.path().join("25/smp_affinity_list")).unwrap();
-        assert_eq!(told(&["24", "25"]).unwrap_err(), "number 25 goes to CPU ");
-        assert!(told(&["24", "26"]).unwrap_err().starts_with("number 26: No such file"));
-        assert_eq!(told(&[]).unwrap_err(), "it has none of its own");
+        assert_eq!(placed(&["24", "25"]).unwrap_err(), "interrupt 25 goes to CPU ");
+        assert!(placed(&["24", "26"]).unwrap_err().starts_with("interrupt 26: No such file"));
+        assert_eq!(placed(&[]).unwrap_err(), "the card has no interrupts");
     }
 }

@@ -1,14 +1,17 @@
-//! The first process of a guest: makes it a place where agents run. In: the kernel command line. It never ends but with the
-//! guest, and says on the console what went wrong.
+//! The first process of a guest, which prepares the guest for agents. Its input is the kernel command line. The process
+//! ends only with the guest, and writes errors to the console.
 
+mod console;
 mod interfaces;
 mod relay;
 mod serve;
 
+pub(crate) use console::READY;
 pub use serve::{serve, serve_named};
 
 use crate::line::{Line, Mode};
 use crate::modules::MAYBE;
+use console::{ready, say};
 use nix::kmod::{ModuleInitFlags, finit_module};
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
@@ -17,14 +20,12 @@ use nix::unistd::Pid;
 use std::convert::Infallible;
 use std::fs::File;
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What stands on the console when a guest is up; the probe of KVM looks for it.
-pub(crate) const READY: &str = "tailbound guest READY";
-
-/// File systems: type, place, options.
+/// File systems that the first process of a guest mounts: type, mount point, options.
 const MOUNTS: [(&str, &str, &str); 9] = [
     ("proc", "/proc", ""),
     ("sysfs", "/sys", ""),
@@ -37,7 +38,7 @@ const MOUNTS: [(&str, &str, &str); 9] = [
     ("cgroup2", "/sys/fs/cgroup", ""),
 ];
 
-/// Is the first process, until the guest ends.
+/// Runs as the first process of a guest until the guest ends.
 pub fn init() -> ! {
     match begin() {
         Ok(never) => match never {},
@@ -70,7 +71,7 @@ fn begin() -> io::Result<Infallible> {
     };
     command.env_clear().env("PATH", "/bin").env("HOME", "/root").env("TERM", "linux").current_dir("/root");
     let child = Pid::from_raw(command.spawn()?.id() as i32);
-    // Nothing but this: no two processes wait for the same child.
+    // The loop collects all children, so no other code in this process may wait for a child.
     loop {
         match wait() {
             Ok(WaitStatus::Exited(ended, _) | WaitStatus::Signaled(ended, ..)) if ended == child => end(),
@@ -80,10 +81,10 @@ fn begin() -> io::Result<Infallible> {
     }
 }
 
-/// Mounts what there is of the file systems; a kernel need not have all of them.
+/// Mounts the file systems of the guest; some kernels do not have all of them.
 fn mount_all() -> io::Result<()> {
     for (kind, at, options) in MOUNTS {
-        // Those of the kernel's own file systems cannot be made, and are there.
+        // Mount points inside the kernel's own file systems exist already and cannot be made.
         let _ = std::fs::create_dir(at);
         let flags = MsFlags::MS_NOSUID;
         match mount(Some(kind), at, Some(kind), flags, Some(options)) {
@@ -102,17 +103,18 @@ fn load_modules(mode: Mode) -> io::Result<()> {
     for file in files {
         match finit_module(File::open(&file)?, c"", ModuleInitFlags::empty()) {
             Ok(()) | Err(nix::errno::Errno::EEXIST) => {}
-            Err(e) => not_taken(&file, &e.to_string(), mode)?,
+            Err(e) => refused(&file, &e.to_string(), mode)?,
         }
-        // It takes memory, and nobody reads it again.
+        // The file is removed because it takes memory and is not read again.
         let _ = std::fs::remove_file(file);
     }
     Ok(())
 }
 
-/// A module that somebody relies on ends a guest that is to measure; in a shell one looks for the reason.
-fn not_taken(file: &Path, why: &str, mode: Mode) -> io::Result<()> {
-    let text = format!("the kernel does not take the module {}: {why}", file.display());
+/// Reports a module that the kernel refused. A missing required module is an error, except if the guest runs a shell,
+/// where the user can look for the reason.
+fn refused(file: &Path, why: &str, mode: Mode) -> io::Result<()> {
+    let text = format!("the kernel refuses the module {}: {why}", file.display());
     if mode == Mode::Shell || file.to_string_lossy().ends_with(MAYBE) {
         say(&format!("tailbound guest: {text}"));
         return Ok(());
@@ -120,10 +122,10 @@ fn not_taken(file: &Path, why: &str, mode: Mode) -> io::Result<()> {
     Err(io::Error::other(text))
 }
 
-/// A shell that has the console as its terminal.
+/// Command that starts a shell with the console as its terminal.
 fn shell() -> io::Result<Command> {
     if File::open("/bin/busybox").is_ok() {
-        // What is there already stays. What it cannot make is missed when it is typed.
+        // Existing commands stay. A command that busybox cannot install is simply missing.
         let _ = Command::new("/bin/busybox").args(["--install", "-s", "/bin"]).stderr(Stdio::null()).status();
     }
     let terminal = File::options().read(true).write(true).open("/dev/ttyS0")?;
@@ -139,26 +141,16 @@ fn shell() -> io::Result<Command> {
     Ok(command)
 }
 
-/// Tells whoever reads the console that the guest is up, and since when its kernel runs.
-fn ready() {
-    let uptime = std::fs::read_to_string("/proc/uptime").unwrap_or_default();
-    let version = std::fs::read_to_string("/proc/sys/kernel/version").unwrap_or_default();
-    let since = uptime.split(' ').next().unwrap_or_default();
-    say(&format!("{READY} {} after {since} s, {}", env!("CARGO_PKG_VERSION"), version.trim()));
-}
-
-/// A line on the console; where nobody reads it there is nobody to tell.
-fn say(text: &str) {
-    use std::io::Write;
-    let _ = writeln!(io::stderr(), "{text}");
-}
-
-/// Ends the guest.
+/// Switches the guest off from inside; this function never returns.
 fn end() -> ! {
-    // What is written now is on the console before it ends.
+    // What a shell wrote last may still be in the terminal's buffer.
+    if let Ok(terminal) = File::options().write(true).open("/dev/ttyS0") {
+        // SAFETY: waits for the output of an open terminal; no memory is passed.
+        unsafe { libc::tcdrain(terminal.as_raw_fd()) };
+    }
     nix::unistd::sync();
     let Err(e) = reboot(RebootMode::RB_POWER_OFF);
-    say(&format!("tailbound guest: it cannot be switched off: {e}"));
+    say(&format!("tailbound guest: the guest cannot be switched off: {e}"));
     loop {
         std::thread::park();
     }
@@ -170,10 +162,10 @@ mod tests {
     use crate::modules::place;
 
     #[test]
-    fn a_guest_that_lacks_a_module_that_was_asked_for_refuses_to_serve() {
-        let told = |required, mode| not_taken(Path::new(&place(7, "sch_taprio", required)), "ENOEXEC", mode);
-        let refused = told(true, Mode::Agents).unwrap_err().to_string();
-        assert_eq!(refused, "the kernel does not take the module modules/007-sch_taprio.ko: ENOEXEC");
-        assert!(told(false, Mode::Agents).is_ok() && told(true, Mode::Shell).is_ok());
+    fn a_guest_without_a_required_module_does_not_start() {
+        let handled = |required, mode| refused(Path::new(&place(7, "sch_taprio", required)), "ENOEXEC", mode);
+        let error = handled(true, Mode::Agents).unwrap_err().to_string();
+        assert_eq!(error, "the kernel refuses the module modules/007-sch_taprio.ko: ENOEXEC");
+        assert!(handled(false, Mode::Agents).is_ok() && handled(true, Mode::Shell).is_ok());
     }
 }

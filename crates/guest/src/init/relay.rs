@@ -1,38 +1,38 @@
-//! Two byte streams joined in one thread, not looked into.
+//! Copies bytes between two streams in both directions, in one thread.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 
-/// Octets on their way in one direction.
+/// Bytes that were read from one stream and are being written to the other stream.
 #[derive(Default)]
-struct Way {
-    kept: Vec<u8>,
-    /// So many of them are handed on.
-    handed: usize,
+struct Direction {
+    buffer: Vec<u8>,
+    /// Number of bytes of the buffer that have been written to the other stream.
+    written: usize,
     ended: bool,
 }
 
-impl Way {
-    /// Takes from a stream that has something, unless there is something on the way.
-    fn take(&mut self, from: &mut impl Read) -> io::Result<()> {
-        self.kept.resize(1 << 16, 0);
-        self.handed = 0;
-        let taken = match from.read(&mut self.kept) {
+impl Direction {
+    /// Reads bytes from a stream into the buffer, which must be empty.
+    fn read(&mut self, from: &mut impl Read) -> io::Result<()> {
+        self.buffer.resize(1 << 16, 0);
+        self.written = 0;
+        let taken = match from.read(&mut self.buffer) {
             Err(e) if is_later(&e) => {
-                self.kept.clear();
+                self.buffer.clear();
                 return Ok(());
             }
             taken => taken?,
         };
-        self.kept.truncate(taken);
+        self.buffer.truncate(taken);
         self.ended = taken == 0;
         Ok(())
     }
 
-    fn hand_on(&mut self, to: &mut impl Write) -> io::Result<()> {
-        match to.write(&self.kept[self.handed..]) {
-            Ok(n) => self.handed += n,
+    fn write(&mut self, to: &mut impl Write) -> io::Result<()> {
+        match to.write(&self.buffer[self.written..]) {
+            Ok(n) => self.written += n,
             Err(e) if is_later(&e) => {}
             Err(e) => return Err(e),
         }
@@ -40,7 +40,7 @@ impl Way {
     }
 
     fn waits(&self) -> bool {
-        self.handed < self.kept.len()
+        self.written < self.buffer.len()
     }
 }
 
@@ -48,11 +48,11 @@ fn is_later(e: &io::Error) -> bool {
     matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }
 
-/// Carries octets between two streams that do not block, until either ends.
+/// Copies bytes between two non-blocking streams in both directions until either stream ends.
 pub(super) fn join(one: &mut (impl Read + Write + AsFd), other: &mut (impl Read + Write + AsFd)) -> io::Result<()> {
-    let (mut there, mut back) = (Way::default(), Way::default());
+    let (mut there, mut back) = (Direction::default(), Direction::default());
     loop {
-        let wanted = |takes: &Way, gives: &Way| {
+        let wanted = |takes: &Direction, gives: &Direction| {
             let read = if takes.waits() { PollFlags::empty() } else { PollFlags::POLLIN };
             if gives.waits() { read | PollFlags::POLLOUT } else { read }
         };
@@ -62,20 +62,20 @@ pub(super) fn join(one: &mut (impl Read + Write + AsFd), other: &mut (impl Read 
             Err(nix::errno::Errno::EINTR) => continue,
             polled => polled?,
         };
-        let told = both.map(|fd| fd.revents().unwrap_or(PollFlags::empty()));
+        let ready = both.map(|fd| fd.revents().unwrap_or(PollFlags::empty()));
         let gone = PollFlags::POLLHUP | PollFlags::POLLERR;
         if there.waits() {
-            there.hand_on(other)?;
-        } else if told[0].intersects(PollFlags::POLLIN | gone) {
-            there.take(one)?;
+            there.write(other)?;
+        } else if ready[0].intersects(PollFlags::POLLIN | gone) {
+            there.read(one)?;
         }
         if back.waits() {
-            back.hand_on(one)?;
-        } else if told[1].intersects(PollFlags::POLLIN | gone) {
-            back.take(other)?;
+            back.write(one)?;
+        } else if ready[1].intersects(PollFlags::POLLIN | gone) {
+            back.read(other)?;
         }
-        // What one side has said last is handed on; one that is gone takes nothing any more.
-        let lost = there.waits() && told[1].intersects(gone) || back.waits() && told[0].intersects(gone);
+        // The last bytes of a side are still written, except to a side that has gone.
+        let lost = there.waits() && ready[1].intersects(gone) || back.waits() && ready[0].intersects(gone);
         if there.ended || back.ended || lost {
             return Ok(());
         }
@@ -88,7 +88,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn octets_go_both_ways_until_one_side_ends() {
+    fn bytes_go_both_ways_until_one_side_ends() {
         let (mut a, mut near) = UnixStream::pair().unwrap();
         let (mut far, mut b) = UnixStream::pair().unwrap();
         let joined = std::thread::spawn(move || {
@@ -96,14 +96,14 @@ mod tests {
             far.set_nonblocking(true).unwrap();
             join(&mut near, &mut far)
         });
-        // More than any buffer in between holds.
+        // More bytes than fit into all buffers in between.
         let sent: Vec<u8> = (0..3_000_000u32).map(|n| n as u8).collect();
         let (to_b, also) = (sent.clone(), sent.clone());
         let mut a_writes = a.try_clone().unwrap();
         let writer = std::thread::spawn(move || a_writes.write_all(&to_b).unwrap());
-        let mut heard = vec![0; sent.len()];
-        b.read_exact(&mut heard).unwrap();
-        assert!(heard == also);
+        let mut received = vec![0; sent.len()];
+        b.read_exact(&mut received).unwrap();
+        assert!(received == also);
         writer.join().unwrap();
         b.write_all(b"the last word").unwrap();
         drop(b);

@@ -1,7 +1,8 @@
-//! What runs in a guest as long as it is there: the holder of agents, and the ports that lead to it.
+//! Services that run in a guest until it ends: the holder of agents (a process that starts agents and keeps them while
+//! connections are broken), and the ports that lead to the holder.
 
-use super::{ready, say};
-use crate::init::{interfaces, relay};
+use super::console::{ready, say};
+use super::{interfaces, relay};
 use crate::line::{Channel, Line};
 use crate::ports::PORT_NAMES;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -15,31 +16,34 @@ use std::process::Child;
 use std::time::{Duration, Instant};
 
 const HOLDER: &str = "/run/tailbound/agent.sock";
-/// A holder that nobody speaks with ends, and another one takes its place. Agents have shorter leases of their own.
+/// Lease of the holder of agents: if no client connects to the holder for this time, the holder ends, and a new holder
+/// is started. Agents have shorter leases of their own.
 const LEASE: &str = "10 min";
-/// The holder listens, and all ports are there, within this time.
+/// Longest time until the holder of agents listens and all ports exist.
 const APPEAR: Duration = Duration::from_secs(60);
-/// A clock that is measured for longer is left to those who measure with it.
+/// Longest wait for the guest's kernel to finish calibrating its clock.
 const SETTLES: Duration = Duration::from_secs(20);
-/// Ports come one after the other: with none for this long all are there, and where there is none at all none comes.
+/// Ports of the guest appear one after the other: if no new port appears for this time, all ports exist.
 const LAST: Duration = Duration::from_millis(500);
+/// If no port of the guest has appeared after this time, the guest has no ports.
 const NONE: Duration = Duration::from_secs(5);
-/// Stack of a thread that carries octets.
+/// Stack size in bytes of the threads that copy bytes between a port and the holder of agents.
 const STACK: usize = 256 << 10;
 
-/// Holds agents and joins each connection of the host with them, until the guest ends.
+/// Starts the holder of agents and joins each connection from the host to the holder of agents, until the guest ends.
 ///
 /// # Errors
-/// There is no way to speak with the host.
+/// The guest has no channel to the host.
 pub fn serve() -> io::Result<()> {
     let line = Line::read(&std::fs::read_to_string("/proc/cmdline")?).map_err(io::Error::other)?;
-    serve_by(line.channel.ok_or_else(|| io::Error::other("its command line names no channel"))?)
+    serve_by(line.channel.ok_or_else(|| io::Error::other("the guest's kernel command line names no channel"))?)
 }
 
-/// The same in a machine that somebody else has set up: over its ports with the names for it.
+/// Starts the holder of agents in a virtual machine that the user has set up, and serves the machine's ports that have
+/// Tailbound's names.
 ///
 /// # Errors
-/// There are none.
+/// The machine has no ports with Tailbound's names.
 pub fn serve_named() -> io::Result<()> {
     if let Some(directory) = Path::new(HOLDER).parent() {
         std::fs::create_dir_all(directory)?;
@@ -48,7 +52,7 @@ pub fn serve_named() -> io::Result<()> {
 }
 
 fn serve_by(channel: Channel) -> io::Result<()> {
-    // Where there are none, nothing is started.
+    // Without ports nothing is started.
     let named = if channel == Channel::Named { named_ports()? } else { Vec::new() };
     let mut holder = hold()?;
     let listening = Instant::now();
@@ -67,7 +71,7 @@ fn serve_by(channel: Channel) -> io::Result<()> {
                 .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, port)))?;
             detached(move || {
                 for stream in listener.incoming().flatten() {
-                    // The host takes it up again.
+                    // After an error the host connects again.
                     let _ = detached(move || drop(greet_and_join(stream)));
                 }
             })?;
@@ -76,7 +80,7 @@ fn serve_by(channel: Channel) -> io::Result<()> {
     ready();
     loop {
         let ended = holder.wait()?;
-        say(&format!("tailbound guest: the holder of agents ended ({ended}), another one begins"));
+        say(&format!("tailbound guest: the holder of agents ended ({ended}), a new one is started"));
         holder = hold()?;
     }
 }
@@ -103,8 +107,8 @@ fn detached(job: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().stack_size(STACK).spawn(job).map(drop)
 }
 
-/// The kernel measures its clock once more in the second after the boot, and changes its speed then: a message on its way
-/// would see a step.
+/// Waits until the guest's kernel has calibrated its clock: about a second after the boot the kernel measures the clock
+/// again and changes its rate, which would falsify a measurement.
 fn clock_settled() {
     let current = || std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     let begin = Instant::now();
@@ -113,8 +117,8 @@ fn clock_settled() {
     }
 }
 
-/// The devices of all ports. They have no names: QEMU tells of ports, names and openings by a short queue, and drops what
-/// does not fit. There is no udev either that would make links.
+/// Device files of all virtio-serial ports of the guest. The ports are not found by name, because the guest has no
+/// udev, and because QEMU sends names and open events over a short queue and drops the events that do not fit into it.
 fn ports(count: usize) -> io::Result<Vec<PathBuf>> {
     let begin = Instant::now();
     loop {
@@ -123,9 +127,9 @@ fn ports(count: usize) -> io::Result<Vec<PathBuf>> {
         let late = begin.elapsed() > APPEAR;
         match there.len() {
             all if all >= count => return Ok(there),
-            0 if late => return Err(io::Error::other("there is no port of virtio-serial")),
+            0 if late => return Err(io::Error::other("there is no virtio-serial port")),
             some if late => {
-                say(&format!("tailbound guest: {some} of {count} ports are there"));
+                say(&format!("tailbound guest: {some} of {count} ports exist"));
                 return Ok(there);
             }
             _ => std::thread::sleep(Duration::from_millis(2)),
@@ -133,7 +137,8 @@ fn ports(count: usize) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// The devices of the ports that have names for it; of few ports QEMU tells the names.
+/// Device files of the virtio-serial ports that have Tailbound's names. A machine with few ports receives all names
+/// from QEMU.
 fn named_ports() -> io::Result<Vec<PathBuf>> {
     let begin = Instant::now();
     let mut last = (0, begin);
@@ -149,8 +154,9 @@ fn named_ports() -> io::Result<Vec<PathBuf>> {
         match last {
             (1.., since) if since.elapsed() > LAST => return Ok(there),
             (0, begin) if begin.elapsed() > NONE => {
-                let text =
-                    format!("this machine has no port of virtio-serial named {PORT_NAMES}.*: add channels to it");
+                let text = format!(
+                    "this machine has no virtio-serial port named {PORT_NAMES}.*: add such channels to the machine"
+                );
                 return Err(io::Error::other(text));
             }
             _ => std::thread::sleep(Duration::from_millis(20)),
@@ -162,12 +168,12 @@ fn serve_port(port: &Path) -> io::Result<()> {
     greet_and_join(File::options().read(true).write(true).open(port)?)
 }
 
-/// Says the greeting, which on a port takes until the host has opened it, and carries octets to the holder and back until
-/// either side ends.
+/// Sends the greeting to the host and then copies bytes between the host and the holder of agents until either of them
+/// ends. On a port, sending the greeting waits until the host has opened the port.
 fn greet_and_join(mut host: impl io::Read + io::Write + AsFd) -> io::Result<()> {
     host.write_all(crate::ports::GREETING)?;
     fcntl(&host, FcntlArg::F_SETFL(OFlag::O_NONBLOCK))?;
-    // While another holder takes the place of one that has ended there is none.
+    // While the holder is being replaced, nothing listens on its socket.
     let Ok(mut holder) = UnixStream::connect(HOLDER) else {
         std::thread::sleep(Duration::from_millis(100));
         return Ok(());

@@ -1,12 +1,13 @@
-//! The command line of QEMU.
+//! Builds the command line of QEMU for a guest.
 
-use super::{MachineOrder, Plug, console};
+use super::console;
+use super::order::{MachineOrder, Plug};
 use crate::line::{Card, Channel, Line, Mac, Mode};
 use crate::ports::{HostChannel, socket};
 use std::os::fd::AsRawFd;
 use tailbound_model::VmSpec;
 
-/// Offloads of a card of virtio, off so that what is measured are packets as they were sent.
+/// Offload features of a virtio network card that are switched off, so that packets are measured as they were sent.
 const OFFLOADS: [&str; 13] = [
     "csum",
     "gso",
@@ -22,14 +23,14 @@ const OFFLOADS: [&str; 13] = [
     "mrg_rxbuf",
     "guest_announce",
 ];
-/// The card of the user-mode network, which is not measured, and the port on which the guest listens there.
+/// Network card of QEMU's user-mode network, which is not measured, and the TCP port on which the guest listens.
 const CONTROL: (Mac, u16) = (Mac([0x52, 0x54, 0, 0x7b, 0, 0xff]), 7777);
 
-/// All that QEMU can emulate, but the promise that strings are moved fast octet by octet: the kernel would copy all files so,
-/// and each octet is a turn of a loop there, as each of the eight times larger words is that it moves otherwise.
+/// CPU model for emulation: all features except fast string moves (ERMS, FSRM). With fast string moves the kernel would
+/// copy byte by byte, and QEMU emulates the move of one byte as slowly as the move of a word of eight bytes.
 const EMULATED: &str = "max,-erms,-fsrm";
 
-/// What is part of every machine of a spec, whoever it is started for: accelerator, processor, memory, kernel.
+/// Arguments of QEMU that every machine with this specification has: accelerator, processor, memory, kernel.
 pub(crate) fn base(spec: &VmSpec, kvm: bool, kernel: &std::path::Path, initramfs: &std::path::Path) -> Vec<String> {
     let mut words = Words::default();
     words.add("-nodefaults -no-user-config -no-reboot");
@@ -55,15 +56,14 @@ pub(crate) fn base(spec: &VmSpec, kvm: bool, kernel: &std::path::Path, initramfs
     words.0
 }
 
-/// The kernel's command line.
-/// `tsc_khz`: the speed of the counter that an emulated processor has.
+/// The command line of the guest's kernel; `tsc_khz` is the rate of the emulated processor's time stamp counter in kHz.
 pub(crate) fn kernel_line(spec: &VmSpec, kvm: bool, tsc_khz: Option<u32>, line: &Line) -> String {
-    // Without a limit for files in memory: what is unpacked may be more than half of it.
+    // ramfs has no size limit: the unpacked files can take more than half of the memory.
     let mut text = String::from("console=ttyS0 quiet panic=-1 rootfstype=ramfs");
     if !kvm {
-        // An emulated processor has too little time to calibrate one clock by another.
+        // An emulated processor is too slow to calibrate one clock by another.
         text.push_str(" tsc=reliable no_timer_check");
-        // Its own ciphers are not what is looked at, and trying them takes half a second.
+        // The self-tests of the kernel's ciphers take half a second and are not needed.
         text.push_str(" cryptomgr.notests");
         text.extend(tsc_khz.map(|khz| format!(" tsc_early_khz={khz}")));
     }
@@ -74,14 +74,14 @@ pub(crate) fn kernel_line(spec: &VmSpec, kvm: bool, tsc_khz: Option<u32>, line: 
     text
 }
 
-/// All words behind the program's name.
+/// All command-line arguments with which QEMU is started for a guest.
 pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz: Option<u32>) -> Vec<String> {
     let (spec, directory) = (order.spec, order.directory.display());
     let mut words = Words::default();
     words.pair("-name", format!("tailbound-{},debug-threads=on", spec.name));
     words.0.extend(base(spec, order.kvm, &order.kernel.image, order.initramfs));
     words.pair("-qmp", format!("unix:{directory}/qmp.sock,server=on,wait=off"));
-    // QEMU speaks with one at a time on each: this one is for whoever wants to look at the guest.
+    // A QMP socket has one client at a time; this second socket is for users who want to inspect the guest.
     words.pair("-qmp", format!("unix:{directory}/monitor.sock,server=on,wait=off"));
     if order.mode == Mode::Shell {
         words.pair("-chardev", "stdio,id=console,signal=off");
@@ -90,7 +90,7 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
         words.pair("-chardev", format!("file,id=console,path={}", console::file(order.directory).display()));
     }
     words.pair("-serial", "chardev:console");
-    let told = match channel {
+    let channel = match channel {
         HostChannel::Ports(count) => {
             words.pair("-device", "virtio-serial-pci,id=ports,max_ports=31,vectors=2");
             for port in 1..=count {
@@ -113,14 +113,14 @@ pub(super) fn arguments(order: &MachineOrder<'_>, channel: HostChannel, tsc_khz:
                 words.pair("-netdev", netdev);
                 words.pair("-device", card(number, mac, nic.line.mtu, spec));
             }
-            // What is in its ROM is for a machine that boots over it.
+            // The ROM of the card is not needed, because the machine does not boot over the card.
             _ => words.0.extend(device(&nic.plug).into_iter().flat_map(|device| ["-device".to_owned(), device])),
         }
     }
     let line = Line {
         name: spec.name.clone(),
         mode: order.mode,
-        channel: (order.mode == Mode::Agents).then_some(told),
+        channel: (order.mode == Mode::Agents).then_some(channel),
         nics: order.nics.iter().map(|n| n.line.clone()).collect(),
         irq_cpus: spec.irq_cpus.clone(),
     };
@@ -135,7 +135,7 @@ fn device(plug: &Plug) -> Option<String> {
     }
 }
 
-/// What carries the packets of a card that QEMU makes.
+/// The argument of QEMU for the network backend of an emulated card; `None` for a card that is passed through.
 fn netdev(number: usize, plug: &Plug) -> Option<String> {
     let list =
         |fds: &[std::os::fd::OwnedFd]| fds.iter().map(|fd| fd.as_raw_fd().to_string()).collect::<Vec<_>>().join(":");
@@ -153,14 +153,14 @@ fn netdev(number: usize, plug: &Plug) -> Option<String> {
     })
 }
 
-/// Without offloads the driver of a guest has buffers for frames of this MTU only, unless the card tells a larger one
-/// (`virtnet_set_big_packets` in drivers/net/virtio_net.c).
+/// Largest MTU in bytes for which the guest's driver has buffers if offloads are off, unless the card reports a larger
+/// MTU (`virtnet_set_big_packets` in drivers/net/virtio_net.c).
 const USUAL_MTU: u32 = 1500;
 
 fn card(number: usize, mac: Mac, mtu: u32, spec: &VmSpec) -> String {
     let mut text = format!("virtio-net-pci,netdev=n{number},mac={mac},romfile=");
     if spec.queues > 1 {
-        // Two for each pair, one for the control queue, one for its configuration.
+        // Two vectors for each pair of queues, one for the control queue, one for the configuration.
         text.push_str(&format!(",mq=on,vectors={}", 2 * spec.queues + 2));
     }
     if !spec.offloads {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_as_it_was_asked_for() {
+    fn a_machine_has_the_requested_arguments() {
         let plain = VmSpec { name: "ping".into(), accelerator: Accelerator::Emulated, ..VmSpec::default() };
         let datagram = Plug::Datagram { local: "/run/a".into(), remote: "/run/b".into() };
         insta::assert_snapshot!("plain", shown(&plain, HostChannel::Ports(2), datagram));
@@ -245,16 +245,17 @@ mod tests {
     }
 
     #[test]
-    fn a_card_without_offloads_tells_an_mtu_that_needs_larger_buffers() {
+    fn a_card_without_offloads_reports_an_mtu_that_needs_larger_buffers() {
         let (plain, offloads) = (VmSpec::default(), VmSpec { offloads: true, ..VmSpec::default() });
-        let told = |mtu, spec: &VmSpec| card(0, Mac([0x52, 0x54, 0, 0, 0, 1]), mtu, spec).contains("host_mtu=");
+        let reports = |mtu, spec: &VmSpec| card(0, Mac([0x52, 0x54, 0, 0, 0, 1]), mtu, spec).contains("host_mtu=");
         assert!(card(0, Mac([0x52, 0x54, 0, 0, 0, 1]), 9000, &plain).ends_with(",guest_announce=off,host_mtu=9000"));
-        assert!(!told(1500, &plain) && !told(9000, &offloads));
+        assert!(!reports(1500, &plain) && !reports(9000, &offloads));
     }
 
-    /// The card has no netdev, and the guest is told to look for what is not of virtio.
+    /// Test: a passed-through card has no network backend in QEMU, and the guest looks for a card that is not a virtio
+    /// card.
     #[test]
-    fn a_card_of_this_host_is_given_whole() {
+    fn a_card_of_this_host_is_passed_through() {
         let spec = VmSpec { name: "ping".into(), modules: vec!["igb".into()], ..VmSpec::default() };
         let text = shown(&spec, HostChannel::Ports(2), Plug::Device("0000:03:00.0".into()));
         assert!(text.contains("\n-device vfio-pci,host=0000:03:00.0,rombar=0\n"), "{text}");

@@ -1,10 +1,10 @@
-//! What QEMU tells of a machine that runs, without a word to the guest.
+//! State and statistics of a running machine as reported by QEMU; the guest is not involved.
 
 use std::collections::BTreeMap;
 use tailbound_model::{GuestSeen, grown};
 
-/// Statistics of KVM that only grow (QEMU's `query-stats`, linux/kvm_host.h): what is added over a trial means something.
-/// Those that end in `_ns` are times.
+/// Names of the KVM statistics that only grow (QEMU's `query-stats`, linux/kvm_host.h), so that their increase during a
+/// trial is meaningful. Names that end in `_ns` are times.
 pub(super) const COUNTS: [&str; 18] = [
     "exits",
     "halt_exits",
@@ -26,30 +26,30 @@ pub(super) const COUNTS: [&str; 18] = [
     "preemption_other",
 ];
 
-/// Its virtual CPUs were stopped, and run again.
+/// Names of QEMU's events when the vCPUs stop and when they run again.
 const STOP: &str = "STOP";
 const RESUME: &str = "RESUME";
 
-/// A machine at one moment.
+/// State and statistics of a virtual machine at one moment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
-    /// Statistics of each virtual CPU; why there are none.
+    /// KVM statistics of each vCPU by name, or the reason why there are no statistics.
     pub(super) vcpus: Result<Vec<BTreeMap<String, i64>>, String>,
-    /// Its virtual CPUs run.
+    /// Whether the vCPUs of the virtual machine run, that is, are not paused.
     pub(super) runs: bool,
-    /// Wall-clock time of this host, ns since 1970.
+    /// Wall-clock time of this host at the moment of the reading, in ns since 1970.
     pub(super) at_ns: i64,
-    /// What happened since the last look: the time of this host, and the name of the event.
+    /// Events of QEMU since the previous reading: wall-clock time of this host in ns, and name of the event.
     pub(super) events: Vec<(i64, String)>,
 }
 
 impl Look {
-    /// Its virtual CPUs run.
+    /// Whether the vCPUs of the virtual machine run, that is, are not paused.
     pub fn runs(&self) -> bool {
         self.runs
     }
 
-    /// What happened since an earlier look, the last one before this.
+    /// Changes of the virtual machine's state and statistics since `earlier`, which must be the previous reading.
     pub fn since(self, earlier: &Look, guest: &str) -> GuestSeen {
         let (paused_ns, still_paused) = self.paused(earlier);
         let of_pause = |name: &str| matches!(name, STOP | RESUME);
@@ -67,7 +67,7 @@ impl Look {
         GuestSeen { guest: guest.to_owned(), vcpus, not_counted, paused_ns, still_paused, events }
     }
 
-    /// How long it stood still since then, and whether it does.
+    /// Time in ns for which the vCPUs were stopped since the reading `earlier`, and whether they are stopped now.
     fn paused(&self, earlier: &Look) -> (i64, bool) {
         let (mut since, mut paused_ns) = ((!earlier.runs).then_some(earlier.at_ns), 0);
         for (at_ns, name) in &self.events {
@@ -80,7 +80,7 @@ impl Look {
                 _ => {}
             }
         }
-        // The state is the word that counts.
+        // If events and state disagree, the state is right.
         let begin = if self.runs { None } else { Some(since.unwrap_or(earlier.at_ns)) };
         (paused_ns + begin.map_or(0, |begin| self.at_ns - begin), !self.runs)
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_added_is_told_for_each_virtual_cpu() {
+    fn increases_are_reported_for_each_vcpu() {
         let look = |one, other| look(vec![vcpu(one), vcpu(other)], true, 0, &[]);
         let seen = look(130, 70).since(&look(100, 50), "pong");
         let sums = (seen.sum("exits"), seen.sum("no such"));
@@ -111,22 +111,22 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_as_long_as_its_events_say_and_lasts_until_now_without_an_end() {
-        let told = |runs_before, runs, events: &[(i64, &str)]| {
+    fn a_pause_lasts_until_its_end_event_or_until_now() {
+        let pauses = |runs_before, runs, events: &[(i64, &str)]| {
             let seen = look(vec![], runs, 900, events).since(&look(vec![], runs_before, 100, &[]), "pong");
             (seen.paused_ns, seen.still_paused, seen.events)
         };
-        assert_eq!(told(true, true, &[]), (0, false, vec![]));
+        assert_eq!(pauses(true, true, &[]), (0, false, vec![]));
         assert_eq!(
-            told(true, true, &[(200, "STOP"), (500, "RESUME"), (600, "WATCHDOG")]),
+            pauses(true, true, &[(200, "STOP"), (500, "RESUME"), (600, "WATCHDOG")]),
             (300, false, vec!["WATCHDOG".into()])
         );
         assert_eq!(
-            told(true, true, &[(200, "STOP"), (210, "RESUME"), (300, "STOP"), (350, "RESUME")]),
+            pauses(true, true, &[(200, "STOP"), (210, "RESUME"), (300, "STOP"), (350, "RESUME")]),
             (60, false, vec![])
         );
-        assert_eq!(told(true, false, &[(200, "STOP")]), (700, true, vec![]));
-        assert_eq!(told(false, true, &[(150, "RESUME")]), (50, false, vec![]));
-        assert_eq!(told(false, false, &[]), (800, true, vec![]));
+        assert_eq!(pauses(true, false, &[(200, "STOP")]), (700, true, vec![]));
+        assert_eq!(pauses(false, true, &[(150, "RESUME")]), (50, false, vec![]));
+        assert_eq!(pauses(false, false, &[]), (800, true, vec![]));
     }
 }

@@ -1,27 +1,27 @@
-//! A machine that runs.
+//! A running virtual machine: starts QEMU, waits for the guest, reads its state, pauses and stops it.
 
 mod arguments;
 pub(crate) mod console;
 mod look;
+mod order;
 mod qmp;
 mod threads;
 mod tsc;
 
 pub(crate) use arguments::{base, kernel_line};
 pub use look::Look;
+pub use order::{MachineOrder, Nic, Plug};
 pub use qmp::NOT_COUNTED;
 pub use threads::OutsideThread;
 
 use crate::error::GuestError;
-use crate::kernel::Kernel;
-use crate::line::{Mode, NicLine};
+use crate::line::Mode;
 use crate::ports::{HostChannel, await_answer};
 use nix::sys::signal::{SigSet, Signal};
 use qmp::Monitor;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -29,69 +29,17 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tailbound_model::{ProcessId, RUN_TOKEN, VmChannel, VmSpec};
 
-/// The socket of the monitor that is Tailbound's own.
+/// Name of the socket of the QMP monitor that Tailbound uses.
 const MONITOR: &str = "qmp.sock";
-/// QEMU answers on its socket within this time.
+/// Longest time from the start of QEMU until QEMU answers on its QMP socket.
 const STARTS: Duration = Duration::from_secs(20);
-/// QEMU ends within this time when it is told to.
+/// Longest time for QEMU to end after the QMP command `quit`.
 const ENDS: Duration = Duration::from_secs(5);
-/// Paths of sockets are no longer than this (unix(7)), with the name of one in it.
+/// Maximum length in bytes of the path of the machine's directory, so that paths of sockets in it are not too long
+/// (unix(7)).
 const LONGEST_DIRECTORY: usize = 90;
 
-/// An interface of a guest: what it is there, and what joins it to this host.
-#[derive(Debug)]
-pub struct Nic {
-    /// As the guest sees it.
-    pub line: NicLine,
-    /// What it is plugged into.
-    pub plug: Plug,
-}
-
-/// What an interface is plugged into.
-#[derive(Debug)]
-pub enum Plug {
-    /// A tap or macvtap that the caller has opened.
-    Tap {
-        /// One for each pair of queues.
-        fds: Vec<OwnedFd>,
-        /// `/dev/vhost-net`, opened as often: the kernel carries the datagrams.
-        vhost_fds: Option<Vec<OwnedFd>>,
-    },
-    /// Two sockets for datagrams.
-    Datagram {
-        /// Path of its own.
-        local: PathBuf,
-        /// Path of the other machine's.
-        remote: PathBuf,
-    },
-    /// A card of this host by its PCI address, given whole (VFIO).
-    Device(String),
-}
-
-/// What a machine is started from.
-#[derive(Debug)]
-pub struct MachineOrder<'a> {
-    /// What it is to be.
-    pub spec: &'a VmSpec,
-    /// KVM runs it; else it is emulated.
-    pub kvm: bool,
-    /// What it boots.
-    pub kernel: &'a Kernel,
-    /// What it finds there.
-    pub initramfs: &'a Path,
-    /// An empty directory for its sockets and its console.
-    pub directory: &'a Path,
-    /// Interfaces.
-    pub nics: Vec<Nic>,
-    /// Name of the run in the environment of QEMU, by which a clean-up finds it.
-    pub token: &'a str,
-    /// What it is there for.
-    pub mode: Mode,
-    /// So many agents may be in it at a time.
-    pub agents: u32,
-}
-
-/// A machine that runs. It ends when it is dropped.
+/// A running virtual machine, which ends when this value is dropped.
 #[derive(Debug)]
 pub struct Machine {
     name: String,
@@ -104,15 +52,15 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Starts QEMU, gives its threads what was asked for them, and lets the guest boot. Returns before it has.
+    /// Starts QEMU, sets the scheduling of its threads, and lets the guest boot. Returns before the guest has booted.
     ///
     /// # Errors
-    /// QEMU does not start, or not as asked; a thread does not get what was asked for it.
+    /// QEMU does not start or runs with another accelerator, or the scheduling of a thread cannot be set.
     pub fn start(order: MachineOrder<'_>) -> Result<Machine, GuestError> {
         let (name, directory) = (order.spec.name.clone(), order.directory.to_owned());
         let failed = |what: String| GuestError::new(format!("guest {name}: {what}"), "");
         if directory.as_os_str().len() > LONGEST_DIRECTORY {
-            let text = format!("the path {} is too long for sockets in it", directory.display());
+            let text = format!("the path {} is too long for sockets in this directory", directory.display());
             return Err(GuestError { mend: "name a shorter directory, e.g. with TMPDIR".into(), ..failed(text) });
         }
         let channel = match order.spec.channel {
@@ -123,18 +71,18 @@ impl Machine {
             VmChannel::Tcp => HostChannel::Tcp(free_port().map_err(|e| failed(format!("no port is free: {e}")))?),
         };
         channel.write(&directory).map_err(GuestError::file("write in", &directory))?;
-        let mut command = Command::new(super::prepare::PROGRAM);
+        let mut command = Command::new(crate::qemu::PROGRAM);
         command.args(arguments::arguments(&order, channel, tsc::khz())).env(RUN_TOKEN, order.token);
         if order.mode != Mode::Shell {
             let log = console::qemu_log(&directory);
             let log = File::create(&log).map_err(GuestError::file("make", &log))?;
             let both = log.try_clone().map_err(|e| failed(e.to_string()))?;
             command.stdin(Stdio::null()).stdout(both).stderr(log);
-            // A Ctrl-C is the business of whoever started it.
+            // Ctrl-C in the terminal must not reach QEMU: the caller decides.
             command.process_group(0);
         }
         let given: Vec<i32> = order.nics.iter().flat_map(|n| n.plug.fds()).collect();
-        // Nobody else would end one that has the terminal.
+        // A QEMU with the terminal must end with this process, because no other code would end it.
         let dies_along = order.mode == Mode::Shell;
         // SAFETY: between fork and exec the closure makes system calls with plain numbers, and allocates nothing; the
         // descriptors are open as long as `order` is.
@@ -143,10 +91,10 @@ impl Machine {
                 if dies_along {
                     nix::sys::prctl::set_pdeathsig(Signal::SIGTERM)?;
                 }
-                given.iter().try_for_each(|fd| hand_on(*fd))
+                given.iter().try_for_each(|fd| keep_open(*fd))
             })
         };
-        let child = unblocked(&mut command).spawn().map_err(|e| super::prepare::no_qemu(&e))?;
+        let child = unblocked(&mut command).spawn().map_err(|e| crate::qemu::no_qemu(&e))?;
         let pid = child.id() as i32;
         let process = tailbound_host::process_id(pid).map_err(|e| failed(format!("QEMU has ended: {e}")))?;
         let mut machine = Machine {
@@ -158,7 +106,7 @@ impl Machine {
             kvm: order.kvm,
             threads: Vec::new(),
         };
-        // From here on it ends when it is dropped.
+        // From here on QEMU ends when `machine` is dropped.
         if order.mode != Mode::Shell {
             machine.begin(order.spec, order.kvm, pid)?;
         }
@@ -176,95 +124,100 @@ impl Machine {
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        let said = |e: io::Error| self.failed(&format!("QEMU refuses: {e}"));
-        let runs_kvm = monitor.runs_kvm().map_err(said)?;
+        let refused = |e: io::Error| self.failed(&format!("QEMU refuses: {e}"));
+        let runs_kvm = monitor.runs_kvm().map_err(refused)?;
         if runs_kvm != kvm {
             let word = |kvm| if kvm { "KVM" } else { "emulation" };
-            return Err(self.failed(&format!("it runs by {} where {} was asked", word(runs_kvm), word(kvm))));
+            return Err(self.failed(&format!(
+                "the guest runs with {}, but {} was requested",
+                word(runs_kvm),
+                word(kvm)
+            )));
         }
-        let vcpus = monitor.vcpu_threads().map_err(said)?;
-        let threads = threads::govern(spec, pid, &vcpus)?;
-        monitor.go_on().map_err(said)?;
+        let vcpus = monitor.vcpu_threads().map_err(refused)?;
+        let threads = threads::set_scheduling(spec, pid, &vcpus)?;
+        monitor.go_on().map_err(refused)?;
         self.threads = threads;
         self.monitor = Mutex::new(Some(monitor));
         Ok(())
     }
 
-    /// Waits until the guest answers, or nobody wants it any more: `given_up` is asked twice a second.
+    /// Waits until the guest answers. `given_up` is called twice a second; if it returns true, the waiting ends.
     ///
     /// # Errors
-    /// It has ended, or not booted within `limit`: with the end of its console; or it was given up.
+    /// The guest has ended or has not booted within `limit` (the error contains the end of its console), or `given_up`
+    /// ended the waiting.
     pub fn wait(&self, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
         let over = || {
             if given_up() {
-                return Some(GuestError::new(format!("guest {}: given up", self.name), ""));
+                return Some(GuestError::new(format!("guest {}: waiting for the guest was given up", self.name), ""));
             }
-            self.status().map(|_| self.failed("it ended while it booted"))
+            self.status().map(|_| self.failed("the guest ended while it booted"))
         };
         await_answer(&self.directory, limit, &over, &|e| {
-            self.failed(&format!("it does not answer {} s after it was started ({e})", limit.as_secs()))
+            self.failed(&format!("the guest does not answer {} s after its start ({e})", limit.as_secs()))
         })
     }
 
-    /// Its directory: what a stream to it needs.
+    /// Directory of the virtual machine's sockets, which is needed to open streams to the guest.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The process of QEMU.
+    /// The QEMU process of the virtual machine.
     pub fn process(&self) -> ProcessId {
         self.process
     }
 
-    /// The threads that it is on this host, as they were given their policy and CPUs before the guest began.
+    /// Threads of the machine on this host, with the scheduling that was set before the guest started.
     pub fn threads(&self) -> &[OutsideThread] {
         &self.threads
     }
 
-    /// Sentences about those of them that have other by now than was asked for them.
+    /// Sentences about the threads of the machine whose scheduling now differs from the request.
     pub fn differs(&self) -> Vec<String> {
         threads::differing(self.process.pid, &self.threads)
     }
 
-    /// What QEMU tells of it at this moment. Takes a millisecond or two, and says nothing to the guest.
+    /// Reads state and statistics of the machine from QEMU. Takes one or two milliseconds; the guest is not involved.
     ///
     /// # Errors
-    /// QEMU does not answer.
+    /// QEMU does not answer on its monitor.
     pub fn look(&self) -> Result<Look, GuestError> {
-        self.say(|monitor| monitor.look(self.kvm))
+        self.ask_monitor(|monitor| monitor.look(self.kvm))
     }
 
-    /// Stops its virtual CPUs.
+    /// Stops the vCPUs of the machine.
     ///
     /// # Errors
-    /// QEMU does not answer.
+    /// QEMU does not answer on its monitor.
     pub fn pause(&self) -> Result<(), GuestError> {
-        self.say(Monitor::pause)
+        self.ask_monitor(Monitor::pause)
     }
 
-    /// Lets them run again.
+    /// Lets the vCPUs of the machine run again.
     ///
     /// # Errors
-    /// QEMU does not answer.
+    /// QEMU does not answer on its monitor.
     pub fn resume(&self) -> Result<(), GuestError> {
-        self.say(Monitor::go_on)
+        self.ask_monitor(Monitor::go_on)
     }
 
-    /// How it ended, with the end of its console, where it has.
+    /// Sentence about how QEMU ended, with the end of the guest's console; `None` if QEMU runs.
     pub fn ended(&self) -> Option<String> {
         let status = self.status()?;
-        Some(format!("QEMU has ended ({status}){}", console::said(&self.directory)))
+        Some(format!("QEMU has ended ({status}){}", console::last_output(&self.directory)))
     }
 
-    /// Waits for it to end by itself.
+    /// Waits until QEMU ends by itself.
     ///
     /// # Errors
-    /// It cannot be waited for.
+    /// The process of QEMU cannot be waited for.
     pub fn wait_for_end(&self) -> io::Result<ExitStatus> {
-        self.child.lock().map_err(|_| io::Error::other("it is not to be had"))?.wait()
+        self.child.lock().map_err(|_| io::Error::other("a thread failed while it used the process"))?.wait()
     }
 
-    /// Ends it.
+    /// Ends QEMU: asks it to quit, and kills it if it does not end within 5 s.
     pub fn stop(&self) {
         let Ok(mut child) = self.child.lock() else { return };
         if matches!(child.try_wait(), Ok(Some(_))) {
@@ -281,20 +234,20 @@ impl Machine {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        // It has ended by itself otherwise.
+        // kill fails only if QEMU has just ended.
         let _ = child.kill();
         let _ = child.wait();
     }
 
-    fn say<T>(&self, what: impl FnOnce(&mut Monitor) -> io::Result<T>) -> Result<T, GuestError> {
-        let mut monitor = self.monitor.lock().map_err(|_| self.failed("its monitor is not to be had"))?;
-        let monitor = monitor.as_mut().ok_or_else(|| self.failed("it has no monitor"))?;
+    fn ask_monitor<T>(&self, what: impl FnOnce(&mut Monitor) -> io::Result<T>) -> Result<T, GuestError> {
+        let mut monitor = self.monitor.lock().map_err(|_| self.failed("a thread failed while it used the monitor"))?;
+        let monitor = monitor.as_mut().ok_or_else(|| self.failed("the virtual machine has no QMP monitor"))?;
         what(monitor).map_err(|e| {
-            // An answer that comes too late is not to be taken for the next one.
+            // The connection is made anew, so that a late answer is not taken for the next one.
             if let Ok(anew) = Monitor::connect(&self.directory.join(MONITOR)) {
                 *monitor = anew;
             }
-            self.failed(&format!("QEMU does not do it: {e}"))
+            self.failed(&format!("QEMU refuses the request: {e}"))
         })
     }
 
@@ -303,8 +256,8 @@ impl Machine {
     }
 
     fn failed(&self, what: &str) -> GuestError {
-        let mend = "look at the end of what it said; `tailbound guest shell` with the same kernel shows it booting";
-        GuestError::new(format!("guest {}: {what}{}", self.name, console::said(&self.directory)), mend)
+        let remedy = "read the last lines of QEMU's output; `tailbound guest shell` shows how the same kernel boots";
+        GuestError::new(format!("guest {}: {what}{}", self.name, console::last_output(&self.directory)), remedy)
     }
 }
 
@@ -314,25 +267,15 @@ impl Drop for Machine {
     }
 }
 
-impl Plug {
-    fn fds(&self) -> Vec<i32> {
-        match self {
-            Plug::Tap { fds, vhost_fds } => {
-                fds.iter().chain(vhost_fds.iter().flatten()).map(AsRawFd::as_raw_fd).collect()
-            }
-            Plug::Datagram { .. } | Plug::Device(_) => Vec::new(),
-        }
-    }
-}
-
-/// Lets a program begin without the signals blocked that this thread has blocked: a mask outlives exec.
+/// Makes a command start with no blocked signals, because otherwise the started program would inherit the signal mask
+/// of this thread.
 pub fn unblocked(command: &mut Command) -> &mut Command {
     // SAFETY: between fork and exec the closure makes one system call on its own stack, and allocates nothing.
     unsafe { command.pre_exec(|| Ok(SigSet::empty().thread_set_mask()?)) }
 }
 
-/// Leaves a descriptor open for the program that follows.
-fn hand_on(fd: i32) -> io::Result<()> {
+/// Keeps a file descriptor open across exec, so that QEMU inherits it.
+fn keep_open(fd: i32) -> io::Result<()> {
     // SAFETY: an integer, and flags that are plain numbers; a descriptor that is not open is an error.
     match unsafe { libc::fcntl(fd, libc::F_SETFD, 0) } {
         0 => Ok(()),
@@ -340,7 +283,7 @@ fn hand_on(fd: i32) -> io::Result<()> {
     }
 }
 
-/// QEMU is told a number, so it is found before: somebody may take it in between, which QEMU then says.
+/// Finds a free TCP port for QEMU. If another program takes the port before QEMU does, QEMU reports an error.
 fn free_port() -> io::Result<u16> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port())
 }
@@ -353,7 +296,7 @@ mod tests {
     use std::os::unix::process::ExitStatusExt;
 
     #[test]
-    fn what_is_started_takes_signals_that_this_thread_has_blocked() {
+    fn a_started_program_receives_signals_that_this_thread_has_blocked() {
         let mut blocked = SigSet::empty();
         blocked.add(Signal::SIGTERM);
         blocked.thread_block().unwrap();

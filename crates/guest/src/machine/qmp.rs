@@ -1,113 +1,163 @@
-//! QEMU's monitor: the few words that are said to it (QMP).
+//! Client of QEMU's machine protocol (QMP), which sends one JSON object per line over a Unix socket. Only the commands
+//! that Tailbound needs are here.
 
 use super::look::{COUNTS, Look};
-use qapi::{Qmp, Stream, qmp};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::{self, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// QEMU answers within this time.
+/// Longest time to wait for QEMU's answer to a QMP command.
 const ANSWERS: Duration = Duration::from_secs(10);
 
-/// Why an emulated machine has no statistics.
+/// The reason that the record gives if an emulated machine has no statistics.
 pub const NOT_COUNTED: &str = "not counted: emulated";
 
-pub(super) struct Monitor(Qmp<Stream<BufReader<UnixStream>, UnixStream>>);
+#[derive(Debug)]
+pub(super) struct Monitor {
+    stream: BufReader<UnixStream>,
+    /// Events of QEMU that arrived before an answer and were not read yet.
+    events: Vec<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct VirtualCpu {
+    cpu_index: usize,
+    thread_id: i32,
+    qom_path: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Statistics {
+    qom_path: Option<String>,
+    stats: Vec<Statistic>,
+}
+
+#[derive(Deserialize)]
+struct Statistic {
+    name: String,
+    /// Value of a KVM statistic: a number, a truth value, or a list of numbers.
+    value: Value,
+}
+
+#[derive(Deserialize)]
+struct Kvm {
+    enabled: bool,
+}
+
+#[derive(Deserialize)]
+struct Status {
+    running: bool,
+}
 
 impl Monitor {
     pub fn connect(socket: &Path) -> io::Result<Monitor> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(ANSWERS))?;
-        let mut monitor = Qmp::new(Stream::new(BufReader::new(stream.try_clone()?), stream));
-        monitor.handshake()?;
-        Ok(Monitor(monitor))
+        let mut monitor = Monitor { stream: BufReader::new(stream), events: Vec::new() };
+        let greeting = monitor.read()?;
+        if greeting.get("QMP").is_none() {
+            return Err(io::Error::other(format!("QEMU greeted with {greeting}")));
+        }
+        monitor.execute::<Value>("qmp_capabilities", json!({}))?;
+        Ok(monitor)
     }
 
-    /// Thread of each virtual CPU -> its number.
+    /// Reads one JSON object from QEMU's QMP socket.
+    fn read(&mut self) -> io::Result<Value> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "QEMU closed its monitor"));
+        }
+        serde_json::from_str(&line).map_err(io::Error::from)
+    }
+
+    /// Sends a command to QEMU and returns the answer; events that arrive before the answer are kept.
+    fn execute<T: DeserializeOwned>(&mut self, command: &str, arguments: Value) -> io::Result<T> {
+        let request = json!({ "execute": command, "arguments": arguments });
+        self.stream.get_mut().write_all(format!("{request}\n").as_bytes())?;
+        loop {
+            let mut answer = self.read()?;
+            if let Some(value) = answer.get_mut("return") {
+                return T::deserialize(value.take()).map_err(io::Error::from);
+            }
+            if let Some(error) = answer.get("error") {
+                return Err(io::Error::other(error["desc"].as_str().unwrap_or("QEMU gave no reason").to_owned()));
+            }
+            if answer.get("event").is_some() {
+                self.events.push(answer);
+            }
+        }
+    }
+
+    /// The vCPUs of the virtual machine, in the order of their numbers.
+    fn vcpus(&mut self) -> io::Result<Vec<VirtualCpu>> {
+        let mut vcpus: Vec<VirtualCpu> = self.execute("query-cpus-fast", json!({}))?;
+        vcpus.sort_by_key(|vcpu| vcpu.cpu_index);
+        Ok(vcpus)
+    }
+
+    /// The number of each vCPU of the virtual machine, by the id of its thread on the host.
     pub fn vcpu_threads(&mut self) -> io::Result<BTreeMap<i32, usize>> {
-        let cpus = self.0.execute(&qmp::query_cpus_fast {})?;
-        let of = |cpu| match cpu {
-            qmp::CpuInfoFast::x86_64(base) => Some((base.thread_id as i32, base.cpu_index as usize)),
-            _ => None,
-        };
-        Ok(cpus.into_iter().filter_map(of).collect())
+        Ok(self.vcpus()?.into_iter().map(|vcpu| (vcpu.thread_id, vcpu.cpu_index)).collect())
     }
 
-    /// KVM runs it.
+    /// Whether KVM runs the virtual machine; otherwise QEMU emulates its processor.
     pub fn runs_kvm(&mut self) -> io::Result<bool> {
-        Ok(self.0.execute(&qmp::query_kvm {})?.enabled)
+        Ok(self.execute::<Kvm>("query-kvm", json!({}))?.enabled)
     }
 
-    /// What it is at this moment.
+    /// Reads the state of the machine at this moment, and the statistics of KVM if KVM runs the machine.
     ///
-    /// `kvm`: KVM runs it, and counts.
+    /// `kvm`: whether KVM runs the machine and counts its events.
     pub fn look(&mut self, kvm: bool) -> io::Result<Look> {
         let vcpus = match kvm {
             true => self.counts().map_err(|e| format!("query-stats of QEMU: {e}")),
             false => Err(NOT_COUNTED.into()),
         };
-        // What happened before the answer has come before it.
-        let runs = self.0.execute(&qmp::query_status {})?.running;
+        // QEMU sends events that happened before the answer ahead of the answer.
+        let runs = self.execute::<Status>("query-status", json!({}))?.running;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let events = self.0.events().filter_map(|event| told(&event)).collect();
+        let events = self.events.drain(..).filter_map(|event| time_and_name(&event)).collect();
         Ok(Look { vcpus, runs, at_ns: now.as_nanos() as i64, events })
     }
 
-    /// Statistics of KVM for each virtual CPU.
+    /// Statistics that KVM counts for each vCPU of the virtual machine, by name.
     fn counts(&mut self) -> io::Result<Vec<BTreeMap<String, i64>>> {
-        let of = qmp::StatsRequest { names: None, provider: qmp::StatsProvider::kvm };
-        let all = qmp::StatsVCPUFilter { vcpus: None };
-        let mut told =
-            self.0.execute(&qmp::query_stats(qmp::StatsFilter::vcpu { providers: Some(vec![of]), vcpu: all }))?;
-        let number = |stat: qmp::Stats| match stat.value {
-            qmp::StatsValue::scalar(n) if COUNTS.contains(&stat.name.as_str()) => {
-                Some((stat.name, i64::try_from(n).ok()?))
-            }
+        let of_kvm = json!({ "target": "vcpu", "providers": [{ "provider": "kvm" }] });
+        let mut all: Vec<Statistics> = self.execute("query-stats", of_kvm)?;
+        let number = |stat: Statistic| match stat.value.as_i64() {
+            Some(n) if COUNTS.contains(&stat.name.as_str()) => Some((stat.name, n)),
             _ => None,
         };
-        // QEMU tells them in an order of its own.
-        let paths = self.vcpu_paths()?;
-        let place = |vcpu: &qmp::StatsResult| paths.iter().position(|path| Some(path) == vcpu.qom_path.as_ref());
-        told.sort_by_key(|vcpu| place(vcpu).unwrap_or(usize::MAX));
-        Ok(told.into_iter().map(|vcpu| vcpu.stats.into_iter().filter_map(number).collect()).collect())
-    }
-
-    /// What QEMU calls each virtual CPU, in their order.
-    fn vcpu_paths(&mut self) -> io::Result<Vec<String>> {
-        let cpus = self.0.execute(&qmp::query_cpus_fast {})?;
-        let of = |cpu| match cpu {
-            qmp::CpuInfoFast::x86_64(base) => Some((base.cpu_index, base.qom_path)),
-            _ => None,
-        };
-        let mut paths: Vec<(i64, String)> = cpus.into_iter().filter_map(of).collect();
-        paths.sort();
-        Ok(paths.into_iter().map(|(_, path)| path).collect())
+        // QEMU does not list virtual CPUs by number.
+        let vcpus = self.vcpus()?;
+        let number_of = |path: &Option<String>| vcpus.iter().position(|vcpu| Some(&vcpu.qom_path) == path.as_ref());
+        all.sort_by_key(|of| number_of(&of.qom_path).unwrap_or(usize::MAX));
+        Ok(all.into_iter().map(|of| of.stats.into_iter().filter_map(number).collect()).collect())
     }
 
     pub fn go_on(&mut self) -> io::Result<()> {
-        self.0.execute(&qmp::cont {}).map(drop).map_err(io::Error::from)
+        self.execute::<Value>("cont", json!({})).map(drop)
     }
 
     pub fn pause(&mut self) -> io::Result<()> {
-        self.0.execute(&qmp::stop {}).map(drop).map_err(io::Error::from)
+        self.execute::<Value>("stop", json!({})).map(drop)
     }
 
     pub fn quit(&mut self) -> io::Result<()> {
-        self.0.execute(&qmp::quit {}).map(drop).map_err(io::Error::from)
+        self.execute::<Value>("quit", json!({})).map(drop)
     }
 }
 
-/// The time of an event, and its name.
-fn told(event: &qmp::Event) -> Option<(i64, String)> {
-    let event = serde_json::to_value(event).ok()?;
+/// Time of a QEMU event in ns since 1970, and name of the event.
+fn time_and_name(event: &Value) -> Option<(i64, String)> {
     let of = |part: &str| event["timestamp"][part].as_i64();
     Some((of("seconds")? * 1_000_000_000 + of("microseconds")? * 1_000, event["event"].as_str()?.to_owned()))
-}
-
-impl std::fmt::Debug for Monitor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Monitor")
-    }
 }

@@ -1,4 +1,4 @@
-//! The threads that a guest is on this host: given their policy and CPUs, and read back.
+//! The threads on this host that run a guest: sets their policy and CPUs, and reads them back.
 
 use crate::error::GuestError;
 use std::collections::BTreeMap;
@@ -7,28 +7,33 @@ use std::path::Path;
 use tailbound_host::scheduling::{apply, read_back};
 use tailbound_model::{RoleScheduling, VmSpec};
 
-/// Name of the thread that carries datagrams in the kernel.
+/// Name of the kernel thread that carries packets between a guest and the host.
 const VHOST: &str = "vhost";
 
-/// A thread of this host that a guest is made of.
+/// A thread on this host that runs a part of a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutsideThread {
-    /// `vCPU 0`, `vhost`, or the name that QEMU gave it.
+    /// Name of the thread: `vCPU 0`, `vhost`, or the name given by QEMU.
     pub name: String,
-    /// Its id.
+    /// Id of the QEMU thread on this host.
     pub tid: i32,
-    /// What was asked for it.
+    /// Scheduling policy and CPUs that the study requests for the QEMU thread.
     pub asked: RoleScheduling,
-    /// What it has.
+    /// Scheduling policy and CPUs of the QEMU thread, read back from the kernel.
     pub seen: RoleScheduling,
 }
 
-/// Gives the threads of a machine what its spec asks for.
+/// Sets the scheduling of all threads of a machine as its specification requests, and reads it back.
 ///
 /// # Errors
-/// The kernel refuses it: for which thread, and why.
-pub(super) fn govern(spec: &VmSpec, pid: i32, vcpus: &BTreeMap<i32, usize>) -> Result<Vec<OutsideThread>, GuestError> {
-    let all = tasks(pid).map_err(|e| GuestError::new(format!("{}: its threads cannot be read: {e}", spec.name), ""))?;
+/// The kernel refuses a setting, or a thread is missing.
+pub(super) fn set_scheduling(
+    spec: &VmSpec,
+    pid: i32,
+    vcpus: &BTreeMap<i32, usize>,
+) -> Result<Vec<OutsideThread>, GuestError> {
+    let all = tasks(pid)
+        .map_err(|e| GuestError::new(format!("guest {}: the threads of QEMU cannot be read: {e}", spec.name), ""))?;
     let mut threads = Vec::new();
     for (tid, name) in all {
         let (name, asked) = match vcpus.get(&tid) {
@@ -49,18 +54,19 @@ pub(super) fn govern(spec: &VmSpec, pid: i32, vcpus: &BTreeMap<i32, usize>) -> R
     }
 }
 
-/// A thread that a spec asks something for, and that is not there.
+/// Sentence about a thread that does not exist although the specification of the guest gives it a scheduling; `None` if
+/// all such threads exist.
 fn missing(spec: &VmSpec, threads: &[OutsideThread]) -> Option<String> {
     let is_there = |name: &str| threads.iter().any(|t| t.name == name);
     let vcpus = (0..spec.vcpus).map(|number| format!("vCPU {number}"));
     if let Some(name) = vcpus.into_iter().find(|name| !is_there(name)) {
-        return Some(format!("QEMU has no thread for {name}, so that it has neither policy nor CPUs"));
+        return Some(format!("QEMU has no thread for {name}, so its policy and CPUs cannot be set"));
     }
     let vhost = spec.vhost.as_ref().filter(|asked| **asked != RoleScheduling::default() && !is_there(VHOST))?;
-    Some(format!("the kernel has no thread for its vhost-net that {vhost} could be given to"))
+    Some(format!("the kernel has no vhost-net thread for which {vhost} could be set"))
 }
 
-/// Sentences about the threads of a process that have other than was asked for them, by now.
+/// Sentences about threads of a process whose scheduling now differs from the request.
 pub(super) fn differing(pid: i32, threads: &[OutsideThread]) -> Vec<String> {
     threads.iter().filter(|t| t.asked != RoleScheduling::default()).filter_map(|t| t.differs(pid)).collect()
 }
@@ -68,22 +74,22 @@ pub(super) fn differing(pid: i32, threads: &[OutsideThread]) -> Vec<String> {
 impl OutsideThread {
     fn differs(&self, pid: i32) -> Option<String> {
         let OutsideThread { name, tid, asked, .. } = self;
-        // QEMU has threads that come and go, and their ids go to others.
+        // QEMU starts and ends worker threads, and their ids are used again.
         let comes_and_goes = self.vcpu() == usize::MAX && name != VHOST;
         if comes_and_goes && !Path::new(&format!("/proc/{pid}/task/{tid}")).exists() {
             return None;
         }
         let (policy, cpus) = match read_back(*tid) {
             Ok(has) => has,
-            Err(e) => return Some(format!("{name} (thread {tid}) cannot be read back: {e}; asked was {asked}")),
+            Err(e) => return Some(format!("{name} (thread {tid}) cannot be read back: {e}; requested was {asked}")),
         };
         let same =
             asked.policy.is_none_or(|asked| asked == policy) && asked.cpus.as_ref().is_none_or(|asked| *asked == cpus);
         let has = RoleScheduling { policy: Some(policy), cpus: Some(cpus) };
-        (!same).then(|| format!("{name} has {has}; asked was {asked}"))
+        (!same).then(|| format!("{name} has {has}; requested was {asked}"))
     }
 
-    /// Virtual CPUs first, in their order.
+    /// Sort key of a QEMU thread: for a vCPU the number of the vCPU; all other threads come last.
     fn vcpu(&self) -> usize {
         self.name.strip_prefix("vCPU ").and_then(|n| n.parse().ok()).unwrap_or(usize::MAX)
     }
@@ -93,8 +99,8 @@ fn of_vcpu(spec: &VmSpec, number: usize) -> RoleScheduling {
     spec.vcpu_threads.get(number).or(spec.vcpu_threads.last()).cloned().unwrap_or_default()
 }
 
-/// Threads of a process with their names, and those that the kernel has for its vhost devices: until Linux 6.4 they are
-/// processes of their own.
+/// Threads of a process with their names, including the kernel's threads for its vhost devices, which are separate
+/// processes before Linux 6.4.
 fn tasks(pid: i32) -> io::Result<Vec<(i32, String)>> {
     let named = |path: std::path::PathBuf| {
         let tid = path.file_name()?.to_str()?.parse().ok()?;
@@ -116,13 +122,13 @@ mod tests {
     use tailbound_host::scheduling::{allowed_cpus, set_policy};
     use tailbound_model::{CpuList, Policy};
 
-    /// A process of one thread, which stands for a machine with one virtual CPU.
+    /// A process with one thread, which a test uses in place of a machine with one vCPU.
     struct Process(Child);
 
     impl Process {
-        fn govern(&self, spec: &VmSpec) -> Result<Vec<OutsideThread>, GuestError> {
+        fn set_scheduling(&self, spec: &VmSpec) -> Result<Vec<OutsideThread>, GuestError> {
             let pid = self.0.id() as i32;
-            govern(spec, pid, &BTreeMap::from([(pid, 0)]))
+            set_scheduling(spec, pid, &BTreeMap::from([(pid, 0)]))
         }
     }
 
@@ -134,28 +140,28 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_is_not_there_or_has_other_by_now_is_told() {
+    fn a_missing_thread_and_a_changed_scheduling_are_reported() {
         let process = Process(Command::new("sleep").arg("1000").spawn().unwrap());
         let pid = process.0.id() as i32;
         let cpu = allowed_cpus()[0];
         let asked = RoleScheduling { policy: Some(Policy::Batch { nice: 3 }), cpus: Some(CpuList::one(cpu)) };
         let one = VmSpec { name: "ping".into(), vcpus: 1, vcpu_threads: vec![asked.clone()], ..VmSpec::default() };
-        let threads = process.govern(&one).unwrap();
+        let threads = process.set_scheduling(&one).unwrap();
         assert_eq!((threads.len(), &threads[0].seen), (1, &asked));
         assert_eq!(differing(pid, &threads), Vec::<String>::new());
         set_policy(pid, &Policy::Idle, false).unwrap();
-        let told = differing(pid, &threads);
-        assert_eq!(told, [format!("vCPU 0 has idle, CPU {cpu}; asked was batch nice 3, CPU {cpu}")]);
+        let changed = differing(pid, &threads);
+        assert_eq!(changed, [format!("vCPU 0 has idle, CPU {cpu}; requested was batch nice 3, CPU {cpu}")]);
 
-        let told = |spec: VmSpec| process.govern(&spec).unwrap_err().to_string();
+        let refused = |spec: VmSpec| process.set_scheduling(&spec).unwrap_err().to_string();
         assert_eq!(
-            told(VmSpec { vcpus: 2, vcpu_threads: Vec::new(), ..one.clone() }),
-            "guest ping: QEMU has no thread for vCPU 1, so that it has neither policy nor CPUs"
+            refused(VmSpec { vcpus: 2, vcpu_threads: Vec::new(), ..one.clone() }),
+            "guest ping: QEMU has no thread for vCPU 1, so its policy and CPUs cannot be set"
         );
         let vhost = RoleScheduling { policy: None, cpus: Some(CpuList::one(1)) };
         assert_eq!(
-            told(VmSpec { vcpu_threads: Vec::new(), vhost: Some(vhost), ..one }),
-            "guest ping: the kernel has no thread for its vhost-net that CPU 1 could be given to"
+            refused(VmSpec { vcpu_threads: Vec::new(), vhost: Some(vhost), ..one }),
+            "guest ping: the kernel has no vhost-net thread for which CPU 1 could be set"
         );
 
         let tid = i32::MAX;

@@ -1,15 +1,17 @@
-//! The speed of this host's time stamp counter, which an emulated processor hands on as its own.
+//! Measures the rate of this host's time stamp counter; an emulated processor has the same rate.
 //!
-//! A kernel measures it in its first milliseconds. An emulated processor that lost its CPU meanwhile is told a speed that is
-//! far off, and its clock runs wrong for good: seen as a clock at half its speed.
+//! A kernel measures the rate of the time stamp counter in its first milliseconds. If the emulated processor loses its
+//! CPU meanwhile, the result is far off, and the guest's clock has a wrong rate until the guest ends; half the rate has
+//! been seen. Therefore the rate is passed on the kernel command line.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Between two readings: with brackets of less than 200 ns this is exact to a few millionths.
+/// Time between two readings of the counter: if the clock is read within 200 ns around the counter, the measured rate
+/// is exact to a few parts per million.
 const APART: Duration = Duration::from_millis(50);
 
-/// In kHz, measured once; `None` where it cannot be told.
+/// Rate of the time stamp counter in kHz, measured once; `None` if the rate is not known.
 pub(crate) fn khz() -> Option<u32> {
     static KHZ: OnceLock<Option<u32>> = OnceLock::new();
     *KHZ.get_or_init(measure)
@@ -29,12 +31,13 @@ fn measure() -> Option<u32> {
     u32::try_from(u128::from(last.0.wrapping_sub(first.0)) * 1_000_000 / u128::from(elapsed_ns)).ok()
 }
 
-/// The counter and the monotonic clock at the same moment: of many pairs the one with the narrowest bracket.
+/// Reads the time stamp counter and the monotonic clock at the same moment: of many pairs of readings, uses the pair
+/// with the narrowest bracket.
 #[cfg(target_arch = "x86_64")]
 fn reading() -> (u64, i64) {
     let pairs = (0..1000).map(|_| {
         let before = tailbound_host::monotonic_ns();
-        // SAFETY: every processor of this family has the instruction, and it touches nothing.
+        // SAFETY: every processor of this family has the instruction, and it accesses no memory.
         let ticks = unsafe { core::arch::x86_64::_rdtsc() };
         let after = tailbound_host::monotonic_ns();
         (after - before, (ticks, before + (after - before) / 2))
@@ -44,7 +47,7 @@ fn reading() -> (u64, i64) {
 
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
-    /// The counter runs as fast as the processor says, where it says so; two measurements agree.
+    /// Test: two measurements of the rate of the time stamp counter agree.
     #[test]
     fn two_measurements_agree() {
         let (a, b) = (super::measure().unwrap(), super::measure().unwrap());

@@ -1,4 +1,4 @@
-//! What confines the calling process: container, control group, limits, capabilities.
+//! Facts about limits of the calling process: container, control group, resource limits, capabilities.
 
 use super::source::Collector;
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
@@ -47,7 +47,7 @@ pub(super) fn read(c: &mut Collector) {
     }
 }
 
-/// The container's kind as far as hints go; `none seen` is not proof.
+/// Kind of the container in which this process runs, from hints; `none seen` does not prove that there is no container.
 fn container(c: &Collector) -> String {
     if c.exists("/.dockerenv") {
         return "docker".into();
@@ -70,7 +70,8 @@ fn container(c: &Collector) -> String {
     hints.iter().find(|(hint, _)| groups.contains(hint)).map_or("none seen", |(_, kind)| kind).to_owned()
 }
 
-/// Mount point and path of this process's group for a controller; the unified hierarchy when the old one is not used.
+/// Mount point and path of this process's control group for a controller: in version 1 if the controller has a
+/// hierarchy of version 1, else in the unified hierarchy of version 2.
 fn group_path(c: &Collector, controller: &str) -> Result<(String, String), String> {
     let text = c.read("/proc/self/cgroup")?;
     let rows = || {
@@ -81,15 +82,17 @@ fn group_path(c: &Collector, controller: &str) -> Result<(String, String), Strin
     };
     if let Some((list, path)) = rows().find(|(list, _)| list.split(',').any(|name| name == controller)) {
         let mounts = [list, controller].map(|name| format!("/sys/fs/cgroup/{name}"));
-        let mount =
-            mounts.into_iter().find(|m| c.exists(m)).ok_or("its hierarchy is not mounted under /sys/fs/cgroup")?;
+        let mount = mounts
+            .into_iter()
+            .find(|m| c.exists(m))
+            .ok_or("the controller's hierarchy is not mounted under /sys/fs/cgroup")?;
         return Ok((mount, path));
     }
     let (_, path) = rows().find(|(list, _)| list.is_empty()).ok_or("no group is named")?;
     Ok(("/sys/fs/cgroup".into(), path))
 }
 
-/// `max`, or quota and period in us: the tightest of the group and those above it.
+/// Smallest CPU quota of this process's control group and its parents: `max`, or quota and period in us.
 fn cpu_quota(c: &Collector) -> (String, Result<String, String>) {
     let (mount, path) = match group_path(c, "cpu") {
         Ok(found) => found,
@@ -111,7 +114,7 @@ fn cpu_quota(c: &Collector) -> (String, Result<String, String>) {
             },
         };
         read_any.get_or_insert(source);
-        // `max` and -1 are no quota.
+        // `max` and -1 mean that there is no quota.
         if let (Ok(q), Ok(p)) = (quota.parse::<f64>(), period.parse::<f64>())
             && q > 0.0
             && tightest.as_ref().is_none_or(|(share, _)| q / p < *share)
@@ -122,11 +125,11 @@ fn cpu_quota(c: &Collector) -> (String, Result<String, String>) {
     match (read_any, tightest) {
         (Some(source), Some((_, text))) => (source, Ok(text)),
         (Some(source), None) => (source, Ok("max".into())),
-        // The root of the unified hierarchy has no such file, and no quota.
+        // The root of the unified hierarchy has neither this file nor a quota.
         (None, _) if path == "/" && c.exists(&format!("{mount}/cgroup.controllers")) => {
             (format!("{mount}/cgroup.controllers"), Ok("max".into()))
         }
-        (None, _) => (mount, Err("the group shows no cpu.max (the cpu controller is not enabled for it)".into())),
+        (None, _) => (mount, Err("the control group has no cpu.max (its cpu controller is not enabled)".into())),
     }
 }
 
@@ -146,5 +149,5 @@ fn cpuset(c: &mut Collector) {
             }
         }
     }
-    c.put_text(key, &mount, Err("no group shows its cpuset (the controller is not enabled)".into()));
+    c.put_text(key, &mount, Err("no control group shows a cpuset (the controller is not enabled)".into()));
 }

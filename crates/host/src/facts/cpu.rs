@@ -1,4 +1,4 @@
-//! CPUs: which there are, how fast and how deep they sleep, what is mitigated.
+//! Facts about CPUs: which CPUs exist, frequencies, idle states, mitigations.
 
 use super::source::{Collector, grouped};
 use tailbound_model::CpuList;
@@ -20,7 +20,7 @@ pub(super) fn read(c: &mut Collector) {
     c.put_number("cpu.count", &format!("{CPU}/online"), Ok(cpus.len() as i64));
     let allowed = crate::sched_call::get_affinity(0).map(|list| list.to_string()).map_err(|e| e.to_string());
     c.put_text("cpu.allowed", "sched_getaffinity(2)", allowed);
-    // Empty means that none is.
+    // An empty text means that no CPU is isolated.
     c.text("cpu.isolated", &format!("{CPU}/isolated"));
     nohz_full(c);
     let smt = match c.read_number(&format!("{CPU}/smt/active")) {
@@ -39,7 +39,7 @@ pub(super) fn read(c: &mut Collector) {
     for node in &nodes {
         c.text(&format!("numa.{node}.cpus"), &format!("/sys/devices/system/node/{node}/cpulist"));
     }
-    let count = if nodes.is_empty() { Err("the kernel shows no node".into()) } else { Ok(nodes.len() as i64) };
+    let count = if nodes.is_empty() { Err("the kernel shows no NUMA node".into()) } else { Ok(nodes.len() as i64) };
     c.put_number("numa.nodes", "/sys/devices/system/node", count);
 }
 
@@ -54,7 +54,8 @@ fn of_cpuinfo(text: &str, name: &str) -> Option<String> {
     })
 }
 
-/// A kernel without NO_HZ_FULL has no such file; one with it prints `(null)` when no CPU is.
+/// Reads the list of CPUs without a timer tick (nohz_full). A kernel without NO_HZ_FULL has no such file; a kernel with
+/// NO_HZ_FULL prints `(null)` if no CPU is listed.
 fn nohz_full(c: &mut Collector) {
     let path = format!("{CPU}/nohz_full");
     let value = match c.read(&path) {
@@ -75,7 +76,7 @@ fn frequency(c: &mut Collector, cpus: &[u32]) {
     ] {
         c.per_cpu(key, cpus, &format!("{CPU}/cpuN/cpufreq/{file}"));
     }
-    // Differs from CPU to CPU and from moment to moment: only its range is told.
+    // The current frequency differs between CPUs and changes all the time, so only its range is reported.
     let current = cpus.iter().map(|cpu| c.read_number(&format!("{CPU}/cpu{cpu}/cpufreq/scaling_cur_freq")));
     let current: Result<Vec<i64>, String> = current.collect();
     let range = |pick: fn(&Vec<i64>) -> Option<i64>| match &current {
@@ -94,7 +95,7 @@ fn frequency(c: &mut Collector, cpus: &[u32]) {
     }
 }
 
-/// Idle states, with the latency that each adds to a wake-up.
+/// Reads the idle states of CPUs, and the latency that each idle state adds to a wake-up.
 fn idle(c: &mut Collector, cpus: &[u32]) {
     c.text("cpu.idle_driver", &format!("{CPU}/cpuidle/current_driver"));
     let governor = format!("{CPU}/cpuidle/current_governor");
@@ -116,14 +117,18 @@ fn idle(c: &mut Collector, cpus: &[u32]) {
             }
             states.push(format!("{name} {latency} us{}", if disabled { " disabled" } else { "" }));
         }
-        if states.is_empty() { Err("no idle states are shown".into()) } else { Ok(states.join("; ")) }
+        if states.is_empty() { Err("the kernel shows no idle states".into()) } else { Ok(states.join("; ")) }
     };
     let states = grouped(cpus.iter().map(|&cpu| (cpu, of_cpu(cpu))));
     let source = format!("{CPU}/cpuN/cpuidle/stateN");
-    c.put_number("cpu.idle_deepest_us", &source, deepest.ok_or_else(|| "no idle state is enabled or shown".into()));
+    c.put_number(
+        "cpu.idle_deepest_us",
+        &source,
+        deepest.ok_or_else(|| "the kernel shows no enabled idle state".into()),
+    );
     c.put_text("cpu.idle_states", &source, states);
 
-    // The device tells the bound in force, whoever asked for it: a 32-bit number of microseconds.
+    // The device shows the bound in force for the whole machine: a 32-bit number of microseconds.
     let path = "/dev/cpu_dma_latency";
     let bound = if c.is_live() { dma_latency(path) } else { c.read_number(path) };
     c.put_number("cpu.dma_latency_us", path, bound);
@@ -133,7 +138,7 @@ fn dma_latency(path: &str) -> Result<i64, String> {
     use std::io::Read;
     let mut bytes = [0; 4];
     let mut file = std::fs::File::open(path).map_err(|e| match e.kind() {
-        std::io::ErrorKind::PermissionDenied => "not permitted; root may read it".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "only root may read this value".to_owned(),
         _ => e.to_string(),
     })?;
     file.read_exact(&mut bytes).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! The kernel: release, command line, preemption, clock sources, tick.
+//! Facts about the kernel: release, command line, preemption, clock sources, tick.
 
 use super::source::Collector;
 
@@ -37,7 +37,8 @@ fn is_preempt_rt(c: &Collector) -> Result<bool, String> {
     c.read("/proc/sys/kernel/version").map(|v| has_word(&v, "PREEMPT_RT"))
 }
 
-/// The model in force. Kernels with PREEMPT_DYNAMIC choose it at boot and show it in debugfs only.
+/// Reads the preemption model in force in the kernel. Kernels with PREEMPT_DYNAMIC choose the model at boot and show it
+/// only in debugfs.
 fn preemption(c: &mut Collector) {
     let rt = is_preempt_rt(c);
     let version = c.read("/proc/sys/kernel/version");
@@ -51,7 +52,7 @@ fn preemption(c: &mut Collector) {
             Some(word) => ("/proc/cmdline preempt=", Ok(word)),
             None => (
                 "/sys/kernel/debug/sched/preempt",
-                Err(format!("PREEMPT_DYNAMIC with the kernel's default, which only debugfs tells: {why}")),
+                Err(format!("the kernel's default of PREEMPT_DYNAMIC, which only debugfs shows: {why}")),
             ),
         },
         (_, _, Ok(v)) if has_word(v, "PREEMPT_LAZY") => ("/proc/sys/kernel/version", Ok("lazy".into())),
@@ -63,7 +64,7 @@ fn preemption(c: &mut Collector) {
     c.put_text("kernel.preemption", source, model);
 }
 
-/// `none voluntary (full) lazy` -> `full`.
+/// The choice that a list marks by parentheses: `none voluntary (full) lazy` gives `full`.
 fn chosen(list: &str) -> Result<String, String> {
     let word = list.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
     word.map(|(word, _)| word.to_owned()).ok_or_else(|| format!("no choice is marked in `{list}`"))
@@ -79,7 +80,7 @@ fn tick_hz() -> Result<i64, String> {
     let period = clock_getres(ClockId::CLOCK_MONOTONIC_COARSE).map_err(|e| e.to_string())?;
     match period.tv_nsec() {
         ns if ns > 1 && period.tv_sec() == 0 => Ok((1_000_000_000 + ns / 2) / ns),
-        ns => Err(format!("a resolution of {ns} ns tells no tick")),
+        ns => Err(format!("a clock resolution of {ns} ns is not the period of a tick")),
     }
 }
 

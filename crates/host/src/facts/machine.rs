@@ -1,4 +1,4 @@
-//! Machine and hypervisor.
+//! Facts of a host about its machine and its hypervisor.
 
 use super::source::Collector;
 
@@ -8,13 +8,13 @@ pub(super) fn read(c: &mut Collector) {
         c.text(&format!("machine.{key}"), &format!("/sys/class/dmi/id/{file}"));
     }
     let (source, name) = hypervisor(c);
-    // A translated CPU keeps no time that could be compared with anything.
+    // Times measured on an emulated CPU cannot be compared with real times.
     let emulated = name.as_ref().map(|n| n.contains("TCG")).map_err(Clone::clone);
     c.put_flag("machine.emulated", source, emulated);
     c.put_text("machine.hypervisor", source, name);
 }
 
-/// Its name, or `none`.
+/// Source and name of the hypervisor; the name is `none` on a physical machine.
 fn hypervisor(c: &Collector) -> (&'static str, Result<String, String>) {
     if let Ok(kind) = c.read("/sys/hypervisor/type") {
         return ("/sys/hypervisor/type", Ok(kind));
@@ -28,16 +28,17 @@ fn hypervisor(c: &Collector) -> (&'static str, Result<String, String>) {
     };
     let flags = info.lines().find(|l| l.starts_with("flags")).unwrap_or_default();
     if !cfg!(target_arch = "x86_64") {
-        return ("/proc/device-tree", Err("this architecture has no flag that tells".into()));
+        return ("/proc/device-tree", Err("this architecture has no CPU flag for a hypervisor".into()));
     }
     if !flags.split_whitespace().any(|f| f == "hypervisor") {
         return ("/proc/cpuinfo flags", Ok("none".into()));
     }
     let signature = if c.is_live() { signature() } else { None };
-    ("/proc/cpuinfo flags, cpuid leaf 0x40000000", Ok(signature.unwrap_or_else(|| "present, not named".into())))
+    ("/proc/cpuinfo flags, cpuid leaf 0x40000000", Ok(signature.unwrap_or_else(|| "present, without a name".into())))
 }
 
-/// The twelve letters by which a hypervisor names itself, in common words where known.
+/// Name of the hypervisor from the twelve characters of CPUID leaf 0x40000000: the common name if these characters are
+/// known, else the characters.
 #[cfg(target_arch = "x86_64")]
 fn signature() -> Option<String> {
     let leaf = std::arch::x86_64::__cpuid(0x4000_0000);

@@ -1,4 +1,4 @@
-//! Memory: how much, and what the kernel moves, merges or swaps behind a process's back.
+//! Facts about memory: sizes, and the settings by which the kernel moves, merges or swaps pages of a process.
 
 use super::source::Collector;
 

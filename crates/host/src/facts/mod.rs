@@ -1,8 +1,8 @@
-//! The circumstances of a result that a host can tell.
+//! Facts of a host (properties of the machine) that every result must contain.
 //!
-//! In: /proc, /sys, a few system calls, as the calling process sees them, and what chrony and linuxptp answer. Out: [`HostFacts`], sorted by key. What cannot be
-//! read is a fact too, with its reason; nothing is left out silently, nothing is judged, nothing is changed. A value that
-//! is the same for all CPUs stands once; otherwise the CPUs stand with each value.
+//! In: /proc, /sys and a few system calls, as seen by the calling process, and the answers of chrony and linuxptp. Out:
+//! [`HostFacts`], sorted by key. If a value cannot be read, its fact contains the reason. This module judges and
+//! changes nothing. A value that is equal for all CPUs is written once; otherwise each value is written with its CPUs.
 
 mod confines;
 mod cpu;
@@ -14,17 +14,17 @@ mod network;
 mod sched;
 mod source;
 
-pub(crate) use network::interrupts;
 use source::Collector;
 use std::path::Path;
 use tailbound_model::HostFacts;
 
-/// Reads all facts of this host. Takes some milliseconds, a second more if chrony or linuxptp are there and do not answer; needs no privilege, but root reads more.
+/// Reads all facts of this host. The call takes some milliseconds, and one second more for each of chrony and linuxptp
+/// that is installed but does not answer. The call needs no privilege, but root can read more facts.
 pub fn collect() -> HostFacts {
     collect_from(Path::new("/"))
 }
 
-/// The same with the files of a copied or made-up tree. What a system call tells is of the running host.
+/// Reads facts from a copied or invented tree of files; results of system calls are always from the running host.
 pub(crate) fn collect_from(root: &Path) -> HostFacts {
     let mut collector = Collector::new(root);
     for read in [

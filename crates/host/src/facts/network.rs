@@ -1,10 +1,11 @@
-//! The network stack's limits, and where the interrupts of network cards land. Facts of one interface are in
-//! [`crate::interface`].
+//! Facts about limits of the network stack, and the CPUs that receive the interrupts of network cards. Facts of one
+//! interface are in [`crate::interface`].
 
 use super::source::Collector;
+use crate::interrupts::interrupts;
 use std::collections::BTreeMap;
 
-/// Interrupts told per card; a big card has one per queue.
+/// Maximum number of interrupts reported for each card; a large card has one interrupt for each queue.
 const IRQS_PER_CARD: usize = 16;
 
 pub(super) fn read(c: &mut Collector) {
@@ -33,7 +34,7 @@ pub(super) fn read(c: &mut Collector) {
     cards(c);
 }
 
-/// True when a process of this name is seen.
+/// Whether a process with this name runs on the host.
 fn running(c: &Collector, name: &str) -> Result<bool, String> {
     let pids: Vec<String> = c.names("/proc").into_iter().filter(|n| n.bytes().all(|b| b.is_ascii_digit())).collect();
     if pids.is_empty() {
@@ -49,7 +50,7 @@ fn cards(c: &mut Collector) {
         .filter(|card| c.exists(&format!("/sys/class/net/{card}/device")))
         .collect();
     if cards.is_empty() {
-        return c.put_text("irq.cards", "/sys/class/net", Err("no network card with a device is shown".into()));
+        return c.put_text("irq.cards", "/sys/class/net", Err("/sys shows no network card with a device".into()));
     }
     let table = c.read("/proc/interrupts").map(|text| interrupts(&text));
     for card in cards {
@@ -64,7 +65,7 @@ fn cards(c: &mut Collector) {
                 continue;
             }
             (_, true) => {
-                c.put_text(key, &dirs[0], Err("no message interrupts are shown".into()));
+                c.put_text(key, &dirs[0], Err("/sys shows no message interrupts".into()));
                 continue;
             }
         };
@@ -78,7 +79,8 @@ fn cards(c: &mut Collector) {
     }
 }
 
-/// `42 virtio3-tx: CPUs 0-1, on 1, 5452 times`.
+/// Formats one interrupt as text: `42 virtio3-tx: CPUs 0-1, on 1, 5452 times` (number, name, CPUs that may receive the
+/// interrupt, CPU that receives it, number of interrupts since boot).
 fn one(c: &Collector, number: u32, table: &BTreeMap<u32, (u64, String)>) -> String {
     let read = |file: &str| c.read(&format!("/proc/irq/{number}/{file}")).unwrap_or_else(|_| "?".into());
     let (count, name) = table.get(&number).cloned().unwrap_or((0, "unused".into()));
@@ -87,16 +89,4 @@ fn one(c: &Collector, number: u32, table: &BTreeMap<u32, (u64, String)>) -> Stri
         read("smp_affinity_list"),
         read("effective_affinity_list")
     )
-}
-
-/// Number -> (count over all CPUs, name).
-pub(crate) fn interrupts(text: &str) -> BTreeMap<u32, (u64, String)> {
-    let cpus = text.lines().next().unwrap_or_default().split_whitespace().count();
-    let rows = text.lines().skip(1).filter_map(|line| {
-        let (number, rest) = line.split_once(':')?;
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let count = words.iter().take(cpus).filter_map(|n| n.parse::<u64>().ok()).sum();
-        Some((number.trim().parse().ok()?, (count, words.last()?.to_string())))
-    });
-    rows.collect()
 }

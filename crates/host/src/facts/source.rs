@@ -1,4 +1,4 @@
-//! Reading files into facts, and saying why one could not be read.
+//! Reads files into facts; if a file cannot be read, its fact contains the reason.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tailbound_model::{CpuList, Fact, FactValue};
 
-/// Gathers facts from the files under a root.
+/// Collects facts of a host from the files below a root directory, normally `/`.
 pub(super) struct Collector {
     root: PathBuf,
     facts: Vec<Fact>,
@@ -17,7 +17,7 @@ impl Collector {
         Collector { root: root.to_owned(), facts: Vec::new() }
     }
 
-    /// True when the files are those of the running host.
+    /// Whether the files are the files of the running host, not a copied or invented tree.
     pub fn is_live(&self) -> bool {
         self.root == Path::new("/")
     }
@@ -32,7 +32,7 @@ impl Collector {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// A file's text, trimmed; the error is the reason in words.
+    /// Text of a file without surrounding white space, or the reason why the file could not be read.
     pub fn read(&self, path: &str) -> Result<String, String> {
         self.read_bytes(path).map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
     }
@@ -41,13 +41,13 @@ impl Collector {
         fs::read(self.path(path)).map_err(|error| reason(path, &error))
     }
 
-    /// A file's whole number.
+    /// The integer that a file contains, or the reason why it could not be read.
     pub fn read_number(&self, path: &str) -> Result<i64, String> {
         let text = self.read(path)?;
         text.parse().map_err(|_| format!("`{text}` is not a number"))
     }
 
-    /// Names in a directory, sorted; empty when it is not there.
+    /// Sorted names of the entries of a directory; empty if the directory does not exist.
     pub fn names(&self, path: &str) -> Vec<String> {
         let entries = fs::read_dir(self.path(path)).into_iter().flatten();
         let mut names: Vec<String> = entries.filter_map(|e| e.ok()?.file_name().into_string().ok()).collect();
@@ -75,31 +75,32 @@ impl Collector {
         self.put(key, source, value.map_or_else(FactValue::Unknown, FactValue::Flag));
     }
 
-    /// A fact that is a file's text.
+    /// Adds a fact of the host whose value is the text of a file.
     pub fn text(&mut self, key: &str, path: &str) {
         let value = self.read(path);
         self.put_text(key, path, value);
     }
 
-    /// A fact that is a file's number.
+    /// Adds a fact of the host whose value is the number in a file.
     pub fn number(&mut self, key: &str, path: &str) {
         let value = self.read_number(path);
         self.put_number(key, path, value);
     }
 
-    /// A fact that is a file's 0 or 1.
+    /// Adds a fact of the host whose value is the flag (0 or 1) in a file.
     pub fn flag(&mut self, key: &str, path: &str) {
         let value = self.read_number(path).map(|n| n != 0);
         self.put_flag(key, path, value);
     }
 
-    /// A fact that is the chosen word of `always [madvise] never`, or several numbers with one space between.
+    /// Adds a fact whose value is the chosen word in a file: the word in brackets of a list of choices (`always
+    /// [madvise] never`), or else the whole text with single spaces.
     pub fn choice(&mut self, key: &str, path: &str) {
-        let value = self.read(path).map(|text| crate::undo::normalised(&text));
+        let value = self.read(path).map(|text| crate::setting_text::normalised(&text));
         self.put_text(key, path, value);
     }
 
-    /// A fact that every CPU has, from a file per CPU with `N` in the place of its number.
+    /// Adds a fact read from one file for each CPU; in `path`, the letter `N` is replaced by the number of the CPU.
     pub fn per_cpu(&mut self, key: &str, cpus: &[u32], path: &str) {
         let values = cpus.iter().map(|&cpu| (cpu, self.read(&path.replace('N', &cpu.to_string()))));
         let value = grouped(values);
@@ -107,7 +108,8 @@ impl Collector {
     }
 }
 
-/// One value for all CPUs, or each value with its CPUs: `performance` or `powersave (CPU 0-3), performance (CPU 4)`.
+/// Joins the values of several CPUs: one value if it is equal for all CPUs, else each value with its CPUs, such as
+/// `powersave (CPU 0-3), performance (CPU 4)`.
 pub(super) fn grouped(values: impl Iterator<Item = (u32, Result<String, String>)>) -> Result<String, String> {
     let mut groups: BTreeMap<Result<String, String>, CpuList> = BTreeMap::new();
     for (cpu, value) in values {
@@ -131,10 +133,10 @@ pub(super) fn grouped(values: impl Iterator<Item = (u32, Result<String, String>)
 fn reason(path: &str, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound if path.starts_with("/sys/kernel/debug") => {
-            "the file does not exist (debugfs is not mounted, or the kernel has no such switch)".into()
+            "the file does not exist (debugfs is not mounted, or the kernel has no such setting)".into()
         }
         io::ErrorKind::NotFound => "the file does not exist on this kernel or machine".into(),
-        io::ErrorKind::PermissionDenied => "not permitted; root may read it".into(),
+        io::ErrorKind::PermissionDenied => "only root may read this value".into(),
         _ => error.to_string(),
     }
 }

@@ -1,10 +1,10 @@
-//! Facts of this machine are complete; facts of a made-up tree are exact.
+//! Tests of facts: the facts of this machine are complete, and the facts of an invented tree of files are exact.
 
 use super::*;
 use std::fs;
 use tailbound_model::FactValue;
 
-/// A tree of files.
+/// Writes files with these paths and texts below a temporary directory.
 fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for (path, text) in files {
@@ -119,7 +119,7 @@ fn an_ordinary_desktop_is_read_as_it_is() {
         ("cpu.frequency_now_highest_khz", "3000000"),
         (
             "cpu.idle_states",
-            "POLL 0 us; C6 133 us; C10 1048 us disabled (CPU 0), not readable: no idle states are shown (CPU 1)",
+            "POLL 0 us; C6 133 us; C10 1048 us disabled (CPU 0), not readable: the kernel shows no idle states (CPU 1)",
         ),
         ("cpu.idle_deepest_us", "133"),
         ("cpu.vulnerability.mds", "Mitigation: Clear CPU buffers; SMT vulnerable"),
@@ -168,7 +168,7 @@ fn a_real_time_kernel_in_a_container_is_read_as_it_is() {
         ("sched.fair_server", "true"),
         (
             "sched.fair_server_runtime_ns",
-            "? the file does not exist (debugfs is not mounted, or the kernel has no such switch)",
+            "? the file does not exist (debugfs is not mounted, or the kernel has no such setting)",
         ),
     ] {
         assert_eq!(text(&facts, key), value, "{key}");

@@ -1,20 +1,20 @@
-//! The device behind an interface, as the machine itself sees it: features that were agreed with the device, queues in
-//! use, interrupts and where they go. On a guest it is what a hypervisor gave it.
+//! Facts about the device of a network interface: negotiated features, queues in use, interrupts and their CPUs. In a
+//! guest, the device is provided by the hypervisor.
 //!
-//! All of it is in /sys and /proc, where sysfs shows the namespace in which it was mounted: an interface of another one is
-//! told to have no device that can be seen.
+//! All values are read from /sys and /proc. sysfs shows the network namespace in which it was mounted, so an interface
+//! of another namespace is reported without a device.
 
-use crate::facts::interrupts;
+use crate::interrupts::interrupts;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tailbound_model::{Fact, FactValue};
 
-/// Interrupts told; a big card has one per queue.
+/// Maximum number of interrupts reported for one network card; a large card has one interrupt for each queue.
 const INTERRUPTS: usize = 32;
 
-/// Names of the feature bits of a network device: linux/virtio_net.h, and of all devices: linux/virtio_config.h,
-/// linux/virtio_ring.h. what these headers lack is of the VIRTIO specification
-/// 1.3, sections 5.1.3 and 6.
+/// Bit numbers and names of the feature bits of virtio network devices (linux/virtio_net.h) and of all virtio devices
+/// (linux/virtio_config.h, linux/virtio_ring.h). Names that these headers lack are from the VIRTIO specification 1.3,
+/// sections 5.1.3 and 6.
 const FEATURES: [(usize, &str); 48] = [
     (0, "csum"),
     (1, "guest_csum"),
@@ -66,11 +66,12 @@ const FEATURES: [(usize, &str); 48] = [
     (63, "speed_duplex"),
 ];
 
-/// Facts of the device behind an interface of the calling thread's network namespace, for as far as they can be seen:
-/// `queues.rx`, `queues.tx`, `virtio.features`, `interrupt.NUMBER`. Empty for an interface without a device; that of a VLAN
-/// has the device of the interface below.
+/// Facts about the device of an interface in the calling thread's network namespace: `queues.rx`, `queues.tx`,
+/// `virtio.features`, `interrupt.NUMBER`. The list is empty for an interface without a device. For a VLAN interface the
+/// facts describe the device of the interface below.
 pub fn card_facts(interface: &str) -> Vec<Fact> {
-    // Of this network namespace, whereas /sys may be another one's, which counts its interfaces from the same number.
+    // The address is read from this network namespace. /sys may show another namespace, in which the same index can
+    // exist.
     let address = nix::ifaddrs::getifaddrs().into_iter().flatten().find_map(|one| {
         let link = one.address.filter(|_| one.interface_name == interface)?;
         link.as_link_addr()?.addr()
@@ -84,7 +85,7 @@ pub fn card_facts(interface: &str) -> Vec<Fact> {
 fn card_facts_from(root: &Path, interface: &str, (index, address): (u32, [u8; 6])) -> Vec<Fact> {
     let at = format!("sys/class/net/{interface}");
     let read = |path: &str| fs::read_to_string(root.join(path)).map(|text| text.trim().to_owned());
-    let text = address.map(|octet| format!("{octet:02x}")).join(":");
+    let text = address.map(|byte| format!("{byte:02x}")).join(":");
     let same = read(&format!("{at}/ifindex")).is_ok_and(|text| text == index.to_string())
         && read(&format!("{at}/address")).is_ok_and(|found| found == text);
     let device = root.join(&at).join("device");
@@ -92,7 +93,7 @@ fn card_facts_from(root: &Path, interface: &str, (index, address): (u32, [u8; 6]
     if same && !device.exists() && is_vlan() {
         let below = names(&root.join(&at)).into_iter().find_map(|name| Some(name.strip_prefix("lower_")?.to_owned()));
         let index = |name: &str| read(&format!("sys/class/net/{name}/ifindex")).ok()?.parse().ok();
-        // It has the address of the one below.
+        // A VLAN interface has the address of the interface below.
         let found = below.and_then(|name| Some((index(&name)?, name)));
         return found.map_or_else(Vec::new, |(index, name)| card_facts_from(root, &name, (index, address)));
     }
@@ -105,11 +106,11 @@ fn card_facts_from(root: &Path, interface: &str, (index, address): (u32, [u8; 6]
         fact("queues.rx", count("rx-"), format!("/{at}/queues")),
         fact("queues.tx", count("tx-"), format!("/{at}/queues")),
     ];
-    // Other devices have no such file.
+    // Devices other than virtio have no such file.
     if let Ok(bits) = read(&format!("{at}/device/features")) {
         all.push(fact("virtio.features", FactValue::Text(features(&bits)), format!("/{at}/device/features")));
     }
-    all.extend(going(root, &device));
+    all.extend(interrupt_facts(root, &device));
     all
 }
 
@@ -122,7 +123,7 @@ fn names(directory: &Path) -> Vec<String> {
     entries.into_iter().filter_map(|e| e.file_name().into_string().ok()).collect()
 }
 
-/// `1101...`, the bit 0 first.
+/// Names of the virtio features that are set in a text such as `1101...`, which begins with bit 0.
 fn features(bits: &str) -> String {
     let name = |bit: usize| {
         let known = FEATURES.iter().find(|(number, _)| *number == bit);
@@ -132,9 +133,9 @@ fn features(bits: &str) -> String {
     set.collect::<Vec<_>>().join(" ")
 }
 
-/// The CPUs that its interrupts may use, and those that they go to.
-fn going(root: &Path, device: &Path) -> Vec<Fact> {
-    // The interrupts of a virtio card belong to the device of the bus, one level up.
+/// Facts about the interrupts of a device: the CPUs that may receive each interrupt, and the CPUs that receive it.
+fn interrupt_facts(root: &Path, device: &Path) -> Vec<Fact> {
+    // The interrupts of a virtio card belong to the bus device, one directory above.
     let directories: [PathBuf; 2] = [device.join("msi_irqs"), device.join("../msi_irqs")];
     let mut numbers: Vec<u32> = directories
         .iter()
@@ -146,12 +147,12 @@ fn going(root: &Path, device: &Path) -> Vec<Fact> {
         .collect();
     numbers.sort_unstable();
     let table = fs::read_to_string(root.join("proc/interrupts")).map(|text| interrupts(&text)).unwrap_or_default();
-    // One that is not in the table is not in use.
+    // Interrupts that are not in the table are not in use.
     let used = numbers.into_iter().filter_map(|number| Some((number, &table.get(&number)?.1)));
-    let told = used.take(INTERRUPTS).map(|(number, name)| {
+    let facts = used.take(INTERRUPTS).map(|(number, name)| {
         let read = |file: &str| {
             let text = fs::read_to_string(root.join(format!("proc/irq/{number}/{file}"))).unwrap_or_default();
-            if text.trim().is_empty() { "not told".to_owned() } else { text.trim().to_owned() }
+            if text.trim().is_empty() { "not known".to_owned() } else { text.trim().to_owned() }
         };
         let (may, goes) = (read("smp_affinity_list"), read("effective_affinity_list"));
         let source = format!("/proc/irq/{number}/smp_affinity_list, effective_affinity_list, /proc/interrupts");
@@ -161,7 +162,7 @@ fn going(root: &Path, device: &Path) -> Vec<Fact> {
             source,
         )
     });
-    told.collect()
+    facts.collect()
 }
 
 #[cfg(test)]
@@ -178,9 +179,10 @@ mod tests {
         root
     }
 
-    /// As a guest of QEMU 7.2 with Linux 6.1 shows it: the card of virtio below that of the bus.
+    /// Test: facts of a virtio card are read in its guest. The files are from a guest of QEMU 7.2 with Linux 6.1, in
+    /// which the virtio card lies below the bus device.
     #[test]
-    fn a_card_of_virtio_is_told_as_its_guest_sees_it() {
+    fn facts_of_a_virtio_card_are_read_in_its_guest() {
         let net = "sys/devices/pci0/0000:00:02.0/virtio1/net/enp0s2";
         let root = tree(&[
             (&format!("{net}/ifindex"), "2\n"),
@@ -213,7 +215,7 @@ mod tests {
         std::os::unix::fs::symlink(at("sys/devices/pci0/0000:00:02.0/virtio1"), at(&format!("{net}/device"))).unwrap();
         std::os::unix::fs::symlink(at(net), at("sys/class/net/enp0s2")).unwrap();
         let own = [0x52, 0x54, 0, 0xb1, 0, 1];
-        let told = |name, index, address| {
+        let facts_of = |name, index, address| {
             let line = |f: Fact| match f.value {
                 FactValue::Text(text) => format!("{} = {text}", f.key),
                 FactValue::Number(number) => format!("{} = {number}", f.key),
@@ -222,24 +224,24 @@ mod tests {
             card_facts_from(root.path(), name, (index, address)).into_iter().map(line).collect::<Vec<_>>()
         };
         assert_eq!(
-            told("enp0s2", 2, own),
+            facts_of("enp0s2", 2, own),
             [
                 "queues.rx = 1",
                 "queues.tx = 2",
                 "virtio.features = csum guest_csum mac mrg_rxbuf status ctrl_vq indirect_desc event_idx version_1 notf_coal",
                 "interrupt.24 = virtio1-config: may use CPUs 0-1, goes to 0",
-                "interrupt.25 = virtio1-input.0: may use CPUs 1, goes to not told",
+                "interrupt.25 = virtio1-input.0: may use CPUs 1, goes to not known",
             ]
         );
-        // That of a VLAN has the card below.
-        assert_eq!(told("enp0s2.10", 3, own), told("enp0s2", 2, own));
-        // Those of another namespace with that name, and one without a device.
-        assert!(told("enp0s2", 7, own).is_empty() && told("enp0s2", 2, [2; 6]).is_empty());
-        assert!(told("lo", 1, [0; 6]).is_empty());
+        // A VLAN interface has the card of the interface below.
+        assert_eq!(facts_of("enp0s2.10", 3, own), facts_of("enp0s2", 2, own));
+        // Interfaces of this name in another namespace, and interfaces without a device, have no facts.
+        assert!(facts_of("enp0s2", 7, own).is_empty() && facts_of("enp0s2", 2, [2; 6]).is_empty());
+        assert!(facts_of("lo", 1, [0; 6]).is_empty());
     }
 
     #[test]
-    fn a_feature_without_a_name_is_told_by_its_number() {
+    fn a_feature_without_a_name_is_reported_by_its_number() {
         assert_eq!(features("00001"), "bit_4");
         assert_eq!(features(""), "");
     }

@@ -1,33 +1,33 @@
-//! Counters of the calling thread's network namespace.
+//! Counters of network interfaces and protocols in the calling thread's network namespace.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-/// What an interface has carried and dropped since it was made.
+/// Counters of a network interface, counted since the interface was made.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 pub struct InterfaceCounters {
-    /// Name.
+    /// Name of the network interface.
     pub name: String,
-    /// Octets received.
+    /// Number of bytes that the interface received.
     pub rx_bytes: u64,
-    /// Frames received.
+    /// Number of frames that the interface received.
     pub rx_packets: u64,
-    /// Received with an error.
+    /// Number of frames that the interface received with an error.
     pub rx_errors: u64,
-    /// Received and dropped.
+    /// Number of frames that the interface received and then dropped.
     pub rx_dropped: u64,
-    /// Octets sent.
+    /// Number of bytes that the interface sent.
     pub tx_bytes: u64,
-    /// Frames sent.
+    /// Number of frames that the interface sent.
     pub tx_packets: u64,
-    /// Not sent for an error.
+    /// Number of frames that the interface did not send because of an error.
     pub tx_errors: u64,
-    /// Dropped before they were sent.
+    /// Number of frames that the interface dropped before sending them.
     pub tx_dropped: u64,
 }
 
-/// All interfaces of the namespace (/proc/thread-self/net/dev).
+/// Counters of all interfaces in the calling thread's network namespace (/proc/thread-self/net/dev).
 ///
 /// # Errors
 /// The file cannot be read.
@@ -36,7 +36,7 @@ pub fn interface_counters() -> io::Result<Vec<InterfaceCounters>> {
 }
 
 fn parse_dev(text: &str) -> Vec<InterfaceCounters> {
-    // Two lines of headings; the name may stand right before the first number.
+    // The first two lines are headings. There may be no space between the name's colon and the first number.
     let rows = text.lines().skip(2).filter_map(|line| {
         let (name, numbers) = line.split_once(':')?;
         let n: Vec<u64> = numbers.split_whitespace().filter_map(|n| n.parse().ok()).collect();
@@ -55,8 +55,9 @@ fn parse_dev(text: &str) -> Vec<InterfaceCounters> {
     rows.collect()
 }
 
-/// Counters of the namespace's IP, ICMP, UDP and TCP as the kernel names them, e.g. `Udp.RcvbufErrors`, `Ip.ReasmFails`
-/// (/proc/thread-self/net/snmp and netstat). Those below zero (`Tcp.MaxConn` is -1) are limits, not counters.
+/// Counters of IP, ICMP, UDP and TCP in the calling thread's network namespace, with the kernel's names such as
+/// `Udp.RcvbufErrors` (/proc/thread-self/net/snmp and netstat). Negative values (`Tcp.MaxConn` is -1) are limits, not
+/// counters.
 ///
 /// # Errors
 /// A file cannot be read.
@@ -68,7 +69,7 @@ pub fn ip_counters() -> io::Result<BTreeMap<String, i64>> {
     Ok(all)
 }
 
-/// Lines come in pairs: `Udp: names` and `Udp: numbers`.
+/// Parses pairs of lines, `Udp: names` and `Udp: numbers`, into counters by name.
 fn parse_pairs(text: &str, all: &mut BTreeMap<String, i64>) {
     let lines: Vec<&str> = text.lines().collect();
     for pair in lines.chunks_exact(2) {

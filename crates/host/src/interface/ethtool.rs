@@ -1,7 +1,7 @@
-//! The ethtool requests (linux/ethtool.h), by ioctl on a socket of the thread's network namespace. Those
-//! that read need no privilege; what sets is in `tune.rs`.
+//! Requests of ethtool (linux/ethtool.h), made by ioctl on a socket of the thread's network namespace. Reading needs no
+//! privilege; most settings are written in `tune.rs`.
 //!
-//! In: an interface's name. Out: what its driver tells, or the reason why a fact is not known.
+//! In: the name of an interface. Out: values that its driver reports, or the reason why a value is not known.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -14,26 +14,27 @@ const GSTRINGS: u32 = 0x1b;
 const STXCSUM: u32 = 0x17;
 const GFLAGS: u32 = 0x25;
 const SFLAGS: u32 = 0x26;
-/// Of these flags: tags of VLANs are put in by the device.
+/// Bit of the flags of the ethtool requests GFLAGS and SFLAGS: the device inserts VLAN tags.
 const FLAG_TXVLAN: u32 = 1 << 7;
 const GSSET_INFO: u32 = 0x37;
 const GFEATURES: u32 = 0x3a;
 pub(super) const GCHANNELS: u32 = 0x3c;
-/// String set of the feature names, and the length of each.
+/// Number of the ethtool string set that contains the names of features, and the length of each name in bytes.
 const SS_FEATURES: u32 = 4;
 const NAME_LENGTH: usize = 32;
 
-/// One interface, as its driver describes it.
+/// Access to the driver of one network interface by ethtool requests.
 pub struct Ethtool {
     socket: OwnedFd,
     name: [libc::c_char; libc::IFNAMSIZ],
 }
 
 impl Ethtool {
-    /// An interface of the calling thread's network namespace; whether there is one of that name, the requests tell.
+    /// Opens a network interface of the calling thread's network namespace. If no such interface exists, the later
+    /// requests fail.
     ///
     /// # Errors
-    /// A name that is too long for an interface, or no socket.
+    /// The name is too long for an interface, or no socket can be opened.
     pub fn open(interface: &str) -> Result<Ethtool, String> {
         let mut name = [0; libc::IFNAMSIZ];
         if interface.len() >= name.len() {
@@ -51,7 +52,8 @@ impl Ethtool {
         Ok(Ethtool { socket: unsafe { OwnedFd::from_raw_fd(fd) }, name })
     }
 
-    /// One request: words in and out. The first is the command; the buffer must be as long as the command's answer.
+    /// Sends one ethtool request; the kernel's answer replaces the words of the request. The first word is the command;
+    /// `words` must be as long as the struct of the command.
     pub(super) fn request(&self, words: &mut [u32]) -> io::Result<()> {
         // SAFETY: every bit pattern, zero too, is a valid ifreq.
         let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -65,15 +67,15 @@ impl Ethtool {
 
     fn ask(&self, words: &mut [u32]) -> Result<(), String> {
         self.request(words).map_err(|error| match error.raw_os_error() {
-            Some(libc::EOPNOTSUPP) => "the driver does not tell".into(),
+            Some(libc::EOPNOTSUPP) => "the driver does not report this value".into(),
             _ => error.to_string(),
         })
     }
 
-    /// Name of the kernel driver.
+    /// Name of the interface's kernel driver.
     ///
     /// # Errors
-    /// The reason why it is not known.
+    /// The driver's name is not known; the error contains the reason.
     pub fn driver(&self) -> Result<String, String> {
         // cmd, driver[32], version[32], fw_version[32], bus_info[32], erom_version[32], reserved2[12], 5 words.
         let mut words = [0u32; 49];
@@ -82,12 +84,12 @@ impl Ethtool {
         Ok(text(&bytes(&words[1..9])))
     }
 
-    /// Link speed.
+    /// Speed of the interface's link in Mbit/s.
     ///
     /// # Errors
-    /// The reason why it is not known, as for a link that is down or has no speed.
+    /// The speed is not known, for example because the link is down; the error contains the reason.
     pub fn speed_mbit_s(&self) -> Result<i64, String> {
-        // struct ethtool_cmd: the oldest request, which the kernel answers for every driver that has a speed.
+        // struct ethtool_cmd is the oldest request, and the kernel answers it for every driver with a speed.
         // cmd, supported, advertising, speed (low 16 bits) | duplex | port, ..., speed_hi in the eighth word.
         let mut words = [0u32; 11];
         words[0] = GSET;
@@ -101,10 +103,10 @@ impl Ethtool {
         }
     }
 
-    /// Transmit and receive queues in use.
+    /// Numbers of transmit and receive queues that the interface uses.
     ///
     /// # Errors
-    /// The reason why they are not known.
+    /// The numbers of queues are not known; the error contains the reason.
     pub fn channels(&self) -> Result<(u32, u32), String> {
         // cmd, max rx tx other combined, rx tx other combined.
         let mut words = [0u32; 9];
@@ -114,10 +116,10 @@ impl Ethtool {
         Ok((tx + combined, rx + combined))
     }
 
-    /// Wait before a receive interrupt in us, and whether the driver varies it.
+    /// Delay before a receive interrupt of the interface in us, and whether the driver adapts this delay.
     ///
     /// # Errors
-    /// The reason why it is not known.
+    /// The delay is not known; the error contains the reason.
     pub fn coalesce(&self) -> Result<(u32, bool), String> {
         // cmd, rx_usecs, rx_frames, rx_usecs_irq, rx_frames_irq, four of tx, stats, use_adaptive_rx, ...
         let mut words = [0u32; 23];
@@ -126,20 +128,20 @@ impl Ethtool {
         Ok((words[1], words[10] != 0))
     }
 
-    /// Has what is sent carry its whole checksum: for a virtual device whose packets somebody takes before the kernel would
-    /// have filled it in. Needs CAP_NET_ADMIN.
+    /// Makes the kernel compute checksums before it gives packets to a virtual device. This is for devices whose
+    /// packets a program reads before the kernel would complete the checksum. Needs CAP_NET_ADMIN.
     ///
     /// # Errors
-    /// The driver cannot.
+    /// The driver cannot leave the checksums to the kernel.
     pub fn fill_in_checksums(&self) -> io::Result<()> {
         self.request(&mut [STXCSUM, 0])
     }
 
-    /// Has what is sent carry the tag of its VLAN in the frame: for a virtual device whose packets somebody takes who does
-    /// not see a tag that lies beside them. Needs CAP_NET_ADMIN.
+    /// Makes the kernel write VLAN tags into frames. This is for virtual devices whose packets are read by a program
+    /// that does not see tags in the packet's metadata. Needs CAP_NET_ADMIN.
     ///
     /// # Errors
-    /// The driver cannot.
+    /// The driver cannot leave the VLAN tags to the kernel.
     pub fn put_tags_into_frames(&self) -> io::Result<()> {
         let mut asked = [GFLAGS, 0];
         self.request(&mut asked)?;
@@ -151,10 +153,10 @@ impl Ethtool {
         }
     }
 
-    /// Names of the features that are on, in alphabetical order.
+    /// Names of the offload features that are switched on, in alphabetical order.
     ///
     /// # Errors
-    /// The reason why they are not known.
+    /// The features are not known; the error contains the reason.
     pub fn offloads(&self) -> Result<Vec<String>, String> {
         // cmd, reserved, mask (64 bits), one word per bit set in the mask.
         let mut info = [GSSET_INFO, 0, 1 << SS_FEATURES, 0, 0];

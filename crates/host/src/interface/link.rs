@@ -1,4 +1,4 @@
-//! RTM_GETLINK: what the kernel keeps of an interface (rtnetlink(7)).
+//! Attributes of a network interface from an answer to RTM_GETLINK (rtnetlink(7)).
 
 use crate::netlink;
 use std::io;
@@ -15,7 +15,7 @@ pub(super) struct Link {
     pub rx_queues: Option<u32>,
 }
 
-/// Operational states by number (RFC 2863, linux/if.h).
+/// Names of the operational states of an interface, indexed by number (RFC 2863, linux/if.h).
 const STATES: [&str; 7] = ["unknown", "not present", "down", "lower layer down", "testing", "dormant", "up"];
 
 const IFLA_INFO_KIND: u16 = 1;
@@ -27,7 +27,7 @@ pub(super) fn query(name: &str) -> io::Result<Link> {
     Ok(parse(index, &answer))
 }
 
-/// `answer` is an ifinfomsg and its attributes.
+/// Parses an answer to RTM_GETLINK, which is an ifinfomsg followed by attributes.
 fn parse(index: u32, answer: &[u8]) -> Link {
     let mut link = Link { index, state: STATES[0].to_owned(), ..Link::default() };
     let Some((head, attributes)) = answer.split_at_checked(16) else { return link };

@@ -1,9 +1,8 @@
-//! What one network interface of the calling thread's network namespace says of itself, and the counters of that
-//! namespace.
+//! Facts about one network interface in the calling thread's network namespace, and counters of that namespace.
 //!
-//! In: an interface's name. Out: [`InterfaceFacts`]; counters by name. Everything is asked by netlink and ioctl or read
-//! from /proc/thread-self/net, which follow the thread into a namespace: /sys/class/net shows the namespace in which sysfs
-//! was mounted, whoever reads it. Nothing is changed but by `tune`, for settings of the host.
+//! In: the name of an interface. Out: [`InterfaceFacts`], and counters by name. Values come from netlink, ioctl and
+//! /proc/thread-self/net, because these follow the thread into a namespace; /sys/class/net always shows the namespace
+//! in which sysfs was mounted. Only `tune` changes settings.
 
 mod card;
 mod counters;
@@ -18,49 +17,50 @@ pub use ethtool::Ethtool;
 use std::io;
 use tailbound_model::{Fact, FactValue, PathEnd};
 
-/// An interface as the kernel and its driver describe it.
+/// A network interface as described by the kernel and its driver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InterfaceFacts {
-    /// Name.
+    /// Name of the network interface.
     pub name: String,
-    /// Index.
+    /// Index of the network interface.
     pub index: u32,
-    /// MTU in octets.
+    /// MTU of the network interface in bytes.
     pub mtu: u32,
-    /// Set up, and with a carrier.
+    /// Whether the network interface is set up and has a carrier.
     pub up: bool,
-    /// Operational state (RFC 2863): `up`, `down`, `unknown` (loopback, tap), ...
+    /// Operational state of the interface (RFC 2863): `up`, `down`, `unknown` (loopback, tap), ...
     pub state: String,
-    /// Kind of a virtual interface: `veth`, `bridge`, ...
+    /// Kind of the network interface, if it is virtual: `veth`, `bridge`, ...
     pub kind: Option<String>,
-    /// Kernel driver.
+    /// Name of the interface's kernel driver, or the reason why it is not known.
     pub driver: Result<String, String>,
-    /// Link speed.
+    /// Link speed of the network interface in Mbit/s, or the reason why the speed is not known.
     pub speed_mbit_s: Result<i64, String>,
-    /// Transmit queues in use.
+    /// Number of the interface's transmit queues in use, or the reason why it is not known.
     pub tx_queues: Result<u32, String>,
-    /// Receive queues in use.
+    /// Number of the interface's receive queues in use, or the reason why it is not known.
     pub rx_queues: Result<u32, String>,
-    /// Queueing discipline.
+    /// Name of the network interface's queueing discipline.
     pub qdisc: Option<String>,
-    /// The card waits so long before it announces a frame.
+    /// Delay of the network card before a receive interrupt in us, or the reason why the delay is not known.
     pub rx_coalesce_us: Result<u32, String>,
-    /// It varies that wait.
+    /// Whether the driver adapts the delay before a receive interrupt, or the reason why this is not known.
     pub adaptive_rx: Result<bool, String>,
-    /// Offload features that are on, by the kernel's names.
+    /// Offload features that are switched on, with the kernel's names, or the reason why they are not known.
     pub offloads: Result<Vec<String>, String>,
 }
 
-/// Reads an interface of the calling thread's network namespace.
+/// Reads the facts about an interface of the calling thread's network namespace.
 ///
 /// # Errors
-/// No such interface. What an existing one does not tell is an `Err` with the reason in its field.
+/// There is no such interface. If an existing interface does not report a value, the field of this value contains the
+/// reason.
 pub fn interface_facts(name: &str) -> io::Result<InterfaceFacts> {
     let link = link::query(name)?;
     let tool = ethtool::Ethtool::open(name);
     let with = tool.as_ref().map_err(Clone::clone);
     let channels = with.clone().and_then(|t| t.channels());
-    // Without channels the number of queues made with the interface is the number in use.
+    // A driver without channels uses all queues that the interface was made with.
     let queues = |channels: Result<u32, String>, made: Option<u32>| channels.or_else(|why| made.ok_or(why));
     let coalesce = with.clone().and_then(|t| t.coalesce());
     Ok(InterfaceFacts {
@@ -82,7 +82,7 @@ pub fn interface_facts(name: &str) -> io::Result<InterfaceFacts> {
 }
 
 impl InterfaceFacts {
-    /// As one side of a path.
+    /// Facts about the interface as one end of a path, with the name and the address of the end.
     pub fn path_end(&self, end: &str, address: &str) -> PathEnd {
         PathEnd {
             end: end.to_owned(),
@@ -100,12 +100,14 @@ impl InterfaceFacts {
         }
     }
 
-    /// As facts `interface.NAME.*`.
+    /// Facts about the network interface, with keys `interface.NAME.*`.
     pub fn facts(&self) -> Vec<Fact> {
         let unknown = |why: &String| FactValue::Unknown(why.clone());
         let number = |n: &Result<u32, String>| n.as_ref().map_or_else(unknown, |n| FactValue::Number(i64::from(*n)));
-        let text =
-            |t: &Option<String>| t.clone().map_or_else(|| FactValue::Unknown("not told".into()), FactValue::Text);
+        let text = |t: &Option<String>| {
+            t.clone()
+                .map_or_else(|| FactValue::Unknown("the kernel does not report this value".into()), FactValue::Text)
+        };
         let facts = [
             ("mtu", FactValue::Number(i64::from(self.mtu)), "RTM_GETLINK"),
             ("up", FactValue::Flag(self.up), "RTM_GETLINK"),
@@ -176,7 +178,7 @@ mod tests {
                 assert_eq!(facts.driver.as_deref(), Ok("veth"));
                 assert_eq!(facts.tx_queues, Ok(3), "{facts:?}");
                 assert!(counters.iter().any(|c| c.name == "tb-in"));
-                assert!(interface_facts("tb-in").is_err(), "not outside");
+                assert!(interface_facts("tb-in").is_err(), "the interface does not exist outside the namespace");
             }
         }
     }

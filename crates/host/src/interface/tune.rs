@@ -1,4 +1,4 @@
-//! Queues and coalescing of an interface: read and set by ethtool requests (linux/ethtool.h). Setting needs
+//! Reads and sets queues and interrupt coalescing of an interface by ethtool requests (linux/ethtool.h). Setting needs
 //! CAP_NET_ADMIN.
 
 use super::ethtool::{Ethtool, GCHANNELS, GCOALESCE};
@@ -9,13 +9,14 @@ use tailbound_model::NicSetting;
 
 const SCOALESCE: u32 = 0x0f;
 const SCHANNELS: u32 = 0x3d;
-/// Words of struct ethtool_channels and struct ethtool_coalesce.
+/// Numbers of 32-bit words in struct ethtool_channels and in struct ethtool_coalesce.
 const CHANNELS_WORDS: usize = 9;
 const COALESCE_WORDS: usize = 23;
-/// How long a link may take to come back after its queues were made anew.
+/// Longest time after a change of the queues until the link is up again.
 const LINK_BACK: Duration = Duration::from_secs(10);
 
-/// The requests that read and set it, the words of their struct, and its place there.
+/// For a setting of an interface: the ethtool requests that read and set it, the number of words in the struct of these
+/// requests, and the index of the setting in the struct.
 fn place(setting: NicSetting) -> (u32, u32, usize, usize) {
     let channels = |word| (GCHANNELS, SCHANNELS, CHANNELS_WORDS, word);
     let coalesce = |word| (GCOALESCE, SCOALESCE, COALESCE_WORDS, word);
@@ -45,20 +46,20 @@ fn get(interface: &str, setting: NicSetting) -> io::Result<(Ethtool, Vec<u32>)> 
     Ok((tool, words))
 }
 
-/// The value in force.
+/// Reads the value of a setting of a network interface.
 pub(crate) fn read(interface: &str, setting: NicSetting) -> io::Result<u32> {
     get(interface, setting).map(|(_, words)| words[place(setting).3])
 }
 
-/// The highest value, where the driver tells one.
+/// Reads the highest allowed value of a setting of a network interface, if the driver reports a highest value.
 pub(crate) fn most(interface: &str, setting: NicSetting) -> io::Result<Option<u32>> {
     let (_, words) = get(interface, setting)?;
     let (request, _, _, word) = place(setting);
-    // Each maximum stands four words before its value.
+    // The struct contains each maximum four words before the value.
     Ok((request == GCHANNELS).then(|| words[word - 4]))
 }
 
-/// Asks for a value, and waits for the link if that took it down.
+/// Sets a value of a network interface. If the change takes the link down, waits until the link is up again.
 pub(crate) fn write(interface: &str, setting: NicSetting, value: u32) -> io::Result<()> {
     let was_up = link::query(interface)?.up;
     let (tool, mut words) = get(interface, setting)?;
@@ -66,13 +67,13 @@ pub(crate) fn write(interface: &str, setting: NicSetting, value: u32) -> io::Res
     words[0] = set;
     words[word] = value;
     tool.request(&mut words).map_err(|error| match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP) => io::Error::other("the driver of the interface cannot set it"),
+        Some(libc::EOPNOTSUPP) => io::Error::other("the driver of the interface cannot change this setting"),
         _ => error,
     })?;
     let patience = Instant::now() + LINK_BACK;
     while was_up && !link::query(interface)?.up {
         if Instant::now() > patience {
-            return Err(io::Error::other("the link did not come back within 10 s"));
+            return Err(io::Error::other("the link was still down after 10 s"));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

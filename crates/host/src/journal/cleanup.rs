@@ -1,4 +1,4 @@
-//! Journals of other runs: listed, and undone where their owner is gone.
+//! Lists the journals of other runs, and undoes the entries of journals whose owner (the process of the run) has ended.
 
 use super::file::{self, Content, Header, Line, Unread};
 use super::{JournalError, directory};
@@ -11,29 +11,31 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tailbound_model::JournalEntry;
 
-/// One journal as it lies there.
+/// State of one journal file: whether its owner still runs, and the changes that are not undone yet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct JournalState {
-    /// Run id, from the file's name.
+    /// Id of the run, taken from the name of the journal file.
     pub run: String,
-    /// The file.
+    /// Path of the journal file.
     pub path: PathBuf,
-    /// Whose it is; `None` when that cannot be read.
+    /// Header of the journal, which names the owner; `None` if the header cannot be read.
     pub header: Option<Header>,
-    /// The owner lives: the journal is not touched.
+    /// Whether the owner of the journal still runs; then a cleanup does not change the journal.
     pub owner_alive: bool,
-    /// Somebody else is working on it: another cleanup.
+    /// Whether another process cleans up after this journal at the moment.
     pub busy: bool,
-    /// Written in an earlier boot: the entries are void.
+    /// Whether the journal was written before the last boot; then its entries are void, except entries for changes that
+    /// survive a boot.
     pub stale_boot: bool,
-    /// Not undone yet, in the order of their making.
+    /// Entries of the journal that are not undone yet, in the order in which they were made.
     pub entries: Vec<JournalEntry>,
-    /// Why nothing can be done about it from here, if so: damaged, of another machine, of another container.
+    /// Reason why this process cannot clean up the journal: the journal is damaged, or was written on another machine
+    /// or in another container.
     pub problem: Option<String>,
 }
 
 impl JournalState {
-    /// Nothing known of it yet.
+    /// State of a journal that has not been read yet.
     fn of(path: &Path) -> JournalState {
         JournalState {
             run: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
@@ -48,32 +50,32 @@ impl JournalState {
     }
 }
 
-/// What a cleanup did. Sentences for people.
+/// Results of a cleanup of journals, as sentences for people.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct CleanupReport {
-    /// Things taken back.
+    /// Sentences about the changes to the host that the cleanup undid.
     pub undone: Vec<String>,
-    /// Things that were not ours any more.
+    /// Sentences about changes that the cleanup left alone, because something else had changed them since.
     pub left_alone: Vec<String>,
-    /// Runs whose journal was of an earlier boot.
+    /// Sentences about runs whose journal was written before the last boot.
     pub void: Vec<String>,
-    /// Runs that go on, and those that another cleanup works on.
+    /// Sentences about runs that are still active, and about runs on whose journal another cleanup works.
     pub alive: Vec<String>,
-    /// What could not be undone or read; the journal stays.
+    /// Errors of entries that could not be undone and of journals that could not be read; these journals stay.
     pub failed: Vec<String>,
 }
 
 impl CleanupReport {
-    /// Nothing was left to be done and nothing failed.
+    /// Whether the cleanup could undo all changes without a failure.
     pub fn is_clean(&self) -> bool {
         self.failed.is_empty()
     }
 }
 
-/// All journals of this user.
+/// Lists the journals of all runs of this user.
 ///
 /// # Errors
-/// The directory cannot be read; one that does not exist is empty.
+/// The directory of journals exists but cannot be read.
 pub fn list() -> Result<Vec<JournalState>, JournalError> {
     list_in(&directory::journal_dir()?)
 }
@@ -81,17 +83,17 @@ pub fn list() -> Result<Vec<JournalState>, JournalError> {
 pub(super) fn list_in(dir: &Path) -> Result<Vec<JournalState>, JournalError> {
     let one = |path: PathBuf| match File::open(&path) {
         Ok(file) => Some(inspect(&path, file).0),
-        // Its run ended just now.
+        // The run of this journal has just ended.
         Err(error) if error.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(JournalState { problem: Some(error.to_string()), ..JournalState::of(&path) }),
     };
     Ok(journals(dir)?.into_iter().filter_map(one).collect())
 }
 
-/// Undoes what dead runs left, the last change first. `say` hears each sentence as it becomes true.
+/// Undoes the changes left by runs that have ended, the last change first. `say` receives a sentence after each change.
 ///
 /// # Errors
-/// The directory cannot be read, or other users can write to it.
+/// The directory of journals cannot be read, or other users can write to it.
 pub fn cleanup(say: &mut dyn FnMut(&str)) -> Result<CleanupReport, JournalError> {
     cleanup_in(&directory::journal_dir()?, say)
 }
@@ -100,7 +102,7 @@ pub(super) fn cleanup_in(dir: &Path, say: &mut dyn FnMut(&str)) -> Result<Cleanu
     let mut report = CleanupReport::default();
     let paths = journals(dir)?;
     if let (false, Some(why)) = (paths.is_empty(), directory::distrust(dir)) {
-        return Err(JournalError::NoPlace(format!("{why}: what its journals ask for is not done")));
+        return Err(JournalError::NoPlace(format!("{why}: the entries of its journals are not undone")));
     }
     for path in paths {
         clean(&path, &mut report, say);
@@ -119,11 +121,12 @@ fn journals(dir: &Path) -> Result<Vec<PathBuf>, JournalError> {
     Ok(paths)
 }
 
-/// How long a lock may outlast its owner: a process that is just being started holds it until it has become its program.
+/// Longest time for which the lock of a journal can outlast its owner: a child process holds the lock from fork until
+/// exec.
 const LOCK_LINGERS: Duration = Duration::from_millis(200);
 
-/// Reads a journal and judges it. The second value is there when the journal is not in use: the file with its lock, which
-/// is held as long as the file, and the length of its whole part.
+/// Reads the state of a journal. If the journal is not in use, the second value contains the locked file (the lock
+/// lasts as long as the file is open) and the length of the part with complete lines.
 fn inspect(path: &Path, mut file: File) -> (JournalState, Option<(File, usize)>) {
     let patience = Instant::now() + LOCK_LINGERS;
     loop {
@@ -160,7 +163,7 @@ fn read(path: &Path, file: &mut File) -> (JournalState, usize) {
         }
         Err(Unread::NothingBegun) => (state, 0),
         Err(Unread::Damaged(why)) => {
-            state.problem = Some(format!("cannot be read ({why}): what it lists is not undone"));
+            state.problem = Some(format!("the journal cannot be read ({why}): its entries are not undone"));
             (state, 0)
         }
     }
@@ -168,11 +171,12 @@ fn read(path: &Path, file: &mut File) -> (JournalState, usize) {
 
 fn judge(state: &mut JournalState, header: Header) {
     if header.machine != file::machine() {
-        state.problem = Some(format!("was written on another machine ({})", header.machine));
+        state.problem = Some(format!("the journal was written on another machine ({})", header.machine));
     } else if process::boot_id().is_ok_and(|now| now != header.boot_id) {
         state.stale_boot = true;
     } else if header.pid_namespace != 0 && header.pid_namespace != file::pid_namespace() {
-        state.problem = Some("was written in another container, whose processes cannot be told from here".into());
+        state.problem =
+            Some("the journal was written in another container, whose processes are not visible here".into());
     } else {
         state.owner_alive = process::is_alive(header.owner);
     }
@@ -182,14 +186,14 @@ fn judge(state: &mut JournalState, header: Header) {
 fn clean(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
     let file = match OpenOptions::new().read(true).append(true).open(path) {
         Ok(file) => file,
-        // Another cleanup was faster.
+        // Another cleanup has removed the journal.
         Err(error) if error.kind() == ErrorKind::NotFound => return,
         Err(error) => return note(&mut report.failed, say, format!("journal {}: {error}", path.display())),
     };
     let (mut state, held) = inspect(path, file);
     let run = &state.run;
     if state.owner_alive {
-        return note(&mut report.alive, say, format!("run {run} goes on: left alone"));
+        return note(&mut report.alive, say, format!("run {run} is still active: its journal is not changed"));
     }
     if state.busy {
         return note(
@@ -199,7 +203,7 @@ fn clean(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
         );
     }
     if let Some(problem) = &state.problem {
-        return note(&mut report.failed, say, format!("journal {} {problem}", path.display()));
+        return note(&mut report.failed, say, format!("{}: {problem}", path.display()));
     }
     let Some((file, whole)) = held else { return };
     if !file::is_still_at(&file, path) {
@@ -209,7 +213,7 @@ fn clean(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
         let void = state.entries.iter().filter(|e| !e.undo.outlasts_boot());
         let entries = void.map(|e| undo::describe(&e.undo)).collect::<Vec<_>>();
         let list = if entries.is_empty() { "nothing".to_owned() } else { entries.join("; ") };
-        note(&mut report.void, say, format!("run {run} was before the last boot, its journal is void ({list})"));
+        note(&mut report.void, say, format!("run {run} was before the last boot, so its journal is void ({list})"));
         state.entries.retain(|e| e.undo.outlasts_boot());
     }
     if undo_entries(&state, &file, whole, report, say) {
@@ -217,7 +221,7 @@ fn clean(path: &Path, report: &mut CleanupReport, say: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Undoes all open entries, the last first; true when none is left.
+/// Undoes all open entries of a journal, the last entry first. Returns `true` if no entry is left.
 fn undo_entries(
     state: &JournalState,
     mut file: &File,
@@ -225,13 +229,13 @@ fn undo_entries(
     report: &mut CleanupReport,
     say: &mut dyn FnMut(&str),
 ) -> bool {
-    // What a crash cut short must not run into the lines added here.
+    // Removes a line that a crash truncated, so that new lines start cleanly.
     let _ = file.set_len(whole as u64);
     let mut all = true;
     for entry in state.entries.iter().rev() {
         match undo::undo(&entry.undo) {
             Ok(outcome) => {
-                // If this cannot be written (disk full) the next cleanup looks again, and finds nothing to do.
+                // If this line cannot be written (disk full), the next cleanup finds nothing to undo for this entry.
                 let _ = file.write_all(Line::done(entry.number).text().as_bytes());
                 match outcome {
                     Undone::Did(text) => note(&mut report.undone, say, text),

@@ -1,4 +1,4 @@
-//! Where journals lie.
+//! The directory that contains the journals of this user's runs.
 
 use super::JournalError;
 use std::env;
@@ -6,17 +6,17 @@ use std::fs;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Names another directory for Tailbound's state, for tests.
+/// Environment variable that sets another directory for Tailbound's state, for tests.
 pub const STATE_DIR_VARIABLE: &str = "TAILBOUND_STATE_DIR";
 
-/// The directory of this user's journals; it need not exist.
+/// Directory of this user's journals; the directory may not exist yet.
 ///
 /// `$TAILBOUND_STATE_DIR/journal`, else `/var/lib/tailbound/journal` for root, else
-/// `$XDG_STATE_HOME/tailbound/journal`, else `~/.local/state/tailbound/journal`. Root inside a user namespace is not root
-/// here: it has no `/var/lib` to write to.
+/// `$XDG_STATE_HOME/tailbound/journal`, else `~/.local/state/tailbound/journal`. Root inside a user namespace is
+/// treated as an ordinary user, because it cannot write to `/var/lib`.
 ///
 /// # Errors
-/// No home directory.
+/// The user has no home directory, or the environment variable is not an absolute path.
 pub fn journal_dir() -> Result<PathBuf, JournalError> {
     let variable = |name: &str| env::var_os(name).map(PathBuf::from).filter(|p| p.is_absolute());
     if let Some(state) = env::var_os(STATE_DIR_VARIABLE).map(PathBuf::from) {
@@ -43,12 +43,13 @@ fn in_first_user_namespace() -> bool {
     map.split_ascii_whitespace().eq(["0", "0", "4294967295"])
 }
 
-/// Makes the directory, readable by nobody else: whoever can write to it decides what a cleanup does.
+/// Makes the directory of journals accessible to this user only, because a cleanup carries out what the files in the
+/// directory say.
 pub(super) fn make(dir: &Path) -> Result<(), JournalError> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(JournalError::file("create", dir))
 }
 
-/// Why the journals in a directory are not to be trusted, if so: another user could have written them.
+/// Reason why the journals in a directory cannot be trusted: another user could have written them.
 pub(super) fn distrust(dir: &Path) -> Option<String> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(dir).ok()?;

@@ -1,39 +1,39 @@
-//! What can go wrong with a journal.
+//! Errors of writing and reading journals of changes to a host.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The journal could not be written, or not everything in it could be undone.
+/// A journal that could not be written, or whose entries could not all be undone.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// A file or directory refused.
+    /// Error: the file or the directory of a journal could not be used.
     #[error("could not {what} {}: {reason}; nothing on this host is changed without a journal", path.display())]
     File {
-        /// E.g. `create`, `write to`.
+        /// The action that failed, such as `create` or `write to`.
         what: &'static str,
-        /// Which.
+        /// Path of the journal file or directory that could not be used.
         path: PathBuf,
-        /// Why.
+        /// Error of the operating system for the failed action on the journal.
         reason: io::Error,
     },
-    /// No place for it.
+    /// Error: there is no usable directory for journals; the text gives the reason.
     #[error("there is no place for the journal: {0}")]
     NoPlace(String),
-    /// The run's id cannot be a file name.
-    #[error("`{0}` cannot name a journal: letters, digits, `-`, `_` and `.` only, and no `.` in front")]
+    /// Error: the id of the run cannot be the name of a journal file.
+    #[error("`{0}` cannot name a journal: use only letters, digits, `-`, `_` and `.`, and no `.` at the beginning")]
     BadRunId(String),
-    /// Another run has this id.
-    #[error("a journal of a run `{run}` exists already at {}", path.display())]
+    /// Error: a journal of another run with this id already exists.
+    #[error("a journal of the run `{run}` already exists at {}", path.display())]
     Exists {
-        /// The id.
+        /// Id that both the new run and the run of the existing journal have.
         run: String,
-        /// The file.
+        /// Path of the journal that exists already.
         path: PathBuf,
     },
-    /// No such open entry.
+    /// Error: the journal has no open entry with this number.
     #[error("the journal has no open entry {0}")]
     NoSuchEntry(u64),
-    /// Changes that were not undone.
+    /// Error: some changes of the run to the host are not undone; the texts say which changes.
     #[error("not undone yet: {}; `tailbound lab cleanup` tries again", .0.join("; "))]
     NotUndone(Vec<String>),
 }

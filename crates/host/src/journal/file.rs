@@ -1,4 +1,4 @@
-//! The lines of a journal file: read, and put back together.
+//! Writes and parses the lines of a journal file.
 
 use crate::process;
 use serde::{Deserialize, Serialize};
@@ -9,32 +9,33 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use tailbound_model::{JournalEntry, ProcessId, Undo};
 
-/// The first line: whose journal it is.
+/// First line of a journal, which identifies the owner (the process of the run).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
-    /// Boot of the kernel that the entries belong to.
+    /// Id of the kernel's boot during which the run made its changes.
     pub boot_id: String,
-    /// Owner.
+    /// Process that made the journal and owns it.
     #[serde(flatten)]
     pub owner: ProcessId,
-    /// Run id.
+    /// Id of the run to which the journal belongs.
     pub run: String,
-    /// User id of the owner.
+    /// User id of the journal's owner.
     pub uid: u32,
-    /// Its command line, for people.
+    /// Command line of the journal's owner, for people.
     pub command: String,
-    /// When it started, ns since 1970.
+    /// Start time of the journal's run, in ns since 1970.
     pub started: i64,
-    /// Which machine: a home directory may lie on a file server.
+    /// Identity of the machine on which the run made its changes; it is needed because a home directory can lie on a
+    /// file server.
     #[serde(default)]
     pub machine: String,
-    /// Inode of the owner's process-id namespace; 0 = not known.
+    /// Inode of the owner's PID namespace; 0 if it is not known.
     #[serde(default)]
     pub pid_namespace: u64,
 }
 
 impl Header {
-    /// The header of the calling process.
+    /// Creates the header for a journal of the calling process.
     pub(super) fn own(run: &str) -> io::Result<Header> {
         let command = std::env::args_os().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ");
         Ok(Header {
@@ -50,7 +51,8 @@ impl Header {
     }
 }
 
-/// A name for this machine that differs from that of others who may share the directory.
+/// Identity of this machine, different on all machines that share the directory of journals: the machine id, else the
+/// host name.
 pub(super) fn machine() -> String {
     let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
     match id.trim() {
@@ -63,7 +65,7 @@ pub(super) fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino())
 }
 
-/// Any line but the first.
+/// Any line of a journal except the first: an entry, an update of an entry, or the mark that an entry is undone.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Line {
@@ -87,30 +89,30 @@ impl Line {
     pub fn done(number: u64) -> Line {
         Line { number: None, update: None, undo: None, done: Some(number) }
     }
-    /// With the line end.
+    /// Text of a journal line as JSON, with the line end.
     pub fn text(&self) -> String {
-        serde_json::to_string(self).expect("a line of plain data is always JSON") + "\n"
+        serde_json::to_string(self).expect("a journal line could not be written as JSON") + "\n"
     }
 }
 
-/// What a journal file holds.
+/// Parsed content of a journal file: its header, and the entries that are not undone yet.
 pub(super) struct Content {
     pub header: Header,
-    /// Not undone yet, in the order of their making.
+    /// Entries of the journal that are not undone yet, in the order in which they were made.
     pub open: Vec<JournalEntry>,
-    /// Bytes up to the end of the last whole line.
+    /// Number of bytes up to the end of the last complete line of the journal.
     pub whole: usize,
 }
 
-/// Why a file is not read.
+/// Reason why a file cannot be read as a journal.
 pub(super) enum Unread {
-    /// Not even the header is whole: its owner died before it could change anything.
+    /// The header of the journal is not complete: the owner ended before it made any change.
     NothingBegun,
-    /// A whole line that is not understood; the text says which.
+    /// A complete line of the journal is not valid; the text says which line.
     Damaged(String),
 }
 
-/// Takes a journal apart. The last line counts only with its line end.
+/// Parses the text of a journal; if the last line has no line end, the line is ignored.
 pub(super) fn parse(text: &str) -> Result<Content, Unread> {
     let whole = text.rfind('\n').map_or(0, |at| at + 1);
     let mut lines = text[..whole].lines().enumerate();
@@ -124,21 +126,21 @@ pub(super) fn parse(text: &str) -> Result<Content, Unread> {
             (Some(number), None, Some(undo), None) => open.push(JournalEntry { number, undo }),
             (None, Some(number), Some(undo), None) => match open.iter_mut().find(|e| e.number == number) {
                 Some(entry) => entry.undo = undo,
-                None => return Err(damaged("updates an entry that is not open")),
+                None => return Err(damaged("the line updates an entry that is not open")),
             },
             (None, None, None, Some(number)) => open.retain(|e| e.number != number),
-            _ => return Err(damaged("neither an entry nor an update nor done")),
+            _ => return Err(damaged("the line is neither an entry nor an update nor `done`")),
         }
     }
     Ok(Content { header, open, whole })
 }
 
-/// Takes the lock of a journal, waiting for whoever has it.
+/// Locks a journal file; waits while another process holds the lock.
 pub(super) fn lock(file: &File) -> io::Result<()> {
     flock(file, libc::LOCK_EX)
 }
 
-/// Takes the lock of a journal; `false` when somebody else has it.
+/// Tries to lock a journal file; returns `false` if another process holds the lock.
 pub(super) fn try_lock(file: &File) -> io::Result<bool> {
     match flock(file, libc::LOCK_EX | libc::LOCK_NB) {
         Ok(()) => Ok(true),
@@ -160,7 +162,8 @@ fn flock(file: &File, operation: i32) -> io::Result<()> {
     }
 }
 
-/// True while the path still leads to this very file: whoever had the lock before may have removed it.
+/// Whether the path still leads to this open journal file: the process that held the lock before may have removed the
+/// file.
 pub(super) fn is_still_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::metadata(path)) {
         (Ok(open), Ok(named)) => (open.dev(), open.ino()) == (named.dev(), named.ino()),

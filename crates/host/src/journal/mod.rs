@@ -1,9 +1,11 @@
-//! The journal on disk of every change to a host: written before the deed, kept until it is undone.
+//! The journal on disk of all changes to a host: an entry is written before each change and kept until the change is
+//! undone.
 //!
-//! In: an [`Undo`](tailbound_model::Undo) before each change, and its completed identity after. Out: one file per run, and
-//! the cleanup of what runs left behind that did not end by themselves. It knows nothing of why something was changed.
+//! In: an [`Undo`](tailbound_model::Undo) before each change, and the complete identity of the changed object after the
+//! change. Out: one file for each run, and the cleanup after runs that were killed. This module does not know why
+//! something was changed.
 //!
-//! One file `<run>.jsonl`: a header, then one line per event, in the order of events:
+//! A run has one file `<run>.jsonl`: a header, then one line for each event, in the order of events:
 //!
 //! ```text
 //! {"boot_id":"…","pid":4711,"start_ticks":98841,"run":"…","uid":0,"command":"tailbound run x.yaml","started":…,…}
@@ -12,10 +14,11 @@
 //! {"done":1}
 //! ```
 //!
-//! A line that a crash cut short is no line: its deed was never begun. The owner holds a lock (flock) on the file as long
-//! as it lives; so does a cleanup while it works, so that two never meet. A journal whose owner lives is never touched; one
-//! of an earlier boot is void but for containers and pods, for nothing else that it lists survived; one of another machine (a home directory on a file
-//! server) or of another process-id namespace is left to those who can see its processes.
+//! A line that a crash truncated is ignored, because its change was never made. The owner (the process of the run)
+//! locks the file (flock) as long as it runs, and a cleanup locks the file while it works, so they never work on the
+//! same journal. The journal of a running owner is never changed. After a boot, the entries of a journal are void
+//! except entries for containers, pods and files, because no other change survives a boot. A journal of another machine
+//! (in a home directory on a file server) or of another PID namespace is left to processes that can see its owner.
 
 mod cleanup;
 mod directory;

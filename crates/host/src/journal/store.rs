@@ -1,4 +1,4 @@
-//! The journal of a run that goes on.
+//! The journal of an active run: entries are added, updated and undone.
 
 use super::file::{Header, Line, is_still_at, lock};
 use super::{JournalError, directory};
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tailbound_model::{JournalEntry, Undo};
 
-/// Names one entry of one journal.
+/// Number that identifies an entry within its journal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EntryId(pub u64);
 
-/// The journal of this run. Shareable: every method takes `&self`.
+/// The journal of the calling process's run. It can be shared between threads: every method takes `&self`.
 ///
-/// Dropping it undoes nothing and keeps the file; the entries left are what the next cleanup undoes.
+/// If the journal is dropped, nothing is undone and the file stays; the next cleanup undoes the open entries.
 #[derive(Debug)]
 pub struct Journal {
     run: String,
@@ -27,7 +27,7 @@ pub struct Journal {
 #[derive(Debug)]
 struct State {
     file: File,
-    /// Bytes of whole lines.
+    /// Number of bytes in the complete lines of the journal file.
     length: u64,
     next: u64,
     open: Vec<JournalEntry>,
@@ -37,22 +37,22 @@ impl Journal {
     /// Begins the journal of a run in this user's directory ([`journal_dir`](super::journal_dir)).
     ///
     /// # Errors
-    /// The directory cannot be made, the id is not a file name, or a run with this id has a journal.
+    /// The directory cannot be made, the run id is not a valid file name, or another run with this id has a journal.
     pub fn create(run: &str) -> Result<Journal, JournalError> {
         Journal::create_in(&directory::journal_dir()?, run)
     }
 
-    /// Begins the journal of a run in a given directory.
+    /// Begins the journal of a run in the directory `dir`.
     ///
     /// # Errors
-    /// As [`create`](Journal::create).
+    /// The errors are the same as for [`create`](Journal::create).
     pub fn create_in(dir: &Path, run: &str) -> Result<Journal, JournalError> {
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if run.is_empty() || run.starts_with('.') || run.len() > 200 || !run.chars().all(good) {
             return Err(JournalError::BadRunId(run.to_owned()));
         }
         directory::make(dir)?;
-        // A cleanup would refuse what lies here.
+        // A cleanup would refuse the journals in this directory.
         if let Some(why) = directory::distrust(dir) {
             return Err(JournalError::NoPlace(why));
         }
@@ -63,35 +63,35 @@ impl Journal {
         match journal.begin(dir) {
             Ok(()) => Ok(journal),
             Err(error) => {
-                // Without its header it would only puzzle a cleanup.
+                // A journal without a header has no use for a cleanup.
                 let _ = fs::remove_file(&journal.path);
                 Err(error)
             }
         }
     }
 
-    /// Writes the header, and makes the file's name as lasting as its content.
+    /// Writes the header of the journal, and syncs the directory so that the file's name survives a power cut.
     fn begin(&self, dir: &Path) -> Result<(), JournalError> {
         let header = Header::own(&self.run).map_err(JournalError::file("describe this process in", &self.path))?;
-        let line = serde_json::to_string(&header).expect("a header of plain data is always JSON") + "\n";
+        let line = serde_json::to_string(&header).expect("the header of a journal could not be written as JSON") + "\n";
         self.append(&mut self.lock(), &line, true)?;
         File::open(dir).and_then(|d| d.sync_all()).map_err(JournalError::file("write to", dir))
     }
 
-    /// The run's id.
+    /// Id of the run to which the journal belongs.
     pub fn run(&self) -> &str {
         &self.run
     }
 
-    /// The file.
+    /// Path of the journal file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes down how a change is undone, on disk when this returns; to be called before the change.
+    /// Writes to disk how a change is undone. Callers must call this before they make the change.
     ///
     /// # Errors
-    /// It could not be written: the change must not be made.
+    /// The entry could not be written; then the change must not be made.
     pub fn before(&self, undo: Undo) -> Result<EntryId, JournalError> {
         let mut state = self.lock();
         let number = state.next;
@@ -101,10 +101,10 @@ impl Journal {
         Ok(EntryId(number))
     }
 
-    /// Replaces an entry, once an identity (an interface's index, a process id) is known.
+    /// Replaces an entry of the journal when the identity of the changed object (interface index, process id) is known.
     ///
     /// # Errors
-    /// No such open entry, or it could not be written; the entry stands as it was.
+    /// There is no open entry with this number, or the update could not be written; the entry is then unchanged.
     pub fn update(&self, id: EntryId, undo: Undo) -> Result<(), JournalError> {
         let mut state = self.lock();
         let at = state.position(id)?;
@@ -113,28 +113,30 @@ impl Journal {
         Ok(())
     }
 
-    /// Marks a change as undone.
+    /// Marks an entry of the journal as undone.
     ///
     /// # Errors
-    /// No such open entry, or it could not be written: a cleanup will look at it again, which does no harm.
+    /// There is no open entry with this number, or the mark could not be written. If the mark could not be written, a
+    /// cleanup looks at the entry again, which does no harm.
     pub fn done(&self, id: EntryId) -> Result<(), JournalError> {
         let mut state = self.lock();
         let at = state.position(id)?;
-        // Not synced: after a power cut every entry is void anyway.
+        // The line is not synced, because a power cut makes every entry void.
         self.append(&mut state, &Line::done(id.0).text(), false)?;
         state.open.remove(at);
         Ok(())
     }
 
-    /// Entries not undone yet, in the order of their making.
+    /// Entries of the journal that are not undone yet, in the order in which they were made.
     pub fn open_entries(&self) -> Vec<JournalEntry> {
         self.lock().open.clone()
     }
 
-    /// Undoes one change with the common executors and marks it. May block, see [`undo()`](crate::undo::undo()).
+    /// Undoes the change of one entry and marks the entry as undone. The call may block, see
+    /// [`undo()`](crate::undo::undo()).
     ///
     /// # Errors
-    /// It could not be undone: it stays open.
+    /// The change could not be undone; the entry stays open.
     pub fn undo(&self, id: EntryId) -> Result<Undone, JournalError> {
         let what = {
             let state = self.lock();
@@ -145,11 +147,11 @@ impl Journal {
         Ok(outcome)
     }
 
-    /// Undoes everything left, the last change first; goes on past failures. `say` hears a sentence for each thing done
-    /// or left alone.
+    /// Undoes all open entries of the journal, the last entry first, and continues after failures. `say` receives a
+    /// sentence for each entry that was undone or left alone.
     ///
     /// # Errors
-    /// What is left.
+    /// Some entries could not be undone; the error lists them.
     pub fn undo_all(&self, say: &mut dyn FnMut(&str)) -> Result<(), JournalError> {
         let mut left = Vec::new();
         for entry in self.open_entries().into_iter().rev() {
@@ -163,10 +165,10 @@ impl Journal {
         if left.is_empty() { Ok(()) } else { Err(JournalError::NotUndone(left)) }
     }
 
-    /// Ends the journal: with everything undone the file is removed.
+    /// Ends the journal: if all entries are undone, removes the journal file.
     ///
     /// # Errors
-    /// The list of what is left; the file stays for a cleanup.
+    /// Some entries are not undone; the error lists them, and the file stays for a later cleanup.
     pub fn finish(&self) -> Result<(), JournalError> {
         let state = self.lock();
         if !state.open.is_empty() {
@@ -182,7 +184,7 @@ impl Journal {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // The state is consistent between any two statements: a panic elsewhere does not spoil it.
+        // The state is consistent between any two statements, so a panic while the lock is held does not damage it.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -195,7 +197,7 @@ impl Journal {
                 Ok(())
             }
             Err(error) => {
-                // Half a line (disk full) must not stand in the middle of the file.
+                // Removes a partly written line (disk full), so that the next line starts cleanly.
                 let _ = state.file.set_len(state.length);
                 Err(JournalError::file("write to", &self.path)(error))
             }
@@ -209,7 +211,7 @@ impl State {
     }
 }
 
-/// Makes the file and takes its lock. A cleanup may take the new file for one left behind and remove it in between.
+/// Makes the journal file and locks it. If a cleanup removes the new file before it is locked, makes the file again.
 fn create_locked(path: &Path, run: &str) -> Result<File, JournalError> {
     loop {
         let file = match OpenOptions::new().append(true).create_new(true).mode(0o600).open(path) {

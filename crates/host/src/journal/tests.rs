@@ -1,4 +1,4 @@
-//! The journal over its whole life, with owners that live, died and never were.
+//! Tests of journals whose owners run, were killed, or are invented.
 
 use super::cleanup::{CleanupReport, cleanup_in, list_in};
 use super::*;
@@ -27,14 +27,14 @@ impl Home {
     fn files(&self) -> usize {
         fs::read_dir(self.journals()).map_or(0, |dir| dir.count())
     }
-    /// A setting that was changed from 1 to 2, and its undo.
+    /// A file with a setting that was changed from 1 to 2, and the undo of this change.
     fn setting(&self, name: &str) -> (PathBuf, Undo) {
         let path = self.dir.path().join(name);
         fs::write(&path, "2\n").unwrap();
         let text = path.to_str().unwrap().to_owned();
         (path, Undo::RestoreSetting { path: text, before: "1".into(), set: "2".into(), netns: None })
     }
-    /// Leaves a journal as a dead owner would have, changed by `edit`.
+    /// Drops a journal and changes its header as if its owner had ended; then `edit` changes the header further.
     fn abandon(&self, journal: Journal, edit: impl FnOnce(&mut Header)) -> PathBuf {
         let path = journal.path().to_owned();
         drop(journal);
@@ -67,7 +67,7 @@ fn a_run_that_undoes_everything_leaves_no_file() {
 }
 
 #[test]
-fn entries_are_on_disk_before_the_deed_and_follow_updates() {
+fn entries_are_on_disk_before_the_change_and_follow_updates() {
     let home = Home::new();
     let journal = home.create("r1");
     let token = Undo::EndProcessByToken { token: "t".into() };
@@ -108,11 +108,11 @@ fn a_dead_owners_changes_are_undone_last_first_and_only_once() {
 fn a_live_owners_journal_is_not_touched() {
     let home = Home::new();
     let (path, undo) = home.setting("a");
-    // Alive by its lock, whatever the header says ...
+    // The lock shows that the owner runs ...
     let journal = home.create("r1");
     journal.before(undo).unwrap();
     assert_eq!(home.cleanup().alive.len(), 1);
-    // ... and by its process, should the lock be lost.
+    // ... and so does its process if the lock is lost.
     drop(journal);
     let report = home.cleanup();
     assert_eq!((report.alive.len(), report.undone.len()), (1, 0));
@@ -141,7 +141,7 @@ fn containers_outlast_a_reboot_and_are_removed_after_it() {
     journal.before(Undo::RemoveContainer { access, token: "r1-1".into() }).unwrap();
     home.abandon(journal, |header| header.boot_id = "00000000-0000-0000-0000-000000000000".into());
     let report = home.cleanup();
-    // It is tried, and kept to be tried again.
+    // The removal fails, so the entry stays and can be tried again.
     assert!(
         report.failed[0].contains("could not remove the container with the label r1-1 (podman): podman: "),
         "{report:?}"
@@ -150,7 +150,7 @@ fn containers_outlast_a_reboot_and_are_removed_after_it() {
 }
 
 #[test]
-fn a_torn_last_line_is_no_line() {
+fn a_truncated_last_line_is_ignored() {
     let home = Home::new();
     let journal = home.create("r1");
     let (path, undo) = home.setting("a");
@@ -165,15 +165,15 @@ fn a_torn_last_line_is_no_line() {
     let text = fs::read_to_string(&file).unwrap();
     for cut in [1, 10] {
         fs::write(&file, &text[..text.len() - cut]).unwrap();
-        assert_eq!(home.cleanup().failed.len(), 1, "the first entry, that cannot be undone");
-        assert_eq!(content(&path), "2", "the second was never begun");
+        assert_eq!(home.cleanup().failed.len(), 1, "the first entry cannot be undone");
+        assert_eq!(content(&path), "2", "the second change was never made");
     }
     fs::write(&file, format!("{text}{{\"number\":3,\"un")).unwrap();
     assert_eq!(home.cleanup().undone.len(), 1);
     assert_eq!(content(&path), "1");
     assert!(
         fs::read_to_string(&file).unwrap().ends_with("{\"done\":2}\n"),
-        "the torn tail is cut before lines are added"
+        "the truncated line is removed before lines are added"
     );
 }
 
@@ -265,7 +265,7 @@ fn two_cleanups_at_once_undo_each_thing_once() {
 }
 
 #[test]
-fn a_directory_that_others_may_write_to_is_not_obeyed() {
+fn journals_in_a_directory_writable_by_others_are_refused() {
     use std::os::unix::fs::PermissionsExt;
     let home = Home::new();
     let journal = home.create("r1");
@@ -275,7 +275,8 @@ fn a_directory_that_others_may_write_to_is_not_obeyed() {
     assert!(cleanup_in(&home.journals(), &mut |_| {}).is_err());
 }
 
-/// Not a test: the run that [`a_killed_owner_is_cleaned_up_after`] starts and kills.
+/// Not a test of its own: the journal's owner, which [`a_killed_owner_is_cleaned_up_after`] starts and kills. Without
+/// the environment variable that this test sets, the function does nothing.
 #[test]
 fn owner_to_be_killed() {
     let Some(dir) = std::env::var_os("TB_TEST_OWNER_DIR").map(PathBuf::from) else { return };

@@ -1,25 +1,26 @@
-//! A setting that is a file under /proc or /sys.
+//! Host settings that are files below /proc or /sys.
 
-use super::Setting;
-use crate::undo::normalised;
+use super::setting::Setting;
+use crate::setting_text::normalised;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use tailbound_model::{NetnsId, Undo};
 
-/// One file.
+/// A host setting whose value is the content of one file.
 #[derive(Debug)]
 pub(super) struct FileSetting {
     pub path: PathBuf,
-    /// The namespace through which it shows its value.
+    /// Network namespace to which the value in the file belongs.
     pub netns: Option<NetnsId>,
-    /// What people call it.
+    /// Name of the setting in messages: the name of the sysctl, or the path of the file.
     pub label: String,
 }
 
 impl FileSetting {
-    /// The file of a sysctl by its dotted name; a `/` stands for a dot within a part, as for sysctl(8).
+    /// The file of the sysctl with this dotted name; as in sysctl(8), `/` in the name means a dot within a part of the
+    /// name.
     pub fn sysctl(name: &str, netns: Option<NetnsId>) -> FileSetting {
         let swap = |c: char| match c {
             '.' => '/',
@@ -29,7 +30,7 @@ impl FileSetting {
         FileSetting::of(PathBuf::from("/proc/sys").join(name.chars().map(swap).collect::<String>()), netns)
     }
 
-    /// A file that people call by its path.
+    /// A file setting whose name in messages is its path.
     pub fn of(path: PathBuf, netns: Option<NetnsId>) -> FileSetting {
         FileSetting { label: path.display().to_string(), path, netns }
     }
@@ -49,9 +50,9 @@ impl Setting for FileSetting {
     }
 
     fn may_write(&self) -> io::Result<()> {
-        // Root may open what nobody can write.
+        // Root can open a file for writing even if its mode forbids writing.
         if fs::metadata(&self.path)?.permissions().mode() & 0o222 == 0 {
-            return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel lets nobody write it"));
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "the kernel lets no user write this file"));
         }
         OpenOptions::new().write(true).open(&self.path).map(drop)
     }
@@ -82,8 +83,8 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_can_write_is_known_without_trying() {
+    fn a_read_only_file_is_recognised_without_writing() {
         let error = FileSetting::sysctl("kernel.osrelease", None).may_write().unwrap_err();
-        assert_eq!(error.to_string(), "the kernel lets nobody write it");
+        assert_eq!(error.to_string(), "the kernel lets no user write this file");
     }
 }

@@ -1,15 +1,18 @@
-//! From what a study names to the things on this host that it means.
+//! Finds the host settings that a knob of a study refers to.
 
+use super::error::KnobError;
 use super::file::FileSetting;
 use super::latency::LatencySetting;
-use super::{KnobError, Place, Setting, governor, irq, kthread, nic};
+use super::place::Place;
+use super::setting::Setting;
+use super::{governor, irq, kthread, nic};
 use std::path::Path;
 use tailbound_model::{KVM_HALT_POLL, KnobSpec};
 
-/// All settings that a knob means, of a place.
+/// Finds all host settings of a knob in a place (the host, or the network namespace of an end).
 ///
 /// # Errors
-/// There is none.
+/// No setting that the knob refers to exists in this place.
 pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting>>, KnobError> {
     match spec {
         KnobSpec::Sysctl { name, .. } => Ok(vec![Box::new(FileSetting::sysctl(name, place.id()))]),
@@ -24,7 +27,8 @@ pub(super) fn find(spec: &KnobSpec, place: &Place) -> Result<Vec<Box<dyn Setting
     }
 }
 
-/// The places in which a knob is set: the network namespaces of the ends that have it, or else the caller's.
+/// The places in which a knob is set: for a network setting, the network namespaces of the ends that have the setting;
+/// otherwise the caller's namespace.
 pub(super) fn places(spec: &KnobSpec, ends: &[Place]) -> Vec<Place> {
     let mut chosen: Vec<Place> = Vec::new();
     for end in ends.iter().filter(|_| spec.is_of_network()) {
@@ -37,7 +41,7 @@ pub(super) fn places(spec: &KnobSpec, ends: &[Place]) -> Vec<Place> {
 
 fn has(spec: &KnobSpec, end: &Place) -> bool {
     match find(spec, end) {
-        // Settings of the whole machine are not there in a namespace, or for reading only.
+        // In a namespace, settings of the whole machine are missing or read-only.
         Ok(found) if matches!(spec, KnobSpec::Sysctl { .. }) => {
             end.inside(|| found.iter().try_for_each(|s| s.may_write())).is_ok()
         }

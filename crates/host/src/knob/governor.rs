@@ -1,7 +1,8 @@
-//! Frequency governors: one file for each group of CPUs that change their frequency together.
+//! Frequency governors of CPUs: one file for each group of CPUs that change their frequency together (cpufreq policy).
 
+use super::error::KnobError;
 use super::file::FileSetting;
-use super::{KnobError, Setting};
+use super::setting::Setting;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use tailbound_model::CpuList;
 
 pub(super) const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
 
-/// The governors of all CPUs, or of those that share a frequency with these.
+/// Finds the frequency governors of all CPUs, or only of the groups that contain CPUs of `cpus`.
 pub(super) fn find(
     dir: &Path,
     cpus: Option<&CpuList>,
@@ -26,7 +27,7 @@ pub(super) fn find(
     for (_, policy) in policies {
         let list = |file: &str| fs::read_to_string(policy.join(file)).unwrap_or_default();
         let its: Vec<u32> = list("affected_cpus").split_whitespace().filter_map(|n| n.parse().ok()).collect();
-        // A policy whose CPUs are all offline has none.
+        // A policy without affected CPUs has only offline CPUs.
         if its.is_empty() || cpus.is_some_and(|wanted| !its.iter().any(|cpu| wanted.0.contains(cpu))) {
             continue;
         }
@@ -58,7 +59,7 @@ pub(super) fn find(
 mod tests {
     use super::*;
 
-    /// Two groups of two CPUs, as sysfs lays them out.
+    /// Makes a directory with two groups of two CPUs, in the layout of sysfs.
     fn machine() -> tempfile::TempDir {
         let dir = tempfile::tempdir().unwrap();
         for (policy, cpus) in [("policy0", "0 1\n"), ("policy2", "2 3\n"), ("policy4", "\n")] {
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn cpus_are_found_with_those_that_share_their_frequency() {
+    fn a_cpu_is_found_with_all_cpus_of_its_frequency_group() {
         let dir = machine();
         let of = |cpus: Option<&str>, governor: &str| {
             let cpus = cpus.map(|c| c.parse().unwrap());
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_without_frequencies_says_so() {
+    fn a_machine_without_frequency_control_is_reported() {
         let dir = tempfile::tempdir().unwrap();
         let error = find(dir.path(), None, "performance", "host.governor").unwrap_err();
         assert!(error.to_string().contains("does not control the frequency"), "{error}");

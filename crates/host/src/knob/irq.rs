@@ -1,10 +1,13 @@
-//! CPUs of interrupts: /proc/irq/N/smp_affinity_list, found by number or by name in /proc/interrupts.
+//! Knob for the CPUs that may receive interrupts: /proc/irq/N/smp_affinity_list of interrupts found by number or name
+//! in /proc/interrupts.
 
+use super::error::KnobError;
 use super::file::FileSetting;
-use super::{KnobError, Setting, glob};
+use super::setting::Setting;
 use std::path::PathBuf;
+use tailbound_abi::name_matches;
 
-/// All interrupts with this number, or with a name that the pattern stands for.
+/// Finds all interrupts with this number, or with a handler whose name matches the pattern.
 pub(super) fn find(irq: &str, key: &str) -> Result<Vec<Box<dyn Setting>>, KnobError> {
     let what = || format!("interrupt {irq}");
     let table = std::fs::read_to_string("/proc/interrupts").map_err(|e| KnobError::of(key, what(), "read", "", &e))?;
@@ -20,14 +23,15 @@ pub(super) fn find(irq: &str, key: &str) -> Result<Vec<Box<dyn Setting>>, KnobEr
     Ok(found.into_iter().map(setting).collect())
 }
 
-/// Numbers and names of the interrupts meant. Behind the counts a line has chip, line and the names of the handlers.
+/// Numbers and names of the interrupts whose number or handler matches `irq`. In each line of /proc/interrupts, the
+/// counts are followed by the chip, the interrupt line and the names of the handlers.
 fn named(table: &str, irq: &str) -> Vec<(u32, String)> {
     let cpus = table.lines().next().unwrap_or_default().split_whitespace().count();
     let line = |line: &str| {
         let (number, rest) = line.split_once(':')?;
         let number: u32 = number.trim().parse().ok()?;
         let names: Vec<&str> = rest.split_whitespace().skip(cpus).map(|word| word.trim_end_matches(',')).collect();
-        let meant = irq.parse() == Ok(number) || names.iter().any(|name| glob::matches(irq, name));
+        let meant = irq.parse() == Ok(number) || names.iter().any(|name| name_matches(irq, name));
         meant.then(|| (number, names.last().copied().unwrap_or("no handler").to_owned()))
     };
     table.lines().skip(1).filter_map(line).collect()

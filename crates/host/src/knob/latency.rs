@@ -1,20 +1,20 @@
-//! The longest wake-up that an idle CPU may take: a number written to /dev/cpu_dma_latency holds for the whole machine as
-//! long as the descriptor is open, with the smallest of all that are held
+//! Knob for the longest wake-up latency of idle CPUs: a number in us written to /dev/cpu_dma_latency limits the latency
+//! for the whole machine while the descriptor is open. If several limits are open, the smallest applies
 //! (Documentation/power/pm_qos_interface.rst of the kernel).
 
-use super::Setting;
+use super::setting::Setting;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use tailbound_model::Undo;
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
-/// PM_QOS_CPU_LATENCY_DEFAULT_VALUE: nobody asks for less.
+/// Value of /dev/cpu_dma_latency if no process has set a limit (PM_QOS_CPU_LATENCY_DEFAULT_VALUE).
 const UNBOUNDED: i32 = 2_000_000_000;
 
-/// The bound, while it is asked for.
+/// The limit of the wake-up latency of idle CPUs, in force while the file is open.
 #[derive(Debug, Default)]
 pub(super) struct LatencySetting {
-    held: Option<File>,
+    open: Option<File>,
 }
 
 fn us(value: &str) -> io::Result<i32> {
@@ -38,10 +38,10 @@ impl Setting for LatencySetting {
 
     fn write(&mut self, value: &str) -> io::Result<()> {
         let bound = us(value)?;
-        // Closed at exec: no other process keeps it.
+        // The descriptor is closed at exec, so no other process keeps the limit in force.
         let mut file = OpenOptions::new().write(true).open(DEVICE)?;
         file.write_all(&bound.to_ne_bytes())?;
-        self.held = Some(file);
+        self.open = Some(file);
         Ok(())
     }
 
@@ -53,12 +53,12 @@ impl Setting for LatencySetting {
         Undo::HeldCpuLatency { us: us(set).map_or(0, i32::unsigned_abs) }
     }
 
-    fn is_held(&self) -> bool {
+    fn lasts_while_open(&self) -> bool {
         true
     }
 
     fn release(&mut self) {
-        self.held = None;
+        self.open = None;
     }
 
     fn spelled(&self, value: &str) -> String {

@@ -1,6 +1,8 @@
-//! Queues and coalescing of a network interface.
+//! Knobs of network interfaces: number of queues and interrupt coalescing.
 
-use super::{KnobError, Place, Setting};
+use super::error::KnobError;
+use super::place::Place;
+use super::setting::Setting;
 use crate::interface::tune;
 use crate::process::effective_capabilities;
 use std::io;
@@ -8,7 +10,7 @@ use tailbound_model::{NetnsId, NicSetting, Undo};
 
 const CAP_NET_ADMIN: u64 = 1 << 12;
 
-/// One setting of one interface.
+/// A setting (such as the number of queues) of a network interface.
 #[derive(Debug)]
 struct InterfaceSetting {
     interface: String,
@@ -18,7 +20,7 @@ struct InterfaceSetting {
     value: u32,
 }
 
-/// The setting of the interface with this name in this place.
+/// Finds a setting of the interface with this name in a place (the host, or the network namespace of an end).
 pub(super) fn find(
     interface: &str,
     setting: NicSetting,
@@ -33,13 +35,13 @@ pub(super) fn find(
     };
     let (ifindex, most) = place.inside(look).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
-            let why = "no interface has this name where Tailbound is, or where the ends are".to_owned();
+            let why = "no interface has this name in the network namespaces of Tailbound and of the ends".to_owned();
             KnobError::Absent { key: key.to_owned(), what: what(), why }
         }
         _ => KnobError::of(key, what(), "read", &setting.text(value), &error),
     })?;
     if let Some(most) = most.filter(|most| value > *most) {
-        let reason = format!("it has {most} at most");
+        let reason = format!("its maximum is {most}");
         return Err(KnobError::Refused { key: key.to_owned(), what: what(), wanted: setting.text(value), reason });
     }
     let (interface, netns) = (interface.to_owned(), place.id());

@@ -1,4 +1,4 @@
-//! Where a setting lies: on the host, or in a network namespace of an end.
+//! The place of a host setting: the host, or the network namespace of an end.
 
 use std::fs::File;
 use std::io;
@@ -7,41 +7,43 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use tailbound_model::NetnsId;
 
-/// The host with the caller's network namespace, or with that of an end.
+/// The host as seen from the network namespace of the caller or of an end.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// `ping` or `pong`; empty for the caller's.
+    /// Name of the end to which the network namespace belongs, such as `ping`; empty for the caller's namespace.
     pub name: String,
     netns: Option<(Arc<OwnedFd>, NetnsId)>,
 }
 
 impl Place {
-    /// Where the caller is.
+    /// The place of host settings with the network namespace of the caller.
     pub fn own() -> Place {
         Place { name: String::new(), netns: None }
     }
 
-    /// The network namespace of an end; `path` leads to it when it needs no process to exist.
+    /// The place with the network namespace of an end. If the namespace exists without a process in it, `path` is the
+    /// namespace's file, else `path` is empty.
     ///
     /// # Errors
-    /// The descriptor tells no inode.
+    /// The inode of the namespace cannot be read.
     pub fn of_end(name: &str, netns: Arc<OwnedFd>, path: &str) -> io::Result<Place> {
         let inode = File::from(netns.try_clone()?).metadata()?.ino();
         let id = NetnsId { inode, path: path.to_owned() };
         Ok(Place { name: name.to_owned(), netns: Some((netns, id)) })
     }
 
-    /// Identity of the namespace; `None` for the caller's.
+    /// Identity of the place's network namespace; `None` for the caller's namespace.
     pub(super) fn id(&self) -> Option<NetnsId> {
         self.netns.as_ref().map(|(_, id)| id.clone())
     }
 
-    /// The same namespace under another end's name.
+    /// Whether both places have the same network namespace; the names of their ends can differ.
     pub(super) fn is_same(&self, other: &Place) -> bool {
         self.id().map(|id| id.inode) == other.id().map(|id| id.inode)
     }
 
-    /// Runs a job inside, on a thread of its own: entering a namespace must not move the caller.
+    /// Runs a function inside the network namespace of the place, on a new thread, so that the caller stays in its own
+    /// namespace.
     pub(super) fn inside<T: Send>(&self, job: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let Some((netns, _)) = &self.netns else { return job() };
         let thread = || {

@@ -1,27 +1,31 @@
-//! What the threads of a domain are to have: set, read back, and told when it is not so any more.
+//! Scheduling of the threads of a libvirt domain: sets it, reads it back, and reports later differences.
 
-use super::{Domain, DomainError, DomainThreads};
+use super::domain::Domain;
+use super::error::DomainError;
+use super::threads::DomainThreads;
 use crate::journal::{EntryId, Journal};
 use crate::process::{group_dir, process_id};
-use crate::undo::as_asked;
-use crate::{ApplyError, scheduling};
+use crate::scheduling::{self, ApplyError, as_asked};
 use std::fs;
 use tailbound_model::{CpuList, DomainPin, Policy, RoleScheduling, Undo};
 
-/// One thread with what is asked of it.
+/// A thread of a libvirt domain with its requested scheduling.
 struct Wanted<'a> {
     tid: i32,
-    /// `vCPU 0`, `emulator qemu-system-x86`.
+    /// Name of the thread for the user, such as `vCPU 0` or `emulator qemu-system-x86`.
     what: String,
     asked: &'a RoleScheduling,
 }
 
 impl Domain {
-    /// Gives the threads of vCPUs (in their order; the last entry is that of all that follow; none = as they are) and all
-    /// others CPUs and policies, each undo written first, and reads them back. What was done, in its order.
+    /// Sets CPUs and policies of all threads of the libvirt domain and reads them back. `vcpu_threads` contains one
+    /// entry for each vCPU in the order of the vCPUs; the last entry applies to all remaining vCPUs, and an empty list
+    /// changes no vCPU. Each undo is written to the journal before its change. Returns the journal entries in the order
+    /// of the changes.
     ///
     /// # Errors
-    /// What is refused, or not kept. What was set before stays set until its entries are undone.
+    /// A change was refused, or the value read back differs from the request. Earlier changes stay until their entries
+    /// are undone.
     pub fn apply(
         &self,
         vcpu_threads: &[RoleScheduling],
@@ -47,7 +51,7 @@ impl Domain {
         }
         for wanted in wanted(&threads, vcpu_threads, emulator) {
             if let Some(policy) = wanted.asked.policy {
-                entries.extend(self.give(&wanted, policy, journal)?);
+                entries.extend(self.set_policy(&wanted, policy, journal)?);
             }
         }
         match self.verify(vcpu_threads, emulator)?.into_iter().next() {
@@ -56,10 +60,11 @@ impl Domain {
         }
     }
 
-    /// What is not as it was asked for: what, what was asked, what the kernel says.
+    /// Compares the scheduling of all threads of the libvirt domain with the request. Returns for each difference: name
+    /// of the thread, requested scheduling, scheduling read back.
     ///
     /// # Errors
-    /// It does not run any more.
+    /// The libvirt domain does not run any more.
     pub fn verify(
         &self,
         vcpu_threads: &[RoleScheduling],
@@ -68,7 +73,7 @@ impl Domain {
         let threads = self.threads()?;
         let differs = |w: Wanted<'_>| match as_asked(w.tid, w.asked) {
             Ok(found) if found == *w.asked => None,
-            // Threads of QEMU come and go.
+            // QEMU starts and ends threads all the time, so a thread that has ended is not a difference.
             Err(e) if e.raw_os_error() == Some(libc::ESRCH) => None,
             Ok(found) => Some((w.named(), w.asked.to_string(), found.to_string())),
             Err(e) => Some((w.named(), w.asked.to_string(), e.to_string())),
@@ -85,7 +90,7 @@ impl Domain {
     ) -> Result<Option<EntryId>, DomainError> {
         let read = || {
             let found = self.virsh.pinned(&self.uuid, what)?;
-            found.ok_or_else(|| self.unread(&format!("the pin of {what}"), "virsh does not list it"))
+            found.ok_or_else(|| self.unread(&format!("the pin of {what}"), "virsh does not list this pin"))
         };
         let before = read()?;
         if before == *cpus {
@@ -104,7 +109,7 @@ impl Domain {
             if read().is_ok_and(|now| now == before) {
                 journal.done(entry)?;
             }
-            return Err(error);
+            return Err(error.into());
         }
         let found = read()?;
         if found != *cpus {
@@ -115,10 +120,15 @@ impl Domain {
         Ok(Some(entry))
     }
 
-    fn give(&self, wanted: &Wanted<'_>, policy: Policy, journal: &Journal) -> Result<Option<EntryId>, DomainError> {
+    fn set_policy(
+        &self,
+        wanted: &Wanted<'_>,
+        policy: Policy,
+        journal: &Journal,
+    ) -> Result<Option<EntryId>, DomainError> {
         let tid = wanted.tid;
         let only = |policy| RoleScheduling { policy: Some(policy), cpus: None };
-        // One that has ended since needs nothing.
+        // A thread that has ended needs no scheduling.
         let (Ok(thread), Ok((before, _))) = (process_id(tid), scheduling::read_back(tid)) else { return Ok(None) };
         if before == policy {
             return Ok(None);
@@ -171,7 +181,7 @@ fn wanted<'a>(
     vcpus.chain(threads.others.iter().map(other))
 }
 
-/// The control group of a thread where RT_GROUP_SCHED gives it no runtime.
+/// Control group of a thread, if RT_GROUP_SCHED gives this group no real-time runtime; else `None`.
 fn group_without_runtime(tid: i32) -> Option<String> {
     let dir = group_dir(&fs::read_to_string(format!("/proc/{tid}/cgroup")).ok()?, "cpu")?;
     let runtime = fs::read_to_string(dir.join("cpu.rt_runtime_us")).ok()?;

@@ -1,132 +1,117 @@
-//! What can be wrong with a domain.
+//! Errors of reading, pinning and starting libvirt domains (virtual machines).
 
-use crate::ApplyError;
 use crate::journal::JournalError;
+use crate::scheduling::ApplyError;
+use crate::virsh::VirshError;
 use tailbound_model::Policy;
 
-/// A domain that cannot be used as it was asked.
+/// Reason why a libvirt domain cannot be used as requested.
 #[derive(Debug, thiserror::Error)]
 pub enum DomainError {
-    /// virsh is not installed.
-    #[error("there is no program `virsh` here: install it (Debian: package libvirt-clients)")]
-    NoClient,
-    /// libvirt does not answer.
-    #[error(
-        "libvirt does not answer at {connect} ({reason}): start its daemon (libvirtd, or virtqemud), or name where it \
-         answers, such as qemu:///system"
-    )]
-    NotReachable {
-        /// Where it was sought.
-        connect: String,
-        /// In the words of virsh.
-        reason: String,
-    },
-    /// It has no such domain.
+    /// Error: libvirt has no domain with the requested name.
     #[error(
         "libvirt at {connect} has no domain {name}{}; {}",
         near.as_ref().map(|n| format!(" (did you mean {n}?)")).unwrap_or_default(),
-        if all.is_empty() { "it has none".to_owned() } else { format!("it has {}", all.join(", ")) }
+        if all.is_empty() { "there are no domains".to_owned() } else { format!("the domains are {}", all.join(", ")) }
     )]
     NoSuchDomain {
-        /// Where it was sought.
+        /// URI of the connection to libvirt.
         connect: String,
-        /// What was asked for.
+        /// Name of the requested libvirt domain.
         name: String,
-        /// What it is most like.
+        /// The most similar name of an existing libvirt domain, if any name is similar.
         near: Option<String>,
-        /// What there is.
+        /// Names of all libvirt domains that exist.
         all: Vec<String>,
     },
-    /// It can neither be used nor started as it is.
-    #[error("domain {domain} is {state}: {mend}")]
+    /// The libvirt domain does not run, and cannot be started in its present state.
+    #[error("domain {domain} is {state}: {remedy}")]
     Unfit {
-        /// Its name.
+        /// Name of the libvirt domain.
         domain: String,
-        /// State and reason, in the words of virsh.
+        /// State of the libvirt domain and its reason, as printed by virsh.
         state: String,
-        /// What to do.
-        mend: String,
+        /// What the user can do to make the libvirt domain usable.
+        remedy: String,
     },
-    /// Its threads are not to be seen from here.
+    /// The threads of the libvirt domain are not visible to this process, for example because the libvirt domain runs
+    /// on another host.
     #[error(
-        "domain {domain} of {connect}: its threads are not among the processes of this host ({reason}): run on the host \
-         that runs it, outside of containers"
+        "domain {domain} of {connect}: the threads of the domain are not among the processes of this host ({reason}): \
+         run Tailbound on the host that runs the domain, outside of containers"
     )]
     Elsewhere {
-        /// Its name.
+        /// Name of the libvirt domain.
         domain: String,
-        /// Where libvirt is.
+        /// URI of the connection to libvirt.
         connect: String,
-        /// What was not found.
+        /// Sentence about the thread or process of the libvirt domain that was not found.
         reason: String,
     },
-    /// More threads were given a scheduling than it has.
-    #[error("domain {domain} has {has} vCPUs, and {asked} were given a scheduling: leave out those beyond")]
+    /// The study gives a scheduling to more vCPUs than the libvirt domain has.
+    #[error(
+        "domain {domain} has {has} vCPUs, but the study gives a scheduling to {asked}: remove the entries beyond {has}"
+    )]
     TooManyVcpus {
-        /// Its name.
+        /// Name of the libvirt domain.
         domain: String,
-        /// Those it has.
+        /// Number of vCPUs that the libvirt domain has.
         has: usize,
-        /// Those asked for.
+        /// Number of vCPUs for which the study requests a scheduling.
         asked: usize,
     },
-    /// libvirt refused.
-    #[error("`{what}` was refused: {reason}")]
-    Refused {
-        /// The command.
-        what: String,
-        /// In the words of virsh.
-        reason: String,
-    },
-    /// RT_GROUP_SCHED leaves the control group that libvirt made for a thread without real-time runtime.
+    /// The control group that libvirt made for a thread has no real-time runtime (RT_GROUP_SCHED).
     #[error(
-        "domain {domain}: {thread}: policy {policy} was refused: libvirt put it into the control group {group}, whose \
+        "domain {domain}: {thread}: policy {policy} was refused: libvirt put the thread into the control group {group}, whose \
          cpu.rt_runtime_us is 0 (RT_GROUP_SCHED); leave \"cpu\" out of `cgroup_controllers` in /etc/libvirt/qemu.conf, \
          restart libvirtd, and shut the domain off and start it again"
     )]
     NoRealTimeRuntime {
-        /// Its name.
+        /// Name of the libvirt domain.
         domain: String,
-        /// Which thread.
+        /// Name and id of the thread whose policy was refused.
         thread: String,
-        /// What was asked.
+        /// Scheduling policy that was requested for the thread of the libvirt domain.
         policy: Policy,
-        /// The control group.
+        /// Directory of the control group of the libvirt domain's thread.
         group: String,
     },
-    /// The kernel refused.
+    /// Error: the kernel refused the requested scheduling of a thread of the libvirt domain.
     #[error("domain {domain}: {thread}: {error}")]
     Thread {
-        /// Its name.
+        /// Name of the libvirt domain.
         domain: String,
-        /// Which thread.
+        /// Name and id of the thread whose scheduling was refused.
         thread: String,
-        /// Why.
+        /// Reason why the kernel refused the scheduling of the thread.
         error: ApplyError,
     },
-    /// What was set is not what is there.
+    /// Error: the CPUs or the scheduling policy read back from the libvirt domain differ from the request.
     #[error("domain {domain}: {what} was set to `{asked}`, and is `{found}` when read back")]
     Differs {
-        /// Its name.
+        /// Name of the libvirt domain.
         domain: String,
-        /// A pin or a thread.
+        /// Name of the pin, e.g. `the pin of vCPU 0`, or of the thread whose value differs.
         what: String,
-        /// What was asked.
+        /// CPUs or scheduling policy that were requested for the libvirt domain.
         asked: String,
-        /// What was read.
+        /// CPUs or scheduling policy that were read back.
         found: String,
     },
-    /// What libvirt answers is not what it should be.
+    /// Error: the output of virsh about the libvirt domain could not be parsed.
     #[error("domain {domain}: {what} cannot be read: {reason}")]
     Unread {
-        /// Its name.
+        /// Name of the libvirt domain.
         domain: String,
-        /// What was asked for.
+        /// Name of the value that libvirt was asked for.
         what: String,
-        /// What is wrong with it.
+        /// Reason why the output of virsh could not be parsed.
         reason: String,
     },
-    /// The undo could not be written down, so nothing was changed.
+    /// Error: a command of virsh failed.
+    #[error(transparent)]
+    Virsh(#[from] VirshError),
+    /// Error: the journal could not be written, so the libvirt domain was not changed.
     #[error(transparent)]
     Journal(#[from] JournalError),
 }
@@ -139,8 +124,8 @@ mod tests {
     fn the_texts_name_what_where_and_what_to_do() {
         let (domain, connect) = (|| "rt1".to_owned(), || "qemu:///system".to_owned());
         let texts = [
-            DomainError::NoClient,
-            DomainError::NotReachable { connect: connect(), reason: "Failed to connect socket".into() },
+            DomainError::from(VirshError::NoClient),
+            VirshError::NotReachable { connect: connect(), reason: "Failed to connect socket".into() }.into(),
             DomainError::NoSuchDomain {
                 connect: connect(),
                 name: "rt2".into(),
@@ -166,16 +151,16 @@ mod tests {
         .join("\n");
         assert_eq!(
             texts,
-            "there is no program `virsh` here: install it (Debian: package libvirt-clients)\n\
+            "this host has no program `virsh`: install it (Debian: package libvirt-clients)\n\
              libvirt does not answer at qemu:///system (Failed to connect socket): start its daemon (libvirtd, or \
-             virtqemud), or name where it answers, such as qemu:///system\n\
-             libvirt at qemu:///system has no domain rt2 (did you mean rt1?); it has rt1, web\n\
-             libvirt at qemu:///system has no domain rt2; it has none\n\
-             domain rt1: vCPU 0 (thread 71): policy fifo 1 was refused: libvirt put it into the control group \
+             virtqemud), or give the URI of the running daemon, such as qemu:///system\n\
+             libvirt at qemu:///system has no domain rt2 (did you mean rt1?); the domains are rt1, web\n\
+             libvirt at qemu:///system has no domain rt2; there are no domains\n\
+             domain rt1: vCPU 0 (thread 71): policy fifo 1 was refused: libvirt put the thread into the control group \
              /sys/fs/cgroup/cpu/machine/vcpu0, whose cpu.rt_runtime_us is 0 (RT_GROUP_SCHED); leave \"cpu\" out of \
              `cgroup_controllers` in /etc/libvirt/qemu.conf, restart libvirtd, and shut the domain off and start it again\n\
              domain rt1: the pin of vCPU 0 was set to `CPU 1`, and is `CPU 0-1` when read back\n\
-             domain rt1 has 2 vCPUs, and 3 were given a scheduling: leave out those beyond"
+             domain rt1 has 2 vCPUs, but the study gives a scheduling to 3: remove the entries beyond 2"
         );
     }
 }

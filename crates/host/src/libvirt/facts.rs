@@ -1,6 +1,8 @@
-//! What a domain is, as libvirt describes it and as the kernel runs it.
+//! Facts about a libvirt domain, from libvirt's description and from the kernel.
 
-use super::{Domain, DomainError, DomainThreads};
+use super::domain::Domain;
+use super::error::DomainError;
+use super::threads::DomainThreads;
 use crate::scheduling;
 use roxmltree::{Document, Node};
 use std::collections::BTreeMap;
@@ -8,7 +10,8 @@ use std::path::PathBuf;
 use tailbound_model::{DomainPin, Fact, FactValue, RoleScheduling};
 
 impl Domain {
-    /// What it is, by keys `domain.*`; that of its threads only while it runs.
+    /// Facts about the libvirt domain, with keys `domain.*`; facts about threads are present only while the libvirt
+    /// domain runs.
     ///
     /// # Errors
     /// libvirt does not answer.
@@ -20,13 +23,13 @@ impl Domain {
         list.source = format!("virsh domstate {}", self.name);
         list.text("state", &state.0);
         if state.runs() {
-            self.of_threads(&self.threads()?, &mut list)?;
+            self.thread_facts(&self.threads()?, &mut list)?;
         }
         list.facts.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(list.facts)
     }
 
-    fn of_threads(&self, threads: &DomainThreads, list: &mut List) -> Result<(), DomainError> {
+    fn thread_facts(&self, threads: &DomainThreads, list: &mut List) -> Result<(), DomainError> {
         let mut pins = vec![("emulator.pin".to_owned(), DomainPin::Emulator)];
         pins.extend((0..threads.vcpus.len() as u32).map(|n| (format!("vcpu.{n}.pin"), DomainPin::Vcpu(n))));
         let iothreads = self.virsh.iothreads(&self.uuid)?;
@@ -35,7 +38,7 @@ impl Domain {
             list.source = format!("virsh pins of {}", self.name);
             match self.virsh.pinned(&self.uuid, pin)? {
                 Some(cpus) => list.text(&key, &cpus.to_string()),
-                None => list.add(&key, FactValue::Unknown("virsh does not list it".into())),
+                None => list.add(&key, FactValue::Unknown("virsh does not list this pin".into())),
             }
         }
         let vcpus = threads.vcpus.iter().enumerate().map(|(n, tid)| (format!("vcpu.{n}.thread"), *tid));
@@ -53,8 +56,8 @@ impl Domain {
 }
 
 impl Domain {
-    /// Sockets of its channels of virtio-serial whose names begin with `prefix`, in the order of the names. Empty while it
-    /// does not run.
+    /// Sockets of the libvirt domain's virtio-serial channels whose names begin with `prefix`, sorted by name. The list
+    /// is empty while the libvirt domain does not run.
     ///
     /// # Errors
     /// libvirt does not answer.
@@ -72,7 +75,7 @@ fn channels(text: &str, prefix: &str) -> Result<Vec<PathBuf>, String> {
         let name = at(channel, "target")?.attribute("name").filter(|name| name.starts_with(prefix))?;
         Some((name, PathBuf::from(at(channel, "source")?.attribute("path")?)))
     });
-    // By name, and not by path: libvirt puts the number of the domain into it.
+    // Sorted by name and not by path, because libvirt puts the number of the domain into the path.
     let named: BTreeMap<&str, PathBuf> = named.collect();
     Ok(named.into_values().collect())
 }
@@ -96,7 +99,7 @@ impl List {
     }
 }
 
-/// The first element on a path below a node.
+/// The first XML element with this path of names below a node.
 fn at<'a, 'i>(node: Node<'a, 'i>, path: &str) -> Option<Node<'a, 'i>> {
     path.split('/').try_fold(node, |node, name| node.children().find(|c| c.has_tag_name(name)))
 }
@@ -110,7 +113,7 @@ fn described(text: &str, list: &mut List) -> Result<(), String> {
     list.text("uuid", &words("uuid"));
     let kind = root.attribute("type").unwrap_or_default();
     list.text("type", kind);
-    // `qemu` is emulation; what else there is has a hypervisor.
+    // The type `qemu` means emulation; all other types have a hypervisor.
     list.flag("emulated", kind == "qemu");
     list.text("machine", &value("os/type", "machine"));
     let cpu =
@@ -176,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn channels_are_those_of_the_name_that_have_a_socket() {
+    fn channels_are_found_by_name_and_need_a_socket() {
         let text = "<domain><devices>\
             <channel type='unix'><source mode='bind' path='/run/b'/><target type='virtio' name='org.tailbound.agent.1'/></channel>\
             <channel type='unix'><source mode='bind' path='/run/c'/><target type='virtio' name='org.tailbound.agent.0'/></channel>\

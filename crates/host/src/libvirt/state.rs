@@ -1,41 +1,42 @@
-//! Whether a domain runs; starting it.
+//! Reads the state of a libvirt domain, and starts a libvirt domain.
 
-use super::{Domain, DomainError};
+use super::domain::Domain;
+use super::error::DomainError;
 use crate::clock::monotonic_ns;
 use crate::journal::{EntryId, Journal};
 use std::time::Duration;
 use tailbound_model::Undo;
 
-/// State of a domain, with its reason: `running (booted)`, `paused (user)`.
+/// State of a libvirt domain with its reason, such as `running (booted)` or `paused (user)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainState(pub String);
 
 impl DomainState {
-    /// It runs.
+    /// Whether the libvirt domain (virtual machine) runs.
     pub fn runs(&self) -> bool {
         self.0.starts_with("running") || self.0.starts_with("idle")
     }
 
-    /// It can be started.
+    /// Whether the libvirt domain is shut off, so that it can be started.
     pub fn is_off(&self) -> bool {
         self.0.starts_with("shut off")
     }
 }
 
 impl Domain {
-    /// Whether it runs.
+    /// Reads the state of the libvirt domain.
     ///
     /// # Errors
-    /// libvirt does not answer, or has it no more.
+    /// libvirt does not answer, or the libvirt domain does not exist any more.
     pub fn state(&self) -> Result<DomainState, DomainError> {
-        self.virsh.ask(&["domstate", &self.uuid, "--reason"]).map(DomainState)
+        Ok(DomainState(self.virsh.ask(&["domstate", &self.uuid, "--reason"])?))
     }
 
-    /// Starts it if it is shut off; `None` = it ran already. Put back, it is asked to shut down, and ended when it has not
-    /// within `patience`.
+    /// Starts the libvirt domain if it is shut off; returns `None` if the libvirt domain ran already. The undo shuts
+    /// the libvirt domain down. If the libvirt domain still runs after `patience`, the undo ends it.
     ///
     /// # Errors
-    /// It is paused, has crashed, or cannot be started.
+    /// The libvirt domain is paused, has crashed, or cannot be started.
     pub fn start(&self, patience: Duration, journal: &Journal) -> Result<Option<EntryId>, DomainError> {
         let state = self.state()?;
         if state.runs() {
@@ -54,16 +55,16 @@ impl Domain {
         };
         let entry = journal.before(undo(None))?;
         if let Err(error) = self.virsh.ask(&["start", &self.uuid]) {
-            // Nothing began, or somebody else was faster: what runs then is theirs.
+            // The libvirt domain was not started, or somebody else started it: then it belongs to them.
             if self.state().is_ok_and(|now| now.is_off() || now.runs()) {
                 journal.done(entry)?;
             }
-            return Err(error);
+            return Err(error.into());
         }
         match self.threads() {
             Ok(threads) => journal.update(entry, undo(Some(threads.process)))?,
             Err(error) => {
-                // Nobody could find it again.
+                // Without its process id the undo could not find the libvirt domain again.
                 self.virsh.ask(&["destroy", &self.uuid, "--graceful"])?;
                 journal.done(entry)?;
                 return Err(error);
@@ -79,41 +80,47 @@ impl Domain {
 
     fn unfit(&self, state: DomainState) -> DomainError {
         let name = &self.name;
-        let mend = match state.0.split(' ').next() {
+        let remedy = match state.0.split(' ').next() {
             Some("paused") => {
-                format!("`virsh resume {name}` lets it go on; one that libvirt paused for an error says why in its log")
+                format!(
+                    "`virsh resume {name}` continues the domain; if libvirt paused the domain because of an error, the log \
+                     of the domain gives the reason"
+                )
             }
-            Some("pmsuspended") => format!("`virsh dompmwakeup {name}` wakes it"),
-            Some("crashed") => format!("`virsh destroy {name}` and `virsh start {name}` begin anew"),
-            Some("shut") => format!("`virsh start {name}` starts it"),
-            _ => "wait until it is running or shut off".to_owned(),
+            Some("pmsuspended") => format!("`virsh dompmwakeup {name}` wakes the domain"),
+            Some("crashed") => format!("`virsh destroy {name}` and `virsh start {name}` restart the domain"),
+            Some("shut") => format!("`virsh start {name}` starts the domain"),
+            _ => "wait until the domain is running or shut off".to_owned(),
         };
-        DomainError::Unfit { domain: name.clone(), state: state.0, mend }
+        DomainError::Unfit { domain: name.clone(), state: state.0, remedy }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Virsh;
     use super::*;
+    use crate::virsh::Virsh;
 
     #[test]
-    fn each_state_has_its_own_advice() {
+    fn each_state_has_its_own_remedy() {
         let domain = Domain { virsh: Virsh::new(None), name: "rt1".into(), uuid: "u".into() };
         let text = |state: &str| domain.unfit(DomainState(state.into())).to_string();
         assert_eq!(
             text("paused (I/O error)"),
-            "domain rt1 is paused (I/O error): `virsh resume rt1` lets it go on; one that libvirt paused for an error says \
-             why in its log"
+            "domain rt1 is paused (I/O error): `virsh resume rt1` continues the domain; if libvirt paused the \
+             domain because of an error, the log of the domain gives the reason"
         );
         assert_eq!(
             text("crashed (panicked)"),
-            "domain rt1 is crashed (panicked): `virsh destroy rt1` and `virsh start rt1` begin anew"
+            "domain rt1 is crashed (panicked): `virsh destroy rt1` and `virsh start rt1` restart the domain"
         );
-        assert_eq!(text("shut off (destroyed)"), "domain rt1 is shut off (destroyed): `virsh start rt1` starts it");
+        assert_eq!(
+            text("shut off (destroyed)"),
+            "domain rt1 is shut off (destroyed): `virsh start rt1` starts the domain"
+        );
         assert_eq!(
             text("in shutdown (user)"),
-            "domain rt1 is in shutdown (user): wait until it is running or shut off"
+            "domain rt1 is in shutdown (user): wait until the domain is running or shut off"
         );
     }
 }

@@ -1,27 +1,30 @@
-//! The process of a domain and its threads.
+//! The QEMU process and the threads of a libvirt domain.
 
-use super::{Domain, DomainError};
+use super::domain::Domain;
+use super::error::DomainError;
 use crate::process;
+use crate::virsh::is_qemu_of;
 use serde_json::Value;
 use std::fs;
 use tailbound_model::ProcessId;
 
-/// The threads of a domain that runs on this host.
+/// The process and the threads of a libvirt domain that runs on this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DomainThreads {
-    /// QEMU.
+    /// The QEMU process of the libvirt domain.
     pub process: ProcessId,
-    /// Thread of each vCPU, in their order.
+    /// Thread ids of the libvirt domain's vCPUs, in the order of the vCPUs.
     pub vcpus: Vec<i32>,
-    /// All others with their names, ascending; not those of vhost.
+    /// Ids and names of all other threads of the libvirt domain except vhost threads, sorted by id.
     pub others: Vec<(i32, String)>,
 }
 
 impl Domain {
-    /// Its process and threads. QEMU is asked by its monitor, which libvirt notes in its log (`custom-monitor`).
+    /// Finds the process and the threads of the libvirt domain. QEMU is asked over its monitor, and libvirt notes this
+    /// in its log (`custom-monitor`).
     ///
     /// # Errors
-    /// It does not run, or runs on another host.
+    /// The libvirt domain does not run, or runs on another host.
     pub fn threads(&self) -> Result<DomainThreads, DomainError> {
         self.must_run()?;
         let question = r#"{"execute":"query-cpus-fast"}"#;
@@ -31,13 +34,13 @@ impl Domain {
             |reason: String| DomainError::Elsewhere { domain: self.name.clone(), connect: self.virsh.uri(), reason };
         let first = *vcpus.first().ok_or_else(|| self.unread("the list of its vCPUs", &answer))?;
         let status = fs::read_to_string(format!("/proc/{first}/status"));
-        let status = status.map_err(|e| elsewhere(format!("thread {first} of vCPU 0: {e}")))?;
+        let status = status.map_err(|e| elsewhere(format!("thread {first} of vCPU 0 cannot be read: {e}")))?;
         let pid = status.lines().find_map(|l| l.strip_prefix("Tgid:")?.trim().parse().ok());
         let process = pid.and_then(|pid| process::process_id(pid).ok());
         let process = process.ok_or_else(|| elsewhere(format!("thread {first} of vCPU 0 has ended")))?;
-        // Another host's number may be somebody's here.
+        // A thread id of another host can belong to an unrelated process on this host.
         if !is_qemu_of(process.pid, &self.uuid) {
-            return Err(elsewhere(format!("process {} is not its QEMU", process.pid)));
+            return Err(elsewhere(format!("process {} is not the domain's QEMU", process.pid)));
         }
         let tasks = fs::read_dir(format!("/proc/{}/task", process.pid)).into_iter().flatten().flatten();
         let mut others: Vec<(i32, String)> = tasks
@@ -52,14 +55,7 @@ impl Domain {
     }
 }
 
-/// The process was started with `-uuid UUID`.
-pub(crate) fn is_qemu_of(pid: i32, uuid: &str) -> bool {
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let arguments: Vec<&[u8]> = arguments.split(|&b| b == 0).collect();
-    arguments.windows(2).any(|pair| pair[0] == b"-uuid" && pair[1] == uuid.as_bytes())
-}
-
-/// Thread ids by the numbers of vCPUs.
+/// Thread ids of the vCPUs in QEMU's answer, sorted by the number of the vCPU.
 fn vcpus(answer: &str) -> Option<Vec<i32>> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     let one = |cpu: &Value| Some((cpu["cpu-index"].as_u64()?, i32::try_from(cpu["thread-id"].as_i64()?).ok()?));

@@ -1,4 +1,4 @@
-//! Why a scheduling request was refused, in the words of what a user can mend.
+//! Reasons why a scheduling request was refused, with remedies for the user.
 
 use crate::process;
 use nix::sys::resource::Resource;
@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use tailbound_model::{CpuList, Policy};
 
-/// A scheduling request that the kernel refused or did not keep.
+/// A scheduling request that the kernel refused, or whose value read back differs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// Neither the capability nor the limit allows the policy.
+    /// Error: neither CAP_SYS_NICE nor the resource limit allows the requested scheduling policy.
     #[error(
         "policy {policy} was refused: CAP_SYS_NICE is {}, {limit}; run as root, or grant it with \
          `setcap cap_sys_nice+ep` on the binary (a pod or container: `capabilities: [SYS_NICE]`), or raise the limit in \
@@ -17,80 +17,81 @@ pub enum ApplyError {
         if *capable { "present in this user namespace only" } else { "missing" }
     )]
     NoPrivilege {
-        /// What was asked.
+        /// Scheduling policy that was requested for the thread.
         policy: Policy,
-        /// CAP_SYS_NICE is effective (then only over a user namespace, or another thread's owner is in the way).
+        /// Whether CAP_SYS_NICE is effective. If CAP_SYS_NICE is effective, it holds only for a user namespace, or the
+        /// thread belongs to another user.
         capable: bool,
-        /// The limit that would do instead, with its value.
+        /// The resource limit that could allow the scheduling policy, with its value.
         limit: String,
     },
-    /// RT_GROUP_SCHED gives the control group no real-time runtime.
+    /// The thread's control group has no real-time runtime (RT_GROUP_SCHED), so the policy was refused.
     #[error(
         "policy {policy} was refused although CAP_SYS_NICE is there: the control group {group} has cpu.rt_runtime_us 0 \
          (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with rt_group_sched=0"
     )]
     NoRealTimeRuntime {
-        /// What was asked.
+        /// Scheduling policy that was requested for the thread.
         policy: Policy,
-        /// The control group.
+        /// Directory of the thread's control group, which has no real-time runtime.
         group: String,
     },
-    /// SCHED_DEADLINE on a thread that is confined to some CPUs.
+    /// Error: SCHED_DEADLINE was requested for a thread that may not run on all CPUs.
     #[error(
-        "policy {policy} was refused: SCHED_DEADLINE wants a thread that may run on all CPUs of its root domain \
+        "policy {policy} was refused: SCHED_DEADLINE needs a thread that may run on all CPUs of its root domain \
          (sched(7)); leave out the CPUs, or use an exclusive cpuset"
     )]
     DeadlineConfined {
-        /// What was asked.
+        /// Scheduling policy that was requested for the thread.
         policy: Policy,
     },
-    /// SCHED_DEADLINE beyond the bandwidth that the kernel admits.
+    /// Error: all threads with SCHED_DEADLINE together would need more CPU time than the kernel admits.
     #[error(
-        "policy {policy} was refused: runtime/period of all deadline threads together would go beyond what the kernel \
-         admits, sched_rt_runtime_us/sched_rt_period_us of each CPU (sched(7)); ask for a shorter runtime, or for \
-         deadlines of fewer threads (each thread of a role takes its own)"
+        "policy {policy} was refused: runtime/period of all deadline threads together would exceed what the kernel \
+         admits, sched_rt_runtime_us/sched_rt_period_us of each CPU (sched(7)); request a shorter runtime, or \
+         SCHED_DEADLINE for fewer threads (each thread of a role gets its own runtime)"
     )]
     DeadlineBandwidth {
-        /// What was asked.
+        /// Scheduling policy that was requested for the thread.
         policy: Policy,
     },
-    /// CPUs that the machine does not have.
+    /// Error: some requested CPUs do not exist on the machine or are offline.
     #[error("CPU {missing} does not exist or is offline; this machine has {online}")]
     NoSuchCpu {
-        /// Those that are not there.
+        /// Requested CPUs that do not exist or are offline.
         missing: CpuList,
-        /// Those that are.
+        /// CPUs of this machine that are online.
         online: CpuList,
     },
-    /// CPUs that the cpuset does not allow.
+    /// Error: the cpuset of the thread does not allow some of the requested CPUs.
     #[error(
         "CPU {missing} is outside what this process may use ({allowed}); widen the cpuset of its container or control \
-         group, or choose among these"
+         group, or choose among {allowed}"
     )]
     OutsideCpuset {
-        /// Those refused.
+        /// Requested CPUs that the cpuset does not allow.
         missing: CpuList,
-        /// Those allowed.
+        /// CPUs that the cpuset of the thread allows.
         allowed: CpuList,
     },
-    /// Priority or times out of range.
+    /// Error: a priority or a time of the requested scheduling policy is out of range.
     #[error("policy {policy} has a value out of range (priorities are 1 to 99; runtime <= deadline <= period)")]
     OutOfRange {
-        /// What was asked.
+        /// Scheduling policy that was requested for the thread.
         policy: Policy,
     },
-    /// The thread has ended.
+    /// Error: the thread whose scheduling was requested has ended.
     #[error("thread {tid} does not exist any more")]
     Gone {
-        /// Its id.
+        /// Id of the thread that has ended.
         tid: i32,
     },
-    /// Something else.
+    /// Error: the scheduling of the thread was refused for any other reason.
     #[error("{what} was refused: {reason}")]
     Other {
-        /// What was asked.
+        /// The part of the scheduling that was refused: the policy, or the CPUs.
         what: String,
-        /// The kernel's word.
+        /// Error of the kernel for the refused part of the scheduling.
         reason: String,
     },
 }
@@ -120,13 +121,13 @@ impl ApplyError {
     pub(super) fn for_affinity(tid: i32, cpus: &CpuList, error: &io::Error) -> ApplyError {
         match error.raw_os_error() {
             Some(libc::ESRCH) => ApplyError::Gone { tid },
-            // None of the CPUs asked for is both present and allowed.
+            // No requested CPU is both online and allowed.
             Some(libc::EINVAL) => ApplyError::dropped(cpus, &CpuList::default()),
             _ => ApplyError::Other { what: format!("CPUs {cpus}"), reason: error.to_string() },
         }
     }
 
-    /// Says why the kernel kept only some of the CPUs.
+    /// Finds the reason why the kernel set only some of the requested CPUs.
     pub(super) fn dropped(asked: &CpuList, kept: &CpuList) -> ApplyError {
         let lost = CpuList(asked.0.difference(&kept.0).copied().collect());
         let online = cpu_file("/sys/devices/system/cpu/online");
@@ -142,7 +143,7 @@ fn cpu_file(path: &str) -> CpuList {
     fs::read_to_string(path).ok().and_then(|text| text.trim().parse().ok()).unwrap_or_default()
 }
 
-/// What the control group lets this process use; its affinity where that cannot be read.
+/// CPUs that the control group allows this process, or the affinity of the process if the control group cannot be read.
 fn cpuset() -> CpuList {
     let effective = process::cgroup_dir("cpuset").and_then(|dir| {
         let read = |name: &str| fs::read_to_string(dir.join(name)).ok()?.trim().parse().ok();
@@ -164,7 +165,7 @@ fn limit_for(policy: &Policy) -> String {
     format!("{name} is {}", process::limit_text(resource))
 }
 
-/// The control group of this process when RT_GROUP_SCHED leaves it without runtime.
+/// Control group of this process, if RT_GROUP_SCHED gives the group no real-time runtime.
 fn group_without_runtime() -> Option<String> {
     let dir = process::cgroup_dir("cpu")?;
     let runtime = fs::read_to_string(dir.join("cpu.rt_runtime_us")).ok()?;
@@ -195,7 +196,7 @@ mod tests {
              cpu.rt_runtime_us 0 (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with \
              rt_group_sched=0\n\
              CPU 3 is outside what this process may use (0-1); widen the cpuset of its container or control group, or \
-             choose among these\n\
+             choose among 0-1\n\
              policy rr 0 has a value out of range (priorities are 1 to 99; runtime <= deadline <= period)"
         );
     }

@@ -1,31 +1,36 @@
-//! Memory that is never paged out and timers that are never rounded: what a measuring process sets for itself.
+//! Locks the memory of a measuring process and makes its timers exact.
 
 use crate::process;
 use nix::sys::resource::Resource;
 use std::fs;
 use std::io;
 
-/// Memory could not be locked.
+/// Error: the memory of this process could not be locked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "memory could not be locked ({reason}): RLIMIT_MEMLOCK is {limit} and CAP_IPC_LOCK is {}; run as root, grant it \
-     with `setcap cap_ipc_lock+ep` on the binary (a pod or container: `capabilities: [IPC_LOCK]`), or raise the limit in \
-     /etc/security/limits.d",
+    "memory could not be locked ({reason}): RLIMIT_MEMLOCK is {limit} and CAP_IPC_LOCK is {}",
     if *capable { "present" } else { "missing" }
 )]
 pub struct LockError {
-    /// The kernel's word.
+    /// Error of the kernel for the failed lock of the process's memory.
     pub reason: String,
-    /// The limit with its unit.
+    /// Value of the process's resource limit RLIMIT_MEMLOCK.
     pub limit: String,
-    /// CAP_IPC_LOCK is effective.
+    /// Whether the process has the capability CAP_IPC_LOCK.
     pub capable: bool,
 }
 
-/// Locks all memory of the process, present and future; the locked bytes as read back from /proc/self/status.
+impl LockError {
+    /// What the user can do so that the process's memory can be locked.
+    pub const REMEDY: &str = "run as root, grant the capability with `setcap cap_ipc_lock+ep` on the binary (a pod or \
+                              container: `capabilities: [IPC_LOCK]`), or raise the limit in /etc/security/limits.d";
+}
+
+/// Locks all present and future memory of the process. Returns the number of locked bytes, read back from
+/// /proc/self/status.
 ///
 /// # Errors
-/// The limit or the capability is missing.
+/// Neither the resource limit nor CAP_IPC_LOCK allows locking.
 pub fn lock_memory() -> Result<u64, LockError> {
     const CAP_IPC_LOCK: u32 = 14;
     let fail = |reason: String| LockError {
@@ -50,11 +55,11 @@ fn locked_bytes() -> Option<u64> {
     line.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
-/// Sets the calling thread's timer slack to 1 ns and returns what the kernel then says; threads it makes inherit it.
-/// Under a real-time policy the kernel reports 0: such threads have no slack.
+/// Sets the timer slack of the calling thread to 1 ns and returns the slack in ns that the kernel reports afterwards.
+/// New threads inherit the slack. For threads with a real-time policy the kernel reports 0, because they have no slack.
 ///
 /// # Errors
-/// The value read back is above 1 ns.
+/// The timer slack read back is above 1 ns, or the kernel refuses the call.
 pub fn set_timer_slack_1ns() -> io::Result<u64> {
     // SAFETY: prctl with integer arguments only.
     if unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1u64, 0u64, 0u64, 0u64) } != 0 {
@@ -64,7 +69,7 @@ pub fn set_timer_slack_1ns() -> io::Result<u64> {
     let slack = unsafe { libc::syscall(libc::SYS_prctl, libc::PR_GET_TIMERSLACK, 0u64, 0u64, 0u64, 0u64) };
     match u64::try_from(slack) {
         Ok(slack @ 0..=1) => Ok(slack),
-        Ok(slack) => Err(io::Error::other(format!("timer slack was set to 1 ns, the kernel says {slack} ns"))),
+        Ok(slack) => Err(io::Error::other(format!("timer slack was set to 1 ns, but the kernel reports {slack} ns"))),
         Err(_) => Err(io::Error::last_os_error()),
     }
 }
@@ -82,9 +87,9 @@ mod tests {
     fn the_error_names_limit_and_capability() {
         let error = LockError { reason: "Cannot allocate memory".into(), limit: "8388608".into(), capable: false };
         assert_eq!(
-            error.to_string(),
+            format!("{error}; {}", LockError::REMEDY),
             "memory could not be locked (Cannot allocate memory): RLIMIT_MEMLOCK is 8388608 and CAP_IPC_LOCK is missing; \
-             run as root, grant it with `setcap cap_ipc_lock+ep` on the binary (a pod or container: `capabilities: [IPC_LOCK]`), or raise the limit \
+             run as root, grant the capability with `setcap cap_ipc_lock+ep` on the binary (a pod or container: `capabilities: [IPC_LOCK]`), or raise the limit \
              in /etc/security/limits.d"
         );
     }

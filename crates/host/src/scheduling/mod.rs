@@ -1,7 +1,8 @@
-//! Scheduling of threads and memory of the process: applied, read back, compared with what was asked.
+//! Sets the scheduling of threads and locks the memory of the process, reads both back and compares them with the
+//! request.
 //!
-//! In: [`RoleScheduling`] of a study. Out: the thread set up, or an error that names the cause a user can mend. Nothing is
-//! ever taken to have worked because the call returned 0: the kernel drops CPUs silently and lends policies.
+//! In: [`RoleScheduling`] of a study. Out: the thread with these settings, or an error with a remedy. A return value of
+//! 0 is never taken as success without reading the setting back, because the kernel drops CPUs silently.
 
 mod error;
 mod memory;
@@ -13,17 +14,17 @@ use crate::sched_call;
 use std::io;
 use tailbound_model::{CpuList, Policy, RoleScheduling};
 
-/// CPUs that the calling thread may run on, ascending.
+/// CPUs on which the calling thread may run, in ascending order.
 pub fn allowed_cpus() -> Vec<u32> {
     sched_call::get_affinity(0).map(|cpus| cpus.0.into_iter().collect()).unwrap_or_default()
 }
 
-/// Gives a thread (0 = the caller) its CPUs and its policy and reads both back.
+/// Sets CPUs and policy of a thread (0 is the caller) and reads the CPUs back.
 ///
-/// CPUs come first: SCHED_DEADLINE is refused on a thread that is confined afterwards, and allowed before.
+/// CPUs are set before the policy, because the kernel refuses to restrict the CPUs of a thread that has SCHED_DEADLINE.
 ///
 /// # Errors
-/// See [`ApplyError`]; what was set before the error stays set.
+/// A setting was refused, see [`ApplyError`]; settings made before the error stay.
 pub fn apply(tid: i32, wanted: &RoleScheduling) -> Result<(), ApplyError> {
     if let Some(cpus) = &wanted.cpus {
         set_affinity(tid, cpus)?;
@@ -34,11 +35,12 @@ pub fn apply(tid: i32, wanted: &RoleScheduling) -> Result<(), ApplyError> {
     Ok(())
 }
 
-/// Gives the calling thread its CPUs and its policy, for a child between fork and exec: neither allocates nor reads back.
-/// Children of a deadline thread begin as time-sharing ones, as the kernel wants it.
+/// Sets CPUs and policy of the calling thread in a child process between fork and exec. This function therefore neither
+/// allocates memory nor reads the settings back. Children of a deadline thread start with SCHED_OTHER, as the kernel
+/// requires.
 ///
 /// # Errors
-/// The kernel's word.
+/// The kernel refuses the CPUs or the policy.
 pub fn enter(wanted: &RoleScheduling) -> io::Result<()> {
     if let Some(cpus) = &wanted.cpus {
         sched_call::set_affinity(0, cpus)?;
@@ -49,33 +51,35 @@ pub fn enter(wanted: &RoleScheduling) -> io::Result<()> {
     }
 }
 
-/// Confines a thread to CPUs; an error when the kernel kept fewer than asked.
+/// Restricts a thread to CPUs and reads them back.
 ///
 /// # Errors
-/// A CPU that does not exist or lies outside the cpuset; the thread is gone.
+/// A CPU does not exist or is outside the cpuset, or the thread has ended.
 pub fn set_affinity(tid: i32, cpus: &CpuList) -> Result<(), ApplyError> {
     sched_call::set_affinity(tid, cpus).map_err(|e| ApplyError::for_affinity(tid, cpus, &e))?;
     let kept = sched_call::get_affinity(tid).map_err(|e| ApplyError::for_affinity(tid, cpus, &e))?;
     if kept == *cpus { Ok(()) } else { Err(ApplyError::dropped(cpus, &kept)) }
 }
 
-/// Sets policy and priority; with `reset_on_fork` the thread's children start as SCHED_OTHER.
+/// Sets the policy of a thread. With `reset_on_fork`, threads that this thread creates start with SCHED_OTHER.
 ///
 /// # Errors
-/// No privilege, no real-time runtime in the control group, parameters out of range; the thread is gone.
+/// The privilege is missing, the control group has no real-time runtime, a parameter is out of range, or the thread has
+/// ended.
 pub fn set_policy(tid: i32, policy: &Policy, reset_on_fork: bool) -> Result<(), ApplyError> {
     sched_call::set_policy(tid, policy, reset_on_fork).map_err(|e| ApplyError::for_policy(tid, policy, &e))
 }
 
-/// Policy and CPUs of a thread (0 = the caller) as the kernel has them.
+/// Reads policy and CPUs of a thread from the kernel; thread 0 is the caller.
 ///
 /// # Errors
-/// The thread is gone.
+/// The thread has ended, so its policy and CPUs cannot be read.
 pub fn read_back(tid: i32) -> io::Result<(Policy, CpuList)> {
     Ok((sched_call::get_policy(tid)?.0, sched_call::get_affinity(tid)?))
 }
 
-/// Compares what a thread has with what was asked; `Some` is the sentence that makes a trial invalid.
+/// Compares policy and CPUs of a thread with the request. If they differ, returns the sentence that makes a trial
+/// invalid.
 pub fn verify(tid: i32, wanted: &RoleScheduling) -> Option<String> {
     let (policy, cpus) = match read_back(tid) {
         Ok(found) => found,
@@ -83,26 +87,32 @@ pub fn verify(tid: i32, wanted: &RoleScheduling) -> Option<String> {
     };
     match (&wanted.policy, &wanted.cpus) {
         (Some(asked), _) if *asked != policy => {
-            Some(format!("thread {tid} was to run with policy {asked}, the kernel says {policy}"))
+            Some(format!("thread {tid} should run with policy {asked}, but the kernel reports {policy}"))
         }
         (_, Some(asked)) if *asked != cpus => {
-            Some(format!("thread {tid} was to run on CPUs {asked}, the kernel says {cpus}"))
+            Some(format!("thread {tid} should run on CPUs {asked}, but the kernel reports {cpus}"))
         }
         _ => None,
     }
+}
+
+/// Reads from a thread only the settings (policy, CPUs) that `asked` contains.
+pub(crate) fn as_asked(tid: i32, asked: &RoleScheduling) -> io::Result<RoleScheduling> {
+    let (policy, cpus) = read_back(tid)?;
+    Ok(RoleScheduling { policy: asked.policy.map(|_| policy), cpus: asked.cpus.as_ref().map(|_| cpus) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Runs on a thread of its own, so that the settings die with it.
+    /// Runs a test on a new thread, so that the scheduling set by the test ends with the thread.
     fn on_a_thread(test: impl FnOnce() + Send + 'static) {
         std::thread::spawn(test).join().unwrap();
     }
 
     #[test]
-    fn what_was_applied_is_read_back() {
+    fn applied_settings_are_read_back() {
         on_a_thread(|| {
             let cpus = CpuList::one(allowed_cpus()[0]);
             let wanted = RoleScheduling { policy: Some(Policy::Batch { nice: 3 }), cpus: Some(cpus.clone()) };
@@ -112,7 +122,7 @@ mod tests {
             let other = RoleScheduling { policy: Some(Policy::Idle), cpus: None };
             assert_eq!(
                 verify(0, &other).unwrap(),
-                "thread 0 was to run with policy idle, the kernel says batch nice 3"
+                "thread 0 should run with policy idle, but the kernel reports batch nice 3"
             );
         });
     }

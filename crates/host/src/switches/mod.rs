@@ -1,46 +1,50 @@
-//! Context switches as the kernel tells them: of whole CPUs where that is allowed, else of given threads only.
+//! Context switches recorded by the kernel: for whole CPUs if permitted, else only for given threads.
 //!
-//! In: threads and the CPUs that they may run on. Out: switches and wake-ups in order of time, and names of others. The
-//! kernel writes them into rings; nobody who is watched does anything for it.
+//! In: threads and the CPUs on which they may run. Out: switches and wake-ups in the order of time, and names of the
+//! other threads. The kernel writes the events into ring buffers; the watched threads execute no code for this.
 
 mod ring;
 mod tracefs;
 
 use crate::sched_call;
-use ring::{Ring, Told, WakePoint};
+use ring::{Record, Ring, WakePoint};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use tailbound_model::{CpuList, Policy, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
-/// Octets of a ring: what one may have without privilege (kernel.perf_event_mlock_kb) holds one of these for each CPU.
+/// Size in bytes of the ring buffer of a CPU on which watched threads may run; users without privilege may have one
+/// buffer of this size for each CPU (kernel.perf_event_mlock_kb).
 const WATCHED_CPU: usize = 512 << 10;
+/// Size in bytes of the ring buffer of a CPU on which no watched thread may run.
 const OTHER_CPU: usize = 64 << 10;
+/// Size in bytes of the ring buffer of one thread.
 const THREAD: usize = 32 << 10;
-/// Events that are kept: 32 octets each.
+/// Maximum number of context-switch events kept in memory; an event has 32 bytes.
 const MOST_EVENTS: usize = 4 << 20;
-/// Events that are told: well within a frame of the agent's protocol.
-const MOST_TOLD: usize = 100_000;
-/// Events of one piece of memory: they are never moved once they are there.
+/// Maximum number of context-switch events in a result, so that the result fits into a frame of the agent's protocol.
+const MOST_REPORTED: usize = 100_000;
+/// Number of context-switch events in one allocation; stored events are never moved.
 const PIECE: usize = 1 << 16;
 
-/// Rings that are open.
+/// Open ring buffers of context switches, and the events read from them.
 pub struct SwitchWatch {
     rings: Vec<Ring>,
     scope: SwitchScope,
     wakes: bool,
     threads: Vec<i32>,
     pieces: Vec<Vec<SwitchEvent>>,
-    /// No room for more.
+    /// True if the maximum number of context-switch events in memory is reached.
     full: bool,
     gaps: Vec<(i64, i64)>,
-    /// When the rings were last empty.
+    /// Time at which the ring buffers were last emptied, in ns of the monotonic clock.
     read_ns: i64,
     tasks: BTreeMap<i32, Task>,
 }
 
 impl SwitchWatch {
-    /// Gets ready to watch `threads`, which may run on `cpus`. What the kernel does not allow is seen in less detail.
+    /// Prepares to watch `threads`, which may run on `cpus`. If the kernel does not permit this process to watch whole
+    /// CPUs, only the threads are watched.
     pub fn open(threads: &[i32], cpus: &CpuList) -> SwitchWatch {
         let mut watch = SwitchWatch {
             rings: Vec::new(),
@@ -55,7 +59,7 @@ impl SwitchWatch {
         };
         let wake = tracefs::waking();
         let whole = of_cpus(threads, cpus, wake).map(|rings| (rings, wake.is_some()));
-        // The tracepoint may be there and forbidden.
+        // The tracepoint can exist without being permitted.
         match whole.or_else(|_| of_cpus(threads, cpus, None).map(|rings| (rings, false))) {
             Ok((rings, wakes)) => {
                 (watch.rings, watch.wakes, watch.scope) = (rings, wakes, SwitchScope::Cpus(cpus.clone()))
@@ -68,7 +72,7 @@ impl SwitchWatch {
         watch
     }
 
-    /// Begins.
+    /// Starts to record context switches of the watched threads or CPUs.
     pub fn begin(&mut self) {
         self.read_ns = crate::monotonic_ns();
         let refused = self.rings.iter_mut().find_map(|ring| ring.enable().err());
@@ -77,40 +81,40 @@ impl SwitchWatch {
         }
     }
 
-    /// Readable when [`SwitchWatch::read`] is due.
+    /// File descriptors that become readable when [`SwitchWatch::read`] should be called.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.rings.iter().map(Ring::fd)
     }
 
-    /// Empties the rings.
+    /// Reads all recorded context switches from the kernel's ring buffers into memory.
     pub fn read(&mut self) {
         let now = crate::monotonic_ns();
         let mut rings = std::mem::take(&mut self.rings);
         for ring in &mut rings {
-            ring.read(|told| self.take(told));
+            ring.read(|record| self.take(record));
         }
         (self.rings, self.read_ns) = (rings, now);
     }
 
-    fn take(&mut self, told: Told) {
-        match told {
-            Told::Event(event) => {
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Event(event) => {
                 match event.what {
-                    SwitchKind::Switch { out, into, .. } => [out, into].into_iter().for_each(|tid| self.meet(tid)),
-                    SwitchKind::Wake { by, .. } => self.meet(by),
+                    SwitchKind::Switch { out, into, .. } => [out, into].into_iter().for_each(|tid| self.identify(tid)),
+                    SwitchKind::Wake { by, .. } => self.identify(by),
                     _ => {}
                 }
                 self.keep(event);
             }
-            Told::Named { thread, name } => {
+            Record::Named { thread, name } => {
                 self.tasks.insert(thread, Task { name, policy: policy(thread) });
             }
-            Told::Born { thread, by } => {
+            Record::Created { thread, by } => {
                 if let Some(name) = self.tasks.get(&by).map(|t| t.name.clone()) {
                     self.tasks.entry(thread).or_insert(Task { name, policy: None });
                 }
             }
-            Told::Missing { at_ns } => self.gaps.push((self.read_ns, at_ns)),
+            Record::Missing { at_ns } => self.gaps.push((self.read_ns, at_ns)),
         }
     }
 
@@ -131,8 +135,8 @@ impl SwitchWatch {
         }
     }
 
-    /// Who is it? Asked as early as can be: it may be gone soon.
-    fn meet(&mut self, tid: i32) {
+    /// Reads name and policy of a thread when its id is first seen, because the thread may end soon.
+    fn identify(&mut self, tid: i32) {
         if tid > 0
             && !self.tasks.contains_key(&tid)
             && !self.threads.contains(&tid)
@@ -142,8 +146,9 @@ impl SwitchWatch {
         }
     }
 
-    /// Ends the watch; what happened within `windows`, which rise and lie apart.
-    pub fn within(&mut self, windows: &[(i64, i64)]) -> Switches {
+    /// Reads the remaining context-switch events from the ring buffers. Returns all events whose time lies in one of
+    /// the time spans `windows` (begin and end, monotonic ns), which must be sorted and must not overlap.
+    pub fn events_in(&mut self, windows: &[(i64, i64)]) -> Switches {
         self.read();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for event in self.pieces.iter().flatten() {
@@ -154,9 +159,9 @@ impl SwitchWatch {
         }
         events.sort_by_key(|e| e.at_ns);
         let mut gaps = self.gaps.clone();
-        if let Some(first) = events.get(MOST_TOLD) {
+        if let Some(first) = events.get(MOST_REPORTED) {
             gaps.push((first.at_ns, i64::MAX));
-            events.truncate(MOST_TOLD);
+            events.truncate(MOST_REPORTED);
         }
         let mut named: BTreeMap<i32, Task> = BTreeMap::new();
         for event in &events {
@@ -166,7 +171,7 @@ impl SwitchWatch {
                 _ => (0, 0),
             };
             for tid in [one, other] {
-                // A name may have changed since it was first met, and a policy may have been set.
+                // Name and policy may have changed since the thread was first seen.
                 if let Some(known) = self.tasks.get(&tid) {
                     named.entry(tid).or_insert_with(|| task(tid).unwrap_or_else(|| known.clone()));
                 }
@@ -184,14 +189,15 @@ impl SwitchWatch {
         }
     }
 
-    /// Nothing more is written.
+    /// Stops the recording of context switches.
     pub fn end(&mut self) {
         self.rings.iter_mut().for_each(Ring::disable);
         self.read();
     }
 }
 
-/// Rings of the CPUs in `cpus`, and of all others for wake-ups from there.
+/// Opens a ring buffer for each online CPU: for context switches on the CPUs in `cpus`, and on all CPUs for wake-ups of
+/// `threads`.
 fn of_cpus(threads: &[i32], cpus: &CpuList, wake: Option<WakePoint>) -> io::Result<Vec<Ring>> {
     let filter = threads.iter().map(|tid| format!("pid=={tid}")).collect::<Vec<_>>().join("||");
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;

@@ -1,4 +1,4 @@
-//! The number of a tracepoint, from tracefs: where it is mounted, else from a mount that nobody else sees.
+//! Reads the id of a tracepoint from tracefs: from the usual mount, or else from a private mount.
 
 use super::ring::WakePoint;
 use std::fs::File;
@@ -8,10 +8,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 const MOUNTED: &str = "/sys/kernel/tracing";
 const WAKING: &str = "events/sched/sched_waking";
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
-/// Inode of the first PID namespace (linux/proc_ns.h): tracepoints speak of threads by their numbers there.
+/// Name of the first PID namespace (linux/proc_ns.h); tracepoints use the thread ids of this namespace.
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// The tracepoint that fires when somebody begins to wake a thread; `None` where it cannot be had.
+/// Finds the tracepoint `sched_waking`; `None` if it is not available to this process.
 pub(super) fn waking() -> Option<WakePoint> {
     let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
     if namespace.to_str() != Some(FIRST_PID_NAMESPACE) {
@@ -22,16 +22,16 @@ pub(super) fn waking() -> Option<WakePoint> {
     mounted.as_ref().and_then(read).or_else(|| read(&private_mount().ok()?))
 }
 
-/// tracefs on a descriptor, at no place of the file system; gone with the descriptor.
+/// Mounts tracefs without a mount point; the mount ends when the descriptor is closed.
 fn private_mount() -> io::Result<OwnedFd> {
     let owned = |fd: libc::c_long| {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: a descriptor that the kernel has just made for us.
+        // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
         Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
     };
-    // SAFETY: plain system calls on names and descriptors of ours.
+    // SAFETY: plain system calls with valid names and descriptors of this function.
     unsafe {
         let made = owned(libc::syscall(libc::SYS_fsopen, c"tracefs".as_ptr(), 1u32))?;
         let nothing = std::ptr::null::<libc::c_char>();
@@ -55,7 +55,8 @@ fn point(root: &OwnedFd) -> io::Result<Option<WakePoint>> {
     Ok(id.zip(offset_of_pid(&format)).map(|(id, thread_at)| WakePoint { id, thread_at }))
 }
 
-/// `field:pid_t pid; offset:24; size:4; signed:1;`
+/// Offset from the line of `pid` in the format of a tracepoint, such as `field:pid_t pid; offset:24; size:4;
+/// signed:1;`.
 fn offset_of_pid(format: &str) -> Option<usize> {
     let line = format.lines().find(|l| l.trim_start().starts_with("field:pid_t pid;"))?;
     line.split("offset:").nth(1)?.split(';').next()?.trim().parse().ok()
@@ -64,7 +65,7 @@ fn offset_of_pid(format: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn the_thread_is_found_in_the_format() {
+    fn the_offset_of_the_thread_is_found_in_the_format() {
         let format = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n";
         assert_eq!(super::offset_of_pid(format), Some(24));
         assert_eq!(super::offset_of_pid("field:int common_pid;\toffset:4;"), None);

@@ -1,11 +1,11 @@
-//! Containers removed, by the client that made them.
+//! Undoes the creation of containers: removes the containers with the client program that made them.
 
-use super::Undone;
+use super::outcome::Undone;
 use crate::container;
 use std::io;
 use tailbound_model::ContainerAccess;
 
-/// Removes what has the token as a label; there may be nothing any more.
+/// Removes the containers that have the token as a label. It is not an error if no such container exists any more.
 pub(super) fn remove(access: &ContainerAccess, token: &str) -> io::Result<Undone> {
     let program = access.client.program();
     let removed = container::remove(access, token).map_err(|e| io::Error::new(e.kind(), format!("{program}: {e}")))?;

@@ -1,20 +1,21 @@
-//! Domains of libvirt: pins put back, and those shut off again that were started.
+//! Undoes changes to libvirt domains: restores pins, and shuts off libvirt domains that were started.
 
-use super::Undone;
-use crate::libvirt::{Virsh, is_qemu_of};
+use super::outcome::Undone;
 use crate::process::{is_alive, process_id};
+use crate::virsh::{Virsh, is_qemu_of};
 use std::io;
 use std::time::{Duration, Instant};
 use tailbound_model::{CpuList, DomainPin, ProcessId};
 
-/// A domain of the journal.
+/// A libvirt domain that an entry of the journal names.
 pub(super) struct Known<'a> {
     pub virsh: Virsh,
     pub name: &'a str,
     pub uuid: &'a str,
 }
 
-/// Puts CPUs back, if the domain still is the process that was pinned: a pin ends with it.
+/// Restores the CPUs to which a thread, or a group of threads, of a libvirt domain was pinned before. If the QEMU
+/// process of the libvirt domain has ended, nothing is left to restore.
 pub(super) fn restore_pin(
     domain: &Known<'_>,
     process: ProcessId,
@@ -44,11 +45,11 @@ pub(super) fn restore_pin(
     }
 }
 
-/// How long after it was asked for a domain may have begun to count as started by that. Probing KVM takes libvirt minutes
-/// where it does not work.
+/// Longest time between the request to start a libvirt domain and the start of its process. On hosts where KVM does not
+/// work, libvirt needs minutes to probe KVM.
 const STARTING: Duration = Duration::from_secs(180);
 
-/// Shuts a domain off that was started at `asked_ns`.
+/// Shuts off a libvirt domain if its process was started by the request made at `asked_ns`.
 pub(super) fn stop(
     domain: &Known<'_>,
     process: Option<ProcessId>,
@@ -59,13 +60,13 @@ pub(super) fn stop(
     let process = match process {
         Some(process) if is_alive(process) && is_qemu_of(process.pid, uuid) => process,
         Some(_) => return Ok(Undone::AlreadyGone),
-        // It was to be started when the run was killed.
+        // The run was killed while the libvirt domain was being started.
         None => match find(uuid) {
             None => return Ok(Undone::AlreadyGone),
             Some((process, began)) if (0..STARTING.as_nanos() as i64).contains(&(began - asked_ns)) => process,
             Some(_) => {
                 return Ok(Undone::LeftAlone(format!(
-                    "domain {name} runs, and did not begin when this run asked for it: somebody else started it, so it stays"
+                    "domain {name} runs, but did not start when this run requested it: somebody else started it, so it stays"
                 )));
             }
         },
@@ -84,14 +85,14 @@ pub(super) fn stop(
     }
 }
 
-/// The QEMU of a domain, and when it began on the clock of the journal.
+/// The QEMU process of a libvirt domain, and its start time on the clock of the journal in ns.
 fn find(uuid: &str) -> Option<(ProcessId, i64)> {
     let all = std::fs::read_dir("/proc").ok()?.flatten();
     let mut pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let process = process_id(pids.find(|pid| is_qemu_of(*pid, uuid))?).ok()?;
-    // SAFETY: sysconf takes a constant and touches no memory of ours.
+    // SAFETY: sysconf takes a constant and accesses no memory of this program.
     let per_second = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1);
-    // A tick is 10 ms: a start within the same one is not before it. Time in suspend, which only start times count, makes
-    // it later: then it is left alone.
+    // The end of the tick is used, so that a start within the tick of the request is not before the request. Start
+    // times include time in suspend; then the start seems later, and the libvirt domain is left alone.
     Some((process, (process.start_ticks as i64 + 1) * (1_000_000_000 / per_second)))
 }

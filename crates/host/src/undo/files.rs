@@ -1,19 +1,11 @@
-//! Settings written back, and unfinished records removed.
+//! Undoes changes to files: writes host settings back, and removes directories and unfinished records.
 
-use super::Undone;
-use std::borrow::Cow;
+use super::outcome::Undone;
+use crate::setting_text::normalised;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-
-/// The value in force as a setting's file shows it: white space made one, and of a list with its choice in brackets
-/// (`always [madvise] never`) the choice.
-pub fn normalised(text: &str) -> String {
-    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
-    let text: Cow<'_, str> = chosen.unwrap_or(text).into();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
 
 pub(super) fn restore(path: &str, before: &str, set: &str) -> io::Result<Undone> {
     let now = match fs::read_to_string(path) {
@@ -42,7 +34,7 @@ pub(super) fn remove_partial(path: &str) -> io::Result<Undone> {
     let dir = Path::new(path);
     let named_so = dir.file_name().and_then(|n| n.to_str()).is_some_and(|n| n.contains(".partial-"));
     if !named_so || !dir.is_absolute() {
-        return Ok(Undone::LeftAlone(format!("{path} is not named as an unfinished record is; it stays")));
+        return Ok(Undone::LeftAlone(format!("{path} does not have the name of an unfinished record; it stays")));
     }
     match fs::symlink_metadata(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Undone::AlreadyGone),
@@ -51,7 +43,7 @@ pub(super) fn remove_partial(path: &str) -> io::Result<Undone> {
         Ok(_) => {}
     }
     if dir.join("manifest.json").exists() {
-        return Ok(Undone::LeftAlone(format!("{path} holds a manifest: it can be reported on, so it stays")));
+        return Ok(Undone::LeftAlone(format!("{path} contains a manifest, so reports can be made from it; it stays")));
     }
     fs::remove_dir_all(dir)?;
     Ok(Undone::Did(format!("removed the unfinished record {path}")))
@@ -63,13 +55,13 @@ pub(super) fn remove_directory(path: &str, inode: Option<u64>) -> io::Result<Und
         other => other?,
     };
     if !found.is_dir() || inode.is_some_and(|known| known != found.ino()) {
-        return Ok(Undone::LeftAlone(format!("{path} is another one now; it stays")));
+        return Ok(Undone::LeftAlone(format!("{path} is another directory now; it stays")));
     }
     let removed = if inode.is_some() { fs::remove_dir_all(path) } else { fs::remove_dir(path) };
     match removed {
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            Ok(Undone::LeftAlone(format!("{path} is not known to be ours, and not empty; it stays")))
-        }
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(Undone::LeftAlone(format!(
+            "{path} is not empty, and it is not known whether this run made it; it stays"
+        ))),
         other => other.map(|()| Undone::Did(format!("removed the directory {path}"))),
     }
 }
@@ -79,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_value_in_force_is_read_from_every_form() {
+    fn the_value_in_force_is_read_from_each_format() {
         assert_eq!(normalised("always [madvise] never\n"), "madvise");
         assert_eq!(normalised("4096\t131072\t6291456\n"), "4096 131072 6291456");
         assert_eq!(normalised("0\n"), "0");

@@ -1,4 +1,4 @@
-//! Deleting an interface, in the network namespace it lies in.
+//! Undoes the creation of a network interface: deletes the interface in its network namespace.
 
 use super::{Undone, netns};
 use crate::netlink;
@@ -7,7 +7,7 @@ use tailbound_model::NetnsId;
 
 pub(super) fn delete(name: &str, ifindex: Option<u32>, netns_inode: u64) -> io::Result<Undone> {
     let netns = NetnsId { inode: netns_inode, path: String::new() };
-    // A namespace that nobody holds is gone, and the interface with it.
+    // If the namespace does not exist any more, neither does the interface.
     netns::inside(&netns, || delete_here(name, ifindex)).map(|done| done.unwrap_or(Undone::AlreadyGone))
 }
 
@@ -15,13 +15,13 @@ fn delete_here(name: &str, ifindex: Option<u32>) -> io::Result<Undone> {
     let Ok(found) = nix::net::if_::if_nametoindex(name) else { return Ok(Undone::AlreadyGone) };
     if ifindex.is_some_and(|known| known != found) {
         return Ok(Undone::LeftAlone(format!(
-            "interface {name} now has index {found}, not {}: it is another one, so it stays",
+            "interface {name} now has index {found}, not {}: it is another interface, so it stays",
             ifindex.unwrap_or_default()
         )));
     }
     match netlink::request(libc::RTM_DELLINK, &netlink::IfInfo::of(found)) {
         Ok(_) => Ok(Undone::Did(format!("deleted interface {name}"))),
-        // Gone between the look and the deed, e.g. with the other end of its pair.
+        // The interface was deleted since its index was read, for example with the other end of its pair.
         Err(error) if error.raw_os_error() == Some(libc::ENODEV) => Ok(Undone::AlreadyGone),
         Err(error) => Err(error),
     }
@@ -36,7 +36,8 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::process::Command;
 
-    /// Runs in a new network namespace on a thread of its own; `false` when that is not permitted here.
+    /// Runs a test in a new network namespace on a new thread; returns `false` if a new namespace is not permitted
+    /// here.
     fn in_a_new_netns(test: impl FnOnce() + Send + 'static) -> bool {
         let may = std::thread::spawn(|| {
             let may = unshare(CloneFlags::CLONE_NEWNET).is_ok();

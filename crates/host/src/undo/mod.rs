@@ -1,8 +1,8 @@
-//! The executors of [`Undo`]: how each kind of change is taken back.
+//! The executors of [`Undo`]: they undo each kind of change that Tailbound makes to a host.
 //!
-//! In: one undo with the identity of what was changed. Out: what was done about it. A run's own teardown and the cleanup
-//! after a crash use the same executors. Each is idempotent and looks at the identity first: a thing that changed hands
-//! since is left alone, and the answer says so.
+//! In: one undo with the identity of the changed object. Out: what was done. A run's own teardown and the cleanup after
+//! a crash use the same executors. Each executor is idempotent and checks the identity first: if somebody else has
+//! changed or replaced the object since, the executor leaves the object alone, and the result says so.
 
 mod containers;
 mod domain;
@@ -10,53 +10,22 @@ mod files;
 mod interface;
 mod netns;
 mod nic;
+mod outcome;
 mod pods;
 mod process;
 mod thread;
 
-use crate::libvirt::Virsh;
-use std::fmt;
+use crate::virsh::Virsh;
 use std::io;
 use std::time::Duration;
 use tailbound_model::{NetnsId, Undo};
 
-pub use files::normalised;
-pub(crate) use thread::as_asked;
+pub use outcome::{UndoError, Undone};
 
-/// What became of one undo.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Undone {
-    /// It was there and was taken back; a sentence for people.
-    Did(String),
-    /// There was nothing (left) to do.
-    AlreadyGone,
-    /// It is not ours any more (or never became so); why, as a sentence. Nobody will try again.
-    LeftAlone(String),
-}
-
-impl fmt::Display for Undone {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Undone::Did(text) | Undone::LeftAlone(text) => f.write_str(text),
-            Undone::AlreadyGone => f.write_str("nothing was left"),
-        }
-    }
-}
-
-/// An undo that failed and can be tried again.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("could not {what}: {reason}")]
-pub struct UndoError {
-    /// What was to be done, e.g. `delete interface tb1-a`.
-    pub what: String,
-    /// Why it was not.
-    pub reason: String,
-}
-
-/// Takes one change back. May block: up to 15 s for a process that will not end.
+/// Undoes one change to the host. The call may block for up to 15 s while a process ends.
 ///
 /// # Errors
-/// The system refused; the entry must stay in the journal.
+/// The system refused the undo; the entry must then stay in the journal.
 pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
     let result = match undo {
         Undo::EndProcess { process, what, token } => process::end_with_all(*process, what, token),
@@ -64,10 +33,10 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
         Undo::DeleteInterface { name, ifindex, netns_inode } => interface::delete(name, *ifindex, *netns_inode),
         Undo::UnnamedNetns { .. } | Undo::HeldCpuLatency { .. } => Ok(Undone::AlreadyGone),
         Undo::RestoreSetting { path, before, set, netns } => {
-            there(netns.as_ref(), || files::restore(path, before, set))
+            in_namespace(netns.as_ref(), || files::restore(path, before, set))
         }
         Undo::RestoreInterface { interface, ifindex, netns, setting, before, set } => {
-            there(netns.as_ref(), || nic::restore(interface, *ifindex, *setting, *before, *set))
+            in_namespace(netns.as_ref(), || nic::restore(interface, *ifindex, *setting, *before, *set))
         }
         Undo::RestoreThread { thread, name, before, set } => thread::restore(*thread, name, before, set),
         Undo::DeletePod { cluster, token } => pods::delete("delete", cluster, token),
@@ -87,32 +56,33 @@ pub fn undo(undo: &Undo) -> Result<Undone, UndoError> {
     result.map_err(|error: io::Error| UndoError { what: describe(undo), reason: error.to_string() })
 }
 
-/// In the namespace in which the change was made: one that nobody holds is gone, and the change with it.
-fn there(netns: Option<&NetnsId>, job: impl FnOnce() -> io::Result<Undone> + Send) -> io::Result<Undone> {
+/// Runs an undo in the network namespace in which the change was made. If this namespace does not exist any more, the
+/// change does not exist any more either.
+fn in_namespace(netns: Option<&NetnsId>, job: impl FnOnce() -> io::Result<Undone> + Send) -> io::Result<Undone> {
     match netns {
         None => job(),
         Some(netns) => netns::inside(netns, job).map(|done| done.unwrap_or(Undone::AlreadyGone)),
     }
 }
 
-/// What an undo does, in the imperative, for lists and messages.
+/// Describes an undo in the imperative, such as `delete interface tb1-a`, for lists and messages.
 pub fn describe(undo: &Undo) -> String {
     match undo {
         Undo::EndProcess { process, what, .. } => format!("end process {} ({what})", process.pid),
         Undo::EndProcessByToken { token } => format!("end the process started with --run-token {token}"),
         Undo::DeleteInterface { name, .. } => format!("delete interface {name}"),
-        Undo::UnnamedNetns { inode, what } => format!("let go of network namespace {inode} ({what})"),
+        Undo::UnnamedNetns { inode, what } => format!("release network namespace {inode} ({what})"),
         Undo::RestoreSetting { path, before, .. } => format!("write `{before}` back to {path}"),
-        Undo::HeldCpuLatency { us } => format!("let go of the bound of {us} us in /dev/cpu_dma_latency"),
+        Undo::HeldCpuLatency { us } => format!("release the bound of {us} us in /dev/cpu_dma_latency"),
         Undo::RestoreThread { thread, name, before, .. } => {
-            format!("give thread {} ({name}) `{before}` back", thread.pid)
+            format!("set thread {} ({name}) back to `{before}`", thread.pid)
         }
         Undo::RestoreInterface { interface, setting, before, .. } => {
             format!("set {} of {interface} back to `{}`", setting.word(), setting.text(*before))
         }
-        Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from its cluster"),
+        Undo::DeletePod { token, .. } => format!("delete the pod with the label {token} from the cluster"),
         Undo::DeleteService { token, .. } => {
-            format!("delete the Service with the label {token} from its cluster, and what serves it")
+            format!("delete the Service with the label {token} and the pod behind this Service from the cluster")
         }
         Undo::RemoveContainer { access, token } => {
             format!("remove the container with the label {token} ({})", access.client.program())

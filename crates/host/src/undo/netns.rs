@@ -1,4 +1,4 @@
-//! Entering the network namespace in which something was changed.
+//! Enters the network namespace in which the change to be undone was made.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,16 +6,16 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use tailbound_model::NetnsId;
 
-/// The calling thread's network namespace.
+/// Path of the calling thread's network namespace.
 pub(super) const OWN: &str = "/proc/thread-self/ns/net";
 
-/// Runs a job in a namespace; `None` when there is no such namespace any more.
+/// Runs a function in a network namespace; returns `None` if the namespace does not exist any more.
 pub(super) fn inside<T: Send>(netns: &NetnsId, job: impl FnOnce() -> io::Result<T> + Send) -> io::Result<Option<T>> {
     if fs::metadata(OWN)?.ino() == netns.inode {
         return job().map(Some);
     }
     let Some(path) = find(netns) else { return Ok(None) };
-    // A thread of its own: entering a namespace must not move the caller.
+    // A new thread enters the namespace, so that the caller stays in its own.
     let thread = || {
         let file = File::open(&path)?;
         if file.metadata()?.ino() != netns.inode {
@@ -28,7 +28,8 @@ pub(super) fn inside<T: Send>(netns: &NetnsId, job: impl FnOnce() -> io::Result<
         .map_err(|_| io::Error::other("the thread that entered the namespace ended unexpectedly"))?
 }
 
-/// A path through which a namespace can be entered: of a process that lives in it, or a name bound to it.
+/// Finds a path by which a network namespace can be entered: the path of a process in the namespace, or a name bound to
+/// it.
 fn find(netns: &NetnsId) -> Option<PathBuf> {
     let is_it = |path: &PathBuf| fs::metadata(path).is_ok_and(|m| m.ino() == netns.inode);
     let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(|entry| {

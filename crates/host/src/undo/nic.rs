@@ -1,11 +1,11 @@
-//! Giving a network interface the setting back that it had.
+//! Undoes the change of a network interface's setting: restores the setting.
 
-use super::Undone;
+use super::outcome::Undone;
 use crate::interface::tune;
 use std::io;
 use tailbound_model::NicSetting;
 
-/// Of the interface with this name and index in the calling thread's network namespace.
+/// Restores a setting of the interface with this name and index in the calling thread's network namespace.
 pub(super) fn restore(interface: &str, ifindex: u32, setting: NicSetting, before: u32, set: u32) -> io::Result<Undone> {
     if nix::net::if_::if_nametoindex(interface) != Ok(ifindex) {
         return Ok(Undone::AlreadyGone);

@@ -1,15 +1,16 @@
-//! Pods deleted: by this program in a process of its own, which knows how clusters are spoken with.
+//! Undo: deletes pods and Services by starting this program again, because the code for clusters is not in this crate.
 
-use super::Undone;
+use super::outcome::Undone;
 use crate::ask_own_program;
 use std::io;
 use tailbound_model::PodSpec;
 
-/// Deletes what has the token as a label, by the word for what it is; there may be nothing any more.
+/// Deletes the objects of a cluster that have the token as a label, with the subcommand `word` of `tailbound pod`. It
+/// is not an error if no such object exists any more.
 pub(super) fn delete(word: &str, cluster: &PodSpec, token: &str) -> io::Result<Undone> {
     let output = ask_own_program(&["pod", word, "--token", token], &serde_json::to_vec(cluster)?)?;
-    let said = String::from_utf8_lossy(if output.status.success() { &output.stdout } else { &output.stderr });
-    match (output.status.success(), said.trim()) {
+    let text = String::from_utf8_lossy(if output.status.success() { &output.stdout } else { &output.stderr });
+    match (output.status.success(), text.trim()) {
         (true, "") => Ok(Undone::AlreadyGone),
         (true, names) => Ok(Undone::Did(format!("deleted {}", names.replace('\n', ", ")))),
         (false, why) => Err(io::Error::other(why.to_owned())),

@@ -1,6 +1,6 @@
-//! Ending processes, by identity or by the token on their command line or in their environment.
+//! Undo: ends processes, found by their identity or by the run token on their command line or in their environment.
 
-use super::Undone;
+use super::outcome::Undone;
 use crate::process::{self, Ended, Stat};
 use std::fs;
 use std::io;
@@ -8,14 +8,14 @@ use std::path::Path;
 use std::time::Duration;
 use tailbound_model::{ProcessId, RUN_TOKEN};
 
-/// How long a process may take to finish after SIGTERM: an agent may be rescuing samples.
+/// Time for a process to end after SIGTERM; an agent may be saving samples during this time.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// How long a process may take to become another program, and how often it is looked at meanwhile.
-const MOMENT: Duration = Duration::from_millis(2);
-const MOMENTS: usize = 50;
+/// Pause between two readings of the environment of a process that is in execve(2), and the maximum number of readings.
+const EXEC_PAUSE: Duration = Duration::from_millis(2);
+const EXEC_LOOKS: usize = 50;
 
-/// The argument before the token.
+/// The command-line argument that precedes the token of the run.
 const TOKEN_FLAG: &[u8] = b"--run-token";
 
 pub(super) fn end(process: ProcessId, what: &str) -> io::Result<Undone> {
@@ -27,7 +27,7 @@ pub(super) fn end(process: ProcessId, what: &str) -> io::Result<Undone> {
     })
 }
 
-/// Ends a process and everything that carries its token.
+/// Ends a process and all processes that have its run token.
 pub(super) fn end_with_all(process: ProcessId, what: &str, token: &str) -> io::Result<Undone> {
     let done = end(process, what)?;
     let children = if token.is_empty() { Undone::AlreadyGone } else { end_by_token(token)? };
@@ -59,7 +59,8 @@ pub(super) fn end_by_token(token: &str) -> io::Result<Undone> {
     Ok(Undone::Did(format!("ended process {} (found by its run token)", ended.join(", "))))
 }
 
-/// Living processes of this user whose arguments hold `--run-token TOKEN`, or whose environment holds it.
+/// Running processes of this user that have `--run-token TOKEN` in their arguments or the run token in their
+/// environment.
 fn find_by_token(token: &str) -> Vec<ProcessId> {
     let variable = format!("{RUN_TOKEN}={token}");
     let marked = |environment: &[u8]| environment.split(|&b| b == 0).any(|v| v == variable.as_bytes());
@@ -69,39 +70,40 @@ fn find_by_token(token: &str) -> Vec<ProcessId> {
     proc.filter_map(|entry| {
         let entry = entry.ok()?;
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-        // Not the owner of the directory: that is root for a program with file capabilities, whoever started it.
+        // The owner of the directory is not used: it is root for every program with file capabilities.
         if pid == own || real_uid(&fs::read_to_string(entry.path().join("status")).ok()?) != Some(uid) {
             return None;
         }
         let id = process::process_id(pid).ok()?;
-        let (arguments, environment) = told(&entry.path(), id)?;
+        let (arguments, environment) = arguments_and_environment(&entry.path(), id)?;
         let is_meant = holds_token(&arguments, token.as_bytes()) || marked(&environment);
         (is_meant && process::is_alive(id)).then_some(id)
     })
     .collect()
 }
 
-/// Arguments and environment of a process. The environment reads empty while it becomes another program (execve(2)), so that
-/// it would be missed then: it is given a moment to have one. `None` once it is gone.
-fn told(dir: &Path, process: ProcessId) -> Option<(Vec<u8>, Vec<u8>)> {
-    let mut moments = 0..MOMENTS;
+/// Arguments and environment of a process; `None` if the process has ended. During execve(2) the environment reads as
+/// empty, so an empty environment is read again for a short time.
+fn arguments_and_environment(dir: &Path, process: ProcessId) -> Option<(Vec<u8>, Vec<u8>)> {
+    let mut looks = 0..EXEC_LOOKS;
     loop {
         let (arguments, environment) = (fs::read(dir.join("cmdline")).ok()?, fs::read(dir.join("environ")));
-        // Where the environment must not be read, the arguments are all there is; few have an empty one for good.
+        // If the environment may not be read, only the arguments are used. Few processes always have an empty
+        // environment.
         let is_empty = environment.as_ref().is_ok_and(Vec::is_empty);
-        if !is_empty || moments.next().is_none() {
+        if !is_empty || looks.next().is_none() {
             return Some((arguments, environment.unwrap_or_default()));
         }
         if !process::is_alive(process) || is_of_the_kernel(dir) {
             return None;
         }
-        std::thread::sleep(MOMENT);
+        std::thread::sleep(EXEC_PAUSE);
     }
 }
 
-/// It has no memory of its own, so it never has arguments.
+/// Whether a process is a thread of the kernel, which has neither memory of its own nor arguments.
 fn is_of_the_kernel(dir: &Path) -> bool {
-    /// PF_KTHREAD of include/linux/sched.h.
+    /// Flag PF_KTHREAD of include/linux/sched.h, which marks threads of the kernel.
     const KERNEL_THREAD: u64 = 0x0020_0000;
     let stat = dir.join("stat");
     stat.to_str()
@@ -151,15 +153,15 @@ mod tests {
         assert!(matches!(end_by_token("").unwrap(), Undone::LeftAlone(_)));
     }
 
-    /// A load that went out of its session is known by what it inherited.
+    /// Test: a load process that has left its session is found by the environment that it inherited.
     #[test]
-    fn what_a_process_left_behind_is_found_by_its_environment() {
+    fn processes_left_behind_are_found_by_their_environment() {
         let token = format!("env-{}", std::process::id());
         let mut parent = Command::new("sh");
         parent.args(["-c", "setsid sleep 60 >/dev/null 2>&1 & echo $!"]).env(RUN_TOKEN, &token);
         let output = parent.output().unwrap();
         let pid: i32 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
-        // `sh` may not have become `sleep` yet; the environment stays.
+        // `sh` may still be starting `sleep`; the environment stays the same.
         let gone = ProcessId { pid, start_ticks: 1 };
         let Undone::Did(text) = end_with_all(gone, "agent", &token).unwrap() else { panic!("nothing was ended") };
         assert!(text.contains("found by its run token"), "{text}");

@@ -1,15 +1,10 @@
-//! Giving a thread the scheduling back that it had.
+//! Undoes the change of a thread's scheduling: restores the scheduling.
 
-use super::Undone;
+use super::outcome::Undone;
+use crate::scheduling::as_asked;
 use crate::{process, scheduling};
 use std::io;
 use tailbound_model::{ProcessId, RoleScheduling};
-
-/// What a thread has of what is asked: its policy, its CPUs, or both.
-pub(crate) fn as_asked(tid: i32, asked: &RoleScheduling) -> io::Result<RoleScheduling> {
-    let (policy, cpus) = scheduling::read_back(tid)?;
-    Ok(RoleScheduling { policy: asked.policy.map(|_| policy), cpus: asked.cpus.as_ref().map(|_| cpus) })
-}
 
 pub(super) fn restore(
     thread: ProcessId,
@@ -27,7 +22,7 @@ pub(super) fn restore(
     }
     if now != *set {
         return Ok(Undone::LeftAlone(format!(
-            "thread {tid} ({name}) has `{now}` now, not `{set}` as this run gave it: somebody else changed it, so it stays \
+            "thread {tid} ({name}) has `{now}` now, not `{set}` as this run set it: somebody else changed it, so it stays \
              (it had `{before}` before)"
         )));
     }
@@ -36,7 +31,7 @@ pub(super) fn restore(
     if now != *before {
         return Err(io::Error::other(format!("thread {tid} ({name}) still has `{now}`")));
     }
-    Ok(Undone::Did(format!("gave thread {tid} ({name}) `{before}` back")))
+    Ok(Undone::Did(format!("set thread {tid} ({name}) back to `{before}`")))
 }
 
 #[cfg(test)]
@@ -46,7 +41,7 @@ mod tests {
     use tailbound_model::Policy;
 
     #[test]
-    fn a_thread_gets_back_what_it_had_unless_it_is_another_or_somebody_elses() {
+    fn a_thread_gets_its_scheduling_back_unless_it_was_replaced_or_changed_by_somebody_else() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let id = process::process_id(child.id() as i32).unwrap();
         let of = |policy| RoleScheduling { policy: Some(policy), cpus: None };
@@ -54,10 +49,10 @@ mod tests {
         let Some(Policy::Other { nice }) = before.policy else { panic!("{before} to begin with") };
         let set = of(Policy::Batch { nice });
         let undo = |id| restore(id, "sleep", &before, &set).unwrap();
-        assert_eq!(undo(id), Undone::AlreadyGone, "it has that");
+        assert_eq!(undo(id), Undone::AlreadyGone, "the thread has the former scheduling");
         scheduling::apply(id.pid, &set).unwrap();
         let earlier = ProcessId { start_ticks: id.start_ticks - 1, ..id };
-        assert_eq!(undo(earlier), Undone::AlreadyGone, "that one ended");
+        assert_eq!(undo(earlier), Undone::AlreadyGone, "the thread of the journal has ended");
         assert!(matches!(undo(id), Undone::Did(_)));
         scheduling::apply(id.pid, &of(Policy::Batch { nice: nice + 1 })).unwrap();
         assert!(matches!(undo(id), Undone::LeftAlone(_)));

@@ -1,45 +1,42 @@
-//! Sending datagrams of chosen sizes and seeing which arrive whole.
+//! Part of the path check: sends datagrams of several sizes and checks which of them arrive.
 
-use super::Side;
-use super::datagram::Station;
+use super::probe_socket::ProbeSocket;
+use super::side::Side;
+use crate::datagram_socket::random;
 use crate::spec::LabSpec;
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 use tailbound_model::{PathFacts, PathSpec, ProbeMessage};
 
-/// IPv4 and UDP headers without options.
+/// Length of the IPv4 and UDP headers without options, in bytes.
 const HEADERS: u64 = 28;
-/// The largest UDP payload of IPv4.
+/// Size of the largest UDP payload that IPv4 allows, in bytes.
 const MAX_DATAGRAM: u64 = 65_507;
-/// Tried besides the sizes around the MTU.
+/// Sizes of the datagrams that are tried in addition to sizes around the MTU, in bytes.
 const SIZES: [u64; 3] = [8192, 60_000, MAX_DATAGRAM];
 const SMALL: u64 = 64;
-/// The first datagram waits for the neighbour to be resolved: ARP asks three times, a second apart.
+/// Number of attempts and time limit for the first datagram, which must wait for ARP: ARP sends three requests, one
+/// second apart.
 const FIRST: (u32, Duration) = (11, Duration::from_millis(200));
+/// Number of attempts and time limit for each datagram after the first.
 const LATER: (u32, Duration) = (3, Duration::from_millis(70));
 const ROUND_TRIPS: usize = 20;
-
-/// A number that no other probe uses.
-pub(super) fn random() -> u64 {
-    std::collections::hash_map::RandomState::new().build_hasher().finish()
-}
 
 struct Party {
     name: &'static str,
     sends: bool,
-    socket: Station,
+    socket: ProbeSocket,
     address: SocketAddr,
     interface: String,
     mtu: u64,
 }
 
-/// Both ends' sockets, on one thread.
+/// The sockets of all ends for the path check, used by one thread.
 pub(super) struct Exchange {
     parties: Vec<Party>,
-    multicast: Option<(Station, SocketAddr)>,
-    /// What the path itself is known to take.
+    multicast: Option<(ProbeSocket, SocketAddr)>,
+    /// Delay of the path that the study requests; every wait is longer by this time.
     delay: Duration,
     token: u64,
     sequence: u64,
@@ -47,9 +44,9 @@ pub(super) struct Exchange {
 
 impl Exchange {
     pub fn new(
-        sockets: Vec<(Station, SocketAddr)>,
+        sockets: Vec<(ProbeSocket, SocketAddr)>,
         (sides, spec): (&[Side], &LabSpec),
-        multicast: Option<(Station, SocketAddr)>,
+        multicast: Option<(ProbeSocket, SocketAddr)>,
     ) -> Exchange {
         let parties = sockets.into_iter().zip(sides).enumerate();
         let parties = parties.map(|(end, ((socket, address), side))| Party {
@@ -67,7 +64,7 @@ impl Exchange {
         Exchange { parties: parties.collect(), multicast, delay, token: random(), sequence: 0 }
     }
 
-    /// Fills in what was found.
+    /// Sends all datagrams of the path check and adds the results to `facts`.
     pub fn run(mut self, mut facts: PathFacts) -> PathFacts {
         let mut fragments = Vec::new();
         for (from, to) in [(0, 1), (1, 0)] {
@@ -81,8 +78,8 @@ impl Exchange {
             let passes = self.multicast(&group);
             if !passes {
                 facts.remarks.push(format!(
-                    "multicast does not pass from ping ({}) to pong ({}): discovery by multicast will find nobody; give the \
-                     driver its peers by address",
+                    "multicast does not arrive from ping ({}) at pong ({}): discovery by multicast will find no peer; give the \
+                     driver the addresses of its peers",
                     self.parties[0].interface, self.parties[1].interface
                 ));
             }
@@ -95,7 +92,8 @@ impl Exchange {
         facts
     }
 
-    /// One small datagram each way between every further end and the first that it speaks with.
+    /// Sends one small datagram in each direction between every end after the first two and the first end with which it
+    /// communicates.
     fn further(&mut self, facts: &mut PathFacts) {
         for end in 2..self.parties.len() {
             let first = usize::from(self.parties[end].sends);
@@ -113,7 +111,7 @@ impl Exchange {
     fn nothing_passes(&self, from: usize, to: usize, reason: &str) -> String {
         let [a, b] = [from, to].map(|i| &self.parties[i]);
         format!(
-            "nothing passes from {} ({} on {}) to {} ({} on {}): {reason}; look at routes, firewall rules and the other side",
+            "no datagram arrives from {} ({} on {}) at {} ({} on {}): {reason}; check routes, firewall rules and the other side",
             a.name,
             a.address.ip(),
             a.interface,
@@ -123,7 +121,7 @@ impl Exchange {
         )
     }
 
-    /// Largest datagram that passed, and whether all those above the MTU did.
+    /// Finds the size of the largest datagram that arrived, and whether all datagrams above the MTU arrived.
     fn sizes(&mut self, from: usize, to: usize, remarks: &mut Vec<String>) -> (u64, bool) {
         let unfragmented = self.parties[from].mtu.saturating_sub(HEADERS);
         if let Err(reason) = self.passes(from, to, SMALL.min(unfragmented), false, FIRST) {
@@ -152,7 +150,7 @@ impl Exchange {
         for (lost, how) in [(&whole_lost, "in one frame"), (&fragments_lost, "in fragments")] {
             if !lost.is_empty() {
                 remarks.push(format!(
-                    "datagrams of {} do not pass from {} to {} ({how} at MTU {}): {why}",
+                    "datagrams of {} do not arrive from {} at {} ({how} at MTU {}): {why}",
                     lost.join(", "),
                     a.name,
                     b.name,
@@ -165,7 +163,7 @@ impl Exchange {
 
     fn passes(&mut self, from: usize, to: usize, size: u64, whole: bool, tries: (u32, Duration)) -> Result<(), String> {
         let target = self.parties[to].address;
-        let refused = |error: io::Error| format!("the kernel refuses to send it ({error})");
+        let refused = |error: io::Error| format!("the kernel refuses to send the datagram ({error})");
         let tries = (tries.0, tries.1 + self.delay);
         for _ in 0..tries.0 {
             let message = self.message(size);
@@ -174,10 +172,10 @@ impl Exchange {
                 return Ok(());
             }
         }
-        Err(format!("{} sent, none arrived within {} ms", tries.0, tries.1.as_millis()))
+        Err(format!("{} were sent, but none arrived within {} ms", tries.0, tries.1.as_millis()))
     }
 
-    fn multicast(&mut self, (group, target): &(Station, SocketAddr)) -> bool {
+    fn multicast(&mut self, (group, target): &(ProbeSocket, SocketAddr)) -> bool {
         let (tries, limit) = (LATER.0, LATER.1 + self.delay);
         (0..tries).any(|_| {
             let message = self.message(SMALL);
@@ -186,8 +184,8 @@ impl Exchange {
         })
     }
 
-    /// Smallest of the round trips of small datagrams, ns. Not of an end on another host: what it is told and answers
-    /// takes longer than the path.
+    /// Measures the shortest round trip of small datagrams in ns. The result is `None` if an end is on another host,
+    /// because questions and answers between the hosts take longer than the path.
     fn round_trip(&mut self) -> Option<i64> {
         if !self.parties[..2].iter().all(|p| p.socket.is_here()) {
             return None;
@@ -217,8 +215,8 @@ impl Exchange {
         best.map(|b| b.as_nanos() as i64)
     }
 
-    fn message(&mut self, octets: u64) -> ProbeMessage {
+    fn message(&mut self, size: u64) -> ProbeMessage {
         self.sequence += 1;
-        ProbeMessage { token: self.token, sequence: self.sequence, octets }
+        ProbeMessage { token: self.token, sequence: self.sequence, octets: size }
     }
 }

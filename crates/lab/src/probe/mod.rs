@@ -1,30 +1,24 @@
 //! The path check: plain UDP datagrams over the path before a driver starts.
 //!
-//! One socket per end, opened inside its namespace, then all of it from one thread: a socket keeps the namespace in
-//! which it was made. So a round trip of the probe holds the path's own time and no wake-up of a second process: it is
-//! a floor for what a driver can reach, not a forecast. Every wait has a limit.
+//! Each end has one socket, opened inside its network namespace. A socket stays in its namespace, so one thread uses
+//! all sockets. A round trip of the path check therefore contains the time of the path but no wake-up of a second
+//! process: the round trip is a lower bound for a driver, not a prediction. Every wait has a time limit.
 
-pub(crate) mod datagram;
 mod exchange;
-pub(crate) mod socket;
+mod probe_socket;
+mod side;
 
-use crate::end::EndNet;
+use crate::datagram_socket;
 use crate::error::LabError;
 use crate::netns::{NetNs, run_in};
 use crate::site::{Site, unexpected};
 use crate::spec::LabSpec;
-use datagram::Station;
 use exchange::Exchange;
+use probe_socket::ProbeSocket;
+pub(crate) use side::Side;
 use std::io;
 use std::net::SocketAddr;
 use tailbound_model::{Ask, DeviceTold, PathEnd, PathFacts, Told};
-
-/// One end with where it is.
-#[derive(Debug, Clone)]
-pub(crate) struct Side {
-    pub site: Site,
-    pub net: EndNet,
-}
 
 pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
@@ -45,8 +39,8 @@ pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, L
     let [ping, pong] = [0, 1].map(|i| &sides[i].net);
     if same && ping.interface != "lo" {
         facts.remarks.push(format!(
-            "both ends lie in one network namespace: the kernel hands datagrams between its own addresses over lo, so {} and \
-             {} carry none of them; move one of the interfaces into another network namespace to measure what joins them",
+            "both ends are in one network namespace: the kernel sends datagrams between its own addresses over lo, so no datagram \
+             passes {} and {}; move one of the interfaces into another network namespace to measure the path between them",
             ping.interface, pong.interface
         ));
     }
@@ -54,7 +48,7 @@ pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, L
         && a.mtu != b.mtu
     {
         facts.remarks.push(format!(
-            "the MTUs differ: {} at ping ({}), {} at pong ({}); larger frames are lost on the way to the smaller",
+            "the MTUs differ: {} at ping ({}), {} at pong ({}); larger frames are lost towards the end with the smaller MTU",
             a.mtu, a.interface, b.mtu, b.interface
         ));
     }
@@ -63,47 +57,49 @@ pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, L
     job.await.map_err(|e| LabError::read("sending datagrams", "path", e))
 }
 
-/// A socket on the end's address, and where it listens.
-async fn open(side: &Side) -> io::Result<(Station, SocketAddr)> {
+/// Opens a socket of the path check on the address of an end; returns the socket and its address.
+async fn open(side: &Side) -> io::Result<(ProbeSocket, SocketAddr)> {
     let (address, interface, multicast) = (side.net.address, side.net.interface.clone(), side.net.multicast);
     match &side.site {
         Site::Here(netns) | Site::Inside(netns, _) => {
-            let socket = run_in(netns, move || socket::open(address, &interface, multicast))?.wait().await??;
+            let socket = run_in(netns, move || datagram_socket::open(address, &interface, multicast))?.wait().await??;
             let address = socket.local_addr()?;
-            Ok((Station::Here(socket), address))
+            Ok((ProbeSocket::Here(socket), address))
         }
         Site::There(far) => match side.site.ask(Ask::OpenProbe { address, interface, multicast })? {
-            Told::Listens(address) => Ok((Station::There { far: far.clone(), group: false }, address)),
+            Told::Listens(address) => Ok((ProbeSocket::There { far: far.clone(), group: false }, address)),
             other => Err(unexpected(&other)),
         },
     }
 }
 
-/// A socket that has joined a group on the end's interface, and the group.
-async fn join_group(side: &Side) -> io::Result<(Station, SocketAddr)> {
+/// Opens a socket that has joined a multicast group on the end's interface; returns the socket and the address of the
+/// group.
+async fn join_group(side: &Side) -> io::Result<(ProbeSocket, SocketAddr)> {
     let (address, interface) = (side.net.address, side.net.interface.clone());
     match &side.site {
         Site::Here(netns) | Site::Inside(netns, _) => {
-            let socket = run_in(netns, move || socket::join_group(address, &interface))?.wait().await??;
+            let socket = run_in(netns, move || datagram_socket::join_group(address, &interface))?.wait().await??;
             let group = socket.local_addr()?;
-            Ok((Station::Here(socket), group))
+            Ok((ProbeSocket::Here(socket), group))
         }
         Site::There(far) => match side.site.ask(Ask::JoinGroup)? {
-            Told::Listens(group) => Ok((Station::There { far: far.clone(), group: true }, group)),
+            Told::Listens(group) => Ok((ProbeSocket::There { far: far.clone(), group: true }, group)),
             other => Err(unexpected(&other)),
         },
     }
 }
 
-/// Interface facts, read anew.
+/// Reads the facts of an end's interface again during the path check.
 fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
     let name = &side.net.interface;
     let failed = |error| LabError::read(format!("reading interface {name}"), end, error);
     let all = side.site.interfaces().map_err(failed)?;
     let interface = all.into_iter().find(|i| i.name == *name);
-    let interface = interface.ok_or_else(|| failed(io::Error::other("it is gone since the lab was built")))?;
+    let interface =
+        interface.ok_or_else(|| failed(io::Error::other("the interface was removed after the lab was built")))?;
     let DeviceTold { speed_mbit_s, offloads, card } = match side.site.ask(Ask::Device(name.clone())).map_err(failed)? {
-        Told::Device(told) => told,
+        Told::Device(facts) => facts,
         other => return Err(failed(unexpected(&other))),
     };
     Ok(PathEnd {

@@ -1,4 +1,4 @@
-//! Labs that stand.
+//! Tests of labs that can be made without a fault.
 
 use crate::support::{Skip, block_on, interfaces_of, journal, made, probe_once, sleeper, veth};
 use std::os::unix::fs::MetadataExt;

@@ -1,4 +1,4 @@
-//! Paths that the user has set up.
+//! Tests of labs on paths that the user has set up.
 
 use crate::support::{NamedNetns, Skip, block_on, interfaces_of, journal, probe_once, sleeper, veth};
 use tailbound_lab::netns::NetNs;
@@ -21,7 +21,7 @@ fn spec(ping: (&PlaceSpec, ExistingEnd), pong: (&PlaceSpec, ExistingEnd)) -> Lab
     }
 }
 
-/// Namespaces of another lab stand for what the user has set up.
+/// In these tests, the network namespaces of another lab replace namespaces that the user has set up.
 pub fn by_path() -> Result<(), Skip> {
     let journal = journal("user");
     block_on(async {
@@ -46,7 +46,7 @@ pub fn by_path() -> Result<(), Skip> {
         let both = Lab::up(&spec((&places[0], end(&p0)), (&places[0], end(&p0))), "same", &journal).await.unwrap();
         let facts = both.probe().await.unwrap();
         assert!(
-            facts.remarks[0].starts_with("both ends lie in one network namespace: the kernel hands"),
+            facts.remarks[0].starts_with("both ends are in one network namespace: the kernel sends"),
             "{:?}",
             facts.remarks
         );
@@ -85,9 +85,9 @@ pub fn by_name() -> Result<(), Skip> {
     assert_eq!(
         remarks,
         [
-            "the MTUs differ: 2000 at ping (here), 1400 at pong (there); larger frames are lost on the way to the smaller",
-            "datagrams of 1972 B do not pass from ping to pong (in one frame at MTU 2000): 3 sent, none arrived within 70 ms",
-            "datagrams of 1973 B, 8192 B, 60000 B, 65507 B do not pass from ping to pong (in fragments at MTU 2000): 3 sent, \
+            "the MTUs differ: 2000 at ping (here), 1400 at pong (there); larger frames are lost towards the end with the smaller MTU",
+            "datagrams of 1972 B do not arrive from ping at pong (in one frame at MTU 2000): 3 were sent, but none arrived within 70 ms",
+            "datagrams of 1973 B, 8192 B, 60000 B, 65507 B do not arrive from ping at pong (in fragments at MTU 2000): 3 were sent, but \
              none arrived within 70 ms",
         ]
     );
@@ -101,8 +101,8 @@ pub fn by_name() -> Result<(), Skip> {
         lacks,
         [
             format!(
-                "interface here in network namespace {a} is up but has no carrier (ping); plug the cable in, or start what \
-                 holds the other side (a tap needs its program)"
+                "interface here in network namespace {a} is up but has no carrier (ping); plug the cable in, or start the \
+                 program at the other side (a tap needs its program)"
             ),
             format!("interface there in network namespace {b} is down (pong); `ip link set there up`"),
         ]
@@ -110,7 +110,7 @@ pub fn by_name() -> Result<(), Skip> {
 
     let typo = PlaceSpec::ExistingNetns(ping.0.replace("tbtest", "tbtset"));
     let lacks = spec((&typo, end("here")), (&pong.place(), end("there"))).check();
-    assert!(lacks[0].mend.starts_with(&format!("did you mean `{}`? these exist: ", ping.0)), "{}", lacks[0]);
+    assert!(lacks[0].remedy.starts_with(&format!("did you mean `{}`? these exist: ", ping.0)), "{}", lacks[0]);
     Ok(())
 }
 
@@ -151,7 +151,7 @@ pub fn lacks() -> Result<(), Skip> {
     Ok(())
 }
 
-/// Two ends that no path joins: the loopback of one namespace and the interface of another.
+/// Tests a path whose two ends are not connected: the loopback of one namespace and the interface of another.
 pub fn passes_nothing() -> Result<(), Skip> {
     let journal = journal("apart");
     block_on(async {
@@ -173,8 +173,8 @@ pub fn passes_nothing() -> Result<(), Skip> {
         assert_eq!(
             facts.remarks[0],
             format!(
-                "nothing passes from ping (10.177.0.1 on {ping}) to pong (10.177.0.2 on {pong}): 11 sent, none arrived within \
-                 200 ms; look at routes, firewall rules and the other side"
+                "no datagram arrives from ping (10.177.0.1 on {ping}) at pong (10.177.0.2 on {pong}): 11 were sent, but none arrived within \
+                 200 ms; check routes, firewall rules and the other side"
             )
         );
         apart.down(&journal).await.unwrap();

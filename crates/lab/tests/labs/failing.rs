@@ -1,4 +1,4 @@
-//! Labs that fail, are left, or are killed.
+//! Tests of labs that fail, that a process still uses, or whose owner is killed.
 
 use crate::support::{Skip, block_on, interfaces_of, journal, made, sleeper, this_program, veth, wait_until};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -11,7 +11,8 @@ use tailbound_lab::netns::{NetNs, processes_in};
 use tailbound_lab::{Lab, LabError, Privilege, userns};
 use tailbound_model::{PathSpec, Undo};
 
-/// Namespaces that descriptors of a process hold: path of the descriptor and inode.
+/// Finds the namespaces to which open descriptors of a process refer: path of the descriptor, and inode of the
+/// namespace.
 fn held_by(pid: u32) -> Vec<(String, u64)> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     let held = entries.filter_map(|entry| {
@@ -22,9 +23,13 @@ fn held_by(pid: u32) -> Vec<(String, u64)> {
     held.collect()
 }
 
-/// Fewer and fewer descriptors are allowed, so that ever earlier steps fail.
+/// Tests that a failure at any step leaves nothing behind: the limit of open descriptors is varied, so that different
+/// steps fail.
 pub fn at_any_step() -> Result<(), Skip> {
     let journal = journal("failing");
+    // The first runtime of a process opens descriptors for signals and panics if it cannot; this is not part of the
+    // test.
+    block_on(async {});
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     let open = fs::read_dir("/proc/self/fd").unwrap().count() as u64;
     let mut failures = Vec::new();
@@ -52,7 +57,7 @@ pub fn at_any_step() -> Result<(), Skip> {
     failures.dedup();
     assert!(failures.len() >= 3, "several steps failed: {failures:#?}");
     assert!(
-        failures.iter().any(|f| f.starts_with("could not ping: make an unnamed network namespace")),
+        failures.iter().any(|f| f.starts_with("the step `ping: make an unnamed network namespace")),
         "{failures:#?}"
     );
     assert_eq!(held_by(std::process::id()), []);
@@ -67,7 +72,7 @@ pub fn process_left_inside() -> Result<(), Skip> {
         let left = sleeper(&lab, 1);
         let error = lab.down(&journal).await.unwrap_err();
         assert!(matches!(&error, LabError::StillHeld { place, .. } if place == "pong"), "{error}");
-        assert!(error.to_string().contains("(sleep); end them, or run `tailbound lab cleanup`"), "{error}");
+        assert!(error.to_string().contains("(sleep); end these processes, or run `tailbound lab cleanup`"), "{error}");
         let entries = journal.open_entries();
         let inode = left.netns().inode();
         assert!(
@@ -81,7 +86,7 @@ pub fn process_left_inside() -> Result<(), Skip> {
     Ok(())
 }
 
-/// The other process of [`kill_9`]: holds a lab until it is killed.
+/// The other process of the test [`kill_9`]: keeps a lab until the process is killed.
 pub fn hold_lab(run: &str) {
     let journal = Journal::create(run).unwrap();
     let lab = block_on(Lab::up(&made(PathSpec::Bridge { mtu: None }), run, &journal)).unwrap();
@@ -102,7 +107,8 @@ pub fn kill_9() -> Result<(), Skip> {
     assert_eq!(line, "up\n");
     let held = held_by(holder.id());
     assert_eq!(held.len(), 3, "ping, pong and bridge");
-    // One namespace is kept from the outside: what it still has tells whether the others are gone.
+    // One namespace is kept open by this test: the interfaces that it still has show whether the other namespaces are
+    // gone.
     let witness = NetNs::open(&held[0].0).unwrap();
     assert!(interfaces_of(&witness).len() >= 2);
     let state = journals::list().unwrap().into_iter().find(|j| j.run == run).unwrap();
@@ -124,7 +130,8 @@ pub fn kill_9() -> Result<(), Skip> {
     Ok(())
 }
 
-/// The limit is one of the user namespace that this process entered: nothing of the machine is changed.
+/// Tests a kernel that forbids user namespaces. The limit belongs to the user namespace of this process: nothing of the
+/// machine is changed.
 pub fn forbidden() -> Result<(), Skip> {
     if userns::enter_if_needed(true).unwrap() != Privilege::UserNamespace {
         return Err(Skip(
@@ -140,7 +147,7 @@ pub fn forbidden() -> Result<(), Skip> {
     let reason = "the sysctl user.max_user_namespaces is 0 (`sysctl -w user.max_user_namespaces=1000` permits it)";
     let (privilege, lacks) = text.split_once('\n').unwrap();
     assert_eq!(privilege, format!("None {{ reason: \"{reason}\" }}"));
-    let lack = format!("what: \"network namespaces cannot be made: this is not root, and {reason}\"");
+    let lack = format!("what: \"network namespaces cannot be made: this user is not root, and {reason}\"");
     assert!(lacks.contains(&lack), "{lacks}");
     Ok(())
 }

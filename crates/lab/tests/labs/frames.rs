@@ -1,4 +1,4 @@
-//! Ethernet frames, written to and read from the plugs of guests by the tests themselves.
+//! Ethernet frames that the tests write to the ports of guests and read from them.
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
@@ -7,14 +7,15 @@ use std::net::Ipv4Addr;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixDatagram;
 use std::time::{Duration, Instant};
-use tailbound_lab::under::{Plug, Under};
+use tailbound_lab::wiring::{Plug, Wiring};
 
-/// `virtio_net_hdr`, all zero: no checksum to be filled in, one segment.
+/// Length in bytes of the `virtio_net_hdr` before each frame. All its bytes are zero: no checksum must be completed,
+/// and the packet is one segment.
 const HEADER: usize = 10;
 pub const PORT: u16 = 7;
 const WITHIN: Duration = Duration::from_secs(10);
 
-/// A guest's interface, as its program would use it.
+/// The interface of a guest, used by a test in place of QEMU.
 pub enum Wire {
     Tap(Vec<File>),
     Datagram(UnixDatagram),
@@ -50,7 +51,7 @@ impl Wire {
         }
     }
 
-    /// A frame of any queue, if one comes within 20 ms.
+    /// Returns the next frame of any queue; `None` if no frame arrives within 20 ms.
     fn next(&self) -> Option<Vec<u8>> {
         let fds: Vec<&dyn Source> = match self {
             Wire::Tap(files) => files.iter().map(|file| file as &dyn Source).collect(),
@@ -62,7 +63,7 @@ impl Wire {
         Some(fds[ready].take())
     }
 
-    /// The first frame that is meant, however many others come; nothing within 20 ms.
+    /// Returns the first frame for which `is_meant` is true; `None` if no frame arrives within 20 ms.
     pub fn receive(&self, is_meant: impl Fn(&[u8]) -> bool) -> Option<Vec<u8>> {
         while let Some(frame) = self.next() {
             if is_meant(&frame) {
@@ -73,7 +74,8 @@ impl Wire {
     }
 }
 
-/// Two guests. Sockets are joined once both are there.
+/// Opens the network interfaces of two guests as QEMU would, so that a test can exchange frames between the guests. If
+/// the interfaces are Unix sockets, they are connected to each other after both sockets were made.
 pub fn wires(plugs: [Plug; 2]) -> [Wire; 2] {
     let remotes = [0, 1].map(|end: usize| match &plugs[end] {
         Plug::Datagram { remote, .. } => Some(remote.clone()),
@@ -97,7 +99,8 @@ impl Source for File {
         let mut buffer = vec![0; 70_000];
         let length = (&mut &*self).read(&mut buffer).unwrap();
         let header: Vec<u8> = buffer.drain(..HEADER).collect();
-        // A flag says that somebody else would have to fill in the checksum; the octet after it, that it is of segments.
+        // The first byte has a flag for a checksum that is still to be completed; the second byte is not zero for
+        // segments.
         assert_eq!((header[0] & 1, header[1]), (0, 0), "the frame is whole");
         buffer.truncate(length - HEADER);
         buffer
@@ -113,7 +116,8 @@ impl Source for UnixDatagram {
     }
 }
 
-/// Sends until it arrives: what has just been set up may drop the first. The other end's frame.
+/// Sends a frame repeatedly until the other end receives a frame that is meant, and returns the received frame.
+/// Repetition is needed because new interfaces may drop the first frames.
 pub fn exchange(from: &Wire, frame: &[u8], to: &Wire, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let end = Instant::now() + WITHIN;
     loop {
@@ -121,7 +125,7 @@ pub fn exchange(from: &Wire, frame: &[u8], to: &Wire, is_meant: impl Fn(&[u8]) -
         if let Some(found) = to.receive(&is_meant) {
             return found;
         }
-        assert!(Instant::now() < end, "a frame of {} octets did not arrive within 10 s", frame.len());
+        assert!(Instant::now() < end, "a frame of {} bytes did not arrive within 10 s", frame.len());
     }
 }
 
@@ -129,7 +133,7 @@ fn sum(words: &[u8]) -> u32 {
     words.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0))).sum()
 }
 
-/// The sum of RFC 1071.
+/// Folds a sum into 16 bits (Internet checksum of RFC 1071).
 fn folded(mut sum: u32) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
@@ -137,22 +141,22 @@ fn folded(mut sum: u32) -> u16 {
     sum as u16
 }
 
-/// Over the pseudo header, the header and the data; 0xffff when the checksum in it is right.
+/// Sum over the pseudo header, the UDP header and the data; 0xffff if the checksum in the UDP header is right.
 fn of_udp(from: Ipv4Addr, to: Ipv4Addr, udp: &[u8]) -> u16 {
     folded(sum(&from.octets()) + sum(&to.octets()) + 17 + udp.len() as u32 + sum(udp))
 }
 
-/// A multicast group, and its hardware address (RFC 1112).
+/// A multicast group, and the hardware address of the group (RFC 1112).
 pub const GROUP: Ipv4Addr = Ipv4Addr::new(239, 255, 0, 1);
 pub const GROUP_MAC: [u8; 6] = [1, 0, 0x5e, 0x7f, 0, 1];
 
-/// UDP over IPv4 of as many octets, with its checksums.
+/// Makes a frame with a UDP datagram over IPv4 whose IP packet has `ip_length` bytes, with its checksums.
 pub fn datagram(from: usize, to: usize, to_mac: [u8; 6], ip_length: usize) -> Vec<u8> {
-    udp(from, Under::address(to), to_mac, ip_length)
+    udp(from, Wiring::address(to), to_mac, ip_length)
 }
 
 pub fn udp(from: usize, target: Ipv4Addr, to_mac: [u8; 6], ip_length: usize) -> Vec<u8> {
-    let source = Under::address(from);
+    let source = Wiring::address(from);
     let mut ip = vec![0x45, 0];
     ip.extend((ip_length as u16).to_be_bytes());
     ip.extend([0, 1, 0x40, 0, 64, 17, 0, 0]);
@@ -164,12 +168,13 @@ pub fn udp(from: usize, target: Ipv4Addr, to_mac: [u8; 6], ip_length: usize) -> 
     udp.extend((0..length - 8).map(|i| i as u8));
     let check = !of_udp(source, target, &udp);
     udp[6..8].copy_from_slice(&check.to_be_bytes());
-    [&to_mac[..], &Under::mac(from), &[8, 0], &ip, &udp].concat()
+    [&to_mac[..], &Wiring::mac(from), &[8, 0], &ip, &udp].concat()
 }
 
-/// The data of a UDP datagram from one end to an address, if the frame is one; its checksum must be right.
+/// Returns the data of a UDP datagram from one end to an address, if the frame contains such a datagram; its checksum
+/// must be right.
 pub fn data(frame: &[u8], from: usize, target: Ipv4Addr) -> Option<Vec<u8>> {
-    let source = Under::address(from);
+    let source = Wiring::address(from);
     let is_meant = frame.get(12..14)? == [8, 0]
         && frame.get(23) == Some(&17)
         && frame.get(26..30)? == source.octets()
@@ -179,25 +184,25 @@ pub fn data(frame: &[u8], from: usize, target: Ipv4Addr) -> Option<Vec<u8>> {
     }
     let length = usize::from(u16::from_be_bytes([frame[16], frame[17]]));
     let udp = &frame[34..14 + length];
-    assert_eq!(of_udp(source, target, udp), 0xffff, "the checksum of {} octets is whole", udp.len());
+    assert_eq!(of_udp(source, target, udp), 0xffff, "the checksum of {} bytes is right", udp.len());
     Some(udp[8..].to_vec())
 }
 
-/// Who has the address of end `to`?
+/// Makes an ARP request: who has the address of end `to`?
 pub fn question(from: usize, to: usize) -> Vec<u8> {
     let mut arp = vec![0xff; 6];
-    arp.extend(Under::mac(from));
+    arp.extend(Wiring::mac(from));
     arp.extend([8, 6, 0, 1, 8, 0, 6, 4, 0, 1]);
-    arp.extend(Under::mac(from));
-    arp.extend(Under::address(from).octets());
+    arp.extend(Wiring::mac(from));
+    arp.extend(Wiring::address(from).octets());
     arp.extend([0; 6]);
-    arp.extend(Under::address(to).octets());
+    arp.extend(Wiring::address(to).octets());
     arp.resize(60, 0);
     arp
 }
 
-/// The hardware address of end `of`, if the frame is its answer.
+/// Returns the hardware address of end `of`, if the frame is the ARP answer of this end.
 pub fn answer(frame: &[u8], of: usize) -> Option<[u8; 6]> {
     let is_answer = frame.get(12..14)? == [8, 6] && frame.get(20..22)? == [0, 2];
-    (is_answer && frame.get(28..32)? == Under::address(of).octets()).then(|| frame[22..28].try_into().unwrap())
+    (is_answer && frame.get(28..32)? == Wiring::address(of).octets()).then(|| frame[22..28].try_into().unwrap())
 }

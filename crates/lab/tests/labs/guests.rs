@@ -1,4 +1,4 @@
-//! What carries the packets of guests, with frames in place of guests.
+//! Tests of paths between guests, with Ethernet frames that the tests send in place of guests.
 
 use crate::frames::{self, Wire, exchange};
 use crate::held::{Held, with};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tailbound_host::{Journal, is_alive, journal as journals};
 use tailbound_lab::netns::{NetNs, run_in};
-use tailbound_lab::under::{Port, Under, vhost_lack};
+use tailbound_lab::wiring::{Port, Wiring, vhost_lack};
 use tailbound_model::{PathSpec, SwitchPorts, XdpMode};
 
 const GUEST: Port = Port::Guest { queues: 1 };
@@ -22,19 +22,19 @@ fn needs_root() -> Result<(), Skip> {
     root.then_some(()).ok_or_else(|| Skip("devices and programs of the kernel need root".into()))
 }
 
-/// Many machines let everybody open it.
+/// Skips a test if /dev/net/tun cannot be opened. On many machines every user can open it.
 fn needs_tun() -> Result<(), Skip> {
     let opened = fs::File::options().read(true).write(true).open("/dev/net/tun");
     opened.map(drop).map_err(|error| Skip(format!("/dev/net/tun: {error}")))
 }
 
-/// Of the end that sent and of the other one.
+/// Packet counters of the path at the guest that sent frames, and at the other guest, by the counter's name.
 type Counted = [BTreeMap<String, i64>; 2];
 
-/// Two guests: frames of every kind of size both ways, then the counters.
+/// Sends frames of many sizes in both directions between two guests, and then checks the counters.
 fn between_guests(path: &PathSpec, mtu: usize, guest: Port, counted: impl FnOnce(&Counted, i64)) -> Held {
     with(path, &[guest, guest], |under| {
-        // Bound, then bound and joined: sockets on the file system find each other only when both are there.
+        // Sockets on the file system find each other only when both exist, so both are bound before they are connected.
         let plugs = [under.plug(0).unwrap(), under.plug(1).unwrap()];
         assert!(under.plug(0).is_none() && under.host_end(0).is_none());
         let wires = frames::wires(plugs);
@@ -43,7 +43,7 @@ fn between_guests(path: &PathSpec, mtu: usize, guest: Port, counted: impl FnOnce
         let mut sent = 0;
         for size in [46, 128, 1024, mtu - 1, mtu] {
             for (from, to) in [(0, 1), (1, 0)] {
-                let frame = frames::datagram(from, to, Under::mac(to), size);
+                let frame = frames::datagram(from, to, Wiring::mac(to), size);
                 exchange(&wires[from], &frame, &wires[to], |found| found == frame);
                 sent += i64::from(from == 0);
             }
@@ -54,12 +54,12 @@ fn between_guests(path: &PathSpec, mtu: usize, guest: Port, counted: impl FnOnce
     })
 }
 
-/// A guest and this host: a question and its answer, then datagrams of every kind of size and their echo.
+/// Tests a guest and an end on this host: an ARP request and its answer, then datagrams of many sizes and their echo.
 fn with_the_host(path: &PathSpec, mtu: usize) {
     with(path, &[GUEST, Port::Host], |under| {
         let wire = Wire::of(under.plug(0).unwrap());
         let (netns, interface, address) = under.host_end(1).unwrap();
-        assert!(under.plug(1).is_none() && interface.ends_with("-p1") && address == Under::address(1));
+        assert!(under.plug(1).is_none() && interface.ends_with("-p1") && address == Wiring::address(1));
         let is_answer = |frame: &[u8]| frames::answer(frame, 1).is_some();
         let found = exchange(&wire, &frames::question(0, 1), &wire, is_answer);
         let mac = frames::answer(&found, 1).unwrap();
@@ -76,13 +76,13 @@ fn with_the_host(path: &PathSpec, mtu: usize) {
         });
         for size in [46, 1024, mtu] {
             let frame = frames::datagram(0, 1, mac, size);
-            // What was sent more than once comes back more than once.
+            // A datagram that was sent more than once is also echoed more than once.
             let sent = frames::data(&frame, 0, address);
-            exchange(&wire, &frame, &wire, |found| frames::data(found, 1, Under::address(0)) == sent);
+            exchange(&wire, &frame, &wire, |found| frames::data(found, 1, Wiring::address(0)) == sent);
         }
-        // Nothing in it: the end.
+        // A datagram without data ends the echo.
         wire.send(&frames::datagram(0, 1, mac, 28));
-        assert_eq!(echo.join().unwrap(), SocketAddr::from((Under::address(0), frames::PORT)));
+        assert_eq!(echo.join().unwrap(), SocketAddr::from((Wiring::address(0), frames::PORT)));
     });
 }
 
@@ -140,27 +140,27 @@ pub fn open_vswitch() -> Result<(), Skip> {
     Ok(())
 }
 
-/// Without root too.
+/// Tests the path over Unix datagram sockets, which works without root too.
 pub fn datagram() -> Result<(), Skip> {
     let path = PathSpec::Datagram { mtu: None };
     between_guests(&path, 1500, GUEST, |[one, other], _| assert!(one.is_empty() && other.is_empty()));
     Ok(())
 }
 
-/// What a machine may lack: without root the rights, here the module of the kernel.
+/// Tests the report of what a machine lacks: without root the rights, and as root the module of the kernel.
 pub fn lacks() -> Result<(), Skip> {
     let check = |path: PathSpec| {
-        let lacks = Under::check((&path, None), &[GUEST, GUEST]);
+        let lacks = Wiring::check((&path, None), &[GUEST, GUEST]);
         lacks.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
     let kernel = check(PathSpec::OpenVswitch { ports: SwitchPorts::Kernel, mtu: None });
     if needs_root().is_err() {
         assert_eq!(
             check(PathSpec::Xdp { mode: XdpMode::Native, mtu: None }),
-            "the path `xdp native` needs root, and this is not: it loads programs into the kernel; run as root, or use \
+            "the path `xdp native` needs root, because Tailbound loads programs into the kernel; run as root, or use \
              `path: bridge`"
         );
-        assert!(kernel.contains("needs root, and this is not: it starts a switch that needs rights"), "{kernel}");
+        assert!(kernel.contains("needs root, because Tailbound starts a switch that needs rights"), "{kernel}");
         return Ok(());
     }
     if kernel.is_empty() {
@@ -171,12 +171,12 @@ pub fn lacks() -> Result<(), Skip> {
             interfaces_counted,
         );
     } else {
-        let lack = "this kernel has no openvswitch: it was built without it (CONFIG_OPENVSWITCH), or the module is not \
-                    there; load it (`modprobe openvswitch`), or use `ports: tap`";
+        let lack = "this kernel has no openvswitch: it was built without CONFIG_OPENVSWITCH, or the module is \
+                    missing; load the module (`modprobe openvswitch`), or use `ports: tap`";
         assert_eq!(kernel, lack);
     }
-    let lack = "no /dev/vhost-net: kernel built without VHOST_NET (CONFIG_VHOST_NET), or the module vhost_net is not \
-                loaded; load it (`modprobe vhost_net`), or leave `vhost` out";
+    let lack = "there is no /dev/vhost-net: the kernel was built without CONFIG_VHOST_NET, or the module vhost_net is not \
+                loaded; load the module (`modprobe vhost_net`), or remove `vhost`";
     match vhost_lack() {
         Some(found) => assert_eq!(found.to_string(), lack),
         None => assert!(Path::new("/dev/vhost-net").exists()),
@@ -184,31 +184,31 @@ pub fn lacks() -> Result<(), Skip> {
     Ok(())
 }
 
-/// A step that fails says which, and leaves nothing of those before it.
+/// Tests that the error names the step that failed, and that nothing of the earlier steps is left.
 pub fn failing() -> Result<(), Skip> {
     let (journal, scratch) = (journal("failing"), tempfile::tempdir().unwrap());
     let up = |path: PathSpec, scratch: &Path| {
         let error =
-            block_on(Under::up((&path, None), &[GUEST, GUEST], "failing", &journal, scratch)).map(drop).unwrap_err();
+            block_on(Wiring::up((&path, None), &[GUEST, GUEST], "failing", &journal, scratch)).map(drop).unwrap_err();
         assert_eq!(journal.open_entries(), [], "after: {error}");
         error.to_string().replace(scratch.to_str().unwrap(), "SCRATCH")
     };
     let datagram = || PathSpec::Datagram { mtu: None };
-    let missing = "could not mkdir -m 700 SCRATCH/under: No such file or directory (os error 2); use a directory that \
+    let missing = "the step `mkdir -m 700 SCRATCH/wiring` failed: No such file or directory (os error 2); use a directory that \
                    this user may write to (TMPDIR)";
     assert_eq!(up(datagram(), &scratch.path().join("nowhere")), missing);
     let long = scratch.path().join("long".repeat(30));
     fs::create_dir(&long).unwrap();
-    let too_long = "could not end 0: datagrams from SCRATCH/under/0 to SCRATCH/under/1: invalid filename; the name of a \
+    let too_long = "the step `end 0: datagrams from SCRATCH/wiring/0 to SCRATCH/wiring/1` failed: invalid filename; the path of a \
                     socket has at most 107 characters: use a shorter directory (TMPDIR)";
     assert_eq!(up(datagram(), &long), too_long);
     assert_eq!(fs::read_dir(&long).unwrap().count(), 0);
     if needs_root().is_ok() {
-        // The directory of its database is there already, so the path fails in its midst.
-        fs::create_dir(scratch.path().join("under")).unwrap();
+        // The directory of the switch's database exists already, so making the path fails after the first steps.
+        fs::create_dir(scratch.path().join("wiring")).unwrap();
         let switch = PathSpec::OpenVswitch { ports: SwitchPorts::Tap, mtu: None };
-        assert!(up(switch, scratch.path()).contains("mkdir -m 700 SCRATCH/under: File exists"));
-        assert!(scratch.path().join("under").exists(), "what was there is not removed");
+        assert!(up(switch, scratch.path()).contains("mkdir -m 700 SCRATCH/wiring` failed: File exists"));
+        assert!(scratch.path().join("wiring").exists(), "what was there is not removed");
         assert!(!links_name_a_namespace(), "no namespace is held");
     }
     journal.finish().unwrap();
@@ -220,11 +220,11 @@ fn links_name_a_namespace() -> bool {
     links.into_iter().any(|target| target.to_string_lossy().starts_with("net:["))
 }
 
-/// The other process of [`kill_9`]: holds a path until it is killed.
+/// The other process of the test [`kill_9`]: keeps a path of guests until the process is killed.
 pub fn hold_path(run: &str, scratch: &str) {
     let journal = Journal::create(run).unwrap();
     let path = PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative, mtu: None };
-    let under = block_on(Under::up((&path, None), &[GUEST, Port::Host], run, &journal, Path::new(scratch))).unwrap();
+    let under = block_on(Wiring::up((&path, None), &[GUEST, Port::Host], run, &journal, Path::new(scratch))).unwrap();
     println!("up");
     std::thread::sleep(std::time::Duration::from_secs(60));
     drop(under);
@@ -254,7 +254,8 @@ pub fn kill_9() -> Result<(), Skip> {
     Ok(())
 }
 
-/// A group has members at every end, whoever sends; and the namespace of this process is not touched.
+/// Tests that a multicast group reaches members at every end, whichever end sends, and that the namespace of this
+/// process is not changed.
 pub fn multicast() -> Result<(), Skip> {
     needs_root()?;
     let before = tailbound_lab::interfaces_here().unwrap();
@@ -276,13 +277,13 @@ pub fn multicast() -> Result<(), Skip> {
             exchange(&wires[0], &frame, &wires[1], |found| found == frame);
             let mut buffer = [0; 200];
             let (length, from) = member.recv_from(&mut buffer).unwrap();
-            assert_eq!((length, from.ip()), (100, Under::address(0).into()));
-            // It goes where the route for groups leads; both guests hear it.
+            assert_eq!((length, from.ip()), (100, Wiring::address(0).into()));
+            // The datagram goes to the interface of the multicast route; both guests receive it.
             let sender = run_in(&netns, || UdpSocket::bind("0.0.0.0:0")).unwrap().join().unwrap().unwrap();
             sender.send_to(b"to all", (frames::GROUP, frames::PORT)).unwrap();
             for wire in &wires {
                 let mut heard = None;
-                wait_until(&format!("{path}: a guest hears the group"), || {
+                wait_until(&format!("{path}: a guest receives the multicast datagram"), || {
                     heard = wire.receive(|found| frames::data(found, 2, frames::GROUP).is_some());
                     heard.is_some()
                 });

@@ -1,14 +1,14 @@
-//! What a path of guests holds while it stands, and that it is gone afterwards.
+//! The resources of a path of guests, and checks that removing the path frees all of them.
 
 use crate::support::{block_on, journal, wait_until};
 use std::fs;
 use std::path::Path;
 use tailbound_host::{Journal, is_alive};
 use tailbound_lab::netns::processes_in;
-use tailbound_lab::under::{Port, Under};
+use tailbound_lab::wiring::{Port, Wiring};
 use tailbound_model::{JournalEntry, PathSpec, ProcessId, Undo};
 
-/// Ids of the programs that a process holds, by themselves or by their links.
+/// Ids of the BPF programs that a process keeps open, directly or by their links.
 fn programs_of(pid: u32) -> Vec<u32> {
     let entries = fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten();
     let texts = entries.filter_map(|entry| fs::read_to_string(entry.path()).ok());
@@ -17,14 +17,14 @@ fn programs_of(pid: u32) -> Vec<u32> {
 }
 
 fn exists(program: u32) -> bool {
-    // bpf(BPF_PROG_GET_NEXT_ID): after which id, and what comes then.
+    // bpf(BPF_PROG_GET_NEXT_ID) takes an id and returns the next higher id.
     let mut attributes = [program - 1, 0u32, 0];
     // SAFETY: the command reads and writes three words, which outlive the call.
     let result = unsafe { libc::syscall(libc::SYS_bpf, 11, &raw mut attributes, size_of_val(&attributes)) };
     result == 0 && attributes[1] == program
 }
 
-/// Everything that a path holds beside what this process holds.
+/// All resources of a path of guests, except the resources of this process.
 #[derive(Debug, Default)]
 pub struct Held {
     pub processes: Vec<ProcessId>,
@@ -55,7 +55,7 @@ impl Held {
     }
 }
 
-/// What a case that failed has left is taken back.
+/// Undoes everything in the journal if the test case has failed.
 struct Cleaned(Journal);
 
 impl Drop for Cleaned {
@@ -66,13 +66,13 @@ impl Drop for Cleaned {
     }
 }
 
-/// Up, the case, down; what was held is gone then.
-pub fn with(path: &PathSpec, ports: &[Port], case: impl FnOnce(&mut Under)) -> Held {
-    let (cleaned, scratch) = (Cleaned(journal("under")), tempfile::tempdir().unwrap());
+/// Sets up a path, runs a test case, and removes the path; checks that all resources are free afterwards.
+pub fn with(path: &PathSpec, ports: &[Port], case: impl FnOnce(&mut Wiring)) -> Held {
+    let (cleaned, scratch) = (Cleaned(journal("wiring")), tempfile::tempdir().unwrap());
     let journal = &cleaned.0;
     let held = block_on(async {
         let mut under =
-            Under::up((path, None), ports, journal.run(), journal, scratch.path()).await.unwrap_or_else(|error| {
+            Wiring::up((path, None), ports, journal.run(), journal, scratch.path()).await.unwrap_or_else(|error| {
                 panic!("{path}: {error}");
             });
         let held = Held::by(std::process::id(), &journal.open_entries());

@@ -1,8 +1,8 @@
-//! Labs built for real, in network namespaces of their own: as root, else inside a user namespace.
+//! Tests that build real labs in their own network namespaces: as root, or else inside a user namespace.
 //!
-//! A harness of its own, because a user namespace can be entered only by a process without threads. Each case runs in
-//! turn; one that needs a missing feature says `skipped: reason` and is counted. As root everything runs once more as
-//! the user nobody, inside a user namespace.
+//! These tests have their own harness, because a user namespace can be entered only by a process without further
+//! threads. Cases run one after the other; a case that needs a missing feature prints `skipped: reason` and is counted.
+//! If the user is root, all cases run once more as the user nobody, inside a user namespace.
 
 mod cases;
 mod existing;
@@ -50,8 +50,10 @@ const CASES: &[(&str, Case)] = &[
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    if arguments.iter().any(|a| a == "--list") {
-        CASES.iter().for_each(|(name, _)| println!("{name}: test"));
+    let flag = |name: &str| arguments.iter().any(|a| a == name);
+    if flag("--list") {
+        // cargo-nextest asks a second time, with `--ignored`, for the ignored tests: no case is ignored.
+        CASES.iter().filter(|_| !flag("--ignored")).for_each(|(name, _)| println!("{name}: test"));
         return;
     }
     let privilege = userns::enter_if_needed(true).unwrap();
@@ -61,14 +63,14 @@ fn main() {
     if let Some(at) = arguments.iter().position(|a| a == "--hold-path") {
         return guests::hold_path(&arguments[at + 1], &arguments[at + 2]);
     }
-    if arguments.iter().any(|a| a == "--show-privilege") {
+    if flag("--show-privilege") {
         return println!("{privilege:?}\n{:?}", support::veth(None).check());
     }
     support::use_own_state_dir();
     let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let matches = |name: &str, filter: &str| if flag("--exact") { name == filter } else { name.contains(filter) };
     let (mut passed, mut skipped, mut failed) = (0, 0, 0);
-    for (name, case) in
-        CASES.iter().filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| name.contains(f.as_str())))
+    for (name, case) in CASES.iter().filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| matches(name, f)))
     {
         let outcome = match &privilege {
             Privilege::None { reason } if *name != "loopback_is_used_as_it_is" => Ok(Err(Skip(reason.clone()))),

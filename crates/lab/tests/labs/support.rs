@@ -1,4 +1,4 @@
-//! What the cases share.
+//! Helper functions of the tests of labs.
 
 use std::fs;
 use std::future::Future;
@@ -13,15 +13,15 @@ use tailbound_lab::netns::{NetNs, run_in};
 use tailbound_lab::{Lab, LabSpec, interfaces_here};
 use tailbound_model::{Interface, PathFacts, PathSpec, PlaceSpec};
 
-/// A feature that this machine does not have.
+/// The reason for skipping a test: a feature that this machine does not have.
 pub struct Skip(pub String);
-/// One test: returns when it passed, panics when it failed.
+/// One test case: returns if the test passed, and panics if it failed.
 pub type Case = fn() -> Result<(), Skip>;
 
 const STATE: &str = "TAILBOUND_STATE_DIR";
 const NOBODY: u32 = 65_534;
 
-/// Journals of the tests do not lie among the user's.
+/// Puts the journals of the tests into their own directory, not into the directory of the user.
 pub fn use_own_state_dir() {
     let dir = tempfile::Builder::new().prefix("tb-labs-").tempdir().unwrap().keep();
     // SAFETY: main calls this before any thread exists.
@@ -32,7 +32,7 @@ pub fn remove_own_state_dir() {
     let _ = fs::remove_dir_all(std::env::var_os(STATE).unwrap());
 }
 
-/// Runs this program as the user nobody; true when all passed.
+/// Runs this test program as the user nobody; returns true if all tests passed.
 pub fn run_again_as_nobody(arguments: &[String]) -> bool {
     let dir = tempfile::tempdir().unwrap();
     // The build directory may be closed to other users.
@@ -77,7 +77,7 @@ pub fn veth(mtu: Option<u32>) -> LabSpec {
     made(PathSpec::Veth { mtu, delay: None })
 }
 
-/// Up, probe, down; the facts.
+/// Builds a lab, does the path check and removes the lab; returns the facts of the path check.
 pub fn probe_once(spec: &LabSpec) -> PathFacts {
     let journal = journal("probe");
     block_on(async {
@@ -89,17 +89,17 @@ pub fn probe_once(spec: &LabSpec) -> PathFacts {
     })
 }
 
-/// Interfaces of a namespace, or `None` once the last of them but lo is gone.
+/// Reads the network interfaces of a network namespace.
 pub fn interfaces_of(netns: &NetNs) -> Vec<Interface> {
     run_in(netns, || interfaces_here().unwrap()).unwrap().join().unwrap()
 }
 
-/// A process that runs in the end's namespace until it is told to end.
+/// Starts a process that sleeps in the end's network namespace until it is ended.
 pub fn sleeper(lab: &Lab, end: usize) -> Sleeper {
     let child = lab.command(end, Command::new("sleep")).arg("60").spawn().unwrap();
     let sleeper = Sleeper(child);
     let own = NetNs::own().unwrap().inode();
-    // Until exec it is a copy of this process, in this process's namespace at first.
+    // Until exec the process is a copy of this process, and at first it is in the namespace of this process.
     wait_until("the sleeper is in its namespace", || sleeper.netns().inode() != own);
     sleeper
 }
@@ -131,7 +131,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// A command of the system, or the reason to skip.
+/// Runs a command of the system; if the command fails, the test is skipped.
 pub fn run(program: &str, arguments: &[&str]) -> Result<(), Skip> {
     let output = Command::new(program).args(arguments).output().map_err(|e| Skip(format!("{program}: {e}")))?;
     let text = String::from_utf8_lossy(&output.stderr);
@@ -142,7 +142,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Result<(), Skip> {
         .ok_or_else(|| Skip(format!("{program} {}: {}", arguments.join(" "), text.trim())))
 }
 
-/// Removed at the end of a test, also of a failed one.
+/// A named network namespace of a test, removed at the end of the test, also if the test failed.
 pub struct NamedNetns(pub String);
 
 impl NamedNetns {
@@ -167,7 +167,7 @@ impl Drop for NamedNetns {
     }
 }
 
-/// Path of an executable copy of this program.
+/// Path of an executable copy of this test program.
 pub fn this_program() -> PathBuf {
     std::env::current_exe().unwrap()
 }

@@ -1,12 +1,12 @@
-//! Requests that an API server refuses, or that do not get there.
+//! Explains why an API server refuses a request, or why a request does not reach it.
 
 use super::told;
-use crate::error::PodError;
 use crate::rights::RIGHTS;
 use kube::core::Status;
 use std::error::Error;
+use tailbound_model::Problem;
 
-/// What was asked for, of whom.
+/// The verb, resource and namespace of a request to the Kubernetes API server.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub verb: &'a str,
@@ -14,21 +14,22 @@ pub(crate) struct Asked<'a> {
     pub namespace: &'a str,
 }
 
-/// There is no such object, or the one that has the name is another one.
+/// Whether an error says that the object does not exist, or that another object has its name.
 pub(crate) fn absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(s) if s.code == 404 || s.code == 409)
 }
 
-/// Why a pod was not made.
-pub(crate) fn not_made(error: kube::Error, asked: &Asked<'_>, failed: &str) -> PodError {
+/// Explains why Kubernetes did not create a pod.
+pub(crate) fn not_made(error: kube::Error, asked: &Asked<'_>, failed: &str) -> Problem {
     let kube::Error::Api(status) = &error else { return refused(error, asked, failed) };
     let (namespace, said) = (asked.namespace, status.message.as_str());
-    let with = |mend: String| PodError::new(format!("{failed}{}", told(Some(said))), mend);
+    let with = |remedy: String| Problem::new("cluster_refused", format!("{failed}{}", told(Some(said))), remedy);
     let has = |words: &str| said.contains(words);
     match status.code {
-        403 if has("because it is being terminated") => PodError::new(
+        403 if has("because it is being terminated") => Problem::new(
+            "cluster_refused",
             format!("{failed}: the namespace {namespace} is being deleted"),
-            "wait until it is gone and make it anew, or name another `namespace`",
+            "wait until the namespace is gone and create it again, or name another `namespace`",
         ),
         403 if has("exceeded quota") => with(format!(
             "ask for fewer `cpus` or less `memory`; `kubectl -n {namespace} get resourcequota` shows what is left"
@@ -41,52 +42,56 @@ pub(crate) fn not_made(error: kube::Error, asked: &Asked<'_>, failed: &str) -> P
             "leave `capabilities` and `network: host` out, or have the namespace labelled \
              pod-security.kubernetes.io/enforce=privileged: `kubectl label namespace {namespace} ...`"
         )),
-        403 if has("RuntimeClass") => with("`kubectl get runtimeclasses` shows those there are".into()),
+        403 if has("RuntimeClass") => with("`kubectl get runtimeclasses` lists the existing classes".into()),
         403 if has("error looking up service account") => {
-            with(format!("`kubectl -n {namespace} get serviceaccounts` shows those there are"))
+            with(format!("`kubectl -n {namespace} get serviceaccounts` lists the existing accounts"))
         }
         code if has("admission webhook") || code == 403 && !by_rights(status) => {
-            with("the cluster's own rules do not admit such a pod: ask who made them".into())
+            with("the cluster's own rules do not admit such a pod: ask the administrator of the cluster".into())
         }
-        404 if has("namespaces") => PodError::new(
+        404 if has("namespaces") => Problem::new(
+            "cluster_refused",
             format!("{failed}: there is no namespace {namespace}"),
             format!("`kubectl create namespace {namespace}`, or name another `namespace`"),
         ),
-        409 => PodError::new(
-            format!("{failed}: there is one of that name in namespace {namespace}"),
-            "`tailbound lab cleanup` removes what runs have left there",
+        409 => Problem::new(
+            "cluster_refused",
+            format!("{failed}: an object with this name exists already in namespace {namespace}"),
+            "`tailbound lab cleanup` removes objects that earlier runs have left in the namespace",
         ),
-        422 => with("the cluster does not take these words: look at image, labels, annotations, node".into()),
+        422 => with("the cluster refuses a value of the pod: check image, labels, annotations and node".into()),
         _ => refused(error, asked, failed),
     }
 }
 
-/// Why a request was not answered as it should.
-pub(crate) fn refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> PodError {
+/// Explains why a request to the Kubernetes API server failed.
+pub(crate) fn refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> Problem {
     match &error {
         kube::Error::Api(status) => match status.code {
-            401 => PodError::new(
+            401 => Problem::new(
+                "cluster_refused",
                 format!("{failed}: its API server does not know this user (401 Unauthorized)"),
-                "log in again, for tokens and certificates have an end; or name another `context`",
+                "log in again, because tokens and certificates expire, or name another `context`",
             ),
             403 => forbidden(asked, failed, &status.message),
-            code => PodError::new(format!("{failed}{} ({code})", told(Some(&status.message))), ""),
+            code => Problem::new("cluster_refused", format!("{failed}{} ({code})", told(Some(&status.message))), ""),
         },
-        kube::Error::Auth(e) => PodError::new(
-            format!("{failed}: the credentials of the kubeconfig are not to be had: {e}"),
-            "`kubectl version` by hand shows what its login wants",
+        kube::Error::Auth(e) => Problem::new(
+            "cluster_refused",
+            format!("{failed}: the credentials of the kubeconfig cannot be obtained: {e}"),
+            "run `kubectl version` to see what the login of the kubeconfig needs",
         ),
         _ => unreached(&error, failed),
     }
 }
 
-/// The message of the server's own authoriser; others that forbid have words of their own.
+/// Whether a refusal comes from the server's own check of rights; messages of other refusals have a different form.
 fn by_rights(status: &Status) -> bool {
     status.message.contains("cannot ") && status.message.contains(" resource ")
 }
 
-/// The user lacks a right: which, and what grants it.
-fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> PodError {
+/// Makes the problem of a missing right, with the rule that grants it.
+fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> Problem {
     let Asked { verb, resource, namespace, .. } = asked;
     let right = RIGHTS.iter().find(|r| r.resource == *resource);
     let within = match right {
@@ -97,35 +102,46 @@ fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> PodError {
         || "its rules".to_owned(),
         |r| format!("its rule `resources: [{}], verbs: [{}]`", r.resource, r.verbs.join(", ")),
     );
-    PodError::new(
+    Problem::new(
+        "cluster_refused",
         format!("{failed}: this user may not {verb} {resource}{within}{}", told(Some(said))),
         format!(
-            "`tailbound k8s manifest --namespace {namespace}` grants it by {rule}: have it applied, and use its account"
+            "`tailbound k8s manifest --namespace {namespace}` grants this right by {rule}: have the manifest applied, and use its account"
         ),
     )
 }
 
-/// No answer came, or from somebody else.
-fn unreached(error: &kube::Error, failed: &str) -> PodError {
+/// Makes the problem of a request that was not answered, or that another server answered.
+fn unreached(error: &kube::Error, failed: &str) -> Problem {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
     let cause = cause.to_string();
     let has = |words: &[&str]| words.iter().any(|w| cause.contains(w));
-    let (why, mend) = if has(&["UnknownIssuer", "invalid peer certificate", "NotValidForName"]) {
+    let (why, remedy) = if has(&["UnknownIssuer", "invalid peer certificate", "NotValidForName"]) {
         (
-            format!("the certificate of its API server is not one that the kubeconfig vouches for ({cause})"),
-            "another server answers there, or its certificates were renewed: fetch the kubeconfig anew".to_owned(),
+            format!("the kubeconfig does not trust the certificate of its API server ({cause})"),
+            "another server answers at this address, or the certificates were renewed: fetch the kubeconfig again"
+                .to_owned(),
         )
     } else if has(&["refused"]) {
-        ("nothing listens there".to_owned(), "start it, or look at the address in the kubeconfig".to_owned())
+        (
+            "no program listens at this address".to_owned(),
+            "start the API server, or check the address in the kubeconfig".to_owned(),
+        )
     } else if has(&["timed out", "deadline has elapsed", "No route to host", "unreachable"]) {
-        ("it does not answer".to_owned(), "look whether it is up, and at routes and firewalls".to_owned())
+        (
+            "the API server does not answer".to_owned(),
+            "check whether the API server runs, and check routes and firewalls".to_owned(),
+        )
     } else if has(&["lookup", "resolve", "dns"]) {
-        (format!("its name is not known ({cause})"), "look at the address in the kubeconfig, and at DNS".to_owned())
+        (
+            format!("the name of the API server is not known ({cause})"),
+            "check the address in the kubeconfig, and DNS".to_owned(),
+        )
     } else {
-        (cause, "`kubectl version` with the same kubeconfig shows whether it gets there".to_owned())
+        (cause, "`kubectl version` with the same kubeconfig shows whether kubectl reaches the API server".to_owned())
     };
-    PodError::new(format!("{failed}: {why}"), mend)
+    Problem::new("cluster_refused", format!("{failed}: {why}"), remedy)
 }

@@ -1,10 +1,10 @@
-//! Why a pod runs no more.
+//! Explains why a pod of a Kubernetes cluster no longer runs.
 
 use super::{last, told};
 use k8s_openapi::api::core::v1::{ContainerStateTerminated, Event, Node, Pod as PodObject};
 use kube::ResourceExt;
 
-/// Of a pod that is there: why it has ended, or is ending.
+/// Explains why an existing pod has ended, or is ending.
 pub(crate) fn ended(pod: &PodObject) -> Option<String> {
     let name = pod.name_any();
     let status = pod.status.clone().unwrap_or_default();
@@ -48,7 +48,8 @@ pub(crate) fn ended(pod: &PodObject) -> Option<String> {
     }
 }
 
-/// Of a pod whose process was told to end: its node tells why at once, and writes it into the pod a little later.
+/// Explains why a pod was evicted, from the events of its node. The node reports an event immediately, and writes the
+/// reason into the pod a little later.
 pub(crate) fn evicted(pod: &PodObject, events: &[Event]) -> Option<String> {
     let known = pod.status.as_ref().is_some_and(|s| s.reason.is_some());
     let event = last(events, &["Evicted", "Preempted", "Preempting"]).filter(|_| !known)?;
@@ -70,13 +71,13 @@ fn container_ended(name: &str, node: &str, pod: &PodObject, end: &ContainerState
             format!("node {node} cannot start the container of the pod {name}{said}")
         }
         (_, 0) => format!("the process of the pod {name} has ended{said}"),
-        // As shells count a process that a signal has ended.
+        // Shells report a process that was ended by a signal with this exit code.
         (_, code) if code > 128 => format!("the process of the pod {name} was ended by signal {}{said}", code - 128),
         (_, code) => format!("the process of the pod {name} has ended with exit code {code}{said}"),
     }
 }
 
-/// Of a pod that is no longer there.
+/// Explains why a pod of a Kubernetes cluster no longer exists.
 pub(crate) fn deleted(name: &str, events: &[Event]) -> String {
     let why = last(events, &["Evicted", "Preempted", "TaintManagerEviction", "NodeControllerEviction", "NodeShutdown"]);
     match why {
@@ -89,10 +90,13 @@ pub(crate) fn deleted(name: &str, events: &[Event]) -> String {
     }
 }
 
-/// Of a pod whose status says that it runs, on a node of which nothing is heard any more.
+/// Explains why a pod may no longer run although its status says that it runs: its node no longer responds.
 pub(crate) fn node_lost(pod: &str, name: &str, node: Option<&Node>) -> Option<String> {
     let Some(node) = node else { return Some(format!("node {name} of the pod {pod} is no longer in the cluster")) };
     let conditions = node.status.as_ref().and_then(|s| s.conditions.as_ref());
     let ready = conditions.into_iter().flatten().find(|c| c.type_ == "Ready" && c.status != "True")?;
-    Some(format!("node {name} of the pod {pod} is not heard of any more{}", told(ready.message.as_deref())))
+    Some(format!(
+        "node {name} of the pod {pod} does not report to the cluster any more{}",
+        told(ready.message.as_deref())
+    ))
 }

@@ -1,20 +1,20 @@
-//! Processes in a pod that do not start, or end badly.
+//! Explains why a process in a pod does not start, or fails.
 
 use super::{Asked, innermost, refused, told};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Status;
 use std::io;
 
-/// Why the streams were not opened.
+/// Makes the error for a process in a pod whose streams could not be opened.
 pub(crate) fn exec_refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> io::Error {
     match &error {
         kube::Error::Api(status) if status.code == 404 => {
-            io::Error::new(io::ErrorKind::NotFound, format!("{failed}: the pod is not there any more"))
+            io::Error::new(io::ErrorKind::NotFound, format!("{failed}: the pod does not exist any more"))
         }
         _ => io::Error::other(refused(error, asked, failed).to_string()),
     }
 }
 
-/// What the end of a process says: nothing where it ended well.
+/// Makes the error for a process in a pod that has ended; no error if the process succeeded.
 pub(crate) fn exec_ended(over: Option<&Status>, what: &str, said: &str) -> io::Result<()> {
     let said = told(said.lines().map(str::trim).rfind(|l| !l.is_empty()));
     let Some(status) = over else {
@@ -32,7 +32,7 @@ pub(crate) fn exec_ended(over: Option<&Status>, what: &str, said: &str) -> io::R
     }))
 }
 
-/// What kept a process from being started.
+/// Explains why a process in a pod was not started.
 fn not_started(said: &str) -> String {
     match (said.contains("container not found"), said.rfind("dial tcp")) {
         (true, _) => ": its container has ended".to_owned(),

@@ -1,4 +1,4 @@
-//! What a cluster says when something fails, in words that say what to do. Nothing here asks it anything.
+//! Explains errors of a cluster, with what the user can do. Nothing in this module sends a request.
 
 mod api;
 mod end;
@@ -15,26 +15,28 @@ pub(crate) use start::{Starting, starting};
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::jiff::Timestamp;
 
-/// When it was last so.
+/// The time at which an event that the Kubernetes cluster reports happened last.
 pub(crate) fn when(event: &Event) -> Option<Timestamp> {
     let series = event.series.as_ref().and_then(|s| s.last_observed_time.as_ref()).map(|t| t.0);
     let last = event.last_timestamp.as_ref().map(|t| t.0);
     series.or(last).or(event.event_time.as_ref().map(|t| t.0))
 }
 
-/// The last event with one of these reasons.
+/// Returns the last of the cluster's events that has one of these reasons.
 fn last<'a>(events: &'a [Event], reasons: &[&str]) -> Option<&'a Event> {
     events.iter().rfind(|e| e.reason.as_deref().is_some_and(|r| reasons.contains(&r)))
 }
 
-/// `: TEXT` where there is one. Messages of clusters end as they like, and may have several lines.
+/// Formats a message of a cluster as `: TEXT`, or as nothing if the message is empty. Messages of clusters may have
+/// several lines and any punctuation at the end.
 fn told(text: Option<&str>) -> String {
     let text = text.unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
     let text = text.trim_end_matches('.');
     if text.is_empty() { String::new() } else { format!(": {text}") }
 }
 
-/// Of what API server, kubelet, runtime and its helper say, each in front of the next, the last.
+/// Returns the innermost part of a cluster's message: API server, kubelet, container runtime and its helper each put
+/// their text in front of the message that they received.
 fn innermost(said: &str) -> &str {
     ["unable to start container process: ", "error executing command in container: ", "Internal error occurred: "]
         .iter()

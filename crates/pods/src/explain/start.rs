@@ -1,34 +1,35 @@
-//! Why a pod does not run yet, and whether it ever will.
+//! Explains why a pod does not run yet, and decides whether the pod can run at all.
 
 use super::{end, last, told};
-use crate::error::PodError;
 use k8s_openapi::api::core::v1::{ContainerStateWaiting, Event, Pod as PodObject};
 use kube::ResourceExt;
 use std::time::Duration;
+use tailbound_model::Problem;
 
-/// Nodes are freed when the pods of the trial before are gone.
+/// Time limit for scheduling a pod. Nodes become free when the pods of the previous trial are removed, which takes some
+/// time.
 const SCHEDULED_WITHIN: Duration = Duration::from_secs(20);
-/// A network that comes up with its node makes sandboxes after a few tries.
+/// Time limit for a pod's sandbox. While a node's network starts, the first attempts may fail.
 const SANDBOX_WITHIN: Duration = Duration::from_secs(30);
 
-/// What has become of a pod that was made.
+/// State of a pod that was created and should start.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Starting {
-    /// It runs.
+    /// The created pod runs.
     Runs,
-    /// It may run yet; what it waits for.
+    /// The created pod may still start; the text says what it waits for.
     Waits(String),
-    /// It cannot run.
-    Never(PodError),
+    /// The created pod cannot start.
+    Never(Problem),
 }
 
-/// Judges a pod by its status and by what was told of it.
+/// Decides the state of a created pod from its status and its events.
 pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> Starting {
     let (name, namespace) = (pod.name_any(), pod.namespace().unwrap_or_default());
     let spec = pod.spec.clone().unwrap_or_default();
     let status = pod.status.clone().unwrap_or_default();
     let node = spec.node_name.unwrap_or_default();
-    let never = |what: String, mend: &str| Starting::Never(PodError::new(what, mend));
+    let never = |what: String, remedy: &str| Starting::Never(Problem::new("pod_not_started", what, remedy));
     let container = status.container_statuses.iter().flatten().next();
     let state = container.and_then(|c| c.state.clone()).unwrap_or_default();
 
@@ -44,7 +45,7 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
         return if unscheduled.is_some() && waited >= SCHEDULED_WITHIN {
             never(format!("no node takes the pod {name}{said}"), unschedulable(&said))
         } else {
-            Starting::Waits(format!("no node has taken it yet{said}"))
+            Starting::Waits(format!("no node has accepted the pod yet{said}"))
         };
     }
     if let Some(waiting) = &state.waiting
@@ -56,83 +57,88 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
         let said = told(event.message.as_deref());
         if waited >= SANDBOX_WITHIN {
             let text = format!("node {node} cannot make the network or the sandbox of the pod {name}{said}");
-            let mend = match said.contains("no runtime for") {
-                true => "its container runtime does not know this runtime class: name another `runtime_class`, or none",
-                false => "look at the pod network of that node and at its CNI",
+            let remedy = match said.contains("no runtime for") {
+                true => {
+                    "the container runtime of the node does not know this runtime class: name another \
+                     `runtime_class`, or none"
+                }
+                false => "check the pod network and the CNI of that node",
             };
-            return never(text, mend);
+            return never(text, remedy);
         }
-        return Starting::Waits(format!("node {node} has not made its sandbox yet{said}"));
+        return Starting::Waits(format!("node {node} has not made the sandbox of the pod yet{said}"));
     }
     let reason = state.waiting.and_then(|w| w.reason).map_or_else(String::new, |r| format!(", {r}"));
     let news = told(events.last().and_then(|e| e.message.as_deref()));
     if reason.is_empty() && waited >= SANDBOX_WITHIN {
         return Starting::Waits(format!(
-            "node {node} has not begun it{news}; does its kubelet answer in namespace {namespace}"
+            "node {node} has not begun to start the pod{news}; does its kubelet answer in namespace {namespace}"
         ));
     }
-    Starting::Waits(format!("node {node} is at it{reason}{news}"))
+    Starting::Waits(format!("node {node} is starting the pod{reason}{news}"))
 }
 
-/// Of the reasons why a container waits, those that do not pass.
-fn container_cannot_start(
-    name: &str,
-    node: &str,
-    pod: &PodObject,
-    waiting: &ContainerStateWaiting,
-) -> Option<PodError> {
+/// Makes the problem if a container waits for a reason that does not pass without help.
+fn container_cannot_start(name: &str, node: &str, pod: &PodObject, waiting: &ContainerStateWaiting) -> Option<Problem> {
     let container = pod.spec.as_ref().and_then(|s| s.containers.first());
     let image = container.and_then(|c| c.image.clone()).unwrap_or_default();
     let said = told(waiting.message.as_deref());
     let reason = waiting.reason.as_deref()?;
-    let load = "`tailbound image` makes it, and `ctr -n k8s.io images import` or `kind load image-archive` gives it to \
-                the node; or name an `image` that a registry has";
+    let load = "`tailbound image` makes the image, and `ctr -n k8s.io images import` or `kind load image-archive` \
+                gives the image to the node; or name an `image` that a registry has";
     match reason {
-        "ErrImageNeverPull" => {
-            Some(PodError::new(format!("node {node} has no image {image}, and is not to fetch it (pull: never)"), load))
-        }
-        "ImagePullBackOff" | "ErrImagePull" => {
-            Some(PodError::new(format!("node {node} has no image {image} and cannot fetch it{said}"), load))
-        }
-        "InvalidImageName" => {
-            Some(PodError::new(format!("{image} is not a name of an image{said}"), "look at its spelling"))
-        }
+        "ErrImageNeverPull" => Some(Problem::new(
+            "pod_not_started",
+            format!("node {node} has no image {image}, and must not fetch it (pull: never)"),
+            load,
+        )),
+        "ImagePullBackOff" | "ErrImagePull" => Some(Problem::new(
+            "pod_not_started",
+            format!("node {node} has no image {image} and cannot fetch it{said}"),
+            load,
+        )),
+        "InvalidImageName" => Some(Problem::new(
+            "pod_not_started",
+            format!("{image} is not a name of an image{said}"),
+            "look at its spelling",
+        )),
         "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "CrashLoopBackOff" => {
-            Some(PodError::new(
+            Some(Problem::new(
+                "pod_not_started",
                 format!("node {node} cannot start the container of the pod {name} ({reason}{said})"),
-                "look whether the image is one of `tailbound image`, and at what the pod asks for",
+                "check whether the image was made by `tailbound image`, and check the requests of the pod",
             ))
         }
         _ => None,
     }
 }
 
-/// What the scheduler says of the nodes; that no other pod is worth removing for this one helps nobody.
+/// Returns the scheduler's message about the nodes, without its remark that removing other pods would not help.
 fn without_preemption(said: &str) -> &str {
     let ends = ["no new claims to deallocate", "preemption:"].into_iter().filter_map(|words| said.find(words));
     said[..ends.min().unwrap_or(said.len())].trim_end_matches([' ', ',', '.'])
 }
 
-/// What helps, by the words of the scheduler.
+/// Chooses the remedy for a message of the Kubernetes scheduler, which found no node for a pod.
 fn unschedulable(said: &str) -> &'static str {
     let has = |words: &str| said.contains(words);
     if has("Insufficient") {
         "ask for fewer `cpus` or less `memory`, or free some: `kubectl describe nodes` shows what is taken"
     } else if has("NodeAffinity") || has("node affinity") || has("node selector") {
-        "`kubectl get nodes --show-labels` shows the nodes there are"
+        "`kubectl get nodes --show-labels` lists the existing nodes"
     } else if has("taint") {
-        "choose nodes that are for such pods: `kubectl describe nodes` shows their taints"
+        "choose nodes that accept such pods: `kubectl describe nodes` shows their taints"
     } else {
-        "`kubectl describe nodes` shows what they have"
+        "`kubectl describe nodes` shows the resources of the nodes"
     }
 }
 
-/// What helps, by the reason of a kubelet that refused the pod.
+/// Chooses the remedy for a pod that a kubelet refused with this reason.
 fn refused_by_node(reason: &str) -> &'static str {
     match reason {
         "OutOfcpu" | "OutOfmemory" | "OutOfpods" | "UnexpectedAdmissionError" | "SMTAlignmentError" => {
             "ask for fewer `cpus` or less `memory`, or name another node"
         }
-        _ => "look whether the image is one of `tailbound image`, and of this release",
+        _ => "check whether the image was made by `tailbound image` of this release",
     }
 }

@@ -1,4 +1,5 @@
-//! What is said of pods as a real cluster has told of them (Kubernetes 1.34.4): tests/captured.
+//! Tests the explanations for pods as a real cluster reported them (Kubernetes 1.34.4), from the files in
+//! tests/captured.
 
 use super::*;
 use k8s_openapi::api::core::v1::Pod as PodObject;
@@ -43,7 +44,7 @@ fn pods_that_cannot_start_say_why_and_what_to_do() {
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
-/// Nodes are freed by pods that end, and networks come up with their node: these have some time.
+/// Tests pods that may still start: a node becomes free when other pods end, and a network may still be starting.
 #[test]
 fn some_have_a_chance_yet() {
     let all = [said(captured!("too-many-cpus"), 1), said(captured!("no-runtime"), 1)];
@@ -114,7 +115,7 @@ fn pods_that_are_not_admitted_say_why_and_what_to_do() {
     insta::assert_snapshot!(all.join("\n\n"));
 }
 
-/// The node has told of it, and not yet written it into the pod.
+/// Tests an eviction that the node has reported as an event, but has not yet written into the pod.
 #[test]
 fn an_eviction_is_known_by_what_its_node_tells() {
     let (pod, _) = captured!("exit-code");

@@ -1,9 +1,10 @@
-//! A judged budget as JUnit XML, as CI systems read it: one test case for each limit and condition.
+//! Formats the checks of a budget as JUnit XML for CI systems: one test case for each limit and condition.
 
-use super::{BudgetCheck, BudgetOutcome, BudgetReport};
+use tailbound_document::{BudgetCheck, BudgetOutcome, BudgetReport};
 use tailbound_model::plain;
 
-/// The document. `undecided` says as what an undecided limit counts; without it, as skipped.
+/// Makes the JUnit XML document. The parameter `undecided` says how an undecided limit is counted; without it, the
+/// limit counts as skipped.
 pub fn render_budget_junit(report: &BudgetReport, undecided: Option<BudgetOutcome>) -> String {
     let counts_as = |c: &BudgetCheck| match c.outcome {
         BudgetOutcome::Undecided => undecided.unwrap_or(BudgetOutcome::Undecided),
@@ -41,7 +42,7 @@ pub fn render_budget_junit(report: &BudgetReport, undecided: Option<BudgetOutcom
     text + "  </testsuite>\n</testsuites>\n"
 }
 
-/// Characters that XML would take as its own; those that it does not have are gone already.
+/// Escapes characters with a special meaning in XML. Characters that are not allowed in XML have been removed before.
 fn escape(text: &str) -> String {
     let text = plain(text);
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

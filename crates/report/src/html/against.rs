@@ -1,15 +1,16 @@
-//! What each level costs against the study's baseline: the table of the terminal, and a figure.
+//! The section of the HTML page about overheads of each level relative to the study's baseline: a table and a chart.
 
-use super::conditions::row_head;
-use super::escape::{Head, escape, left, number, right, table};
-use crate::against::{AgainstRow, columns, notes, title};
-use crate::document::Report;
-use crate::picture::canvas::in_tokens;
+use crate::escape::escape;
+use crate::html::conditions::row_head;
+use crate::html::table::{Head, left, number, right, table};
+use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::overhead;
+use crate::tables::against::{columns, notes, title};
+use tailbound_document::{AgainstRow, Report};
 
-pub(super) fn section(report: &Report) -> String {
+pub(crate) fn section(report: &Report) -> String {
     let Some(against) = &report.against else { return String::new() };
-    let summary = crate::summary::summary(report);
+    let summary = crate::tables::summary::summary(report);
     let columns = columns(against);
     let mut heads: Vec<Head> = vec![left("condition")];
     heads.extend(columns.iter().map(|c| right(c.head.as_str(), c.unit)));
@@ -31,11 +32,12 @@ pub(super) fn section(report: &Report) -> String {
         format!("<tr>{}{cells}</tr>\n{below}", row_head(&summary, &report.conditions[row.condition]))
     };
     let rows: Vec<String> = against.rows.iter().enumerate().map(row).collect();
-    let figure = overhead::canvas(report).map_or(String::new(), |canvas| {
-        let picture = in_tokens(&canvas.bare(&format!("Overhead against {}", against.name())));
-        format!("<figure><div class=\"picture\">{picture}</div></figure>\n")
-    });
-    let lack = match against.lack() {
+    let drawn: String = overhead::draw(report, Medium::Page).into_iter().map(Canvas::embed).collect();
+    let figure = match drawn.is_empty() {
+        true => drawn,
+        false => format!("<figure><div class=\"picture\">{drawn}</div></figure>\n"),
+    };
+    let lack = match crate::tables::against::lack(against) {
         none if none.is_empty() => none,
         lack => format!("<p class=\"note\">{}</p>\n", escape(&lack)),
     };

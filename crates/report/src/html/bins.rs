@@ -1,18 +1,20 @@
-//! The table of equal bins, with published rows beside those that were measured.
+//! The section of the HTML page that counts messages in bins of equal width: rows that were measured, and rows that
+//! others published.
 
-use super::escape::{Head, escape, left, number, right, table};
-use crate::bins::{ELSEWHERE, heads};
-use crate::document::Report;
-use crate::number::count;
+use crate::escape::escape;
+use crate::html::table::{Head, left, number, right, table};
+use crate::tables::bins::{ELSEWHERE, heads};
+use tailbound_document::Report;
+use tailbound_document::number::count;
 
-pub(super) fn is_there(report: &Report) -> bool {
+pub(crate) fn is_there(report: &Report) -> bool {
     report.conditions.iter().any(|c| c.bins.is_some())
 }
 
-pub(super) fn section(report: &Report) -> String {
+pub(crate) fn section(report: &Report) -> String {
     let Some(first) = report.conditions.iter().find_map(|c| c.bins.as_ref()) else { return String::new() };
     let (bins, unit) = heads(first);
-    let all = crate::summary::summary(report);
+    let all = crate::tables::summary::summary(report);
     let without = report.conditions.iter().any(|c| c.bins.as_ref().is_some_and(|b| b.without > 0));
     let mut columns: Vec<Head> = vec![left("condition")];
     columns.extend(bins.iter().map(|b| right(b.as_str(), unit.name())));

@@ -1,16 +1,20 @@
-//! Path, trials, and the study itself.
+//! The sections of the HTML page about the path check, the trials and the study file.
 
-use super::escape::{escape, left, number, prose, right, table, words};
-use crate::circumstances::{HostFact, PathReport, PathSide, TrialState};
-use crate::document::Report;
-use crate::number::{Unit, count, three_digits, time};
+use crate::escape::{escape, prose};
+use crate::html::table::{left, number, right, table, words};
+use tailbound_document::number::{Unit, count, three_digits, time};
+use tailbound_document::{HostFact, PathReport, PathSide, Report};
+use tailbound_model::TrialStatus;
 
-pub(super) fn path(report: &Report) -> String {
+pub(crate) fn path(report: &Report) -> String {
     let mut html = String::from("<section id=\"path\"><h2>Path</h2>\n");
     if report.path.is_empty() {
         html.push_str("<p class=\"lead\">The path was not checked.</p>\n");
     } else {
-        html.push_str("<p class=\"lead\">What plain datagrams found before the driver started.</p>\n");
+        html.push_str(
+            "<p class=\"lead\">Results of the path check: plain datagrams that were sent before the driver \
+            started.</p>\n",
+        );
     }
     for path in &report.path {
         html.push_str(&one_path(path));
@@ -25,7 +29,7 @@ fn one_path(path: &PathReport) -> String {
     let largest = |n: u64| if n == 0 { "nothing".to_owned() } else { format!("{}\u{202f}B", count(n)) };
     let mut facts = vec![
         format!(
-            "datagrams up to {} passed out, {} back",
+            "datagrams of up to {} passed on the way out, and of up to {} on the way back",
             largest(path.max_datagram_ping_to_pong),
             largest(path.max_datagram_pong_to_ping)
         ),
@@ -55,7 +59,7 @@ fn one_path(path: &PathReport) -> String {
         right("queues", "rx"),
         left("offloads on"),
     ];
-    let optional = |n: Option<u64>| number(&n.map_or("not told".into(), count));
+    let optional = |n: Option<u64>| number(&n.map_or("not known".into(), count));
     let rows: Vec<String> = path
         .ends
         .iter()
@@ -89,7 +93,7 @@ fn one_path(path: &PathReport) -> String {
     )
 }
 
-/// The devices behind the interfaces, as their machines see them.
+/// Facts about the network devices of the interfaces, as each interface's host reports them.
 fn cards(ends: &[PathSide]) -> String {
     let heads = [left("end"), left("device of its interface"), left("seen there"), left("source")];
     let row = |(end, fact): (&PathSide, &HostFact)| {
@@ -104,8 +108,8 @@ fn cards(ends: &[PathSide]) -> String {
     format!("<details><summary>Their devices</summary>\n{}</details>\n", table(&heads, &rows))
 }
 
-/// Trials with what was in effect, folded.
-pub(super) fn trials(report: &Report) -> String {
+/// Makes the collapsed HTML table of the trials, with the settings that the trials really had.
+pub(crate) fn trials(report: &Report) -> String {
     let heads = [
         left("trial"),
         left("condition"),
@@ -124,10 +128,10 @@ pub(super) fn trials(report: &Report) -> String {
     for id in &report.run.order {
         let Some(trial) = report.trial(*id) else { continue };
         let (status, bad) = match trial.status {
-            TrialState::Pending => ("not begun", false),
-            TrialState::Running => ("cut off", true),
-            TrialState::Valid => ("valid", false),
-            TrialState::Invalid => ("invalid", true),
+            TrialStatus::Pending => ("not begun", false),
+            TrialStatus::Running => ("cut off", true),
+            TrialStatus::Valid => ("valid", false),
+            TrialStatus::Invalid => ("invalid", true),
         };
         let status =
             if bad { format!("<td class=\"l\"><span class=\"bad\">{status}</span></td>") } else { words(status) };
@@ -138,17 +142,17 @@ pub(super) fn trials(report: &Report) -> String {
         }
         for (end, found) in &trial.ends {
             let qos: Vec<String> = found.qos.iter().map(|(k, v)| format!("{k} {v}")).collect();
-            let optional = |n: Option<u64>| number(&n.map_or("not told".into(), count));
+            let optional = |n: Option<u64>| number(&n.map_or("not known".into(), count));
             let cells = [
                 words(end),
                 format!("<td class=\"l wrap\">{}</td>", escape(&qos.join(", "))),
                 optional(found.serialised_octets),
-                number(&found.matched_after_ns.map_or("not told".into(), |ns| Unit::Ms.number(ns as f64))),
+                number(&found.matched_after_ns.map_or("not known".into(), |ns| Unit::Ms.number(ns as f64))),
                 words(if found.memory_locked { "yes" } else { "no" }),
                 optional(found.timer_slack_ns),
                 number(&count(found.rows_dropped)),
                 number(&count(found.control_octets)),
-                number(&trial.controller_share.map_or("not told".into(), |s| three_digits(100.0 * s))),
+                number(&trial.controller_share.map_or("not known".into(), |s| three_digits(100.0 * s))),
             ];
             rows.push(format!("<tr>{head}{}</tr>\n", cells.concat()));
         }
@@ -159,8 +163,8 @@ pub(super) fn trials(report: &Report) -> String {
     )
 }
 
-/// The study file, so that the page alone says how to do it again.
-pub(super) fn study(report: &Report) -> String {
+/// The text of the study file, so that a reader who has only the page can repeat the measurement.
+pub(crate) fn study(report: &Report) -> String {
     let settings: String = report.run.settings.iter().map(|s| format!(" <code>--set {}</code>", escape(s))).collect();
     format!(
         "<details id=\"study\"><summary>The study file (seed {})</summary>{}<pre>{}</pre></details>\n",

@@ -1,16 +1,18 @@
-//! Tables of figures.
+//! Makes the tables with the figures of all conditions for the HTML page.
 
-use super::escape::{Head, escape, left, number, right, table as set, words};
-use crate::condition::{ConditionReport, Counts, LegRange, MetricReport, QuantileReport};
-use crate::document::Report;
-use crate::flow::FlowColumn;
-use crate::legs;
-use crate::number::{Unit, count, label};
-use crate::summary::{Column, Row, Summary, TOOL, cell, summary};
+use crate::escape::escape;
+use crate::html::table::{Head, left, number, right, table as set, words};
+use crate::tables::legs;
+use crate::tables::summary::{Column, Row, Summary, TOOL, cell, summary};
+use crate::tables::value_column::ValueColumn;
+use tailbound_document::number::{Unit, count, label};
+use tailbound_document::{ConditionReport, Counts, LegRange, MetricReport, QuantileReport, Report};
 use tailbound_model::Metric;
 
-/// How slots may end, and what else may happen to an answer; all but the first are shown where they occurred.
+/// Counts of slots by outcome, and of duplicate and reordered answers. All counts except the first are shown only if
+/// they are not zero.
 type Ending = (&'static str, fn(&Counts) -> u64);
+
 const ENDINGS: [Ending; 5] = [
     ("lost", |c| c.lost),
     ("not sent", |c| c.not_sent),
@@ -19,8 +21,8 @@ const ENDINGS: [Ending; 5] = [
     ("out of order", |c| c.out_of_order),
 ];
 
-/// One row per condition: round trips and how slots ended.
-pub(super) fn table(report: &Report) -> String {
+/// Table with one row per condition: round trips and the outcomes of slots.
+pub(crate) fn table(report: &Report) -> String {
     let summary = summary(report);
     let columns: Vec<Column> = report.view.quantiles.iter().map(|q| Column::of(report, *q)).collect();
     let mut heads: Vec<Head> = summary.factors.iter().map(left).collect();
@@ -34,8 +36,8 @@ pub(super) fn table(report: &Report) -> String {
     let rows: Vec<String> = report.conditions.iter().zip(&summary.rows).map(set_row).collect();
     let shared = if summary.shared.is_empty() { String::new() } else { format!(" All: {}.", summary.shared) };
     format!(
-        "<section id=\"conditions\"><h2>All conditions</h2>\n<p class=\"lead\">Round trips, below each quantile its \
-         95 % interval (~: too narrow).{}</p>\n{}</section>\n",
+        "<section id=\"conditions\"><h2>All conditions</h2>\n<p class=\"lead\">Round trips, with the 95 % interval \
+            below each quantile (~: too narrow).{}</p>\n{}</section>\n",
         escape(&shared),
         set(&heads, &rows)
     )
@@ -82,7 +84,7 @@ fn trials(condition: &ConditionReport, mark: &str) -> String {
     format!("{mark}{of}{why}")
 }
 
-pub(super) fn quantile(quantile: Option<&QuantileReport>, unit: Unit) -> String {
+pub(crate) fn quantile(quantile: Option<&QuantileReport>, unit: Unit) -> String {
     let Some(quantile) = quantile else { return "<td></td>".into() };
     let cell = cell(quantile, unit);
     match quantile {
@@ -96,20 +98,20 @@ pub(super) fn quantile(quantile: Option<&QuantileReport>, unit: Unit) -> String 
     }
 }
 
-/// A condition as a row's head: the levels that differ.
-pub(super) fn row_head(summary: &Summary, condition: &ConditionReport) -> String {
+/// Makes the head of the table row of a condition: the levels in which the conditions differ.
+pub(crate) fn row_head(summary: &Summary, condition: &ConditionReport) -> String {
     let levels = summary.rows.get(condition.id).map_or(String::new(), |r| r.levels.join(", "));
     format!("<td class=\"l wrap\">{}</td>", escape(&levels))
 }
 
-/// One way between two clocks: the table of the terminal.
-pub(super) fn between_clocks(report: &Report) -> String {
+/// HTML table of the legs between two clocks, with the same columns as on a terminal.
+pub(crate) fn between_clocks(report: &Report) -> String {
     let columns = legs::columns(report);
     if columns.is_empty() {
         return String::new();
     }
-    let note = "The ends have different clocks. What they can be apart is bounded by the messages themselves, both ways, \
-                without taking one way to be half of both.";
+    let note = "The ends have different clocks. The offset between the clocks is bounded by the messages in both \
+        directions; it is not assumed that one direction takes half of the round trip.";
     format!(
         "<section id=\"between-clocks\"><h2>One way</h2>\n<p class=\"lead\">{}. {note}</p>\n{}</section>\n",
         escape(legs::TITLE),
@@ -117,8 +119,8 @@ pub(super) fn between_clocks(report: &Report) -> String {
     )
 }
 
-/// Columns of the terminal as a table: one row per condition, a second line below each value.
-pub(super) fn columns_table(report: &Report, columns: &[FlowColumn]) -> String {
+/// Formats columns as an HTML table with one row per condition. Each cell can have a second line below its value.
+pub(crate) fn columns_table(report: &Report, columns: &[ValueColumn]) -> String {
     let summary = summary(report);
     let mut heads: Vec<Head> = vec![left("condition")];
     heads.extend(columns.iter().map(|c| right(c.head.as_str(), c.unit)));
@@ -134,13 +136,13 @@ pub(super) fn columns_table(report: &Report, columns: &[FlowColumn]) -> String {
     set(&heads, &rows)
 }
 
-/// One folded table per metric.
-pub(super) fn metrics(report: &Report) -> String {
+/// Makes the tables with all figures of all conditions as HTML, one collapsed table per metric.
+pub(crate) fn metrics(report: &Report) -> String {
     let exact = |m: Metric| {
         let all: Vec<_> = report.conditions.iter().filter_map(|c| Some((c, c.metric(m)?))).collect();
         metric(title(m), definition(m), m == Metric::HalfRoundTrip, &all)
     };
-    // Between two clocks a leg has two sets of figures.
+    // A leg between two clocks has two sets of figures, for its minimum and its maximum.
     let end = |m: Metric, words: &str, of: fn(&LegRange) -> &MetricReport| {
         let all: Vec<_> = report.conditions.iter().filter_map(|c| Some((c, of(c.range(m)?)))).collect();
         metric(&format!("{}, {words}", title(m)), definition(m), false, &all)
@@ -152,7 +154,7 @@ pub(super) fn metrics(report: &Report) -> String {
 
 fn metric(title: &str, definition: &str, half: bool, with: &[(&ConditionReport, &MetricReport)]) -> Option<String> {
     let first = with.first()?.1;
-    // Reads a figure that is no quantile.
+    // Function that reads a figure that is not a quantile.
     type Moment = fn(&MetricReport) -> Option<f64>;
     let unit_of = |value: &dyn Fn(&MetricReport) -> Option<i64>| {
         Unit::of_all(with.iter().filter_map(|(_, m)| value(m))).unwrap_or(Unit::Us)
@@ -204,17 +206,20 @@ fn title(metric: Metric) -> &'static str {
 
 fn definition(metric: Metric) -> &'static str {
     match metric {
-        Metric::RoundTrip => "Answer received minus just before the send call.",
-        Metric::HalfRoundTrip => "A figure of location only: the median.",
-        Metric::Out => "Received by the pong minus just before the send call.",
-        Metric::OutNetwork => "Stamped by the kernel of the pong's host minus just before the send call.",
-        Metric::Turnaround => "The pong's answer sent minus received by the pong.",
-        Metric::Back => "Answer received minus the pong's answer sent.",
-        Metric::BackNetwork => "Answer stamped by the kernel of the ping's host minus the pong's answer sent.",
-        Metric::FromIntended => "Answer received minus when the message was due.",
-        Metric::SendLateness => "Just before the send call minus when the message was due.",
-        Metric::SendDuration => "How long the send call took.",
-        Metric::WakeToSent => "From the sender's wake-up until the call that publishes has returned.",
-        Metric::WakePeriod => "From one wake-up of the sender to the next.",
+        Metric::RoundTrip => "Time from just before the send call to the receipt of the answer.",
+        Metric::HalfRoundTrip => "Half of the median round trip. Only the median is given.",
+        Metric::Out => "Time from just before the send call to the receipt by the pong.",
+        Metric::OutNetwork => "Time from just before the send call to the timestamp by the kernel of the pong's host.",
+        Metric::Turnaround => "Time from the receipt by the pong to the end of its send call for the answer.",
+        Metric::Back => "Time from the end of the pong's send call to the receipt of the answer.",
+        Metric::BackNetwork => {
+            "Time from the end of the pong's send call to the timestamp of the answer by the \
+            kernel of the ping's host."
+        }
+        Metric::FromIntended => "Time from the moment at which the message was due to the receipt of the answer.",
+        Metric::SendLateness => "Time from the moment at which the message was due to just before the send call.",
+        Metric::SendDuration => "Duration of the send call.",
+        Metric::WakeToSent => "Time from the sender's wake-up to the return of the send call.",
+        Metric::WakePeriod => "Time from one wake-up of the sender to the next.",
     }
 }

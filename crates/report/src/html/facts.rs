@@ -1,15 +1,17 @@
-//! Facts of the hosts, with what differs between them first; clocks and drivers.
+//! The section of the HTML page about facts of the hosts, clocks and drivers. Facts that differ between hosts come
+//! first.
 
-use super::escape::{escape, left, number, right, table, words};
-use crate::circumstances::HostFact;
-use crate::document::Report;
-use crate::number::{count, time};
+use crate::escape::escape;
+use crate::html::table::{left, number, right, table, words};
 use std::collections::BTreeSet;
+use tailbound_document::number::{count, time};
+use tailbound_document::{HostFact, Report};
 
-/// Facts of every host, folded and searchable.
-pub(super) fn section(report: &Report) -> String {
+/// Makes the section of the HTML page with the facts of every host, collapsed and searchable.
+pub(crate) fn section(report: &Report) -> String {
     let mut html = String::from(
-        "<section id=\"facts\"><h2>Facts</h2>\n<p class=\"lead\">What the hosts were like while measuring.</p>\n",
+        "<section id=\"facts\"><h2>Facts</h2>\n<p class=\"lead\">Facts about the hosts, read at the time of the \
+            measurement.</p>\n",
     );
     html.push_str("<p><input type=\"search\" placeholder=\"Search facts\" aria-label=\"Search facts\"></p>\n");
     let differ = differing(report);
@@ -37,13 +39,21 @@ pub(super) fn section(report: &Report) -> String {
             table(&heads, &rows)
         ));
     }
-    let heads = [left("host"), left("clock"), right("widest conversion", "ns"), left("spans not to be trusted")];
+    let heads = [
+        left("host"),
+        left("clock"),
+        right("widest conversion", "ns"),
+        left(
+            "time spans in which the clock \
+        is not reliable",
+        ),
+    ];
     let rows: Vec<String> = report
         .clocks
         .iter()
         .map(|c| {
             let width = c.conversion_width_ns.map_or("nothing converted".into(), |w| count(w.unsigned_abs()));
-            let span = |w: &crate::circumstances::ClockWindow| {
+            let span = |w: &tailbound_document::ClockWindow| {
                 format!(
                     "trial {}: {} long, stepped by {}",
                     w.trial,
@@ -73,7 +83,7 @@ pub(super) fn section(report: &Report) -> String {
     html
 }
 
-/// A value as it is shown.
+/// Formats the value of a fact about a host.
 fn value(fact: &HostFact) -> String {
     match (&fact.unknown, &fact.value) {
         (Some(why), _) => format!("<span class=\"quiet\">not read: {}</span>", escape(why)),
@@ -83,9 +93,9 @@ fn value(fact: &HostFact) -> String {
     }
 }
 
-/// Keys of facts that are not the same on every host, or that some host lacks.
+/// Keys of facts that differ between hosts, or that at least one host does not have.
 fn differing(report: &Report) -> BTreeSet<&str> {
-    let of = |host: &'_ crate::circumstances::Host, key: &str| {
+    let of = |host: &'_ tailbound_document::Host, key: &str| {
         host.facts.iter().find(|f| f.key == key).map(|f| (f.value.clone(), f.unknown.clone()))
     };
     let keys = report.facts.iter().flat_map(|h| h.facts.iter().map(|f| f.key.as_str()));
@@ -93,7 +103,7 @@ fn differing(report: &Report) -> BTreeSet<&str> {
     keys.collect::<BTreeSet<&str>>().into_iter().filter(|key| !same(key)).collect()
 }
 
-/// One column per host.
+/// Makes the HTML table of the facts that differ between hosts, with one column per host.
 fn differences(report: &Report, differ: &BTreeSet<&str>) -> String {
     if report.facts.len() < 2 {
         return String::new();
@@ -103,7 +113,7 @@ fn differences(report: &Report, differ: &BTreeSet<&str>) -> String {
     }
     let heads: Vec<_> = [left("fact")].into_iter().chain(report.facts.iter().map(|h| left(h.host.as_str()))).collect();
     let row = |key: &&str| {
-        let cell = |h: &crate::circumstances::Host| {
+        let cell = |h: &tailbound_document::Host| {
             let fact = h.facts.iter().find(|f| f.key == *key);
             let text = fact.map_or("<span class=\"quiet\">not there</span>".to_owned(), value);
             format!("<td class=\"l wrap\">{text}</td>")

@@ -1,15 +1,17 @@
-//! What surrounds each figure: its heading, what it shows, and the choices over it. The script draws it.
+//! Makes each figure of the HTML page with its heading, its explanation, and space for its controls.
 
-use super::escape::escape;
-use crate::document::Report;
+use crate::escape::escape;
+use crate::html::choices;
+use crate::picture::variants::{picture, variants};
+use tailbound_document::Report;
 
-/// Some message was answered.
-pub(super) fn are_there(report: &Report) -> bool {
+/// True if at least one message of the report was answered.
+pub(crate) fn are_there(report: &Report) -> bool {
     report.conditions.iter().any(|c| c.round_trip.as_ref().is_some_and(|m| m.n > 0))
 }
 
-/// Some tail was estimated, or there is a reason why not.
-pub(super) fn has_estimate(report: &Report) -> bool {
+/// True if the report has a tail estimate, or a reason why there is no tail estimate.
+pub(crate) fn has_estimate(report: &Report) -> bool {
     report.conditions.iter().any(|c| c.round_trip.as_ref().is_some_and(|m| m.n > 0 && m.tail.is_some()))
 }
 
@@ -17,31 +19,34 @@ struct Figure {
     id: &'static str,
     title: String,
     note: String,
-    /// Classes of the boxes that the script fills with choices.
-    choices: &'static [&'static str],
 }
 
-pub(super) fn sections(report: &Report) -> String {
+pub(crate) fn sections(report: &Report) -> String {
     if !are_there(report) {
         return String::new();
     }
-    let head = "<section id=\"shown\" class=\"only-screen\"><h2>What is shown</h2>\n<p class=\"lead\">For all \
-                figures below.</p>\n<div class=\"choose-levels\"></div><div class=\"choose choose-metric\" \
-                role=\"radiogroup\" aria-label=\"Metric\"></div></section>\n";
+    let head = format!(
+        "<section id=\"shown\" class=\"only-screen\"><h2>What is shown</h2>\n<p class=\"lead\">These choices apply to \
+            all figures below.\
+         </p>\n{}</section>\n",
+        choices::for_all(report)
+    );
     let there = |f: &&Figure| f.id != "tail-estimate" || has_estimate(report);
-    head.to_owned() + &figures(report).iter().filter(there).map(section).collect::<String>() + WORST
+    head + &figures(report).iter().filter(there).map(|f| section(report, f)).collect::<String>() + WORST
 }
 
-/// Rows, not a drawing.
+/// HTML of the section about the worst messages. The section consists of table rows and not of a chart.
 const WORST: &str = "<section id=\"worst\"><h2>The worst messages</h2>\n<figure><div class=\"rows\"><noscript>The table \
                      needs JavaScript.</noscript></div></figure></section>\n";
 
-fn section(figure: &Figure) -> String {
-    let Figure { id, title, note, choices } = figure;
-    let boxes: String = choices.iter().map(|c| format!("<div class=\"choose {c}\"></div>\n")).collect();
+fn section(report: &Report, figure: &Figure) -> String {
+    let Figure { id, title, note } = figure;
+    // The bars of a trial are the script's.
+    let lack = if *id == "time" { "<noscript><p>The bars need JavaScript.</p></noscript>\n" } else { "" };
     format!(
-        "<section id=\"{id}\"><h2>{title}</h2>\n<p class=\"lead\">{note}</p>\n{boxes}<figure><div class=\"picture\">\
-         <noscript>The figure needs JavaScript; the table below holds its numbers.</noscript></div></figure></section>\n"
+        "<section id=\"{id}\"><h2>{title}</h2>\n<p class=\"lead\">{note}</p>\n{}{lack}{}</section>\n",
+        choices::over(report, id),
+        picture(variants(report, id))
     )
 }
 
@@ -59,7 +64,7 @@ fn figures(report: &Report) -> Vec<Figure> {
              legs are not known<span class=\"key turn\"></span>turnaround<span class=\"key back\"></span>back"
         }
     };
-    let figure = |id, title: &str, note: String, choices| Figure { id, title: title.to_owned(), note, choices };
+    let figure = |id, title: &str, note: String| Figure { id, title: title.to_owned(), note };
     vec![
         figure(
             "latency",
@@ -68,26 +73,24 @@ fn figures(report: &Report) -> Vec<Figure> {
                 "{metric}: the median as a line with its 95\u{202f}% interval, p99 thin, the maximum as a hollow triangle.\
                  <span class=\"note narrow-keys\"></span>"
             ),
-            &["choose-x"],
         ),
         figure(
             "tail",
             "The tail",
             format!(
-                "How rare it is that the {metric} takes longer, with the 95\u{202f}% interval of each quantile as a band. A line \
-                 ends in a hollow dot where its messages end; it goes on flat where some were lost."
+                "How rare it is that the {metric} takes longer, with the 95\u{202f}% interval of each quantile as a \
+                    band. A line ends in a hollow dot at the latest message; the line continues horizontally if some \
+                    messages were lost."
             ),
-            &["choose-overlay"],
         ),
         figure(
             "tail-estimate",
             "Beyond what was measured",
             format!(
                 "An estimate, never a bound: grey, how rare it was that the {metric} took longer; blue, the generalised Pareto \
-                 distribution fitted above the threshold, with its 95\u{202f}% interval, up to the dot. Where a diagnostic \
-                 speaks against it there is no figure but the reason."
+                 distribution fitted above the threshold, with its 95\u{202f}% interval, up to the dot. If a \
+                 diagnostic contradicts the fit, the reason is shown in place of the figure."
             ),
-            &["choose-estimate"],
         ),
         figure(
             "ladder",
@@ -96,7 +99,6 @@ fn figures(report: &Report) -> Vec<Figure> {
                 "{metric}: every quantile with its 95\u{202f}% interval (dashed: too narrow, messages depend on each other). \
                  An open dot has no number, and says why."
             ),
-            &[],
         ),
         figure(
             "histogram",
@@ -105,16 +107,15 @@ fn figures(report: &Report) -> Vec<Figure> {
                 "{metric}: messages in each bucket, 16 to an octave, so that buckets grow with the latency. The scale of \
                  counts is logarithmic: one message is seen."
             ),
-            &["choose-overlay"],
         ),
         figure(
             "time",
             "Over time",
-            "One trial: from the lowest to the highest of each column's messages, the columns' medians darker. No maximum \
-             is left out. Grey: warm-up. Hatched: a clock was stepped. Numbers: the worst messages. Drag over the whole \
-             below to choose a range; with the keyboard: arrows, + and - to zoom, 0 for the whole."
+            "One trial: each column spans its lowest to its highest message; the medians of the columns are darker. \
+                No maximum is left out. Grey: warm-up. Hatched: a clock was stepped. Numbers: the worst messages. \
+                Drag over the picture of the whole trial below the plot to choose a range; with the keyboard: arrows \
+                to move, + and - to zoom, 0 for the whole trial."
                 .into(),
-            &["choose-time"],
         ),
         figure(
             "legs",
@@ -123,7 +124,6 @@ fn figures(report: &Report) -> Vec<Figure> {
                 "The message that took the median, beside the worst ones, from due to answered.\
                  <span class=\"keys\">{keys}</span>"
             ),
-            &["choose-legs"],
         ),
     ]
 }

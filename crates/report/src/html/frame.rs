@@ -1,12 +1,15 @@
-//! A page of words and tables in the look of the report, for other local pages. It has no script.
+//! Makes an HTML page with text and tables in the style of the report, without a script, for other local pages.
 
-use super::{STYLE, escape};
+use crate::escape::escape;
+use crate::html::STYLE;
 
-/// Nothing is fetched and no script runs; forms lead to the same server.
+/// Content security policy of the page: the browser fetches nothing and runs no script, and forms can be sent only to
+/// the same server.
 const POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none'";
 
-/// The page of `title` (text) around `main` (HTML, in which whatever a user named went through [`escape_html`]).
+/// Makes an HTML page from `title` (text) and `main` (HTML, in which text from users must have been escaped by
+/// [`escape_html`]).
 pub fn render_frame(title: &str, main: &str) -> String {
     let title = escape(title);
     format!(
@@ -18,9 +21,4 @@ pub fn render_frame(title: &str, main: &str) -> String {
          <main>\n{main}\n</main>\n</body>\n</html>\n",
         STYLE.concat(),
     )
-}
-
-/// Text for an element or a quoted attribute.
-pub fn escape_html(text: &str) -> String {
-    escape(text)
 }

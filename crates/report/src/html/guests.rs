@@ -1,18 +1,18 @@
-//! What happened to guests, trial by trial.
+//! The section of the HTML page about the guests (virtual machines) of each trial.
 
-use super::escape::{left, number, right, table, words};
-use crate::circumstances::GuestReport;
-use crate::document::Report;
-use crate::number::count;
+use crate::html::table::{left, number, right, table, words};
 use std::collections::BTreeMap;
+use tailbound_document::Report;
+use tailbound_document::number::count;
+use tailbound_model::GuestSeen;
 
-/// Some trial has a guest.
-pub(super) fn are_there(report: &Report) -> bool {
+/// True if at least one trial of the report ran in a guest (virtual machine).
+pub(crate) fn are_there(report: &Report) -> bool {
     report.trials.iter().any(|t| !t.guests.is_empty())
 }
 
-/// The table of guests; nothing where there was none.
-pub(super) fn section(report: &Report) -> String {
+/// Makes the HTML table of the guests; empty if there were no guests.
+pub(crate) fn section(report: &Report) -> String {
     if !are_there(report) {
         return String::new();
     }
@@ -29,13 +29,13 @@ pub(super) fn section(report: &Report) -> String {
     let rows: Vec<String> =
         report.trials.iter().flat_map(|t| t.guests.iter().flat_map(move |guest| rows(t.id, guest))).collect();
     format!(
-        "<section id=\"guests\"><h2>Guests</h2>\n<p class=\"lead\">What the hypervisor counted of each virtual CPU while \
-         messages went.</p>\n<details><summary>Trial by trial</summary>\n{}</details>\n</section>\n",
+        "<section id=\"guests\"><h2>Guests</h2>\n<p class=\"lead\">Counters of the hypervisor for each virtual CPU \
+            during the measurement.</p>\n<details><summary>Trial by trial</summary>\n{}</details>\n</section>\n",
         table(&heads, &rows)
     )
 }
 
-fn rows(trial: usize, guest: &GuestReport) -> Vec<String> {
+fn rows(trial: usize, guest: &GuestSeen) -> Vec<String> {
     let row = |vcpu: &str, counted: &BTreeMap<String, i64>| {
         let of = |key: &str| number(&counted.get(key).map_or("-".into(), |n| count(n.unsigned_abs())));
         let cells = [

@@ -1,10 +1,10 @@
-//! Settings of the host that trials ran under.
+//! Makes the section of the HTML page about host settings.
 
-use super::escape::{left, table, words};
-use crate::document::Report;
+use crate::html::table::{left, table, words};
+use tailbound_document::Report;
 
-/// The table of settings; nothing where the host was left as it was.
-pub(super) fn section(report: &Report) -> String {
+/// Makes the HTML table of the host settings; empty if the study set none.
+pub(crate) fn section(report: &Report) -> String {
     if report.host_settings.is_empty() {
         return String::new();
     }
@@ -24,15 +24,16 @@ pub(super) fn section(report: &Report) -> String {
                 words(&s.wanted),
                 words(&s.before),
                 words(&s.found),
-                words(s.put_back.as_deref().unwrap_or("not told")),
+                words(s.put_back.as_deref().unwrap_or("not known")),
             ];
             format!("<tr>{}</tr>\n", cells.concat())
         })
     });
     let rows: Vec<String> = rows.collect();
     format!(
-        "<section id=\"host-settings\"><h2>Settings of the host</h2>\n<p class=\"lead\">What the study set for its trials, \
-         read back when it was set and after every trial. The facts of the host below are from before.</p>\n{}</section>\n",
+        "<section id=\"host-settings\"><h2>Settings of the host</h2>\n<p class=\"lead\">Settings that the study \
+            changed for its trials, read back after the change and after every trial. The facts of the host below \
+            were read before the changes.</p>\n{}</section>\n",
         table(&heads, &rows)
     )
 }

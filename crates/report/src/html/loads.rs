@@ -1,12 +1,12 @@
-//! What the loads really did.
+//! The section of the HTML page about the work that the loads did, as measured.
 
-use super::escape::{left, number, right, table, words};
-use crate::document::Report;
-use crate::loads::{busy, per_second};
-use crate::number::{Unit, count};
+use crate::html::table::{left, number, right, table, words};
+use crate::tables::loads::{busy, per_second};
+use tailbound_document::Report;
+use tailbound_document::number::{Unit, count};
 
-/// The table of loads; nothing where there was none.
-pub(super) fn section(report: &Report) -> String {
+/// Makes the HTML table of the loads; empty if there were no loads.
+pub(crate) fn section(report: &Report) -> String {
     if report.loads.is_empty() {
         return String::new();
     }
@@ -33,7 +33,7 @@ pub(super) fn section(report: &Report) -> String {
         .loads
         .iter()
         .map(|l| {
-            let rate = |n: Option<u64>| number(&per_second(n, l.ran_ns).map_or("not told".into(), count));
+            let rate = |n: Option<u64>| number(&per_second(n, l.ran_ns).map_or("not known".into(), count));
             let cells = [
                 words(&l.trial.to_string()),
                 words(&l.at),
@@ -43,7 +43,7 @@ pub(super) fn section(report: &Report) -> String {
                 number(&l.began_after_ns.map_or("never".into(), |ns| unit.number(ns as f64))),
                 number(&unit.number(l.ran_ns as f64)),
                 number(&unit.number(l.cpu_ns as f64)),
-                number(&busy(l).map_or("not told".into(), |b| format!("{b:.0}"))),
+                number(&busy(l).map_or("not known".into(), |b| format!("{b:.0}"))),
                 rate(l.rounds),
                 rate(l.octets),
             ];
@@ -61,8 +61,9 @@ pub(super) fn section(report: &Report) -> String {
         })
         .collect();
     format!(
-        "<section id=\"loads\"><h2>Loads</h2>\n<p class=\"lead\">What ran beside the measurement, as the kernel counted \
-         it. Busy is CPU time by the time it ran: of one CPU.</p>\n{}</section>\n",
+        "<section id=\"loads\"><h2>Loads</h2>\n<p class=\"lead\">Loads that ran during the measurement, as the kernel \
+            counted them. Busy: CPU time of the load divided by the time for which it ran, in % of one \
+            CPU.</p>\n{}</section>\n",
         table(&heads, &rows)
     )
 }

@@ -1,39 +1,42 @@
-//! The sender's loop: the figure over the loop number, and M1 to M4 of every condition.
+//! The section of the HTML page about the sender's loop: a chart over the slots, and M1 to M4 of every condition.
 
-use super::escape::{Head, left, number, right, table};
-use crate::condition::ConditionReport;
-use crate::document::Report;
-use crate::loops::{run_times, span};
-use crate::number::{Unit, count, label};
+use crate::html::choices;
+use crate::html::table::{Head, left, number, right, table};
+use crate::picture::variants::{picture, variants};
+use crate::tables::loops::{run_times, span};
+use tailbound_document::number::{Unit, count, label};
+use tailbound_document::{ConditionReport, Report};
 use tailbound_model::Metric;
 
 const METRICS: [(&str, Metric); 3] =
     [("M2", Metric::WakeToSent), ("M3", Metric::RoundTrip), ("M4", Metric::WakePeriod)];
+
 const SHOWN: [f64; 2] = [0.5, 0.99];
 
-/// Some trial was followed slot by slot.
-pub(super) fn is_there(report: &Report) -> bool {
+/// True if the report has the course, slot by slot, of at least one trial.
+pub(crate) fn is_there(report: &Report) -> bool {
     report.trials.iter().any(|t| t.course.as_ref().is_some_and(|c| c.slots > 0))
 }
 
-pub(super) fn section(report: &Report) -> String {
+pub(crate) fn section(report: &Report) -> String {
     if !is_there(report) {
         return String::new();
     }
     format!(
         "<section id=\"loop\"><h2>The sender's loop</h2>\n<p class=\"lead\">Every measured slot of every repeat, over \
          the loop number: each column from the lowest to the highest of its slots, so that no maximum is left out. \
-         A triangle is the longest of its trial.</p>\n<div class=\"choose choose-loop\"></div>\n\
-         <figure><div class=\"picture\"><noscript>The figure needs JavaScript; the table below holds its numbers.\
-         </noscript></div></figure>\n<p class=\"lead\">M1: from when the first slot was due until the last answer came or \
-         the last call that publishes returned, of each trial. M2: woken to sent. M3: round trip. M4: wake-up to wake-up.\
+         A triangle marks the maximum of its trial.</p>\n{}{}\n<p class=\"lead\">M1 of each trial: time from the \
+         moment at which the first slot was due until the last answer arrived or the last send call returned. M2: \
+         wake-up to sent. M3: round trip. M4: wake-up to wake-up.\
          </p>\n{}</section>\n",
+        choices::over(report, "loop"),
+        picture(variants(report, "loop")),
         summary(report)
     )
 }
 
 fn summary(report: &Report) -> String {
-    let table_of_all = crate::summary::summary(report);
+    let table_of_all = crate::tables::summary::summary(report);
     let times: Vec<Vec<i64>> = report.conditions.iter().map(|c| run_times(report, c)).collect();
     let unit = Unit::of_all(times.iter().flatten().copied()).unwrap_or(Unit::S);
     let scheduled = |c: &ConditionReport| {

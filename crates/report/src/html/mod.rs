@@ -1,14 +1,14 @@
-//! The page: one file that works offline, in light and dark, on a phone and on paper.
+//! The report as an HTML page: one file that works offline, in light and dark mode, on a phone and in print.
 //!
-//! Words and tables are set here, so that they are there without a script; figures are drawn by the script from the
-//! same JSON document, which the page carries. Whatever a user named is escaped.
+//! Words, tables and charts are part of the HTML, so the page shows them without a script. The script shows the charts
+//! that a reader chooses, shows tooltips, and zooms. The page contains the JSON document of the report. All texts that
+//! come from users are escaped.
 
 mod against;
 mod bins;
-mod chosen;
+mod choices;
 mod circumstances;
 mod conditions;
-mod escape;
 mod facts;
 mod figures;
 mod flow;
@@ -19,50 +19,49 @@ mod host_settings;
 mod loads;
 mod loops;
 mod nodes;
+mod path_proof;
 mod patterns;
-mod proof;
+mod range;
+mod table;
 mod threads;
 mod tools;
 mod words;
 
-use crate::document::{Report, ReportStatus};
-use crate::json::compact;
-use escape::escape;
-pub(crate) use escape::prose;
-pub use frame::{escape_html, render_frame};
+pub use frame::render_frame;
 
-const STYLE: [&str; 4] = [
+use crate::escape::escape;
+use crate::json::compact;
+use tailbound_document::{Report, ReportStatus};
+
+const STYLE: [&str; 5] = [
     include_str!("../../assets/tokens.css"),
     include_str!("../../assets/page.css"),
+    include_str!("../../assets/charts.css"),
     include_str!("../../assets/figures.css"),
     include_str!("../../assets/print.css"),
 ];
-const SCRIPT: [&str; 14] = [
-    include_str!("../../assets/scale.js"),
+
+const SCRIPT: [&str; 9] = [
+    include_str!("../../assets/number.js"),
     include_str!("../../assets/marks.js"),
     include_str!("../../assets/data.js"),
-    include_str!("../../assets/latency.js"),
-    include_str!("../../assets/tail.js"),
-    include_str!("../../assets/estimate.js"),
-    include_str!("../../assets/ladder.js"),
-    include_str!("../../assets/histogram.js"),
+    include_str!("../../assets/variants.js"),
     include_str!("../../assets/overtime.js"),
-    include_str!("../../assets/legs.js"),
     include_str!("../../assets/worst.js"),
-    include_str!("../../assets/loop.js"),
+    include_str!("../../assets/rows.js"),
     include_str!("../../assets/save.js"),
     include_str!("../../assets/page.js"),
 ];
 
-/// Nothing is fetched, whatever the page holds.
+/// Content security policy of the report page: the browser fetches nothing, whatever the page contains.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
 
-/// The whole page.
+/// Formats the report as an HTML page.
 pub fn render_html(report: &Report) -> String {
-    // In a script element only `<` can end it or begin a comment.
+    // In a script element, only the character `<` can end the element or begin a comment.
     let data = compact(report).replace('<', "\\u003c");
     let title = escape(&report.view.title);
-    // A record of imported outputs has no conditions, and nothing to say of how they came about.
+    // A record of imported outputs has no conditions, and no data about a run.
     let ran =
         |section: fn(&Report) -> String| if report.conditions.is_empty() { String::new() } else { section(report) };
     let main = [
@@ -75,15 +74,15 @@ pub fn render_html(report: &Report) -> String {
         loops::section(report),
         patterns::section(report),
         bins::section(report),
-        if crate::flow::is_all(report) { String::new() } else { ran(conditions::table) },
+        if crate::tables::flow::is_all(report) { String::new() } else { ran(conditions::table) },
         ran(conditions::between_clocks),
-        chosen::section(report),
+        range::section(report),
         ran(conditions::metrics),
         tools::section(report),
         ran(threads::section),
         loads::section(report),
         host_settings::section(report),
-        proof::section(report),
+        path_proof::section(report),
         ran(circumstances::path),
         guests::section(report),
         nodes::section(report),
@@ -99,11 +98,13 @@ pub fn render_html(report: &Report) -> String {
          <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{}</style>\n</head>\n<body>\n\
          {}\n<main>\n{}\n</main>\n{}\n\
          <script type=\"application/json\" id=\"report\">{data}</script>\n\
+         <script type=\"application/json\" id=\"choices\">{}</script>\n\
          <script>\n(() => {{\n\"use strict\";\n{}}})();\n</script>\n</body>\n</html>\n",
         STYLE.concat(),
         header(report),
         main.concat(),
         footer(report),
+        crate::picture::variants::choices(report),
         SCRIPT.concat(),
     )
 }
@@ -148,15 +149,15 @@ fn header(report: &Report) -> String {
     let is_there = |id: &str| match id {
         "latency" | "tail" | "ladder" | "histogram" | "time" | "legs" | "worst" => figures::are_there(report),
         "tail-estimate" => figures::has_estimate(report),
-        "flow-axis" => crate::flow::axis(report).is_some(),
+        "flow-axis" => crate::tables::flow_axis::axis(report).is_some(),
         "flow" => flow::is_there(report),
         "against" => report.against.is_some(),
         "patterns" => patterns::is_there(report),
         "bins" => bins::is_there(report),
         "loop" => loops::is_there(report),
         "between-clocks" => report.conditions.iter().any(|c| c.out_range.is_some() || c.back_range.is_some()),
-        "chosen" => chosen::is_there(report),
-        "conditions" => !report.conditions.is_empty() && !crate::flow::is_all(report),
+        "chosen" => range::is_there(report),
+        "conditions" => !report.conditions.is_empty() && !crate::tables::flow::is_all(report),
         "threads" | "path" | "facts" => !report.conditions.is_empty(),
         "tools" => !report.tools.is_empty(),
         "loads" => !report.loads.is_empty(),
@@ -175,7 +176,7 @@ fn header(report: &Report) -> String {
         "<header>\n<p class=\"product\"><strong>Tailbound</strong> \u{b7} study {} \u{b7} {} \u{b7} {} \
          <span class=\"status{class}\">{status}</span></p>\n<h1>{}</h1>\n{}{banner}<nav>{links}</nav>\n</header>",
         escape(&report.study),
-        crate::calendar::utc(report.run.began_unix_ns),
+        crate::date::utc(report.run.began_unix_ns),
         escape(&hosts.join(", ")),
         escape(&report.view.title),
         if report.view.title == report.question {
@@ -186,8 +187,8 @@ fn header(report: &Report) -> String {
     )
 }
 
-/// `bench-1, Linux 6.1`.
-fn host_words(host: &crate::circumstances::Host) -> String {
+/// Short description of a host, for example `bench-1, Linux 6.1`.
+fn host_words(host: &tailbound_document::Host) -> String {
     let release = host.facts.iter().find(|f| f.key == "kernel.release").and_then(|f| f.value.as_str());
     release.map_or(host.host.clone(), |r| format!("{}, Linux {r}", host.host))
 }

@@ -1,21 +1,23 @@
-//! What became of the trials under load, with published rows beside those that were measured.
+//! The section of the HTML page about the patterns of trials under load: rows that were measured, and rows that others
+//! published.
 
-use super::escape::{Head, escape, left, number, right, table, words};
-use crate::bins::ELSEWHERE;
-use crate::document::Report;
-use crate::patterns::{Table, cell, said};
+use crate::escape::escape;
+use crate::html::table::{Head, left, number, right, table, words};
+use crate::tables::bins::ELSEWHERE;
+use crate::tables::patterns::{Table, cell, said};
+use tailbound_document::Report;
 
-pub(super) fn is_there(report: &Report) -> bool {
+pub(crate) fn is_there(report: &Report) -> bool {
     Table::of(report).is_some() || !said(report).is_empty()
 }
 
-pub(super) fn section(report: &Report) -> String {
+pub(crate) fn section(report: &Report) -> String {
     let Some(patterns) = Table::of(report) else {
         let all: String = said(report).iter().map(|s| format!("<li>{}</li>\n", escape(s))).collect();
         let whole = format!("<section id=\"patterns\"><h2>What others found</h2>\n<ul>{all}</ul></section>\n");
         return if all.is_empty() { String::new() } else { whole };
     };
-    let all = crate::summary::summary(report);
+    let all = crate::tables::summary::summary(report);
     let mut heads: Vec<Head> = vec![left("condition")];
     heads.extend(patterns.heads.iter().map(|h| right(*h, "")));
     let counts = |of: &std::collections::BTreeMap<String, u64>| -> String {
@@ -30,7 +32,7 @@ pub(super) fn section(report: &Report) -> String {
             format!("<td class=\"l wrap\">{}<span class=\"interval\">{ELSEWHERE}{text}</span></td>", escape(&p.name));
         rows.push(row(name, counts(&p.patterns)));
     }
-    let trial_heads = [left("trial"), left("condition"), left("pattern"), left("told by")];
+    let trial_heads = [left("trial"), left("condition"), left("pattern"), left("evidence")];
     let told: Vec<String> = report
         .trials
         .iter()
@@ -42,10 +44,12 @@ pub(super) fn section(report: &Report) -> String {
         })
         .collect();
     format!(
-        "<section id=\"patterns\"><h2>Patterns under load</h2>\n<p class=\"lead\">Trials by what became of their \
-         communication, told from when the ends met, M1, M2, M3 and run delays, against the trials without a load. Rows \
+        "<section id=\"patterns\"><h2>Patterns under load</h2>\n<p class=\"lead\">Number of trials by the effect of \
+            the load on their communication. The pattern of a trial follows from the discovery time, M1, M2, M3 and \
+            run delays, compared with the trials without a load. Rows \
          marked <em>{ELSEWHERE}</em> are findings of others, as the study gives them.</p>\n{}\
-         <details><summary>Trial by trial, with the figures that say so</summary>\n{}</details></section>\n",
+         <details><summary>Trial by trial, with the figures that decide the \
+         pattern</summary>\n{}</details></section>\n",
         table(&heads, &rows),
         table(&trial_heads, &told)
     )

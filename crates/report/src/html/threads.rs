@@ -1,25 +1,25 @@
-//! The thread table: asked against found.
+//! The section of the HTML page about the threads of the measuring processes: requested and actual scheduling.
 
-use super::escape::{escape, left, number, right, table, thin, words};
-use crate::circumstances::{Thread, ThreadReport};
-use crate::document::Report;
-use crate::number::{Unit, count};
-use crate::waits::waited;
+use crate::escape::{escape, thin};
+use crate::html::table::{left, number, right, table, words};
+use tailbound_analysis::waited;
+use tailbound_document::number::{Unit, count};
+use tailbound_document::{Report, Thread, ThreadReport};
 
-pub(super) fn section(report: &Report) -> String {
+pub(crate) fn section(report: &Report) -> String {
     let mut html = String::from("<section id=\"threads\"><h2>Threads</h2>\n");
     if report.threads.is_empty() {
-        html.push_str("<p class=\"lead\">The record holds no thread tables.</p></section>\n");
+        html.push_str("<p class=\"lead\">The record contains no thread tables.</p></section>\n");
         return html;
     }
     let differing = report.threads.iter().flat_map(|t| &t.after).filter(|row| differs(row)).count();
     let lead = match differing {
-        0 => "Every thread of the measuring processes ran as asked.".to_owned(),
-        1 => "One thread ran otherwise than asked.".to_owned(),
-        n => format!("{} threads ran otherwise than asked.", count(n as u64)),
+        0 => "Every thread of the measuring processes ran as requested.".to_owned(),
+        1 => "One thread did not run as requested.".to_owned(),
+        n => format!("{} threads did not run as requested.", count(n as u64)),
     };
     html.push_str(&format!(
-        "<p class=\"lead\">{lead} Times and counts are those between the first slot and the last.</p>\n"
+        "<p class=\"lead\">{lead} Times and counts are from the first slot to the last slot.</p>\n"
     ));
     let mut trials: Vec<usize> = report.threads.iter().map(|t| t.trial).collect();
     trials.dedup();
@@ -33,7 +33,7 @@ pub(super) fn section(report: &Report) -> String {
             threads(&processes(report, trial).collect::<Vec<_>>())
         )
     };
-    // The first shows how it was; of the others those that differ are at hand, the rest is folded.
+    // The first thread table is open. Of the others, tables with differences are shown and the rest is collapsed.
     let (first, others) = trials.split_first().unwrap_or((&0, &[]));
     html.push_str(&one(*first, true));
     let (differing, same): (Vec<usize>, Vec<usize>) = others.iter().partition(|t| otherwise(report, **t));
@@ -64,7 +64,7 @@ fn differs(row: &Thread) -> bool {
 fn threads(processes: &[&ThreadReport]) -> String {
     let used =
         |f: fn(&Thread) -> u64| processes.iter().flat_map(|p| &p.after).map(move |t| f(t) as i64).collect::<Vec<_>>();
-    // Long times set the unit: a thread that did nothing reads as 0.
+    // The unit is chosen for the long times, so a thread that did nothing is shown as 0.
     let unit = |values: Vec<i64>| Unit::of(values.into_iter().max().unwrap_or(0) as f64 / 10.0);
     let delays = processes
         .iter()
@@ -99,7 +99,7 @@ fn threads(processes: &[&ThreadReport]) -> String {
             cells.push_str(&number(&count(since(|t| t.voluntary_switches))));
             cells.push_str(&number(&count(since(|t| t.involuntary_switches))));
             let moves = row.migrations.map(|m| m.saturating_sub(before.and_then(|b| b.migrations).unwrap_or(0)));
-            cells.push_str(&number(&moves.map_or("not told".into(), count)));
+            cells.push_str(&number(&moves.map_or("not known".into(), count)));
             rows.push(format!("<tr>{cells}</tr>\n"));
         }
     }

@@ -1,10 +1,11 @@
-//! What other programs printed.
+//! The section of the HTML page about figures that other benchmark programs printed.
 
-use super::escape::{escape, left, prose, table, words};
-use crate::document::Report;
-use crate::side_by_side::SideBySide;
+use crate::escape::{escape, prose};
+use crate::html::table::{left, table, words};
+use crate::tables::{side_by_side, tools};
+use tailbound_document::{Report, SideBySide};
 
-pub(super) fn section(report: &Report) -> String {
+pub(crate) fn section(report: &Report) -> String {
     if report.tools.is_empty() {
         return String::new();
     }
@@ -16,29 +17,30 @@ pub(super) fn section(report: &Report) -> String {
         }
         notes.extend(tool.commands.iter().map(|(end, c)| format!("{}: <code>{}</code>", escape(end), escape(c))));
         notes.extend(tool.processes.iter().map(|(end, ran)| format!("{}: {}", escape(end), escape(ran))));
-        let figures: Vec<String> = tool.lines().iter().map(|l| escape(l)).collect();
+        let figures: Vec<String> = tools::lines(tool).iter().map(|l| escape(l)).collect();
         rows.push(format!(
             "<tr>{}<td class=\"l wrap\">{}</td><td class=\"l wrap\">{}</td></tr>\n",
-            words(&tool.origin()),
+            words(&tools::origin(tool)),
             figures.join("<br>"),
             notes.join("<br>")
         ));
     }
     format!(
-        "<section id=\"tools\"><h2>Other programs</h2>\n<p class=\"lead\">What these programs printed, by their own \
-         definitions. Tailbound measured nothing of it and has no intervals for it.</p>\n{}{}</section>\n",
+        "<section id=\"tools\"><h2>Other programs</h2>\n<p class=\"lead\">Figures that these programs printed, by \
+            their own definitions. Tailbound measured none of these figures and has no intervals for \
+            them.</p>\n{}{}</section>\n",
         table(&[left("program"), left("figures"), left("what they mean")], &rows),
         side_by_side(report)
     )
 }
 
-/// What of it may be set beside other conditions.
+/// Table of the figures of other programs that can be compared with other conditions.
 fn side_by_side(report: &Report) -> String {
     if report.side_by_side.is_empty() {
         return String::new();
     }
     let row = |pair: &SideBySide| {
-        let figures: Vec<String> = pair.figures().iter().map(|f| escape(f)).collect();
+        let figures: Vec<String> = side_by_side::figures(pair).iter().map(|f| escape(f)).collect();
         let figures = if figures.is_empty() { "none".into() } else { figures.join("<br>") };
         let apart: Vec<String> = pair.apart.iter().map(|a| escape(a)).collect();
         format!(
@@ -50,8 +52,19 @@ fn side_by_side(report: &Report) -> String {
     };
     let rows: Vec<String> = report.side_by_side.iter().map(row).collect();
     format!(
-        "<h3>Side by side</h3>\n<p class=\"lead\">Figures of one definition, the program of the first column against \
-         that of the second; within these runs only.</p>\n{}",
-        table(&[left("program"), left("beside"), left("comparable"), left("what to know, and what is not")], &rows)
+        "<h3>Side by side</h3>\n<p class=\"lead\">Figures with the same definition: the program in the first column \
+            compared with the program in the second column. The ratios describe only these runs.</p>\n{}",
+        table(
+            &[
+                left("program"),
+                left("beside"),
+                left("comparable"),
+                left(
+                    "meaning of the figures, and what is not \
+            known about them"
+                )
+            ],
+            &rows
+        )
     )
 }

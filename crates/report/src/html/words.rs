@@ -1,13 +1,14 @@
-//! Findings, warnings, and how the numbers are defined.
+//! The sections of the HTML page with findings, warnings and definitions of the figures.
 
-use super::escape::{escape, prose, thin};
-use crate::document::{Finding, FindingLevel, Report, WarningSeverity};
-use crate::same_warnings;
+use crate::escape::{escape, prose, thin};
+use crate::tables::warnings;
+use tailbound_document::{Finding, FindingLevel, Report};
+use tailbound_model::Severity;
 
-/// Results beyond this many are folded.
+/// Number of findings about results that the HTML page shows; further findings are collapsed.
 const RESULTS: usize = 4;
 
-pub(super) fn findings(report: &Report) -> String {
+pub(crate) fn findings(report: &Report) -> String {
     let mut html = String::from("<section id=\"findings\" aria-label=\"Findings\"><ol class=\"findings\">\n");
     let results: Vec<&Finding> = report.findings.iter().filter(|f| f.level == FindingLevel::Result).collect();
     let folded = if results.len() > RESULTS + 1 { &results[RESULTS..] } else { &[] };
@@ -30,7 +31,7 @@ pub(super) fn findings(report: &Report) -> String {
 
 fn more(report: &Report, folded: &[&Finding]) -> String {
     let items: String = folded.iter().map(|f| item(report, f, false)).collect();
-    // Flows are in the order of the plan, and round trips within them beside them.
+    // Flows have the order of the plan, and round trips of a flow are next to the flow.
     let flows = report.findings.iter().any(|f| f.code.starts_with("flow"));
     let what = if flows { "more" } else { "more conditions with shorter tails" };
     format!(
@@ -40,7 +41,7 @@ fn more(report: &Report, folded: &[&Finding]) -> String {
     )
 }
 
-/// The kind of news stands beside the first of its kind.
+/// Adds the kind of finding as a label to the first finding of each kind.
 fn item(report: &Report, finding: &Finding, first: bool) -> String {
     let (class, kind) = match finding.level {
         FindingLevel::Untrusted => ("untrusted", "not to be trusted"),
@@ -65,36 +66,36 @@ fn item(report: &Report, finding: &Finding, first: bool) -> String {
     )
 }
 
-/// The sentence without what stands beside it.
+/// Returns the sentence of a finding without those words that the page shows beside the sentence.
 fn without_kind(text: &str) -> String {
     let Some(rest) = text.strip_prefix("Not to be trusted: ") else { return text.to_owned() };
     let mut letters = rest.chars();
     letters.next().map_or(String::new(), |c| c.to_uppercase().collect()) + letters.as_str()
 }
 
-pub(super) fn warnings(report: &Report) -> String {
+pub(crate) fn warnings(report: &Report) -> String {
     let mut html = String::from("<section id=\"warnings\"><h2>Warnings</h2>\n");
     if report.warnings.is_empty() {
-        html.push_str("<p class=\"lead\">None was raised while measuring.</p></section>\n");
+        html.push_str("<p class=\"lead\">No warning was raised during the measurement.</p></section>\n");
         return html;
     }
-    let mut sorted = same_warnings::told(&report.warnings);
+    let mut sorted = warnings::grouped(&report.warnings);
     sorted.sort_by_key(|t| std::cmp::Reverse(t.warning.severity));
     html.push_str("<ul class=\"warnings\">\n");
     for told in sorted {
         let warning = told.warning;
         let class = match warning.severity {
-            WarningSeverity::Note => "note",
-            WarningSeverity::Warning => "warning",
-            WarningSeverity::Invalid => "invalid",
+            Severity::Note => "note",
+            Severity::Warning => "warning",
+            Severity::Invalid => "invalid",
         };
-        let mend = if warning.mend.is_empty() {
+        let remedy = if warning.remedy.is_empty() {
             String::new()
         } else {
-            format!(" <span class=\"mend\">{}</span>", prose(&warning.mend))
+            format!(" <span class=\"remedy\">{}</span>", prose(&warning.remedy))
         };
         html.push_str(&format!(
-            "<li class=\"{class}\"><span class=\"word\">{class}</span>{}: {}.{mend}</li>\n",
+            "<li class=\"{class}\"><span class=\"word\">{class}</span>{}: {}.{remedy}</li>\n",
             escape(&told.whom()),
             prose(warning.text.trim_end_matches('.')),
         ));
@@ -103,37 +104,47 @@ pub(super) fn warnings(report: &Report) -> String {
     html
 }
 
-pub(super) fn definitions() -> String {
+pub(crate) fn definitions() -> String {
     let entries = [
         (
             "slot",
             "A message that was due at a time fixed beforehand. The sender never waits for an answer, so a late \
                   answer delays nothing and hides nothing. Slots of the warm-up are left out.",
         ),
-        ("round trip", "Answer received minus just before the send call."),
+        ("round trip", "Time from just before the send call to the receipt of the answer."),
         (
             "from intended",
-            "Answer received minus when the message was due: the round trip and the sender's own lateness.",
+            "Time from the moment at which the message was due to the receipt of the answer: the round trip plus the \
+                lateness of the sender.",
         ),
         (
             "out, turnaround, back",
-            "The three legs of a round trip: to the pong, within it until its send call returned, and back. Where the \
-             ends have different clocks, out and back are known from a least to a most only.",
+            "The three legs of a round trip: to the pong, inside the pong until its send call returned, and back. If \
+                the ends have different clocks, only the smallest and the largest possible value of out and back are \
+                known.",
         ),
-        ("half of a round trip", "A figure of location only, for the median. A stall hits one leg: look at the legs."),
+        (
+            "half of a round trip",
+            "Half of the round trip, given only for the median. A stall affects one leg: see the \
+            legs.",
+        ),
         (
             "p99.9",
             "The smallest time within which 999 of 1,000 scheduled messages came back. A message that was lost or \
-                   never sent is later than every time, so quantiles cannot look better for it.",
+                   never sent counts as later than every time, so a loss cannot improve a quantile.",
         ),
         (
             "interval",
-            "Two-sided, 95 %, from order statistics: it assumes nothing of the distribution. Where messages depend on \
-                      each other it is that of as many independent ones as they are worth. Marked ~ or dashed: even so \
-                      too narrow, because the dependence lasts as long as a trial, or trials differ.",
+            "Two-sided, 95 %, from order statistics: no distribution is assumed. If messages depend on each other, \
+                the interval is computed for the effective number of messages. An interval marked ~ or dashed is \
+                still too narrow, because the dependence lasts as long as a trial, or trials differ.",
         ),
         ("needs N", "With fewer messages the quantile has no interval, and no number is given."),
-        ("max", "The latest answer. It has no interval; with 95 % confidence at most 3 in n messages are later."),
+        (
+            "max",
+            "The latest answer. The maximum has no interval; with 95 % confidence at most 3 in n messages are \
+            later.",
+        ),
         ("mean, standard deviation", "Over answered messages only."),
     ];
     let list: String = entries.map(|(term, text)| format!("<dt>{term}</dt><dd>{text}</dd>")).concat();

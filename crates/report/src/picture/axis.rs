@@ -1,6 +1,6 @@
-//! Logarithmic axes.
+//! Axes of charts, mainly logarithmic axes: positions and ticks.
 
-/// A place on an axis from `from` to `to`, in pixels.
+/// A logarithmic axis from the value `low` to the value `high`, drawn between two positions in SVG units.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Log {
     pub low: f64,
@@ -18,7 +18,7 @@ impl Log {
         self.from + (self.to - self.from) * (value.max(1e-12).ln() - self.low.ln()) / span
     }
 
-    /// 1-2-5 in every decade, fewer where there would be more than `most`.
+    /// Ticks of a logarithmic axis at 1, 2 and 5 in every decade, or fewer ticks if there would be more than `most`.
     pub fn ticks(self, most: usize) -> Vec<f64> {
         let decades = self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         let inside = |steps: &[f64]| -> Vec<f64> {
@@ -31,7 +31,7 @@ impl Log {
     }
 }
 
-/// From 0 to `high` in steps of 1, 2 or 5 times a power of ten, about `most` of them.
+/// About `most` ticks of a linear axis from 0 to `high`, in steps of 1, 2 or 5 times a power of ten.
 pub(crate) fn linear_ticks(high: f64, most: u32) -> Vec<f64> {
     let rough = high / f64::from(most);
     let power = 10f64.powf(rough.log10().floor());
@@ -39,7 +39,7 @@ pub(crate) fn linear_ticks(high: f64, most: u32) -> Vec<f64> {
     (0..).map(|k| f64::from(k) * step).take_while(|t| *t <= high * 1.0001).collect()
 }
 
-/// The next 1-2-5 step below and above.
+/// Widens a range of values until both ends are 1, 2 or 5 times a power of ten.
 pub(crate) fn nice(low: f64, high: f64) -> (f64, f64) {
     let floor = 10f64.powf(low.log10().floor());
     let base = 10f64.powf(high.log10().floor());
@@ -61,7 +61,7 @@ mod tests {
         assert!((axis.at(200_000.0) - 100.0).abs() < 1e-9);
         assert_eq!(linear_ticks(392.0, 5), [0.0, 100.0, 200.0, 300.0]);
         assert_eq!(linear_ticks(1.0, 5), [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 1.0]);
-        // From all down to 1 in 100: an axis may fall.
+        // An axis may fall, for example from all messages down to 1 in 100.
         assert!((Log { low: 1.0, high: 0.01, from: 0.0, to: 10.0 }.at(0.1) - 5.0).abs() < 1e-9);
     }
 }

@@ -1,31 +1,25 @@
-//! Shapes of an SVG document, in the look of the page on paper.
+//! Builds one drawing from shapes, for the HTML page or for an SVG file of its own.
+//!
+//! Every shape has classes. In the page the style sheet formats the classes, and shapes carry the lines of their
+//! tooltips. In an SVG file the classes become attributes, and there are no tooltips.
 
-use crate::document::{Report, ReportStatus};
-use std::fmt::Write;
+use crate::escape::escape;
+use crate::picture::look;
+use std::fmt::{Arguments, Write};
 
-/// Hues of conditions, after Okabe and Ito, as on the page.
-const HUES: [&str; 6] = ["#0072b2", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6b6b6b"];
-pub(crate) const PAPER: &str = "#fdfdfb";
-pub(crate) const INK: &str = "#1b1e22";
-pub(crate) const MUTED: &str = "#5b616b";
-pub(crate) const WARN: &str = "#b84a00";
-pub(crate) const HAIR: &str = "#e4e4df";
+/// Width of every drawing, in SVG units.
+pub(crate) const WIDTH: f64 = 960.0;
 
-pub(crate) fn hue(n: usize) -> &'static str {
-    HUES[n % HUES.len()]
+/// Destination of a drawing: the HTML page or a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// The drawing is part of the HTML page, which has the style sheet and the script.
+    Page,
+    /// The drawing is an SVG file of its own.
+    Still,
 }
 
-/// The same drawing in the colours of the page around it, light or dark. Words of users cannot be taken for a colour: in
-/// them quotation marks are escaped.
-pub(crate) fn in_tokens(picture: &str) -> String {
-    let fixed = [(PAPER, "paper"), (INK, "ink"), (MUTED, "muted"), (HAIR, "hair")];
-    let hues = HUES.iter().zip(["s0", "s1", "s2", "s3", "s4", "s5"]).map(|(colour, token)| (*colour, token));
-    fixed.into_iter().chain(hues).fold(picture.to_owned(), |text, (colour, token)| {
-        text.replace(&format!("\"{colour}\""), &format!("\"var(--{token})\""))
-    })
-}
-
-/// Where a text is held.
+/// Alignment of a text: the part of the text that lies at the given position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hold {
     Start,
@@ -33,149 +27,348 @@ pub(crate) enum Hold {
     End,
 }
 
-/// A drawing that grows shape by shape.
+/// The tooltip of a shape, and the data attributes that a script or a test can read.
+#[derive(Default)]
+pub(crate) struct Mark {
+    /// Lines of the tooltip. The script of the page adds the exact value from `value-ns`.
+    pub lines: Vec<String>,
+    /// Names of the data attributes without the prefix `data-`, and their values.
+    pub data: Vec<(&'static str, String)>,
+}
+
+/// A drawing to which functions add one shape after another.
 pub(crate) struct Canvas {
-    body: String,
-    width: f64,
+    medium: Medium,
     height: f64,
+    /// Description of the drawing for readers who cannot see it (screen readers).
+    label: String,
+    /// The condition of the drawing, if the drawing shows only one condition.
+    condition: Option<usize>,
+    class: &'static str,
+    body: String,
+    /// Hues of the groups of shapes that are open.
+    hues: Vec<usize>,
 }
 
 impl Canvas {
-    pub fn new(width: f64, height: f64) -> Canvas {
-        Canvas { body: String::new(), width, height }
-    }
-
-    fn push(&mut self, shape: std::fmt::Arguments<'_>) {
-        // Writing to a string does not fail.
-        let _ = self.body.write_fmt(shape);
-        self.body.push('\n');
-    }
-
-    pub fn line(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), colour: &str, more: &str) {
-        self.push(format_args!(
-            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{colour}\"{more}/>"
-        ));
-    }
-
-    /// A line through points.
-    pub fn path(&mut self, points: &[(f64, f64)], colour: &str, width: f64) {
-        if points.len() > 1 {
-            let d = d(points);
-            self.push(format_args!(
-                "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{width}\" stroke-linejoin=\"round\"/>"
-            ));
+    pub fn new(medium: Medium, height: f64, label: impl Into<String>) -> Canvas {
+        Canvas {
+            medium,
+            height,
+            label: label.into(),
+            condition: None,
+            class: "",
+            body: String::new(),
+            hues: Vec::new(),
         }
     }
 
-    /// The area between two lines.
-    pub fn band(&mut self, low: &[(f64, f64)], high: &[(f64, f64)], colour: &str) {
+    /// Stores the only condition of the drawing. If a reader hides this condition, the page hides the drawing.
+    pub fn of(mut self, condition: usize) -> Canvas {
+        self.condition = Some(condition);
+        self
+    }
+
+    /// Sets the class of the whole drawing.
+    pub fn class(mut self, class: &'static str) -> Canvas {
+        self.class = class;
+        self
+    }
+
+    pub fn is_page(&self) -> bool {
+        self.medium == Medium::Page
+    }
+
+    pub fn grow(&mut self, height: f64) {
+        self.height += height;
+    }
+
+    pub fn push(&mut self, text: Arguments<'_>) {
+        // Writing to a string does not fail.
+        let _ = self.body.write_fmt(text);
+    }
+
+    /// Returns the class of a shape (in the page), or the attributes that have the same effect (in a file).
+    fn look(&self, class: &str) -> String {
+        match self.medium {
+            Medium::Page if class.is_empty() => String::new(),
+            Medium::Page => format!(" class=\"{class}\""),
+            Medium::Still => look::attributes(class, self.hues.last().copied().unwrap_or(0)),
+        }
+    }
+
+    /// Opens a group of shapes with one hue. The data attributes of the group apply to all shapes in the group.
+    pub fn open(&mut self, class: &str, hue: usize, data: &[(&'static str, String)]) {
+        self.hues.push(hue % look::HUES);
+        if self.medium == Medium::Page {
+            let data = attributes(data);
+            let space = if class.is_empty() { "" } else { " " };
+            self.push(format_args!("<g class=\"{class}{space}s{}\"{data}>", hue % look::HUES));
+        }
+    }
+
+    /// Opens a group of shapes of one condition, with the hue of the condition. The script gives the group another hue
+    /// if the shown conditions have their hues in another order.
+    pub fn open_condition(&mut self, hue: usize, condition: &tailbound_document::ConditionReport) {
+        let data = [("condition", condition.id.to_string()), ("title", condition.name.clone())];
+        self.open("own", hue, &data);
+    }
+
+    /// Opens a group of shapes with a fixed hue, which the script does not change.
+    pub fn open_fixed(&mut self, hue: usize, condition: &tailbound_document::ConditionReport) {
+        let data = [("condition", condition.id.to_string()), ("title", condition.name.clone())];
+        self.open("", hue, &data);
+    }
+
+    pub fn close(&mut self) {
+        self.hues.pop();
+        if self.medium == Medium::Page {
+            self.body.push_str("</g>\n");
+        }
+    }
+
+    /// Opens a part of the drawing that is clipped at its edges. The part has the units of the drawing until the
+    /// script zooms.
+    pub fn window(
+        &mut self,
+        class: &str,
+        (x, y): (f64, f64),
+        (width, height): (f64, f64),
+        draw: impl FnOnce(&mut Canvas),
+    ) {
+        let class = if self.is_page() { format!(" class=\"{class}\"") } else { String::new() };
+        let size = format!("width=\"{}\" height=\"{}\"", n(width), n(height));
+        self.push(format_args!(
+            "<svg{class} x=\"{0}\" y=\"{1}\" {size} viewBox=\"{0} {1} {2} {3}\" preserveAspectRatio=\"none\">\n",
+            n(x),
+            n(y),
+            n(width),
+            n(height)
+        ));
+        draw(self);
+        self.body.push_str("</svg>\n");
+    }
+
+    /// Adds a shape whose tooltip a reader can open by pointing, by touch and by keyboard.
+    pub fn mark(&mut self, mark: &Mark, draw: impl FnOnce(&mut Canvas)) {
+        if self.medium == Medium::Still {
+            return draw(self);
+        }
+        let data = mark.attributes();
+        self.push(format_args!("<g class=\"mark\"{data}>"));
+        draw(self);
+        self.body.push_str("</g>\n");
+    }
+
+    /// Adds a shape with data attributes that a program can read, and without a tooltip.
+    pub fn plain_mark(&mut self, mark: &Mark, draw: impl FnOnce(&mut Canvas)) {
+        self.only_page(&format!("<g{}>", mark.attributes()));
+        draw(self);
+        self.only_page("</g>\n");
+    }
+
+    /// Adds a shape only in the page, not in an SVG file.
+    pub fn only_page(&mut self, svg: &str) {
+        if self.medium == Medium::Page {
+            self.body.push_str(svg);
+        }
+    }
+
+    /// Adds SVG definitions, such as patterns. Their shapes have classes like all other shapes.
+    pub fn define(&mut self, element: &str, draw: impl FnOnce(&mut Canvas)) {
+        self.push(format_args!("<defs><{element}>"));
+        draw(self);
+        let name = element.split(' ').next().unwrap_or_default();
+        self.push(format_args!("</{name}></defs>\n"));
+    }
+
+    pub fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+        let look = self.look(class);
+        self.push(format_args!("<line{look} x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", n(x1), n(y1), n(x2), n(y2)));
+    }
+
+    /// Adds vertical lines as one shape.
+    pub fn upright(&mut self, class: &str, at: impl Iterator<Item = f64>, (top, bottom): (f64, f64)) {
+        let d: String = at.map(|x| format!("M{},{}V{}", n(x), n(top), n(bottom))).collect();
+        if !d.is_empty() {
+            self.path(class, &d);
+        }
+    }
+
+    /// Adds horizontal lines as one shape.
+    pub fn level(&mut self, class: &str, at: impl Iterator<Item = f64>, (left, right): (f64, f64)) {
+        let d: String = at.map(|y| format!("M{},{}H{}", n(left), n(y), n(right))).collect();
+        if !d.is_empty() {
+            self.path(class, &d);
+        }
+    }
+
+    /// Adds a line through the points of several conditions; the script redraws the line without the conditions that a
+    /// reader hides.
+    pub fn line_of(&mut self, class: &str, points: &[(f64, f64)], conditions: &[usize]) {
+        if points.len() > 1 {
+            let data = [("points", ids(conditions.iter()))];
+            self.path_with(class, &d(points), &data);
+        }
+    }
+
+    /// Adds the area between two lines through the points of several conditions.
+    pub fn band_of(&mut self, class: &str, low: &[(f64, f64)], high: &[(f64, f64)], conditions: &[usize]) {
         if low.len() > 1 {
             let points: Vec<_> = low.iter().chain(high.iter().rev()).copied().collect();
-            let d = d(&points);
-            self.push(format_args!("<path d=\"{d}z\" fill=\"{colour}\" fill-opacity=\"0.22\"/>"));
+            let data = [("points", ids(conditions.iter().chain(conditions.iter().rev())))];
+            self.path_with(class, &format!("{}z", d(&points)), &data);
         }
     }
 
-    pub fn dot(&mut self, (x, y): (f64, f64), radius: f64, colour: &str, value: i64) {
-        self.push(format_args!(
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\" fill=\"{colour}\" stroke=\"{PAPER}\" data-value-ns=\"{value}\"/>"
-        ));
+    /// Adds a line through points.
+    pub fn polyline(&mut self, class: &str, points: &[(f64, f64)]) {
+        let look = self.look(class);
+        let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", n(*x), n(*y))).collect();
+        self.push(format_args!("<polyline{look} points=\"{}\"/>\n", points.join(" ")));
     }
 
-    pub fn rect(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), colour: &str, more: &str) {
-        self.push(format_args!(
-            "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{width:.1}\" height=\"{height:.1}\" fill=\"{colour}\"{more}/>"
-        ));
+    pub fn path(&mut self, class: &str, d: &str) {
+        self.path_with(class, d, &[]);
     }
 
-    pub fn hollow(&mut self, (x, y): (f64, f64), colour: &str) {
-        self.push(format_args!(
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{PAPER}\" stroke=\"{colour}\" stroke-width=\"1.5\"/>"
-        ));
+    /// Adds an SVG path with data attributes that a program can read.
+    pub fn path_with(&mut self, class: &str, d: &str, data: &[(&'static str, String)]) {
+        let (look, data) = (self.look(class), if self.is_page() { attributes(data) } else { String::new() });
+        self.push(format_args!("<path{look}{data} d=\"{d}\"/>\n"));
     }
 
-    /// The mark of a maximum.
-    pub fn triangle(&mut self, (x, y): (f64, f64), colour: &str, value: i64) {
-        self.push(format_args!(
-            "<path d=\"M{x:.1},{:.1}l5,9h-10z\" fill=\"{PAPER}\" stroke=\"{colour}\" stroke-width=\"1.5\" data-value-ns=\"{value}\"/>",
-            y - 5.0
-        ));
-    }
-
-    pub fn text(&mut self, (x, y): (f64, f64), words: &str, hold: Hold, colour: &str) {
-        let anchor = match hold {
-            Hold::Start => "start",
-            Hold::Middle => "middle",
-            Hold::End => "end",
+    /// Adds an SVG path in units of its own, which begins at `left`: `unit` of them are one unit of the drawing.
+    pub fn path_in_units(
+        &mut self,
+        class: &str,
+        d: &str,
+        (left, unit): (f64, (f64, f64)),
+        data: &[(&'static str, String)],
+    ) {
+        let (look, data) = (self.look(class), if self.is_page() { attributes(data) } else { String::new() });
+        let transform = match (left, unit) {
+            (0.0, (1.0, 1.0)) => String::new(),
+            _ => format!(" transform=\"translate({left},0) scale({:.6},{})\"", unit.0, unit.1),
         };
-        let words = escape(words);
+        self.push(format_args!("<path{look}{data}{transform} d=\"{d}\"/>\n"));
+    }
+
+    /// Adds an SVG path whose line width is not set by its class, in units of its own: `unit` of them are one unit of
+    /// the drawing.
+    pub fn stroke(
+        &mut self,
+        class: &str,
+        d: &str,
+        width: f64,
+        (left, unit): (f64, (f64, f64)),
+        data: &[(&'static str, String)],
+    ) {
+        let (look, data) = (self.look(class), if self.is_page() { attributes(data) } else { String::new() });
+        let transform = format!("translate({left},0) scale({:.5},{})", unit.0, unit.1);
         self.push(format_args!(
-            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{words}</text>"
+            "<path{look}{data} stroke-width=\"{width:.3}\" transform=\"{transform}\" d=\"{d}\"/>\n"
         ));
     }
 
-    /// A dot that stands for a ratio.
-    pub fn mark(&mut self, (x, y): (f64, f64), colour: &str, ratio: f64) {
-        self.push(format_args!(
-            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3.5\" fill=\"{colour}\" data-ratio=\"{ratio}\"/>"
-        ));
+    pub fn rect(&mut self, class: &str, at: (f64, f64), size: (f64, f64)) {
+        self.rect_with(class, at, size, "");
     }
 
-    /// The document, with where it comes from below, and first of all that it is not to be trusted, if so.
-    pub fn finish(mut self, report: &Report) -> String {
-        let low = self.height + 12.0;
-        self.height += 24.0;
-        let mut right = self.width - 16.0;
-        for caution in cautions(report) {
-            self.text((right, low), &caution, Hold::End, WARN);
-            right -= 6.6 * caution.chars().count() as f64 + 18.0;
+    /// Adds a rectangle with attributes of its own. There are many such rectangles, so they are in no group of their
+    /// own.
+    pub fn bar(&mut self, class: &str, at: (f64, f64), size: (f64, f64), mark: &Mark) {
+        match self.medium {
+            Medium::Page => self.rect_with(&format!("mark {class}"), at, size, &mark.attributes()),
+            Medium::Still => self.rect(class, at, size),
         }
-        let from = format!("Tailbound {}, study {}, run {}", report.run.recorded_by, report.study, report.run.id);
-        self.text((16.0, low), &from, Hold::Start, MUTED);
-        self.bare(&report.view.title)
     }
 
-    /// The document alone.
-    pub fn bare(self, title: &str) -> String {
-        let Canvas { body, width, height } = self;
+    fn rect_with(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), more: &str) {
+        let look = self.look(class);
+        self.push(format_args!(
+            "<rect{look} x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{more}/>\n",
+            n(x),
+            n(y),
+            n(width),
+            n(height)
+        ));
+    }
+
+    pub fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
+        let look = self.look(format!("dot {class}").trim_end());
+        self.push(format_args!("<circle{look} cx=\"{}\" cy=\"{}\" r=\"{}\"/>", n(x), n(y), n(radius)));
+    }
+
+    /// Adds the symbol (a hollow triangle) of a maximum.
+    pub fn triangle(&mut self, (x, y): (f64, f64)) {
+        let look = self.look("triangle");
+        self.push(format_args!("<path{look} d=\"M{},{}l5,9h-10z\"/>", n(x), n(y - 5.0)));
+    }
+
+    pub fn text(&mut self, class: &str, (x, y): (f64, f64), words: &str, hold: Hold) {
+        let held = match hold {
+            Hold::Start => "",
+            Hold::Middle => " mid",
+            Hold::End => " right",
+        };
+        let (mut look, words) = (self.look(format!("{class}{held}").trim()), escape(words));
+        if self.medium == Medium::Still && !look.contains(" fill=") {
+            look.push_str(&format!(" fill=\"{}\"", look::token("ink")));
+        }
+        self.push(format_args!("<text{look} x=\"{}\" y=\"{}\">{words}</text>\n", n(x), n(y)));
+    }
+
+    /// Returns the SVG text of the shapes, and the height of the drawing.
+    pub fn into_parts(self) -> (String, f64) {
+        (self.body, self.height)
+    }
+
+    /// Returns the drawing as HTML for the page.
+    pub fn embed(self) -> String {
+        let Canvas { height, label, condition, class, body, .. } = self;
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        let condition = condition.map_or(String::new(), |id| format!(" data-condition=\"{id}\""));
         format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
-             font-family=\"system-ui, 'Segoe UI', Roboto, 'Noto Sans', 'DejaVu Sans', sans-serif\" font-size=\"12.5\">\n\
-             <title>{}</title>\n<rect width=\"{width}\" height=\"{height}\" fill=\"{PAPER}\"/>\n{body}</svg>\n",
-            escape(title)
+            "<svg{class} viewBox=\"0 0 {WIDTH} {}\" role=\"group\" aria-label=\"{}\"{condition}>\n{body}</svg>\n",
+            n(height),
+            escape(&label)
         )
     }
 }
 
-/// What must be known of every figure of this record.
-fn cautions(report: &Report) -> Vec<String> {
-    let status = match report.status {
-        ReportStatus::Valid => None,
-        ReportStatus::Invalid => Some("invalid trials: see the report"),
-        ReportStatus::Incomplete => Some("the run was cut off"),
-    };
-    let functional = report.functional_only.as_ref().map(|_| "functional only");
-    functional.into_iter().chain(status).map(str::to_owned).collect()
+impl Mark {
+    /// Adds a data attribute that a program can read.
+    pub fn with(mut self, name: &'static str, value: impl ToString) -> Mark {
+        self.data.push((name, value.to_string()));
+        self
+    }
+
+    fn attributes(&self) -> String {
+        let lines = match self.lines.is_empty() {
+            true => String::new(),
+            false => format!(" data-lines=\"{}\"", escape(&self.lines.join("\n"))),
+        };
+        attributes(&self.data) + &lines
+    }
 }
 
-fn d(points: &[(f64, f64)]) -> String {
-    let points: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+/// Formats a number with at most one decimal.
+pub(crate) fn n(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// Makes the SVG path through points.
+pub(crate) fn d(points: &[(f64, f64)]) -> String {
+    let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", n(*x), n(*y))).collect();
     format!("M{}", points.join("L"))
 }
 
-fn escape(text: &str) -> String {
-    crate::escape_html(text)
+pub(crate) fn ids<'a>(conditions: impl Iterator<Item = &'a usize>) -> String {
+    conditions.map(usize::to_string).collect::<Vec<_>>().join(" ")
 }
 
-/// Moves labels apart by at least `gap`, downwards from where they belong, and up again from `high`.
-pub(crate) fn spread<T>(labels: &mut [(f64, T)], gap: f64, high: f64) {
-    labels.sort_by(|a, b| a.0.total_cmp(&b.0));
-    for i in 1..labels.len() {
-        labels[i].0 = labels[i].0.max(labels[i - 1].0 + gap);
-    }
-    let mut limit = high;
-    for label in labels.iter_mut().rev() {
-        label.0 = label.0.min(limit);
-        limit = label.0 - gap;
-    }
+fn attributes(data: &[(&'static str, String)]) -> String {
+    data.iter().map(|(name, value)| format!(" data-{name}=\"{}\"", escape(value))).collect()
 }

@@ -1,116 +1,267 @@
-//! The study's main factor against the round trip.
+//! Chart of the latency over a factor: median with its interval, p99 as a thin line, maximum as a hollow triangle.
 
-use super::axis::Log;
-use super::canvas::{Canvas, HAIR, Hold, INK, MUTED, hue, spread};
-use super::{Shown, whole_axis};
-use crate::condition::QuantileReport;
-use crate::document::Report;
-use crate::number::time;
+use crate::picture::axis::Log;
+use crate::picture::canvas::{Canvas, Hold};
+use crate::picture::names::Name;
+use crate::picture::reading::{cut, of_max, of_quantile};
+use crate::picture::series::{Chart, Group, Series, x_value};
+use crate::picture::{Plot, across};
+use tailbound_document::number::{THIN, count, label, time};
+use tailbound_document::{ConditionReport, QuantileReport};
 
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 440.0;
-const TOP: f64 = 48.0;
-const BOTTOM: f64 = HEIGHT - 48.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = WIDTH - 210.0;
+const WIDTH: f64 = crate::picture::canvas::WIDTH;
 
-pub(super) fn draw(report: &Report, shown: &[Shown<'_>]) -> String {
-    let factor = &report.view.x;
-    let mut canvas = Canvas::new(WIDTH, HEIGHT);
-    let (low, high) = whole_axis(shown);
-    let y = Log { low, high, from: BOTTOM, to: TOP };
+const QUANTILES: [(f64, &str, f64); 2] = [(0.5, "line", 4.0), (0.99, "line thin", 2.5)];
+
+/// One drawing for each panel; empty if no message has a value.
+pub(crate) fn draw(chart: &Chart<'_>) -> Vec<Canvas> {
+    let Some(domain) = chart.whole_axis() else { return Vec::new() };
+    chart.groups().iter().map(|group| panel(chart, group, domain)).collect()
+}
+
+fn panel(chart: &Chart<'_>, group: &Group<'_>, (low, high): (f64, f64)) -> Canvas {
+    let height = if group.title.is_empty() { 400.0 } else { 330.0 };
+    let longest = group.series.iter().map(|s| s.name.chars().count()).max().unwrap_or(0) as f64 + 4.0;
+    let lossy = group.series.iter().flat_map(|s| &s.conditions).any(|c| beyond(chart, c).is_some());
+    let top = if group.title.is_empty() { 14.0 } else { 34.0 } + if lossy { 26.0 } else { 0.0 };
+    let right = WIDTH - (32.0 + 7.6 * longest).min(240.0);
+    let plot = Plot { left: 64.0, right, top, bottom: height - 44.0 };
+    let name = format!("{} against {} {}", chart.words(), chart.x, group.title);
+    let mut canvas = chart.canvas(height, name.trim());
+    let y = Log { low, high, from: plot.bottom, to: plot.top };
+    canvas.text("strong", (plot.left, 16.0), &group.title, Hold::Start);
     for tick in y.ticks(11) {
-        canvas.line((LEFT, y.at(tick)), (RIGHT, y.at(tick)), HAIR, "");
-        canvas.text((LEFT - 8.0, y.at(tick) + 4.0), &time(tick), Hold::End, MUTED);
+        canvas.line(crate::picture::strength(tick), (plot.left, y.at(tick)), (plot.right, y.at(tick)));
+        canvas.text("tick", (plot.left - 8.0, y.at(tick) + 4.0), &time(tick), Hold::End);
     }
-    let x = places(shown, factor);
-    canvas.line((LEFT, BOTTOM), (RIGHT, BOTTOM), MUTED, "");
-    let mut named: Vec<&str> = Vec::new();
-    for (s, at) in shown.iter().zip(&x) {
-        let level = s.condition.levels.get(factor).map_or("", String::as_str);
-        if !named.contains(&level) {
-            named.push(level);
-            canvas.text((*at, BOTTOM + 18.0), level, Hold::Middle, MUTED);
-        }
+    let x = places(chart, group, &plot);
+    axis(&mut canvas, chart, &x, &plot);
+    let known: Vec<Known<'_>> = group.series.iter().map(|s| Known::of(chart, s, &x)).collect();
+    known.iter().for_each(|k| k.bands(&mut canvas, y));
+    known.iter().for_each(|k| k.lines(&mut canvas, y));
+    known.iter().for_each(|k| k.marks(&mut canvas, chart, y));
+    mtu(&mut canvas, chart, &x, &plot);
+    if lossy {
+        lost(&mut canvas, chart, group, &x, &plot);
     }
-    canvas.text(((LEFT + RIGHT) / 2.0, BOTTOM + 38.0), factor, Hold::Middle, MUTED);
-    canvas.text(
-        (LEFT, 22.0),
-        "Round trip: median with its 95 % interval, p99 thin, maximum as a triangle",
-        Hold::Start,
-        INK,
-    );
-    let mut ends: Vec<(f64, (String, usize))> = Vec::new();
-    let count = shown.iter().map(|s| s.hue).max().unwrap_or(0) + 1;
-    for series in 0..count {
-        let of: Vec<(&Shown<'_>, f64)> = shown.iter().zip(x.iter().copied()).filter(|(s, _)| s.hue == series).collect();
-        ends.extend(draw_series(&mut canvas, &of, y, series));
-    }
-    spread(&mut ends, 14.0, BOTTOM);
-    for (at, (words, series)) in ends {
-        canvas.text((RIGHT + 14.0, at + 4.0), &words, Hold::Start, hue(series));
-    }
-    canvas.finish(report)
+    let names = known.iter().flat_map(|k| k.names(y)).collect();
+    set_names(&mut canvas, names, x.scale.is_some(), &plot);
+    canvas
 }
 
-/// Gives the names at the ends of its lines.
-fn draw_series(canvas: &mut Canvas, of: &[(&Shown<'_>, f64)], y: Log, series: usize) -> Vec<(f64, (String, usize))> {
-    let colour = hue(series);
-    let mut ends = Vec::new();
-    let name = of.first().map_or("", |(s, _)| s.series.as_str());
-    for (q, width, radius) in [(0.5, 2.25, 4.0), (0.99, 1.0, 2.5)] {
-        let known: Vec<(f64, i64, i64, i64)> = of
-            .iter()
-            .filter_map(|(s, x)| match s.figures.quantile(q)? {
-                QuantileReport::Value { value_ns, low_ns, high_ns, .. } => {
-                    Some((*x, *value_ns, *low_ns, high_ns.unwrap_or(*value_ns)))
-                }
-                _ => None,
-            })
-            .collect();
-        let line = |of: fn(&(f64, i64, i64, i64)) -> i64| -> Vec<(f64, f64)> {
-            known.iter().map(|k| (k.0, y.at(of(k) as f64))).collect()
-        };
-        if q == 0.5 {
-            canvas.band(&line(|k| k.2), &line(|k| k.3), colour);
-        }
-        canvas.path(&line(|k| k.1), colour, width);
-        for (x, value, ..) in &known {
-            canvas.dot((*x, y.at(*value as f64)), radius, colour, *value);
-        }
-        ends.extend(known.last().map(|k| (y.at(k.1 as f64), (format!("{name} {}", crate::number::label(q)), series))));
-    }
-    for (s, x) in of {
-        canvas.triangle((*x, y.at(s.max_ns)), colour, s.max_ns as i64);
-    }
-    ends.extend(of.last().map(|(s, _)| (y.at(s.max_ns), (format!("{name} max"), series))));
-    ends.iter_mut().for_each(|(_, (words, _))| *words = words.trim().to_owned());
-    ends
+/// The quantile of the figure that is later than every answer, because too many messages were lost.
+fn beyond<'c>(chart: &Chart<'_>, condition: &'c ConditionReport) -> Option<&'c QuantileReport> {
+    let quantiles = &condition.metric(chart.metric)?.quantiles;
+    let shown = |q: &&QuantileReport| QUANTILES.iter().any(|(shown, ..)| (q.q() - shown).abs() < 5e-16);
+    quantiles.iter().find(|q| matches!(q, QuantileReport::Beyond { .. }) && shown(q))
 }
 
-/// Numbers on a logarithmic axis; other levels side by side.
-fn places(shown: &[Shown<'_>], factor: &str) -> Vec<f64> {
-    let number = |s: &Shown<'_>| match factor {
-        "payload" => Some(s.condition.payload_bytes as f64),
-        "rate" => s.condition.period_ns.map(|p| 1e9 / p as f64),
-        other => s.condition.levels.get(other)?.parse().ok(),
+/// Positions of the conditions on the horizontal axis.
+struct Places {
+    /// Levels that are numbers, on a logarithmic axis. Other levels are drawn side by side, and no line connects them.
+    scale: Option<Log>,
+    at: Vec<(usize, f64)>,
+    ticks: Vec<(String, f64)>,
+}
+
+impl Places {
+    fn of(&self, condition: &ConditionReport) -> f64 {
+        self.at.iter().find(|(id, _)| *id == condition.id).map_or(0.0, |(_, at)| *at)
+    }
+}
+
+fn places(chart: &Chart<'_>, group: &Group<'_>, plot: &Plot) -> Places {
+    let level = |c: &ConditionReport| c.levels.get(&chart.x).cloned().unwrap_or_default();
+    let mut levels: Vec<String> = Vec::new();
+    for one in chart.measured.iter().map(|c| level(c)) {
+        if !levels.contains(&one) {
+            levels.push(one);
+        }
+    }
+    let values: Option<Vec<f64>> = chart.measured.iter().map(|c| x_value(c, &chart.x)).collect();
+    let ends = values.map(|v| v.into_iter().fold((f64::INFINITY, 0.0f64), |(l, h), v| (l.min(v), h.max(v))));
+    let scale = ends.filter(|(low, high)| low < high).map(|(low, high)| Log {
+        low,
+        high,
+        from: plot.left + 16.0,
+        to: plot.right - 16.0,
+    });
+    let step = (plot.right - plot.left) / levels.len().max(1) as f64;
+    let middle = |name: &str| {
+        let place = levels.iter().position(|l| l == name).unwrap_or(0) as f64;
+        plot.left + step * (place + 0.5)
     };
-    let numbers: Option<Vec<f64>> = shown.iter().map(|s| number(s).filter(|n| *n > 0.0)).collect();
-    if let Some(numbers) = numbers {
-        let low = numbers.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = numbers.iter().copied().fold(0.0, f64::max);
-        let x = Log { low, high, from: LEFT + 20.0, to: RIGHT - 20.0 };
-        return numbers.into_iter().map(|n| x.at(n)).collect();
-    }
-    let mut levels: Vec<&str> = Vec::new();
-    let of = |s: &Shown<'_>| s.condition.levels.get(factor).map_or("", String::as_str).to_owned();
-    let all: Vec<String> = shown.iter().map(of).collect();
-    for level in &all {
-        if !levels.contains(&level.as_str()) {
-            levels.push(level);
+    let at = |c: &ConditionReport| match scale {
+        Some(scale) => scale.at(x_value(c, &chart.x).unwrap_or(scale.low)),
+        None => {
+            let series =
+                group.series.iter().position(|s| s.conditions.iter().any(|k| k.id == c.id)).unwrap_or(0) as f64;
+            let others = group.series.len() as f64;
+            middle(&level(c)) + (series - (others - 1.0) / 2.0) * (step / (others + 1.0)).min(18.0)
+        }
+    };
+    let tick = |name: &String| {
+        let first = chart.measured.iter().find(|c| level(c) == *name);
+        (name.clone(), if scale.is_some() { first.map_or(0.0, |c| at(c)) } else { middle(name) })
+    };
+    let mut ticks: Vec<(String, f64)> = levels.iter().map(tick).collect();
+    ticks.sort_by(|a, b| a.1.total_cmp(&b.1));
+    Places { scale, at: chart.measured.iter().map(|c| (c.id, at(c))).collect(), ticks }
+}
+
+fn axis(canvas: &mut Canvas, chart: &Chart<'_>, x: &Places, plot: &Plot) {
+    canvas.line("axis", (plot.left, plot.bottom), (plot.right, plot.bottom));
+    let mut free = f64::NEG_INFINITY;
+    for (level, at) in &x.ticks {
+        canvas.line("axis", (*at, plot.bottom), (*at, plot.bottom + 4.0));
+        // A level whose name would lie over the one before it goes without.
+        let half = level.chars().count() as f64 * 3.4 + 4.0;
+        if at - half >= free {
+            free = at + half;
+            let words = level.replacen(' ', &THIN.to_string(), 1);
+            canvas.text("tick", (*at, plot.bottom + 18.0), &words, Hold::Middle);
         }
     }
-    let step = (RIGHT - LEFT) / levels.len() as f64;
-    let at = |level: &String| levels.iter().position(|l| l == level).unwrap_or(0) as f64;
-    all.iter().zip(shown).map(|(level, s)| LEFT + step * (at(level) + 0.35) + 14.0 * (s.hue % 6) as f64).collect()
+    across(canvas, plot, &chart.x);
+}
+
+/// One line of the chart: for each condition the position, and the value with its interval.
+struct Known<'s> {
+    series: &'s Series<'s>,
+    joins: bool,
+    places: Vec<(&'s ConditionReport, f64, i64)>,
+    quantiles: Vec<Vec<(&'s ConditionReport, f64, [i64; 3])>>,
+}
+
+impl<'s> Known<'s> {
+    fn of(chart: &Chart<'_>, series: &'s Series<'s>, x: &Places) -> Known<'s> {
+        let figures = |c: &'s ConditionReport| c.metric(chart.metric).filter(|m| m.n > 0);
+        let maximum = |c: &&'s ConditionReport| Some((*c, x.of(c), figures(c)?.max_ns?));
+        let value = |c: &&'s ConditionReport, q: f64| match figures(c)?.quantile(q)? {
+            QuantileReport::Value { value_ns, low_ns, high_ns, .. } => {
+                Some((*c, x.of(c), [*low_ns, *value_ns, high_ns.unwrap_or(*value_ns)]))
+            }
+            _ => None,
+        };
+        let of = |q: f64| series.conditions.iter().filter_map(move |c| value(c, q)).collect();
+        Known {
+            series,
+            joins: x.scale.is_some(),
+            places: series.conditions.iter().filter_map(maximum).collect(),
+            quantiles: QUANTILES.iter().map(|(q, ..)| of(*q)).collect(),
+        }
+    }
+
+    fn bands(&self, canvas: &mut Canvas, y: Log) {
+        canvas.open("", self.series.hue, &[]);
+        let side = |of: usize| -> Vec<(f64, f64)> {
+            self.quantiles[0].iter().map(|(_, x, v)| (*x, y.at(v[of] as f64))).collect()
+        };
+        let ids: Vec<usize> = self.quantiles[0].iter().map(|(c, ..)| c.id).collect();
+        if self.joins {
+            canvas.band_of("band", &side(2), &side(0), &ids);
+            let maxima: Vec<(f64, f64)> = self.places.iter().map(|(_, x, v)| (*x, y.at(*v as f64))).collect();
+            canvas.line_of("line dotted", &maxima, &self.places.iter().map(|(c, ..)| c.id).collect::<Vec<_>>());
+        }
+        canvas.close();
+    }
+
+    fn lines(&self, canvas: &mut Canvas, y: Log) {
+        canvas.open("", self.series.hue, &[]);
+        for (known, (_, class, _)) in self.quantiles.iter().zip(QUANTILES).filter(|_| self.joins) {
+            let points: Vec<(f64, f64)> = known.iter().map(|(_, x, v)| (*x, y.at(v[1] as f64))).collect();
+            canvas.line_of(class, &points, &known.iter().map(|(c, ..)| c.id).collect::<Vec<_>>());
+        }
+        canvas.close();
+    }
+
+    fn marks(&self, canvas: &mut Canvas, chart: &Chart<'_>, y: Log) {
+        for (c, at, max) in &self.places {
+            let Some(figures) = c.metric(chart.metric) else { continue };
+            canvas.open_condition(self.series.hue, c);
+            for (known, (q, _, radius)) in self.quantiles.iter().zip(QUANTILES) {
+                let Some((_, _, v)) = known.iter().find(|k| k.0.id == c.id) else { continue };
+                canvas.line("whisker", (*at, y.at(v[0] as f64)), (*at, y.at(v[2] as f64)));
+                let Some(quantile) = figures.quantile(q) else { continue };
+                let mark = of_quantile(chart.words(), quantile, figures);
+                canvas.mark(&mark, |c| c.dot("", (*at, y.at(v[1] as f64)), radius));
+            }
+            let mark = of_max(chart.words(), *max, figures);
+            canvas.mark(&mark, |c| c.triangle((*at, y.at(*max as f64))));
+            canvas.close();
+        }
+    }
+
+    /// Writes the names of the lines beside the ends of the lines.
+    fn names(&self, y: Log) -> Vec<Name> {
+        let conditions: Vec<usize> = self.series.conditions.iter().map(|c| c.id).collect();
+        let name = |x: f64, ns: i64, what: &str, class| Name {
+            end: (x, y.at(ns as f64)),
+            words: format!("{} {what}", cut(&self.series.name, 26)).trim().to_owned(),
+            class,
+            hue: self.series.hue,
+            conditions: conditions.clone(),
+        };
+        let quantile = |(known, (q, ..)): (&Vec<(_, f64, [i64; 3])>, (f64, _, _))| {
+            let class = if q == 0.5 { "strong" } else { "" };
+            known.last().map(|(_, x, v)| name(*x, v[1], &label(q), class))
+        };
+        let quantiles = self.quantiles.iter().zip(QUANTILES).filter_map(quantile);
+        quantiles.chain(self.places.last().map(|(_, x, max)| name(*x, *max, "max", ""))).collect()
+    }
+}
+
+/// Writes names of lines beside the plot; inside the plot if a connecting stroke would look like a part of the line.
+fn set_names(canvas: &mut Canvas, names: Vec<Name>, joins: bool, plot: &Plot) {
+    let last = names.iter().map(|n| n.end.0).fold(0.0, f64::max);
+    let (early, late): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|n| joins && n.end.0 < last - 20.0);
+    for name in early {
+        canvas.open("own-place", name.hue, &name.data());
+        canvas.text("end halo", (name.end.0 + 9.0, name.end.1 + 4.0), &name.words, Hold::Start);
+        canvas.close();
+    }
+    let at = if joins { plot.right + 10.0 } else { last + 26.0 };
+    canvas.names(at, 14.0, (plot.top + 4.0, plot.bottom), late);
+}
+
+/// Marks quantiles that are later than every answer above the plot, where the axis has no values.
+fn lost(canvas: &mut Canvas, chart: &Chart<'_>, group: &Group<'_>, x: &Places, plot: &Plot) {
+    let y = plot.top - 18.0;
+    let all = || group.series.iter().flat_map(|s| &s.conditions).filter_map(|c| beyond(chart, c));
+    let unsent =
+        |q: &QuantileReport| matches!(q, QuantileReport::Beyond { beyond, .. } if beyond.words() == "not sent");
+    let name = if all().all(unsent) { "not sent" } else { "lost" };
+    canvas.text("tick", (plot.left - 8.0, y + 4.0), name, Hold::End);
+    let mut labels: Vec<(f64, f64, String)> = Vec::new();
+    for (i, series) in group.series.iter().enumerate() {
+        let shift = (i as f64 - (group.series.len() as f64 - 1.0) / 2.0) * 9.0;
+        for c in &series.conditions {
+            let (Some(quantile), Some(figures)) = (beyond(chart, c), c.metric(chart.metric)) else { continue };
+            canvas.open_condition(series.hue, c);
+            let mark = of_quantile(chart.words(), quantile, figures);
+            canvas.mark(&mark, |canvas| canvas.dot("gone", (x.of(c) + shift, y), 3.5));
+            canvas.close();
+            // Of several at one place the last is named: there is room beside it alone.
+            labels.retain(|l| l.0 != x.of(c));
+            labels.push((x.of(c), x.of(c) + shift + 8.0, label(quantile.q())));
+        }
+    }
+    for (_, at, words) in labels {
+        canvas.text("quantile", (at, y + 4.0), &words, Hold::Start);
+    }
+}
+
+fn mtu(canvas: &mut Canvas, chart: &Chart<'_>, x: &Places, plot: &Plot) {
+    let Some(scale) = x.scale.filter(|_| chart.x == "payload") else { return };
+    let mut all: Vec<u32> = chart.measured.iter().filter_map(|c| c.mtu_bytes).collect();
+    all.sort_unstable();
+    all.dedup();
+    for mtu in all {
+        let at = scale.at(f64::from(mtu));
+        if at > plot.left && at < plot.right {
+            canvas.line("mtu", (at, plot.top), (at, plot.bottom));
+            let words = format!("MTU {}{THIN}B", count(u64::from(mtu)));
+            canvas.text("tick halo", (at + 5.0, plot.bottom - 7.0), &words, Hold::Start);
+        }
+    }
 }

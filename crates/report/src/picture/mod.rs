@@ -1,54 +1,67 @@
-//! Single figures as SVG, from the same document as all other forms: for a paper, a slide, a merge request.
+//! Charts of a report. The code of a chart draws both the chart of the HTML page and an SVG file for a paper, a slide
+//! or a merge request.
 //!
-//! They are still, so they hold less than those of the page: no choice, no tooltip.
+//! In the page a chart is drawn once for each value of a choice that changes its geometry; the script shows the drawing
+//! that the reader chose. An SVG file has no choices and no tooltips: where the page offers a choice, the file shows
+//! the worst case.
 
 pub(crate) mod axis;
 pub(crate) mod canvas;
-mod course;
 mod estimate;
-mod flow;
+pub(crate) mod flow;
+pub(crate) mod flow_axis;
 mod histogram;
 mod ladder;
 mod latency;
 mod legs;
+mod look;
+mod names;
 pub(crate) mod overhead;
 #[cfg(feature = "png")]
 mod png;
+mod reading;
+mod sender_loop;
+pub(crate) mod series;
+mod steps;
+mod still;
 mod tail;
 mod time;
+pub(crate) mod variants;
 
-use crate::condition::{ConditionReport, MetricReport};
-use crate::document::Report;
+use canvas::{Canvas, Hold, Medium};
 #[cfg(feature = "png")]
 pub use png::{PngError, render_png};
+use series::Chart;
+use tailbound_document::Report;
+use tailbound_model::Metric;
 
-/// Which figure.
+/// The charts of a report that can be drawn as SVG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Figure {
-    /// The study's main factor against the round trip: median with its interval, p99, maximum.
+    /// Chart of the round trip over the main factor of the study: median with its interval, p99, maximum.
     Latency,
-    /// How rare a round trip is.
+    /// Chart that shows how rare it is that a round trip takes longer.
     Tail,
-    /// The tail estimate, with the fitted tail and its interval.
+    /// Chart of the tail estimate, with the fitted tail and its interval.
     TailEstimate,
-    /// Every quantile of every condition.
+    /// Chart of all quantiles of the round trip of every condition.
     Ladder,
-    /// Messages in each bucket.
+    /// Chart of histograms: the number of messages in each bucket.
     Histogram,
-    /// The trial of the worst message over time.
+    /// Chart of the trial with the worst message, over time.
     Time,
-    /// The parts of the median message and of the worst.
+    /// Chart of the parts of the median message and of the worst messages.
     Legs,
-    /// The sender's loop, slot by slot.
+    /// Chart of the sender's loop, slot by slot.
     Loop,
-    /// Samples of flows, second by second.
+    /// Chart of the samples of flows, second by second.
     Flow,
-    /// What each level costs against the study's baseline.
+    /// Chart of the overhead of each level relative to the study's baseline.
     Overhead,
 }
 
 impl Figure {
-    /// All figures, in the order of the page, with their names.
+    /// All charts with their names, in the order of the HTML page.
     pub const ALL: [(Figure, &str); 10] = [
         (Figure::Flow, "flow"),
         (Figure::Overhead, "overhead"),
@@ -63,106 +76,116 @@ impl Figure {
     ];
 }
 
-/// One figure as an SVG document.
+/// Draws one chart as an SVG document.
 ///
 /// # Errors
-/// The record lacks the figure: why, and which it has.
+/// The record does not contain the data of the chart. The error gives the reason and the charts that the record has.
 pub fn render_svg(report: &Report, figure: Figure) -> Result<String, String> {
     let report = &crate::plain::plain(report);
     draw(report, figure).map_err(|why| {
         let there: Vec<&str> =
             Figure::ALL.iter().filter(|(other, _)| draw(report, *other).is_ok()).map(|(_, name)| *name).collect();
         let there = if there.is_empty() { "no figure".to_owned() } else { there.join(", ") };
-        format!("there is nothing to draw: {why}\n  there is: {there}")
+        format!("this chart cannot be drawn: {why}\n  there is: {there}")
     })
 }
 
+/// A figure: what it shows, in words, and its drawings.
+type Drawn = (String, Vec<Canvas>);
+
 fn draw(report: &Report, figure: Figure) -> Result<String, String> {
-    let shown: Vec<Shown<'_>> = shown(report);
     let none = match (report.conditions.is_empty(), report.conditions.iter().any(|c| c.flow.is_some())) {
-        (true, _) => "the record holds what another program printed, and no message",
-        (_, true) => "the record is of flows and has no round trips",
+        (true, _) => "the record contains the output of another program, and no messages",
+        (_, true) => "the record contains flows, and no round trips",
         _ => "no message was answered",
     };
-    match figure {
-        Figure::Flow => flow::draw(report).ok_or_else(|| "the record has no flow of two seconds or more".into()),
-        Figure::Overhead => overhead::draw(report).ok_or_else(|| {
-            "no overhead is known: the study names no level to set others against, or none compares".into()
-        }),
-        _ if shown.is_empty() => Err(none.into()),
-        Figure::Latency => Ok(latency::draw(report, &shown)),
-        Figure::Tail => Ok(tail::draw(report, &shown)),
-        Figure::TailEstimate => estimate::draw(report, &shown),
-        Figure::Ladder => Ok(ladder::draw(report, &shown)),
-        Figure::Histogram => Ok(histogram::draw(report, &shown)),
-        Figure::Time => time::draw(report).ok_or_else(|| "no trial was followed over time".into()),
-        Figure::Legs => legs::draw(report).ok_or_else(|| "no message was the worst".into()),
-        Figure::Loop => course::draw(report).ok_or_else(|| "no trial was followed slot by slot".into()),
-    }
-}
-
-/// More conditions than hues cannot be told apart.
-const MOST: usize = 6;
-
-/// The conditions with the longest round trips, and a note where these are not all.
-fn longest<'s, 'r>(shown: &'s [Shown<'r>]) -> (Vec<&'s Shown<'r>>, String) {
-    let mut chosen: Vec<&Shown<'_>> = shown.iter().collect();
-    if chosen.len() <= MOST {
-        return (chosen, String::new());
-    }
-    chosen.sort_by(|a, b| b.max_ns.total_cmp(&a.max_ns));
-    chosen.truncate(MOST);
-    chosen.sort_by_key(|s| s.condition.id);
-    (chosen, format!(", the {MOST} conditions with the longest"))
-}
-
-/// A condition with its round trips and its hue.
-struct Shown<'a> {
-    condition: &'a ConditionReport,
-    figures: &'a MetricReport,
-    min_ns: f64,
-    max_ns: f64,
-    /// The levels that differ.
-    name: String,
-    /// The same without the factor on the x axis.
-    series: String,
-    hue: usize,
-}
-
-fn shown(report: &Report) -> Vec<Shown<'_>> {
-    let factors = crate::summary::differing(report);
-    let mut series: Vec<String> = Vec::new();
-    let of = |condition: &'_ ConditionReport, without: &str| -> String {
-        let levels = factors.iter().filter(|f| *f != without).filter_map(|f| condition.levels.get(f));
-        levels.cloned().collect::<Vec<_>>().join(", ")
+    let ((title, drawn), none) = match figure {
+        Figure::Flow => {
+            let title = "Samples in each second of the window: sent dashed, received by each subscriber";
+            ((title.into(), flow::draw(report, Medium::Still)), "the record has no flow of two seconds or more")
+        }
+        Figure::Overhead => {
+            let title = report.against.as_ref().map_or(String::new(), overhead::title);
+            let none = "no overhead is known: the study names no baseline level, or no other level can be compared \
+                with the baseline";
+            ((title, overhead::draw(report, Medium::Still)), none)
+        }
+        _ => (of_round_trips(report, figure, none)?, none),
     };
-    let mut all = Vec::new();
-    for condition in &report.conditions {
-        let Some(figures) = condition.round_trip.as_ref() else { continue };
-        let (Some(min), Some(max)) = (figures.min_ns, figures.max_ns) else { continue };
-        let (name, own) = (of(condition, ""), of(condition, &report.view.x));
-        let hue = series.iter().position(|s| *s == own).unwrap_or_else(|| {
-            series.push(own.clone());
-            series.len() - 1
-        });
-        let (min_ns, max_ns) = (min.max(1) as f64, max.max(1) as f64);
-        all.push(Shown { condition, figures, min_ns, max_ns, name, series: own, hue });
-    }
-    all
+    if drawn.is_empty() { Err(none.into()) } else { Ok(still::still(report, &title, drawn)) }
 }
 
-/// The axis that all round trips fit on.
-fn whole_axis(shown: &[Shown<'_>]) -> (f64, f64) {
-    let low = shown.iter().map(|s| s.min_ns).fold(f64::INFINITY, f64::min);
-    let high =
-        shown.iter().flat_map(|s| s.figures.quantiles.iter().filter_map(high_of).chain([s.max_ns])).fold(1.0, f64::max);
-    axis::nice(low, high)
+fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, String> {
+    let chart = &Chart::new(report, Medium::Still, Metric::RoundTrip, &report.view.x);
+    if chart.answered().is_empty() {
+        return Err(none.into());
+    }
+    Ok(match figure {
+        Figure::Tail => {
+            let (drawn, note) = tail::draw(chart);
+            (format!("How rare it is that a round trip takes longer{note}"), drawn)
+        }
+        Figure::TailEstimate => {
+            let all = estimate::conditions(chart);
+            let (condition, figures) = all.first().ok_or("the study asks for no tail estimate")?;
+            let title = format!("Tail estimate, not a bound: {}", chart.short_name(condition));
+            (title, estimate::draw(chart, condition, figures)?)
+        }
+        Figure::Ladder => {
+            ("Round trip: quantiles with their 95 % intervals, maximum as a triangle".into(), ladder::draw(chart))
+        }
+        Figure::Histogram => {
+            let (drawn, note) = histogram::draw(chart);
+            (format!("Round trips in each bucket, 16 to an octave{note}"), drawn)
+        }
+        Figure::Time => {
+            let trials = time::trials(chart);
+            let drawn = trials.iter().map(|(t, c)| (t, c, time::draw(chart, t, c))).find(|(.., d)| !d.is_empty());
+            let (trial, condition, drawn) = drawn.ok_or("the record contains no trial over time")?;
+            (format!("Round trips of trial {}: {}", trial.id, condition.name), drawn)
+        }
+        Figure::Legs => {
+            let all = legs::conditions(chart);
+            let condition = all.first().ok_or("the record contains no worst message")?;
+            let bars = legs::draw(chart, Some(condition));
+            let drawn = [legs::keys(chart, condition)].into_iter().chain(bars).collect();
+            (format!("From due to answered: {}", condition.name), drawn)
+        }
+        Figure::Loop => {
+            let all = sender_loop::conditions(chart);
+            let condition = all.first().ok_or("the record contains no trial slot by slot")?;
+            (format!("The sender's loop: {}", condition.name), sender_loop::draw(chart, condition))
+        }
+        // Flows and overheads are no round trips; their figures are drawn before.
+        Figure::Latency | Figure::Flow | Figure::Overhead => {
+            ("Round trip: median with its 95 % interval, p99 thin, maximum as a triangle".into(), latency::draw(chart))
+        }
+    })
 }
 
-/// The upper end of a quantile's interval, where there is one.
-fn high_of(quantile: &crate::condition::QuantileReport) -> Option<f64> {
-    match quantile {
-        crate::condition::QuantileReport::Value { high_ns, .. } => high_ns.map(|h| h as f64),
-        _ => None,
+/// Edges of the plot area, in SVG units.
+#[derive(Clone, Copy)]
+pub(crate) struct Plot {
+    pub left: f64,
+    pub right: f64,
+    pub top: f64,
+    pub bottom: f64,
+}
+
+impl Plot {
+    /// Ticks of the horizontal axis: as many as fit.
+    pub fn ticks(&self) -> usize {
+        ((self.right - self.left) / 62.0) as usize
     }
+}
+
+/// Writes the name of the horizontal axis.
+pub(crate) fn across(canvas: &mut Canvas, plot: &Plot, words: &str) {
+    canvas.text("title", ((plot.left + plot.right) / 2.0, plot.bottom + 36.0), words, Hold::Middle);
+}
+
+/// Returns the class of a grid line: lines at powers of ten are stronger.
+pub(crate) fn strength(tick: f64) -> &'static str {
+    let power = tick.log10();
+    if (power - power.round()).abs() < 1e-9 { "grid strong" } else { "grid" }
 }

@@ -1,31 +1,38 @@
-//! What each level costs against the study's baseline, over its main factor: one line for each level with the rest of
-//! what differs, one plot for each figure.
+//! Chart of the overhead of each level relative to the study's baseline, over the main factor of the study (the factor
+//! on the horizontal axis): one panel for each statistic, and one line for each combination of the other levels.
 
-use super::axis::linear_ticks;
-use super::canvas::{Canvas, HAIR, Hold, INK, MUTED, hue, spread};
-use crate::against::{AgainstRow, FIGURES, Overhead, Which, set};
-use crate::document::Report;
-use crate::summary::differing;
+use crate::picture::axis::linear_ticks;
+use crate::picture::canvas::{Canvas, Hold, Mark, Medium, WIDTH};
+use crate::picture::names::spread;
+use crate::tables::against::set;
+use crate::tables::summary::differing;
+use tailbound_document::{AgainstReport, AgainstRow, OVERHEAD_FIGURES, Overhead, OverheadFigure, Report};
 
-const WIDTH: f64 = 960.0;
 const PLOT: f64 = 260.0;
-const HEAD: f64 = 44.0;
+
 const LEFT: f64 = 72.0;
+
 const RIGHT: f64 = WIDTH - 230.0;
-/// An interval that reaches farther beyond all values than this many times their span is cut off.
+
+/// An interval is cut off if it extends beyond all values by more than this many times the span of the values.
 const FAR: f64 = 2.0;
 
-/// A row with its place on the axis and its line.
+/// A row of the table of overheads, with its position on the chart's horizontal axis and its line in the chart.
 struct Point<'a> {
     row: &'a AgainstRow,
-    /// Its level of the factor on the axis, by order of the plan.
+    /// Index of the row's level of the factor on the chart's horizontal axis, in the order of the plan.
     place: usize,
     line: usize,
 }
 
-/// The drawing without its frame; `None` where no overhead is known.
-pub(crate) fn canvas(report: &Report) -> Option<Canvas> {
-    let against = report.against.as_ref()?;
+/// Description of what the drawings of overheads show.
+pub(crate) fn title(against: &AgainstReport) -> String {
+    format!("Overhead in % against {}, with 95 % intervals; above zero is a cost", against.name())
+}
+
+/// One drawing for each figure whose overhead is known; empty if no overhead is known.
+pub(crate) fn draw(report: &Report, medium: Medium) -> Vec<Canvas> {
+    let Some(against) = &report.against else { return Vec::new() };
     let factor = &report.view.x;
     let (mut places, mut lines): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     let others: Vec<String> = differing(report).into_iter().filter(|f| f != factor).collect();
@@ -39,7 +46,8 @@ pub(crate) fn canvas(report: &Report) -> Option<Canvas> {
     for row in &against.rows {
         let levels = &report.conditions[row.condition].levels;
         let place = at(&mut places, levels.get(factor).cloned().unwrap_or_default());
-        // A row without figures keeps its place on the axis, which stays empty, and takes no room beside others.
+        // A row without figures keeps its position on the axis, which stays empty, and takes no space next to other
+        // rows.
         if row.overheads.is_empty() {
             continue;
         }
@@ -47,27 +55,21 @@ pub(crate) fn canvas(report: &Report) -> Option<Canvas> {
         points.push(Point { row, place, line: at(&mut lines, name.join(", ")) });
     }
     let known = |figure| points.iter().any(|p| told(p.row, figure).is_some());
-    let figures: Vec<_> = FIGURES.into_iter().filter(|f| known(*f)).collect();
-    figures.first()?;
-    let mut canvas = Canvas::new(WIDTH, HEAD + PLOT * figures.len() as f64);
-    let words = format!("Overhead in % against {}, with 95 % intervals; above zero is a cost", against.name());
-    canvas.text((16.0, 22.0), &words, Hold::Start, INK);
-    for (i, figure) in figures.into_iter().enumerate() {
-        plot(&mut canvas, HEAD + PLOT * i as f64, figure, &points, (&places, &lines));
-    }
-    Some(canvas)
+    let figures: Vec<_> = OVERHEAD_FIGURES.into_iter().filter(|f| known(*f)).collect();
+    figures.into_iter().map(|figure| plot(medium, figure, &points, (&places, &lines))).collect()
 }
 
-pub(super) fn draw(report: &Report) -> Option<String> {
-    Some(canvas(report)?.finish(report))
-}
-
-/// The overhead with its value.
-fn told(row: &AgainstRow, figure: Which) -> Option<(&Overhead, f64)> {
+/// The overhead for one statistic in a row of the table of overheads, and its value in %.
+fn told(row: &AgainstRow, figure: OverheadFigure) -> Option<(&Overhead, f64)> {
     row.overheads.iter().find(|o| o.is_of(figure)).and_then(|o| Some((o, o.per_cent?)))
 }
 
-fn plot(canvas: &mut Canvas, top: f64, figure: Which, points: &[Point<'_>], (places, lines): (&[String], &[String])) {
+fn plot(
+    medium: Medium,
+    figure: OverheadFigure,
+    points: &[Point<'_>],
+    (places, lines): (&[String], &[String]),
+) -> Canvas {
     let all: Vec<(&Point<'_>, &Overhead, f64)> =
         points.iter().filter_map(|p| told(p.row, figure).map(|(o, v)| (p, o, v))).collect();
     let span = |of: &mut dyn Iterator<Item = f64>| of.fold((0.0f64, 0.0f64), |(l, h), v| (l.min(v), h.max(v)));
@@ -75,41 +77,48 @@ fn plot(canvas: &mut Canvas, top: f64, figure: Which, points: &[Point<'_>], (pla
     let room = FAR * (values.1 - values.0).max(1.0);
     let ends = span(&mut all.iter().flat_map(|(_, o, v)| o.interval.unwrap_or([*v, *v])));
     let (low, high) = (ends.0.max(values.0 - room), ends.1.min(values.1 + room));
-    let (base, head) = (top + PLOT - 44.0, top + 30.0);
+    let (base, head) = (PLOT - 44.0, 30.0);
     let y = |v: f64| base - (base - head) * (v.clamp(low, high) - low) / (high - low).max(1e-9);
+    let (metric, statistic) = (all[0].1.metric.replace('_', " "), &all[0].1.statistic);
+    let title = format!("{metric}, {statistic}: overhead in %");
+    let mut canvas = Canvas::new(medium, PLOT, title.as_str());
     let step = linear_ticks((high - low).max(1e-9), 6).get(1).copied().unwrap_or(1.0);
     for k in (low / step).ceil() as i64..=(high / step).floor() as i64 {
         let tick = k as f64 * step;
-        canvas.line((LEFT, y(tick)), (RIGHT, y(tick)), if k == 0 { MUTED } else { HAIR }, "");
-        canvas.text((LEFT - 8.0, y(tick) + 4.0), &set(tick), Hold::End, MUTED);
+        canvas.line(if k == 0 { "axis" } else { "grid" }, (LEFT, y(tick)), (RIGHT, y(tick)));
+        canvas.text("tick", (LEFT - 8.0, y(tick) + 4.0), &set(tick), Hold::End);
     }
-    let (metric, statistic) = (all[0].1.metric.replace('_', " "), &all[0].1.statistic);
-    canvas.text((LEFT, top + 14.0), &format!("{metric}, {statistic}: overhead in %"), Hold::Start, INK);
+    canvas.text("", (LEFT, 14.0), &title, Hold::Start);
     let across = (RIGHT - LEFT) / places.len() as f64;
     for (i, level) in places.iter().enumerate() {
-        canvas.text((LEFT + across * (i as f64 + 0.5), base + 20.0), level, Hold::Middle, MUTED);
+        canvas.text("tick", (LEFT + across * (i as f64 + 0.5), base + 20.0), level, Hold::Middle);
     }
-    // Beside each other within a level, so that no interval lies over another.
+    // The points of one level are placed side by side, so that their intervals do not overlap.
     let apart = (across * 0.6 / lines.len() as f64).min(14.0);
     let x = |p: &Point<'_>| {
         LEFT + across * (p.place as f64 + 0.5) + apart * (p.line as f64 - (lines.len() - 1) as f64 / 2.0)
     };
     let mut names: Vec<(f64, usize)> = Vec::new();
     for line in 0..lines.len() {
-        let colour = hue(line);
+        canvas.open("", line, &[]);
         let of: Vec<_> = all.iter().filter(|(p, ..)| p.line == line).collect();
-        canvas.path(&of.iter().map(|(p, _, v)| (x(p), y(*v))).collect::<Vec<_>>(), colour, 1.5);
+        canvas.polyline("line thin", &of.iter().map(|(p, _, v)| (x(p), y(*v))).collect::<Vec<_>>());
         for (p, o, v) in &of {
             if let Some([low, high]) = o.interval {
-                let dashes = if o.within_runs { " stroke-dasharray=\"4 3\"" } else { "" };
-                canvas.line((x(p), y(low)), (x(p), y(high)), colour, &format!(" stroke-width=\"2\"{dashes}"));
+                let class = if o.within_runs { "interval within" } else { "interval" };
+                canvas.line(class, (x(p), y(low)), (x(p), y(high)));
             }
-            canvas.mark((x(p), y(*v)), colour, 1.0 + v / 100.0);
+            let mark = Mark::default().with("ratio", 1.0 + v / 100.0);
+            canvas.plain_mark(&mark, |c| c.dot("", (x(p), y(*v)), 3.5));
         }
+        canvas.close();
         names.extend(of.last().map(|(_, _, v)| (y(*v), line)));
     }
     spread(&mut names, 14.0, base);
     for (at, line) in names {
-        canvas.text((RIGHT + 12.0, at + 4.0), &lines[line], Hold::Start, hue(line));
+        canvas.open("", line, &[]);
+        canvas.text("end", (RIGHT + 12.0, at + 4.0), &lines[line], Hold::Start);
+        canvas.close();
     }
+    canvas
 }

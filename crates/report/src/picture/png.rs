@@ -1,26 +1,27 @@
-//! From SVG to pixels.
+//! Converts SVG charts to PNG images.
 
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{Options, Tree, fontdb::Database};
+use resvg::usvg::fontdb::Database;
+use resvg::usvg::{Options, Tree};
 
-/// Pixels of one unit of the drawing.
+/// Number of pixels of the PNG image for one unit of the SVG chart.
 const SCALE: f32 = 2.0;
 
-/// Families that draw well, the best first; any other is better than none.
+/// Preferred font families, the best first; any other installed font is used if none of them is installed.
 const FAMILIES: [&str; 4] = ["DejaVu Sans", "Noto Sans", "Liberation Sans", "Roboto"];
 
-/// Why there is no picture.
+/// Error: the reason why a chart cannot be drawn as PNG.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// Text could not be drawn.
-    #[error("no font is installed: install one (`apt-get install fonts-dejavu-core`), or take --format svg")]
+    /// Error: text cannot be drawn, because no font is installed.
+    #[error("no font is installed: install one (`apt-get install fonts-dejavu-core`), or use --format svg")]
     NoFont,
-    /// The drawing is none, or too large.
-    #[error("the figure cannot be drawn as PNG: {0}; take --format svg")]
+    /// Error: the SVG chart is empty or cannot be parsed, or it is too large.
+    #[error("the figure cannot be drawn as PNG: {0}; use --format svg")]
     Drawing(String),
 }
 
-/// A drawing of [`render_svg`](crate::render_svg) as PNG, at twice its size.
+/// Converts an SVG chart of [`render_svg`](crate::render_svg) to PNG, at twice its size.
 ///
 /// # Errors
 /// No font is installed.
@@ -46,7 +47,8 @@ pub fn render_png(svg: &str) -> Result<Vec<u8>, PngError> {
 mod tests {
     use super::*;
 
-    /// A picture without its words would be worse than none.
+    /// Tests that the text of a chart is drawn, or that there is no image: a chart without its text would be
+    /// misleading.
     #[test]
     fn words_are_drawn_or_there_is_no_picture() {
         let with = |words: &str| {

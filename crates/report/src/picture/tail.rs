@@ -1,86 +1,135 @@
-//! How rare a round trip is: the complementary distribution, both axes logarithmic.
+//! Chart of the complementary distribution of a latency: the share of messages that take longer than each time, with
+//! two logarithmic axes. Slots without an answer count as later than all answers, so a line may end horizontally.
 
-use super::axis::{Log, nice};
-use super::canvas::{Canvas, HAIR, Hold, INK, MUTED, hue, spread};
-use super::{Shown, longest};
-use crate::condition::{MetricReport, QuantileReport};
-use crate::document::Report;
-use crate::number::{count, time};
+use crate::picture::axis::Log;
+use crate::picture::canvas::{Canvas, Hold, Mark, Medium, d};
+use crate::picture::names::Name;
+use crate::picture::reading::{beyond, of_quantile, share};
+use crate::picture::series::Chart;
+use crate::picture::{Plot, across, strength};
+use tailbound_document::number::{THIN, count, time};
+use tailbound_document::{ConditionReport, MetricReport, QuantileReport};
 
-const WIDTH: f64 = 960.0;
-const HEIGHT: f64 = 480.0;
-const TOP: f64 = 44.0;
-const BOTTOM: f64 = HEIGHT - 48.0;
-const LEFT: f64 = 104.0;
-const RIGHT: f64 = WIDTH - 250.0;
+const WIDTH: f64 = crate::picture::canvas::WIDTH;
 
-pub(super) fn draw(report: &Report, shown: &[Shown<'_>]) -> String {
-    let (chosen, all) = longest(shown);
-    let mut canvas = Canvas::new(WIDTH, HEIGHT);
-    canvas.text((16.0, 22.0), &format!("How rare it is that a round trip takes longer{all}"), Hold::Start, INK);
-    let (low, high) = nice(
-        chosen.iter().map(|s| s.min_ns).fold(f64::INFINITY, f64::min),
-        chosen.iter().map(|s| s.max_ns).fold(1.0, f64::max),
-    );
-    let x = Log { low, high, from: LEFT, to: RIGHT };
-    let scheduled = chosen.iter().map(|s| s.figures.scheduled).max().unwrap_or(1);
-    let y = Log { low: 1.0, high: 1.0 / (1.6 * scheduled as f64), from: TOP, to: BOTTOM };
-    for n in (0..).map(|e| 10u64.pow(e)).take_while(|n| *n <= scheduled) {
-        let at = y.at(1.0 / n as f64);
-        canvas.line((LEFT, at), (RIGHT, at), HAIR, "");
-        let words = if n == 1 { "all".to_owned() } else { format!("1 in {}", count(n)) };
-        canvas.text((LEFT - 8.0, at + 4.0), &words, Hold::End, MUTED);
+const HEIGHT: f64 = 420.0;
+
+/// Returns the drawing, and a note if it does not contain all conditions.
+pub(crate) fn draw(chart: &Chart<'_>) -> (Vec<Canvas>, String) {
+    let (some, note) = chart.overlaid();
+    let Some((low, high)) = chart.axis_of_values(&some) else { return (Vec::new(), note) };
+    let rarest = 1.6 * some.iter().map(|(_, m)| m.scheduled).max().unwrap_or(1) as f64;
+    let longest = some.iter().map(|(c, m)| end_words(chart, c, m).chars().count()).max().unwrap_or(0) as f64;
+    let right = WIDTH - (40.0 + 6.8 * longest).min(300.0);
+    let plot = Plot { left: 104.0, right, top: 14.0, bottom: HEIGHT - 46.0 };
+    let x = Log { low, high, from: plot.left, to: plot.right };
+    let y = Log { low: 1.0, high: 1.0 / rarest, from: plot.top, to: plot.bottom };
+    let mut canvas = chart.canvas(HEIGHT, format!("How rare each {} is", chart.words()));
+    for n in (0..).map(|e| 10f64.powi(e)).take_while(|n| *n <= rarest) {
+        canvas.line("grid", (plot.left, y.at(1.0 / n)), (plot.right, y.at(1.0 / n)));
+        canvas.text("tick", (plot.left - 8.0, y.at(1.0 / n) + 4.0), &share(1.0 / n), Hold::End);
     }
-    for tick in x.ticks(9) {
-        canvas.line((x.at(tick), TOP), (x.at(tick), BOTTOM), HAIR, "");
-        canvas.text((x.at(tick), BOTTOM + 18.0), &time(tick), Hold::Middle, MUTED);
+    for tick in x.ticks(plot.ticks()) {
+        canvas.line(strength(tick), (x.at(tick), plot.top), (x.at(tick), plot.bottom));
+        canvas.text("tick", (x.at(tick), plot.bottom + 18.0), &time(tick), Hold::Middle);
     }
-    let mut ends = Vec::new();
-    for (i, s) in chosen.iter().enumerate() {
-        ends.push(one(&mut canvas, s, x, y, i));
+    across(&mut canvas, &plot, chart.words());
+    let ids: Vec<usize> = match chart.medium {
+        Medium::Page => chart.overlay(),
+        Medium::Still => some.iter().map(|(c, _)| c.id).collect(),
+    };
+    let hue = |c: &ConditionReport| chart.overlay_hue(c, &ids);
+    for (condition, figures) in &some {
+        canvas.open_condition(hue(condition), condition);
+        band(&mut canvas, figures, x, y, &plot);
+        canvas.close();
     }
-    spread(&mut ends, 15.0, BOTTOM);
-    for (at, (words, i)) in ends {
-        canvas.text((RIGHT + 14.0, at + 4.0), &words, Hold::Start, hue(i));
+    let mut names = Vec::new();
+    for (condition, figures) in &some {
+        canvas.open_condition(hue(condition), condition);
+        let end = line(&mut canvas, chart, (condition, figures), (x, y), &plot);
+        canvas.close();
+        let (words, hue) = (end_words(chart, condition, figures), hue(condition));
+        names.push(Name { end, words, class: "", hue, conditions: vec![condition.id] });
     }
-    canvas.finish(report)
+    canvas.names(plot.right + 9.0, 15.0, (plot.top + 4.0, plot.bottom), names);
+    (vec![canvas], note)
 }
 
-/// Gives the name at the end of its line.
-fn one(canvas: &mut Canvas, s: &Shown<'_>, x: Log, y: Log, i: usize) -> (f64, (String, usize)) {
-    let colour = hue(i);
-    let value = |q: &QuantileReport| match q {
-        QuantileReport::Value { q, value_ns, low_ns, high_ns, .. } => {
-            Some((y.at(1.0 - q), *value_ns, x.at(*low_ns as f64), high_ns.map_or(RIGHT, |h| x.at(h as f64))))
+fn band(canvas: &mut Canvas, figures: &MetricReport, x: Log, y: Log, plot: &Plot) {
+    let ends = |q: &QuantileReport| match q {
+        QuantileReport::Value { q, low_ns, high_ns, .. } if *q < 1.0 => {
+            Some((y.at(1.0 - q), x.at(*low_ns as f64), high_ns.map_or(plot.right, |h| x.at(h as f64))))
         }
         _ => None,
     };
-    let known: Vec<(f64, i64, f64, f64)> = s.figures.quantiles.iter().filter_map(value).collect();
-    let side =
-        |of: fn(&(f64, i64, f64, f64)) -> f64| -> Vec<(f64, f64)> { known.iter().map(|k| (of(k), k.0)).collect() };
-    canvas.band(&side(|k| k.2), &side(|k| k.3), colour);
-    let points: Vec<(f64, f64)> =
-        exceedance(s.figures).into_iter().map(|(ns, share)| (x.at(ns), y.at(share))).collect();
-    canvas.path(&points, colour, 2.0);
-    for (at, value_ns, ..) in &known {
-        canvas.dot((x.at(*value_ns as f64), *at), 3.0, colour, *value_ns);
+    let known: Vec<(f64, f64, f64)> = figures.quantiles.iter().filter_map(ends).collect();
+    if known.len() > 1 {
+        let lower = known.iter().map(|(y, low, _)| (*low, *y));
+        let upper = known.iter().rev().map(|(y, _, high)| (*high, *y));
+        canvas.path("band", &format!("{}z", d(&lower.chain(upper).collect::<Vec<_>>())));
     }
-    let end = points.last().copied().unwrap_or((RIGHT, BOTTOM));
-    let lost = s.figures.scheduled - s.figures.n;
-    let mut words = s.name.chars().take(30).collect::<String>();
-    if lost > 0 {
-        canvas.line(end, (RIGHT, end.1), colour, " stroke-dasharray=\"5 3\"");
-        words.push_str(&format!(
-            ", no answer: 1 in {}",
-            count((s.figures.scheduled as f64 / lost as f64).round() as u64)
-        ));
-    }
-    canvas.hollow(end, colour);
-    (end.1, (words, i))
 }
 
-/// Latency, and the share of messages that take longer; those without an answer are longer than all.
-pub(super) fn exceedance(figures: &MetricReport) -> Vec<(f64, f64)> {
+/// Draws the line of a condition with its marks, and returns the position of its end.
+fn line(
+    canvas: &mut Canvas,
+    chart: &Chart<'_>,
+    (condition, figures): (&ConditionReport, &MetricReport),
+    (x, y): (Log, Log),
+    plot: &Plot,
+) -> (f64, f64) {
+    let points: Vec<(f64, f64)> = exceedance(figures).iter().map(|(ns, share)| (x.at(*ns), y.at(*share))).collect();
+    canvas.path_with("line", &d(&points), &[("condition", condition.id.to_string())]);
+    let end = points.last().copied().unwrap_or((plot.right, plot.bottom));
+    let lost = figures.scheduled > figures.n;
+    if lost {
+        canvas.path("line flat", &d(&[end, (plot.right, end.1)]));
+    }
+    for quantile in &figures.quantiles {
+        if let Some(value) = quantile.value_ns().filter(|_| quantile.q() < 1.0) {
+            let mark = of_quantile(chart.words(), quantile, figures);
+            canvas.mark(&mark, |c| c.dot("", (x.at(value as f64), y.at(1.0 - quantile.q())), 3.0));
+        }
+    }
+    end_mark(canvas, chart, condition, figures, end);
+    if lost { (plot.right, end.1) } else { end }
+}
+
+/// Writes the name of the condition beside the end of its line.
+fn end_words(chart: &Chart<'_>, condition: &ConditionReport, figures: &MetricReport) -> String {
+    let name: String = chart.short_name(condition).chars().take(30).collect();
+    let lost = figures.scheduled - figures.n;
+    if lost == 0 {
+        return name;
+    }
+    format!("{name}, {}: {}", beyond(condition), share(lost as f64 / figures.scheduled as f64))
+}
+
+/// Draws a hollow dot at the end of the line, which is the latest message.
+pub(crate) fn end_mark(
+    canvas: &mut Canvas,
+    chart: &Chart<'_>,
+    condition: &ConditionReport,
+    figures: &MetricReport,
+    at: (f64, f64),
+) {
+    let Some(max) = figures.max_ns else { return };
+    let mut lines = vec![format!("{}, the longest of {}", chart.words(), count(figures.n)), time(max as f64)];
+    if let Some(rule) = figures.rule_of_three {
+        lines.push(format!("at most {} is later (95{THIN}%)", share(rule)));
+    }
+    if figures.scheduled > figures.n {
+        let lost = count(figures.scheduled - figures.n);
+        lines.push(format!("{lost} of {} {}", count(figures.scheduled), beyond(condition)));
+    }
+    let mark = Mark { lines, data: Vec::new() }.with("quantile", "max").with("value-ns", max);
+    canvas.mark(&mark, |c| c.dot("gone", at, 4.0));
+}
+
+/// Points of the line: latency in ns, and the share of messages that take longer. Messages without an answer take
+/// longer than every other message.
+pub(crate) fn exceedance(figures: &MetricReport) -> Vec<(f64, f64)> {
     let (Some(min), Some(max)) = (figures.min_ns, figures.max_ns) else { return Vec::new() };
     let all = figures.scheduled as f64;
     let mut left = figures.scheduled;
@@ -91,7 +140,7 @@ pub(super) fn exceedance(figures: &MetricReport) -> Vec<(f64, f64)> {
             points.push((*high as f64, left as f64 / all));
         }
     }
-    // The longest itself is one message.
+    // The longest round trip is one message, so its share is not zero.
     points.push((max as f64, (figures.scheduled - figures.n).max(1) as f64 / all));
     points.retain(|(ns, _)| *ns > 0.0);
     points

@@ -1,83 +1,84 @@
-//! The trial of the worst message over time: every column from its lowest to its highest message, no maximum left out.
+//! Chart of one trial over time: every column spans its lowest to its highest message, and no maximum is left out.
+//!
+//! Everything is drawn in the scale of the whole trial, with all columns of the document. What moves with the zoom lies in
+//! one window, of which the script shows a part.
 
-use super::axis::{Log, linear_ticks, nice};
-use super::canvas::{Canvas, HAIR, Hold, INK, MUTED, WARN, hue};
-use crate::circumstances::TrialReport;
-use crate::condition::Message;
-use crate::document::Report;
-use crate::number::{Unit, count, time};
-use crate::over_time::OverTime;
+use crate::picture::axis::{Log, linear_ticks, nice};
+use crate::picture::canvas::{Canvas, Hold, Mark, WIDTH, n};
+use crate::picture::series::Chart;
+use crate::picture::steps::{Column, Steps, Units, outlines};
+use crate::picture::{Plot, across};
+use tailbound_document::number::{THIN, Unit, count, time};
+use tailbound_document::{CauseKind, ColumnValues, ConditionReport, Message, OverTime, TrialReport};
+use tailbound_model::Metric;
 
-const WIDTH: f64 = 960.0;
-const TOP: f64 = 58.0;
-const BASE: f64 = 360.0;
-const LEFT: f64 = 72.0;
-const RIGHT: f64 = WIDTH - 24.0;
+const PLOT: Plot = Plot { left: 64.0, right: WIDTH - 24.0, top: 26.0, bottom: 300.0 };
 
-pub(super) fn draw(report: &Report) -> Option<String> {
-    let there =
-        |t: &&TrialReport| t.over_time.as_ref().is_some_and(|o| o.round_trip.max_ns.iter().any(Option::is_some));
-    let trials = || report.trials.iter().filter(there);
-    let latest = |t: &&TrialReport| t.over_time.as_ref().and_then(|o| *o.round_trip.max_ns.iter().max()?);
-    let trial = trials().max_by_key(latest)?;
-    let over = trial.over_time.as_ref()?;
-    let condition = report.conditions.iter().find(|c| c.id == trial.condition)?;
+/// Height of the picture of the whole trial, which is below the plot.
+const WHOLE: f64 = 58.0;
+
+/// Height of a strip with a name below the axis, for example for a load.
+const STRIP: f64 = 16.0;
+
+/// Length in pixels to which positions are rounded: a fifth of a pixel.
+const FIFTH: f64 = 0.2;
+
+/// Largest number of strips: more strips would be taller than the plot.
+const MOST_STRIPS: usize = 6;
+
+/// Number of worst messages that are marked with a number.
+const WORST: usize = 10;
+
+/// A trial with the columns of one metric and their positions in time.
+struct View<'r> {
+    chart: &'r Chart<'r>,
+    trial: &'r TrialReport,
+    condition: &'r ConditionReport,
+    over: &'r OverTime,
+    values: &'r ColumnValues,
+    edges: Vec<f64>,
+    y: Log,
+}
+
+/// Trials that are stored over time, with their conditions; the trial with the worst message is first.
+pub(crate) fn trials<'r>(chart: &Chart<'r>) -> Vec<(&'r TrialReport, &'r ConditionReport)> {
+    let followed = |t: &&TrialReport| t.over_time.as_ref().is_some_and(|o| o.slots > 0);
+    let of = |t: &'r TrialReport| Some((t, *chart.measured.iter().find(|c| c.id == t.condition)?));
+    let mut all: Vec<_> = chart.report.trials.iter().filter(followed).filter_map(of).collect();
+    let late = |m: &Message| m.from_intended_ns.or(m.round_trip_ns);
+    let worst = |c: &ConditionReport| c.worst.first().and_then(late);
+    let is_worst = |t: &TrialReport, c: &ConditionReport| c.worst.first().is_some_and(|m| m.trial == t.id);
+    all.sort_by_key(|(t, c)| std::cmp::Reverse((worst(c), is_worst(t, c))));
+    all
+}
+
+/// Metrics for which the trial is stored over time.
+pub(crate) fn metrics(trial: &TrialReport) -> Vec<Metric> {
+    let intended = trial.over_time.as_ref().is_some_and(|o| o.from_intended.is_some());
+    if intended { vec![Metric::RoundTrip, Metric::FromIntended] } else { vec![Metric::RoundTrip] }
+}
+
+/// Draws the trial and, in the page, the picture of the whole trial below; empty if no message was answered.
+pub(crate) fn draw(chart: &Chart<'_>, trial: &TrialReport, condition: &ConditionReport) -> Vec<Canvas> {
+    let Some(over) = &trial.over_time else { return Vec::new() };
+    let values = match chart.metric {
+        Metric::FromIntended => over.from_intended.as_ref().unwrap_or(&over.round_trip),
+        _ => &over.round_trip,
+    };
+    let Some(high) = values.max_ns.iter().flatten().max() else { return Vec::new() };
+    let low = values.min_ns.iter().flatten().filter(|v| **v > 0).min().copied().unwrap_or(1);
+    let (low, high) = nice(low as f64, (*high).max(1) as f64);
+    let y = Log { low, high, from: PLOT.bottom, to: PLOT.top };
     let edges = edges(over, condition.period_ns);
-    let loads: Vec<_> = report.loads.iter().filter(|l| l.trial == trial.id && l.began_after_ns.is_some()).collect();
-    let mut canvas = Canvas::new(WIDTH, BASE + 48.0 + 18.0 * loads.len() as f64);
-    canvas.text((16.0, 22.0), &format!("Round trips of trial {}: {}", trial.id, condition.name), Hold::Start, INK);
-    let values = &over.round_trip;
-    let least = values.min_ns.iter().flatten().filter(|v| **v > 0).min().copied().unwrap_or(1);
-    let (low, high) = nice(least as f64, latest(&trial)?.max(1) as f64);
-    let y = Log { low, high, from: BASE, to: TOP };
-    let end = edges.last().copied()?.max(1.0);
-    let x = |ns: f64| LEFT + (RIGHT - LEFT) * (ns / end).clamp(0.0, 1.0);
-    shades(&mut canvas, report, trial, over, &edges, &x);
-    for tick in y.ticks(8) {
-        canvas.line((LEFT, y.at(tick)), (RIGHT, y.at(tick)), HAIR, "");
-        canvas.text((LEFT - 8.0, y.at(tick) + 4.0), &time(tick), Hold::End, MUTED);
+    let view = View { chart, trial, condition, over, values, edges, y };
+    let mut drawn = vec![view.draw()];
+    if drawn[0].is_page() {
+        drawn.push(view.whole());
     }
-    columns(&mut canvas, over, &edges, &x, y, hue(0));
-    for (column, n) in &over.unanswered {
-        let at = x(edges[*column]);
-        canvas.line((at, TOP - 14.0), (at, TOP - 6.0), INK, &format!(" data-lost=\"{n}\""));
-    }
-    if !over.unanswered.is_empty() {
-        canvas.text((LEFT - 8.0, TOP - 6.0), "no answer", Hold::End, MUTED);
-    }
-    canvas.line((LEFT, BASE), (RIGHT, BASE), MUTED, "");
-    let unit = Unit::of(end);
-    for at in linear_ticks(end, 8) {
-        canvas.text((x(at), BASE + 17.0), &unit.number(at), Hold::Middle, MUTED);
-    }
-    canvas.text(((LEFT + RIGHT) / 2.0, BASE + 35.0), &format!("{} after slot 0", unit.name()), Hold::Middle, MUTED);
-    for (i, load) in loads.iter().enumerate() {
-        let top = BASE + 42.0 + 18.0 * i as f64;
-        let began = load.began_after_ns.unwrap_or(0) as f64;
-        let (from, to) = (x(began), x(began + load.ran_ns as f64));
-        canvas.rect((from, top), ((to - from).max(1.5), 5.0), MUTED, "");
-        canvas.text((LEFT, top + 15.0), &format!("{} at {}", load.run, load.at), Hold::Start, MUTED);
-    }
-    let worst = condition.worst.iter().take(10).enumerate().filter(|(_, m)| m.trial == trial.id);
-    // Of those that lie together the worst is named.
-    let mut named: Vec<f64> = Vec::new();
-    for (i, m) in worst {
-        let Some(ns) = m.round_trip_ns else { continue };
-        let at = x((due(m) - trial.t0_ns.unwrap_or(0)) as f64);
-        if named.iter().any(|other| (other - at).abs() < 14.0) {
-            continue;
-        }
-        named.push(at);
-        canvas.text((at, y.at(ns as f64) - 5.0), &count(i as u64 + 1), Hold::Middle, INK);
-    }
-    Some(canvas.finish(report))
+    drawn
 }
 
-fn due(message: &Message) -> i64 {
-    message.intended_ns.or(message.send_begin_ns).unwrap_or(0)
-}
-
-/// When each column begins, ns after slot 0, and when the last one ends.
+/// Begin of each column in ns after slot 0, and the end of the last column.
 fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
     let per = over.slots_per_column.max(1);
     let warm = over.warm_up_slots.div_ceil(per);
@@ -99,63 +100,234 @@ fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
     }
 }
 
-/// Warm-up grey, windows in which a clock was stepped in the hue of warnings.
-fn shades(
-    canvas: &mut Canvas,
-    report: &Report,
-    trial: &TrialReport,
-    over: &OverTime,
-    edges: &[f64],
-    x: &dyn Fn(f64) -> f64,
-) {
-    let mut shade = |from: f64, to: f64, colour: &str| {
-        let (from, to) = (x(from), x(to));
-        canvas.rect((from, TOP), ((to - from).max(1.0), BASE - TOP), colour, " fill-opacity=\"0.35\"");
-    };
-    let warm = over.warm_up_slots.div_ceil(over.slots_per_column.max(1)) as usize;
-    if warm > 0 {
-        shade(0.0, edges.get(warm).copied().unwrap_or(0.0), "#cfcfc8");
-    }
-    let t0 = trial.t0_ns.unwrap_or(0);
-    for window in report.clocks.iter().flat_map(|c| &c.invalid_windows).filter(|w| w.trial == trial.id) {
-        shade((window.from_ns - t0) as f64, (window.to_ns - t0) as f64, WARN);
-    }
-    if warm > 0 {
-        canvas.text((LEFT + 5.0, TOP + 13.0), "warm-up", Hold::Start, MUTED);
-    }
+fn due(message: &Message) -> i64 {
+    message.intended_ns.or(message.send_begin_ns).unwrap_or(0)
 }
 
-/// Lowest to highest of each pixel, and its medians darker.
-fn columns(canvas: &mut Canvas, over: &OverTime, edges: &[f64], x: &dyn Fn(f64) -> f64, y: Log, colour: &str) {
-    let values = &over.round_trip;
-    let (mut at, mut held): (f64, Option<(i64, i64, i64)>) = (LEFT, None);
-    let mut draw = |from: f64, to: f64, (low, median, high): (i64, i64, i64)| {
-        let width = (to - from).max(1.0);
-        let (top, bottom) = (y.at(high as f64) - 0.6, y.at(low.max(1) as f64) + 0.6);
-        let more = format!(" fill-opacity=\"0.4\" data-value-ns=\"{high}\"");
-        canvas.rect((from, top), (width, bottom - top), colour, &more);
-        canvas.rect((from, y.at(median as f64) - 0.8), (width, 1.6), colour, "");
-    };
-    for (i, edge) in edges.windows(2).enumerate() {
-        let (Some(low), Some(median), Some(high)) = (values.min_ns[i], values.median_ns[i], values.max_ns[i]) else {
-            continue;
-        };
-        let from = x(edge[0]);
-        // Columns narrower than a pixel share it; the highest of them stays.
-        held = match held {
-            Some((l, m, h)) if from - at < 1.0 => Some((l.min(low), m, h.max(high))),
-            Some(done) => {
-                draw(at, from, done);
-                at = from;
-                Some((low, median, high))
-            }
-            None => {
-                at = from;
-                Some((low, median, high))
-            }
-        };
+/// Begin and end of an event or period, in ns after slot 0.
+type Spans = Vec<(f64, f64)>;
+
+impl View<'_> {
+    fn end(&self) -> f64 {
+        self.edges.last().copied().unwrap_or(1.0).max(1.0)
     }
-    if let Some(done) = held {
-        draw(at, x(edges[edges.len() - 1]), done);
+
+    fn x(&self, ns: f64) -> f64 {
+        PLOT.left + (PLOT.right - PLOT.left) * (ns / self.end()).clamp(0.0, 1.0)
+    }
+
+    fn t0(&self) -> i64 {
+        self.trial.t0_ns.unwrap_or(0)
+    }
+
+    fn draw(&self) -> Canvas {
+        let strips = self.strips();
+        let height = PLOT.bottom + 44.0 + STRIP * strips.len() as f64;
+        let label = format!("{} of trial {} over time", self.chart.words(), self.trial.id);
+        let mut canvas = self.chart.canvas(height, label);
+        let pattern = "pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" \
+                       patternTransform=\"rotate(45)\"";
+        canvas.define(pattern, |c| c.rect("hatch", (0.0, 0.0), (2.0, 6.0)));
+        let ticks = self.y.ticks(8);
+        canvas.level("grid", ticks.iter().map(|t| self.y.at(*t)), (PLOT.left, PLOT.right));
+        for tick in ticks {
+            canvas.text("tick", (PLOT.left - 8.0, self.y.at(tick) + 4.0), &time(tick), Hold::End);
+        }
+        let hue = self.chart.hue(self.condition);
+        let size = (PLOT.right - PLOT.left, height - 8.0);
+        canvas.window("moves", (PLOT.left, 8.0), size, |canvas| {
+            self.shades(canvas);
+            canvas.open("own", hue, &[("condition", self.condition.id.to_string())]);
+            self.bars(canvas);
+            canvas.close();
+            self.strip_bars(canvas, &strips);
+            let lost = |(c, _): &(usize, u64)| {
+                let at = self.x((self.edges[*c] + self.edges[*c + 1]) / 2.0);
+                format!("M{},{}v8", n(at), PLOT.top - 15.0)
+            };
+            if !self.over.unanswered.is_empty() {
+                canvas.path("gone-tick", &self.over.unanswered.iter().map(lost).collect::<String>());
+            }
+        });
+        if !self.over.unanswered.is_empty() {
+            canvas.text("tick", (PLOT.left - 8.0, PLOT.top - 9.0), "lost", Hold::End);
+        }
+        if self.over.warm_up_slots > 0 {
+            canvas.text("quantile from-begin", (PLOT.left + 5.0, PLOT.top + 13.0), "warm-up", Hold::Start);
+        }
+        for (i, (name, _)) in strips.iter().enumerate() {
+            let at = (PLOT.left, PLOT.bottom + 55.0 + STRIP * i as f64);
+            canvas.text("quantile halo", at, name, Hold::Start);
+        }
+        self.axis(&mut canvas);
+        canvas.only_page(&format!(
+            "<g class=\"cursor\" tabindex=\"0\" role=\"slider\" aria-label=\"column\" aria-valuetext=\"\"><rect \
+             class=\"pane\" x=\"{0}\" y=\"{1}\" width=\"{2}\" height=\"{3}\"/><line class=\"hit at\" x1=\"-9\" x2=\"-9\" \
+             y1=\"{1}\" y2=\"{4}\"/></g>\n",
+            PLOT.left,
+            PLOT.top,
+            PLOT.right - PLOT.left,
+            PLOT.bottom - PLOT.top,
+            PLOT.bottom
+        ));
+        self.worst(&mut canvas);
+        canvas
+    }
+
+    /// Draws the warm-up in grey, and hatches the periods in which a clock was stepped.
+    fn shades(&self, canvas: &mut Canvas) {
+        let mut shade = |class: &str, from: f64, to: f64| {
+            let (from, to) = (self.x(from), self.x(to));
+            canvas.rect(class, (from, PLOT.top), ((to - from).max(1.0), PLOT.bottom - PLOT.top));
+        };
+        let warm = self.over.warm_up_slots.div_ceil(self.over.slots_per_column.max(1)) as usize;
+        if warm > 0 {
+            shade("warm-up", 0.0, self.edges.get(warm).copied().unwrap_or(0.0));
+        }
+        let windows = self.chart.report.clocks.iter().flat_map(|c| &c.invalid_windows);
+        for window in windows.filter(|w| w.trial == self.trial.id) {
+            shade("invalid-window", (window.from_ns - self.t0()) as f64, (window.to_ns - self.t0()) as f64);
+        }
+    }
+
+    /// Draws a bar from the lowest to the highest message of each column, and the median of the column as a darker line.
+    ///
+    /// A column may be much narrower than a pixel. The shapes therefore have strokes that stay as wide as they are when
+    /// the script stretches the shapes, so that each column is seen at every zoom.
+    fn bars(&self, canvas: &mut Canvas) {
+        let data =
+            [("trial", self.trial.id.to_string()), ("low", self.y.low.to_string()), ("high", self.y.high.to_string())];
+        // In the page a step is a whole column in most cases, and heights are fifths of a pixel: a page holds many.
+        let column = (PLOT.right - PLOT.left) * self.over.slots_per_column as f64 / self.over.slots.max(1) as f64;
+        let units = match canvas.is_page() {
+            true => Units { left: PLOT.left, unit: (column, FIFTH), digits: (3, 0) },
+            false => Units { left: 0.0, unit: (1.0, 1.0), digits: (2, 1) },
+        };
+        let columns = self.columns();
+        let mut medians = Steps::new(units);
+        for column in &columns {
+            medians.begin((column.from, column.median));
+            medians.level(column.to);
+        }
+        canvas.only_page("<g id=\"time-bars\">");
+        canvas.path_in_units("span", &outlines(&columns, units), (units.left, units.unit), &data);
+        canvas.only_page("</g>");
+        canvas.path_in_units("middle", &medians.d, (units.left, units.unit), &[]);
+    }
+
+    /// Columns in which a message was answered, as places in the drawing.
+    fn columns(&self) -> Vec<Column> {
+        let y = |ns: i64| self.y.at(ns.max(1) as f64);
+        let place = |(i, edge): (usize, &[f64])| {
+            let value = |of: &[Option<i64>]| of.get(i).copied().flatten();
+            let (low, median) = (value(&self.values.min_ns)?, value(&self.values.median_ns)?);
+            let high = value(&self.values.max_ns)?;
+            let (from, to) = (self.x(edge[0]), self.x(edge[1]));
+            Some(Column { from, to, top: y(high), median: y(median), bottom: y(low) })
+        };
+        self.edges.windows(2).enumerate().filter_map(place).collect()
+    }
+
+    /// Draws the loads that ran during the trial, and the periods in which a thread of a late message was delayed.
+    fn strips(&self) -> Vec<(String, Spans)> {
+        let mut all: Vec<(String, Spans)> = Vec::new();
+        for load in self.chart.report.loads.iter().filter(|l| l.trial == self.trial.id) {
+            let Some(began) = load.began_after_ns else { continue };
+            let part = load.part.as_ref().map_or(String::new(), |p| format!(" ({p})"));
+            let name = format!("{}{part} at {}", load.run, load.at);
+            let span = (began as f64, (began + load.ran_ns) as f64);
+            match all.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, spans)) => spans.push(span),
+                None => all.push((name, vec![span])),
+            }
+        }
+        let explained = |m: &&Message| m.cause.as_ref().is_some_and(|c| c.kind != CauseKind::Unexplained);
+        let held = self.condition.worst.iter().filter(|m| m.trial == self.trial.id).filter(explained);
+        let span = |m: &Message| {
+            let begin = (due(m) - self.t0()) as f64;
+            (begin, begin + self.value(m).unwrap_or(0) as f64)
+        };
+        let spans: Spans = held.map(span).collect();
+        if !spans.is_empty() {
+            all.push(("worst messages with a cause".into(), spans));
+        }
+        all.truncate(MOST_STRIPS);
+        all
+    }
+
+    fn strip_bars(&self, canvas: &mut Canvas, strips: &[(String, Spans)]) {
+        for (i, (_, spans)) in strips.iter().enumerate() {
+            let top = PLOT.bottom + 42.0 + STRIP * i as f64;
+            for (from, to) in spans.iter().filter(|(from, to)| *to > 0.0 && *from < self.end()) {
+                let (from, to) = (self.x(*from), self.x(*to));
+                canvas.rect("strip", (from, top), ((to - from).max(1.5), 5.0));
+            }
+        }
+    }
+
+    fn value(&self, message: &Message) -> Option<i64> {
+        if self.chart.metric == Metric::FromIntended { message.from_intended_ns } else { message.round_trip_ns }
+    }
+
+    /// Draws the axis of the whole trial; the script draws the ticks for a part of the trial.
+    fn axis(&self, canvas: &mut Canvas) {
+        canvas.line("axis", (PLOT.left, PLOT.bottom), (PLOT.right, PLOT.bottom));
+        let unit = Unit::of(self.end());
+        canvas.only_page("<g class=\"ticks\">");
+        for tick in linear_ticks(self.end(), 8) {
+            canvas.line("axis", (self.x(tick), PLOT.bottom), (self.x(tick), PLOT.bottom + 4.0));
+            let words = unit.with(tick);
+            let words = words.split(THIN).next().unwrap_or_default();
+            let words = if words.contains('.') { words.trim_end_matches('0').trim_end_matches('.') } else { words };
+            canvas.text("tick", (self.x(tick), PLOT.bottom + 17.0), words, Hold::Middle);
+        }
+        across(canvas, &Plot { bottom: PLOT.bottom - 2.0, ..PLOT }, &format!("{} after slot 0", unit.name()));
+        canvas.only_page("</g>\n");
+    }
+
+    /// Draws the worst messages of the condition that belong to this trial, with the numbers of their sentences.
+    fn worst(&self, canvas: &mut Canvas) {
+        let data = [("condition", self.condition.id.to_string())];
+        canvas.open("", 5, &data);
+        for (message, i) in self.condition.worst.iter().take(WORST).zip(1..) {
+            let (after, Some(ns)) = ((due(message) - self.t0()) as f64, self.value(message)) else { continue };
+            if message.trial != self.trial.id || after < 0.0 || after > self.end() {
+                continue;
+            }
+            let mut lines = vec![
+                format!("{i}: slot {}, trial {}", count(message.slot), message.trial),
+                format!("{} {}", self.chart.words(), time(ns as f64)),
+            ];
+            lines.extend(message.cause.as_ref().map(|c| c.text.clone()));
+            let mark = Mark { lines, data: Vec::new() }
+                .with("slot", message.slot)
+                .with("trial", message.trial)
+                .with("part", format!("{}_ns", self.chart.metric.key()))
+                .with("value-ns", ns)
+                .with("row", format!("worst-{}-{i}", self.condition.id));
+            let (x, y) = (self.x(after), self.y.at(ns.max(1) as f64));
+            canvas.mark(&mark, |c| {
+                c.dot("gone", (x, y), 3.5);
+                c.text("quantile halo", (x + 6.0, y - 5.0), &i.to_string(), Hold::Start);
+            });
+        }
+        canvas.close();
+    }
+
+    /// The whole trial, in which a reader chooses a range. It shows the bars of the plot again, less tall.
+    fn whole(&self) -> Canvas {
+        let mut canvas = self.chart.canvas(WHOLE, "The whole trial, and the range that is shown").class("whole");
+        canvas.text("tick", (PLOT.left - 8.0, 32.0), "whole", Hold::End);
+        let scale = 48.0 / (PLOT.bottom - PLOT.top);
+        let width = PLOT.right - PLOT.left;
+        canvas.only_page(&format!(
+            "<use class=\"span whole\" href=\"#time-bars\" transform=\"translate(0,{}) scale(1,{scale:.4})\"/>\n<rect \
+             class=\"window\" x=\"{1}\" y=\"1\" width=\"{width}\" height=\"{2}\"/>\n<rect class=\"pane\" x=\"{1}\" y=\"0\" width=\"{width}\" \
+             height=\"{WHOLE}\"/>\n",
+            n(4.0 - PLOT.top * scale),
+            PLOT.left,
+            WHOLE - 2.0,
+        ));
+        canvas
     }
 }

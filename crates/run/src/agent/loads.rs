@@ -1,7 +1,8 @@
-//! The loads of one trial in this place: started when they are due, ended with the trial, and what they really did.
+//! The loads of one trial at this place: starts them when they are due, ends them with the trial, and reports their
+//! counts.
 
-use super::process::rehearse;
-use super::running::Running;
+use super::child_process::rehearse;
+use super::load_process::Running;
 use crate::load::Half;
 use std::os::fd::BorrowedFd;
 use tailbound_host as host;
@@ -10,18 +11,18 @@ use tailbound_wire::Order;
 
 struct Load {
     spec: LoadSpec,
-    /// What its process reads on standard input.
+    /// Bytes for the standard input of the load process.
     input: Vec<u8>,
-    /// Its process is there before it is due, so that meeting takes none of its time.
+    /// True if the load process starts before the load is due, so that discovery takes no time from the load.
     held: bool,
-    /// Its scheduling, tried.
+    /// Scheduling of the load process. Before the trial, the agent tried whether this scheduling can be set.
     wanted: RoleScheduling,
     running: Option<Running>,
     done: LoadDone,
 }
 
-/// The loads that run as processes in this place, and what they read: receivers first, so that they are there when
-/// something is sent. A receiver is there from the beginning to the end.
+/// Lists the loads that run as processes at this place. Receivers come first and run for the whole trial, so that they
+/// run when the first message is sent.
 fn here(order: &Order) -> Vec<Here> {
     let mut all = Vec::new();
     for (index, load) in order.spec.loads.iter().enumerate().filter(|(_, l)| !l.run.is_inside()) {
@@ -48,7 +49,7 @@ fn here(order: &Order) -> Vec<Here> {
     all
 }
 
-/// A load, or the half of it, that runs in this place.
+/// A load, or one half of a load, that runs at this place.
 struct Here {
     spec: LoadSpec,
     part: Option<LoadPart>,
@@ -56,23 +57,23 @@ struct Here {
     held: bool,
 }
 
-/// All loads of a trial in this place.
+/// All loads of a trial that run as processes at the place of this agent.
 pub(super) struct Loads {
     loads: Vec<Load>,
-    /// When the word to begin came.
+    /// Time of the start message, ns; `None` = the message has not arrived yet.
     go_ns: Option<i64>,
-    /// The longest that the trial may take.
+    /// Longest time that the trial may take, ns.
     limit_ns: i64,
 }
 
 impl Loads {
-    /// Makes them known, and starts those that come before discovery.
+    /// Prepares all loads, and starts the loads that begin before discovery.
     ///
     /// # Errors
-    /// A load cannot be started or scheduled: what and why.
+    /// A load cannot be started, or its scheduling is refused.
     pub fn begin(order: &Order, limit_ns: i64) -> Result<Loads, String> {
         let refused = |load: &LoadSpec, e: String| format!("load `{}` cannot be started: {e}", load.run);
-        // What would be refused later is told before anything is measured.
+        // The scheduling is tried now, so that a refusal is known before anything is measured.
         let loads = here(order).into_iter().map(|Here { spec, part, input, held }| {
             Ok(Load {
                 wanted: rehearse(&spec.scheduling).map_err(|e| refused(&spec, e))?,
@@ -90,22 +91,22 @@ impl Loads {
         Ok(loads)
     }
 
-    /// The ends begin.
+    /// Handles the start message of the controller: starts the loads that begin together with the ends.
     pub fn go(&mut self) {
         self.go_ns = Some(host::monotonic_ns());
         self.start_due(|start| start == LoadStart::AfterMatching);
     }
 
-    /// One that cannot be started makes the trial invalid: the reason is in its account.
+    /// Starts the loads that are due. If a load cannot be started, its result has the reason, and the trial is invalid.
     fn start_due(&mut self, due: impl Fn(LoadStart) -> bool) {
         for load in self.loads.iter_mut().filter(|l| !l.begun() && due(l.spec.start)) {
             if let Err(e) = load.start(self.limit_ns) {
-                load.done.failed = Some(format!("it cannot be started: {e}"));
+                load.done.failed = Some(format!("the load cannot be started: {e}"));
             }
         }
     }
 
-    /// When something is to be done next.
+    /// Time of the next planned start or end of a load, ns.
     pub fn next_ns(&self) -> Option<i64> {
         let of = |load: &Load| match (&load.running, load.spec.start, self.go_ns) {
             (_, LoadStart::At(after), Some(go)) if !load.begun() => Some(go.saturating_add(after.0)),
@@ -115,22 +116,22 @@ impl Loads {
         self.loads.iter().filter_map(of).min()
     }
 
-    /// No load is still waiting for its halves to meet.
+    /// True if sender and receiver of every load that waits for its start are matched.
     pub fn have_met(&self) -> bool {
         self.loads.iter().all(|l| l.running.as_ref().is_none_or(Running::has_met))
     }
 
-    /// Readable when a load has met.
+    /// Descriptors that become readable when both halves of a waiting load are matched.
     pub fn meeting(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.loads.iter().filter_map(|l| l.running.as_ref().and_then(Running::meeting))
     }
 
-    /// Readable when a load has ended by itself.
+    /// Descriptors that become readable when a load process has ended.
     pub fn ended(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.loads.iter().filter_map(|l| l.running.as_ref().map(Running::ended))
     }
 
-    /// Does what is due.
+    /// Starts the loads that are due to start, and ends the loads that are due to end.
     pub fn turn(&mut self) {
         let now = host::monotonic_ns();
         for load in &mut self.loads {
@@ -141,7 +142,7 @@ impl Loads {
         self.start_due(|start| matches!(start, LoadStart::At(after) if go.saturating_add(after.0) <= now));
     }
 
-    /// Ends all; what they did.
+    /// Ends all loads of the trial at this place. Returns the results of the loads.
     pub fn end(&mut self) -> Vec<LoadDone> {
         self.loads.iter_mut().for_each(|load| load.end(|_| true));
         self.loads.iter().map(|l| l.done.clone()).collect()

@@ -1,22 +1,23 @@
-//! The agent: the supervisor of one place's measuring process.
+//! The agent: the supervisor of the measuring process at one place.
 //!
-//! It speaks with the controller on its standard input and output, holds the sample memory, reads the clocks once a second
-//! from a CPU that is not measured, and saves the samples if the controller disappears. No thread of its own, no async.
+//! The agent exchanges messages with the controller on its standard input and output, keeps the sample memory, reads
+//! the clocks once a second on a CPU that is not measured, and saves the samples if the controller disappears. The
+//! agent is one thread without async.
 
-mod child;
-mod drain;
-mod guard;
-mod held;
+mod child_process;
+mod host_settings;
+mod load_process;
 mod loads;
-mod process;
-mod running;
+mod measuring_process;
+mod real_time_guard;
+mod ring_drain;
 mod signals;
-mod switches;
+mod thread_watch;
 mod tool;
 mod trial;
 
-use crate::pipe::Connection;
-use held::Settings;
+use crate::connection::Connection;
+use host_settings::Settings;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signalfd::SignalFd;
 use std::fs::File;
@@ -24,39 +25,37 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use tailbound_host as host;
 use tailbound_lab::Answers;
+use tailbound_model::{Ask, Told};
 use tailbound_wire::*;
 use tool::ToolRun;
+use tracing::level_filters::LevelFilter;
 use trial::Trial;
 
-pub use child::measuring_process;
+pub use measuring_process::measuring_process;
 
-/// Runs the agent until the controller says goodbye, disappears, or SIGTERM comes; the exit code.
+/// Runs the agent until the controller sends `bye` or disappears, or until SIGTERM arrives. Returns the exit code.
 pub fn main() -> i32 {
     // SAFETY: standard input and output, owned by nobody else in this process.
     let (input, output) = unsafe { (File::from_raw_fd(0), File::from_raw_fd(1)) };
-    let mut agent = Agent {
-        controller: Connection::new(input, output),
-        trial: None,
-        tool: None,
-        beats: 0,
-        next_beat_ns: host::monotonic_ns() + SECOND,
-        allowed: host::allowed_cpus(),
-        answers: Answers::default(),
-        settings: Settings::default(),
-        ordered: false,
-        lease_ns: 0,
-        heard_ns: host::monotonic_ns(),
-    };
+    let mut agent = Agent::new(Connection::new(input, output));
     let (Ok(signals), Ok(children)) = (signals::termination(), signals::children()) else { return 1 };
     let code = match agent.serve(signals.as_raw_fd(), &children) {
         Ok(()) => 0,
-        Err(_) => 1,
+        Err(e) => {
+            tracing::warn!(%e, "the stream of the controller broke");
+            1
+        }
     };
     if let Some(trial) = agent.trial.take() {
         trial.rescue();
     }
+    let lines = crate::log::take();
+    if !lines.is_empty() {
+        // Standard error is a file in the record.
+        eprint!("{lines}");
+    }
     for reason in agent.settings.put_back().failed {
-        // Standard error is all that is left.
+        // The controller is gone, so that only standard error is left.
         eprintln!("tailbound agent: a setting could not be put back: {reason}; `tailbound lab cleanup` tries again");
     }
     code
@@ -68,16 +67,19 @@ struct Agent {
     controller: Connection,
     trial: Option<Trial>,
     tool: Option<ToolRun>,
-    beats: u64,
-    next_beat_ns: i64,
+    heartbeats: u64,
+    next_heartbeat_ns: i64,
     allowed: Vec<u32>,
     answers: Answers,
     settings: Settings,
-    /// It has been given a trial: from now on it says every second that it is there.
+    /// True once the agent has received an order from the controller. From then on the agent sends a heartbeat every
+    /// second.
     ordered: bool,
-    /// It ends when it has heard nothing for so long; 0 = with its stream only.
+    /// Time without a received message after which the agent ends, ns; 0 = the agent ends only when its stream ends.
     lease_ns: i64,
-    heard_ns: i64,
+    last_received_ns: i64,
+    /// Level of the diagnostics log, from the controller.
+    log_level: LevelFilter,
 }
 
 enum Ready {
@@ -86,20 +88,40 @@ enum Ready {
     Log,
     Load,
     Switches,
-    /// It is looked at in every turn.
+    /// Event source: the tool's program, which is checked in every turn of the agent's loop.
     Tool,
     Terminated,
-    /// A child has ended, or was stopped, or went on.
+    /// Event: a child process of the agent has ended, was stopped or was continued.
     Children,
 }
 
 impl Agent {
+    fn new(controller: Connection) -> Agent {
+        Agent {
+            controller,
+            trial: None,
+            tool: None,
+            heartbeats: 0,
+            next_heartbeat_ns: host::monotonic_ns() + SECOND,
+            allowed: host::allowed_cpus(),
+            answers: Answers::default(),
+            settings: Settings::default(),
+            ordered: false,
+            lease_ns: 0,
+            last_received_ns: host::monotonic_ns(),
+            log_level: LevelFilter::INFO,
+        }
+    }
+
     fn serve(&mut self, signals: i32, children: &SignalFd) -> io::Result<()> {
         self.controller.send(Message::Hello(hello()))?;
         loop {
             for ready in self.poll(signals, children)? {
                 match ready {
-                    Ready::Terminated => return Ok(()),
+                    Ready::Terminated => {
+                        tracing::warn!("the agent was asked by a signal to end");
+                        return Ok(());
+                    }
                     Ready::Tool => {}
                     Ready::Children => {
                         while let Ok(Some(_)) = children.read_signal() {}
@@ -110,7 +132,7 @@ impl Agent {
                         if !self.controller.fill()? {
                             return Ok(());
                         }
-                        self.heard_ns = host::monotonic_ns();
+                        self.last_received_ns = host::monotonic_ns();
                         while let Some(frame) = self.controller.pending()? {
                             let Frame::Message(message) = frame else { continue };
                             if *message == Message::Bye {
@@ -123,7 +145,7 @@ impl Agent {
                     Ready::Load => self.trial.iter_mut().for_each(|trial| trial.loads.turn()),
                     Ready::Child => {
                         if let Some(trial) = &mut self.trial {
-                            for message in trial.hear() {
+                            for message in trial.receive() {
                                 self.controller.send(message)?;
                             }
                         }
@@ -149,16 +171,17 @@ impl Agent {
                     self.controller.send(message)?;
                 }
             }
-            if self.lease_ns > 0 && now - self.heard_ns > self.lease_ns {
+            if self.lease_ns > 0 && now - self.last_received_ns > self.lease_ns {
+                tracing::warn!(lease_ns = self.lease_ns, "nothing was received for the lease: the agent ends");
                 return Ok(());
             }
-            if now >= self.next_beat_ns {
-                self.next_beat_ns = now + SECOND;
-                // One that only answers is silent in between: nobody reads it then.
+            if now >= self.next_heartbeat_ns {
+                self.next_heartbeat_ns = now + SECOND;
+                // An agent that only answers questions sends no heartbeats: nobody reads them.
                 if self.ordered {
-                    self.beats += 1;
-                    let beat = Heartbeat { n: self.beats, received: self.controller.received() };
-                    self.controller.send(Message::Heartbeat(beat))?;
+                    self.heartbeats += 1;
+                    let heartbeat = Heartbeat { n: self.heartbeats, received: self.controller.received() };
+                    self.controller.send(Message::Heartbeat(heartbeat))?;
                 }
                 self.trial.iter_mut().for_each(Trial::read_clocks);
                 self.trial.iter_mut().for_each(|trial| trial.switches.read());
@@ -197,7 +220,7 @@ impl Agent {
         }
         let due = self.trial.iter().flat_map(|t| [t.next_drain_ns(), t.loads.next_ns()]).flatten();
         let due = due.chain(self.tool.iter().filter_map(ToolRun::next_ns));
-        let next_ns = due.fold(self.next_beat_ns, i64::min);
+        let next_ns = due.fold(self.next_heartbeat_ns, i64::min);
         let wait_ms = ((next_ns - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;
         match poll(&mut fds, PollTimeout::from(wait_ms)) {
             Ok(_) => {}
@@ -212,34 +235,43 @@ impl Agent {
         self.ordered |= matches!(message, Message::Prepare(_));
         match message {
             Message::Hello(hello) => {
+                self.log_level = crate::log::agent(&hello.capabilities);
+                tracing::info!(pid = std::process::id(), tailbound = hello.tailbound, "agent begins");
                 self.lease_ns = hello.lease_ns;
                 Ok(())
             }
             Message::Ask(ask) => {
-                let told = self.settings.answer(&ask).unwrap_or_else(|| self.answers.answer(ask));
-                self.controller.send(Message::Told(told))
+                tracing::debug!(?ask, "question of the controller");
+                let answer = match ask {
+                    Ask::Log => Told::Log(crate::log::of_holder(self.log_level) + &crate::log::take()),
+                    ask => self.settings.answer(&ask).unwrap_or_else(|| self.answers.answer(ask)),
+                };
+                if let Told::Failed(reason, _) = &answer {
+                    tracing::info!(reason, "the question has no answer");
+                }
+                self.controller.send(Message::Told(answer))
             }
             Message::Prepare(order) if order.tool.is_some() => match ToolRun::start(*order) {
                 Ok(tool) => {
                     self.tool = Some(tool);
                     Ok(())
                 }
-                Err(failed) => self.controller.send(Message::Failed(failed)),
+                Err(failed) => self.refuse(failed),
             },
             Message::Prepare(order) => match Trial::start(*order, &self.allowed) {
                 Ok(trial) => {
                     self.trial = Some(trial);
                     Ok(())
                 }
-                Err(failed) => self.controller.send(Message::Failed(failed)),
+                Err(failed) => self.refuse(failed),
             },
             Message::Go | Message::GoAt(_) | Message::Stop | Message::Sent(_) => {
-                self.tool.iter_mut().for_each(|tool| tool.tell(&message));
+                self.tool.iter_mut().for_each(|tool| tool.take(&message));
                 if let Some(trial) = &mut self.trial {
                     if matches!(message, Message::Go | Message::GoAt(_)) {
                         trial.read_clocks();
                     }
-                    trial.tell(message);
+                    trial.pass_on(message);
                 }
                 Ok(())
             }
@@ -270,6 +302,13 @@ impl Agent {
     }
 }
 
+impl Agent {
+    fn refuse(&mut self, failed: Failed) -> io::Result<()> {
+        tracing::warn!(code = failed.code, what = failed.what, "the order cannot be carried out");
+        self.controller.send(Message::Failed(failed))
+    }
+}
+
 fn hello() -> Hello {
     Hello {
         protocol_min: PROTOCOL_MIN,
@@ -283,3 +322,6 @@ fn hello() -> Hello {
         pid: std::process::id() as i32,
     }
 }
+
+#[cfg(test)]
+mod tests;

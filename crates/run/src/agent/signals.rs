@@ -1,9 +1,10 @@
-//! Signals as descriptors: the agent saves what it holds before SIGTERM ends it, and notices what befalls its children.
+//! Signals as descriptors, so that the agent saves its samples before it ends on SIGTERM, and notices changes of its
+//! child processes.
 
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-/// Readable once SIGTERM has come.
+/// A descriptor that becomes readable when SIGTERM arrives.
 pub(super) fn termination() -> nix::Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGTERM);
@@ -11,7 +12,7 @@ pub(super) fn termination() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC)
 }
 
-/// Readable once a child has ended, was stopped, or went on.
+/// A descriptor that becomes readable when a child process has ended, was stopped or was continued.
 pub(super) fn children() -> nix::Result<SignalFd> {
     let mut set = SigSet::empty();
     set.add(Signal::SIGCHLD);
@@ -19,7 +20,7 @@ pub(super) fn children() -> nix::Result<SignalFd> {
     SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
 }
 
-/// For a child: signals as if this process had never blocked any.
+/// Unblocks all signals. A child process calls this function before it starts its program.
 pub(super) fn unblock_all() -> nix::Result<()> {
     SigSet::empty().thread_set_mask()
 }

@@ -1,8 +1,8 @@
-//! Another program in the place of an end. The one that answers is there before the word to begin; the one that measures
-//! starts with it, and the trial is over when it has ended.
+//! Runs a tool in place of an end. The program that answers starts before the start message. The program that measures
+//! starts with that message, and the trial is over when this program ends.
 
+use super::child_process::{Process, rehearse};
 use super::loads::Loads;
-use super::process::{Process, rehearse};
 use nix::sys::signal::Signal;
 use std::os::fd::BorrowedFd;
 use std::process::{Command, Stdio};
@@ -10,33 +10,37 @@ use tailbound_host as host;
 use tailbound_model::*;
 use tailbound_wire::*;
 
-/// What the program that answers may take until it is ready.
+/// Longest time for the tool's program that answers to become ready, ns.
 const READY_NS: i64 = 10_000_000_000;
-/// How long it is given where nothing tells that it is ready.
+/// If the program that answers prints no line when it is ready: time after its start at which the agent takes the
+/// program to be ready, ns.
 const GRACE_NS: i64 = 300_000_000;
-/// How often is looked whether it is.
+/// Time between two checks of the output of the program that answers, ns.
 const LOOK_NS: i64 = 20_000_000;
-/// When the threads of the one that measures are read, after its start: it has made them all by then.
+/// Time after the start message at which the threads of the program are read, ns. The program has created its threads
+/// by then.
 const THREADS_NS: i64 = 500_000_000;
-/// What one that ends by itself may take to it.
+/// Longest time for one program of a tool to end by itself after the other program is done, ns.
 const BY_ITSELF_NS: i64 = 5_000_000_000;
-/// Octets of output that are read.
+/// Largest number of bytes that are read of the output of a tool's program.
 const MOST_OUTPUT: u64 = 2 << 20;
-/// Octets that it may write to any file, its output among them: the kernel ends it then.
+/// Largest number of bytes that the program may write to a file or to its output. If the program writes more, the
+/// kernel ends it.
 const LARGEST_FILE: u64 = 64 << 20;
-/// One that was told how long to run and ends before this share of it has failed.
+/// A program that measures has failed if it runs for less than the time for which it was asked to run, divided by this
+/// number.
 const EARLY: i64 = 2;
 
 enum State {
-    /// It is to be ready by then.
+    /// State of a tool's end: the program that answers was started, and must be ready by `until_ns`.
     Starting { until_ns: i64 },
-    /// `prepared` is told.
+    /// State of a tool's end: the agent has sent the message `prepared` to the controller.
     Ready,
-    /// The word to begin came.
+    /// State of a tool's end: the agent has received the start message from the controller.
     Going,
-    /// The other is through; it ends by itself before then.
+    /// State of a tool's end: the program at the other end is done; this program must end by `until_ns`.
     Stopping { until_ns: i64 },
-    /// `done` is told.
+    /// State of a tool's end: the agent has sent the message `done` to the controller.
     Done,
 }
 
@@ -48,7 +52,7 @@ pub(super) struct ToolRun {
     loads: Loads,
     process: Option<Process>,
     state: State,
-    /// When its threads are to be read.
+    /// Time at which the threads of the tool's program are read, ns.
     read_ns: Option<i64>,
     threads: ThreadTable,
     warnings: Vec<Warning>,
@@ -56,19 +60,19 @@ pub(super) struct ToolRun {
 }
 
 impl ToolRun {
-    /// Starts the loads that come before discovery, and the program if it is the one that answers.
+    /// Starts the loads that begin before discovery. Also starts the tool's program if it is the program that answers.
     pub fn start(order: Order) -> Result<ToolRun, Failed> {
-        let fail = |code: &str, exit: ExitCode, text: String| Failed {
-            code: code.into(),
-            text,
-            mend: String::new(),
-            exit: exit as u8,
-        };
+        let fail = |code: &str, exit: ExitCode, text: String| Failed::new(code, exit, text, "");
         let (Some(tool), Some(end)) = (order.tool.clone(), order.ends.first().cloned()) else {
-            return Err(fail("tool", ExitCode::Unexpected, "an order for a program without one".into()));
+            return Err(fail(
+                "tool",
+                ExitCode::Unexpected,
+                "the order to run a tool names no program or no end".into(),
+            ));
         };
         let _ = host::scheduling::set_affinity(0, &order.housekeeping);
-        let asked = RoleScheduling { policy: end.scheduling.policy, cpus: end.scheduling.cpus };
+        let scheduling = order.scheduling();
+        let asked = RoleScheduling { policy: scheduling.policy, cpus: scheduling.cpus.clone() };
         let wanted = rehearse(&asked).map_err(|text| fail("scheduling", ExitCode::MachineNotFit, text))?;
         let limit_ns = READY_NS + tool.longest_ns;
         let loads = Loads::begin(&order, limit_ns).map_err(|text| fail("load", ExitCode::MachineNotFit, text))?;
@@ -97,7 +101,7 @@ impl ToolRun {
         let Some((program, arguments)) = self.tool.command.split_first() else { return };
         let mut command = Command::new(program);
         command.args(arguments).envs(&self.tool.environment).stdin(Stdio::null());
-        // The clock of a program in real time is its own; it is killed after its longest by the turn.
+        // `turn` kills a program that exceeds its longest time.
         match Process::start(command, self.wanted.clone(), READY_NS + self.tool.longest_ns, Some(LARGEST_FILE)) {
             Ok(process) => {
                 self.done.process.began_ns = process.began_ns;
@@ -109,12 +113,12 @@ impl ToolRun {
         }
     }
 
-    /// The first reason is the cause of those that follow.
+    /// Records why the tool's program failed. Only the first reason is kept, because it causes the later failures.
     fn fail(&mut self, why: String) {
         self.done.failed.get_or_insert(why);
     }
 
-    /// Readable when there is something to do.
+    /// Descriptors that become readable when `turn` has something to do for the tool's program.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let watched = matches!(self.state, State::Starting { .. } | State::Stopping { .. })
             || matches!(self.state, State::Going) && self.tool.measures;
@@ -122,7 +126,7 @@ impl ToolRun {
         own.chain(self.loads.ended()).chain(self.loads.meeting())
     }
 
-    /// When there is.
+    /// Next time at which `turn` has something to do for the tool's program, ns.
     pub fn next_ns(&self) -> Option<i64> {
         let own = match self.state {
             State::Starting { .. } => Some(host::monotonic_ns() + LOOK_NS),
@@ -133,13 +137,14 @@ impl ToolRun {
         own.into_iter().chain(self.loads.next_ns()).min()
     }
 
-    /// When the one that measures is killed.
+    /// Time at which the tool's program that measures is killed, ns.
     fn longest_ns(&self) -> Option<i64> {
         let began_ns = self.process.as_ref().filter(|_| self.tool.measures)?.began_ns;
         Some(began_ns.saturating_add(self.tool.longest_ns))
     }
 
-    pub fn tell(&mut self, message: &Message) {
+    /// Handles a message from the controller to the agent.
+    pub fn take(&mut self, message: &Message) {
         match message {
             Message::Go => {
                 self.loads.go();
@@ -149,7 +154,7 @@ impl ToolRun {
                 }
                 self.read_ns = Some(host::monotonic_ns() + THREADS_NS);
             }
-            // Of the one that measures: the other never became ready.
+            // The program that measures gets this message if the other program never became ready.
             Message::Stop | Message::Sent(_) if !matches!(self.state, State::Done) => {
                 let patience_ns = if self.tool.stop_signal == 0 { BY_ITSELF_NS } else { 0 };
                 self.state = State::Stopping { until_ns: host::monotonic_ns() + patience_ns };
@@ -158,7 +163,7 @@ impl ToolRun {
         }
     }
 
-    /// Does what is due.
+    /// Carries out all due steps of the tool's program in the trial. Returns messages for the controller.
     pub fn turn(&mut self) -> Vec<Message> {
         self.loads.turn();
         let now = host::monotonic_ns();
@@ -173,7 +178,7 @@ impl ToolRun {
                 let overdue = self.longest_ns().is_some_and(|longest| now >= longest);
                 if overdue && !is_over {
                     let longest = Nanos(self.tool.longest_ns);
-                    self.fail(format!("it had not ended after {longest}, and was killed"));
+                    self.fail(format!("the program had not ended after {longest}, and was killed"));
                 }
                 if is_over || overdue { self.through() } else { Vec::new() }
             }
@@ -189,11 +194,12 @@ impl ToolRun {
             let ready = self.tool.ready.as_ref().map(|line| tailbound_tools::first(line, &said).is_some());
             match (ready, is_over, is_late) {
                 (Some(true), ..) | (None, false, true) => {}
-                (_, true, _) => unmatched = Some(format!("it ended before it was ready{}", last(&said))),
+                (_, true, _) => unmatched = Some(format!("the program ended before it was ready{}", last(&said))),
                 (Some(false), false, true) => {
                     let line = self.tool.ready.clone().unwrap_or_default();
                     let within = Nanos(READY_NS);
-                    unmatched = Some(format!("it printed no line like `{line}` within {within}{}", last(&said)));
+                    unmatched =
+                        Some(format!("the program printed no line like `{line}` within {within}{}", last(&said)));
                 }
                 (_, false, false) => return Vec::new(),
             }
@@ -209,22 +215,20 @@ impl ToolRun {
         vec![Message::Prepared(Box::new(Prepared { ends: vec![ready], ..Prepared::default() }))]
     }
 
-    /// Threads of the program as the kernel has them, once it is at work.
+    /// Reads the state of the threads of the tool's program.
     fn read_threads(&mut self) {
         let Some(process) = &self.process else { return };
         let role = |_: &str| "other".to_owned();
-        // One that has ended meanwhile has none.
+        // A program that has ended has no threads.
         let Ok(mut scan) = host::read_threads(process.pid(), &role) else { return };
         for row in &mut scan.rows {
             if row.tid == process.pid() {
                 row.role = "main".into();
             }
-            row.asked = RoleScheduling {
-                policy: self.order.ends[0].scheduling.policy,
-                cpus: self.order.ends[0].scheduling.cpus.clone(),
-            };
+            row.asked =
+                RoleScheduling { policy: self.order.scheduling().policy, cpus: self.order.scheduling().cpus.clone() };
             for (what, asked, found) in differences(row) {
-                let text = format!("thread {} of the program has {what} {found}, asked was {asked}", row.name);
+                let text = format!("thread {} of the program has {what} {found}, the study asks for {asked}", row.name);
                 let warning = Warning::new("thread_not_as_asked", Severity::Invalid, text, "");
                 self.warnings.push(warning.at_end(self.end.clone()));
             }
@@ -238,7 +242,7 @@ impl ToolRun {
         };
     }
 
-    /// Ends the program, and tells what it did.
+    /// Ends the tool's program. Returns the message to the controller with the result of the program.
     fn through(&mut self) -> Vec<Message> {
         self.state = State::Done;
         self.read_ns = None;
@@ -252,13 +256,13 @@ impl ToolRun {
             done.ended = if over.by_itself { over.status.to_string() } else { "it was ended".into() };
             if process.written() > MOST_OUTPUT {
                 let (written, most) = (Octets(process.written()), Octets(MOST_OUTPUT));
-                self.fail(format!("it wrote {written}, of which {most} at most are read"));
+                self.fail(format!("the program wrote {written}, of which at most {most} are read"));
             } else if over.by_itself && !over.status.success() {
                 let (ran, last) = (Nanos(ran_ns), last(&self.done.output));
-                self.fail(format!("it ended after {ran} ({}){last}", over.status));
+                self.fail(format!("the program ended after {ran} ({}){last}", over.status));
             } else if over.by_itself && self.tool.measures && ran_ns < self.tool.told_ns / EARLY {
                 let (ran, told, last) = (Nanos(ran_ns), Nanos(self.tool.told_ns), last(&self.done.output));
-                self.fail(format!("it was to run for {told} and ended after {ran}{last}"));
+                self.fail(format!("the program was asked to run for {told} and ended after {ran}{last}"));
             }
         }
         let done = Done {
@@ -272,7 +276,8 @@ impl ToolRun {
     }
 }
 
-/// What of a thread is not as asked: what it is, what was asked, what the kernel has.
+/// Lists the differences between the scheduling that the study asks for a thread and the scheduling that the kernel
+/// reports: property, asked value, found value.
 fn differences(row: &ThreadRow) -> Vec<(&'static str, String, String)> {
     let policy =
         row.asked.policy.filter(|p| *p != row.policy).map(|p| ("policy", p.to_string(), row.policy.to_string()));
@@ -280,7 +285,7 @@ fn differences(row: &ThreadRow) -> Vec<(&'static str, String, String)> {
     policy.into_iter().chain(cpus.map(|c| ("CPUs", c.to_string(), row.cpus.to_string()))).collect()
 }
 
-/// The first line of its that tells of an error, or else its last, as the end of a sentence.
+/// The end of a sentence that quotes a program's output: the first line that contains `error`, or else the last line.
 fn last(said: &str) -> String {
     if let Some(line) = said.lines().find(|l| l.to_ascii_lowercase().contains("error")) {
         return format!("; it wrote: {}", line.trim());

@@ -1,12 +1,12 @@
-//! One trial as its supervisor sees it.
+//! One trial from the side of its supervisor: sample memory, loads, measuring process.
 
-use super::child::{self, Started};
-use super::drain::Drain;
-use super::guard::Guard;
 use super::loads::Loads;
-use super::switches::Watched;
+use super::measuring_process::{self, Started};
+use super::real_time_guard::Guard;
+use super::ring_drain::Drain;
+use super::thread_watch::Watched;
+use crate::connection::Connection;
 use crate::hot::{FlowMemory, Memory, MemoryKind};
-use crate::pipe::Connection;
 use crate::store::{self, Rows};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -20,13 +20,51 @@ use tailbound_host::OffsetTrack;
 use tailbound_model::*;
 use tailbound_wire::*;
 
-/// What opening and closing the driver may take.
+/// Longest time for opening and closing the driver in a trial, ns.
 const OPENING_NS: i64 = 60_000_000_000;
-/// How long waits for a CPU that went on at the end of the trial may take to end, once the loads have ended here.
+/// Longest time for which the supervisor waits, after the loads have ended, for threads that the loads kept from a CPU.
 const WAITS_END: Duration = Duration::from_millis(200);
-/// Octets of the measuring process's output that are kept.
+/// Largest number of bytes of the measuring process's output that are kept.
 const LOG_LIMIT: usize = 64 * 1024;
 
+/// Sample memories, and memories of flow counts, with their files: one sample memory for each end, and one memory of
+/// flow counts for each end of a flow.
+type Memories = (Vec<(OwnedFd, Memory)>, Vec<(OwnedFd, FlowMemory)>);
+
+/// Allocates the sample memory and the flow counts of a trial that takes at most `limit_ns`.
+fn allocate(order: &Order, limit_ns: i64) -> io::Result<Memories> {
+    let is_flow = order.spec.measure.flow().is_some();
+    let (mut memories, mut counts) = (Vec::new(), Vec::new());
+    for end in &order.ends {
+        let kind = end.role.into();
+        let cells = match kind {
+            MemoryKind::Sender => order.slots,
+            MemoryKind::Echo if is_flow => order.slots,
+            // An eighth more, for duplicates.
+            MemoryKind::Echo => order.slots + order.slots / 8 + 1024,
+        };
+        let fd = Memory::create(kind, order.ring.unwrap_or(cells))?;
+        let memory = Memory::map(&fd, kind, order.ring.is_some(), false)?;
+        memories.push((fd, memory));
+        if is_flow {
+            let fd = FlowMemory::create((limit_ns / 1_000_000_000) as usize + 2)?;
+            let memory = FlowMemory::map(&fd)?;
+            counts.push((fd, memory));
+        }
+    }
+    Ok((memories, counts))
+}
+
+/// Connects the agent with a measuring process and sends the measuring process the order to prepare a trial.
+fn connect(socket: OwnedFd, order: &Order) -> io::Result<Connection> {
+    let input = File::from(socket);
+    let output = input.try_clone()?;
+    let mut connection = Connection::new(input, output);
+    connection.send(Message::Prepare(Box::new(order.clone())))?;
+    Ok(connection)
+}
+
+/// One trial in progress, as the agent sees it.
 pub(super) struct Trial {
     order: Order,
     child: Child,
@@ -34,87 +72,52 @@ pub(super) struct Trial {
     log: Option<File>,
     log_text: Vec<u8>,
     memories: Vec<(OwnedFd, Memory)>,
-    /// The counts of a flow, one for each end.
+    /// Memories of flow counts with their files, one for each end of a flow.
     counts: Vec<(OwnedFd, FlowMemory)>,
     pub loads: Loads,
     pub switches: Watched,
     drain: Drain,
-    /// Rows are drained: between go and done, if the order asks for it.
+    /// True while the rings are drained: between the messages `go` and `done`, if the controller's order asks for rings
+    /// of sample memory.
     draining: bool,
-    /// Over real-time ends.
+    /// Guard that kills real-time ends if they exceed their deadline.
     _guard: Option<Guard>,
     track: OffsetTrack,
     scripted: bool,
     open: bool,
-    /// The measuring process is ready, and loads are not: what the controller will be told.
+    /// Message for the controller that the agent sends only when the loads are ready too.
     prepared: Option<Message>,
 }
 
 impl Trial {
+    /// Prepares a trial: allocates the sample memory, and starts loads and measuring process.
+    ///
+    /// # Errors
+    /// A step fails. All processes that were started before are ended.
     pub fn start(order: Order, allowed: &[u32]) -> Result<Trial, Failed> {
-        let fail = |code: &str, exit: ExitCode, text: String, mend: &str| Failed {
-            code: code.into(),
-            text,
-            mend: mend.into(),
-            exit: exit as u8,
-        };
-        let out_of_memory = |e: io::Error| {
-            let text = format!("sample memory for {} slots cannot be had: {e}", order.slots);
-            fail("sample_memory", ExitCode::MachineNotFit, text, "ask for fewer slots")
-        };
-        // This process keeps off the measured CPUs; failing that it shares the last one, which the plan already says.
+        // This process keeps off the measured CPUs. If that fails, it shares the last CPU, which the plan says already.
         let _ = host::scheduling::set_affinity(0, &order.housekeeping);
-        let mut memories = Vec::new();
-        for end in &order.ends {
-            let kind = end.role.into();
-            let cells = match kind {
-                MemoryKind::Sender => order.slots,
-                // Room for duplicates.
-                MemoryKind::Echo if order.spec.measure.flow().is_some() => order.slots,
-                MemoryKind::Echo => order.slots + order.slots / 8 + 1024,
-            };
-            let fd = Memory::create(kind, order.ring.unwrap_or(cells)).map_err(out_of_memory)?;
-            let memory = Memory::map(&fd, kind, order.ring.is_some(), false).map_err(out_of_memory)?;
-            memories.push((fd, memory));
-        }
         let limit_ns = order.match_timeout_ns + OPENING_NS + order.limit_ns;
-        let mut counts = Vec::new();
-        if order.spec.measure.flow().is_some() {
-            let seconds = (limit_ns / 1_000_000_000) as usize + 2;
-            for _ in &order.ends {
-                let fd = FlowMemory::create(seconds).map_err(out_of_memory)?;
-                let memory = FlowMemory::map(&fd).map_err(out_of_memory)?;
-                counts.push((fd, memory));
-            }
-        }
-        let loads = Loads::begin(&order, limit_ns).map_err(|text| fail("load", ExitCode::MachineNotFit, text, ""))?;
+        let (memories, counts) = allocate(&order, limit_ns).map_err(|e| {
+            let text = format!("cannot allocate sample memory for {} slots: {e}", order.slots);
+            Failed::new("sample_memory", ExitCode::MachineNotFit, text, "ask for fewer slots")
+        })?;
+        let loads = Loads::begin(&order, limit_ns).map_err(|e| Failed::new("load", ExitCode::MachineNotFit, e, ""))?;
         let fds = memories.iter().map(|(fd, _)| fd).chain(counts.iter().map(|(fd, _)| fd));
-        let given: io::Result<Vec<OwnedFd>> = fds.map(OwnedFd::try_clone).collect();
-        let started =
-            given.and_then(|given| child::start(&given, allowed, order.driver_path.as_deref())).map_err(|e| {
-                fail(
-                    "measuring_process",
-                    ExitCode::RunFailed,
-                    format!("the measuring process cannot be started: {e}"),
-                    "",
-                )
-            })?;
-        let Started { child, socket, log } = started;
-        let connect = || -> io::Result<Connection> {
-            let input = File::from(socket);
-            let output = input.try_clone()?;
-            let mut connection = Connection::new(input, output);
-            connection.send(Message::Prepare(Box::new(order.clone())))?;
-            Ok(connection)
-        };
-        let connection = connect().map_err(|e| {
-            fail("measuring_process", ExitCode::RunFailed, format!("the measuring process does not listen: {e}"), "")
+        let fds: io::Result<Vec<OwnedFd>> = fds.map(OwnedFd::try_clone).collect();
+        let run_failed = |code: &str, text: String| Failed::new(code, ExitCode::RunFailed, text, "");
+        let Started { child, socket, log } = fds
+            .and_then(|fds| measuring_process::start(&fds, allowed, order.driver_path.as_deref()))
+            .map_err(|e| run_failed("measuring_process", format!("the measuring process cannot be started: {e}")))?;
+        let connection = connect(socket, &order).map_err(|e| {
+            run_failed("measuring_process", format!("the order cannot be sent to the measuring process: {e}"))
         })?;
         let deadline_ns = host::monotonic_ns() + limit_ns;
         let guard = order.is_real_time().then(|| Guard::watch(child.id() as i32, deadline_ns));
         let guard = guard.transpose().map_err(|e| {
-            fail("guard", ExitCode::RunFailed, format!("the guard over real-time ends cannot begin: {e}"), "")
+            run_failed("guard", format!("the thread that guards real-time ends cannot be started: {e}"))
         })?;
+        tracing::debug!(trial = order.trial, pid = child.id(), "measuring process started");
         Ok(Trial {
             _guard: guard,
             switches: Watched::new(child.id() as i32),
@@ -135,14 +138,17 @@ impl Trial {
         })
     }
 
+    /// Socket that connects the agent with the measuring process, while the process runs.
     pub fn socket(&self) -> Option<BorrowedFd<'_>> {
         self.open.then(|| self.connection.input().as_fd())
     }
 
+    /// Pipe with the output of the measuring process, while the pipe is open.
     pub fn log(&self) -> Option<BorrowedFd<'_>> {
         self.log.as_ref().map(AsFd::as_fd)
     }
 
+    /// Reads what the measuring process has written to its output.
     pub fn read_log(&mut self) {
         let mut buffer = [0; 4096];
         match self.log.as_mut().map(|log| log.read(&mut buffer)) {
@@ -155,22 +161,24 @@ impl Trial {
         }
     }
 
+    /// Reads the difference between CLOCK_REALTIME and CLOCK_MONOTONIC.
     pub fn read_clocks(&mut self) {
         self.track.push(host::read_offset());
     }
 
-    pub fn tell(&mut self, message: Message) {
+    /// Passes a message of the controller to the measuring process.
+    pub fn pass_on(&mut self, message: Message) {
         if message == Message::Go {
             self.draining = self.order.ring.is_some();
             self.loads.go();
             self.switches.begin();
         }
-        // A child that is gone is noticed by `hear`.
+        // `receive` notices if the child is gone.
         let _ = self.connection.send(message);
     }
 
-    /// What the measuring process says, made ready for the controller.
-    pub fn hear(&mut self) -> Vec<Message> {
+    /// Receives messages from the measuring process. Returns messages for the controller.
+    pub fn receive(&mut self) -> Vec<Message> {
         let mut messages = Vec::new();
         let alive = self.connection.fill().unwrap_or(false);
         while let Ok(Some(Frame::Message(message))) = self.connection.pending() {
@@ -188,10 +196,10 @@ impl Trial {
                     self.draining = false;
                     self.switches.end();
                     done.loads.extend(self.loads.end());
-                    // Those that the loads kept from a CPU have one now.
+                    // Threads that the loads kept from a CPU run now.
                     host::read_later(self.child.id() as i32, &mut done.threads.after, WAITS_END);
                     let ends = self.order.ends.iter().map(|e| e.role.word().to_owned()).collect();
-                    done.process = host::process_seen(self.child.id() as i32, ends);
+                    done.process = host::process_resources(self.child.id() as i32, ends);
                     self.read_clocks();
                     if !self.scripted {
                         for end in &mut done.ends {
@@ -199,9 +207,11 @@ impl Trial {
                         }
                     }
                     done.log.push_str(&String::from_utf8_lossy(&self.log_text));
+                    tracing::debug!(trial = self.order.trial, "the ends are done");
+                    done.diagnostics = crate::log::take();
                     messages.push(Message::Done(done));
                 }
-                // The child's own farewell; the controller hears `finished` from us.
+                // The supervisor sends `finished` itself, once the trial is released.
                 Message::Finished => {}
                 Message::Failed(failed) => messages.push(Message::Failed(failed)),
                 _ => {}
@@ -215,38 +225,36 @@ impl Trial {
             let log = String::from_utf8_lossy(&self.log_text);
             let last = log.lines().last().map(|l| format!("; it last wrote: {l}")).unwrap_or_default();
             if !messages.iter().any(|m| matches!(m, Message::Failed(_))) {
-                messages.push(Message::Failed(Failed {
-                    code: "measuring_process".into(),
-                    text: format!("the measuring process ended early ({how}){last}"),
-                    mend: String::new(),
-                    exit: ExitCode::RunFailed as u8,
-                }));
+                let text = format!("the measuring process ended early ({how}){last}");
+                tracing::error!(trial = self.order.trial, text);
+                messages.push(Message::Failed(Failed::new("measuring_process", ExitCode::RunFailed, text, "")));
             }
         }
         messages
     }
 
-    /// That all is prepared, once: a load whose halves meet late would be there for a part of the trial only.
+    /// Takes the message `prepared` for the controller once ends and loads are ready. If the controller got the message
+    /// earlier, a load whose halves are matched later would run for a part of the trial only.
     pub fn prepared(&mut self) -> Option<Message> {
         self.prepared.take_if(|_| self.loads.have_met())
     }
 
-    /// When the rings are to be drained next; `None` = not now, or not at all.
+    /// Time at which the agent drains the rings next; `None` = the rings are not drained now.
     pub fn next_drain_ns(&self) -> Option<i64> {
         self.draining.then_some(self.drain.next_ns)
     }
 
-    /// Drains the rings.
+    /// Sends the rows of samples that will not change any more from the rings to the controller.
     pub fn drain(&mut self, controller: &mut Connection) -> io::Result<()> {
         self.drain.turn(&self.memories, &self.track, controller)
     }
 
-    /// The controller has rows on disk.
+    /// Frees the copies of rows of samples that the controller has on disk now.
     pub fn stored(&mut self, stored: Stored) {
         self.drain.stored(stored, &self.memories);
     }
 
-    /// Sends the counts of a flow, and the sample memory, or what is left of it.
+    /// Sends the flow counts, and all rows of samples in the sample memory that were not sent yet, to the controller.
     pub fn collect(&mut self, controller: &mut Connection) -> io::Result<()> {
         self.draining = false;
         if !self.counts.is_empty() {
@@ -256,15 +264,15 @@ impl Trial {
         self.drain.rest(&self.memories, controller)
     }
 
-    /// What happened to the threads of the ends within these times.
+    /// Returns the thread switches of the trial's ends within the given time spans.
     pub fn switches_within(&mut self, windows: &[(i64, i64)]) -> Switches {
         let ends = self.order.ends.iter().map(|e| e.role.word().to_owned()).collect();
         Switches { ends, ..self.switches.within(windows) }
     }
 
-    /// The trial is stored.
+    /// Ends a trial whose samples the controller has stored.
     pub fn finish(mut self) {
-        self.tell(Message::Finish);
+        self.pass_on(Message::Finish);
         for _ in 0..200 {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(Duration::from_millis(5)),
@@ -275,11 +283,11 @@ impl Trial {
     }
 
     fn end(mut self) {
-        // Both fail only if the process is gone already.
+        // Both calls fail only if the process is gone.
         let _ = self.child.kill();
         let _ = self.child.wait();
         for (_, memory) in self.memories {
-            // SAFETY: the trial is over; nothing of it is used any more.
+            // SAFETY: the trial is over, and no reference into its memory is used any more.
             unsafe { memory.unmap() };
         }
         for (_, memory) in self.counts {
@@ -288,7 +296,7 @@ impl Trial {
         }
     }
 
-    /// The controller is gone: what was measured goes into the record from here.
+    /// Writes the samples into the record if the controller has disappeared.
     pub fn rescue(mut self) {
         self.loads.end();
         let _ = self.child.kill();
@@ -297,9 +305,9 @@ impl Trial {
         if let Some(dir) = self.order.rescue.clone() {
             for (index, end) in self.order.ends.iter().enumerate() {
                 let (_, memory) = &self.memories[index];
-                let (first, octets) = self.drain.unsaved(index, memory);
+                let (first, bytes) = self.drain.unsaved(index, memory);
                 let t0 = memory.header().t0_ns.load(Acquire);
-                let rows = Rows { role: end.role, first, octets: &octets, cut: true };
+                let rows = Rows { role: end.role, first, bytes: &bytes, cut: true };
                 let stored = store::rescue(Path::new(&dir), &self.order, rows, t0, &self.track);
                 if let Err(e) = stored {
                     // Standard error is all that is left.

@@ -1,90 +1,89 @@
-//! An agent as the controller sees it: a process with two pipes. For one on another host that is `ssh`, which carries them.
+//! The controller's side of an agent: a process with two pipes. For an agent on another host, the process is `ssh` or a
+//! similar program, which carries the streams.
 
 use super::RunError;
-use super::remote::{BEAT, LEASE_NS};
+use super::agent_protocol::{HEARTBEAT, LEASE_NS, Lost, SILENCE, accept_hello, hello};
+use super::context::RunContext;
 use crate::hot::{FlowMemory, Memory};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
-use tailbound_host::journal::{EntryId, Journal};
+use tailbound_host::journal::EntryId;
 use tailbound_model::{ExitCode, FlowCounts, Undo};
 use tailbound_wire::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::process::{Child, ChildStdin, ChildStdout};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::process::Child;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 
-/// An agent that has been silent for this long is lost: heartbeats come every second.
-pub(super) const SILENCE: Duration = Duration::from_secs(10);
+/// Longest time for an agent to end by itself after `bye`.
+const ENDING: Duration = Duration::from_secs(10);
+/// Longest time for an agent to save its samples after its stream was closed without `bye`.
+const SAVING: Duration = Duration::from_secs(20);
 
+/// The controller's connection to a started agent.
 pub(super) struct Agent {
-    /// For people and file names: `ping`, `pong`, `ping+pong`.
+    /// Name of the agent in messages and file names, for example `ping`, `pong` or `ping+pong`.
     pub name: String,
+    /// Process id of the agent, or of the program that carries its streams.
     pub pid: i32,
-    /// The clock of its stamps: agents with the same word share it.
+    /// Identifier of the clock of the agent's timestamps. Agents with the same identifier share one clock.
     pub clock: String,
-    child: Child,
+    /// Process of the agent, or of the program that carries its streams; `None` = the agent is part of a test.
+    process: Option<Child>,
     input: Input,
-    /// It is on another host.
-    far: bool,
-    /// Silent for this long it is lost.
+    /// True if the agent runs on another host than the controller.
+    remote: bool,
+    /// Time without received bytes after which the agent counts as lost.
     silence: Duration,
-    output: ChildStdout,
+    output: Output,
     reader: FrameReader,
-    entry: EntryId,
-    /// The sample memory, held here too: it outlives a killed agent.
-    pub held: Vec<Memory>,
-    /// The counts of a flow, of each end.
+    entry: Option<EntryId>,
+    /// Sample memory of the agent's ends, also mapped in the controller so that it outlives an agent that is killed.
+    pub samples: Vec<Memory>,
+    /// Memory with the message counts of a flow, one for each end of the agent.
     counts: Vec<FlowMemory>,
-    /// When something was heard of it last.
-    heard: Instant,
-    /// Octets of frames heard between go and done.
-    pub octets_while_silent: u64,
+    /// Time at which the last bytes from the agent were received.
+    last_received: Instant,
+    /// Number of bytes of the frames received between `go` and `done`, when the agent must be silent.
+    pub bytes_while_silent: u64,
+    /// True while the ends measure, so that the agent must be silent.
     pub silent: bool,
 }
 
-/// Where messages go: shared with the task that tells an agent on another host that this process is still there.
-type Input = Arc<Mutex<Option<ChildStdin>>>;
+type Output = Box<dyn AsyncRead + Unpin + Send>;
 
-/// What this side says first.
-pub(super) fn hello(lease_ns: i64) -> Hello {
-    Hello {
-        protocol_min: PROTOCOL_MIN,
-        protocol_max: PROTOCOL_MAX,
-        tailbound: env!("CARGO_PKG_VERSION").into(),
-        session: String::new(),
-        capabilities: Vec::new(),
-        lease_ns,
-        boot_id: String::new(),
-        clock: String::new(),
-        pid: std::process::id() as i32,
-    }
+/// Stream for messages to an agent. The stream is shared with the task that sends heartbeats to an agent on another
+/// host.
+type Input = Arc<Mutex<Option<Box<dyn AsyncWrite + Unpin + Send>>>>;
+
+/// Parameters for starting an agent, from the controller.
+pub(super) struct AgentOrder {
+    /// Program that runs the agent or carries its streams. The arguments of the agent are added.
+    pub command: std::process::Command,
+    /// Name of the agent in messages and file names.
+    pub name: String,
+    /// Token that identifies the agent's process in the journal.
+    pub token: String,
+    /// Log file for the standard error of the agent's process.
+    pub log: std::fs::File,
+    /// For an agent on another host: time without received bytes after which the agent counts as lost. `None` = the
+    /// agent is on this host.
+    pub remote_silence: Option<Duration>,
 }
 
-/// What the other side says first, if it can be spoken with.
-pub(super) fn understood(message: Message) -> Result<Hello, String> {
-    match message {
-        Message::Hello(h) if h.protocol_max >= PROTOCOL_MIN && h.protocol_min <= PROTOCOL_MAX => Ok(h),
-        Message::Hello(h) => Err(format!(
-            "it speaks protocol {} to {}, this release {PROTOCOL_MIN} to {PROTOCOL_MAX}: use tailbound {} on both sides",
-            h.protocol_min, h.protocol_max, h.tailbound
-        )),
-        other => Err(format!("it began with {other:?} in place of hello")),
-    }
-}
-
-/// Tells the agent every few seconds that this process is still there.
-fn beat(input: &Input) {
+/// Sends heartbeats to an agent on another host until its stream is closed.
+fn send_heartbeats(input: &Input) {
     let input = Arc::downgrade(input);
     tokio::spawn(async move {
         let mut n = 0;
         loop {
-            tokio::time::sleep(BEAT).await;
+            tokio::time::sleep(HEARTBEAT).await;
             n += 1;
             let bytes = encode(&Frame::Message(Box::new(Message::Heartbeat(Heartbeat { n, received: 0 }))));
             let Some(input) = input.upgrade() else { return };
             let mut input = input.lock().await;
-            // That it no longer listens is noticed where it is waited for.
+            // The code that waits for an answer notices that the agent no longer reads.
             let Some(input) = &mut *input else { return };
             if input.write_all(&bytes).await.is_err() {
                 return;
@@ -93,25 +92,20 @@ fn beat(input: &Input) {
     });
 }
 
-/// An agent does not answer any more.
-#[derive(Debug)]
-pub(super) struct Lost(pub String);
-
 impl Agent {
-    /// Starts an agent and shakes hands. `far`: it is on another host, and silent for so long it is lost.
-    pub async fn start(
-        mut command: std::process::Command,
-        name: &str,
-        token: &str,
-        journal: &Journal,
-        (log, far): (std::fs::File, Option<Duration>),
-    ) -> Result<Agent, RunError> {
+    /// Starts an agent and exchanges hello messages.
+    ///
+    /// # Errors
+    /// The agent cannot be started or does not answer.
+    pub async fn start(order: AgentOrder, context: &RunContext) -> Result<Agent, RunError> {
         use std::os::unix::process::CommandExt;
+        let AgentOrder { mut command, name, token, log, remote_silence } = order;
         let fail = |text: String| RunError::new(ExitCode::RunFailed, format!("agent {name}: {text}"), "");
         let journal_failed = |e: tailbound_host::journal::JournalError| RunError::new(ExitCode::RunFailed, e, "");
-        let entry = journal.before(Undo::EndProcessByToken { token: token.to_owned() }).map_err(journal_failed)?;
-        command.args(["agent", "--run-token", token]).env(tailbound_model::RUN_TOKEN, token);
-        // Ctrl-C is the controller's business; agents are told.
+        let journal = &context.journal;
+        let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(journal_failed)?;
+        command.args(["agent", "--run-token", &token]).env(tailbound_model::RUN_TOKEN, &token);
+        // Ctrl-C must reach only the controller, which ends its agents.
         command.process_group(0);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child =
@@ -119,161 +113,183 @@ impl Agent {
         let pid = child.id().map_or(0, |p| p as i32);
         if let Ok(process) = tailbound_host::process_id(pid) {
             journal
-                .update(entry, Undo::EndProcess { process, what: format!("agent {name}"), token: token.to_owned() })
+                .update(entry, Undo::EndProcess { process, what: format!("agent {name}"), token: token.clone() })
                 .map_err(journal_failed)?;
         }
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(fail("its pipes were not made".into()));
+            return Err(fail("the pipes to the agent could not be created".into()));
         };
-        let mut agent = Agent {
-            name: name.to_owned(),
-            pid,
-            clock: String::new(),
-            child,
-            input: Arc::new(Mutex::new(Some(input))),
-            far: far.is_some(),
-            silence: far.unwrap_or(SILENCE),
-            output,
-            reader: FrameReader::default(),
-            entry,
-            held: Vec::new(),
-            counts: Vec::new(),
-            heard: Instant::now(),
-            octets_while_silent: 0,
-            silent: false,
-        };
-        agent.shake_hands().await.map_err(|lost| fail(lost.0))?;
-        if agent.far {
-            beat(&agent.input);
+        let mut agent = Agent::over(&name, Box::new(input), Box::new(output), remote_silence.unwrap_or(SILENCE));
+        (agent.pid, agent.process, agent.entry, agent.remote) =
+            (pid, Some(child), Some(entry), remote_silence.is_some());
+        tracing::info!(agent = agent.name, pid, token, "agent started");
+        agent.exchange_hello().await.map_err(|lost| fail(lost.to_string()))?;
+        if agent.remote {
+            send_heartbeats(&agent.input);
         }
         Ok(agent)
     }
 
-    /// The process that carries its stream, where it is on another host.
-    pub fn carrier(&self) -> Option<i32> {
-        self.far.then_some(self.pid)
-    }
-
-    async fn shake_hands(&mut self) -> Result<(), Lost> {
-        let hello = hello(if self.far { LEASE_NS } else { 0 });
-        self.send(Message::Hello(hello)).await?;
-        let message = self.message(Instant::now() + self.silence).await?;
-        self.clock = understood(message).map_err(Lost)?.clock;
-        Ok(())
-    }
-
-    pub async fn send(&mut self, message: Message) -> Result<(), Lost> {
-        let bytes = encode(&Frame::Message(Box::new(message)));
-        match &mut *self.input.lock().await {
-            Some(input) => input.write_all(&bytes).await.map_err(|e| Lost(format!("it no longer listens ({e})"))),
-            None => Err(Lost("its stream is closed".into())),
+    /// Makes the connection to an agent over two streams. Hello messages are exchanged afterwards.
+    fn over(name: &str, input: Box<dyn AsyncWrite + Unpin + Send>, output: Output, silence: Duration) -> Agent {
+        Agent {
+            name: name.to_owned(),
+            pid: 0,
+            clock: String::new(),
+            process: None,
+            input: Arc::new(Mutex::new(Some(input))),
+            remote: false,
+            silence,
+            output,
+            reader: FrameReader::default(),
+            entry: None,
+            samples: Vec::new(),
+            counts: Vec::new(),
+            last_received: Instant::now(),
+            bytes_while_silent: 0,
+            silent: false,
         }
     }
 
-    /// The next frame that is not a heartbeat. Nothing is lost when the call is given up in between.
+    /// Id of the process that carries the agent's streams; `None` = the agent is on this host.
+    pub fn carrier(&self) -> Option<i32> {
+        self.remote.then_some(self.pid)
+    }
+
+    async fn exchange_hello(&mut self) -> Result<(), Lost> {
+        let hello = hello(if self.remote { LEASE_NS } else { 0 });
+        self.send(Message::Hello(hello)).await?;
+        let message = self.message(Instant::now() + self.silence).await?;
+        self.clock = accept_hello(message)?.clock;
+        Ok(())
+    }
+
+    /// Sends a message of the controller to the agent.
+    pub async fn send(&mut self, message: Message) -> Result<(), Lost> {
+        let bytes = encode(&Frame::Message(Box::new(message)));
+        match &mut *self.input.lock().await {
+            Some(input) => input.write_all(&bytes).await.map_err(|e| Lost::NotReading(e.to_string())),
+            None => Err(Lost::StreamEnded("its stream is closed".into())),
+        }
+    }
+
+    /// Receives the next frame from the agent that is not a heartbeat. If the future is dropped, no frame is lost.
     pub async fn frame(&mut self, deadline: Instant) -> Result<Frame, Lost> {
         loop {
             let mut consumed = self.reader.consumed();
-            while let Some(frame) = self.reader.next_frame().map_err(|e| Lost(e.to_string()))? {
-                let octets = self.reader.consumed() - std::mem::replace(&mut consumed, self.reader.consumed());
+            while let Some(frame) = self.reader.next_frame()? {
+                let bytes = self.reader.consumed() - std::mem::replace(&mut consumed, self.reader.consumed());
                 let is = |what: fn(&Message) -> bool| matches!(&frame, Frame::Message(m) if what(m));
                 if self.silent && !is(|m| matches!(m, Message::Done(_))) {
-                    self.octets_while_silent += octets;
+                    self.bytes_while_silent += bytes;
                 }
                 if !is(|m| matches!(m, Message::Heartbeat(_))) {
                     return Ok(frame);
                 }
             }
-            let limit = deadline.min(self.heard + self.silence);
+            let limit = deadline.min(self.last_received + self.silence);
             let mut buffer = [0; 64 * 1024];
             match tokio::time::timeout_at(limit, self.output.read(&mut buffer)).await {
-                Ok(Ok(0)) => return Err(Lost(self.how_it_ended().await)),
+                Ok(Ok(0)) => return Err(Lost::StreamEnded(self.how_it_ended().await)),
                 Ok(Ok(n)) => {
-                    self.heard = Instant::now();
+                    self.last_received = Instant::now();
                     self.reader.push(&buffer[..n]);
                 }
-                Ok(Err(e)) => return Err(Lost(format!("its stream broke ({e})"))),
-                Err(_) if limit < deadline => {
-                    return Err(Lost(format!("nothing was heard of it for {} s", self.silence.as_secs())));
-                }
-                Err(_) => return Err(Lost("it did not answer in time".into())),
+                Ok(Err(e)) => return Err(Lost::StreamBroken(e.to_string())),
+                Err(_) if limit < deadline => return Err(Lost::Silent(self.silence)),
+                Err(_) => return Err(Lost::NoAnswer),
             }
         }
     }
 
-    /// The next message.
+    /// Receives the next message from the agent that is not a heartbeat.
     pub async fn message(&mut self, deadline: Instant) -> Result<Message, Lost> {
         match self.frame(deadline).await? {
             Frame::Message(message) => Ok(*message),
-            Frame::Memory { .. } => Err(Lost("sample memory came where a message belongs".into())),
+            Frame::Memory { .. } => Err(Lost::BadMemory("sample memory was received instead of a message")),
         }
     }
 
     async fn how_it_ended(&mut self) -> String {
-        match tokio::time::timeout(Duration::from_secs(2), self.child.wait()).await {
-            Ok(Ok(status)) => format!("it ended ({status})"),
+        let ended = async {
+            match &mut self.process {
+                Some(process) => process.wait().await.ok(),
+                None => None,
+            }
+        };
+        match tokio::time::timeout(Duration::from_secs(2), ended).await {
+            Ok(Some(status)) => format!("it ended ({status})"),
             _ => "it closed its stream".into(),
         }
     }
 
-    /// Maps the sample memory of an agent on this host.
-    pub fn hold(&mut self, fds: &[i32], roles: &[Role], ring: bool) {
-        self.held.clear();
-        if self.far {
+    /// Maps the sample memory and the flow counts of the agent, if the agent is on this host.
+    pub fn map_memory(&mut self, fds: &[i32], roles: &[Role], ring: bool) {
+        self.samples.clear();
+        if self.remote {
             return;
         }
         for (fd, role) in fds.iter().zip(roles) {
-            let opened = std::fs::OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{fd}", self.pid));
-            // Only a second net: without it the agent's own copy still holds the samples.
-            if let Ok(memory) = opened.and_then(|file| Memory::map(file, (*role).into(), ring, false)) {
-                self.held.push(memory);
+            // If this mapping fails, the samples are still in the agent's mapping.
+            if let Ok(memory) = self.open_fd(*fd).and_then(|file| Memory::map(file, (*role).into(), ring, false)) {
+                self.samples.push(memory);
             }
         }
-        // Behind the samples: the counts of a flow.
+        // The descriptors of the flow counts follow the descriptors of the sample memory.
         for fd in fds.iter().skip(roles.len()) {
-            let opened = std::fs::OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{fd}", self.pid));
-            self.counts.extend(opened.and_then(FlowMemory::map));
+            self.counts.extend(self.open_fd(*fd).and_then(FlowMemory::map));
         }
     }
 
-    /// What the ends of a flow had counted when their agent was lost.
-    pub fn held_counts(&self) -> Vec<FlowCounts> {
+    /// Opens the file behind a file descriptor of the agent's process.
+    fn open_fd(&self, fd: i32) -> std::io::Result<std::fs::File> {
+        std::fs::OpenOptions::new().read(true).write(true).open(format!("/proc/{}/fd/{fd}", self.pid))
+    }
+
+    /// Reads the flow counts of the agent's ends from the memory that the controller has mapped.
+    pub fn mapped_counts(&self) -> Vec<FlowCounts> {
         self.counts.iter().map(|memory| memory.cells().read()).collect()
     }
 
-    /// Forgets the sample memory.
-    pub fn let_go(&mut self) {
+    /// Unmaps the sample memory and the flow counts of the agent.
+    pub fn unmap_memory(&mut self) {
         for memory in self.counts.drain(..) {
             // SAFETY: counts were copied out; no reference is kept.
             unsafe { memory.unmap() };
         }
-        for memory in self.held.drain(..) {
+        for memory in self.samples.drain(..) {
             // SAFETY: rows were copied out; no reference is kept.
             unsafe { memory.unmap() };
         }
     }
 
-    /// Ends it: by its stream, then by force. What it still holds is saved by itself on the way.
-    pub async fn end(mut self, journal: &Journal) {
+    /// Ends the agent: sends `bye` and closes the stream. If the agent then does not end in time, it is killed. On
+    /// `bye`, the agent saves the samples that it has.
+    pub async fn end(mut self, context: &RunContext) {
         let _ = self.send(Message::Bye).await;
-        drop(self.input.lock().await.take());
-        if tokio::time::timeout(Duration::from_secs(10), self.child.wait()).await.is_err() {
-            // Both fail only if it is gone.
-            let _ = self.child.start_kill();
-            let _ = self.child.wait().await;
-        }
-        self.let_go();
-        // A journal that cannot be written keeps the entry; cleanup will find the process gone.
-        let _ = journal.done(self.entry);
+        self.close(ENDING, context).await;
+        self.unmap_memory();
     }
 
-    /// Closes the stream without goodbye, as if this process had died: the agent saves its samples.
-    pub async fn abandon(mut self, journal: &Journal) {
+    /// Closes the stream to the agent without `bye`, as if the controller had died. The agent then saves its samples.
+    pub async fn abandon(mut self, context: &RunContext) {
+        self.close(SAVING, context).await;
+    }
+
+    async fn close(&mut self, limit: Duration, context: &RunContext) {
         drop(self.input.lock().await.take());
-        if tokio::time::timeout(Duration::from_secs(20), self.child.wait()).await.is_err() {
-            let _ = self.child.start_kill();
-            let _ = self.child.wait().await;
+        if let Some(process) = &mut self.process
+            && tokio::time::timeout(limit, process.wait()).await.is_err()
+        {
+            tracing::warn!(agent = self.name, "the agent did not end by itself and is killed");
+            // Both calls fail only if the process is gone.
+            let _ = process.start_kill();
+            let _ = process.wait().await;
         }
-        let _ = journal.done(self.entry);
+        // If the journal cannot be written, it keeps the entry; cleanup then finds no such process.
+        self.entry.take().map(|entry| context.journal.done(entry));
     }
 }
+
+#[cfg(test)]
+mod tests;

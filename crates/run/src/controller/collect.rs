@@ -1,6 +1,8 @@
-//! Sample memory comes in, segments go out.
+//! Receives sample memory from the agents and writes the rows of samples into the record as segments (files of
+//! samples).
 
-use super::agent::{Agent, Lost};
+use super::agent::Agent;
+use super::agent_protocol::Lost;
 use crate::hot::{Memory, MemoryKind};
 use crate::store::{self, Rows, Stored};
 use std::path::Path;
@@ -12,78 +14,80 @@ use tailbound_record::RecordError;
 use tailbound_wire::*;
 use tokio::time::Instant;
 
-/// Rows of a segment that is closed while the trial still runs.
+/// Number of rows of samples in a full segment, which is closed while the trial still runs.
 const SEGMENT_ROWS: u64 = 1 << 18;
-/// A segment with fewer rows is closed after this long.
+/// Time after which a segment (file of samples) is closed even if the segment is not full.
 const SEGMENT_TIME: Duration = Duration::from_secs(60);
 
-/// What came of one end: rows that are stored, and the octets of those behind them.
+/// Rows of samples of one end: a summary of the stored rows, and the bytes received after these rows.
 pub(super) struct Incoming {
     role: Role,
-    octets: Vec<u8>,
+    bytes: Vec<u8>,
     segments: usize,
-    /// Monotonic time of slot 0, once it is known.
+    /// Monotonic time at which slot 0 is due, ns; 0 = not known yet.
     pub t0_ns: i64,
     stored: Stored,
     closed: Instant,
-    /// The agent was lost: rows end where it was cut off.
+    /// True if the agent was lost, so that the rows of samples end where the trial was cut off.
     cut: bool,
 }
 
 impl Incoming {
     pub fn new(role: Role) -> Incoming {
         let (stored, closed) = (Stored::default(), Instant::now());
-        Incoming { role, octets: Vec::new(), segments: 0, t0_ns: 0, stored, closed, cut: false }
+        Incoming { role, bytes: Vec::new(), segments: 0, t0_ns: 0, stored, closed, cut: false }
     }
 
     fn cell(&self) -> usize {
         MemoryKind::from(self.role).cell_octets()
     }
 
-    fn push(&mut self, offset: u64, octets: &[u8]) -> Result<(), Lost> {
-        if self.taken() * self.cell() as u64 + (self.octets.len() % self.cell()) as u64 != offset {
-            return Err(Lost("a piece of sample memory is missing".into()));
+    fn push(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Lost> {
+        if self.received() * self.cell() as u64 + (self.bytes.len() % self.cell()) as u64 != offset {
+            return Err(Lost::BadMemory("a piece of sample memory is missing"));
         }
-        self.octets.extend_from_slice(octets);
+        self.bytes.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// Whole rows that came so far.
-    fn taken(&self) -> u64 {
-        self.stored.rows + (self.octets.len() / self.cell()) as u64
+    /// Number of complete rows of samples received from the agent so far.
+    fn received(&self) -> u64 {
+        self.stored.rows + (self.bytes.len() / self.cell()) as u64
     }
 
-    /// Takes what the lost agent did not send from the memory that is held here.
-    fn take_held(&mut self, memory: &Memory) {
-        self.octets.truncate(self.octets.len() / self.cell() * self.cell());
-        self.octets.extend(memory.octets(self.taken(), memory.rows().max(self.taken())));
+    /// Reads the rows of samples that a lost agent did not send from the sample memory that the controller has mapped.
+    fn take_mapped(&mut self, memory: &Memory) {
+        self.bytes.truncate(self.bytes.len() / self.cell() * self.cell());
+        self.bytes.extend(memory.octets(self.received(), memory.rows().max(self.received())));
         self.t0_ns = memory.header().t0_ns.load(Acquire);
         self.cut = true;
     }
 
-    /// Closes a segment if there are rows enough for one; the number of rows on disk then.
+    /// Writes and closes a segment if there are enough rows or enough time has passed. Returns the number of rows on
+    /// disk, or `None` if no segment was closed.
     fn close_full(&mut self, dir: &Path, order: &Order, track: &OffsetTrack) -> Result<Option<u64>, RecordError> {
-        let whole = self.octets.len() / self.cell() * self.cell();
-        let octets = whole.min(SEGMENT_ROWS as usize * self.cell());
-        if octets == 0 || (octets < SEGMENT_ROWS as usize * self.cell() && self.closed.elapsed() < SEGMENT_TIME) {
+        let whole = self.bytes.len() / self.cell() * self.cell();
+        let bytes = whole.min(SEGMENT_ROWS as usize * self.cell());
+        if bytes == 0 || (bytes < SEGMENT_ROWS as usize * self.cell() && self.closed.elapsed() < SEGMENT_TIME) {
             return Ok(None);
         }
-        self.close(octets, dir, order, track)?;
+        self.close(bytes, dir, order, track)?;
         Ok(Some(self.stored.rows))
     }
 
-    fn close(&mut self, octets: usize, dir: &Path, order: &Order, track: &OffsetTrack) -> Result<(), RecordError> {
-        let rows = Rows { role: self.role, first: self.stored.rows, octets: &self.octets[..octets], cut: self.cut };
+    fn close(&mut self, bytes: usize, dir: &Path, order: &Order, track: &OffsetTrack) -> Result<(), RecordError> {
+        let rows = Rows { role: self.role, first: self.stored.rows, bytes: &self.bytes[..bytes], cut: self.cut };
         let stored = store::store(dir, order, self.segments, rows, self.t0_ns, track)?;
-        // Rows of the memory: one that was cut off by a kill is in no segment.
-        self.stored.add(Stored { rows: (octets / self.cell()) as u64, ..stored });
+        // These are rows of the memory; a row that was cut off by a kill is in no segment.
+        self.stored.add(Stored { rows: (bytes / self.cell()) as u64, ..stored });
         self.segments += 1;
         self.closed = Instant::now();
-        self.octets.drain(..octets);
+        self.bytes.drain(..bytes);
         Ok(())
     }
 
-    /// Closes the last segment.
+    /// Writes and closes the last segment (file of samples) of an end. Returns the summary of all rows of samples, and
+    /// the time at which slot 0 was due.
     pub fn finish(
         mut self,
         dir: &Path,
@@ -92,20 +96,21 @@ impl Incoming {
         track: &OffsetTrack,
     ) -> Result<(Stored, i64), RecordError> {
         self.t0_ns = t0_ns.unwrap_or(self.t0_ns);
-        if self.segments == 0 || !self.octets.is_empty() {
-            self.close(self.octets.len(), dir, order, track)?;
+        if self.segments == 0 || !self.bytes.is_empty() {
+            self.close(self.bytes.len(), dir, order, track)?;
         }
         Ok((self.stored, self.t0_ns))
     }
 }
 
-/// Takes a frame of sample memory.
-pub(super) fn take(incoming: &mut [Incoming], end: u8, offset: u64, octets: &[u8]) -> Result<(), Lost> {
-    let incoming = incoming.get_mut(end as usize).ok_or_else(|| Lost("memory of an unknown end".into()))?;
-    incoming.push(offset, octets)
+/// Adds a received piece of sample memory to the rows of samples of its end.
+pub(super) fn take(incoming: &mut [Incoming], end: u8, offset: u64, bytes: &[u8]) -> Result<(), Lost> {
+    let incoming =
+        incoming.get_mut(end as usize).ok_or(Lost::BadMemory("sample memory of an unknown end was received"))?;
+    incoming.push(offset, bytes)
 }
 
-/// Closes the segments that are full, and tells the agent.
+/// Closes the segments (files of samples) that are full, and reports the stored rows to the agent.
 pub(super) async fn close_full(
     agent: &mut Agent,
     incoming: &mut [Incoming],
@@ -115,31 +120,31 @@ pub(super) async fn close_full(
 ) -> Result<(), RecordError> {
     for (index, incoming) in incoming.iter_mut().enumerate() {
         while let Some(rows) = incoming.close_full(dir, order, track)? {
-            // An agent that no longer listens is noticed where it is waited for.
+            // The code that waits for an answer notices that the agent no longer reads.
             let _ = agent.send(Message::Stored(tailbound_wire::Stored { end: index as u8, rows })).await;
         }
     }
     Ok(())
 }
 
-/// The rest of each end's memory, as the agent sends it; of a lost agent, what is held here. What the ends counted of a
-/// flow comes with it.
+/// Receives the rest of each end's sample memory, and returns the flow counts of the ends. If the agent is lost, both
+/// are read from the memory that the controller has mapped.
 pub(super) async fn rest(
     agent: &mut Agent,
     incoming: &mut [Incoming],
     lost: bool,
     deadline: Instant,
 ) -> Vec<FlowCounts> {
-    if !lost && let Ok(counts) = ask(agent, incoming, deadline).await {
+    if !lost && let Ok(counts) = request(agent, incoming, deadline).await {
         return counts;
     }
-    for (memory, incoming) in agent.held.iter().zip(incoming) {
-        incoming.take_held(memory);
+    for (memory, incoming) in agent.samples.iter().zip(incoming) {
+        incoming.take_mapped(memory);
     }
-    agent.held_counts()
+    agent.mapped_counts()
 }
 
-async fn ask(agent: &mut Agent, incoming: &mut [Incoming], deadline: Instant) -> Result<Vec<FlowCounts>, Lost> {
+async fn request(agent: &mut Agent, incoming: &mut [Incoming], deadline: Instant) -> Result<Vec<FlowCounts>, Lost> {
     agent.send(Message::Collect).await?;
     let mut counts = Vec::new();
     loop {
@@ -148,7 +153,8 @@ async fn ask(agent: &mut Agent, incoming: &mut [Incoming], deadline: Instant) ->
             Frame::Message(message) => match *message {
                 Message::Collected => return Ok(counts),
                 Message::Counted(counted) => counts = counted,
-                // Rows that were under way when the end was through: their readings are in `done` too.
+                // These are `draining` messages for rows that were sent before `done`, and `done` contains their clock
+                // readings too.
                 _ => {}
             },
         }

@@ -1,12 +1,14 @@
-//! What a run would do, in words.
+//! Describes what a run of a plan would do, without doing it.
 
-use super::{discovery, fit, knobs, length, tool};
-use crate::live::ring_cells;
+use super::conditions::levels;
+use super::{cpu_plan, discovery, knobs, tool, trial_length};
+use crate::live_collect::ring_cells;
 use std::fmt::Write;
 use tailbound_lab::LabSpec;
 use tailbound_model::*;
 
-/// Conditions, order, commands, knobs, privileges and the time that it would take.
+/// Describes as text what a run of the plan would do: conditions, order of trials, labs, commands, knobs, privileges
+/// and expected time.
 pub fn dry_run(plan: &Plan) -> String {
     let mut out = String::new();
     let allowed = tailbound_host::allowed_cpus();
@@ -40,7 +42,7 @@ pub fn dry_run(plan: &Plan) -> String {
             let _ = writeln!(out, "  {step}");
         }
         for lack in spec.check() {
-            let _ = writeln!(out, "  LACKING: {} ({})", lack.what, lack.mend);
+            let _ = writeln!(out, "  LACKING: {} ({})", lack.what, lack.remedy);
         }
     }
     for line in discovery::describe(plan) {
@@ -49,7 +51,7 @@ pub fn dry_run(plan: &Plan) -> String {
     let _ = writeln!(
         out,
         "\ncommands\n  tailbound agent --run-token RUN-N   (one per place, on CPUs {})",
-        fit::housekeeping(plan, &allowed)
+        cpu_plan::housekeeping(plan, &allowed)
     );
     let _ = writeln!(out, "  tailbound agent --measure N         (one per agent and trial, the measured process)");
     let possible = || plan.conditions.iter().filter(|c| c.not_possible.is_none());
@@ -77,23 +79,23 @@ pub fn dry_run(plan: &Plan) -> String {
     }
     let _ = writeln!(
         out,
-        "  memory locked by mlockall (CAP_IPC_LOCK or RLIMIT_MEMLOCK; a warning without), timer slack 1 ns"
+        "  memory locked by mlockall (CAP_IPC_LOCK or RLIMIT_MEMLOCK; without them, a warning), timer slack 1 ns"
     );
     if let Some(c) = plan.conditions.iter().find(|c| c.spec.collect == Collect::Live) {
-        let _ = writeln!(out, "  rows are stored while it measures, from rings of {} cells", ring_cells(&c.spec));
+        let _ = writeln!(out, "  rows are stored during the measurement, from rings of {} cells", ring_cells(&c.spec));
     }
     out.push_str(&knobs::describe(plan));
-    let _ = writeln!(out, "\nabout {} in all", total(plan));
+    let _ = writeln!(out, "\nabout {} in total", total(plan));
     out
 }
 
-/// How long a trial is.
+/// Length of a trial as text: a number of slots or a duration.
 fn length(spec: &TrialSpec) -> String {
     if spec.has_tool() {
-        return format!("a tool for {}", length::takes(spec));
+        return format!("a tool for {}", trial_length::expected(spec));
     }
     let Some(flow) = spec.measure.flow() else {
-        let (slots, warm_up) = length::slots(spec);
+        let (slots, warm_up) = trial_length::slots(spec);
         return format!("{} slots after {warm_up} of warm-up", slots - warm_up);
     };
     let pack = if flow.pack > 1 { format!(", {} payloads in each", flow.pack) } else { String::new() };
@@ -112,7 +114,7 @@ fn load(load: &LoadSpec) -> String {
     format!("  load at {}: {} (start {}{length}; {policy}, {cpus})\n", load.at, load.run, load.start)
 }
 
-/// The privilege that a policy takes.
+/// Privilege that a scheduling policy needs, as text in brackets.
 fn need(policy: Policy) -> &'static str {
     match policy {
         p if p.is_real_time() => " (needs CAP_SYS_NICE or RLIMIT_RTPRIO)",
@@ -121,11 +123,6 @@ fn need(policy: Policy) -> &'static str {
     }
 }
 
-/// Levels of a condition, for people.
-pub(super) fn levels(c: &Condition) -> String {
-    c.levels.iter().map(|(k, v)| format!("{k} {v}")).collect::<Vec<_>>().join(", ")
-}
-
 fn total(plan: &Plan) -> Nanos {
-    Nanos(plan.trials.iter().map(|t| length::takes(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
+    Nanos(plan.trials.iter().map(|t| trial_length::expected(&plan.conditions[t.condition].spec).0 + 400_000_000).sum())
 }

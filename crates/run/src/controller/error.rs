@@ -1,24 +1,25 @@
-//! Why a run ends before its plan.
+//! The error that ends a run before all trials of its plan have run.
 
+use tailbound_lab::LabError;
 use tailbound_model::ExitCode;
 use tailbound_record::RecordError;
 
-/// A run that cannot go on: what, where, what to do, and the exit code.
+/// Error of a run that cannot continue: what is wrong and where, what the user can do, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text}{}", if mend.is_empty() { String::new() } else { format!("\n  what to do: {mend}") })]
+#[error("{what}{}", if remedy.is_empty() { String::new() } else { format!("\n  help: {remedy}") })]
 pub struct RunError {
-    /// Exit code.
+    /// Exit code of the command `tailbound` for this error.
     pub exit: ExitCode,
-    /// What and where.
-    pub text: String,
-    /// What to do; may be empty.
-    pub mend: String,
+    /// Text of the error: what is wrong, and where.
+    pub what: String,
+    /// Remedy of the error: what the user can do; empty = no advice.
+    pub remedy: String,
 }
 
 impl RunError {
-    /// An error.
-    pub fn new(exit: ExitCode, text: impl ToString, mend: impl ToString) -> RunError {
-        RunError { exit, text: text.to_string(), mend: mend.to_string() }
+    /// Makes an error with an exit code, a text that says what is wrong, and a remedy.
+    pub fn new(exit: ExitCode, what: impl ToString, remedy: impl ToString) -> RunError {
+        RunError { exit, what: what.to_string(), remedy: remedy.to_string() }
     }
 }
 
@@ -29,6 +30,13 @@ impl From<RecordError> for RunError {
     }
 }
 
+impl From<LabError> for RunError {
+    fn from(e: LabError) -> RunError {
+        let lacks = matches!(e, LabError::Lacks(_));
+        RunError::new(if lacks { ExitCode::MachineNotFit } else { ExitCode::RunFailed }, e, "")
+    }
+}
+
 impl From<tailbound_wire::Failed> for RunError {
     fn from(f: tailbound_wire::Failed) -> RunError {
         let exit = match f.exit {
@@ -36,6 +44,6 @@ impl From<tailbound_wire::Failed> for RunError {
             3 => ExitCode::MachineNotFit,
             _ => ExitCode::RunFailed,
         };
-        RunError::new(exit, f.text, f.mend)
+        RunError::new(exit, f.what, f.remedy)
     }
 }

@@ -1,15 +1,17 @@
-//! Settings of the host: asked for by conditions, in force with a lab, told to the record.
+//! Host settings: changes the settings that a trial asks for, restores them, and writes both into the record.
 
 use super::RunError;
+use crate::undo_failures::undo_failures;
 use std::fmt::Write;
 use tailbound_host::journal::{Journal, JournalError};
-use tailbound_host::knob::{self, KnobError, Knobs, Place, PutBack};
+use tailbound_host::knob::{self, KnobError, Knobs, Place, Restored};
 use tailbound_lab::netns::{NetNs, path_of};
 use tailbound_lab::{Lab, LabSpec};
 use tailbound_model::*;
 use tailbound_record::*;
 
-pub(super) fn failed(e: KnobError) -> RunError {
+/// Makes the error for a host setting that cannot be changed.
+fn failed(e: KnobError) -> RunError {
     match e {
         KnobError::Journal(e) => RunError::new(ExitCode::RunFailed, e, ""),
         e => RunError::new(ExitCode::MachineNotFit, e, ""),
@@ -24,12 +26,12 @@ fn place(end: usize, spec: &PlaceSpec, netns: &NetNs) -> Option<Place> {
     Place::of_end(["ping", "pong"][end], netns.descriptor()?, &path).ok()
 }
 
-/// The network namespaces of the ends, where they are not the caller's.
+/// Network namespaces of the ends of a lab, except the namespace of the caller.
 fn of_lab(spec: &LabSpec, lab: &Lab) -> Vec<Place> {
     [&spec.ping, &spec.pong].iter().enumerate().filter_map(|(i, end)| place(i, end, lab.netns(i)?)).collect()
 }
 
-/// Those of them that are there before the lab.
+/// Network namespaces of the ends of a trial that exist before the lab is built.
 fn existing(spec: &TrialSpec) -> Vec<Place> {
     let ends = [&spec.ping.place, &spec.pong.place].into_iter().enumerate();
     let open = |(i, end): (usize, &PlaceSpec)| match end {
@@ -39,7 +41,8 @@ fn existing(spec: &TrialSpec) -> Vec<Place> {
     ends.filter_map(open).collect()
 }
 
-/// What a trial asks of this host: all where an end is on it; what is of a hypervisor also where it runs guests.
+/// Settings that a trial asks for on this host. If an end is on this host, these are all settings; if this host only
+/// runs guests, these are the settings of a hypervisor.
 pub(super) fn asked_here(spec: &TrialSpec) -> Vec<KnobSpec> {
     let places = [&spec.ping.place, &spec.pong.place];
     let any_here = !places.iter().all(|place| place.is_remote());
@@ -47,7 +50,7 @@ pub(super) fn asked_here(spec: &TrialSpec) -> Vec<KnobSpec> {
     spec.host.iter().filter(|knob| any_here || (guests && knob.is_of_hypervisor())).cloned().collect()
 }
 
-/// What it asks of another host that an end is on.
+/// Settings that a trial asks for on another host that has an end.
 pub(super) fn asked_there(place: &PlaceSpec, settings: &[KnobSpec]) -> Vec<KnobSpec> {
     let guest = is_guest_of_this_host(place);
     settings.iter().filter(|knob| !(guest && knob.is_of_hypervisor())).cloned().collect()
@@ -57,12 +60,15 @@ fn is_guest_of_this_host(place: &PlaceSpec) -> bool {
     matches!(place, PlaceSpec::Vm(_) | PlaceSpec::Domain(_))
 }
 
-/// What is set before the lab is built.
+/// Changes the settings that do not need the network namespaces of a lab.
 pub(super) fn set_host(knobs: &mut Knobs, specs: &[KnobSpec], journal: &Journal) -> Result<(), RunError> {
     specs.iter().filter(|s| !s.is_of_network()).try_for_each(|s| knobs.set(s, &[], journal)).map_err(failed)
 }
 
-/// What is set when the network namespaces of the ends are there; then all settings are read again.
+/// Changes the settings of the ends' network namespaces, then reads all settings again.
+///
+/// # Errors
+/// A setting cannot be changed, or no longer has the value that was set.
 pub(super) fn set_network(
     knobs: &mut Knobs,
     specs: &[KnobSpec],
@@ -71,19 +77,20 @@ pub(super) fn set_network(
 ) -> Result<(), RunError> {
     let ends = of_lab(spec, lab);
     specs.iter().filter(|s| s.is_of_network()).try_for_each(|s| knobs.set(s, &ends, journal)).map_err(failed)?;
-    // All of them together: one may have changed another.
+    // All settings are compared at the end, because one setting may have changed another.
     let Some(text) = knobs.verify().into_iter().next() else { return Ok(()) };
-    let mend = "look for a setting of the study that changes it again, or for somebody else who does";
-    Err(RunError::new(ExitCode::MachineNotFit, text, mend))
+    let remedy = "check whether another setting of the study or another program changes the setting again";
+    Err(RunError::new(ExitCode::MachineNotFit, text, remedy))
 }
 
-/// Why a trial's settings cannot be made on this machine.
+/// Makes the error for a host setting of a trial that cannot be changed on this machine; `None` = all settings can be
+/// changed.
 pub(super) fn lack(spec: &TrialSpec) -> Option<RunError> {
     let (ends, made) = (existing(spec), LabSpec::from(spec).makes_namespaces());
     asked_here(spec).iter().find_map(|s| knob::check(s, &ends, made).err()).map(failed)
 }
 
-/// What a run would set, one line each with the value that is there now.
+/// Lists the host settings that a run would change, with their present values, one setting in each line.
 pub(super) fn describe(plan: &Plan) -> String {
     let mut lines: Vec<String> = Vec::new();
     for spec in plan.conditions.iter().filter(|c| c.not_possible.is_none()).map(|c| &c.spec) {
@@ -99,7 +106,7 @@ pub(super) fn describe(plan: &Plan) -> String {
             }
         }
         if let Some(error) = lack(spec) {
-            let line = format!("  LACKING: {}", error.text);
+            let line = format!("  LACKING: {}", error.what);
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -114,7 +121,8 @@ pub(super) fn describe(plan: &Plan) -> String {
     })
 }
 
-/// Writes into the record what is in force; the index of its entry, if there is any.
+/// Writes the host settings in force into the record. Returns the index of the new entry; `None` = there are no
+/// settings.
 pub(super) fn record_set(
     record: &mut RecordWriter,
     block: usize,
@@ -130,24 +138,29 @@ pub(super) fn record_set(
     Ok(Some(record.manifest.host_settings.len() - 1))
 }
 
-/// Writes into the record what became of the settings.
+/// Writes into the record how the host settings were restored.
 ///
 /// # Errors
-/// Some could not be put back: nothing more is measured on a host that is not as it was found.
-pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, back: PutBack) -> Result<(), RunError> {
-    let PutBack { settings, left_alone, failed } = back;
+/// A setting could not be restored. In this case the run ends, because the host is not in its original state.
+pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, back: Restored) -> Result<(), RunError> {
+    let Restored { settings, left_alone, failed } = back;
     let Some(entry) = entry.and_then(|i| record.manifest.host_settings.get_mut(i)) else {
         return not_put_back(&failed).map_or(Ok(()), Err);
     };
     let what = settings.iter().map(|s| format!("{}: {}", s.what, s.put_back.as_deref().unwrap_or(""))).collect();
     entry.settings = settings;
-    // First of all what is left to do: the record may be the very thing that fails.
+    // The error is made first, because writing the record may fail.
     let error = not_put_back(&failed);
     for text in left_alone {
-        record.warn(Warning::new("host_setting_left", Severity::Warning, text, "look who else sets it"))?;
+        record.warn(Warning::new(
+            "host_setting_left",
+            Severity::Warning,
+            text,
+            "find out which other program changes this setting",
+        ))?;
     }
     if let Some(error) = error {
-        record.warn(Warning::new("host_setting_not_put_back", Severity::Warning, &error.text, &error.mend))?;
+        record.warn(Warning::new("host_setting_not_put_back", Severity::Warning, &error.what, &error.remedy))?;
         record.save()?;
         return Err(error);
     }
@@ -156,34 +169,32 @@ pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, b
 }
 
 fn not_put_back(failed: &[JournalError]) -> Option<RunError> {
-    let reasons: Vec<String> = failed.iter().flat_map(reasons).collect();
+    let reasons: Vec<String> = failed.iter().flat_map(undo_failures).collect();
     (!reasons.is_empty()).then(|| {
         let text = format!("a setting of the host could NOT be put back: {}", reasons.join("; "));
-        RunError::new(ExitCode::RunFailed, text, "`tailbound lab list` shows it, `tailbound lab cleanup` tries again")
+        RunError::new(
+            ExitCode::RunFailed,
+            text,
+            "`tailbound lab list` shows the setting, `tailbound lab cleanup` tries again",
+        )
     })
 }
 
-pub(crate) fn reasons(error: &JournalError) -> Vec<String> {
-    match error {
-        JournalError::NotUndone(reasons) => reasons.clone(),
-        other => vec![other.to_string()],
-    }
-}
-
-/// What is left in the journal of a run that broke off is taken back (a full disk may have kept it from that), and what
-/// cannot be is told, once.
+/// Undoes the changes that are left in the journal of a run that ended with an error (a full disk may have prevented
+/// this before). If a change cannot be undone, the reason is added to the error, each reason once.
 pub(super) fn undo_rest(journal: &Journal, error: &mut RunError) {
     let Err(left) = journal.undo_all(&mut |_| ()) else { return };
-    for reason in reasons(&left).into_iter().filter(|reason| !error.text.contains(reason)).collect::<Vec<_>>() {
-        let _ = write!(error.text, "; and {reason}: `tailbound lab cleanup` tries again");
+    for reason in undo_failures(&left).into_iter().filter(|reason| !error.what.contains(reason)).collect::<Vec<_>>() {
+        let _ = write!(error.what, "; and {reason}: `tailbound lab cleanup` tries again");
     }
 }
 
-/// Settings that were made before `error` came are put back; what cannot be is told with it.
+/// Restores the host settings that were changed before an error. If a setting cannot be restored, the reason is added
+/// to the error.
 pub(super) fn give_up(knobs: Knobs, journal: &Journal, mut error: RunError) -> RunError {
-    if let Some(left) = not_put_back(&knobs.put_back(journal).failed) {
-        let _ = write!(error.text, "; and {}", left.text);
-        error.mend = left.mend;
+    if let Some(left) = not_put_back(&knobs.restore(journal).failed) {
+        let _ = write!(error.what, "; and {}", left.what);
+        error.remedy = left.remedy;
     }
     error
 }

@@ -1,39 +1,44 @@
-//! The controller: builds labs, starts agents, runs trials in order, writes the record.
+//! The controller: builds labs, starts agents, runs the trials in order and writes the record.
 //!
-//! One thread, asynchronous; pinned away from the measured CPUs where there are others.
+//! The controller is one asynchronous thread. If there are CPUs that are not measured, the controller uses only these.
 
+mod active_lab;
 mod agent;
-mod barrier;
+mod agent_protocol;
 mod collect;
+mod common_start;
+mod conditions;
+mod context;
+mod cpu_plan;
+mod cpu_quota;
 mod discovery;
+mod driver_fit;
+mod driver_trial;
 mod dry_run;
 mod error;
-mod fit;
 mod flow;
-mod guests;
+mod guest_events;
 mod knobs;
-mod lab;
-mod length;
-mod loads;
-mod measure;
+mod load_checks;
+mod machine_fit;
+mod measuring;
+mod node_counts;
+mod places;
+mod program_path;
 mod progress;
 mod proof;
-mod remote;
 mod run;
-mod stop;
-mod throttle;
+mod stop_signal;
 mod tool;
-mod trial;
+mod trial_length;
+mod trial_state;
+mod trial_steps;
+mod trial_store;
 
-use crate::store::store_not_sent;
-pub(crate) use knobs::reasons;
-
-/// Stop-and-wait by duration is ready for as many slots as this allows: no driver answers faster.
-pub(crate) const FASTEST_ROUND_TRIP_NS: i64 = 2_000;
-
+pub use driver_fit::{check_drivers, driver_limit};
 pub use dry_run::dry_run;
 pub use error::RunError;
-pub use fit::{check_drivers, driver_limit, not_fit};
+pub use machine_fit::not_fit;
+pub use places::DriverFiles;
 pub use progress::{Progress, ProgressEvent};
-pub use remote::DriverFiles;
 pub use run::{Finished, RunOptions, run};

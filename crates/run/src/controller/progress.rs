@@ -1,54 +1,54 @@
-//! What a run tells while it goes on.
+//! Events that a run reports to its caller as they happen.
 
 use tailbound_model::{Nanos, Warning};
 
-/// Something happened.
+/// An event that a run reports to its caller.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum ProgressEvent<'a> {
-    /// The run begins.
+    /// Event: the run begins.
     Began {
-        /// Number of trials.
+        /// Number of trials in the run.
         trials: usize,
-        /// Estimated time of measuring.
+        /// Expected time of all measurements of the run together.
         estimate: Nanos,
     },
-    /// A lab is being built.
+    /// Event: a lab is being built.
     Lab {
-        /// For people.
+        /// Description of the lab that is being built: its path and host settings as text.
         what: &'a str,
     },
-    /// A trial begins.
+    /// Event: a trial begins.
     Trial {
-        /// Place in the order, from 0.
+        /// Position of the trial in the order of trials, from 0.
         number: usize,
-        /// Its levels, for people.
+        /// Levels of the condition of the trial that begins, as text.
         what: &'a str,
-        /// How long it should take.
+        /// Expected time of the trial that begins.
         estimate: Nanos,
     },
-    /// A trial ended.
+    /// Event: a trial has ended.
     TrialDone {
-        /// Place in the order, from 0.
+        /// Position of the trial in the order of trials, from 0.
         number: usize,
-        /// Its id, under which its samples are stored by now.
+        /// Id of the ended trial, whose samples are stored now.
         trial: usize,
-        /// Slots answered.
+        /// Number of slots of the ended trial that were answered.
         answered: u64,
-        /// Slots scheduled.
+        /// Number of slots of the ended trial that were scheduled.
         scheduled: u64,
     },
-    /// A warning was raised.
+    /// Event: the run has raised a new warning.
     Warned(&'a Warning),
 }
 
-/// Hears of progress. It runs on the controller's thread, never on a measured one.
+/// Receives the events of a run, on the thread of the controller, never on a measured thread.
 pub trait Progress {
-    /// Something happened.
+    /// Receives an event of the run: the run calls this function for each event.
     fn event(&mut self, event: ProgressEvent<'_>);
 }
 
-/// Silence.
+/// A receiver of the events of a run that ignores all of them.
 impl Progress for () {
     fn event(&mut self, _: ProgressEvent<'_>) {}
 }

@@ -1,11 +1,11 @@
-//! The whole run.
+//! A whole run: checks the machine, creates the record, builds labs and runs the trials in order.
 
-use super::lab::Standing;
+use super::active_lab::ActiveLab;
+use super::context::RunContext;
+use super::places::{DriverFiles, Hosts};
 use super::progress::{Progress, ProgressEvent};
-use super::remote::{DriverFiles, Hosts};
-use super::stop::{self, Stop};
-use super::trial::{self, TrialContext};
-use super::{RunError, dry_run, fit, knobs, length};
+use super::trial_state::{TrialContext, TrialResult};
+use super::{RunError, conditions, cpu_plan, driver_trial, knobs, machine_fit, stop_signal, tool, trial_length};
 use std::path::PathBuf;
 use tailbound_host as host;
 use tailbound_host::journal::Journal;
@@ -13,62 +13,62 @@ use tailbound_lab::LabSpec;
 use tailbound_model::*;
 use tailbound_record::*;
 
-/// How to run a plan.
+/// Parameters of a run that are not part of its plan.
 #[derive(Debug, Clone)]
 pub struct RunOptions {
-    /// Directory of the record; must not exist.
+    /// Directory of the record. The directory must not exist yet.
     pub out: PathBuf,
-    /// Command line, for the record.
+    /// Command line of the user, which is written into the record.
     pub command: Vec<String>,
-    /// Warnings known before the run, e.g. that a path had to be replaced.
+    /// Warnings from before the run, for example that a path had to be replaced.
     pub warnings: Vec<Warning>,
-    /// The drivers that are files, for other hosts.
+    /// Function that lists the drivers that are files. Other hosts need these files too.
     pub driver_files: DriverFiles,
 }
 
-/// A run that came to its end.
+/// Result of a run that has ended normally.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// The record.
+    /// Path of the directory of the run's record.
     pub dir: PathBuf,
-    /// Valid or invalid; incomplete after Ctrl-C.
+    /// Status of the record: valid or invalid, or incomplete after a signal such as Ctrl-C.
     pub status: Status,
 }
 
-/// Runs a plan that was checked by [`super::check_drivers`].
+/// Runs a plan that [`super::check_drivers`] has checked.
 ///
 /// # Errors
-/// The machine is not fit, the record cannot be made or written, a lab cannot be built. What was measured until then is in
-/// the record, which stays marked incomplete.
+/// The machine is not fit, the record cannot be written, or a lab cannot be built. The record then contains the samples
+/// from before the error, and stays marked as incomplete.
 pub fn run(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Result<Finished, RunError> {
     if options.out.symlink_metadata().is_ok() {
         return Err(RecordError::Exists(options.out).into());
     }
-    if let Some(error) = fit::not_fit(&plan, options.driver_files) {
+    if let Some(error) = machine_fit::not_fit(&plan, options.driver_files) {
         return Err(error);
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| RunError::new(ExitCode::Unexpected, format!("cannot begin: {e}"), ""))?;
+        .map_err(|e| RunError::new(ExitCode::Unexpected, format!("cannot start: {e}"), ""))?;
     runtime.block_on(run_all(plan, options, progress))
 }
 
 fn run_id() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    // Eight hex digits: part of interface and topic names, unique among runs of one machine.
+    // Eight hex digits, unique among the runs of one machine: part of interface names and topic names.
     format!("{:08x}", (now.as_nanos() as u64 ^ (u64::from(std::process::id()) << 20)) as u32)
 }
 
 async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -> Result<Finished, RunError> {
-    // Before anything is made: from here on a signal ends the run in order.
-    let stop = stop::heard();
+    // This comes before any change to a host: from here on, a signal ends the run in order.
+    let stop = stop_signal::listen();
     let allowed = host::allowed_cpus();
-    let housekeeping = fit::housekeeping(&plan, &allowed);
-    // Failing this the controller shares the measured CPUs, but it sleeps while they measure.
+    let housekeeping = cpu_plan::housekeeping(&plan, &allowed);
+    // If this fails, the controller shares the measured CPUs, but it sleeps while the ends measure.
     let _ = host::scheduling::set_affinity(0, &housekeeping);
     let journal_failed =
-        |e: host::JournalError| RunError::new(ExitCode::RunFailed, e, "a run is not begun without its journal");
+        |e: host::JournalError| RunError::new(ExitCode::RunFailed, e, "a run does not start without its journal");
     let run_id = run_id();
     let journal = Journal::create(&run_id).map_err(journal_failed)?;
     let out = std::path::absolute(&options.out).unwrap_or(options.out);
@@ -84,19 +84,23 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
         }
     };
     let facts = host::facts::collect();
-    let doing =
-        Doing { plan: &plan, run_id: &run_id, housekeeping: &housekeeping, journal: &journal, stop, here: &facts };
-    let mut hosts = Hosts::new(options.driver_files, record.dir().join("logs"), &allowed, doing.stop.clone());
+    let logs = record.dir().join("logs");
+    let context = RunContext { run_id, journal, stop, logs };
+    let doing = Doing { context: &context, plan: &plan, housekeeping: &housekeeping, here: &facts };
+    let mut hosts = Hosts::new(options.driver_files, &allowed);
+    let _log = crate::log::controller(&context.logs);
+    tracing::info!(run = context.run_id, trials = plan.trials.len(), "run begins");
     let mut ended = run_trials(&doing, &mut hosts, &mut record, options.warnings, progress).await;
-    for text in hosts.leave(&journal).await {
+    for text in hosts.leave(&context).await {
         let warned = record.warn(Warning::new("bundle_left", Severity::Warning, text, "remove it by hand"));
-        // The journal comes first: it is finished whatever becomes of the record.
+        // The journal is finished even if the record cannot be written.
         ended = ended.and_then(|complete| Ok(warned.map(|()| complete)?));
     }
     if let Err(error) = &mut ended {
-        knobs::undo_rest(&journal, error);
+        tracing::error!(what = error.what, "the run ends with an error");
+        knobs::undo_rest(&context.journal, error);
     }
-    let tidy = journal.finish().map_err(journal_failed);
+    let tidy = context.journal.finish().map_err(journal_failed);
     let complete = ended?;
     tidy?;
     if complete {
@@ -128,24 +132,23 @@ fn manifest(plan: &Plan, run_id: &str, command: Vec<String>, allowed: &[u32]) ->
         guests: Vec::new(),
     };
     Manifest {
-        functional_only: fit::functional_only(plan, allowed),
+        functional_only: cpu_plan::functional_only(plan, allowed),
         trials: plan.trials.iter().map(trial).collect(),
         ..Manifest::begun(plan.clone(), run_id, command)
     }
 }
 
-/// What every trial of a run needs.
+/// Data that the controller needs for every trial of a run.
 struct Doing<'a> {
+    context: &'a RunContext,
     plan: &'a Plan,
-    run_id: &'a str,
+    /// CPUs of this host on which everything runs that is not measured.
     housekeeping: &'a CpuList,
-    journal: &'a Journal,
-    stop: Stop,
-    /// This host.
+    /// Facts about the host on which the controller runs.
     here: &'a HostFacts,
 }
 
-/// All trials; false when Ctrl-C came.
+/// Runs all trials of the plan. Returns false if a signal has ended the run before its last trial.
 async fn run_trials(
     doing: &Doing<'_>,
     hosts: &mut Hosts,
@@ -153,36 +156,37 @@ async fn run_trials(
     warnings: Vec<Warning>,
     progress: &mut dyn Progress,
 ) -> Result<bool, RunError> {
-    let (plan, journal) = (doing.plan, doing.journal);
+    let (plan, context) = (doing.plan, doing.context);
     record.host(doing.here)?;
     for warning in warnings {
         warn(record, progress, warning)?;
     }
     record.event(Event::RunBegan { trials: plan.trials.len() })?;
     record.save()?;
-    let estimate = Nanos(plan.trials.iter().map(|t| length::takes(&plan.conditions[t.condition].spec).0).sum());
+    let estimate =
+        Nanos(plan.trials.iter().map(|t| trial_length::expected(&plan.conditions[t.condition].spec).0).sum());
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
-    let mut standing: Option<Standing> = None;
+    let mut active: Option<ActiveLab> = None;
     for (number, trial) in plan.trials.iter().enumerate() {
         let condition = &plan.conditions[trial.condition];
-        if standing.as_ref().is_some_and(|s| !s.suits(&condition.spec) || !hosts.answer())
-            && let Some(old) = standing.take()
+        if active.as_ref().is_some_and(|s| !s.suits(&condition.spec) || !hosts.answer())
+            && let Some(old) = active.take()
         {
             down(doing, old, record, trial.block, progress).await?;
         }
-        let mut lab = match standing.take() {
+        let mut lab = match active.take() {
             Some(lab) => lab,
             None => match up(doing, trial, hosts, record, progress).await {
-                // Guests that boot are given up.
-                Err(e) if doing.stop.came() => {
-                    // What could not be put back, too, is told.
-                    let told = Warning::new(
+                // After a signal, the run does not wait for guests that boot.
+                Err(e) if context.stop.came() => {
+                    // The error also says what could not be undone.
+                    let warning = Warning::new(
                         "interrupted",
                         Severity::Warning,
-                        format!("when it was interrupted: {}", e.text),
+                        format!("error while the run was interrupted: {}", e.what),
                         "",
                     );
-                    warn(record, progress, told)?;
+                    warn(record, progress, warning)?;
                     interrupted(record, progress, "before", (number, plan.trials.len()))?;
                     return Ok(false);
                 }
@@ -190,28 +194,28 @@ async fn run_trials(
             },
         };
         let warned = record.manifest.warnings.len();
-        let result = one(doing, (trial, number), &mut lab, hosts, record, progress).await;
+        let result = run_trial(doing, (trial, number), &mut lab, hosts, record, progress).await;
         for warning in &record.manifest.warnings[warned..] {
             progress.event(ProgressEvent::Warned(warning));
         }
         match result {
-            Ok(Some(outcome)) => {
-                let (answered, scheduled) = (outcome.answered, outcome.scheduled);
+            Ok(Some(result)) => {
+                let (answered, scheduled) = (result.answered, result.scheduled);
                 progress.event(ProgressEvent::TrialDone { number, trial: trial.id, answered, scheduled });
-                standing = Some(lab);
+                active = Some(lab);
             }
             Err(error) => {
                 let settings = lab.settings;
-                let (back, _) = lab.abandon(journal).await;
+                let (back, _) = lab.abandon(context).await;
                 let left = knobs::record_put_back(record, settings, back).err();
                 return Err(left.map_or(error.clone(), |left| RunError {
-                    text: format!("{}; and {}", error.text, left.text),
+                    what: format!("{}; and {}", error.what, left.what),
                     ..error
                 }));
             }
             Ok(None) => {
                 let settings = lab.settings;
-                let (back, down) = lab.abandon(journal).await;
+                let (back, down) = lab.abandon(context).await;
                 knobs::record_put_back(record, settings, back)?;
                 down?;
                 interrupted(record, progress, "in", (number, plan.trials.len()))?;
@@ -219,18 +223,18 @@ async fn run_trials(
             }
         }
     }
-    if let Some(lab) = standing {
+    if let Some(lab) = active {
         let last = plan.trials.last().map_or(0, |t| t.block);
         down(doing, lab, record, last, progress).await?;
     }
     Ok(true)
 }
 
-/// One reason more, told once.
-fn functional_only(manifest: &mut Manifest, why: &str) {
+/// Adds to the record a reason why figures say nothing about speed, unless the record already has this reason.
+fn add_functional_only(manifest: &mut Manifest, why: &str) {
     match &mut manifest.functional_only {
-        Some(told) if told.contains(why) => {}
-        Some(told) => *told = format!("{told}; {why}"),
+        Some(reasons) if reasons.contains(why) => {}
+        Some(reasons) => *reasons = format!("{reasons}; {why}"),
         none => *none = Some(why.to_owned()),
     }
 }
@@ -245,38 +249,38 @@ fn interrupted(
     warn(record, progress, Warning::new("interrupted", Severity::Warning, text, ""))
 }
 
-/// Tells at once, and in the record.
+/// Reports a warning to the user at once, and writes it into the record.
 fn warn(record: &mut RecordWriter, progress: &mut dyn Progress, warning: Warning) -> Result<(), RunError> {
     progress.event(ProgressEvent::Warned(&warning));
     Ok(record.warn(warning)?)
 }
 
-/// Makes the host and the lab what a trial asks for.
+/// Reaches the hosts of a trial and builds its lab.
 async fn up(
     doing: &Doing<'_>,
     trial: &Trial,
     hosts: &mut Hosts,
     record: &mut RecordWriter,
     progress: &mut dyn Progress,
-) -> Result<Standing, RunError> {
+) -> Result<ActiveLab, RunError> {
     let spec = &doing.plan.conditions[trial.condition].spec;
     let vlan = spec.vlan.iter().map(|vlan| format!("VLAN {vlan}"));
     let what = [spec.path.to_string()].into_iter().chain(vlan).chain(spec.host.iter().map(ToString::to_string));
     let what = what.collect::<Vec<_>>().join(", ");
     progress.event(ProgressEvent::Lab { what: &what });
-    for host in hosts.reach(&LabSpec::from(spec), (doing.run_id, doing.journal), &doing.here.host).await? {
+    for host in hosts.reach(&LabSpec::from(spec), doing.context, &doing.here.host).await? {
         record.host(&host.facts)?;
         if let Some(why) = &host.functional_only {
-            let concerned = fit::with_place(doing.plan, &host.place);
-            functional_only(&mut record.manifest, &fit::of_conditions(doing.plan, why, &concerned));
+            let concerned = conditions::with_place(doing.plan, &host.place);
+            add_functional_only(&mut record.manifest, &conditions::with_conditions(doing.plan, why, &concerned));
         }
         for text in &host.remarks {
             warn(record, progress, Warning::new("host_remark", Severity::Warning, text, ""))?;
         }
     }
-    hosts.serve(spec, (doing.run_id, doing.journal))?;
-    let mut lab = Standing::up(spec, (doing.run_id, doing.journal), record.dir(), hosts).await?;
-    // Before a driver starts: it would only say that it found nobody.
+    hosts.make_discovery(spec, doing.context)?;
+    let mut lab = ActiveLab::up(spec, doing.context, hosts).await?;
+    // A driver would only report that it found no peer.
     let path = &lab.path;
     if path.max_datagram_ping_to_pong == 0 || path.max_datagram_pong_to_ping == 0 || !path.cut_off.is_empty() {
         for remark in &path.remarks {
@@ -289,16 +293,16 @@ async fn up(
     Ok(lab)
 }
 
-/// Takes a lab down and makes the host what it was before.
+/// Removes a lab and restores the settings of its hosts.
 async fn down(
     doing: &Doing<'_>,
-    lab: Standing,
+    lab: ActiveLab,
     record: &mut RecordWriter,
     block: usize,
     progress: &mut dyn Progress,
 ) -> Result<(), RunError> {
     let (settings, warned) = (lab.settings, record.manifest.warnings.len());
-    let (back, down) = lab.down(doing.journal).await;
+    let (back, down) = lab.down(doing.context).await;
     let back = knobs::record_put_back(record, settings, back);
     for warning in &record.manifest.warnings[warned..] {
         progress.event(ProgressEvent::Warned(warning));
@@ -308,35 +312,42 @@ async fn down(
     Ok(record.event(Event::LabDown { block })?)
 }
 
-/// One trial in its lab; `None` when a signal came before or while it was measured.
-async fn one(
+/// Runs one trial in its lab. Returns `None` if a signal arrived before or during the measurement.
+async fn run_trial(
     doing: &Doing<'_>,
     (trial, number): (&Trial, usize),
-    lab: &mut Standing,
+    lab: &mut ActiveLab,
     hosts: &Hosts,
     record: &mut RecordWriter,
     progress: &mut dyn Progress,
-) -> Result<Option<trial::Outcome>, RunError> {
+) -> Result<Option<TrialResult>, RunError> {
     let condition = &doing.plan.conditions[trial.condition];
-    let what = dry_run::levels(condition);
-    progress.event(ProgressEvent::Trial { number, what: &what, estimate: length::takes(&condition.spec) });
-    let dir = record.dir().to_owned();
+    let what = conditions::levels(condition);
+    progress.event(ProgressEvent::Trial { number, what: &what, estimate: trial_length::expected(&condition.spec) });
     if let Some(error) = lab.lack_of_cpus(&condition.spec) {
         return Err(error);
     }
-    lab.start_agents(doing.run_id, doing.journal, &dir).await?;
-    if doing.stop.came() {
+    lab.start_agents(doing.context).await?;
+    if doing.context.stop.came() {
         return Ok(None);
     }
     let context = TrialContext {
+        run: doing.context,
         plan: doing.plan,
         trial,
-        run_id: doing.run_id,
         housekeeping: doing.housekeeping,
-        journal: doing.journal,
-        stop: &doing.stop,
-        under: hosts.under(),
+        wiring: hosts.wiring(),
         here: &doing.here.host,
     };
-    trial::run(&context, lab, record).await
+    tracing::info!(trial = trial.id, condition = trial.condition, levels = what, "trial begins");
+    let result = match condition.spec.has_tool() {
+        true => tool::run(&context, lab, record).await,
+        false => driver_trial::run(&context, lab, record).await,
+    };
+    match &result {
+        Ok(Some(r)) => tracing::info!(trial = trial.id, r.scheduled, r.sent, r.answered, "trial has ended"),
+        Ok(None) => tracing::info!(trial = trial.id, "trial was interrupted"),
+        Err(e) => tracing::error!(trial = trial.id, what = e.what, "trial has failed"),
+    }
+    result
 }

@@ -1,24 +1,26 @@
-//! The clock of a hot loop: the machine's, or the scripted one that the calibration driver brings.
+//! The clock of a hot loop: the clock of the machine, or the scripted clock that the calibration driver provides.
 
 use tailbound_abi::tb_clock;
 
-/// Reads time and lets it pass.
+/// A clock that can be read and on which a thread can sleep.
 pub trait Clock: Copy + Send + Sync + 'static {
-    /// True when time passes only inside `sleep_until` and the driver's calls.
+    /// True if the clock advances only within `sleep_until` and within calls of the driver.
     const SCRIPTED: bool;
-    /// Monotonic ns.
+    /// Present time of the monotonic clock, in ns.
     fn now(&self) -> i64;
-    /// Returns at `deadline_ns` or later.
+    /// Sleeps until the monotonic time is `deadline_ns` or later.
     fn sleep_until(&self, deadline_ns: i64);
-    /// CLOCK_REALTIME, ns.
+    /// Present time of CLOCK_REALTIME, in ns.
     fn realtime(&self) -> i64;
-    /// The clock of an end that receives; a calibration may give it one of its own.
+    /// Clock of an end that receives: the far clock (the scripted clock of the receiving end) if the calibration driver
+    /// provides a far clock, otherwise this clock.
     fn of_far_end(self, _: Option<tb_clock>) -> Self {
         self
     }
 }
 
-/// CLOCK_MONOTONIC through the vDSO, and clock_nanosleep with an absolute deadline.
+/// The clock of the machine: reads CLOCK_MONOTONIC through the vDSO, and sleeps with clock_nanosleep until an absolute
+/// deadline.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine;
 
@@ -39,7 +41,7 @@ impl Clock for Machine {
     #[inline]
     fn sleep_until(&self, deadline_ns: i64) {
         let t = libc::timespec { tv_sec: deadline_ns / 1_000_000_000, tv_nsec: deadline_ns % 1_000_000_000 };
-        // SAFETY: `t` is a valid timespec; no remainder is asked for.
+        // SAFETY: `t` is a valid timespec; the pointer to the remaining time may be null.
         while unsafe { libc::clock_nanosleep(libc::CLOCK_MONOTONIC, libc::TIMER_ABSTIME, &t, std::ptr::null_mut()) }
             == libc::EINTR
         {}
@@ -49,12 +51,12 @@ impl Clock for Machine {
     }
 }
 
-/// A driver's own clock.
+/// A clock that a driver provides in place of the clock of the machine.
 #[derive(Clone, Copy)]
 pub struct Scripted(tb_clock);
 
 impl Scripted {
-    /// `None` when the table lacks a function.
+    /// Wraps the clock of a driver. Returns `None` if one of its functions is missing.
     pub fn new(clock: tb_clock) -> Option<Scripted> {
         (clock.now.is_some() && clock.sleep_until.is_some() && clock.realtime.is_some()).then_some(Scripted(clock))
     }

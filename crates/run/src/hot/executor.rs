@@ -1,8 +1,8 @@
-//! What the sending thread does between its slots: it sleeps, or it is the single-threaded executor.
+//! Work of the sending thread between its slots: the thread sleeps, or it acts as the single-threaded executor.
 //!
-//! The executor is one thread that waits for a timer and for readers together and serves them one at a time, as the
-//! single-threaded executor of rclcpp does. A message that arrives while it publishes waits; a timer that is due while it
-//! serves a message waits.
+//! The executor is one thread that waits for a timer and for readers together and processes them one at a time, like
+//! the single-threaded executor of rclcpp. A message that arrives while the executor publishes waits; a timer that
+//! becomes due while the executor processes a message waits.
 
 use super::{Clock, Port, Receiver, Sink};
 use std::sync::atomic::AtomicBool;
@@ -10,15 +10,15 @@ use std::sync::atomic::Ordering::Acquire;
 use tailbound_abi::TB_FOREVER;
 use tailbound_driver::{Endpoint, ViewBuf, Wait};
 
-/// Lets time pass on the sending thread.
+/// What the sending thread does between two slots: it sleeps, or it processes messages.
 pub trait Between {
-    /// There is work to look for also when no time is left.
+    /// True if `until` must be called even if the deadline has passed, because there may be messages to process.
     const BUSY: bool;
-    /// Lets time pass from `now_ns` until `deadline_ns` or later; the time then.
+    /// Sleeps or processes messages from `now_ns` until `deadline_ns` or later. Returns the time at its end, ns.
     fn until(&mut self, now_ns: i64, deadline_ns: i64) -> i64;
 }
 
-/// It sleeps; other threads take what arrives.
+/// The sending thread sleeps between its slots; other threads take the messages that arrive.
 pub struct Asleep<C>(pub C);
 
 impl<C: Clock> Between for Asleep<C> {
@@ -30,9 +30,9 @@ impl<C: Clock> Between for Asleep<C> {
     }
 }
 
-/// An end whose messages the executor takes.
+/// An end for which the executor takes messages from a reader.
 pub trait Serve {
-    /// Takes one message, if there is one.
+    /// Takes one message from the reader and processes the message, if there is one.
     fn serve(&self, reader: &Port, views: &mut ViewBuf);
 }
 
@@ -42,7 +42,7 @@ impl<S: Sink> Serve for Receiver<S> {
     }
 }
 
-/// The executor of one session's readers.
+/// Executor in one thread: waits for messages of all readers of one driver session and processes them.
 pub struct Executor<'a, C> {
     clock: C,
     readers: Vec<Endpoint>,
@@ -51,14 +51,16 @@ pub struct Executor<'a, C> {
 }
 
 impl<'a, C: Clock> Executor<'a, C> {
-    /// Over at least one reader; all are of one session.
+    /// Creates an executor for readers and their ends. There must be at least one reader, and all readers must be of
+    /// one session.
     pub fn new(clock: C, served: Vec<(Port, &'a dyn Serve)>) -> Self {
         let readers = served.iter().map(|(port, _)| port.endpoint()).collect();
-        // One message at a time: the next is looked for when what was ready has been served.
+        // One message at a time: the executor looks for more messages when it has processed those that were ready.
         Executor { clock, readers, served, views: ViewBuf::new(1) }
     }
 
-    /// Waits, then takes one message from every reader that has some; `false` when the driver cannot wait.
+    /// Waits until a reader has messages or until `limit_ns`, then takes one message from every reader that has
+    /// messages. Returns `false` if the driver cannot wait.
     #[inline]
     fn round(&mut self, limit_ns: i64) -> bool {
         match self.served[0].0.hot().wait(&self.readers, limit_ns) {
@@ -75,7 +77,7 @@ impl<'a, C: Clock> Executor<'a, C> {
         }
     }
 
-    /// Serves until `stop`; whoever sets it also calls `wake`.
+    /// Processes messages until `stop` is true. The thread that sets `stop` must also call `wake`.
     pub fn serve(&mut self, stop: &AtomicBool) {
         while !stop.load(Acquire) && self.round(TB_FOREVER) {}
     }
@@ -86,7 +88,7 @@ impl<C: Clock> Between for Executor<'_, C> {
     #[inline]
     fn until(&mut self, mut now_ns: i64, deadline_ns: i64) -> i64 {
         loop {
-            // A deadline that has passed is moved to now: what has arrived by now is seen.
+            // A deadline that has passed is moved to now, so that messages that have arrived by now are taken.
             if !self.round(deadline_ns.max(now_ns)) {
                 self.clock.sleep_until(deadline_ns);
             }

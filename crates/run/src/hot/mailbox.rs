@@ -1,11 +1,13 @@
-//! The hand-off: a ring of arrivals from the receive thread to the processing thread, who sleeps on a futex.
+//! The hand-off of received samples: a ring from the receive thread to the processing thread, which sleeps on a futex.
 
 use super::Arrival;
 use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-const SLOTS: usize = 256;
+/// Number of letters (places for one received sample) in the ring, a power of two. Miri is some thousand times slower,
+/// so the ring is small there and fills up after few samples.
+const SLOTS: usize = if cfg!(miri) { 4 } else { 256 };
 
 struct Letter {
     seq: u64,
@@ -15,24 +17,25 @@ struct Letter {
     payload: Box<[u8]>,
 }
 
-/// One producer, one consumer.
+/// A ring of received samples with one producer thread and one consumer thread.
 pub struct Mailbox {
     letters: Box<[UnsafeCell<Letter>]>,
-    /// Letters put in; the futex word.
+    /// Number of letters that the producer has put into the ring. This number is also the futex word.
     put: AtomicU32,
     taken: AtomicU32,
     closed: AtomicBool,
-    /// Arrivals that found the ring full.
+    /// Number of received samples that were dropped because the ring was full.
     pub dropped: AtomicU64,
 }
 
-// SAFETY: a letter belongs to the producer until `put` passes it (Release), to the consumer until `taken` does.
+// SAFETY: a letter belongs to the producer until `put` is above its number (Release), and then to the consumer until
+// `taken` is above its number.
 unsafe impl Sync for Mailbox {}
 // SAFETY: as above.
 unsafe impl Send for Mailbox {}
 
 impl Mailbox {
-    /// Room for payloads up to `max_payload`; 0 keeps no payload.
+    /// Creates a mailbox with room for payloads of up to `max_payload` bytes; 0 = payloads are not kept.
     pub fn new(max_payload: usize) -> Self {
         let letter = || {
             UnsafeCell::new(Letter {
@@ -52,7 +55,7 @@ impl Mailbox {
         }
     }
 
-    /// Puts an arrival in and wakes the consumer: one futex call.
+    /// Puts a received sample into the ring and wakes the consumer with one futex call.
     #[inline]
     pub fn put(&self, arrival: &Arrival<'_>) {
         let put = self.put.load(Relaxed);
@@ -71,19 +74,23 @@ impl Mailbox {
         futex(&self.put, libc::FUTEX_WAKE, 1);
     }
 
-    /// Hands letters to `each` until `close`.
+    /// Calls `each` for every received sample, on the consumer's thread, until `close` is called.
     pub fn serve(&self, mut each: impl FnMut(&Arrival<'_>)) {
         loop {
             let taken = self.taken.load(Relaxed);
             let put = self.put.load(Acquire);
             if taken == put {
                 if self.closed.load(Acquire) {
-                    return;
+                    // A letter may have come between the look at `put` and the look at `closed`.
+                    if self.put.load(Acquire) == put {
+                        return;
+                    }
+                    continue;
                 }
                 futex(&self.put, libc::FUTEX_WAIT, put);
                 continue;
             }
-            // SAFETY: `put` is beyond it, so this letter is the consumer's.
+            // SAFETY: `put` is above the number of this letter, so the letter belongs to the consumer.
             let letter = unsafe { &*self.letters[taken as usize % SLOTS].get() };
             each(&Arrival {
                 seq: letter.seq,
@@ -95,18 +102,65 @@ impl Mailbox {
         }
     }
 
-    /// Ends `serve` after what is in the ring.
+    /// Closes the mailbox: `serve` returns once all samples in the ring have been processed.
     pub fn close(&self) {
         self.closed.store(true, Release);
-        // A waiter that read `closed` before the store sleeps on the word: it is woken until it has gone.
+        // A waiter that read `closed` before the store may be asleep on the futex word, so it is woken.
         futex(&self.put, libc::FUTEX_WAKE, 1);
     }
 }
 
 fn futex(word: &AtomicU32, operation: i32, value: u32) {
-    // A waiter looks again at least every 100 ms: `close` may come between its look and its sleep.
+    // A waiter checks `closed` at least every 100 ms, because `close` may be called between the check and the sleep.
     let limit = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
     let timeout = if operation == libc::FUTEX_WAIT { &raw const limit } else { std::ptr::null() };
     // SAFETY: the word outlives the call; the timeout is a valid timespec or null.
     unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), operation | libc::FUTEX_PRIVATE_FLAG, value, timeout) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn put(mailbox: &Mailbox, seq: u64) {
+        let (kernel_rx_ns, received_ns) = (seq as i64 + 1, seq as i64 + 2);
+        mailbox.put(&Arrival { seq, kernel_rx_ns, received_ns, payload: &seq.to_ne_bytes() });
+    }
+
+    /// Serves the mailbox until it is closed, and checks the content of each letter. Returns the sequence numbers of
+    /// all letters.
+    fn serve(mailbox: &Mailbox) -> Vec<u64> {
+        let mut served = Vec::new();
+        mailbox.serve(|letter| {
+            let expected = (letter.seq as i64 + 1, letter.seq as i64 + 2, &letter.seq.to_ne_bytes()[..]);
+            assert_eq!((letter.kernel_rx_ns, letter.received_ns, letter.payload), expected);
+            served.push(letter.seq);
+        });
+        served
+    }
+
+    #[test]
+    fn every_letter_is_served_once_and_in_order_or_counted_as_dropped() {
+        let (rounds, letters) = if cfg!(miri) { (1, 12) } else { (200, 600) };
+        for _ in 0..rounds {
+            let mailbox = Mailbox::new(8);
+            let served = std::thread::scope(|scope| {
+                let consumer = scope.spawn(|| serve(&mailbox));
+                (0..letters).for_each(|seq| put(&mailbox, seq));
+                mailbox.close();
+                consumer.join().unwrap()
+            });
+            assert!(served.is_sorted_by(|a, b| a < b), "{served:?}");
+            assert_eq!(served.len() as u64 + mailbox.dropped.load(Relaxed), letters);
+        }
+    }
+
+    #[test]
+    fn a_full_ring_keeps_its_letters_and_counts_the_others() {
+        let (mailbox, slots) = (Mailbox::new(8), SLOTS as u64);
+        (0..slots + 3).for_each(|seq| put(&mailbox, seq));
+        mailbox.close();
+        assert_eq!(serve(&mailbox), (0..slots).collect::<Vec<_>>());
+        assert_eq!(mailbox.dropped.load(Relaxed), 3);
+    }
 }

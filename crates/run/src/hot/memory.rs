@@ -1,7 +1,7 @@
 //! Sample memory: a shared, pre-faulted memfd that outlives the measuring process.
 //!
-//! It holds a whole trial, or it is a ring that the supervisor drains while the trial runs: row n then lies in cell n
-//! modulo the number of cells, a power of two.
+//! The sample memory has room for a whole trial, or it is a ring that the supervisor drains while the trial runs. In a
+//! ring, row n lies in cell n modulo the number of cells, and that number is a power of two.
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap};
@@ -12,44 +12,48 @@ use std::sync::atomic::{AtomicI64, AtomicU64};
 use tailbound_model::{CELL_SKIPPED, EchoCell, SenderCell};
 use tailbound_wire::Role;
 
-/// First page of the memory. Zero means "not yet".
+/// Header on the first page of the sample memory. A field with the value zero has not been written yet.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Header {
-    /// Monotonic time of slot 0.
+    /// Monotonic time at which slot 0 of the trial is due, ns.
     pub t0_ns: AtomicI64,
-    /// Rows used (pong side) or slots turned to (ping side, at the end).
+    /// Pong side: number of rows of samples used so far. Ping side: number of slots begun, written at the end of the
+    /// trial.
     pub rows: AtomicU64,
-    /// Rows that did not fit.
+    /// Number of rows of samples for which the sample memory had no room.
     pub dropped: AtomicU64,
-    /// Answers that the driver refused to send (pong side).
+    /// Number of answers that the driver refused to send (pong side).
     pub refused: AtomicU64,
-    /// Its last refusal, a `TB_E*` code.
+    /// Code `TB_E*` of the last answer that the driver refused to send (pong side).
     pub refusal: AtomicI64,
-    /// Answers to slots that were stored already (ping side of a ring).
+    /// Number of answers to slots that were stored already or were about to be stored (ping side of a ring).
     pub late: AtomicU64,
-    /// Answers that were written while their slot was being stored (ping side of a ring).
+    /// Number of answers that were written while their slot was being stored (ping side of a ring).
     pub raced: AtomicU64,
-    /// What the supervisor has taken.
+    /// Progress of the supervisor in draining rows of samples from the ring.
     pub drained: Drained,
 }
 
-/// How far a ring is drained; stays zero in memory for a whole trial. Written by the supervisor a few times a second, on a
-/// cache line of its own.
+/// Progress of the supervisor in draining a ring. The fields stay zero if the sample memory has room for the whole
+/// trial. The supervisor writes the fields a few times a second, so they have a cache line of their own.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Drained {
-    /// Rows below are about to be stored: answers to them come too late.
+    /// Number of the first row of samples that is not claimed. Rows with a lower number are about to be stored: an
+    /// answer to the message of such a row comes too late.
     pub claimed: AtomicU64,
-    /// Rows below are stored, and their cells are zero again.
+    /// Number of the first row of samples that is not stored. Rows with a lower number are stored, and their cells are
+    /// zero again.
     pub stored: AtomicU64,
 }
 
-/// Cells by row number.
+/// Cells of the sample memory, selected by the number of a row of samples.
 #[derive(Debug)]
 pub struct Ring<T: 'static> {
     cells: &'static [T],
-    /// Bits of a row number that choose the cell; all bits where the memory holds the whole trial.
+    /// Bits of the number of a row of samples that select the cell of the row. All bits are set if the memory has room
+    /// for the whole trial.
     mask: u64,
 }
 
@@ -61,44 +65,50 @@ impl<T> Clone for Ring<T> {
 impl<T> Copy for Ring<T> {}
 
 impl<T> Ring<T> {
-    /// One cell for each row of the trial.
+    /// Uses the cells of the sample memory without wrapping: each row of the trial has its own cell.
     pub fn whole(cells: &'static [T]) -> Self {
         Ring { cells, mask: u64::MAX }
     }
 
-    /// Row n in cell n modulo the number of cells, which is a power of two.
+    /// Uses the cells of the sample memory as a ring: row n lies in cell n modulo the number of cells. That number must
+    /// be a power of two.
     pub fn wrapped(cells: &'static [T]) -> Self {
         assert!(cells.len().is_power_of_two(), "a ring of {} cells", cells.len());
         Ring { cells, mask: cells.len() as u64 - 1 }
     }
 
-    /// The cell of a row; `None` beyond the memory.
+    /// Cell of a row of samples; `None` if the row lies beyond the sample memory.
     #[inline]
     pub fn get(&self, row: u64) -> Option<&'static T> {
         self.cells.get((row & self.mask) as usize)
     }
 
-    /// The number of cells.
+    /// The cells of the rows `from..to` that exist in the sample memory.
+    fn between(self, from: u64, to: u64) -> impl Iterator<Item = &'static T> {
+        (from..to).map_while(move |row| self.get(row))
+    }
+
+    /// Number of cells in the sample memory.
     #[inline]
     pub fn len(&self) -> u64 {
         self.cells.len() as u64
     }
 
-    /// No cells.
+    /// True if the sample memory has no cells.
     pub fn is_empty(&self) -> bool {
         self.cells.is_empty()
     }
 }
 
-/// Octets before the first cell.
+/// Number of bytes before the first cell of the sample memory.
 const HEADER_OCTETS: usize = 4096;
 
-/// What the cells are.
+/// Type of the cells in a sample memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// [`SenderCell`].
+    /// The cells of the sample memory are of type [`SenderCell`].
     Sender,
-    /// [`EchoCell`].
+    /// The cells of the sample memory are of type [`EchoCell`].
     Echo,
 }
 
@@ -112,7 +122,7 @@ impl From<Role> for MemoryKind {
 }
 
 impl MemoryKind {
-    /// Octets of one cell.
+    /// Size of one cell of the sample memory in bytes.
     pub fn cell_octets(self) -> usize {
         match self {
             MemoryKind::Sender => size_of::<SenderCell>(),
@@ -121,7 +131,8 @@ impl MemoryKind {
     }
 }
 
-/// A mapping of sample memory. Never unmapped: cells are handed out for the life of the process or of the trial.
+/// A mapping of sample memory. It is not unmapped on drop, because its cells are used until the process or the trial
+/// ends.
 #[derive(Debug)]
 pub struct Memory {
     base: std::ptr::NonNull<u8>,
@@ -136,39 +147,50 @@ unsafe impl Send for Memory {}
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Octets that `cells` cells need.
+    /// Number of bytes of a sample memory with `cells` cells.
     pub fn octets_for(kind: MemoryKind, cells: u64) -> u64 {
         HEADER_OCTETS as u64 + cells * kind.cell_octets() as u64
     }
 
-    /// Makes the memory file.
+    /// Creates the memory file for `cells` cells of samples.
     ///
     /// # Errors
-    /// The kernel's word, e.g. out of memory.
+    /// The kernel refuses the memory, for example because none is free.
     pub fn create(kind: MemoryKind, cells: u64) -> std::io::Result<OwnedFd> {
         let fd = memfd_create(c"tailbound-samples", MFdFlags::MFD_CLOEXEC)?;
         nix::unistd::ftruncate(&fd, Self::octets_for(kind, cells) as i64)?;
         Ok(fd)
     }
 
-    /// Maps it; with `populate` every page is touched now, so that no page fault happens later.
+    /// Maps the sample memory. If `populate`, every page is touched now, so that no page fault happens later.
     ///
     /// # Errors
-    /// The kernel's word.
+    /// The file is shorter than the header, or the kernel refuses the mapping.
     pub fn map(fd: impl AsFd, kind: MemoryKind, ring: bool, populate: bool) -> std::io::Result<Memory> {
         let octets = nix::sys::stat::fstat(fd.as_fd())?.st_size as usize;
         let length = NonZeroUsize::new(octets)
             .filter(|n| n.get() >= HEADER_OCTETS)
             .ok_or_else(|| std::io::Error::other("the sample memory is shorter than its header"))?;
         let flags = if populate { MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE } else { MapFlags::MAP_SHARED };
-        // SAFETY: a fresh shared mapping of a file of ours that never shrinks; nothing else lies there.
+        // SAFETY: a new shared mapping of a file of ours that never shrinks; no other object lies there.
         let base = unsafe { mmap(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, flags, fd, 0)? };
         Ok(Memory { base: base.cast(), octets, kind, ring })
     }
 
-    /// The header.
+    /// Allocates sample memory without a file, for tests under Miri, which cannot map files. The memory is never freed.
+    #[cfg(test)]
+    pub fn leaked(kind: MemoryKind, cells: u64, ring: bool) -> Memory {
+        let octets = Self::octets_for(kind, cells) as usize;
+        let layout = std::alloc::Layout::from_size_align(octets, HEADER_OCTETS).unwrap();
+        // SAFETY: the size is not zero.
+        let base = std::ptr::NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }).unwrap();
+        Memory { base, octets, kind, ring }
+    }
+
+    /// The header on the first page of the sample memory.
     pub fn header(&self) -> &'static Header {
-        // SAFETY: the mapping is never unmapped, is larger than the header, page aligned, and all-zero is a valid header.
+        // SAFETY: the mapping is never unmapped, is larger than the header, page aligned, and all-zero is a valid
+        // header.
         unsafe { &*self.base.as_ptr().cast() }
     }
 
@@ -180,21 +202,22 @@ impl Memory {
         if self.ring { Ring::wrapped(cells) } else { Ring::whole(cells) }
     }
 
-    /// The sender's cells; none in other memory.
+    /// Cells of the sample memory of a sender; empty if the memory is for echoes.
     pub fn sender(&self) -> Ring<SenderCell> {
         let cells = if self.kind == MemoryKind::Sender { self.count() } else { 0 };
         // SAFETY: never unmapped, aligned (48-byte cells of 8-byte atomics after a page), zero is a valid cell.
         self.ring(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(HEADER_OCTETS).cast(), cells) })
     }
 
-    /// The echo cells; none in other memory.
+    /// Cells of the sample memory for echoes; empty if the memory is for a sender.
     pub fn echo(&self) -> Ring<EchoCell> {
         let cells = if self.kind == MemoryKind::Echo { self.count() } else { 0 };
         // SAFETY: as in `sender`.
         self.ring(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(HEADER_OCTETS).cast(), cells) })
     }
 
-    /// The row after the last that is worth storing: of a sender every slot that it turned to, also when it was killed.
+    /// Number of the row after the last row that must be stored. The rows of a sender are all slots that the sender has
+    /// begun, also if the sender was killed.
     pub fn rows(&self) -> u64 {
         let counted = self.header().rows.load(Acquire);
         if self.kind == MemoryKind::Echo || counted > 0 {
@@ -203,7 +226,7 @@ impl Memory {
         let (cells, stored) = (self.sender(), self.header().drained.stored.load(Acquire));
         let touched =
             |row: &u64| cells.get(*row).is_some_and(|c| c.wake_ns.load(Relaxed) != 0 || c.flags.load(Relaxed) != 0);
-        // Slots are turned to in order, so that the last one touched is found by halving.
+        // Slots are begun in order, so that a binary search finds the last slot that was begun.
         let (mut low, mut high) = (stored, stored + cells.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -212,13 +235,13 @@ impl Memory {
         low
     }
 
-    /// The row after the last from `from` on that will not change any more: of a sender's slots those whose sending ended
-    /// before `before_ns`, of echoes those that are complete.
+    /// Number of the first row, from `from` on, that may still change. A row of a sender changes no more if its slot
+    /// was skipped or its send call ended before `before_ns`; a row of echoes changes no more if it is complete.
     pub fn settled(&self, from: u64, before_ns: i64) -> u64 {
         let settled = |row: u64| match self.kind {
             MemoryKind::Echo => self.echo().get(row).is_some_and(|c| c.seq_plus_one.load(Acquire) != 0),
             MemoryKind::Sender => self.sender().get(row).is_some_and(|c| {
-                let end = c.send_end_ns.load(Relaxed);
+                let end = c.send_end_ns.load(Acquire);
                 c.flags.load(Relaxed) & CELL_SKIPPED != 0 || (end != 0 && end < before_ns)
             }),
         };
@@ -230,53 +253,42 @@ impl Memory {
         row
     }
 
-    /// Octets of this many rows.
+    /// Size in bytes of sample memory for `rows` rows of samples.
     pub fn octets_of(&self, rows: u64) -> usize {
         rows as usize * self.kind.cell_octets()
     }
 
-    /// The octets of rows `from..to`. Taken when nothing writes them any more.
+    /// The bytes of the rows `from..to`, as they lie in the memory; fewer rows if the memory is shorter. Each field is
+    /// read atomically, because a very late answer may write a cell at the same time.
     pub fn octets(&self, from: u64, to: u64) -> Vec<u8> {
-        let size = self.kind.cell_octets();
-        let mut out = Vec::with_capacity((to - from) as usize * size);
-        self.spans(from, to, |at, count| {
-            // SAFETY: `spans` stays within the mapping; nothing writes these cells (see above).
-            out.extend_from_slice(unsafe { std::slice::from_raw_parts(at, count * size) });
-        });
+        let mut out = Vec::with_capacity(self.octets_of(to.saturating_sub(from).min(self.count() as u64)));
+        match self.kind {
+            MemoryKind::Sender => {
+                self.sender().between(from, to).for_each(|cell| out.extend_from_slice(&cell.to_bytes()));
+            }
+            MemoryKind::Echo => {
+                self.echo().between(from, to).for_each(|cell| out.extend_from_slice(&cell.to_bytes()));
+            }
+        }
         out
     }
 
-    /// Rows `from..to` are stored: their cells become zero, and the other side may use them again.
+    /// Releases the rows of samples `from..to`, which are stored: sets their cells to zero, so that the measuring
+    /// process may use the cells again.
     pub fn release(&self, from: u64, to: u64) {
-        self.spans(from, to, |at, count| {
-            // SAFETY: `spans` stays within the mapping; nobody uses these cells before `stored` moves on.
-            unsafe { at.cast_mut().write_bytes(0, count * self.kind.cell_octets()) };
-        });
+        match self.kind {
+            MemoryKind::Sender => self.sender().between(from, to).for_each(SenderCell::clear),
+            MemoryKind::Echo => self.echo().between(from, to).for_each(EchoCell::clear),
+        }
         self.header().drained.stored.store(to, Release);
     }
 
-    /// The runs of neighbouring cells that rows `from..to` lie in.
-    fn spans(&self, from: u64, to: u64, mut each: impl FnMut(*const u8, usize)) {
-        let count = self.count();
-        let mut row = from;
-        while row < to {
-            let at = if self.ring { row as usize & (count - 1) } else { row as usize };
-            let run = ((to - row) as usize).min(count.saturating_sub(at));
-            if run == 0 {
-                return;
-            }
-            // SAFETY: `at` is below `count`.
-            each(unsafe { self.base.as_ptr().add(HEADER_OCTETS + at * self.kind.cell_octets()) }, run);
-            row += run as u64;
-        }
-    }
-
-    /// Gives the mapping back.
+    /// Unmaps the sample memory.
     ///
     /// # Safety
-    /// No reference from `header`, `sender` or `echo` is used afterwards.
+    /// The caller uses no reference from `header`, `sender` or `echo` afterwards.
     pub unsafe fn unmap(self) {
-        // SAFETY: `map` made it with this length; the caller gave up all references.
+        // SAFETY: `map` created the mapping with this length; the caller uses no reference any more.
         let _ = unsafe { nix::sys::mman::munmap(self.base.cast(), self.octets) };
     }
 }

@@ -1,10 +1,13 @@
-//! The hot loops: what runs between the clock reads.
+//! The hot loops: the code that runs while messages are measured.
 //!
-//! What goes in: a driver's table, sample memory, a clock. What comes out: cells in the sample memory. Nothing here
-//! allocates, locks, logs or calls the system but through the driver, the clock and the sleep; `tests/hot_count.rs`
-//! counts it.
+//! The input is a driver's table of functions, sample memory and a clock; the output is cells in the sample memory. The
+//! code here neither allocates, locks nor logs, and makes system calls only through the driver, the clock and the
+//! sleep. The test `tests/hot_count.rs` counts allocations and system calls.
 
+mod arrival;
 mod clock;
+#[cfg(test)]
+mod drained_rings;
 mod executor;
 mod flow;
 mod mailbox;
@@ -14,12 +17,13 @@ mod pong;
 mod port;
 mod receive;
 
+pub use arrival::Arrival;
 pub use clock::{Clock, Machine, Scripted};
 pub use executor::{Asleep, Between, Executor, Serve};
-pub use flow::{FlowCells, FlowMemory, FlowPace, Publisher, Seen, Sight, Subscriber};
+pub use flow::{CounterStatus, FlowCells, FlowMemory, FlowPace, Publisher, Received, Subscriber};
 pub use mailbox::Mailbox;
 pub use memory::{Drained, Header, Memory, MemoryKind, Ring};
 pub use ping::{Hook, NoHook, Pace, Ping};
 pub use pong::Pong;
 pub use port::Port;
-pub use receive::{Arrival, Door, Receiver, Sink};
+pub use receive::{Door, Receiver, Sink};

@@ -1,75 +1,77 @@
-//! The ping end: sends on schedule, takes answers.
+//! The ping end of a trial: sends messages on schedule and takes the answers.
 
 use super::{Arrival, Asleep, Between, Clock, Header, Port, Ring, Sink};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64};
 use tailbound_model::*;
 
-/// What a test may plant into the hot loop. The product plants nothing, and the calls vanish.
+/// A hook that a test may plant into the hot loop. Outside tests there is no hook, and the compiler removes the calls.
 pub trait Hook: Send + Sync + 'static {
-    /// Called once per slot by the sending thread.
+    /// The sending thread calls this function once for each slot.
     #[inline]
     fn slot(&self, _slot: u64) {}
 }
 
-/// Nothing.
+/// A hook that does nothing, for a send loop outside tests.
 pub struct NoHook;
 impl Hook for NoHook {}
 
-/// When slots are sent.
+/// Rule for the times at which the ping end sends its slots.
 #[derive(Debug, Clone, Copy)]
 pub enum Pace {
-    /// Slot k is due at t0 + k x period.
+    /// Open loop: slot k is due at t0 + k x period.
     Open {
-        /// Period, ns.
+        /// Period between the due times of two slots, ns.
         period_ns: i64,
-        /// What happens to missed slots.
+        /// Rule for slots that become due while the sender is busy with an earlier slot.
         on_overrun: OnOverrun,
     },
-    /// The thread that takes the answer sends the next.
+    /// Stop-and-wait: the thread that takes the answer sends the next slot.
     StopAndWait {
-        /// End this long after the warm-up, ns.
+        /// Time from the end of the warm-up to the end of the trial, ns; `None` = the trial ends after its number of
+        /// slots.
         duration_ns: Option<i64>,
     },
 }
 
-/// The ping end of one trial.
+/// The ping end of one trial, which sends messages and receives the answers.
 pub struct Ping<C, H = NoHook> {
-    /// Its clock.
+    /// Clock by which the ping end sends.
     pub clock: C,
-    /// What a test planted.
+    /// Hook that a test may plant into the send loop.
     pub hook: H,
-    /// The writer.
+    /// Writer that sends the messages of the ping end.
     pub writer: Port,
-    /// One cell per slot, or a ring of them.
+    /// Cells of the sample memory: one cell for each slot, or a ring of cells.
     pub cells: Ring<SenderCell>,
-    /// First page of the sample memory.
+    /// Header on the first page of the ping end's sample memory.
     pub header: &'static Header,
-    /// Sent with every slot.
+    /// Payload bytes of every message that the ping end sends.
     pub payload: Box<[u8]>,
-    /// When slots are sent.
+    /// Rule for the times at which the ping end sends its slots.
     pub pace: Pace,
-    /// Slots of the trial; where it ends by time, the most that there may be.
+    /// Number of slots of the trial. If the trial ends by time, this is the largest possible number.
     pub slots: u64,
-    /// Slots of the warm-up among them.
+    /// Number of slots of the warm-up, which are part of the slots of the trial.
     pub warm_up: u64,
-    /// Stop-and-wait gives up on an answer after this; the open loop waits this long after the last slot, twice.
+    /// Timeout for answers, ns. Stop-and-wait gives up on an answer after this time; the open loop waits for twice this
+    /// time after the last slot.
     pub timeout_ns: i64,
     progress: Progress,
 }
 
-/// What several threads of the end know of its progress.
+/// Progress of the ping end, shared by its threads.
 #[derive(Default)]
 struct Progress {
-    /// Slot in flight (stop-and-wait).
+    /// Number of the slot that was sent last and is not answered yet (stop-and-wait).
     turn: AtomicU64,
-    /// When it was sent.
+    /// Time at which the slot with the number `turn` was sent, ns.
     turn_sent_ns: AtomicI64,
-    /// Stop-and-wait by duration: no slot begins after this.
+    /// Time after which stop-and-wait with a duration begins no slot, ns; 0 = not known yet, or no duration.
     end_ns: AtomicI64,
     answered: AtomicU64,
     not_sent: AtomicU64,
-    /// Highest counter answered so far, plus one.
+    /// Highest number of a slot that was answered so far, plus one.
     highest: AtomicU64,
     finished: AtomicBool,
     foreign: AtomicU64,
@@ -77,7 +79,7 @@ struct Progress {
 }
 
 impl<C: Clock, H: Hook> Ping<C, H> {
-    /// A ping end.
+    /// Creates the ping end of a trial.
     #[allow(clippy::too_many_arguments)] // every argument is one field
     pub fn new(
         clock: C,
@@ -94,12 +96,14 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         Ping { clock, hook, writer, cells, header, payload, pace, slots, warm_up, timeout_ns, progress }
     }
 
-    /// Runs the whole trial on the calling thread; answers are taken elsewhere. Returns the number of slots scheduled.
+    /// Runs the whole trial on the calling thread; other threads take the answers. Returns the number of slots
+    /// scheduled.
     pub fn run(&self, t0_ns: i64, each_second: &mut dyn FnMut()) -> u64 {
         self.run_with(t0_ns, each_second, &mut Asleep(self.clock))
     }
 
-    /// The same; `between` says what the thread does between its slots.
+    /// Runs the whole trial on the calling thread, like `run`; `between` defines what the thread does between its
+    /// slots.
     pub fn run_with(&self, t0_ns: i64, each_second: &mut dyn FnMut(), between: &mut impl Between) -> u64 {
         self.header.t0_ns.store(t0_ns, Release);
         match self.pace {
@@ -122,13 +126,15 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         }
     }
 
-    /// There is a cell for this slot: always, unless a ring is not drained in time.
+    /// True if this slot has a free cell in the sample memory. The result is false only if a ring was not drained in
+    /// time.
     #[inline]
     fn has_room(&self, slot: u64) -> bool {
         slot < self.header.drained.stored.load(Acquire) + self.cells.len()
     }
 
-    /// Returns the number of slots turned to: fewer than all only if the ring was full.
+    /// Sends all slots in an open loop. Returns the number of slots begun, which is smaller than the number of all
+    /// slots only if the ring was full.
     fn open_loop<B: Between>(
         &self,
         t0_ns: i64,
@@ -149,7 +155,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
                 each_second();
                 next_second = now + 1_000_000_000;
             }
-            // The trial ends here rather than write over a row that nobody has stored.
+            // If the ring is full, the trial ends here, because a row that is not stored must not be overwritten.
             let Some(cell) = self.cells.get(slot).filter(|_| self.has_room(slot)) else {
                 self.header.dropped.store(self.slots - slot, Relaxed);
                 return slot;
@@ -164,7 +170,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         self.slots
     }
 
-    /// Sends one slot; returns send-end.
+    /// Sends one slot. Returns the time at which the send call ended, ns.
     #[inline]
     fn send_slot(&self, slot: u64, cell: &SenderCell, wake_ns: i64) -> i64 {
         self.hook.slot(slot);
@@ -175,16 +181,17 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         self.progress.turn_sent_ns.store(begin, Relaxed);
         let sent = self.writer.send(slot, &self.payload);
         let end = self.clock.now();
-        cell.send_end_ns.store(end, Relaxed);
         if let Err(code) = sent {
             cell.flags.fetch_or(CELL_SEND_FAILED, Relaxed);
             self.progress.not_sent.fetch_add(1, Relaxed);
             self.progress.send_error.store(code.0, Relaxed);
         }
+        // Last: from here on the sender leaves the cell to whoever stores the row.
+        cell.send_end_ns.store(end, Release);
         end
     }
 
-    /// Waits for the answers that are still out: until all are in, or twice the timeout after the last slot.
+    /// Waits until all slots are answered, but at most for twice the timeout after the last slot.
     fn await_answers(&self, all: u64, each_second: &mut dyn FnMut(), between: &mut impl Between) {
         let give_up = self.clock.now() + 2 * self.timeout_ns;
         let step = (self.timeout_ns / 20).clamp(100_000, 10_000_000);
@@ -203,7 +210,8 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         }
     }
 
-    /// Stop-and-wait: wakes about once a timeout, and moves on where an answer never came.
+    /// Stop-and-wait: sends the next slot if the answer to the present slot does not arrive within the timeout. Returns
+    /// when the trial is over.
     fn watch(&self, each_second: &mut dyn FnMut(), between: &mut impl Between) {
         let p = &self.progress;
         let mut step_end = self.clock.now();
@@ -222,7 +230,7 @@ impl<C: Clock, H: Hook> Ping<C, H> {
             step_end = give_up.min(now + 20_000_000);
             between.until(now, step_end);
         }
-        // An answer to the very last slots may still come.
+        // Answers to the last slots may still arrive.
         let mut now = self.clock.now();
         let linger = now + self.timeout_ns.min(100_000_000);
         let sent = p.turn.load(Acquire).min(self.slots);
@@ -231,7 +239,8 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         }
     }
 
-    /// The slot `answered` is through: the caller that gets here first sends the next one.
+    /// Ends slot `answered`, which was answered or timed out, and sends the next slot. If several threads call this
+    /// function for the same slot, only the first call has an effect.
     #[inline]
     fn advance(&self, answered: u64, now: i64) {
         let p = &self.progress;
@@ -258,17 +267,17 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         }
     }
 
-    /// Samples that carried a sequence number outside the trial.
+    /// Number of received samples with a sequence number that answers no slot of the trial.
     pub fn foreign(&self) -> u64 {
         self.progress.foreign.load(Relaxed)
     }
 
-    /// Code of the last send that failed, 0 = none; and how many were not sent.
+    /// Code of the last send call that failed (0 = none failed), and number of slots that were not sent.
     pub fn send_failures(&self) -> (i32, u64) {
         (self.progress.send_error.load(Relaxed), self.progress.not_sent.load(Relaxed))
     }
 
-    /// Stop-and-wait by duration ended because the memory was full.
+    /// True if stop-and-wait with a duration ended early because the sample memory was full.
     pub fn ran_out_of_memory(&self) -> bool {
         matches!(self.pace, Pace::StopAndWait { duration_ns: Some(_) })
             && self.progress.turn.load(Relaxed) >= self.slots
@@ -281,7 +290,7 @@ impl<C: Clock, H: Hook> Sink for Ping<C, H> {
         self.clock.now()
     }
 
-    /// An answer is here.
+    /// Processes an answer that the ping end has received.
     #[inline]
     fn process(&self, arrival: &Arrival<'_>) {
         // With a hand-off this runs on the second thread: the answer counts as received when that thread has it.
@@ -292,14 +301,14 @@ impl<C: Clock, H: Hook> Sink for Ping<C, H> {
             self.header.late.store(self.header.late.load(Relaxed) + 1, Relaxed);
             return;
         }
-        // A number of another stream, or one that was never sent, is nobody's answer.
+        // A sequence number of another stream, or of a slot that was not sent, answers no slot.
         let ours = arrival.seq == counter && counter < self.slots && self.has_room(counter);
         let sent = |cell: &&SenderCell| ours && cell.send_begin_ns.load(Acquire) != 0;
         let Some(cell) = self.cells.get(counter).filter(sent) else {
             self.progress.foreign.fetch_add(1, Relaxed);
             return;
         };
-        // Only the processing thread writes these: plain loads and stores are enough.
+        // Only the processing thread writes these fields, so that loads and stores without a lock suffice.
         let answers = cell.answers.load(Relaxed);
         cell.answers.store(answers + 1, Relaxed);
         if answers > 0 {
@@ -314,7 +323,8 @@ impl<C: Clock, H: Hook> Sink for Ping<C, H> {
             p.highest.store(counter + 1, Relaxed);
         }
         p.answered.store(p.answered.load(Relaxed) + 1, Relaxed);
-        // Claimed between the check and here: what was written may be lost, or lie in the cell of another lap.
+        // If the slot was claimed after the check above, the times just written may be lost, or lie in a cell that is
+        // already used for a later slot.
         if counter < claimed.load(Acquire) {
             self.header.raced.store(self.header.raced.load(Relaxed) + 1, Relaxed);
         }

@@ -1,18 +1,18 @@
-//! The pong end: sends back what arrives.
+//! The pong end of a trial: sends each received message back.
 
 use super::{Arrival, Clock, Header, Port, Ring, Sink};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use tailbound_model::EchoCell;
 
-/// The pong end of one trial.
+/// The pong end of one trial, which receives messages and answers them.
 pub struct Pong<C> {
-    /// Its clock.
+    /// Clock by which the pong end takes its timestamps.
     pub clock: C,
-    /// The writer of answers.
+    /// Writer with which the pong end sends its answers.
     pub writer: Port,
-    /// One cell per message received, or a ring of them.
+    /// Cells of the sample memory: one cell for each received message, or a ring of cells.
     pub cells: Ring<EchoCell>,
-    /// First page of the sample memory.
+    /// Header on the first page of the pong end's sample memory.
     pub header: &'static Header,
 }
 
@@ -22,7 +22,7 @@ impl<C: Clock> Sink for Pong<C> {
         self.clock.now()
     }
 
-    /// A message is here: answer it, then write the row.
+    /// Processes a received message: answers it, then writes its row of samples.
     #[inline]
     fn process(&self, arrival: &Arrival<'_>) {
         let begin = self.clock.now();
@@ -46,7 +46,7 @@ impl<C: Clock> Sink for Pong<C> {
             cell.begin_ns.store(begin, Relaxed);
             cell.end_ns.store(end, Relaxed);
         }
-        // Last: a row without it is not complete.
+        // The sequence number is written last: while it is missing, the row is not complete.
         cell.seq_plus_one.store(arrival.seq.wrapping_add(1), Release);
     }
 }

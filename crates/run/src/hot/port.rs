@@ -1,8 +1,8 @@
-//! One end point of an open session, as the hot loops use it.
+//! A writer or reader of an open driver session, as the hot loops use it.
 
 use tailbound_driver::{Code, Endpoint, Hot, Session};
 
-/// A writer or reader. Sessions of a measuring process live until it ends.
+/// A writer or reader of a driver session. A session in a measuring process stays open until the process ends.
 #[derive(Clone, Copy)]
 pub struct Port {
     hot: &'static Hot,
@@ -10,30 +10,30 @@ pub struct Port {
 }
 
 impl Port {
-    /// The end point `ep` of `session`.
+    /// Makes a port of the end point `ep` of `session`.
     pub fn new(session: &'static Session, ep: Endpoint) -> Port {
         Port { hot: session, ep }
     }
 
-    /// Sends one sample.
+    /// Sends one sample through this writer of the driver.
     #[inline]
     pub fn send(&self, seq: u64, payload: &[u8]) -> Result<(), Code> {
         self.hot.send(self.ep, seq, payload)
     }
 
-    /// Sends one sample that may wait for others in the driver.
+    /// Sends one sample through this writer. The driver may keep the sample until it sends several together.
     #[inline]
     pub fn send_batched(&self, seq: u64, payload: &[u8]) -> Result<(), Code> {
         self.hot.send_with(self.ep, seq, payload, 0, true)
     }
 
-    /// The calls of the session.
+    /// Functions of the driver session that the hot loops call.
     #[inline]
     pub fn hot(&self) -> &'static Hot {
         self.hot
     }
 
-    /// The end point.
+    /// End point of the driver session: a writer or a reader.
     #[inline]
     pub fn endpoint(&self) -> Endpoint {
         self.ep

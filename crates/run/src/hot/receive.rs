@@ -1,41 +1,28 @@
-//! How arrivals get from a driver to an end: in a callback, by a blocking thread, by a spinning thread, with or without
-//! a hand-off to a second thread.
+//! Passes received samples from a driver to an end: in a callback, by a blocking thread or by a spinning thread, with
+//! or without a hand-off to a second thread.
 
-use super::{Mailbox, Port};
+use super::{Arrival, Mailbox, Port};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr};
 use std::sync::{Arc, Mutex};
 use tailbound_abi::TB_FOREVER;
 use tailbound_driver::{Callbacks, Hot, LogLevel, View, ViewBuf, Wait};
 
-/// A sample that has been received.
-#[derive(Debug, Clone, Copy)]
-pub struct Arrival<'a> {
-    /// Sequence number.
-    pub seq: u64,
-    /// Kernel receive stamp (CLOCK_REALTIME), 0 = none.
-    pub kernel_rx_ns: i64,
-    /// When the receive thread had it.
-    pub received_ns: i64,
-    /// The octets.
-    pub payload: &'a [u8],
-}
-
-/// An end, as the receiving side sees it.
+/// An end that processes the samples that it receives.
 pub trait Sink: Send + Sync + 'static {
-    /// The end's clock.
+    /// Present time of the end's clock, in ns.
     fn now(&self) -> i64;
-    /// Takes an arrival.
+    /// Processes a sample that the end has received.
     fn process(&self, arrival: &Arrival<'_>);
 }
 
-/// Hands a driver's view on: at once, or through the mailbox.
+/// Passes the samples of a driver to an end, either directly or through a mailbox to a second thread.
 pub struct Receiver<S> {
-    /// The end.
+    /// The end that processes the received samples.
     pub sink: Arc<S>,
-    /// The hand-off, if the study asks for one.
+    /// Mailbox for the hand-off to a second thread, if the study asks for a hand-off.
     pub mailbox: Option<Arc<Mailbox>>,
-    /// Ends the loops.
+    /// Flag that, once set, ends the loops in which threads receive samples.
     pub stop: AtomicBool,
 }
 
@@ -58,12 +45,13 @@ impl<S: Sink> Receiver<S> {
             for view in views.iter() {
                 self.view(view);
             }
-            // A driver that cannot take its views back will not lend more: the samples show it as lost.
+            // If the driver cannot release its views, it gives no more samples, and the messages count as lost.
             let _ = hot.release(ep, views);
         }
     }
 
-    /// The loop of a blocking receive thread. One sample at a time: the next wait costs no call when more are there.
+    /// Loop of a blocking receive thread. The loop takes one sample at a time: if the driver has more samples, the next
+    /// wait needs no system call.
     pub fn block(&self, reader: &Port) {
         let mut views = ViewBuf::new(1);
         let readers = [reader.endpoint()];
@@ -74,7 +62,7 @@ impl<S: Sink> Receiver<S> {
         }
     }
 
-    /// The loop of a spinning receive thread.
+    /// Loop of a spinning receive thread, which asks the driver for samples without waiting.
     pub fn spin(&self, reader: &Port) {
         let mut views = ViewBuf::new(1);
         while !self.stop.load(Acquire) {
@@ -83,13 +71,13 @@ impl<S: Sink> Receiver<S> {
     }
 }
 
-/// What a driver's callback finds: the receiver, once there is one. Samples before that are nobody's.
+/// Callbacks of a driver: pass samples to the receiver once `open` has set a receiver, and ignore samples before.
 pub struct Door<S> {
     receiver: AtomicPtr<Receiver<S>>,
     log: Mutex<String>,
 }
 
-/// Octets of log that are kept of one session.
+/// Largest number of bytes of log text that are kept for one session.
 const LOG_LIMIT: usize = 64 * 1024;
 
 impl<S: Sink> Default for Door<S> {
@@ -99,12 +87,13 @@ impl<S: Sink> Default for Door<S> {
 }
 
 impl<S: Sink> Door<S> {
-    /// Opens the door. The receiver is kept for the life of the process: a middleware thread may still be in it.
+    /// Sets the receiver of the samples. The receiver is never freed, because a middleware thread may still be using
+    /// it.
     pub fn open(&self, receiver: &Arc<Receiver<S>>) {
         self.receiver.store(Arc::into_raw(receiver.clone()).cast_mut(), Release);
     }
 
-    /// What the middleware said so far.
+    /// Log text that the middleware has written so far in this session.
     pub fn log_text(&self) -> String {
         self.log.lock().map(|l| l.clone()).unwrap_or_default()
     }
@@ -113,7 +102,7 @@ impl<S: Sink> Door<S> {
 impl<S: Sink> Callbacks for Door<S> {
     #[inline]
     fn on_sample(&self, _: &Hot, _: u64, view: &View) {
-        // SAFETY: null or a receiver that `open` leaked.
+        // SAFETY: the pointer is null, or a receiver that `open` never frees.
         if let Some(receiver) = unsafe { self.receiver.load(Acquire).as_ref() } {
             receiver.view(view);
         }

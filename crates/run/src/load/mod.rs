@@ -1,12 +1,12 @@
-//! The built-in loads: `tailbound agent --load KIND` works until SIGTERM and says on standard output how much it did.
+//! The built-in loads: `tailbound agent --load KIND` runs until SIGTERM and prints how much it did.
 //!
-//! Those that send over the path get what they need as JSON on standard input, and run once at each place.
+//! A load that sends over the path has a process at each place, and reads an order as JSON from standard input.
 
 mod stream;
 pub(crate) mod topic;
 mod work;
 
-use crate::measure::DriverSource;
+use crate::end_plan::DriverSource;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
@@ -24,64 +24,72 @@ fn is_over() -> bool {
     OVER.load(Relaxed)
 }
 
-/// What a load did, as far as it counts that.
+/// Counts that a load reports when it ends; `None` = the load has no such count.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Did {
-    /// Octets worked through, sent or received.
+    /// Number of bytes that the load processed, sent or received.
     pub octets: Option<u64>,
-    /// Rounds or calls.
+    /// Number of rounds or system calls that the load did.
     pub rounds: Option<u64>,
-    /// Sent or received.
+    /// Number of messages that the load sent or received.
     pub messages: Option<u64>,
-    /// Sent a period or more after they were due.
+    /// Number of messages that the load sent a period or more after they were due.
     pub late: Option<u64>,
-    /// Not taken by driver or kernel.
+    /// Number of messages of the load that the driver or the kernel refused to send.
     pub refused: Option<u64>,
-    /// Not received, of those before the last that was.
+    /// Number of messages of the load that were not received, up to the last received message.
     pub missing: Option<u64>,
 }
 
 impl Did {
-    /// Into the account of the load.
+    /// Copies these counts into the result of the load.
     pub fn tell(self, done: &mut LoadDone) {
         (done.octets, done.rounds, done.messages) = (self.octets, self.rounds, self.messages);
         (done.late, done.refused, done.missing) = (self.late, self.refused, self.missing);
     }
 }
 
-/// One half of a load that sends over the path.
+/// One half (sender or receiver) of a load that sends over the path.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Half {
     pub part: LoadPart,
-    /// Index of the load within those of the trial.
+    /// Index of the load among the loads of the trial.
     pub index: usize,
-    /// Index of the end within the order in whose place it runs.
+    /// Index of the end at whose place this half of the load runs.
     pub end: usize,
     pub order: Order,
-    /// It says on the socket that is its standard input when its halves have met, and sends when told to.
+    /// True if the half waits before it sends. Standard input is then a socket: the half reports there when it is
+    /// matched with the other half, and sends once the supervisor has answered.
     pub held: bool,
 }
 
 impl Half {
     fn spec(&self) -> Result<&LoadSpec, String> {
-        self.order.spec.loads.get(self.index).ok_or_else(|| "the order has no such load".into())
+        self.order
+            .spec
+            .loads
+            .get(self.index)
+            .ok_or_else(|| "the controller's order has no load with the index of this process".into())
     }
 
     fn end(&self) -> Result<&EndOrder, String> {
-        self.order.ends.get(self.end).ok_or_else(|| "the order has no such end".into())
+        self.order
+            .ends
+            .get(self.end)
+            .ok_or_else(|| "the controller's order has no end with the index of this process".into())
     }
 }
 
-/// Works until SIGTERM; the exit code.
+/// Runs the built-in load `word` until SIGTERM. Returns the exit code.
 pub fn main(word: &str, drivers: DriverSource) -> i32 {
     // SAFETY: the handler stores one flag.
     unsafe { libc::signal(libc::SIGTERM, over as *const () as libc::sighandler_t) };
-    // What `top` and the causes of late messages show. A name holds 15 octets; the kernel cuts what is longer.
+    // The name that `top` and the report show. The kernel cuts names after 15 bytes.
     let _ = nix::sys::prctl::set_name(&std::ffi::CString::new(format!("tb-load-{word}")).unwrap_or_default());
-    // No end of file is waited for: what follows on a socket is the word to begin.
+    // Only the JSON value is read: on a socket, the start message follows.
     let half = || -> Result<Half, String> {
         let half = serde_json::Deserializer::from_reader(std::io::stdin()).into_iter().next();
-        half.ok_or("there is no order on standard input")?.map_err(|e| e.to_string())
+        half.ok_or("the load process received no order on standard input")?.map_err(|e| e.to_string())
     };
     let did = match word {
         "udp-stream" => half().and_then(|half| stream::run(&half)),
@@ -93,7 +101,7 @@ pub fn main(word: &str, drivers: DriverSource) -> i32 {
     };
     match did {
         Ok(did) => {
-            // Who started it reads this; if nobody does, nobody misses it.
+            // If the supervisor is gone, nobody needs the counts.
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string(&did).unwrap_or_default());
             0
         }

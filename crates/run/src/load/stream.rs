@@ -1,7 +1,9 @@
-//! Bulk datagrams over the measured path: flows at one place, a sink at the other.
+//! The load `udp-stream`: UDP datagrams over the measured path, with senders at one place and a sink, which receives
+//! them, at the other.
 //!
-//! Each datagram begins with the token of its load, so that nobody else's are counted, its kind, flow and number. A flow
-//! begins when the sink has answered its hello: a path that does not carry it is an error, not a quiet load.
+//! Each datagram begins with the token of its load, so that datagrams of other programs are not counted, and with its
+//! kind, flow and number. A flow starts when the sink has answered its hello. If the path does not carry the hello, the
+//! load fails.
 
 use super::{Did, Half, is_over};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -15,18 +17,25 @@ use tailbound_wire::StreamPath;
 const HEADER: usize = 16;
 const HELLO: u8 = 0;
 const DATA: u8 = 1;
-/// How long the sink may take to answer.
+/// Longest time for the sink (the receiver of the datagrams) to answer the hello of a flow, ns.
 const MEET_NS: i64 = 5_000_000_000;
-/// A load looks this often whether it is over.
+/// Time between two checks whether a `udp-stream` load is over.
 const TURN: Duration = Duration::from_millis(50);
-/// What is still under way when the sink is told to end.
+/// Longest time for which the sink (the receiver of the datagrams) still receives after the signal to end, ns.
 const DRAIN_NS: i64 = 500_000_000;
-/// Receive buffer of the sink, as far as the kernel allows.
+/// Size of the receive buffer of the sink (the receiver of the datagrams) in bytes. The kernel may reduce this size.
 const BUFFER: usize = 4 << 20;
 
 pub(super) fn run(half: &Half) -> Result<Did, String> {
-    let LoadKind::UdpStream(stream) = &half.spec()?.run else { return Err("the load is no udp-stream".into()) };
-    let path = half.order.streams.iter().find(|s| s.load == half.index).ok_or("the order has no path for the load")?;
+    let LoadKind::UdpStream(stream) = &half.spec()?.run else {
+        return Err("the controller's order names a load that is not of kind `udp-stream`".into());
+    };
+    let path = half
+        .order
+        .streams
+        .iter()
+        .find(|s| s.load == half.index)
+        .ok_or("the controller's order does not give the network path for the load")?;
     let token = token(half);
     match half.part {
         LoadPart::Sends => send(path, stream, token),
@@ -34,7 +43,7 @@ pub(super) fn run(half: &Half) -> Result<Did, String> {
     }
 }
 
-/// Differs between loads, trials and runs.
+/// Number at the begin of each datagram of a load. Different loads, trials and runs have different numbers.
 fn token(half: &Half) -> u32 {
     let run = u32::from_str_radix(&half.order.run_id, 16).unwrap_or(0);
     run ^ ((half.order.trial as u32) << 8) ^ half.index as u32
@@ -48,7 +57,7 @@ fn header(token: u32, kind: u8, flow: u8, number: u64) -> [u8; HEADER] {
     octets
 }
 
-/// Kind, flow and number of a datagram of this load.
+/// Reads kind, flow and number of a datagram. Returns `None` if the datagram does not belong to this load.
 fn parse(octets: &[u8], token: u32) -> Option<(u8, u8, u64)> {
     let ours = octets.len() >= HEADER && octets[..4] == token.to_le_bytes();
     ours.then(|| (octets[4], octets[5], u64::from_le_bytes(octets[8..HEADER].try_into().unwrap_or_default())))
@@ -93,7 +102,7 @@ fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barri
         meet(&socket, path.to, header(token, HELLO, flow, 0), token)?;
         Ok(socket)
     };
-    // All begin together, and none waits for one that cannot.
+    // All flows start together. A flow that cannot start does not keep the others waiting.
     let socket = meeting();
     met.wait();
     let socket = socket?;
@@ -125,12 +134,12 @@ fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barri
     })
 }
 
-/// Says hello until the sink answers.
+/// Sends the first datagram (hello) of a flow until the sink, which receives the datagrams, answers.
 fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> Result<(), String> {
     let until = monotonic_ns() + MEET_NS;
     let mut answer = [0; HEADER];
     while !is_over() && monotonic_ns() < until {
-        // Refused until the sink is there.
+        // The send call fails until the sink has opened its socket.
         if socket.send(&hello).is_err() {
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -143,12 +152,12 @@ fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> 
 
 fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String> {
     let socket = UdpSocket::bind(path.to).map_err(|e| format!("the sink cannot bind {}: {e}", path.to))?;
-    // What the kernel does not give shows as missing datagrams.
+    // If the kernel gives a smaller buffer, datagrams are missing.
     let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
     socket.set_read_timeout(Some(TURN)).map_err(|e| e.to_string())?;
     let mut octets = vec![0; 1 << 16];
     let (mut received, mut sum, mut ended) = (0_u64, 0_u64, None);
-    // One more than the highest number of each flow.
+    // Highest datagram number of each flow plus one.
     let mut next = vec![0_u64; stream.flows as usize];
     loop {
         match socket.recv_from(&mut octets) {
@@ -162,7 +171,7 @@ fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Str
                 }
                 _ => {}
             },
-            // Nothing is under way any more.
+            // No datagram is on its way any more.
             Err(_) if is_over() => break,
             Err(_) => {}
         }

@@ -1,10 +1,10 @@
-//! A second topic through the measured driver: a writer at one place, a reader at the other.
+//! The load `topic`: a second topic through the measured driver, with a writer at one place and a reader at the other.
 //!
-//! In a process of its own, or on a thread of the measuring process with the end's session (`measure/beside.rs`).
+//! Each half of the load runs in its own process, or on a thread of the measuring process with the session of the end
+//! (`measure/topic_loads.rs`).
 
 use super::{Did, Half, is_over};
-use crate::measure::DriverSource;
-use crate::measure::{open_options, policies};
+use crate::end_plan::{DriverSource, EndPlan};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::AsFd;
@@ -15,14 +15,14 @@ use std::time::Duration;
 use tailbound_driver::{Endpoint, Kind, Session, Silent, ViewBuf, Wait};
 use tailbound_host::monotonic_ns;
 use tailbound_model::*;
-use tailbound_wire::{Order, Role};
+use tailbound_wire::Order;
 
-/// It looks this often whether it is over.
+/// Time between two checks whether a `topic` load is over, ns.
 const TURN_NS: i64 = 50_000_000;
-/// What a sender says once it has met its receiver.
+/// Byte that the sending half writes to the supervisor once it has found its receiver.
 const MET: u8 = b'm';
 
-/// What is counted while it runs.
+/// Counters of a running load of kind `topic`.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     messages: AtomicU64,
@@ -34,15 +34,15 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// CPU time of the thread that counted.
+    /// CPU time of the thread that ran the `topic` load, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_ns.load(Relaxed)
     }
 
-    /// The calling thread ends: keeps its CPU time.
+    /// Records the CPU time of the calling thread, which is about to end.
     pub fn note_cpu(&self) {
         let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-        // SAFETY: the clock exists on Linux, and the place is ours; on error it stays zero.
+        // SAFETY: the clock exists on Linux, and `time` is valid; on error `time` stays zero.
         unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
         self.cpu_ns.store(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64, Relaxed);
     }
@@ -62,24 +62,26 @@ impl Counts {
     }
 }
 
-/// The topic of a load.
+/// Creates the writer or the reader of a topic load.
 pub(crate) fn create(
     session: &Session,
     order: &Order,
-    (index, role): (usize, Role),
-    part: LoadPart,
+    plan: &EndPlan,
+    (index, part): (usize, LoadPart),
 ) -> Result<Endpoint, String> {
-    let LoadKind::Topic(topic) = &order.spec.loads[index].run else { return Err("the load is no topic".into()) };
-    let sends = part == LoadPart::Sends;
-    let kind = if sends { Kind::Writer } else { Kind::Reader(tailbound_driver::ReceiveMode::Block) };
+    let LoadKind::Topic(topic) = &order.spec.loads[index].run else {
+        return Err("the controller's order names a load that is not of kind `topic`".into());
+    };
+    let (kind, qos) = match part {
+        LoadPart::Sends => (Kind::Writer, &plan.writer_qos),
+        LoadPart::Receives => (Kind::Reader(tailbound_driver::ReceiveMode::Block), &plan.reader_qos),
+    };
     let name = format!("tailbound_load_{}_{}_{index}", order.run_id, order.trial);
-    // A tag of its own: whoever opened the session is not called for it.
-    session
-        .create(kind, &name, topic.payload.0, &policies(order, role, sends), 1000 + index as u64)
-        .map_err(|e| e.to_string())
+    // No other end point has this tag, so an end that shares the session ignores the callbacks of the load.
+    session.create(kind, &name, topic.payload.0, qos, 1000 + index as u64).map_err(|e| e.to_string())
 }
 
-/// Writes at the topic's rate from `begin_ns` on, until `over`.
+/// Sends messages of the load at the rate of its topic, from `begin_ns` on until `over` returns true.
 pub(crate) fn write(
     session: &Session,
     ep: Endpoint,
@@ -90,7 +92,7 @@ pub(crate) fn write(
 ) {
     let payload = vec![0x5a; topic.payload.0 as usize];
     let period = topic.rate.period().map_or(0, |p| p.0);
-    // What was refused has no number: the reader does not miss it.
+    // A refused message has no number, so the reader does not count it as missing.
     let (mut slot, mut number) = (0_i64, 0_u64);
     while !over() {
         let early = begin_ns + slot * period - monotonic_ns();
@@ -110,7 +112,7 @@ pub(crate) fn write(
     }
 }
 
-/// Reads until `over`.
+/// Receives messages of a `topic` load until `over` returns true.
 pub(crate) fn read(session: &Session, ep: Endpoint, over: &dyn Fn() -> bool, counts: &Counts) {
     let mut views = ViewBuf::new(8);
     while !over() {
@@ -124,12 +126,13 @@ pub(crate) fn read(session: &Session, ep: Endpoint, over: &dyn Fn() -> bool, cou
             }
             counts.next.fetch_max(view.seq() + 1, Relaxed);
         }
-        // A driver that cannot take its views back will not lend more: the samples are missing then.
+        // If the driver cannot release its views, it gives no more samples, and they count as missing.
         let _ = session.release(ep, &mut views);
     }
 }
 
-/// Tells the supervisor that the halves have met; returns when it says so, or when all is over.
+/// Reports to the supervisor that both halves of the load are matched. Returns when the supervisor has answered, or
+/// when the load is over.
 fn say_met_and_wait() -> io::Result<()> {
     let socket = io::stdin();
     nix::unistd::write(&socket, &[MET])?;
@@ -137,7 +140,7 @@ fn say_met_and_wait() -> io::Result<()> {
         let mut fds = [PollFd::new(socket.as_fd(), PollFlags::POLLIN)];
         match poll(&mut fds, PollTimeout::NONE) {
             Ok(_) => return Ok(()),
-            // The signal that ends it.
+            // The signal that ends the load has arrived.
             Err(nix::errno::Errno::EINTR) => {}
             Err(e) => return Err(e.into()),
         }
@@ -145,14 +148,16 @@ fn say_met_and_wait() -> io::Result<()> {
     Ok(())
 }
 
-/// One half in a process of its own.
+/// Runs one half (sender or receiver) of a `topic` load in its own process.
 pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, String> {
     let (order, spec) = (&half.order, half.spec()?);
-    let LoadKind::Topic(topic) = &spec.run else { return Err("the load is no topic".into()) };
+    let LoadKind::Topic(topic) = &spec.run else {
+        return Err("the controller's order names a load that is not of kind `topic`".into());
+    };
     let driver = drivers(&order.spec.driver.name).map_err(|e| e.to_string())?;
-    let options = open_options(order, half.end()?, &driver);
-    let session = Session::open(&driver, &options, Arc::new(Silent)).map_err(|e| e.to_string())?;
-    let ep = create(&session, order, (half.index, half.end()?.role), half.part)?;
+    let plan = EndPlan::new(order, half.end()?, driver.description());
+    let session = Session::open(&driver, &plan.options, Arc::new(Silent)).map_err(|e| e.to_string())?;
+    let ep = create(&session, order, &plan, (half.index, half.part))?;
     let counts = Counts::default();
     match half.part {
         LoadPart::Receives => read(&session, ep, &is_over, &counts),
@@ -161,19 +166,20 @@ pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, String> {
             while !is_over() && session.wait_matched(ep, 1, (monotonic_ns() + TURN_NS).min(until)).is_err() {
                 if monotonic_ns() >= until {
                     let why = session.query(ep, "unmatched").unwrap_or_default();
-                    return Err(format!("its writer never met the reader: {why}"));
+                    return Err(format!("the writer of the load found no reader: {why}"));
                 }
             }
             if half.held {
-                say_met_and_wait().map_err(|e| format!("the word to begin cannot be heard: {e}"))?;
+                say_met_and_wait()
+                    .map_err(|e| format!("the start message of the supervisor cannot be received: {e}"))?;
             }
             write(&session, ep, topic, monotonic_ns(), &is_over, &counts);
         }
     }
     let did = counts.did(topic, half.part);
-    // Fast DDS ends a process that has conditions attached by an assertion.
+    // An assertion of Fast DDS ends a process that still has conditions attached.
     let _ = session.destroy(ep);
-    // The process ends next, and with it the session; a middleware that takes its time to close delays nothing.
+    // The process ends next, and with it the session: a middleware that is slow to close delays nothing.
     std::mem::forget(session);
     Ok(did)
 }

@@ -1,16 +1,17 @@
-//! Loads that work by themselves, without another place.
+//! Built-in loads that send no messages. They keep the CPU, the memory or the cache busy, or make system calls.
 
 use super::{Did, is_over};
 use std::hint::black_box;
 use tailbound_model::LoadKind;
 
-/// Octets between two looks at whether it is over; a whole number of them is in an image.
+/// Number of bytes that the CPU load processes between two checks whether the load is over. The size of the image that
+/// the load processes is a multiple of this number.
 const PIECE: usize = 64 << 10;
 
-/// How much was done: octets, rounds.
+/// Result of a load: number of bytes processed (`None` = not counted), and number of rounds.
 type Done = (Option<u64>, u64);
 
-/// Works until it is over; `None` when there is no such kind.
+/// Runs a load of kind `word` until it is over. Returns `None` if there is no such kind of load.
 pub(super) fn run(word: &str) -> Option<Did> {
     let (octets, rounds) = match kind(word)? {
         LoadKind::Cpu => invert(),
@@ -36,7 +37,7 @@ fn until_over(mut round: impl FnMut() -> Done) -> Done {
 
 fn invert() -> Done {
     let mut image = vec![0x5a_u8; 8 << 20];
-    // A whole round takes seconds where instructions are emulated; the word to end is heard sooner.
+    // A whole round takes seconds where instructions are emulated, so the signal is checked after each piece.
     let mut from = 0;
     until_over(|| {
         let piece = &mut black_box(&mut image)[from..from + PIECE];
@@ -55,7 +56,8 @@ fn copy() -> Done {
     })
 }
 
-/// A random cycle through all lines, so that no prefetcher guesses the next (Sattolo's algorithm, 1986).
+/// Cache load: reads cache lines in a random cycle through all lines, so that no prefetcher guesses the next line
+/// (Sattolo's algorithm, 1986).
 fn chase() -> Done {
     const LINE: usize = 64 / size_of::<usize>();
     let lines = (32 << 20) / 64;
@@ -83,7 +85,7 @@ fn chase() -> Done {
 fn call() -> Done {
     until_over(|| {
         for _ in 0..1_000 {
-            // SAFETY: no preconditions. By number, so that no cache answers.
+            // SAFETY: no preconditions. The call is made by number, so that no cached result is returned.
             black_box(unsafe { libc::syscall(libc::SYS_getppid) });
         }
         (None, 1_000)

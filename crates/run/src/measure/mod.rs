@@ -1,34 +1,33 @@
-//! The measuring process: opens the driver, takes its place, runs the hot loops, says how it went.
+//! The measuring process: it sets its scheduling, opens the driver, runs the hot loops and reports the results.
 //!
-//! One process per trial, so that no middleware state and no late message of one trial reaches the next. It speaks with its
-//! supervisor over one socket and is silent between `go` and `done`.
+//! Each trial has its own process, so that neither state of the middleware nor a delayed message reaches the next
+//! trial. The process exchanges messages with its supervisor over one socket, and is silent between the messages `go`
+//! and `done`.
 
-mod beside;
-mod end;
-mod flow;
+mod driver_report;
+mod ends;
+mod flow_ends;
 mod prepare;
 mod threads;
-mod told;
+mod topic_loads;
 
-use crate::govern;
+use crate::connection::Connection;
+use crate::end_plan::{DriverSource, EndPlan};
 use crate::hot::{Clock, Machine, Scripted};
-use crate::pipe::Connection;
-use beside::Beside;
-use end::Ends;
+use crate::thread_policy;
+use ends::Ends;
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use tailbound_driver::{Driver, Endpoint, Kv, LoadError, Session, Silent};
+use tailbound_driver::{Driver, Endpoint, Session, Silent};
 use tailbound_host as host;
 use tailbound_model::*;
 use tailbound_wire::{Done, Failed, Message, Order, Prepared};
+use topic_loads::TopicLoads;
 
-/// Finds a driver by name: those that are linked in, then files.
-pub type DriverSource = fn(&str) -> Result<Driver, LoadError>;
-
-/// Runs one trial's ends over `socket`; returns the process's exit code.
+/// Runs the ends of one trial. `socket` is connected to the supervisor. Returns the exit code of the process.
 pub fn main(socket: File, memories: Vec<OwnedFd>, drivers: DriverSource) -> i32 {
     let Ok(output) = socket.try_clone() else { return 1 };
     let mut connection = Connection::new(socket, output);
@@ -39,7 +38,7 @@ pub fn main(socket: File, memories: Vec<OwnedFd>, drivers: DriverSource) -> i32 
     match serve(&mut connection, &order, memories, drivers) {
         Ok(()) => 0,
         Err(Stop::Failed(failed)) => {
-            // The supervisor tells the controller; if it is gone there is nobody to tell.
+            // The supervisor reports the failure to the controller. If the supervisor is gone, nobody can be informed.
             let _ = connection.send(Message::Failed(failed));
             let _ = connection.receive();
             1
@@ -48,11 +47,11 @@ pub fn main(socket: File, memories: Vec<OwnedFd>, drivers: DriverSource) -> i32 
     }
 }
 
-/// Why a trial ends early.
+/// Reason why a trial of the measuring process ends early.
 enum Stop {
-    /// Something that a person can be told.
+    /// The trial failed; the error is shown to the user.
     Failed(Failed),
-    /// The supervisor is gone.
+    /// The connection between measuring process and supervisor is broken.
     Io(#[allow(dead_code)] io::Error),
 }
 
@@ -68,10 +67,6 @@ impl From<Failed> for Stop {
     }
 }
 
-fn failed(code: &str, exit: ExitCode, text: impl ToString, mend: impl ToString) -> Failed {
-    Failed { code: code.into(), text: text.to_string(), mend: mend.to_string(), exit: exit as u8 }
-}
-
 fn serve(
     connection: &mut Connection,
     order: &Order,
@@ -79,124 +74,177 @@ fn serve(
     drivers: DriverSource,
 ) -> Result<(), Stop> {
     let ready = prepare::process(order)?;
-    let driver = drivers(&order.spec.driver.name)
-        .map_err(|e| failed("driver_load", ExitCode::RunFailed, e, "`tailbound driver list` shows what can be used"))?;
-    prepare::roles(order, &driver)?;
+    let no_driver =
+        |e| Failed::new("driver_load", ExitCode::RunFailed, e, "`tailbound driver list` shows what can be used");
+    let driver: Driver = drivers(&order.spec.driver.name).map_err(|e| no_driver(e.to_string()))?;
+    prepare::thread_policies(order, &driver)?;
     prepare::check_limits(order, &driver)?;
+    let plans: Vec<EndPlan> = order.ends.iter().map(|end| EndPlan::new(order, end, driver.description())).collect();
+    let trial = Trial { connection, order, plans, memories, driver: &driver };
     let scripted = driver.description().has("scripted_clock")
         && order.spec.driver.options.get("clock").is_some_and(|c| c == "scripted");
     if !scripted {
-        return trial(connection, order, &memories, &driver, Machine, ready);
+        return trial.run(Machine, ready);
     }
-    // The clock's type decides the loops' type, so it is asked for before the sessions that use it are opened.
-    let kv: Kv = prepare::open_options(order, &order.ends[0], &driver);
-    let session = Session::open(&driver, &kv, Arc::new(Silent)).map_err(prepare::open_failed)?;
+    // The type of the clock decides the type of the loops, so the driver is asked for its clock before the ends are
+    // opened.
+    let session = Session::open(&driver, &trial.plans[0].options, Arc::new(Silent)).map_err(prepare::open_failed)?;
     let session: &'static Session = Box::leak(Box::new(session));
-    let clock =
-        session.clock().ok().flatten().and_then(|c| Scripted::new(*c.raw())).ok_or_else(|| {
-            failed("driver_clock", ExitCode::RunFailed, "the driver's scripted clock is incomplete", "")
-        })?;
-    trial(connection, order, &memories, &driver, clock, ready)
+    let clock = session.clock().ok().flatten().and_then(|c| Scripted::new(*c.raw())).ok_or_else(|| {
+        Failed::new("driver_clock", ExitCode::RunFailed, "the driver's scripted clock is incomplete", "")
+    })?;
+    trial.run(clock, ready)
 }
 
-/// What `prepare::process` found.
+/// Scheduling and memory settings of the process before the driver is opened, with warnings.
 struct ProcessReady {
     memory_locked: bool,
     timer_slack_ns: Option<u64>,
     warnings: Vec<Warning>,
 }
 
-fn trial<C: Clock>(
-    connection: &mut Connection,
-    order: &Order,
-    memories: &[OwnedFd],
-    driver: &Driver,
-    clock: C,
-    mut ready: ProcessReady,
-) -> Result<(), Stop> {
-    let mut ends = Ends::open(order, memories, driver, clock)?;
-    let mut beside = Beside::start(order, |role| ends.session(role))?;
-    let mut reports = ends.wait_matched(order);
-    for report in &mut reports {
-        report.memory_locked = ready.memory_locked;
-        report.timer_slack_ns = ready.timer_slack_ns;
-        ready.warnings.extend(prepare::qos_differences(order, report));
-    }
-    ready.warnings.extend(prepare::options_without_effect(order));
-    let unmatched = reports.iter().any(|r| r.unmatched.is_some());
-    let mut table = threads::table(order, driver.description())?;
-    let tids: Vec<_> = table.before.iter().map(|r| (r.tid, r.role.clone(), threads::is_middleware(r))).collect();
-    if let Some(refused) = govern::settle(&tids).first() {
-        let end = order.ends[0].role.word();
-        return Err(failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {refused}"), "").into());
-    }
-    // Read back: deadlines were set last.
-    table = threads::table(order, driver.description())?;
-    ready.warnings.extend(threads::differences(order, driver.name(), &table.before));
-    connection.send(Message::Prepared(Box::new(Prepared {
-        ends: reports,
-        threads: table.clone(),
-        warnings: ready.warnings,
-        driver: serde_json::to_value(driver.description()).ok(),
-        memory_fds: Vec::new(),
-        scripted_clock: C::SCRIPTED,
-    })))?;
+/// The ends of one trial that run in this process.
+struct Trial<'a> {
+    connection: &'a mut Connection,
+    order: &'a Order,
+    plans: Vec<EndPlan>,
+    memories: Vec<OwnedFd>,
+    driver: &'a Driver,
+}
 
-    let (mut track, mut far_track) = (Vec::new(), Vec::new());
-    let far = ends.far_clock().map(|far| clock.of_far_end(Some(far)));
-    // One so far away that there is no difference has no stamps to convert: its driver refuses them.
-    let far = far.filter(|far| clock.realtime().checked_sub(far.now()).is_some());
-    // `stop` in place of `go`: another end never met its peer.
-    let (go, at) = match connection.receive()? {
-        Some(Message::Go) => (true, None),
-        Some(Message::GoAt(at)) => (true, Some(at)),
-        _ => (false, None),
-    };
-    // What `top` and the thread table show from here on.
-    let name = CString::new(format!("tb-{}", order.ends[0].role.word())).unwrap_or_default();
-    let _ = nix::sys::prctl::set_name(&name);
-    if go && !unmatched {
+/// Readings of the difference CLOCK_REALTIME - CLOCK_MONOTONIC of the scripted clocks of both ends.
+#[derive(Default)]
+struct ScriptedReadings {
+    own: Vec<ClockOffset>,
+    far: Vec<ClockOffset>,
+}
+
+impl Trial<'_> {
+    fn run<C: Clock>(mut self, clock: C, ready: ProcessReady) -> Result<(), Stop> {
+        let mut ends = Ends::open(self.order, &self.plans, &self.memories, self.driver, clock)?;
+        let mut loads = TopicLoads::start(self.order, &self.plans, |role| ends.session(role))?;
+        let (table, unmatched) = self.report_prepared::<C>(&ends, ready)?;
+        let readings = self.measure(clock, &ends, &mut loads, unmatched)?;
+        let loads = loads.end();
+        ends.stop();
+        self.report_done(&ends, table, loads, &readings)?;
+        wait_for(self.connection, &Message::Finish)?;
+        ends.close();
+        self.connection.send(Message::Finished)?;
+        Ok(())
+    }
+
+    /// Waits until the ends are matched, sets and checks the scheduling of all threads, and reports the state to the
+    /// supervisor. Returns the thread table, and whether an end is not matched.
+    fn report_prepared<C: Clock>(
+        &mut self,
+        ends: &Ends<C>,
+        mut ready: ProcessReady,
+    ) -> Result<(ThreadTable, bool), Stop> {
+        let (order, driver) = (self.order, self.driver);
+        let mut reports = ends.wait_matched(order);
+        for report in &mut reports {
+            report.memory_locked = ready.memory_locked;
+            report.timer_slack_ns = ready.timer_slack_ns;
+            ready.warnings.extend(prepare::qos_differences(order, report));
+        }
+        ready.warnings.extend(prepare::options_without_effect(order));
+        let unmatched = reports.iter().any(|r| r.unmatched.is_some());
+        let table = threads::table(order, driver.description())?;
+        let tids: Vec<_> = table.before.iter().map(|r| (r.tid, r.role.clone(), threads::is_middleware(r))).collect();
+        if let Some(refused) = thread_policy::apply_deadlines(&tids).first() {
+            let end = order.ends[0].role.word();
+            let text = format!("{end}: {refused}");
+            return Err(Failed::new("scheduling", ExitCode::MachineNotFit, text, "").into());
+        }
+        // The table is read again, because deadlines were set after the first reading.
+        let table = threads::table(order, driver.description())?;
+        ready.warnings.extend(threads::differences(order, driver.name(), &table.before));
+        self.connection.send(Message::Prepared(Box::new(Prepared {
+            ends: reports,
+            threads: table.clone(),
+            warnings: ready.warnings,
+            driver: serde_json::to_value(driver.description()).ok(),
+            memory_fds: Vec::new(),
+            scripted_clock: C::SCRIPTED,
+        })))?;
+        Ok((table, unmatched))
+    }
+
+    /// Waits for the start message, and runs the ends until they are done.
+    fn measure<C: Clock>(
+        &mut self,
+        clock: C,
+        ends: &Ends<C>,
+        loads: &mut TopicLoads,
+        unmatched: bool,
+    ) -> Result<ScriptedReadings, Stop> {
+        let mut readings = ScriptedReadings::default();
+        let far = ends.far_clock().map(|far| clock.of_far_end(Some(far)));
+        // If the difference of the clocks overflows, the driver gives no timestamps that must be converted.
+        let far = far.filter(|far| clock.realtime().checked_sub(far.now()).is_some());
+        // If another end never found its peer, the message `stop` arrives instead of `go`.
+        let (go, at) = match self.connection.receive()? {
+            Some(Message::Go) => (true, None),
+            Some(Message::GoAt(at)) => (true, Some(at)),
+            _ => (false, None),
+        };
+        // The name that `top` and the thread table show from here on.
+        let name = CString::new(format!("tb-{}", self.order.ends[0].role.word())).unwrap_or_default();
+        let _ = nix::sys::prctl::set_name(&name);
+        if !go || unmatched {
+            return Ok(readings);
+        }
         let mut reading = || {
             if C::SCRIPTED {
                 let reading = |of: C| host::clock::read_offset_with(|| of.now(), || of.realtime());
-                track.push(reading(clock));
-                far_track.extend(far.map(reading));
+                readings.own.push(reading(clock));
+                readings.far.extend(far.map(reading));
             }
         };
         reading();
-        beside.go();
-        if ends.has_ping() {
-            // Time for the controller's word to reach the other end, and for this thread to fall asleep once.
+        loads.go();
+        if ends.has_sender() {
+            // Time for the start message to reach the other end, and for this thread to fall asleep once.
             let t0 = at.unwrap_or_else(|| clock.now() + if C::SCRIPTED { 1_000_000 } else { 50_000_000 });
-            ends.run_ping(&order.spec, t0, &mut reading);
-        } else if order.spec.measure.flow().is_some() {
-            ends.subscribe(wait_for_end(connection)?);
-        } else if order.spec.measure.receive() == ReceiveMode::Executor {
+            ends.run_sender(&self.order.spec, t0, &mut reading);
+        } else if self.order.spec.measure.flow().is_some() {
+            ends.await_messages(wait_for_end(self.connection)?);
+        } else if self.order.spec.measure.receive() == ReceiveMode::Executor {
             let mut ended = Ok(());
+            let connection = &mut *self.connection;
             ends.serve_pong(|| ended = wait_for(connection, &Message::Stop))?;
             ended?;
         } else {
-            wait_for(connection, &Message::Stop)?;
+            wait_for(self.connection, &Message::Stop)?;
         }
         reading();
+        Ok(readings)
     }
-    let loads = beside.end();
-    ends.stop();
-    let after = threads::table(order, driver.description())?;
-    (table.after, table.after_ns) = (after.before, after.before_ns);
-    let mut warnings = threads::differences(order, driver.name(), &table.after);
-    let (mut done, log) = ends.results(order, &mut warnings);
-    for end in &mut done {
-        let receives = far.is_some() && order.ends.iter().any(|e| e.role.receives() && e.role.word() == end.name);
-        end.clock.clone_from(if receives { &far_track } else { &track });
+
+    /// Reports the results of the ends to the supervisor. The supervisor adds the results of loads that run as
+    /// processes, and the resources of this process.
+    fn report_done<C: Clock>(
+        &mut self,
+        ends: &Ends<C>,
+        mut table: ThreadTable,
+        loads: Vec<LoadDone>,
+        readings: &ScriptedReadings,
+    ) -> Result<(), Stop> {
+        let (order, driver) = (self.order, self.driver);
+        let after = threads::table(order, driver.description())?;
+        (table.after, table.after_ns) = (after.before, after.before_ns);
+        let mut warnings = threads::differences(order, driver.name(), &table.after);
+        let (mut done, log) = ends.results(order, &mut warnings);
+        let has_far = ends.far_clock().is_some() && !readings.far.is_empty();
+        for end in &mut done {
+            let far = has_far && order.ends.iter().any(|e| e.role.receives() && e.role.word() == end.name);
+            end.clock.clone_from(if far { &readings.far } else { &readings.own });
+        }
+        let done = Done { ends: done, threads: table, warnings, loads, log, ..Done::default() };
+        self.connection.send(Message::Done(Box::new(done)))?;
+        Ok(())
     }
-    // The supervisor adds what its loads did, and what this process has open.
-    let done = Done { ends: done, threads: table, warnings, loads, log, ..Done::default() };
-    connection.send(Message::Done(Box::new(done)))?;
-    wait_for(connection, &Message::Finish)?;
-    ends.close();
-    connection.send(Message::Finished)?;
-    Ok(())
 }
 
 fn wait_for(connection: &mut Connection, wanted: &Message) -> io::Result<()> {
@@ -209,7 +257,8 @@ fn wait_for(connection: &mut Connection, wanted: &Message) -> io::Result<()> {
     }
 }
 
-/// Until the publisher is through: how many messages it sent, or nothing when the trial is broken off.
+/// Waits until the publishers of a flow are done. Returns the number of messages that they sent; `None` = the trial was
+/// aborted.
 fn wait_for_end(connection: &mut Connection) -> io::Result<Option<u64>> {
     loop {
         match connection.receive()? {
@@ -221,7 +270,5 @@ fn wait_for_end(connection: &mut Connection) -> io::Result<Option<u64>> {
     }
 }
 
-pub(crate) use prepare::{mode as driver_mode, open_options, policies};
-
-/// The session-wide end point of `query`.
+/// End point that queries use to ask about the whole session.
 const SESSION: Endpoint = Endpoint::SESSION;

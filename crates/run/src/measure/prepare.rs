@@ -1,25 +1,40 @@
-//! Before the driver opens: scheduling, memory, limits; and the check that QoS came out as asked.
+//! Prepares the measuring process before the driver is opened (scheduling, memory, limits), and checks that the QoS is
+//! as the study asks.
 
-use super::{ProcessReady, failed};
-use crate::{govern, vendor};
-use tailbound_driver::{Code, Driver, DriverError, Kv};
+use super::ProcessReady;
+use crate::end_plan::driver_mode;
+use crate::thread_policy;
+use tailbound_driver::{Code, Driver, DriverError};
 use tailbound_host as host;
 use tailbound_model::*;
-use tailbound_wire::{EndOrder, EndReady, Failed, Order, Role};
+use tailbound_wire::{EndReady, Failed, Order};
 
-/// Puts the process where the study wants it. Threads made later inherit it.
+/// Makes the error for requested scheduling that the kernel refused to set.
+fn refused(order: &Order, why: impl std::fmt::Display) -> Failed {
+    let text = format!("{}: {why}", order.ends[0].role.word());
+    Failed::new("scheduling", ExitCode::MachineNotFit, text, "")
+}
+
+/// Sets the scheduling of the process and its timer slack, and locks its memory. Threads that are created later inherit
+/// the scheduling.
+///
+/// # Errors
+/// The scheduling cannot be set.
 pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
     let mut warnings = Vec::new();
-    let wanted = &order.ends[0].scheduling;
     let end = order.ends[0].role.word();
-    let refused = |e: String| failed("scheduling", ExitCode::MachineNotFit, format!("{end}: {e}"), "");
-    // A deadline is given when the driver is open: a thread that has one cannot make others.
-    let all = RoleScheduling { policy: wanted.policy.filter(|p| !is_deadline(p)), cpus: wanted.cpus.clone() };
-    host::apply(0, &all).map_err(|e| refused(e.to_string()))?;
-    if let Some(difference) = host::verify(0, &all) {
-        return Err(refused(difference));
+    if !order.is_one_scheduling() {
+        let text = "the ends of one process ask for different scheduling";
+        return Err(Failed::new("scheduling", ExitCode::BadInput, text, "give `scheduling` once, for both ends"));
     }
-    limit_real_time(order).map_err(|e| refused(format!("RLIMIT_RTTIME cannot be set: {e}")))?;
+    let wanted = order.scheduling();
+    // A deadline is set when the driver is open, because a thread with a deadline cannot create threads.
+    let all = RoleScheduling { policy: wanted.policy.filter(|p| !is_deadline(p)), cpus: wanted.cpus.clone() };
+    host::apply(0, &all).map_err(|e| refused(order, e))?;
+    if let Some(difference) = host::verify(0, &all) {
+        return Err(refused(order, difference));
+    }
+    limit_real_time(order).map_err(|e| refused(order, format!("RLIMIT_RTTIME cannot be set: {e}")))?;
     let timer_slack_ns = match host::scheduling::set_timer_slack_1ns() {
         Ok(slack) => Some(slack),
         Err(e) => {
@@ -40,17 +55,20 @@ pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
     let memory_locked = match host::scheduling::lock_memory() {
         Ok(_) => true,
         Err(e) => {
-            let text = e.to_string();
-            let (what, mend) = text.split_once("; ").unwrap_or((&text, ""));
-            warnings.push(Warning::new("memory_not_locked", Severity::Warning, what, mend).at_end(end));
+            warnings.push(memory_not_locked(&e).at_end(end));
             false
         }
     };
     Ok(ProcessReady { memory_locked, timer_slack_ns, warnings })
 }
 
-/// A real-time thread that never sleeps is ended by the kernel (SIGXCPU) after the longest time that the trial may take:
-/// the last resort, should the guard itself be kept from its CPU.
+/// Makes the warning that the memory of the measuring process could not be locked.
+fn memory_not_locked(e: &host::scheduling::LockError) -> Warning {
+    Warning::new("memory_not_locked", Severity::Warning, e.to_string(), host::scheduling::LockError::REMEDY)
+}
+
+/// Limits the CPU time of real-time threads: if such a thread never sleeps, the kernel ends the process (SIGXCPU) after
+/// the longest time that the trial may take. This is the last resort in case the guard gets no CPU.
 fn limit_real_time(order: &Order) -> nix::Result<()> {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     if !order.is_real_time() {
@@ -65,35 +83,33 @@ fn is_deadline(policy: &Policy) -> bool {
     matches!(policy, Policy::Deadline { .. })
 }
 
-/// From here on threads get what their roles are to have, this one first.
-pub(super) fn roles(order: &Order, driver: &Driver) -> Result<(), Failed> {
-    let asked = &order.ends[0].scheduling;
-    let refused =
-        |e: String| failed("scheduling", ExitCode::MachineNotFit, format!("{}: {e}", order.ends[0].role.word()), "");
-    govern::begin(asked, &driver.description().roles).map_err(refused)?;
+/// Begins to give each thread the scheduling of its role, and sets the scheduling of the calling thread.
+///
+/// # Errors
+/// The scheduling cannot be set.
+pub(super) fn thread_policies(order: &Order, driver: &Driver) -> Result<(), Failed> {
+    let asked = order.scheduling();
+    thread_policy::begin(asked, &driver.description().roles).map_err(|e| refused(order, e))?;
     let main = asked.of_role("main", false);
     if asked.roles.contains_key("main") && !main.policy.as_ref().is_some_and(is_deadline) {
-        host::apply(0, &main).map_err(|e| refused(format!("role main: {e}")))?;
+        host::apply(0, &main).map_err(|e| refused(order, format!("role main: {e}")))?;
     }
     Ok(())
 }
 
-/// Refuses what the driver says that it cannot do.
+/// Checks that the driver can carry out the controller's order: message size and receive mode.
+///
+/// # Errors
+/// The driver cannot send messages of this size, or does not have the receive mode of the study.
 pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed> {
     let description = driver.description();
-    let limit = description.limits.max_payload_bytes;
-    if order.spec.message_octets() > limit {
-        return Err(failed(
-            "payload",
-            ExitCode::BadInput,
-            format!("payload {} is beyond the limit of driver {}: {limit} octets", order.spec.payload, driver.name()),
-            format!("use a payload of at most {limit} B with this driver"),
-        ));
+    if let Some(problem) = order.spec.payload_problem(driver.name(), description.limits.max_payload_bytes) {
+        return Err(Failed::new("payload", ExitCode::BadInput, problem.what, problem.remedy));
     }
-    let mode = mode(order.spec.measure.receive());
+    let mode = driver_mode(order.spec.measure.receive());
     if !description.receives(mode) {
         let has: Vec<_> = description.receive_modes.iter().map(|m| m.name()).collect();
-        return Err(failed(
+        return Err(Failed::new(
             "receive_mode",
             ExitCode::BadInput,
             format!("driver {} has no receive mode `{}`; it has {}", driver.name(), mode.name(), has.join(", ")),
@@ -103,90 +119,31 @@ pub(super) fn check_limits(order: &Order, driver: &Driver) -> Result<(), Failed>
     Ok(())
 }
 
-pub(crate) fn mode(mode: ReceiveMode) -> tailbound_driver::ReceiveMode {
-    match mode {
-        ReceiveMode::Listener => tailbound_driver::ReceiveMode::Listener,
-        // The executor is a thread that waits, like that of `block`.
-        ReceiveMode::Block | ReceiveMode::Executor => tailbound_driver::ReceiveMode::Block,
-        ReceiveMode::Spin => tailbound_driver::ReceiveMode::Spin,
-    }
-}
-
-/// Options for the driver's `open`: the path's, the study's, its configuration file.
-///
-/// The lab offers interface, address, peers and multicast to every driver; each is given those that it knows.
-pub(crate) fn open_options(order: &Order, end: &EndOrder, driver: &Driver) -> Kv {
-    let knows = |key: &str| driver.description().option(key).is_some();
-    let takes = |(key, value): &&(String, String)| {
-        driver.description().option(key).is_some_and(|o| o.values.is_empty() || o.values.contains(value))
-    };
-    let mut kv: Kv = end.options.iter().filter(takes).cloned().collect();
-    for (key, value) in &order.spec.driver.options {
-        kv.set(key.as_str(), value.as_str());
-    }
-    if knows("domain") {
-        kv.set("domain", order.spec.domain.to_string());
-    }
-    if order.spec.participants_of_session() > 1 {
-        kv.set("participants", order.spec.participants_of_session().to_string());
-    }
-    // The publisher's; where both ends share a session it is the session's.
-    let publishes = !end.role.receives() || order.spec.is_one_session();
-    if let Some(limit) = order.spec.measure.flow().and_then(|f| f.unacked_limit).filter(|_| publishes) {
-        kv.set("unacked_limit", limit.to_string());
-    }
-    // For a middleware that counts octets where the study counts messages.
-    if knows("payload") && kv.get("unacked_limit").is_some() && kv.get("payload").is_none() {
-        kv.set("payload", order.spec.message_octets().to_string());
-    }
-    // Without multicast a participant is looked for at the ports of so many numbers, and each end is one.
-    let ends = order.spec.measure.subscribers() + order.spec.measure.publishers();
-    if ends > 2 && knows("max_participant_index") && !order.spec.driver.options.contains_key("max_participant_index") {
-        kv.set("max_participant_index", (ends + 8).to_string());
-    }
-    if let Some(config) = &order.spec.driver.config {
-        kv.set("config", config.text.as_str());
-    }
-    if let Some((key, value)) = vendor::option(&order.ends[0].scheduling, driver.description()) {
-        kv.set(key, value);
-    }
-    kv
-}
-
-/// Policies that DDS knows for writers only (OMG DDS 1.4, table of QoS policies), and batching.
-const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
-
-/// QoS of the study for a writer or a reader, and which participant of the session it belongs to.
-pub(crate) fn policies(order: &Order, role: Role, writer: bool) -> Kv {
-    let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
-    let mut kv: Kv = order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
-    if writer && !role.receives() && order.spec.measure.flow().is_some_and(|f| f.batching) {
-        kv.set("batch", "on");
-    }
-    if order.spec.participants_of_session() > 1 {
-        kv.set("participant", if role == Role::Ping { "0" } else { "1" });
-    }
-    kv
-}
-
+/// Makes the error for a session or an end point that the driver cannot open. The remedy names the list of driver
+/// options only if the driver refuses a setting of the study.
 pub(super) fn open_failed(e: DriverError) -> Failed {
-    let bad_input = matches!(e.code, Code::EINVAL | Code::EQOS | Code::ETOOBIG | Code::EUNSUPPORTED);
-    let exit = if bad_input { ExitCode::BadInput } else { ExitCode::RunFailed };
-    failed("driver_open", exit, e, "`tailbound driver list` shows each driver's options, QoS and limits")
+    let (exit, remedy) = match e.code {
+        Code::EINVAL | Code::EQOS | Code::ETOOBIG | Code::EUNSUPPORTED => {
+            (ExitCode::BadInput, "`tailbound driver list` shows each driver's options, QoS and limits")
+        }
+        Code::EIO => (ExitCode::RunFailed, "check the addresses and interfaces of this place: `ip address` lists them"),
+        _ => (ExitCode::RunFailed, ""),
+    };
+    Failed::new("driver_open", exit, e, remedy)
 }
 
-/// Options beside the user's own configuration, which is used as it is.
+/// Warns of driver options that have no effect, because the user's own configuration file is used unchanged.
 pub(super) fn options_without_effect(order: &Order) -> Option<Warning> {
     const GENERAL: [&str; 4] = ["naming", "instance", "transport", "participants"];
     order.spec.driver.config.as_ref()?;
-    let beside = order.spec.driver.options.keys().filter(|k| !GENERAL.contains(&k.as_str()));
-    let beside: Vec<&str> = beside.map(String::as_str).collect();
-    let text = format!("`config` is used as it is; driver options beside it have no effect: {}", beside.join(", "));
-    let mend = "write them into the configuration, or leave them out";
-    (!beside.is_empty()).then(|| Warning::new("options_without_effect", Severity::Warning, text, mend))
+    let options = order.spec.driver.options.keys().filter(|k| !GENERAL.contains(&k.as_str()));
+    let options: Vec<&str> = options.map(String::as_str).collect();
+    let text = format!("`config` is used unchanged; these driver options have no effect: {}", options.join(", "));
+    let remedy = "write them into the configuration, or leave them out";
+    (!options.is_empty()).then(|| Warning::new("options_without_effect", Severity::Warning, text, remedy))
 }
 
-/// QoS that came out other than asked makes the trial invalid.
+/// Warns of QoS that differs from the QoS that the study asks for. The trial is then invalid.
 pub(super) fn qos_differences(order: &Order, ready: &EndReady) -> Vec<Warning> {
     let differs = |(key, asked): (&String, &String)| {
         let found = ready.qos.get(key).map_or("nothing", String::as_str);
@@ -194,11 +151,40 @@ pub(super) fn qos_differences(order: &Order, ready: &EndReady) -> Vec<Warning> {
             Warning::new(
                 "qos_not_as_asked",
                 Severity::Invalid,
-                format!("QoS {key} was asked to be {asked}, the driver reports {found}"),
+                format!("the study asks for QoS {key} {asked}, the driver reports {found}"),
                 "",
             )
             .at_end(ready.name.clone())
         })
     };
     if ready.qos.is_empty() { Vec::new() } else { order.spec.qos.iter().filter_map(differs).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn driver_error(code: Code, text: &str) -> DriverError {
+        DriverError { driver: "udp".into(), call: "create", code, text: text.into() }
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_bound_is_not_answered_with_the_list_of_options() {
+        let failed = open_failed(driver_error(Code::EIO, "cannot bind 192.0.2.1: Cannot assign requested address"));
+        assert_eq!(failed.exit, ExitCode::RunFailed as u8);
+        assert_eq!(failed.remedy, "check the addresses and interfaces of this place: `ip address` lists them");
+        let failed = open_failed(driver_error(Code::EINVAL, "no such option"));
+        assert_eq!(failed.remedy, "`tailbound driver list` shows each driver's options, QoS and limits");
+    }
+
+    #[test]
+    fn a_reason_with_a_semicolon_stays_in_the_warning() {
+        let error = host::scheduling::LockError { reason: "a; b".into(), limit: "64 KiB".into(), capable: false };
+        let warning = memory_not_locked(&error);
+        assert_eq!(
+            warning.text,
+            "memory could not be locked (a; b): RLIMIT_MEMLOCK is 64 KiB and CAP_IPC_LOCK is missing"
+        );
+        assert!(warning.remedy.starts_with("run as root"), "{}", warning.remedy);
+    }
 }

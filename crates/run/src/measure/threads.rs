@@ -1,43 +1,48 @@
-//! The thread table of this process, and the check that every thread runs as asked.
+//! Reads the thread table of the measuring process, and checks that every thread has the scheduling that the study asks
+//! for.
 
-use super::{beside, failed};
-use crate::births::{self, births};
-use crate::govern::{by_place, fits, own_role};
+use super::topic_loads;
+use crate::thread_creation::{self, creations};
+use crate::thread_policy::{by_creation, own_role};
 use std::time::Duration;
+use tailbound_abi::name_matches;
 use tailbound_driver::{Description, ThreadRole};
 use tailbound_host::read_threads;
 use tailbound_model::*;
 use tailbound_wire::{Failed, Order};
 
-/// What a thread that was just made may take to its first lines, where it gets its policy; one that is kept from its CPU
-/// for longer is shown as it then is.
-const BIRTH: Duration = Duration::from_secs(2);
+/// Longest time for a new thread to set its scheduling. If a thread gets no CPU for longer, the table shows the
+/// scheduling that the thread has then.
+const CREATION: Duration = Duration::from_secs(2);
 
-/// The threads now, in the `before` half.
+/// Reads the present threads of this process, into the part `before` of a thread table.
+///
+/// # Errors
+/// /proc cannot be read.
 pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, Failed> {
     let named = |name: &str| {
-        let fits = |r: &&ThreadRole| r.name_glob.as_deref().is_some_and(|glob| fits(glob, name));
+        let fits = |r: &&ThreadRole| r.name_glob.as_deref().is_some_and(|pattern| name_matches(pattern, name));
         let of_driver = || driver.roles.iter().find(fits).map(|r| r.role.as_str());
         own_role(name).or_else(of_driver)
     };
     let role = |name: &str| named(name).unwrap_or("other").to_owned();
     let pid = std::process::id() as i32;
-    births::settle(BIRTH);
+    thread_creation::await_all(CREATION);
     let mut rows = read_threads(pid, &role)
-        .map_err(|e| failed("threads", ExitCode::RunFailed, format!("the thread table cannot be read: {e}"), ""))?
+        .map_err(|e| Failed::new("threads", ExitCode::RunFailed, format!("the thread table cannot be read: {e}"), ""))?
         .rows;
-    let births = births();
+    let creations = creations();
     for row in &mut rows {
-        let birth = births.iter().find(|b| b.tid == row.tid);
-        let by_place = birth.and_then(|b| b.place).and_then(|place| by_place(&driver.roles, place));
+        let creation = creations.iter().find(|c| c.tid == row.tid);
+        let by_creation = creation.and_then(|c| c.position).and_then(|position| by_creation(&driver.roles, position));
         if row.tid == pid {
             row.role = "main".into();
-        } else if let (None, Some(role)) = (named(&row.name), by_place) {
+        } else if let (None, Some(role)) = (named(&row.name), by_creation) {
             row.role = role.into();
         }
-        row.asked = order.ends[0].scheduling.of_role(&row.role, is_middleware(row));
-        // Its own scheduling comes first, and what it does not name is that of the process.
-        if let Some(load) = beside::load_of(order, &row.name) {
+        row.asked = order.scheduling().of_role(&row.role, is_middleware(row));
+        // A load has its own scheduling. If the load names no policy or no CPUs, it inherits them from the process.
+        if let Some(load) = topic_loads::load_of(order, &row.name) {
             let RoleScheduling { policy, cpus } = load.scheduling.clone();
             row.asked = RoleScheduling { policy: policy.or(row.asked.policy), cpus: cpus.or(row.asked.cpus.take()) };
         }
@@ -45,10 +50,10 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
         {
             row.asked.cpus = Some(cpus.clone());
         }
-        if let Some(birth) = birth {
-            row.birth = Some(birth.order);
-            row.creator = Some(birth.creator);
-            row.born_in.clone_from(&birth.object);
+        if let Some(creation) = creation {
+            row.birth = Some(creation.order);
+            row.creator = Some(creation.creator);
+            row.born_in.clone_from(&creation.object);
         }
     }
     let ends = order.ends.iter().map(|e| e.role.word().to_owned()).collect();
@@ -56,28 +61,30 @@ pub(super) fn table(order: &Order, driver: &Description) -> Result<ThreadTable, 
     Ok(ThreadTable { ends, pid, before: rows, after: Vec::new(), before_ns, after_ns: None })
 }
 
-/// The driver made it.
+/// True if the driver created the thread of this row of the thread table.
 pub(super) fn is_middleware(row: &ThreadRow) -> bool {
     row.role != "main" && own_role(&row.name).is_none()
 }
 
-/// Threads that run otherwise than asked make the trial invalid; with the user's own vendor configuration, which may set
-/// threads itself, it is only said.
+/// Warns of threads whose scheduling differs from the scheduling that the study asks for. The trial is then invalid. If
+/// the user provides a configuration of the middleware, which may set threads itself, the warning is only a note.
 pub(super) fn differences(order: &Order, driver: &str, rows: &[ThreadRow]) -> Vec<Warning> {
     let own_config = order.spec.driver.config.is_some();
     let severity = if own_config { Severity::Note } else { Severity::Invalid };
     let mut warnings = Vec::new();
     for row in rows {
-        let mut say = |what: &str, asked: String, found: String| {
-            let text =
-                format!("thread {} ({}, role {}) has {what} {found}, asked was {asked}", row.name, driver, row.role);
+        let mut warn = |what: &str, asked: String, found: String| {
+            let text = format!(
+                "thread {} ({}, role {}) has {what} {found}, the study asks for {asked}",
+                row.name, driver, row.role
+            );
             warnings.push(Warning::new("thread_not_as_asked", severity, text, "").at_end(order.ends[0].role.word()));
         };
         if let Some(policy) = row.asked.policy.filter(|p| *p != row.policy) {
-            say("policy", policy.to_string(), row.policy.to_string());
+            warn("policy", policy.to_string(), row.policy.to_string());
         }
         if let Some(cpus) = row.asked.cpus.as_ref().filter(|c| **c != row.cpus) {
-            say("CPUs", cpus.to_string(), row.cpus.to_string());
+            warn("CPUs", cpus.to_string(), row.cpus.to_string());
         }
     }
     warnings

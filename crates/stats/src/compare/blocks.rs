@@ -1,43 +1,46 @@
-//! What can be said about these very runs where there are too few trials: moving blocks inside trials.
+//! Comparison of two sides with too few trials: bootstrap with moving blocks inside the trials.
 //!
 //! H. R. Künsch, The Jackknife and the Bootstrap for General Stationary Observations, Annals of Statistics 17 (1989);
-//! the interval is that of the percentiles (B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993), chapter
-//! 13). It knows how a trial varies from block to block, and nothing of how trials vary.
+//! the ends of the interval are percentiles (B. Efron, R. J. Tibshirani, An Introduction to the Bootstrap (1993),
+//! chapter 13). The method uses the variation between blocks of a trial. It does not know the variation between trials.
 
 use super::random::Random;
 use crate::bucket::BucketIndex;
 use crate::quantile::Quantile;
 
-/// Chunks that a trial is kept in: between half of this and this.
+/// Largest number of chunks (groups of consecutive slots) into which a trial is divided; a long trial has at least half
+/// as many chunks.
 const CHUNKS: usize = 256;
-/// Blocks that a trial is laid out of.
+/// Number of blocks from which a resampled trial is built.
 const BLOCKS: usize = 32;
 const DRAWS: usize = 400;
 
-/// What is compared, of the values of one trial.
+/// Statistic of the values of one trial that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Statistic {
-    /// A quantile over scheduled slots.
+    /// Statistic of a trial: a quantile of the values of all scheduled slots.
     Quantile(Quantile),
-    /// The mean of those with a value.
+    /// Statistic of a trial: the mean of the values of the slots that have a value.
     Mean,
 }
 
-/// Consecutive slots: how many in which bucket, how many later than everything, sum of the values.
+/// A group of consecutive slots: counts of values by bucket, number of slots, sum of the values, and number of slots
+/// with a value.
 #[derive(Debug, Clone, Default)]
 struct Chunk {
-    /// Bucket and count, rising by bucket.
+    /// Indexes of the buckets in this chunk, each with its number of values, in rising order.
     buckets: Vec<(u32, u32)>,
     slots: u64,
     sum: f64,
     answered: u64,
 }
 
-/// One trial in consecutive chunks of equal length, however long it gets: when there are too many, two become one.
+/// One trial in consecutive chunks of equal length. If there are too many chunks, neighbouring chunks are joined in
+/// pairs.
 #[derive(Debug, Clone)]
 pub struct Chunks {
     closed: Vec<Chunk>,
-    /// Buckets of the values of the chunk that is being filled.
+    /// Indexes of the buckets of the values in the chunk that is not complete yet.
     open: Vec<u32>,
     current: Chunk,
     slots_each: u64,
@@ -50,7 +53,8 @@ impl Default for Chunks {
 }
 
 impl Chunks {
-    /// The next slots in order, in nanoseconds; `beyond` marks those that are later than everything.
+    /// Adds the values of the next slots in order, in nanoseconds. The value `beyond` stands for a slot without an
+    /// answer, which is later than every value.
     pub fn push_all(&mut self, mut values: &[i64], beyond: i64) {
         while !values.is_empty() {
             let room = (self.slots_each - self.current.slots).min(values.len() as u64) as usize;
@@ -102,8 +106,9 @@ fn both(a: &Chunk, b: &Chunk) -> Chunk {
     Chunk { buckets, slots: a.slots + b.slots, sum: a.sum + b.sum, answered: a.answered + b.answered }
 }
 
-/// 95 % intervals of the logarithm of b to a for each statistic, as far as moving blocks inside these trials tell; `None`
-/// where a trial is too short, a statistic falls among what is later than everything, or is not above zero.
+/// 95 % intervals of the logarithm of the ratio of side b to side a for each statistic, from moving blocks inside these
+/// trials.
+/// `None` if a trial is too short, or if a statistic is later than every value or is not above zero.
 pub fn within_runs(a: &[Chunks], b: &[Chunks], statistics: &[Statistic]) -> Vec<Option<(f64, f64)>> {
     let short = |t: &Chunks| t.closed.len() < BLOCKS;
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(short) {
@@ -132,9 +137,9 @@ pub fn within_runs(a: &[Chunks], b: &[Chunks], statistics: &[Statistic]) -> Vec<
     draws.into_iter().map(ends).collect()
 }
 
-/// A trial laid out anew.
+/// A resampled trial of the bootstrap: numbers of values by bucket, and sums.
 struct Laid {
-    /// First bucket of `counts`.
+    /// Index of the histogram bucket to which the first number in `counts` belongs.
     first: usize,
     counts: Vec<u64>,
     slots: u64,
@@ -169,7 +174,7 @@ impl Laid {
         }
     }
 
-    /// Not a number where there is no logarithm.
+    /// Natural logarithm of a statistic of the resampled trial; NaN if the logarithm does not exist.
     fn log_of(&self, statistic: Statistic) -> f64 {
         match statistic {
             Statistic::Mean => (self.sum / self.answered as f64).ln(),
@@ -177,7 +182,8 @@ impl Laid {
         }
     }
 
-    /// Within its bucket by the share of the bucket's values below it.
+    /// A quantile of the resampled trial, in ns, interpolated within its bucket by the share of the bucket's values
+    /// below the quantile.
     fn quantile(&self, q: Quantile) -> f64 {
         let rank = q.rank(self.slots);
         let mut before = 0;

@@ -1,20 +1,24 @@
-//! The critical value of a whole table: how large its largest |z| gets when nothing differs.
+//! The critical value for a whole table of comparisons: a limit that the largest |z| of the table rarely exceeds if the
+//! sides do not differ.
 //!
 //! The single-step max-T of P. H. Westfall & S. S. Young, Resampling-Based Multiple Testing (1993), section 2.3. The
-//! null distribution is drawn, not permuted: trials of a condition are normal on the log scale with the correlations
-//! that the statistics have within the sides. Five trials have 252 relabellings, too few for a table of ten conditions;
-//! and relabelling trials that do differ would make the critical value grow with the differences to be found.
+//! null distribution is drawn, not permuted: the trials of a condition are normal on the log scale, with the
+//! correlations that the statistics have within the sides. Permuting does not work here: five trials have 252
+//! relabellings, too few for a table of ten conditions, and relabelling trials that differ would make the critical
+//! value grow with the difference.
 
-use super::judge::Cell;
+use super::cell::Cell;
 use super::random::Random;
 use super::welch::Welch;
 
-/// Draws: the level of a table is then 5 % to within 0.3 % (one standard error).
+/// Number of random draws of the largest |z|: the error rate of a table of comparisons is then 5 % with a standard
+/// error of 0.3 %.
 const DRAWS: usize = 5_000;
 
-/// The value that the largest |z| of all `groups` exceeds with probability `level`, if there is no difference.
+/// The value that the largest |z| of all `groups` exceeds with probability `level` if there is no difference.
 ///
-/// Groups share no trial, so their largest are independent: the product of their distributions is that of the table.
+/// Groups share no trial, so their largest values are independent: the distribution for the table is the product of the
+/// groups' distributions.
 pub(crate) fn critical(groups: &[Vec<&Cell>], level: f64) -> f64 {
     let largest: Vec<Vec<f64>> = (1..).zip(groups).map(|(seed, g)| largest_of(g, seed)).collect();
     let below =
@@ -25,13 +29,14 @@ pub(crate) fn critical(groups: &[Vec<&Cell>], level: f64) -> f64 {
     all.get(at).copied().unwrap_or(f64::INFINITY)
 }
 
-/// Draws of the largest |z| of a group, rising. Groups have seeds of their own, so that their errors cancel.
+/// Random draws of the largest |z| of a group of cells, in rising order. Each group has its own seed, so that the
+/// errors of the groups cancel.
 fn largest_of(cells: &[&Cell], seed: u64) -> Vec<f64> {
     let root = root_of_correlations(cells);
     let (of_a, of_b, m) = (cells[0].a.len(), cells[0].b.len(), cells.len());
     let mut random = Random::seeded(seed);
     let mut raw = vec![0.0; m];
-    // Statistic by statistic, the trials of a, then those of b.
+    // For each statistic: the trials of side a, then the trials of side b.
     let mut trials = vec![0.0; (of_a + of_b) * m];
     let mut draws: Vec<f64> = (0..DRAWS)
         .map(|_| {
@@ -53,8 +58,8 @@ fn largest_of(cells: &[&Cell], seed: u64) -> Vec<f64> {
     draws
 }
 
-/// The lower triangle L with L L^T = the correlations of the statistics within the sides. A statistic that is a multiple
-/// of others, or does not vary, leaves a pivot of nothing: its column stays empty.
+/// The lower triangular matrix L with L L^T = the correlations of the statistics within the sides. A statistic that is
+/// a multiple of others, or that does not vary, has a pivot of zero: its column stays zero.
 fn root_of_correlations(cells: &[&Cell]) -> Vec<Vec<f64>> {
     let residuals: Vec<Vec<f64>> = cells.iter().map(|c| residuals(c)).collect();
     let product = |x: &[f64], y: &[f64]| x.iter().zip(y).map(|(x, y)| x * y).sum::<f64>();
@@ -81,7 +86,7 @@ fn root_of_correlations(cells: &[&Cell]) -> Vec<Vec<f64>> {
     root
 }
 
-/// What each trial is off the mean of its side.
+/// Difference between the value of each trial and the mean of its side.
 fn residuals(cell: &Cell) -> Vec<f64> {
     let off = |side: &[f64]| {
         let mean = side.iter().sum::<f64>() / side.len() as f64;
@@ -100,8 +105,8 @@ mod tests {
         Cell { a: a.to_vec(), b: b.to_vec() }
     }
 
-    /// One statistic: the two-sided 5 % point of the normal distribution. More that are independent: that of Sidak.
-    /// More that are the same: that of one.
+    /// Known critical values: for one statistic, the two-sided 5 % quantile of the normal distribution; for several
+    /// independent statistics, Sidak's value; for several equal statistics, the value for one statistic.
     #[test]
     fn known_critical_values() {
         let mut random = Random::seeded(5);

@@ -1,85 +1,65 @@
-//! Verdicts over a whole table.
+//! Judges all cells of a table of comparisons: does side b differ from side a?
 
+use super::cell::{Cell, EXACT_TRIALS, WELCH_TRIALS};
 use super::permutation;
 use super::welch::Welch;
 use super::{family, permutation::least_share};
 
-/// Trials a side from which Welch's interval is used.
-pub const WELCH_TRIALS: usize = 5;
-/// Trials a side from which all relabellings are enough to decide something.
-pub const EXACT_TRIALS: usize = 4;
-/// A table without a difference has a false verdict this often.
+/// Probability that a table of comparisons gets a false verdict although the sides do not differ.
 const LEVEL: f64 = 0.05;
 
-/// One statistic in every trial of both sides: natural logarithms, infinite where it is later than everything.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Cell {
-    /// Side a.
-    pub a: Vec<f64>,
-    /// Side b.
-    pub b: Vec<f64>,
-}
-
-impl Cell {
-    fn trials(&self) -> usize {
-        self.a.len().min(self.b.len())
-    }
-
-    fn is_finite(&self) -> bool {
-        self.a.iter().chain(&self.b).all(|v| v.is_finite())
-    }
-}
-
-/// Statistics of the same trials, which stand in the same order in each cell.
+/// Statistics of the same trials; the trials have the same order in each cell of the table of comparisons.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Group {
-    /// The statistics.
+    /// Cells of the table of comparisons: one cell for each statistic of the same trials.
     pub cells: Vec<Cell>,
 }
 
-/// What is decided about a cell.
+/// Verdict for one cell of a table: whether the statistic of side b differs from side a.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Side b is lower.
+    /// Verdict of a comparison: the statistic is lower on side b than on side a.
     Lower,
-    /// Side b is higher.
+    /// Verdict of a comparison: the statistic is higher on side b than on side a.
     Higher,
-    /// Neither, and the interval reaches beyond the margin, or there is none.
+    /// Verdict of a comparison: no difference was found, and the interval is not inside the margin or does not exist.
     NoDifference {
-        /// About how many trials a side the interval would take to fit into the margin.
+        /// Approximate number of trials on each side after which the interval would fit into the margin.
         trials_for_margin: Option<usize>,
     },
-    /// Neither, and the interval lies within the margin.
+    /// Verdict of a comparison: no difference was found, and the interval lies inside the margin.
     Equal,
-    /// Too few trials.
+    /// Verdict of a comparison: there are too few trials to judge.
     NotEnough {
-        /// How many more a side would have to have.
+        /// Number of additional trials that each side of the comparison needs.
         more_trials: usize,
     },
 }
 
-/// A cell, judged.
+/// Result for one cell of a table of comparisons: ratio, interval and verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judged {
-    /// Logarithm of the ratio b to a: difference of the means over trials; absent where a side is later than everything.
+    /// Logarithm of the ratio of side b to side a: difference between the means over the trials; absent if a side is
+    /// later than every value.
     pub log_ratio: Option<f64>,
-    /// Its interval, which is one of all intervals of the table.
+    /// 95 % interval of the logarithm of the ratio, simultaneous with all intervals of the table.
     pub interval: Option<(f64, f64)>,
-    /// The verdict.
+    /// Verdict for the cell: whether side b of the comparison differs from side a.
     pub verdict: Verdict,
 }
 
 impl Judged {
-    /// The interval lies inside the margin, whatever the verdict.
+    /// True if the interval of the ratio lies inside the margin, whatever the verdict of the comparison is.
     pub fn within(&self, margin: f64) -> bool {
         self.interval.is_some_and(|(low, high)| low >= -margin.ln_1p() && high <= margin.ln_1p())
     }
 }
 
-/// Judges all cells at a family-wise level of 5 %. With a `margin` (0.05 for 5 %) a cell can be equal within it.
+/// Judges all cells of a table of comparisons with a family-wise error rate of 5 %. With a `margin` (0.05 for 5 %),
+/// cells can be equal within the margin.
 ///
-/// The level is shared out by the number of cells: what is decided by relabelling, group by group; cells with values that
-/// are later than everything, one by one; all others together by [`family::critical`].
+/// The error rate is divided by the number of cells: between groups that are decided by relabelling, single cells with
+/// values later than every other, and all remaining cells together, which [`family::critical`] handles.
 pub fn judge(groups: &[Group], margin: Option<f64>) -> Vec<Vec<Judged>> {
     let told: usize = groups.iter().flat_map(|g| &g.cells).filter(|c| c.trials() >= EXACT_TRIALS).count();
     let level = |cells: usize| LEVEL * cells as f64 / told.max(1) as f64;
@@ -111,7 +91,7 @@ fn judge_group(group: &Group, critical: f64, level: &dyn Fn(usize) -> f64, margi
             return verdict(welch, interval, decided, trials, margin);
         }
         let level = level(relabelled.len());
-        let share = shares.next().expect("one for each cell with so few trials");
+        let share = shares.next().expect("there is no share for a cell with few trials");
         if least_share(cell.a.len(), cell.b.len()) > level {
             return Judged {
                 log_ratio: Some(welch.difference),
@@ -150,7 +130,8 @@ fn verdict(welch: Welch, interval: (f64, f64), decided: bool, trials: usize, mar
     judged
 }
 
-/// The half width falls with the square root of the trials; the estimate itself may stay where it is.
+/// Number of trials after which the interval would fit into the margin: the half width falls with the square root of
+/// the number of trials, and the estimate is taken as fixed.
 fn trials_for((low, high): (f64, f64), trials: usize, margin: f64) -> Option<usize> {
     let room = margin.ln_1p() - ((low + high) / 2.0).abs();
     let times = (high - low) / 2.0 / room;

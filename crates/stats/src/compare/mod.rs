@@ -1,16 +1,17 @@
-//! Whether two sides differ: verdicts over a whole table of statistics, with the trial as the unit.
+//! Comparison of two sides: verdicts over a whole table of statistics, with the trial as the unit.
 //!
-//! In go natural logarithms of per-trial statistics ([`Cell`]), grouped by the trials that they share ([`Group`]); out
-//! come ratios of side b to side a with intervals and verdicts ([`judge`]). Messages of one trial share its luck, so
-//! however many there are, one trial is one observation.
+//! Input: natural logarithms of per-trial statistics ([`Cell`]), grouped by the trials that they share ([`Group`]).
+//! Output: ratios of side b to side a with intervals and verdicts ([`judge`]). Messages of one trial have common
+//! causes of delay, so one trial is one observation, however many messages it has.
 //!
-//! * From [`WELCH_TRIALS`] trials a side: Welch's interval. The critical value is that of the largest |z| of the table
-//!   under no difference (`family`), so all intervals of a table hold together in 95 % of tables, and a verdict is
-//!   whether 1 lies outside.
-//! * With [`EXACT_TRIALS`]: all relabellings of the trials (`permutation`).
-//! * Below: no verdict. [`Chunks`] and [`within_runs`] tell what can be said about these very runs.
+//! * With [`WELCH_TRIALS`] trials on each side: Welch's interval. The critical value is the quantile of the largest |z|
+//!   of the table if there is no difference (`family`). So all intervals of a table are correct together in 95 % of the tables. The
+//!   verdict is whether 1 lies outside the interval.
+//! * With [`EXACT_TRIALS`] trials: all relabellings of the trials (`permutation`).
+//! * With fewer trials: no verdict. [`Chunks`] and [`within_runs`] compare the single runs.
 
 mod blocks;
+mod cell;
 mod family;
 mod judge;
 mod permutation;
@@ -18,5 +19,6 @@ mod random;
 mod welch;
 
 pub use blocks::{Chunks, Statistic, within_runs};
-pub use judge::{Cell, EXACT_TRIALS, Group, Judged, Verdict, WELCH_TRIALS, judge};
+pub use cell::{Cell, EXACT_TRIALS, WELCH_TRIALS};
+pub use judge::{Group, Judged, Verdict, judge};
 pub use welch::mean_interval;

@@ -1,17 +1,18 @@
-//! All relabellings of a few trials: what the sides come to when the labels mean nothing.
+//! All relabellings of a few trials: the values that the statistic has if the labels of the sides are exchanged at
+//! random.
 //!
 //! R. A. Fisher, The Design of Experiments (1935), section 21; intervals by inversion as in P. Good, Permutation,
 //! Parametric, and Bootstrap Tests of Hypotheses, 3rd ed. (2005), section 3.3.
 
-use super::judge::Cell;
+use super::cell::Cell;
 use super::random::Random;
 use super::welch::Welch;
 
-/// More relabellings than this are drawn instead of listed.
+/// Largest number of relabellings that are all computed; if there are more, a random sample of relabellings is used.
 const LISTED: u64 = 20_000;
 const DRAWN: usize = 9_999;
 
-/// Every way to choose which trials are side a, the real one first; a fair sample where there are too many.
+/// All ways to choose the trials of side a, the real choice first; a random sample of these ways if there are too many.
 fn relabellings(of_a: usize, of_b: usize) -> Vec<Vec<bool>> {
     let n = of_a + of_b;
     let real: Vec<bool> = (0..n).map(|i| i < of_a).collect();
@@ -19,7 +20,7 @@ fn relabellings(of_a: usize, of_b: usize) -> Vec<Vec<bool>> {
     if choices(n, of_a).is_some_and(|c| c <= LISTED) {
         let mut bits: u64 = (1 << of_a) - 1;
         loop {
-            // The next number with as many bits: Gosper's step.
+            // Gosper's step: the next number with the same number of set bits.
             let low = bits & bits.wrapping_neg();
             let carried = bits + low;
             bits = (((carried ^ bits) >> 2) / low) | carried;
@@ -40,7 +41,7 @@ fn relabellings(of_a: usize, of_b: usize) -> Vec<Vec<bool>> {
     all
 }
 
-/// How many ways there are to choose `k` of `n`, while that is a small number.
+/// Number of ways to choose `k` of `n` items; `None` if the number is large.
 fn choices(n: usize, k: usize) -> Option<u64> {
     let mut ways: u64 = 1;
     for i in 0..k as u64 {
@@ -60,8 +61,8 @@ fn split(cell: &Cell, of_a: &[bool]) -> (Vec<f64>, Vec<f64>) {
     (side(true), side(false))
 }
 
-/// For each cell of a group: the share of relabellings under which any of its statistics is as far from no difference as
-/// this one really is. Single-step max-T, exact (Westfall & Young 1993, section 2.3).
+/// For each cell of a group: the share of relabellings under which any statistic of the group is at least as far from
+/// no difference as this statistic really is. Single-step max-T, exact (Westfall & Young 1993, section 2.3).
 pub(crate) fn shares(cells: &[&Cell]) -> Vec<f64> {
     let largest = |of_a: &Vec<bool>| {
         let z = |c: &&Cell| {
@@ -78,17 +79,18 @@ pub(crate) fn shares(cells: &[&Cell]) -> Vec<f64> {
     cells.iter().map(share).collect()
 }
 
-/// The least share that [`shares`] can come to: the real labels, and where sides are equally large their reverse.
+/// The smallest share that [`shares`] can return: the share of the real labels and, if the sides are equally large, of
+/// the exchanged labels.
 pub(crate) fn least_share(of_a: usize, of_b: usize) -> f64 {
     let alike = if of_a == of_b { 2.0 } else { 1.0 };
     choices(of_a + of_b, of_a).map_or(1.0 / DRAWN as f64, |c| alike / c as f64)
 }
 
-/// The shifts between the sides that relabelling does not refute, two-sided at `level`.
+/// The shifts between the sides that relabelling does not reject, two-sided at `level`.
 ///
-/// After a shift d is taken off b, relabelling beats the real labels exactly when the values of b that change sides
-/// exceed those of a by at most d on the mean: so the ends are order statistics of these differences. `None` where there
-/// are too few relabellings for the level.
+/// After a shift d is subtracted from b, a relabelling is more extreme than the real labels exactly if the exchanged
+/// values of b exceed the exchanged values of a by at most d on average. So the ends are order statistics of these
+/// differences. `None` if there are too few relabellings for the level.
 pub(crate) fn interval(cell: &Cell, level: f64) -> Option<(f64, f64)> {
     let all = relabellings(cell.a.len(), cell.b.len());
     let of_a = cell.a.len();
@@ -105,11 +107,12 @@ pub(crate) fn interval(cell: &Cell, level: f64) -> Option<(f64, f64)> {
     Some((*low, differences[differences.len() - allowed]))
 }
 
-/// The share of relabellings with rank sums at least as far apart as the real ones, values that are later than everything
-/// sharing the last rank: F. Wilcoxon, Individual Comparisons by Ranking Methods, Biometrics Bulletin 1 (1945).
+/// The share of relabellings for which the rank sums of the sides are at least as far apart as for the real labels.
+/// Values later than every other share the last rank: F. Wilcoxon, Individual Comparisons by Ranking Methods,
+/// Biometrics Bulletin 1 (1945).
 pub(crate) fn share_by_ranks(cell: &Cell) -> f64 {
     let values: Vec<f64> = cell.a.iter().chain(&cell.b).copied().collect();
-    // Twice the middle rank among equals, less n + 1: whole numbers about zero.
+    // Twice the mean rank among equal values, minus n + 1: these are whole numbers around zero.
     let rank = |v: &f64| {
         let below = values.iter().filter(|o| *o < v).count() as i64;
         let above = values.iter().filter(|o| *o > v).count() as i64;
@@ -143,13 +146,13 @@ mod tests {
         let cell = Cell { a: vec![1.0, 1.1, 1.2, 1.3], b: vec![2.0, 2.1, 2.2, 2.4] };
         assert_eq!(shares(&[&cell])[0], 2.0 / 70.0);
         assert_eq!(share_by_ranks(&cell), 2.0 / 70.0);
-        // One relabelling a side is refuted: the ends are the closest and the farthest pair.
+        // One relabelling on each side is rejected: the ends are the closest and the farthest pair.
         let (low, high) = interval(&cell, 0.05).unwrap();
         assert!((low - 0.7).abs() < 1e-12 && (high - 1.4).abs() < 1e-12, "{low} {high}");
         assert_eq!(interval(&cell, 0.02), None);
     }
 
-    /// The interval holds a shift exactly when relabelling does not refute it.
+    /// The interval between the sides contains a shift exactly if the relabelling test does not reject this shift.
     #[test]
     fn the_interval_is_the_test_turned_round() {
         let mut random = Random::seeded(3);

@@ -1,4 +1,6 @@
-//! Welch's two-sample t, on a scale that does not depend on the degrees of freedom.
+//! Welch's two-sample t test, on a scale that does not depend on the degrees of freedom.
+
+use super::cell::WELCH_TRIALS;
 
 /// The difference of two means with its standard error.
 ///
@@ -6,13 +8,13 @@
 /// Biometrika 34 (1947); degrees of freedom by F. E. Satterthwaite, Biometrics Bulletin 2 (1946).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Welch {
-    /// Mean of b less mean of a.
+    /// Mean over the trials of side b minus mean over the trials of side a of the comparison.
     pub difference: f64,
     pub standard_error: f64,
     pub freedom: f64,
 }
 
-/// Mean and the square of its standard error.
+/// Computes the mean of the values, and the square of the mean's standard error.
 fn mean_and_error(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.clone().sum::<f64>() / n;
@@ -21,18 +23,19 @@ fn mean_and_error(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f
 }
 
 impl Welch {
-    /// Of two sides with at least two finite values each.
+    /// Computes the difference between two sides of a comparison with at least two finite values each.
     pub fn of(a: impl ExactSizeIterator<Item = f64> + Clone, b: impl ExactSizeIterator<Item = f64> + Clone) -> Welch {
         let (of_a, of_b) = (a.len() as f64 - 1.0, b.len() as f64 - 1.0);
         let ((mean_a, error_a), (mean_b, error_b)) = (mean_and_error(a), mean_and_error(b));
         let sum = error_a + error_b;
         let freedom = sum * sum / (error_a * error_a / of_a + error_b * error_b / of_b);
-        // Trials that are all alike (a scripted clock) have no error, and the quotient no value.
+        // If all trials are equal (a scripted clock), the error is zero and the quotient is not defined.
         let freedom = if freedom.is_finite() { freedom } else { of_a.min(of_b) };
         Welch { difference: mean_b - mean_a, standard_error: sum.sqrt(), freedom }
     }
 
-    /// How far from no difference, as a standard normal deviate: infinite where trials do not vary and sides differ.
+    /// Distance of the difference of two means from zero, as a standard normal deviate; infinite if the trials do not
+    /// vary and the sides differ.
     pub fn z(&self) -> f64 {
         if self.difference == 0.0 {
             return 0.0;
@@ -40,34 +43,34 @@ impl Welch {
         deviate(self.difference / self.standard_error, self.freedom)
     }
 
-    /// The ends of the interval whose half width is this deviate.
+    /// Both ends of the interval of the difference whose half width corresponds to the standard normal deviate `z`.
     pub fn interval(&self, z: f64) -> (f64, f64) {
         let half = self.standard_error * student(z, self.freedom);
         (self.difference - half, self.difference + half)
     }
 }
 
-/// The standard normal deviate beside a Student t: D. L. Wallace, Bounds on Normal Approximations to Student's and the
-/// Chi-Square Distributions, Annals of Mathematical Statistics 30 (1959). Within 0.02 for the tails used here; the
-/// critical value is found on this very scale, so what is left cancels.
+/// The standard normal deviate that corresponds to a Student t: D. L. Wallace, Bounds on Normal Approximations to
+/// Student's and the Chi-Square Distributions, Annals of Mathematical Statistics 30 (1959). The error is below 0.02 for
+/// the tails used here. The critical value is computed on the same scale, so the remaining error cancels.
 fn deviate(t: f64, freedom: f64) -> f64 {
     let z = (8.0 * freedom + 1.0) / (8.0 * freedom + 3.0) * (freedom * (t * t / freedom).ln_1p()).sqrt();
     z.copysign(t)
 }
 
-/// The reverse of [`deviate`].
+/// The Student t that corresponds to a standard normal deviate: the inverse of [`deviate`].
 fn student(z: f64, freedom: f64) -> f64 {
     let scaled = z * (8.0 * freedom + 3.0) / (8.0 * freedom + 1.0);
     (freedom * (scaled * scaled / freedom).exp_m1()).sqrt()
 }
 
-/// The two-sided 95 % point of the standard normal distribution.
+/// 97.5 % quantile of the standard normal distribution, for two-sided 95 % intervals.
 const NORMAL: f64 = 1.959_964;
 
-/// The 95 % interval of a mean over trials (Student, The Probable Error of a Mean, Biometrika 6, 1908); `None` for fewer
-/// than [`WELCH_TRIALS`](super::WELCH_TRIALS), whose spread says too little.
+/// The 95 % interval of a mean over trials (Student, The Probable Error of a Mean, Biometrika 6, 1908); `None` for
+/// fewer than [`WELCH_TRIALS`] trials, because their variance is too uncertain.
 pub fn mean_interval(trials: &[f64]) -> Option<(f64, f64)> {
-    if trials.len() < super::WELCH_TRIALS {
+    if trials.len() < WELCH_TRIALS {
         return None;
     }
     let (mean, error) = mean_and_error(trials.iter().copied());
@@ -80,7 +83,7 @@ mod tests {
     use super::super::random::Random;
     use super::*;
 
-    /// Worked by hand: 3 and 2.776 times the square root of 2.5 / 5.
+    /// Expected interval of the mean, computed by hand: 3 plus and minus 2.776 times the square root of 2.5 / 5.
     #[test]
     fn the_interval_of_a_mean() {
         assert_eq!(mean_interval(&[1.0, 2.0, 3.0, 4.0]), None);
@@ -95,7 +98,7 @@ mod tests {
         assert!((0.94..=0.965).contains(&share), "{share}");
     }
 
-    /// Two-sided 5 % and 1 % points of Student's t, from any table.
+    /// Expected values are the two-sided 5 % and 1 % quantiles of Student's t from printed tables.
     #[test]
     fn the_scale_is_that_of_the_normal_distribution() {
         for (freedom, five, one) in [(4.0, 2.776, 4.604), (8.0, 2.306, 3.355), (30.0, 2.042, 2.750)] {
@@ -105,7 +108,8 @@ mod tests {
         }
     }
 
-    /// Worked by hand: means 2 and 5, squared errors 1/3 and 4/3, freedom (5/3)^2 / (1/18 + 16/18).
+    /// Expected values, computed by hand: means 2 and 5, squared standard errors 1/3 and 4/3, degrees of freedom
+    /// (5/3)^2 / (1/18 + 16/18).
     #[test]
     fn a_small_example() {
         let w = Welch::of([1.0, 2.0, 3.0].into_iter(), [3.0, 5.0, 7.0].into_iter());

@@ -1,4 +1,4 @@
-//! What must hold besides the fit.
+//! Conditions other than the goodness of fit that a tail estimate must satisfy.
 
 use super::NotApplicable;
 use super::clusters::{Cluster, Clusters};
@@ -6,15 +6,15 @@ use super::pareto::Pareto;
 use super::peaks::Exceedances;
 use crate::reference::chi_squared;
 
-/// The 0.9975 quantile of the normal distribution: each test fails in one of 200 records that are as they should be.
+/// The 0.9975 quantile of the normal distribution: each test wrongly fails in one of 200 good records.
 const Z: f64 = 2.807;
-/// The 0.995 quantile, for tests with one side.
+/// The 0.995 quantile of the normal distribution, for one-sided tests.
 const Z_ONE_SIDE: f64 = 2.576;
 
-/// Clusters that the back-test expects beyond its level.
+/// Number of clusters of late messages that the back-test expects above the level that it predicts.
 const EXPECTED: f64 = 10.0;
 
-/// A clock that steps by more than this share of the mean excess is too coarse.
+/// Largest accepted step of the clock, as a share of the mean excess over the threshold.
 const STEP: f64 = 0.05;
 
 pub(crate) struct BackTest {
@@ -22,7 +22,8 @@ pub(crate) struct BackTest {
     pub found: u64,
 }
 
-/// The smallest distance of two values is the step of the clock, or chance, which is far smaller.
+/// Checks that the step of the clock is small enough for a tail estimate. The smallest distance between two values is
+/// the step of the clock, or is small by chance.
 pub(crate) fn fine_steps(above: &Exceedances) -> Result<(), NotApplicable> {
     let steps = above.excesses.windows(2).map(|p| p[1] - p[0]).filter(|d| *d > 0.0);
     let step = steps.fold(f64::INFINITY, f64::min);
@@ -33,8 +34,8 @@ pub(crate) fn fine_steps(above: &Exceedances) -> Result<(), NotApplicable> {
     Err(NotApplicable::Steps { step_ns: if step.is_finite() { step as i64 } else { mean as i64 } })
 }
 
-/// Peaks that follow each other do not resemble each other, nor grow: Spearman's rank correlation (1904), whose standard
-/// error without correlation is 1 / sqrt(n - 1).
+/// Checks that consecutive peaks of clusters are not correlated and do not grow: Spearman's rank correlation (1904),
+/// whose standard error without correlation is 1 / sqrt(n - 1).
 pub(crate) fn independent(clusters: &Clusters) -> Result<(), NotApplicable> {
     let ranks = ranks(clusters);
     let places: Vec<f64> = (0..ranks.len()).map(|i| i as f64).collect();
@@ -55,7 +56,7 @@ fn ranks(clusters: &[Cluster]) -> Vec<f64> {
     ranks
 }
 
-/// The distance of a correlation from none, in standard errors.
+/// Distance of the correlation of two series from zero, in standard errors.
 fn correlation(a: &[f64], b: &[f64]) -> f64 {
     let n = a.len() as f64;
     let mean = |v: &[f64]| v.iter().sum::<f64>() / n;
@@ -65,9 +66,9 @@ fn correlation(a: &[f64], b: &[f64]) -> f64 {
     if both > 0.0 { (sum(a, b, mean_a, mean_b) / both.sqrt()).abs() * (n - 1.0).sqrt() } else { 0.0 }
 }
 
-/// Counts of clusters in equal parts of the record scatter no more than those of a Poisson process: the index of
-/// dispersion, C. Cunnane, A Note on the Poisson Assumption in Partial Duration Series Models, Water Resources Research
-/// 15 (1979).
+/// Checks that the numbers of clusters in equal parts of the record vary no more than in a Poisson process: the index
+/// of dispersion, C. Cunnane, A Note on the Poisson Assumption in Partial Duration Series Models, Water Resources
+/// Research 15 (1979).
 pub(crate) fn evenly_spread(clusters: &Clusters, n: u64) -> Result<(), NotApplicable> {
     let parts = (clusters.len() / 10).clamp(5, 50);
     let mut counts = vec![0.0f64; parts];
@@ -79,9 +80,9 @@ pub(crate) fn evenly_spread(clusters: &Clusters, n: u64) -> Result<(), NotApplic
     if dispersion > chi_squared(parts as f64 - 1.0, Z_ONE_SIDE) { Err(NotApplicable::Uneven) } else { Ok(()) }
 }
 
-/// No gap among the latest that the distribution would have in less than one of 100 records. Put on the scale of an
-/// exponential distribution, the gap above the j-th latest times j is exponential: A. Rényi, On the Theory of Order
-/// Statistics, Acta Math. Hung. 4 (1953).
+/// Checks that there is no gap among the latest values that the distribution would have in less than one of 100
+/// records. On the scale of an exponential distribution, j times the gap above the j-th latest value is exponential: A.
+/// Rényi, On the Theory of Order Statistics, Acta Math. Hung. 4 (1953).
 pub(crate) fn none_apart(clusters: &Clusters, fit: Pareto) -> Result<(), NotApplicable> {
     let depths: Vec<f64> = clusters.peaks().iter().rev().map(|x| fit.depth(*x)).collect();
     let gaps = depths.windows(2).enumerate().map(|(j, d)| ((j + 1) as f64 * (d[0] - d[1]), j as u64 + 1));
@@ -92,9 +93,10 @@ pub(crate) fn none_apart(clusters: &Clusters, fit: Pareto) -> Result<(), NotAppl
     }
 }
 
-/// The first half of the record tells a level that ten clusters of the second are above, and about how late its latest
-/// is. The count is compared with root-transformed Poisson counts (F. J. Anscombe, Biometrika 35 (1948)), the level
-/// being as uncertain as such a count; the latest with a shape that is heavier by 2.8 standard errors.
+/// Back-test: the first half of the record predicts two things about the second half: a level that ten clusters exceed,
+/// and how late the latest message is. The number of clusters is tested with root-transformed Poisson counts (F. J.
+/// Anscombe, Biometrika 35 (1948)), where the level is as uncertain as such a count. The latest message is tested with
+/// a distribution whose shape is heavier by 2.8 standard errors.
 pub(crate) fn back_test(clusters: &Clusters, n: u64) -> Result<BackTest, NotApplicable> {
     let (first, second) = clusters.split_at(clusters.partition_point(|c| c.at < n / 2));
     let mut peaks: Vec<f64> = first.iter().map(|c| c.peak).collect();

@@ -1,18 +1,19 @@
-//! Late messages that belong together, told by the messages between them.
+//! Clusters: late messages that belong together, found by the number of messages between them.
 //!
 //! C. A. T. Ferro, J. Segers, Inference for Clusters of Extreme Values, J. R. Statist. Soc. B 65 (2003): the extremal
-//! index from the distances between late messages, and the run length of the declustering from the index.
+//! index follows from the distances between late messages, and the run length of the declustering follows from the
+//! index.
 
 use super::peaks::Exceedances;
 
-/// Late messages with fewer than a run of messages between them.
+/// A cluster: late messages with fewer messages between them than the run length.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Cluster {
-    /// Place of the first.
+    /// Position of the first message of the cluster among all messages.
     pub at: u64,
-    /// How many they are.
+    /// Number of late messages in the cluster (late messages that lie close together).
     pub size: usize,
-    /// The latest, less the threshold.
+    /// The largest value in the cluster minus the threshold, in ns.
     pub peak: f64,
 }
 
@@ -30,7 +31,7 @@ impl std::ops::Deref for Clusters {
 
 impl Clusters {
     pub fn of(above: &Exceedances) -> Clusters {
-        // The last sequence that begins at or before a place.
+        // The last sequence that begins at or before this position.
         let sequence = |at: u64| above.starts.partition_point(|s| *s <= at);
         let distance =
             |pair: &[(u64, f64)]| (sequence(pair[0].0) == sequence(pair[1].0)).then(|| pair[1].0 - pair[0].0);
@@ -52,12 +53,12 @@ impl Clusters {
         Clusters { all, extremal_index }
     }
 
-    /// How many messages the cluster of an average late message has; `n` are late.
+    /// Mean size of the cluster to which a late message belongs; `n` messages are late.
     pub fn mean_size(&self, n: f64) -> f64 {
         self.all.iter().map(|c| (c.size * c.size) as f64).sum::<f64>() / n
     }
 
-    /// The peaks, rising.
+    /// The latest values (peaks) of all clusters of late messages, in rising order.
     pub fn peaks(&self) -> Vec<f64> {
         let mut peaks: Vec<f64> = self.all.iter().map(|c| c.peak).collect();
         peaks.sort_unstable_by(f64::total_cmp);
@@ -65,7 +66,7 @@ impl Clusters {
     }
 }
 
-/// The intervals estimator: Ferro & Segers 2003, equations 2 to 4.
+/// The intervals estimator of the extremal index: Ferro & Segers 2003, equations 2 to 4.
 fn extremal_index(distances: &[u64]) -> f64 {
     let n = distances.len() as f64;
     if distances.is_empty() {
@@ -77,7 +78,9 @@ fn extremal_index(distances: &[u64]) -> f64 {
     if squares > 0.0 { (2.0 * sum * sum / (n * squares)).min(1.0) } else { 1.0 }
 }
 
-/// The largest distances are those between clusters: as many as the index says, fewer where it falls among equals.
+/// The run length, in messages. The largest distances between late messages are distances between clusters, and the
+/// extremal index says how many clusters there are. If several distances are equal at the limit, fewer clusters are
+/// formed.
 fn run_length(distances: &mut [u64], index: f64) -> u64 {
     distances.sort_unstable_by(|a, b| b.cmp(a));
     let between = (index * (distances.len() + 1) as f64) as usize;

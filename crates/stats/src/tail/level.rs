@@ -1,26 +1,27 @@
-//! The return level with its interval.
+//! Computes the return level (the value that one message in a given number exceeds) and its interval.
 
 use super::clusters::Clusters;
 use super::pareto::{Pareto, SHAPES, growth, maximise};
 use super::peaks::Exceedances;
 use crate::reference::student_975;
 
-/// Above the threshold.
+/// A return level and its interval, as distances above the threshold in ns.
 pub(crate) struct Level {
     pub level: f64,
     pub low: f64,
     pub high: f64,
 }
 
-/// An upper end so many times as far as the lower is none.
+/// Largest accepted ratio of the upper end of an interval to its lower end; if the ratio is larger, the interval has no
+/// upper end.
 const FARTHEST: f64 = 20.0;
 
-/// The level that one excess in `rarity` is above: S. Coles, An Introduction to Statistical Modeling of Extreme Values
-/// (2001), section 4.3.3; its interval is that of the profile likelihood. `None` without an upper end.
+/// The level that one excess in `rarity` exceeds: S. Coles, An Introduction to Statistical Modeling of Extreme Values
+/// (2001), section 4.3.3. Its interval follows from the profile likelihood. `None` if the interval has no upper end.
 ///
-/// Messages of a cluster depend on each other, so the likelihood ratio is that of independent messages times the
-/// variance of the level with clusters over the one without: J. T. Kent, Robust Properties of Likelihood Ratio Tests,
-/// Biometrika 69 (1982). How many messages are late is uncertain too, and adds to that variance.
+/// Messages of a cluster depend on each other. So the likelihood ratio of independent messages is scaled by the
+/// variance of the level with clusters divided by the variance without: J. T. Kent, Robust Properties of Likelihood
+/// Ratio Tests, Biometrika 69 (1982). The number of late messages is uncertain too, which increases that variance.
 pub(crate) fn return_level(above: &Exceedances, clusters: &Clusters, fit: Pareto, rarity: f64) -> Option<Level> {
     let level = fit.level(rarity);
     let excesses = &above.excesses;
@@ -49,23 +50,23 @@ fn border(mut within: f64, mut beyond: f64, inside: impl Fn(f64) -> bool) -> f64
     beyond
 }
 
-/// The likelihood of a level with the shape that suits it best.
+/// The largest likelihood that a return level has with any shape of the distribution.
 fn profile(excesses: &[f64], level: f64, rarity: f64) -> f64 {
     let max = excesses.last().copied().unwrap_or(0.0);
     let with = |shape: f64| Pareto { shape, scale: level / growth(shape, rarity) };
     let likelihood = |shape: f64| with(shape).likelihood(excesses);
-    // All excesses lie below the end of a bounded distribution.
+    // All excesses lie below the upper end of a bounded distribution.
     let least = if level < max { (1.0 - level / max).ln() / rarity.ln() + 1e-6 } else { f64::NEG_INFINITY };
     let low = SHAPES.start().max(least);
-    // A level may be told by heavier tails than a fit is accepted with.
+    // The interval may use heavier tails than an accepted fit has.
     likelihood(maximise(low, (2.0f64).max(low + 0.1), 20, likelihood))
 }
 
-/// The variance of the level with clusters over the one of independent messages whose share above the threshold is
-/// known. Messages of a cluster are taken as alike, which is the most that they can depend on each other: the design
-/// effect of Kish, Survey Sampling (1965), section 5.4. Sums of scores by cluster would tell less dependence where
-/// there is less, but are far too uncertain for as few clusters. The covariance is that of R. L. Smith, Estimating Tails
-/// of Probability Distributions, Annals of Statistics 15 (1987).
+/// The variance of the level with clusters, divided by the variance for independent messages whose share above the
+/// threshold is known. Messages of a cluster are taken as equal, which is the strongest possible dependence: the design
+/// effect of Kish, Survey Sampling (1965), section 5.4. Sums of scores by cluster would show weaker dependence, but are
+/// far too uncertain for so few clusters. The covariance is from R. L. Smith, Estimating Tails of Probability
+/// Distributions, Annals of Statistics 15 (1987).
 fn inflation(above: &Exceedances, clusters: &Clusters, fit: Pareto, rarity: f64) -> f64 {
     let Pareto { shape, scale } = fit;
     let n = above.values.len() as f64;

@@ -1,18 +1,19 @@
-//! Tail estimates: how late one message in so many is, beyond what was measured. An estimate, never a bound.
+//! Tail estimates: how late the latest of a given number of messages is, for more messages than were measured. Tail
+//! estimates are never bounds.
 //!
-//! Peaks over a threshold follow a generalised Pareto distribution when the threshold is high enough: J. Pickands,
+//! Peaks over a threshold follow a generalised Pareto distribution if the threshold is high enough: J. Pickands,
 //! Statistical Inference Using Extreme Order Statistics, Annals of Statistics 3 (1975); A. A. Balkema, L. de Haan,
-//! Residual Life Time at Great Age, Annals of Probability 2 (1974). What follows from it is told only when nothing in
-//! the data speaks against it: see [`NotApplicable`].
+//! Residual Life Time at Great Age, Annals of Probability 2 (1974). An estimate is reported only if nothing in the data
+//! contradicts the model: see [`NotApplicable`].
 //!
-//! * `peaks`: what is kept of the messages, and which thresholds are tried.
+//! * `peaks`: which messages are kept, and which thresholds are tried.
 //! * `clusters`: late messages that belong together.
-//! * `pareto`: the distribution and its fit. * `fit_test`: whether it fits.
-//! * `level`: the return level and its interval. * `checks`: what must hold besides.
+//! * `pareto`: the distribution and its fit. * `goodness`: whether the distribution fits.
+//! * `level`: the return level and its interval. * `checks`: other conditions.
 
 mod checks;
 mod clusters;
-mod fit_test;
+mod goodness;
 mod level;
 mod pareto;
 mod peaks;
@@ -21,117 +22,124 @@ pub use peaks::Peaks;
 
 use checks::BackTest;
 use clusters::Clusters;
-use fit_test::{anderson_darling, critical};
+use goodness::{anderson_darling, critical};
 use pareto::Pareto;
 use peaks::Exceedances;
 use std::fmt;
 
-/// At most so many times as many messages as there are.
+/// Largest rarity that can be estimated, as a multiple of the number of messages.
 pub const FARTHEST: u64 = 100;
 
-/// Fewer clusters of late messages tell no tail; more than the most add work, and values that are not of the tail.
+/// Number of clusters of late messages that an estimate uses. With fewer clusters there is no estimate. More clusters
+/// would take more time and include values that do not belong to the tail.
 const CLUSTERS: std::ops::RangeInclusive<usize> = 50..=1_000;
 
-/// The next threshold leaves this share of the messages above the one before.
+/// Share of the messages above one threshold that is also above the next threshold.
 const NEXT: f64 = 0.7;
 
-/// Return levels on the way from the threshold to the one that is asked for, evenly on a scale of logarithms.
+/// Number of return levels between the threshold and the requested level, evenly spaced on a logarithmic scale.
 pub const ON_THE_WAY: usize = 4;
 
-/// One message in `one_in` is later than about `level_ns`.
+/// Return level: one message in `one_in` is later than about `level_ns`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReturnLevel {
-    /// How rare.
+    /// Rarity of the messages: one message in this number is later than the return level.
     pub one_in: f64,
-    /// The level in nanoseconds.
+    /// The return level: the time than which one message in `one_in` is later, in nanoseconds.
     pub level_ns: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of the 95 % interval of the return level, in nanoseconds.
     pub low_ns: f64,
-    /// The upper end.
+    /// Upper end of the 95 % interval of the return level, in nanoseconds.
     pub high_ns: f64,
 }
 
 /// A tail estimate: one message in `one_in` is later than about `level_ns`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TailEstimate {
-    /// How rare.
+    /// Rarity of the messages: one message in this number is later than the return level.
     pub one_in: u64,
-    /// The return level in nanoseconds.
+    /// The return level: the time than which one message in `one_in` is later, in nanoseconds.
     pub level_ns: f64,
-    /// Both ends of its 95 % interval.
+    /// Lower end of the 95 % interval of the return level of the estimate, in nanoseconds.
     pub low_ns: f64,
-    /// The upper end.
+    /// Upper end of the 95 % interval of the return level of the estimate, in nanoseconds.
     pub high_ns: f64,
-    /// Messages later than this are the tail.
+    /// Threshold in nanoseconds: messages later than the threshold belong to the tail.
     pub threshold_ns: i64,
-    /// How many they are.
+    /// Number of messages later than the threshold of the tail.
     pub exceedances: u64,
-    /// In how many clusters they come.
+    /// Number of clusters that the messages above the threshold form.
     pub clusters: u64,
-    /// The extremal index: 1 = late messages come one by one, 0.1 = about ten at a time.
+    /// The extremal index: 1 means that late messages come alone, 0.1 means that about ten come together.
     pub extremal_index: f64,
-    /// Shape of the generalised Pareto distribution: above 0 heavier than exponential, below 0 bounded.
+    /// Shape of the generalised Pareto distribution: above 0 the tail is heavier than exponential, below 0 it is
+    /// bounded.
     pub shape: f64,
-    /// Its scale, in nanoseconds.
+    /// Scale of the generalised Pareto distribution that is fitted to the tail, in nanoseconds.
     pub scale_ns: f64,
-    /// Anderson-Darling statistic of the peaks of the clusters.
+    /// Anderson-Darling statistic: how badly the fitted distribution matches the peaks of the clusters of late
+    /// messages.
     pub anderson_darling: f64,
-    /// What it exceeds in one of ten cases although the distribution fits.
+    /// Critical value of the Anderson-Darling statistic: if the distribution fits, the statistic exceeds this value in
+    /// one of ten cases.
     pub critical: f64,
-    /// Clusters beyond a level that the first half expects in the second.
+    /// Number of clusters above a level that the first half of the record predicts for the second half.
     pub expected_in_held_out: f64,
-    /// Clusters that the second half has there.
+    /// Number of clusters in the second half of the record above the level that the first half predicts.
     pub found_in_held_out: u64,
-    /// The course of the tail up to the level, which is the last; absent where data tell no upper end.
+    /// Return levels from the threshold to the requested level, which is the last; absent if the data give no upper
+    /// end.
     pub course: [Option<ReturnLevel>; ON_THE_WAY],
 }
 
-/// Why there is no tail estimate.
+/// Reason why no tail estimate can be made.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NotApplicable {
-    /// Messages that never came back are later than everything that a tail could tell: said by who counts them.
+    /// Messages were lost, and lost messages are later than any time that a tail estimate could give; the caller, which
+    /// counts lost messages, reports this reason.
     Unanswered {
-        /// How many.
+        /// Number of messages that were lost.
         count: u64,
     },
-    /// Beyond [`FARTHEST`] times the messages.
+    /// No tail estimate: the requested rarity is more than [`FARTHEST`] times the number of messages.
     TooFar {
-        /// The rarest that can be told.
+        /// Largest rarity for which there is a tail estimate: one message in this number.
         most: u64,
     },
-    /// So common that it lies below any threshold.
+    /// No tail estimate: messages of the requested rarity are so common that they lie below every threshold.
     TooNear,
-    /// Too few late messages, or too few clusters of them.
+    /// No tail estimate: there are too few late messages, or too few clusters of late messages.
     TooFew {
-        /// How many there are.
+        /// Number of clusters of late messages that were found.
         clusters: u64,
     },
-    /// The clock steps too coarsely for the tail.
+    /// No tail estimate: the timestamps of the clock have too coarse steps for the tail.
     Steps {
-        /// The step in nanoseconds.
+        /// Step between neighbouring timestamps of the clock, in nanoseconds.
         step_ns: i64,
     },
-    /// No threshold from which on the peaks follow the distribution.
+    /// No tail estimate: there is no threshold above which the peaks follow the generalised Pareto distribution.
     NoFit,
-    /// The latest messages lie apart from the others: another cause, of which too little was seen.
+    /// No tail estimate: the latest messages lie apart from the other late messages, because they have another cause,
+    /// which occurred too rarely for an estimate.
     Apart {
-        /// How many lie apart.
+        /// Number of late messages that lie apart from the other late messages.
         count: u64,
     },
-    /// A late peak tells something of the next one.
+    /// No tail estimate: the peaks of consecutive clusters of late messages are correlated.
     Dependent,
-    /// Clusters are not spread evenly over the record.
+    /// No tail estimate: the clusters of late messages are not spread evenly over the record.
     Uneven,
-    /// Peaks grow or shrink in the course of the record.
+    /// No tail estimate: the peaks of clusters of late messages grow or shrink in the course of the record.
     Trend,
-    /// What the first half tells is not what the second half has.
+    /// No tail estimate: the second half of the record contradicts the prediction from the first half.
     BackTest {
-        /// Clusters expected beyond a level.
+        /// Number of clusters expected above a level in the second half of the record.
         expected: f64,
-        /// Clusters found there.
+        /// Number of clusters found above the predicted level in the second half of the record.
         found: u64,
     },
-    /// So heavy a tail that data tell no upper end.
+    /// No tail estimate: the tail is so heavy that the data give no upper end of the interval.
     TooHeavy,
 }
 
@@ -142,34 +150,49 @@ impl fmt::Display for NotApplicable {
                 write!(f, "unanswered messages ({count}) are later than any time")
             }
             Self::TooFar { most } => {
-                write!(f, "these messages tell at most 1 in {most}, {FARTHEST} times their number")
+                write!(
+                    f,
+                    "the messages are too few for this rarity and allow at most 1 in {most}, {FARTHEST} times their \
+                     number"
+                )
             }
-            Self::TooNear => f.write_str("it is common enough to be measured: ask for the quantile"),
+            Self::TooNear => {
+                f.write_str("messages of this rarity are common enough to be measured: use a quantile instead")
+            }
             Self::TooFew { clusters } => {
-                write!(f, "late messages came in {clusters} clusters; it takes {}", CLUSTERS.start())
+                write!(f, "late messages came in {clusters} clusters, but an estimate needs {}", CLUSTERS.start())
             }
-            Self::Steps { step_ns } => write!(f, "times come in steps of {step_ns} ns, too coarse for the tail"),
-            Self::NoFit => {
-                f.write_str("late messages follow no generalised Pareto distribution, as those of mixed causes")
+            Self::Steps { step_ns } => {
+                write!(f, "measured times have steps of {step_ns} ns, which are too coarse for the tail")
             }
+            Self::NoFit => f.write_str(
+                "late messages follow no generalised Pareto distribution, perhaps because they have several causes",
+            ),
             Self::Apart { count } => {
-                write!(f, "the latest {count} messages lie apart from the others, as those of another cause")
+                write!(
+                    f,
+                    "the latest {count} messages lie apart from the other late messages, perhaps because they have \
+                     another cause"
+                )
             }
-            Self::Dependent => f.write_str("one late message tells something of the next, also of other clusters"),
+            Self::Dependent => f.write_str("late messages depend on each other, also between clusters"),
             Self::Uneven => f.write_str("late messages are not spread evenly over the record, or over its trials"),
-            Self::Trend => f.write_str("the latest messages grow or shrink in the course of the record"),
+            Self::Trend => {
+                f.write_str("the latencies of the latest messages grow or shrink in the course of the record")
+            }
             Self::BackTest { expected, found } => write!(
                 f,
-                "the back-test failed: the first half expects {expected} late clusters in the second, which has {found}"
+                "the back-test failed: the first half of the record predicts {expected} late clusters in the second half, \
+                 which has {found}"
             ),
-            Self::TooHeavy => f.write_str("the tail is so heavy that these messages tell no upper end"),
+            Self::TooHeavy => f.write_str("the tail is so heavy that the interval has no upper end"),
         }
     }
 }
 
 impl std::error::Error for NotApplicable {}
 
-/// How late one message in `one_in` is.
+/// Computes the tail estimate: how late one message in `one_in` is.
 ///
 /// # Errors
 /// [`NotApplicable`] with the first reason found.
@@ -179,17 +202,18 @@ pub fn tail_estimate(peaks: &Peaks, one_in: u64) -> Result<TailEstimate, NotAppl
         return Err(NotApplicable::TooFar { most: n.saturating_mul(FARTHEST) });
     }
     let Tail { above, clusters, fit } = threshold(peaks)?;
-    // The fit of the peaks tells whether the distribution holds; its parameters come from all late messages, because
-    // those of the peaks alone are biased where clusters are long: L. Fawcett, D. Walshaw, Improved Estimation for
-    // Temporally Clustered Extremes, Environmetrics 18 (2007).
+    // The fit of the peaks decides whether the distribution holds. Its parameters come from all late messages, because
+    // the parameters of the peaks alone are biased if clusters are long: L. Fawcett, D. Walshaw, Improved Estimation
+    // for Temporally Clustered Extremes, Environmetrics 18 (2007).
     checks::independent(&clusters)?;
     checks::evenly_spread(&clusters, n)?;
     checks::none_apart(&clusters, fit)?;
     let BackTest { expected, found } = checks::back_test(&clusters, n)?;
     let all = Pareto::fit(&above.excesses).ok_or(NotApplicable::NoFit)?;
-    // Messages of a cluster are alike, and the statistic is so many times that of independent ones.
+    // Messages of a cluster are similar, so the statistic is larger than for independent messages by the mean cluster
+    // size.
     let alike = clusters.mean_size(above.values.len() as f64);
-    if anderson_darling(&above.excesses, all) / alike > critical(all.shape, fit_test::ONE_PERCENT) {
+    if anderson_darling(&above.excesses, all) / alike > critical(all.shape, goodness::ONE_PERCENT) {
         return Err(NotApplicable::NoFit);
     }
     let rarity = one_in as f64 * above.values.len() as f64 / n as f64;
@@ -219,23 +243,23 @@ pub fn tail_estimate(peaks: &Peaks, one_in: u64) -> Result<TailEstimate, NotAppl
         shape: all.shape,
         scale_ns: all.scale,
         anderson_darling: anderson_darling(&clusters.peaks(), fit),
-        critical: critical(fit.shape, fit_test::TEN_PERCENT),
+        critical: critical(fit.shape, goodness::TEN_PERCENT),
         expected_in_held_out: expected,
         found_in_held_out: found,
         course,
     })
 }
 
-/// A threshold with what lies above it.
+/// A threshold, with the messages above the threshold and the fitted distribution.
 struct Tail {
     above: Exceedances,
     clusters: Clusters,
     fit: Pareto,
 }
 
-/// The lowest threshold above which peaks follow the distribution, and go on doing so above every higher one: the idea
-/// of B. Bader, J. Yan, X. Zhang, Automated Threshold Selection for Extreme Value Analysis via Ordered Goodness-of-Fit
-/// Tests, Annals of Applied Statistics 12 (2018).
+/// Finds the lowest threshold above which the peaks follow the generalised Pareto distribution, and continue to follow
+/// it above every higher threshold: the idea of B. Bader, J. Yan, X. Zhang, Automated Threshold Selection for Extreme
+/// Value Analysis via Ordered Goodness-of-Fit Tests, Annals of Applied Statistics 12 (2018).
 fn threshold(peaks: &Peaks) -> Result<Tail, NotApplicable> {
     let mut found = Err(NotApplicable::TooFew { clusters: 0 });
     let mut most = 0;
@@ -260,10 +284,10 @@ fn threshold(peaks: &Peaks) -> Result<Tail, NotApplicable> {
         let fit = Pareto::fit(&excesses).ok_or(NotApplicable::NoFit);
         let statistic = fit.map(|fit| (anderson_darling(&excesses, fit), fit));
         match statistic {
-            Ok((a2, fit)) if a2 <= critical(fit.shape, fit_test::TEN_PERCENT) => {
+            Ok((a2, fit)) if a2 <= critical(fit.shape, goodness::TEN_PERCENT) => {
                 found = Ok(Tail { above, clusters, fit });
             }
-            Ok((a2, fit)) if a2 <= critical(fit.shape, fit_test::ONE_PERCENT) => {
+            Ok((a2, fit)) if a2 <= critical(fit.shape, goodness::ONE_PERCENT) => {
                 found = found.or(Err(NotApplicable::NoFit));
             }
             _ => return found.or(Err(NotApplicable::NoFit)),

@@ -1,10 +1,12 @@
 //! The generalised Pareto distribution of excesses, fitted by maximum likelihood.
 
-/// Below it the likelihood is not regular: R. L. Smith, Maximum Likelihood Estimation in a Class of Nonregular Cases,
-/// Biometrika 72 (1985). Heavier tails than its upper end tell nothing.
+/// Range of shapes of the distribution that a fit accepts. Below the lower end the likelihood is not regular: R. L.
+/// Smith, Maximum Likelihood Estimation in a Class of Nonregular Cases, Biometrika 72 (1985). Tails heavier than the
+/// upper end have no useful estimate.
 pub(crate) const SHAPES: std::ops::RangeInclusive<f64> = -0.5..=1.5;
 
-/// P(X > x) = (1 + shape x / scale)^(-1 / shape); exp(-x / scale) for a shape of 0.
+/// The generalised Pareto distribution: P(X > x) = (1 + shape x / scale)^(-1 / shape), or exp(-x / scale) if shape is
+/// 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pareto {
     pub shape: f64,
@@ -12,7 +14,8 @@ pub(crate) struct Pareto {
 }
 
 impl Pareto {
-    /// -ln P(X > x); infinite beyond the upper end of a bounded distribution.
+    /// Negative logarithm of the probability that an excess is larger than `x`: -ln P(X > x). The result is infinite
+    /// above the upper end of a bounded distribution.
     pub fn depth(self, x: f64) -> f64 {
         let z = self.shape * x / self.scale;
         match z {
@@ -22,28 +25,28 @@ impl Pareto {
         }
     }
 
-    /// The value that one excess in `rarity` is above.
+    /// The value that one excess in `rarity` exceeds, in ns above the threshold.
     pub fn level(self, rarity: f64) -> f64 {
         self.scale * growth(self.shape, rarity)
     }
 
-    /// The log-likelihood of excesses.
+    /// The log-likelihood of the generalised Pareto distribution for these excesses over the threshold.
     pub fn likelihood(self, excesses: &[f64]) -> f64 {
         let depth: f64 = excesses.iter().map(|x| self.depth(*x)).sum();
         -(excesses.len() as f64) * self.scale.ln() - (1.0 + self.shape) * depth
     }
 
-    /// The most likely distribution, for rising excesses; `None` without two values.
+    /// The maximum likelihood fit for excesses in rising order; `None` for fewer than two values.
     ///
     /// S. D. Grimshaw, Computing Maximum Likelihood Estimates for the Generalized Pareto Distribution, Technometrics 35
-    /// (1993): for a given shape / scale the best shape is a mean of logarithms, so one variable is left.
+    /// (1993): for a given shape / scale the best shape is a mean of logarithms, so one variable remains.
     pub fn fit(excesses: &[f64]) -> Option<Pareto> {
         let (n, max) = (excesses.len() as f64, *excesses.last()?);
         let mean = excesses.iter().sum::<f64>() / n;
         if max <= excesses[0] {
             return None;
         }
-        // With 1 + ratio max = exp(s) every s is allowed.
+        // With 1 + ratio max = exp(s), every s is allowed.
         let at = |s: f64| {
             let ratio = s.exp_m1() / max;
             if ratio.abs() * max < 1e-7 {
@@ -62,12 +65,13 @@ impl Pareto {
     }
 }
 
-/// (rarity^shape - 1) / shape.
+/// The factor by which the return level grows with rarity, in units of the scale: (rarity^shape - 1) / shape.
 pub(crate) fn growth(shape: f64, rarity: f64) -> f64 {
     if shape.abs() < 1e-9 { rarity.ln() } else { (shape * rarity.ln()).exp_m1() / shape }
 }
 
-/// Where a function with one maximum between two places has it: golden section, `steps` times 0.618 as close.
+/// Position of the maximum of a function with one maximum between two positions: golden section search, in which each
+/// of `steps` steps multiplies the interval by 0.618.
 pub(crate) fn maximise(mut low: f64, mut high: f64, steps: u32, value: impl Fn(f64) -> f64) -> f64 {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let (mut a, mut b) = (high - GOLDEN * (high - low), low + GOLDEN * (high - low));

@@ -1,34 +1,35 @@
-//! The latest messages, in the order in which they came.
+//! Collects the latest messages of a record, in the order of their slots.
 
 use crate::distribution::Distribution;
 
-/// At most this share of the messages is of the tail, and at most so many are kept.
+/// Limits of the number of messages that belong to the tail: at most one message in `SHARE`, and at most `MOST`
+/// messages.
 const SHARE: u64 = 20;
 const MOST: u64 = 20_000;
 
-/// The latest messages of a record with their places; memory is bounded, however many messages there are.
+/// The latest messages of a record with their positions. The memory is bounded, however many messages there are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peaks {
     floor_ns: i64,
     n: u64,
-    /// Place among all messages, and value in nanoseconds.
+    /// Position of each collected message among all messages, and the value of the message in nanoseconds.
     above: Vec<(u64, i64)>,
-    /// Where sequences begin.
+    /// Positions, among all messages, at which sequences such as trials begin.
     starts: Vec<u64>,
 }
 
-/// What lies above a threshold.
+/// The messages that are later than the threshold of the tail.
 pub(crate) struct Exceedances {
     pub threshold_ns: i64,
-    /// Place, and value less the threshold.
+    /// Position of each message, and its value minus the threshold in ns.
     pub values: Vec<(u64, f64)>,
-    /// The excesses alone, rising.
+    /// The values minus the threshold in ns, in rising order.
     pub excesses: Vec<f64>,
     pub starts: Vec<u64>,
 }
 
 impl Peaks {
-    /// Prepares a pass over the values of a first one.
+    /// Prepares to collect the latest messages in a second pass over the values of the first pass.
     pub fn of(first: &Distribution) -> Self {
         let wanted = (first.answered() / SHARE).min(MOST);
         let floor_ns =
@@ -36,26 +37,28 @@ impl Peaks {
         Peaks { floor_ns, n: 0, above: Vec::with_capacity(wanted as usize), starts: vec![0] }
     }
 
-    /// The next messages, in nanoseconds, in the order of their slots: all values of the first pass, and no others.
+    /// Adds the next messages, in nanoseconds, in the order of their slots. Exactly the values of the first pass must
+    /// be added.
     pub fn push_all(&mut self, values: &[i64]) {
         let places = self.n..;
         self.above.extend(places.zip(values).filter(|(_, v)| **v > self.floor_ns).map(|(at, v)| (at, *v)));
         self.n += values.len() as u64;
     }
 
-    /// Ends a sequence, such as a trial.
+    /// Marks the end of a sequence of messages, such as a trial.
     pub fn end_sequence(&mut self) {
         if self.starts.last() != Some(&self.n) {
             self.starts.push(self.n);
         }
     }
 
-    /// How many messages there were.
+    /// Number of messages that were added in the second pass.
     pub fn count(&self) -> u64 {
         self.n
     }
 
-    /// Thresholds to try, rising; each leaves about `share` of what the one before it leaves.
+    /// The thresholds that a tail estimate tries, in rising order. The messages above a threshold are about the part
+    /// `share` of the messages above the previous threshold.
     pub(crate) fn thresholds(&self, share: f64) -> Vec<i64> {
         let mut values: Vec<i64> = self.above.iter().map(|(_, v)| *v).collect();
         values.sort_unstable();

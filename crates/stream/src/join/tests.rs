@@ -1,4 +1,4 @@
-//! Connections that are open and dead, and sessions that are idle, at a faster pace.
+//! Tests of connections that are open but dead, and of idle sessions, with shorter time limits.
 
 use super::*;
 use crate::hold::hold;
@@ -22,15 +22,16 @@ async fn open(socket: &Path) -> io::Result<Halves> {
     Ok(UnixStream::connect(socket).await?.into_split())
 }
 
-/// Runs `work` beside a holder, which must not end before it.
-fn beside_a_holder(lease: Duration, work: impl AsyncFnOnce(&Path)) {
+/// Runs `work` while a holder (the program that keeps processes running for clients) runs. The holder must not end
+/// before `work`.
+fn with_holder(lease: Duration, work: impl AsyncFnOnce(&Path)) {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("s");
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let mut held = pin!(hold(&socket, lease, cat, async { drop(stopped.await) }));
         tokio::select! {
-            // It listens before anybody comes.
+            // The holder listens before a client connects.
             biased;
             over = &mut held => panic!("the holder ended: {over:?}"),
             () = work(&socket) => {}
@@ -40,7 +41,8 @@ fn beside_a_holder(lease: Duration, work: impl AsyncFnOnce(&Path)) {
     });
 }
 
-/// Carries octets and counts them, at most so many; after those it is silent, and stays.
+/// Copies bytes from `from` to `to` and counts them in `count`, up to the count `most`; then stays silent without
+/// closing the connection.
 async fn carry_and_stall(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, most: usize, count: &Cell<usize>) {
     let mut buffer = [0; 1000];
     while count.get() < most {
@@ -56,9 +58,9 @@ async fn carry_and_stall(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, most: 
 }
 
 #[test]
-fn a_connection_that_is_open_and_dead_is_left() {
+fn a_connection_that_is_open_but_dead_is_replaced() {
     let pace = Pace { ping: Duration::from_millis(100), silent: Duration::from_secs(2) };
-    beside_a_holder(Duration::from_secs(30), async |socket| {
+    with_holder(Duration::from_secs(30), async |socket| {
         let (opened, mut dead, count) = (Cell::new(0), None, Cell::new(0));
         let (stalled, mut stalls) = tokio::sync::mpsc::unbounded_channel();
         let (first, others) = UnixStream::pair().unwrap();
@@ -69,9 +71,9 @@ fn a_connection_that_is_open_and_dead_is_left() {
             let n = opened.get();
             async move {
                 match n {
-                    // Nobody answers the greeting.
+                    // Nobody answers the greeting on the first connection.
                     1 => Ok(first.unwrap()),
-                    // The greeting is answered, and nothing more.
+                    // On the second connection the greeting is answered, and nothing else.
                     2 => {
                         let (near, far) = UnixStream::pair()?;
                         stalled.send((open(socket).await?, far.into_split())).unwrap();
@@ -101,19 +103,19 @@ fn a_connection_that_is_open_and_dead_is_left() {
     });
 }
 
-/// Pings keep it, in both directions, and nothing else is sent.
+/// Tests that pings keep an idle session open, in both directions, and that nothing else is sent.
 #[test]
-fn an_idle_session_lives_by_pings_of_thirteen_octets() {
+fn an_idle_session_sends_only_pings_of_thirteen_bytes() {
     let pace = Pace { ping: Duration::from_millis(100), silent: Duration::from_secs(12) };
     let lease = Duration::from_millis(2500);
-    beside_a_holder(lease, async |socket| {
+    with_holder(lease, async |socket| {
         let (near, far) = UnixStream::pair().unwrap();
         let (mut near, far) = (Some(near.into_split()), far.into_split());
         let holder = open(socket).await.unwrap();
         let (to, from) = (Cell::new(0), Cell::new(0));
         let (mut say, input) = duplex(100);
         let (output, mut hear) = duplex(100);
-        // One connection, and no other.
+        // Only one connection can be opened.
         let open = || std::future::ready(near.take().ok_or(io::ErrorKind::NotConnected.into()));
         let joined = join_at(pace, "s", &[], open, input, output, Duration::from_secs(1));
         let carried = async {
@@ -129,7 +131,7 @@ fn an_idle_session_lives_by_pings_of_thirteen_octets() {
             let (sent, heard) = (to.get(), from.get());
             sleep(2 * lease).await;
             let (sent, heard) = (to.get() - sent, from.get() - heard);
-            assert!(sent > 0 && sent % 13 == 0 && heard > 0 && heard % 13 == 0, "{sent} and {heard} octets");
+            assert!(sent > 0 && sent % 13 == 0 && heard > 0 && heard % 13 == 0, "{sent} and {heard} bytes");
             say.write_all(b"b").await.unwrap();
             hear.read_exact(&mut [0]).await.unwrap();
             drop(say);
@@ -138,5 +140,17 @@ fn an_idle_session_lives_by_pings_of_thirteen_octets() {
             (ended, ()) = async { tokio::join!(joined, idle) } => assert!(ended.unwrap().success()),
             () = carried => {}
         }
+    });
+}
+
+/// Tests that the status of a process is a number, not a text that happens to look like success.
+#[test]
+fn a_process_that_fails_is_no_success_whatever_its_text_is() {
+    with_holder(Duration::from_secs(30), async |socket| {
+        let open_it = || open(socket);
+        let mut got = Vec::new();
+        let ended = join_at(PACE, "f", &["/nonexistent".into()], open_it, &b""[..], &mut got, PATIENCE).await.unwrap();
+        assert!(!ended.success());
+        assert_eq!(ended.status.code(), Some(1));
     });
 }

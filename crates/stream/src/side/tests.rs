@@ -1,10 +1,10 @@
-//! Two sides and a connection that is cut wherever the case says.
+//! Tests of the two sides of a session, over a connection that is cut at points that each test case chooses.
 
 use super::*;
 use crate::frame::Frames;
 use proptest::prelude::*;
 
-/// A side, what it sent over all and what it handed on.
+/// A side of a session for tests, with all bytes that the side sent, and the bytes that it delivered.
 struct End {
     side: Side,
     wire: Vec<u8>,
@@ -19,33 +19,33 @@ impl End {
         End { side, wire: Vec::new(), frames, sent: Vec::new(), got: Vec::new() }
     }
 
-    fn give(&mut self, octets: usize) {
-        let octets = octets.min(self.side.room());
-        let data: Vec<u8> = (0..octets).map(|n| ((self.sent.len() + n) * 31 % 251) as u8).collect();
+    fn give(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.side.room());
+        let data: Vec<u8> = (0..bytes).map(|n| ((self.sent.len() + n) * 31 % 251) as u8).collect();
         self.side.take(&data);
         self.sent.extend(data);
     }
 
-    /// Carries at most `octets` to the other side.
-    fn carry(&mut self, to: &mut End, octets: usize) {
+    /// Carries at most `bytes` bytes of one side of a test session to the other side.
+    fn carry(&mut self, to: &mut End, bytes: usize) {
         if self.wire.is_empty() {
-            self.side.say(&mut self.wire);
+            self.side.write_frames(&mut self.wire);
         }
-        let octets = octets.min(self.wire.len());
-        to.frames.push(&self.wire[..octets]);
-        self.wire.drain(..octets);
+        let bytes = bytes.min(self.wire.len());
+        to.frames.push(&self.wire[..bytes]);
+        self.wire.drain(..bytes);
         while let Some(frame) = to.frames.next().unwrap() {
-            to.side.hear(frame).unwrap();
+            to.side.handle(frame).unwrap();
         }
     }
 
-    fn hand_on(&mut self, octets: usize) {
-        let octets = octets.min(self.side.inbox().len());
-        self.got.extend(&self.side.inbox()[..octets]);
-        self.side.handed_on(octets);
+    fn deliver(&mut self, bytes: usize) {
+        let bytes = bytes.min(self.side.inbox().len());
+        self.got.extend(&self.side.inbox()[..bytes]);
+        self.side.delivered(bytes);
     }
 
-    /// A new connection.
+    /// Starts a new connection between the two sides of a test session.
     fn resume(&mut self, other: &mut End) {
         for end in [&mut *self, &mut *other] {
             end.wire.clear();
@@ -61,18 +61,18 @@ fn pair() -> (End, End) {
     (End::new(Part::Client), End::new(Part::Holder))
 }
 
-/// Carries until neither side has anything to say or to hand on.
+/// Carries bytes until neither side has anything to send or to deliver.
 fn settle(a: &mut End, b: &mut End) {
     loop {
         a.carry(b, usize::MAX);
         b.carry(a, usize::MAX);
         let quiet = a.wire.is_empty() && b.wire.is_empty() && a.side.inbox().is_empty() && b.side.inbox().is_empty();
-        a.hand_on(usize::MAX);
-        b.hand_on(usize::MAX);
+        a.deliver(usize::MAX);
+        b.deliver(usize::MAX);
         if quiet {
             let (mut more_a, mut more_b) = (Vec::new(), Vec::new());
-            a.side.say(&mut more_a);
-            b.side.say(&mut more_b);
+            a.side.write_frames(&mut more_a);
+            b.side.write_frames(&mut more_b);
             if more_a.is_empty() && more_b.is_empty() {
                 return;
             }
@@ -83,36 +83,36 @@ fn settle(a: &mut End, b: &mut End) {
 }
 
 #[test]
-fn nothing_is_said_while_nothing_flows() {
+fn nothing_is_sent_while_nothing_flows() {
     let (mut a, mut b) = pair();
     a.give(100);
     settle(&mut a, &mut b);
     let mut out = Vec::new();
-    a.side.say(&mut out);
-    b.side.say(&mut out);
+    a.side.write_frames(&mut out);
+    b.side.write_frames(&mut out);
     assert_eq!((out.len(), b.got.len()), (0, 100));
 }
 
 #[test]
-fn a_ping_tells_what_was_received_and_is_answered_once() {
+fn a_ping_reports_what_was_received_and_is_answered_once() {
     let (mut a, mut b) = pair();
     a.give(100);
     b.give(7);
     settle(&mut a, &mut b);
     assert_eq!((a.side.room(), b.side.room()), (BOUND - 100, BOUND - 7));
     a.side.ping();
-    a.side.say(&mut a.wire);
+    a.side.write_frames(&mut a.wire);
     assert_eq!(a.wire.len(), 13);
     a.carry(&mut b, 13);
     assert_eq!(b.side.room(), BOUND);
-    b.side.say(&mut b.wire);
+    b.side.write_frames(&mut b.wire);
     assert_eq!(b.wire.len(), 13);
     settle(&mut a, &mut b);
     assert_eq!(a.side.room(), BOUND);
 }
 
 #[test]
-fn no_more_is_taken_than_is_kept_until_it_was_handed_on() {
+fn no_more_is_taken_than_is_kept_until_delivery() {
     let (mut a, mut b) = pair();
     a.give(usize::MAX);
     assert_eq!(a.side.room(), 0);
@@ -121,18 +121,18 @@ fn no_more_is_taken_than_is_kept_until_it_was_handed_on() {
     }
     assert_eq!(b.side.inbox.len(), BOUND);
     b.carry(&mut a, usize::MAX);
-    assert_eq!(a.side.room(), 0, "it has come, and nobody has taken it");
-    b.hand_on(300 << 10);
+    assert_eq!(a.side.room(), 0, "the bytes have come and are not delivered");
+    b.deliver(300 << 10);
     b.carry(&mut a, usize::MAX);
     assert_eq!(a.side.room(), 300 << 10);
 }
 
 #[test]
-fn what_was_not_handed_on_comes_once_more() {
+fn bytes_that_were_not_delivered_come_again() {
     let (mut a, mut b) = pair();
     a.give(1000);
     a.carry(&mut b, 800);
-    b.hand_on(10);
+    b.deliver(10);
     a.resume(&mut b);
     assert!(b.side.inbox().is_empty());
     settle(&mut a, &mut b);
@@ -140,20 +140,20 @@ fn what_was_not_handed_on_comes_once_more() {
 }
 
 #[test]
-fn the_end_and_the_last_word_are_said_again_after_a_cut() {
+fn the_end_and_the_last_frame_are_sent_again_after_a_cut() {
     let (mut a, mut b) = pair();
     b.give(10);
     b.side.close();
-    b.side.conclude("exit status: 0".into());
+    b.side.conclude(Some(0));
     b.carry(&mut a, usize::MAX);
     assert_eq!(a.side.other_last(), None, "there is something to hand on before it");
     a.resume(&mut b);
     settle(&mut a, &mut b);
-    assert_eq!((a.side.other_last(), a.got.len()), (Some("exit status: 0"), 10));
-    assert!(a.side.is_through() && !b.side.is_through());
-    a.side.conclude(String::new());
+    assert_eq!((a.side.other_last(), a.got.len()), (Some(Some(0)), 10));
+    assert!(a.side.is_finished() && !b.side.is_finished());
+    a.side.conclude(None);
     settle(&mut a, &mut b);
-    assert_eq!(b.side.other_last(), Some(""));
+    assert_eq!(b.side.other_last(), Some(None));
 }
 
 #[test]
@@ -164,14 +164,15 @@ fn counts_that_cannot_be_are_refused() {
     a.side.ping();
     b.side.ping();
     settle(&mut a, &mut b);
-    for (received, sentence) in [(101, "received 101 octets, of 100"), (99, "with those up to 100 gone")] {
+    for (received, sentence) in [(101, "received 101 bytes of 100"), (99, "bytes before byte 100 are no longer stored")]
+    {
         let refused = a.side.resume(received).unwrap_err().to_string();
         assert!(refused.contains(sentence), "{refused}");
     }
-    assert!(a.side.hear(Frame::Acknowledged(101)).is_err());
-    assert!(a.side.hear(Frame::Ping(99)).is_err());
-    a.side.hear(Frame::End).unwrap();
-    assert!(a.side.hear(Frame::Data(vec![0])).is_err());
+    assert!(a.side.handle(Frame::Acknowledged(101)).is_err());
+    assert!(a.side.handle(Frame::Ping(99)).is_err());
+    a.side.handle(Frame::End).unwrap();
+    assert!(a.side.handle(Frame::Data(vec![0])).is_err());
 }
 
 #[derive(Debug, Clone)]
@@ -196,7 +197,7 @@ fn any_step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_octet_comes_once_and_in_order(steps in prop::collection::vec(any_step(), 0..60)) {
+    fn every_byte_comes_once_and_in_order(steps in prop::collection::vec(any_step(), 0..60)) {
         let (mut a, mut b) = pair();
         for step in steps {
             match step {
@@ -204,8 +205,8 @@ proptest! {
                 Step::Give(false, n) => b.give(n),
                 Step::Carry(true, n) => a.carry(&mut b, n),
                 Step::Carry(false, n) => b.carry(&mut a, n),
-                Step::HandOn(true, n) => a.hand_on(n),
-                Step::HandOn(false, n) => b.hand_on(n),
+                Step::HandOn(true, n) => a.deliver(n),
+                Step::HandOn(false, n) => b.deliver(n),
                 Step::Ping => a.side.ping(),
                 Step::Cut => a.resume(&mut b),
             }
@@ -213,7 +214,7 @@ proptest! {
         }
         a.side.close();
         settle(&mut a, &mut b);
-        prop_assert!(b.side.is_through());
+        prop_assert!(b.side.is_finished());
         prop_assert!(a.got == b.sent && b.got == a.sent);
     }
 }

@@ -1,38 +1,41 @@
-//! A container of this host as a place.
+//! Keys of a container of this host as a place.
 
 use super::{Cpus, Size};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A container that is made for the run.
+/// A container of this host that is created for the run.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ContainerKeys {
-    /// Ends whose containers have one name, and are otherwise equal, share one. Default: the name of the end.
+    /// Name of the container. Ends whose containers have the same name and equal keys share one container. Default: the
+    /// name of the end.
     pub name: Option<At<String>>,
-    /// The program that makes it. Default: the first that is there, in this order.
+    /// Program that creates the container. Default: the first installed program, in the order `podman`, `ctr`.
     pub client: Option<ClientChoice>,
-    /// Image with Tailbound. Default: `localhost/tailbound:` and this release, as `tailbound image` names it.
+    /// Container image with Tailbound. Default: `localhost/tailbound:` and this release, which is the name that
+    /// `tailbound image` uses.
     pub image: Option<At<String>>,
-    /// `host`: that of this host. `none`: one of its own, into which the lab makes the path. Else the name of a network
-    /// of podman. Default: `none`.
+    /// Network of the container. `host`: the network of this host. `none`: a separate, empty network namespace, in
+    /// which Tailbound creates the path. Any other word: the name of a podman network. Default: `none`.
     #[schemars(extend("examples" = ["host", "none", "podman"]))]
     pub network: Option<At<String>>,
-    /// CPUs that it may use, as `taskset -c` writes them. Default: all.
+    /// CPUs that the container may use, as for `taskset -c`, e.g. `"0-1,3"`. Default: all CPUs.
     pub cpus: Option<At<Cpus>>,
-    /// Memory that it may use; samples are kept in it. Default: no limit.
+    /// Memory limit of the container; the samples need a part of this memory. Default: no limit.
     pub memory: Option<At<Size>>,
-    /// Linux capabilities beside those that the client gives by default, such as `SYS_NICE` and `IPC_LOCK`.
+    /// Linux capabilities of the container, such as `SYS_NICE` and `IPC_LOCK`, in addition to the capabilities that the
+    /// container program gives by default.
     pub capabilities: Option<Vec<At<String>>>,
 }
 
-/// The program that makes a container.
+/// Program that creates a container for an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ClientChoice {
-    /// podman.
+    /// The container is created by podman.
     Podman,
-    /// ctr, the client of containerd.
+    /// The container is created by ctr, the client of containerd.
     Ctr,
 }

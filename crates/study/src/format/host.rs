@@ -1,4 +1,4 @@
-//! Settings of the host in a study.
+//! Keys of host settings in a study file.
 
 use super::{Cpus, Duration, RoleKeys, Word};
 use crate::read::At;
@@ -8,67 +8,69 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Settings of the host: each is read, set, read back, and put back after the trials that have it.
+/// Host settings: each setting is read, set, read back, and restored after the trials that use it.
 #[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HostKeys {
-    /// Values below /proc/sys by their dotted names, as sysctl(8) takes them. Those of `net` are set in the network
-    /// namespaces of the ends, where these have them.
+    /// Kernel parameters (files below /proc/sys) by their names with dots, as in sysctl(8). Parameters below `net` are
+    /// set in the network namespaces of the ends, if they exist there.
     pub sysctl: Option<Named<At<Word>>>,
-    /// Whether the kernel stops real-time threads that take more than 950 ms of a second.
+    /// Real-time throttling: whether the kernel stops real-time threads that use more than 950 ms of CPU time per
+    /// second.
     pub real_time_throttling: Option<At<SwitchChoice>>,
-    /// Frequency governor of all CPUs, or of CPUs by their lists.
+    /// Frequency governor of all CPUs, or a map from lists of CPUs to governors.
     pub governor: Option<Governors>,
-    /// Longest wake-up that an idle CPU may take, in whole microseconds: `/dev/cpu_dma_latency` is held open for the
-    /// trials. `0 us` keeps idle CPUs polling.
+    /// Longest wake-up time that an idle CPU may have, in whole microseconds: Tailbound keeps `/dev/cpu_dma_latency`
+    /// open during the trials. With `0 us`, idle CPUs poll.
     pub cpu_dma_latency: Option<At<Duration>>,
-    /// How long KVM polls for work of a virtual CPU that has halted before it gives the CPU away, at most: of the host that
-    /// runs the guests. `0 us` gives it away at once.
+    /// Longest time for which KVM polls when a virtual CPU has halted, before KVM gives the CPU to other threads; a
+    /// setting of the host that runs the guests. With `0 us` KVM does not poll.
     pub kvm_halt_poll: Option<At<Duration>>,
-    /// CPUs that take an interrupt, by its number or its name in /proc/interrupts; `*` and `?` stand for any letters.
+    /// CPUs that handle an interrupt, by the interrupt's number or name in /proc/interrupts; `*` and `?` are wildcards.
     pub irq_affinity: Option<Named<At<Cpus>>>,
-    /// Policy and CPUs of threads of the kernel by their names, those of interrupts (`irq/24-*`) among them.
+    /// Scheduling policy and CPUs of kernel threads, by the threads' names, including interrupt threads (`irq/24-*`).
     pub kernel_threads: Option<Named<At<RoleKeys>>>,
-    /// Queues and coalescing of network interfaces by their names, where the driver of the interface has them. An
-    /// interface is looked for in the network namespaces of the ends, then in that of Tailbound.
+    /// Queues and interrupt coalescing of network interfaces, by the interfaces' names, if the interface's kernel
+    /// driver supports them. Tailbound looks for an interface in the network namespaces of the ends, then in its own
+    /// network namespace.
     pub nic: Option<Named<At<NicKeys>>>,
 }
 
-/// Settings of a network interface, as ethtool(8) has them.
+/// Settings of a network interface, as in ethtool(8).
 #[derive(Debug, Default, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NicKeys {
-    /// Queues that both receive and send.
+    /// Number of queues of the network interface that both receive and send.
     pub channels: Option<At<u32>>,
-    /// Queues that only receive.
+    /// Number of queues of the network interface that only receive.
     pub channels_rx: Option<At<u32>>,
-    /// Queues that only send.
+    /// Number of queues of the network interface that only send.
     pub channels_tx: Option<At<u32>>,
-    /// Whether the interface chooses how long it waits before a receive interrupt.
+    /// Whether the network interface chooses the delay of receive interrupts.
     pub adaptive_rx: Option<At<SwitchChoice>>,
-    /// The same of sending.
+    /// Whether the network interface chooses the delay of send interrupts.
     pub adaptive_tx: Option<At<SwitchChoice>>,
-    /// How long it waits before a receive interrupt, in whole microseconds.
+    /// Delay of the network interface's receive interrupts, in whole microseconds.
     pub coalesce_rx: Option<At<Duration>>,
-    /// The same of sending.
+    /// Delay of the network interface's send interrupts, in whole microseconds.
     pub coalesce_tx: Option<At<Duration>>,
-    /// How many frames it waits for before a receive interrupt.
+    /// Number of received frames after which the network interface raises an interrupt.
     pub coalesce_rx_frames: Option<At<u32>>,
-    /// The same of sending.
+    /// Number of sent frames after which the network interface raises an interrupt.
     pub coalesce_tx_frames: Option<At<u32>>,
 }
 
-/// On or off.
+/// Whether a setting of the study is on or off.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SwitchChoice {
-    /// It is on, as the kernel has it by default.
+    /// The setting of the study is on.
     On,
-    /// It is off.
+    /// The setting of the study is off.
     Off,
 }
 
-/// Governors: one for all CPUs, or some for some.
+/// Frequency governors: one governor for all CPUs, or one governor for each list of CPUs.
 #[derive(Debug)]
 pub(crate) enum Governors {
     All(At<String>),
@@ -77,7 +79,7 @@ pub(crate) enum Governors {
 
 impl<'de> Deserialize<'de> for Governors {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // A value that is a map, or else a word, each with its place.
+        // The value is a map or a word, each with its position.
         struct Words;
         impl<'de> Visitor<'de> for Words {
             type Value = Result<Named<At<Word>>, String>;
@@ -124,7 +126,7 @@ impl JsonSchema for Governors {
     }
 }
 
-/// Values by names that the user gives, in the order of the file.
+/// A map from names that the user chooses to values, in the order of the file.
 #[derive(Debug)]
 pub(crate) struct Named<T>(pub Vec<(At<String>, T)>);
 
@@ -134,7 +136,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Named<T> {
         impl<'de, T: Deserialize<'de>> Visitor<'de> for Names<T> {
             type Value = Named<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of names and values")
+                f.write_str("a map from names of settings, interrupts, threads or interfaces to their values")
             }
             fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Named<T>, A::Error> {
                 let mut entries = Vec::new();

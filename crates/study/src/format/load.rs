@@ -1,88 +1,94 @@
-//! Loads in a study.
+//! Keys of loads in a study file.
 
 use super::{Duration, Frequency, LoadStartText, RoleKeys, Size};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Work that runs beside the measurement.
+/// A load: work that runs during the measurement.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LoadKeys {
-    /// What it does.
+    /// Kind of work that the load does.
     pub run: At<LoadChoice>,
-    /// The end in whose place it runs; one that sends does so from there, to the other end's place. Default: `ping`.
+    /// The end, `ping` or `pong`, in whose place the load runs. A load that sends messages sends them from this place
+    /// to the other end's place. Default: `ping`.
     pub at: Option<LoadAt>,
-    /// Its policy, priority and CPUs, of both halves where it has two. Default: `other`, on any CPU; a topic in the
-    /// participant of the end: as the end. A real-time load must be given `cpus`.
+    /// Scheduling policy, priority and CPUs of the load; if the load has a sending and a receiving part, of both parts.
+    /// Default: `other` on any CPU; for a topic in the participant of the end, the end's scheduling. A real-time load
+    /// needs `cpus`.
     pub scheduling: Option<At<RoleKeys>>,
-    /// `before-discovery`, `after-matching`, or a time after the word to begin. Default: `after-matching`.
+    /// When the load begins: `before-discovery`, `after-matching`, or a time, counted from the moment at which the
+    /// first slot may begin. Default: `after-matching`.
     pub start: Option<At<LoadStartText>>,
-    /// How long it runs; until the trial ends when absent.
+    /// How long the load runs. Default: until the trial ends.
     pub duration: Option<At<Duration>>,
 }
 
-/// What a load does.
+/// Kind of work that a load does.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LoadChoice {
-    /// Inverts every bit of an image of 8 MiB, again and again.
+    /// The load inverts every bit of an image of 8 MiB, without pause.
     Cpu,
-    /// Copies 64 MiB to and fro.
+    /// The load copies 64 MiB back and forth, which uses memory bandwidth.
     Memory,
-    /// Follows a random chain of addresses through 32 MiB.
+    /// The load follows a random chain of addresses through 32 MiB, which causes cache misses.
     Cache,
-    /// Calls the kernel without pause.
+    /// The load makes system calls without pause.
     Syscall,
-    /// A program with its arguments, as a list of words; no shell.
+    /// The load runs a program with its arguments, given as a list of words, without a shell.
     Command(At<Vec<String>>),
-    /// Sends datagrams over the path to the other end's place, where they are received and counted.
+    /// The load sends UDP datagrams over the path to the other end's place, where the datagrams are received and
+    /// counted.
     UdpStream(UdpStreamKeys),
-    /// Sends messages through the same driver, with its options and QoS, to a reader at the other end's place.
+    /// The load sends messages of another topic through the measured driver, with the driver's options and QoS, to a
+    /// subscriber at the other end's place.
     Topic(TopicKeys),
 }
 
-/// Bulk datagrams.
+/// A load that sends streams of UDP datagrams.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UdpStreamKeys {
-    /// How many flows at once, each with a source port of its own. Default: 1.
+    /// Number of streams of datagrams at the same time; each stream has its own source port. Default: 1.
     #[schemars(range(min = 1, max = 64))]
     pub flows: Option<At<u32>>,
-    /// Octets of each datagram. Default: `1472 B`, as much as a frame of 1500 octets takes.
+    /// Size of the payload of each datagram. Default: `1472 B`, the largest UDP payload that fits into an IP packet of
+    /// 1500 bytes.
     pub payload: Option<At<Size>>,
-    /// Datagrams of each flow; `max` sends without pause. Default: `10 kHz`.
+    /// Rate of datagrams in each stream; with `max`, the load sends without pause. Default: `10 kHz`.
     pub rate: Option<At<Frequency>>,
 }
 
-/// A second topic.
+/// A load that sends messages of a second topic.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TopicKeys {
-    /// Octets of payload in each message.
+    /// Size of the payload of each message of the load.
     pub payload: At<Size>,
-    /// How often a message is due.
+    /// Rate at which the load sends messages.
     pub rate: At<Frequency>,
-    /// Whose participant sends and receives. Default: `own`.
+    /// DDS participant that sends and receives the messages of the load. Default: `own`.
     pub participant: Option<ParticipantChoice>,
 }
 
-/// Whose participant a topic has.
+/// DDS participant that the topic of a load uses.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ParticipantChoice {
-    /// Its own, in a process of its own at each place.
+    /// The load has a separate DDS participant, in a separate process at each place.
     Own,
-    /// That of the end, on a thread of the measuring process.
+    /// The load uses the DDS participant of the end, on a thread of the measuring process.
     Shared,
 }
 
-/// The place of a load.
+/// The end at whose place a load runs.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LoadAt {
-    /// Where the ping end runs.
+    /// The load runs at the place of the ping end.
     Ping,
-    /// Where the pong end runs.
+    /// The load runs at the place of the pong end.
     Pong,
 }

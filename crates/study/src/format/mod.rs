@@ -1,27 +1,40 @@
-//! The study file as types: one declaration for reading, for the errors and for the JSON Schema.
+//! The study file as types: the same declaration of each key serves for reading, for error messages and for the JSON
+//! Schema. A choice is a bare word, or a map with the word as its only key and the options as the value.
 //!
-//! The words of the documentation of each key are the words of the schema and of the study reference.
+//! The doc comment of each key is also the description of the key in the JSON Schema and in the study reference.
 
 mod choices;
 mod container;
+mod driver;
 mod host;
 mod load;
+mod measure;
+mod path;
+mod place;
 mod pod;
 mod qos;
 mod report;
 mod scalars;
+mod scheduling;
+mod ssh;
 mod study;
 mod vlan;
 mod vm;
 
 pub(crate) use choices::*;
 pub(crate) use container::*;
+pub(crate) use driver::*;
 pub(crate) use host::*;
 pub(crate) use load::*;
+pub(crate) use measure::*;
+pub(crate) use path::*;
+pub(crate) use place::*;
 pub(crate) use pod::*;
 pub(crate) use qos::*;
 pub(crate) use report::*;
 pub(crate) use scalars::*;
+pub(crate) use scheduling::*;
+pub(crate) use ssh::*;
 pub(crate) use study::*;
 pub(crate) use vlan::*;
 pub(crate) use vm::*;

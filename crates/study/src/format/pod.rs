@@ -1,4 +1,4 @@
-//! A place in a Kubernetes cluster.
+//! Keys of a pod of a Kubernetes cluster as a place.
 
 use super::Size;
 use crate::read::At;
@@ -6,88 +6,92 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A pod that is made for the run.
+/// A pod of a Kubernetes cluster that is created for the run.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PodKeys {
-    /// Ends whose pods have one name, and are otherwise equal, share one pod. Default: the name of the end.
+    /// Name of the pod. Ends whose pods have the same name and equal keys share one pod. Default: the name of the end.
     pub name: Option<At<String>>,
-    /// Absolute path of a kubeconfig. Default: `$KUBECONFIG`, `~/.kube/config`; inside a cluster the account of the pod.
+    /// Absolute path of a kubeconfig file. Default: `$KUBECONFIG`, then `~/.kube/config`; inside a cluster, the account
+    /// of the pod in which Tailbound runs.
     pub kubeconfig: Option<At<String>>,
-    /// Context of the kubeconfig. Default: its current one.
+    /// Context of the kubeconfig file. Default: the current context of the file.
     pub context: Option<At<String>>,
-    /// Namespace of the cluster. Default: that of the context.
+    /// Kubernetes namespace of the pod. Default: the namespace of the kubeconfig context.
     pub namespace: Option<At<String>>,
-    /// Where it may run. Default: where the scheduler puts it.
+    /// Node on which the pod may run. Default: the cluster's scheduler chooses.
     pub node: Option<NodeKeys>,
-    /// Whether it has a network of its own. Default: `pod`.
+    /// Whether the pod has its own network or uses the network of its node. Default: `pod`.
     pub network: Option<NetworkChoice>,
-    /// Whether a further pod looks at its node just before and just after each trial: which interfaces lead to the wire,
-    /// what they carried, what kubelet and container runtime took. It needs hostNetwork and hostPID. Default: `off`.
+    /// Whether an additional pod observes the node just before and just after each trial: the interfaces between the
+    /// pod and the wire, the interfaces' traffic, and the CPU time of kubelet and container runtime. The additional pod
+    /// needs hostNetwork and hostPID. Default: `off`.
     pub observe: Option<ObserveChoice>,
-    /// Image with Tailbound. Default: `localhost/tailbound:` and this release, as `tailbound image` names it.
+    /// Container image with Tailbound. Default: `localhost/tailbound:` and this release, which is the name that
+    /// `tailbound image` uses.
     pub image: Option<At<String>>,
-    /// When its node fetches the image. Default: `if-not-present`.
+    /// When the node pulls the container image of the pod. Default: `if-not-present`.
     pub pull: Option<PullChoice>,
-    /// Whole CPUs, as request and limit: where the CPU manager is static they are its own. With 0 it asks for none, and
-    /// shares those that others leave. Default: 1.
+    /// Number of whole CPUs of the pod, as request and limit. On a node with the static CPU manager the pod has these
+    /// CPUs exclusively. With 0 the pod requests no CPU and uses the shared CPUs. Default: 1.
     pub cpus: Option<At<u32>>,
-    /// Memory, as request and limit; samples are kept in it. Default: `512 MiB`.
+    /// Memory of the pod, as request and limit; the samples need a part of this memory. Default: `512 MiB`.
     pub memory: Option<At<Size>>,
-    /// Linux capabilities, such as `SYS_NICE` and `IPC_LOCK`. Default: none.
+    /// Linux capabilities of the pod, such as `SYS_NICE` and `IPC_LOCK`. Default: none.
     pub capabilities: Option<Vec<At<String>>>,
-    /// Runtime class.
+    /// Kubernetes runtime class of the pod.
     pub runtime_class: Option<At<String>>,
-    /// Service account of the pod; its token is not mounted. Default: that of the namespace.
+    /// Service account of the pod; the token of the account is not mounted. Default: the default service account of the
+    /// namespace.
     pub service_account: Option<At<String>>,
-    /// Labels beside Tailbound's own.
+    /// Labels of the pod in addition to Tailbound's own labels.
     pub labels: Option<BTreeMap<String, String>>,
-    /// Annotations, passed on as they are: further networks and what else a cluster takes.
+    /// Annotations of the pod, passed on unchanged: additional networks and other settings of a cluster.
     pub annotations: Option<BTreeMap<String, String>>,
 }
 
-/// The node of a pod.
+/// How the cluster node on which a pod runs is chosen.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum NodeKeys {
-    /// This one.
+    /// The pod runs on the cluster node with this name.
     Name(At<String>),
-    /// One that has these labels.
+    /// The pod runs on a node that has these labels.
     Labels(BTreeMap<String, String>),
-    /// Another one than that of the ping end.
+    /// The pod runs on a node other than the node of the ping end.
     Other,
-    /// Pods that are made together lie evenly on the nodes: their numbers differ by one at most.
+    /// Pods that are created together are spread evenly: the numbers of pods on two nodes differ by at most one.
     Spread,
 }
 
-/// The network of a pod.
+/// Kind of network that a pod uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum NetworkChoice {
-    /// One of its own, as the cluster's plugin makes it.
+    /// The pod has its own network, created by the cluster's network plugin.
     Pod,
-    /// That of its node.
+    /// The pod uses the network of its cluster node.
     Host,
 }
 
-/// Who looks at the node of a pod.
+/// Whether an additional pod observes the node of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ObserveChoice {
-    /// A further pod there, in the namespaces of the node.
+    /// An additional pod observes the node from the namespaces of the node.
     On,
-    /// Nobody: what the pod itself sees is told.
+    /// No additional pod observes the node; the report shows only what the measuring pod itself can read.
     Off,
 }
 
-/// When a node fetches an image.
+/// When a cluster node pulls the container image of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum PullChoice {
-    /// When it has none of that name.
+    /// The node pulls the image only if the node has no image with this name.
     IfNotPresent,
-    /// For every pod.
+    /// The node pulls the container image for every pod.
     Always,
-    /// Never: somebody gave it to the node.
+    /// The node never pulls the image: the image must be on the node already.
     Never,
 }

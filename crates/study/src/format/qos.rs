@@ -1,91 +1,91 @@
-//! Quality of service in the words of DDS.
+//! Quality-of-service policies (QoS) with the terms of DDS.
 
 use super::Duration;
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Quality of service of all writers and readers of a trial.
+/// Quality-of-service policies of all writers and readers of a trial.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Qos {
-    /// Whether lost messages are sent again.
+    /// Reliability: whether lost messages are sent again.
     pub reliability: Option<ReliabilityChoice>,
-    /// How many messages are kept for an instance.
+    /// History: number of messages that are kept for an instance.
     pub history: Option<HistoryChoice>,
-    /// What a reader that comes late still gets.
+    /// Durability: which earlier messages a late-joining reader gets.
     pub durability: Option<DurabilityChoice>,
-    /// Longest time between two messages that is promised.
+    /// Deadline: longest time between two messages that the writer promises.
     pub deadline: Option<At<Duration>>,
-    /// Delay that the middleware may add in order to send less often.
+    /// Latency budget: delay that the middleware may add to a message in order to send less often.
     pub latency_budget: Option<At<Duration>>,
-    /// Age at which a message is dropped.
+    /// Lifespan: age at which a message is dropped.
     pub lifespan: Option<At<Duration>>,
-    /// How it is found out that a writer is gone.
+    /// Liveliness: how readers detect that a writer no longer exists.
     pub liveliness: Option<LivelinessChoice>,
-    /// Priority that the transport may use.
+    /// Transport priority: priority of messages that the transport may use.
     pub transport_priority: Option<i32>,
 }
 
-/// Whether lost messages are sent again.
+/// Reliability: whether lost messages are sent again.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ReliabilityChoice {
-    /// They are, until they are acknowledged.
+    /// The writer sends lost messages again, until they are acknowledged.
     Reliable(ReliableKeys),
-    /// They are not.
+    /// Lost messages are not sent again.
     BestEffort,
 }
 
-/// Options of `reliable`.
+/// Options of the reliability `reliable`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReliableKeys {
-    /// How long a write may wait for room.
+    /// Longest time for which a write call may wait for space in the writer's history.
     pub max_blocking_time: Option<At<Duration>>,
 }
 
-/// How many messages are kept.
+/// History: number of messages that are kept for an instance.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HistoryChoice {
-    /// All, as far as resources go.
+    /// The history keeps all messages, as far as resources permit.
     KeepAll,
-    /// The last so many of an instance.
+    /// The history keeps this number of the latest messages of an instance.
     #[schemars(example = 1)]
     KeepLast(At<u32>),
 }
 
-/// What a reader that comes late still gets.
+/// Durability: which earlier messages a late-joining reader gets.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum DurabilityChoice {
-    /// Nothing.
+    /// A late-joining reader gets no earlier messages.
     Volatile,
-    /// What the writer still holds.
+    /// A late-joining reader gets the messages that the writer still keeps.
     TransientLocal,
-    /// What a service holds in memory.
+    /// A late-joining reader gets the messages that a service keeps in memory.
     Transient,
-    /// What a service holds on disk.
+    /// A late-joining reader gets the messages that a service keeps on disk.
     Persistent,
 }
 
-/// How it is found out that a writer is gone.
+/// Liveliness: how readers detect that a writer no longer exists.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LivelinessChoice {
-    /// The middleware sees to it.
+    /// The middleware reports automatically that the writer exists.
     Automatic(LeaseKeys),
-    /// The participant says so.
+    /// The participant reports that its writers exist.
     ManualByParticipant(LeaseKeys),
-    /// Each writer says so.
+    /// Each writer itself reports that the writer exists.
     ManualByTopic(LeaseKeys),
 }
 
-/// Options of liveliness.
+/// Options of liveliness: how a writer proves that it still exists.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaseKeys {
-    /// Silence after which the writer counts as gone.
+    /// Time without a liveliness report after which the writer counts as lost.
     pub lease_duration: Option<At<Duration>>,
 }

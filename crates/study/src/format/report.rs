@@ -1,121 +1,130 @@
-//! How the report shows a study.
+//! Keys of a study file that describe how the report shows the study.
 
 use super::{Duration, Named, Quantile};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How the report shows the study.
+/// How the report shows the result of the study.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReportKeys {
-    /// Title; the question when absent.
+    /// Title of the report. Default: the question of the study.
     pub title: Option<String>,
-    /// Quantiles to show. Default: 0.5, 0.9, 0.99, 0.999, 0.9999.
+    /// Quantiles that the report shows. Default: 0.5, 0.9, 0.99, 0.999, 0.9999.
     pub quantiles: Option<At<Vec<Quantile>>>,
-    /// Factor on the x axis of the main figure. Default: `payload`.
+    /// Factor on the horizontal axis of the report's main chart. Default: `payload`.
     pub x: Option<At<String>>,
-    /// A factor and one of its levels, such as `{ place.network: host }`: what each other level costs against it, in %,
-    /// as a table and a figure.
+    /// A factor and its baseline level, such as `{ place.network: host }`: a table and a figure show the difference of
+    /// each other level to the baseline level, in %.
     pub against: Option<At<Named<At<String>>>>,
     /// A table that counts messages in bins of equal width from zero.
     pub histogram: Option<At<HistogramKeys>>,
-    /// How rare a message the tail estimate is about. Default: 1 in a power of ten, 3 to 30 times the messages.
+    /// Rarity of the messages for which the tail estimate gives a latency. Default: one message in a power of ten,
+    /// which is 3 to 30 times the number of messages.
     pub tail: Option<TailKeys>,
-    /// A range of every trial that has figures of its own, beside those over the whole.
+    /// A time range of every trial for which the report shows separate figures, in addition to the figures for the
+    /// whole trial.
     pub range: Option<At<RangeKeys>>,
-    /// A limit: how many messages are above it, by metric, over the whole and in the range.
+    /// Latency limit: the report counts the messages above this limit, for each metric, over the whole trial and in the
+    /// range.
     pub above: Option<At<Duration>>,
-    /// What others found on other hardware: shown beside what was measured, and marked so.
+    /// Results that other people published, measured on other hardware. The report shows these results next to the
+    /// measured figures and marks them.
     pub published: Option<Vec<At<PublishedKeys>>>,
 }
 
-/// A table of equal bins, and an open one.
+/// A table of bins of equal width, with an open bin for all larger values.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HistogramKeys {
-    /// What is counted. Default: `round-trip`.
+    /// Metric whose values are counted in the bins. Default: `round-trip`.
     pub metric: Option<HistogramMetric>,
-    /// Width of a bin.
+    /// Width of each bin of the table.
     pub bin: At<Duration>,
-    /// How many bins there are below the open one.
+    /// Number of bins of the table below its open bin, which counts all larger values.
     #[schemars(range(min = 1, max = 100))]
     pub bins: At<u32>,
 }
 
-/// From when until when, after slot 0 of the trial was due.
+/// A time range of each trial, counted from the moment at which the first slot (slot 0) was due.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RangeKeys {
-    /// Its begin.
+    /// Begin of the time range, counted from the moment at which slot 0 was due.
     pub from: Duration,
-    /// Its end, not included.
+    /// End of the time range of each trial; the moment of the end itself is not included.
     pub to: Duration,
 }
 
-/// What the tail estimate is about.
+/// Rarity of the messages for which the tail estimate gives a latency.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TailKeys {
-    /// One message in so many. Nothing is told beyond 100 times the messages of a condition.
+    /// Rarity: one message in this number. If this number is larger than 100 times the number of messages of a
+    /// condition, there is no estimate.
     #[schemars(range(min = 100))]
     pub one_in: At<u64>,
 }
 
-/// What a table of bins counts.
+/// Metric whose values a table of bins counts.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum HistogramMetric {
-    /// Until the answer is received.
+    /// Round trip: time from the begin of the send call to the receipt of the answer.
     RoundTrip,
-    /// Half of it.
+    /// Half of the round trip of each message.
     HalfRoundTrip,
-    /// From the ping end to the pong end: one way.
+    /// Time from the begin of the send call at the ping end to the receipt at the pong end.
     Out,
-    /// From the ping end until the kernel of the pong end has the message; needs receive stamps of the kernel.
+    /// Time from the begin of the send call at the ping end until the kernel of the pong end's host has received the
+    /// message; needs receive timestamps of the kernel.
     OutNetwork,
-    /// From the pong end to the ping end.
+    /// Time from the end of the pong end's send call to the receipt of the answer at the ping end.
     Back,
-    /// From the pong end until the kernel of the ping end has the answer; needs receive stamps of the kernel.
+    /// Time from the end of the pong end's send call until the kernel of the ping end's host has received the answer;
+    /// needs receive timestamps of the kernel.
     BackNetwork,
-    /// From when the message was due until its answer is received.
+    /// Time from the moment at which the message was due to the receipt of the answer.
     FromIntended,
-    /// From the wake-up until the call that publishes has returned.
+    /// Time from the wake-up of the sender to the return of the send call (M2).
     WakeToSent,
 }
 
-/// What others found: `name`, and at least one of the rest.
+/// A result that other people published: `name`, and at least one other key.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PublishedKeys {
-    /// Which of their rows or cases it is.
+    /// Name that the publication gives to the published row of results, or to the published case.
     pub name: String,
-    /// What they say.
+    /// Statement of the publication about the published result, as text.
     pub text: Option<String>,
-    /// Counts in the bins of `histogram`, the open bin last.
+    /// Number of messages in each bin of `histogram` that the publication gives; the last number belongs to the open
+    /// bin, which counts all larger values.
     pub histogram: Option<At<Vec<u64>>>,
-    /// In how many of their runs each pattern was seen.
+    /// For each pattern of disturbed communication: number of published runs in which the pattern was found.
     pub patterns: Option<PatternKeys>,
 }
 
-/// Runs by what became of communication.
+/// Number of published runs in which a load had each effect (pattern) on communication.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PatternKeys {
-    /// Discovery did not complete while the load ran.
+    /// Number of published runs in which discovery did not complete while the load ran.
     pub discovery_starved: Option<u64>,
-    /// A call that publishes blocked.
+    /// Number of published runs in which a send call blocked.
     pub publish_blocked: Option<u64>,
-    /// The thread that publishes waited for a CPU itself.
+    /// Number of published runs in which the publishing thread waited for a CPU.
     pub sender_starved: Option<u64>,
-    /// The thread that publishes stood still between its calls, and did not wait for a CPU.
+    /// Number of published runs in which the publishing thread stopped between its send calls and did not wait for a
+    /// CPU.
     pub main_thread_blocked: Option<u64>,
-    /// Messages were never answered, or never sent.
+    /// Number of published runs in which messages were lost or not sent.
     pub messages_lost: Option<u64>,
-    /// Answers took long, and nothing else did.
+    /// Number of published runs in which answers took long, and none of the other effects was found.
     pub answers_late: Option<u64>,
-    /// The whole took longer for another reason.
+    /// Number of published runs in which the trial took longer for another reason.
     pub total_time_longer: Option<u64>,
-    /// Nothing of it.
+    /// Number of published runs in which the load had no effect on communication.
     pub no_effect: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The keys of a study.
+//! The keys of a study file.
 
 use super::{
     AttributionChoice, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, HostKeys, LoadKeys,
@@ -9,73 +9,75 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A study: a question, what is measured, the factors varied, and how the report shows it.
+/// A study: a question, what is measured, the factors that vary, and how the report shows the result.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Tailbound study")]
 pub(crate) struct StudyFile {
-    /// Name of the study; the name of the file without its ending when absent.
+    /// Name of the study. Default: the name of the file without its extension.
     pub study: Option<At<String>>,
     /// The question that the study answers, one sentence.
     pub question: Option<String>,
-    /// What is measured.
+    /// Kind of measurement: `ping-pong`, `throughput` or `fan-out`.
     pub measure: At<MeasureChoice>,
-    /// Octets of payload in each message. Default: `64 B`.
+    /// Size of the payload of each message. Default: `64 B`.
     pub payload: Option<At<Size>>,
-    /// How often a message is due, or `max`: of a ping-pong stop-and-wait (the next goes out when the answer is in), of
-    /// throughput as fast as the driver lets it. Default: `1 kHz`, of throughput `max`.
+    /// Rate of messages, or `max`. For ping-pong, `max` is stop-and-wait: the next message is sent when the answer has
+    /// arrived. For throughput, `max` means as fast as the driver accepts messages. Default: `1 kHz`; for throughput,
+    /// `max`.
     pub rate: Option<At<Frequency>>,
-    /// The middleware of both ends. Required, here, as a factor, or for each end.
+    /// Driver of both ends. The driver must be given here, as a factor, or for each end.
     pub driver: Option<At<DriverChoice>>,
-    /// Quality of service, where the driver has it. What is absent is the driver's default for this measure.
+    /// QoS policies, if the driver supports them. An absent policy has the driver's default for this measurement.
     pub qos: Option<Qos>,
-    /// Domain id, 0 to 232. Default: 77.
+    /// Number of the DDS domain, 0 to 232. Default: 77.
     #[schemars(range(max = 232))]
     pub domain: Option<At<u32>>,
-    /// How the ends find each other, where their driver has a choice. Default: `auto`.
+    /// Discovery method: how the ends find each other, if the driver supports a choice. Default: `auto`.
     pub discovery: Option<At<DiscoveryChoice>>,
-    /// Where each end runs and how.
+    /// Place and other settings of each end of a trial.
     pub ends: Option<Ends>,
-    /// Where both ends run. Default: what the path needs, `netns` for `veth`.
+    /// Place of both ends. Default: the place that the path needs, `netns` for `veth`.
     pub place: Option<At<PlaceChoice>>,
-    /// How the ends are spread over processes, participants and executors. Default: a process and a participant for each
-    /// end, or what `place` says.
+    /// How the ends are spread over processes, DDS participants and executors. Default: a process and a participant for
+    /// each end, or as `place` requires.
     pub arrangement: Option<At<ArrangementKeys>>,
-    /// How the processes of both ends are scheduled. Default: as started.
+    /// Scheduling of the processes of both ends. Default: unchanged.
     pub scheduling: Option<At<SchedulingKeys>>,
-    /// What joins the ends. Default: what the place needs, else `veth`.
+    /// Path (network) that joins the ends. Default: the path that the place needs, otherwise `veth`.
     #[schemars(extend("default" = "veth"))]
     pub path: Option<At<PathChoice>>,
-    /// A VLAN (IEEE 802.1Q) on top of a path that Tailbound makes: each end gets an interface of it, which has the end's
-    /// address, and all messages go over it. Default: `off`.
+    /// A VLAN (IEEE 802.1Q) on top of a path that Tailbound creates: each end gets a VLAN interface with the end's
+    /// address, and all messages use this interface. Default: `off`.
     pub vlan: Option<At<VlanChoice>>,
-    /// Work that runs beside the measurement, to see what it does to it.
+    /// Loads: work that runs during the measurement, to show the effect of the work on messages.
     pub load: Option<Vec<At<LoadKeys>>>,
-    /// Settings of the host, set for the trials and put back after them. Default: as found.
+    /// Host settings, which are set for the trials and restored after the trials. Default: unchanged.
     pub host: Option<HostKeys>,
-    /// When samples travel to the controller. Default: `after`.
+    /// When the ends send the samples to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
-    /// Whether context switches are watched, to tell why the worst messages were late. Default: `on`.
+    /// Whether context switches are recorded, to find out why the worst messages were late. Default: `on`.
     pub attribution: Option<AttributionChoice>,
-    /// How long the ends are silent once they have met, so that what is on the path without messages is known: `auto`, as
-    /// long as the trial, at most 1 s (or 20 slots of a slow rate, up to 5 s); `same`, as long as the trial; `off`; or a
-    /// time. Default: `auto`.
+    /// Length of the quiet interval: after the ends have found each other, they send nothing for some time, to measure
+    /// the traffic of other programs on the path. `auto`: as long as the trial, but at most 1 s (if the rate is low, 20
+    /// slots, but at most 5 s); `same`: as long as the trial; `off`: no quiet interval; or a time. Default: `auto`.
     pub quiet: Option<At<QuietText>>,
-    /// What is varied: the path of a key in this file, such as `payload` or `ends.ping.cpus`, and its levels. Every
-    /// combination is a condition; the first factor is the outermost. A name that is no path has named levels, each a map
-    /// of several paths: `setting: { plain: { place: netns }, tuned: { place: netns, scheduling: ... } }`.
+    /// Factors: each factor is the path of a key in this file, such as `payload` or `ends.ping.cpus`, with its levels.
+    /// Every combination of levels is a condition; the first factor varies most slowly. A factor whose name is not a
+    /// path has named levels, and each level is a map of several paths: `setting: { plain: { place: netns }, tuned: {
+    /// place: netns, scheduling: ... } }`.
     #[allow(dead_code)] // taken out of the tree before it is read; declared for the schema
     pub factors: Option<Factors>,
-    /// How often each condition is run. Default: 1.
+    /// Number of times that each condition is run. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]
     pub repeat: Option<At<u32>>,
-    /// Seed of the random order of trials. Default: 1.
+    /// Seed for the random order of the trials in the plan. Default: 1.
     pub seed: Option<u64>,
-    /// How the report shows the study.
+    /// How the report shows the result of the study.
     pub report: Option<ReportKeys>,
 }
 
-/// The path of a key in the study, and the levels that it takes.
+/// The path of a key in the study, and the levels of that key.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Factors(#[allow(dead_code)] BTreeMap<String, Vec<Word>>);
 
@@ -95,43 +97,46 @@ impl JsonSchema for Factors {
     }
 }
 
-/// Processes, participants and executors of both ends together.
+/// Numbers of processes, DDS participants and executors of both ends together.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ArrangementKeys {
-    /// 1: both ends in one process, which has the CPUs and the scheduling of the ping end. 2: a process each.
+    /// Number of processes. 1: both ends are in one process, with the CPUs and the scheduling of the ping end. 2: each
+    /// end has one process.
     #[schemars(range(min = 1, max = 2))]
     pub processes: u32,
-    /// DDS participants: as many as there are processes, or 2 in one process. Default: one for each process.
+    /// Number of DDS participants: equal to `processes`, or 2 in one process. Default: one participant for each
+    /// process.
     #[schemars(range(min = 1, max = 2))]
     pub participants: Option<u32>,
-    /// Threads of `receive: executor`: one for each process, or 2 in one process, one for each end. Default: one for each
-    /// process.
+    /// Number of executor threads for `receive: executor`: one thread for each process, or 2 threads in one process,
+    /// one for each end. Default: one thread for each process.
     #[schemars(range(min = 1, max = 2))]
     pub executors: Option<u32>,
 }
 
-/// The two ends of a ping-pong.
+/// Settings of the two ends of a trial.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Ends {
-    /// The end that sends first.
+    /// The ping end, which sends messages.
     pub ping: Option<EndKeys>,
-    /// The end that answers.
+    /// The pong end, which receives messages and answers them.
     pub pong: Option<EndKeys>,
 }
 
-/// One end.
+/// Settings of one end of a trial.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EndKeys {
-    /// Where it runs; `place` of the study when absent.
+    /// Place where the end runs. Default: `place` of the study.
     pub place: Option<At<PlaceChoice>>,
-    /// CPUs that it may use, as `taskset -c` writes them, or `any`. Default: ping on the first and pong on the second
-    /// CPU that Tailbound may use.
+    /// CPUs that the end may use, as for `taskset -c`, e.g. `"0-1,3"`, or `any`. Default: ping on the first and pong on
+    /// the second CPU that Tailbound may use.
     pub cpus: Option<At<Cpus>>,
-    /// How its process is scheduled; `scheduling` of the study when absent.
+    /// Scheduling of the end's process. Default: `scheduling` of the study.
     pub scheduling: Option<At<SchedulingKeys>>,
-    /// Its middleware; `driver` of the study when absent. Two that differ must understand each other.
+    /// Driver of the end. Default: `driver` of the study. If the drivers of both ends differ, they must be able to
+    /// communicate.
     pub driver: Option<At<DriverChoice>>,
 }

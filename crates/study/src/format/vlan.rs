@@ -1,29 +1,31 @@
-//! The VLAN on top of a path.
+//! Keys of a study file for the VLAN on top of a network path.
 
 use super::Named;
-use crate::read::At;
+use crate::read::{At, custom};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::fmt;
+use tailbound_model::Problem;
 
-/// A VLAN, or none.
+/// A VLAN on top of the path, or `off` for no VLAN.
 #[derive(Debug)]
 pub(crate) enum VlanChoice {
     Off,
     On(VlanKeys),
 }
 
-/// Keys of a VLAN.
+/// Keys of a VLAN on top of the network path.
 #[derive(Debug, serde::Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VlanKeys {
-    /// VLAN id, 1 to 4094.
+    /// Id of the VLAN (virtual network on an Ethernet link), 1 to 4094.
     #[schemars(range(min = 1, max = 4094))]
     pub id: At<u32>,
-    /// Which priority (PCP, 0 to 7) frames have, by that of the socket that sends them (SO_PRIORITY), as in `{ 7: 7 }`: all
-    /// others have 0. Read back from the kernel. Default: none.
+    /// Priority code point (PCP, 0 to 7) of frames, by the priority of the sending socket (SO_PRIORITY), as in `{ 7: 7
+    /// }`; frames of sockets with any other priority have PCP 0. Tailbound reads the values back from the kernel.
+    /// Default: none.
     pub egress: Option<Named<At<u32>>>,
 }
 
@@ -38,7 +40,11 @@ impl<'de> Deserialize<'de> for VlanChoice {
             fn visit_str<E: de::Error>(self, word: &str) -> Result<VlanChoice, E> {
                 match word.trim() {
                     "off" => Ok(VlanChoice::Off),
-                    _ => Err(E::custom(format!("`{word}` is not a VLAN; write `off`, or `{{ id: 10 }}`"))),
+                    _ => Err(custom(Problem::new(
+                        "study_value",
+                        format!("`{word}` is not a VLAN"),
+                        "write `off`, or `{ id: 10 }`",
+                    ))),
                 }
             }
             fn visit_map<A: MapAccess<'de>>(self, access: A) -> Result<VlanChoice, A::Error> {
@@ -56,8 +62,8 @@ impl JsonSchema for VlanChoice {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let keys = VlanKeys::json_schema(generator);
         json_schema!({
-            "description": "A VLAN on top of the path, or none.",
-            "oneOf": [{ "description": "None.", "const": "off" }, keys]
+            "description": "A VLAN on top of the path, or `off` for no VLAN.",
+            "oneOf": [{ "description": "No VLAN.", "const": "off" }, keys]
         })
     }
 }

@@ -1,127 +1,136 @@
-//! A virtual machine of this host as a place.
+//! Keys of a virtual machine of this host as a place.
 
 use super::{Cpus, RoleKeys, Size, SshKeys, SwitchChoice};
 use crate::read::At;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A virtual machine that QEMU runs, started for the run and ended after it.
+/// A virtual machine that QEMU runs; it is started for the run and ended after the run.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct VmKeys {
-    /// Ends whose guests have one name, and are otherwise equal, share one. Default: the name of the end.
+    /// Name of the guest. Ends whose guests have the same name and equal keys share one guest. Default: the name of the
+    /// end.
     pub name: Option<At<String>>,
-    /// What it boots. There is no disk: its first file system is made from this program, its drivers and the modules of
-    /// that kernel. Default: `host`.
+    /// Kernel that the guest boots. The guest has no disk: its initial file system in memory is made from the Tailbound
+    /// program, its drivers and the modules of the kernel. Default: `host`.
     pub kernel: Option<At<KernelKeys>>,
-    /// Who runs its instructions. Default: `kvm`.
+    /// Whether KVM or emulation runs the guest's instructions. Default: `kvm`.
     pub accelerator: Option<AcceleratorChoice>,
-    /// Virtual CPUs, 1 to 64. Default: 2.
+    /// Number of virtual CPUs of the guest, 1 to 64. Default: 2.
     #[schemars(range(min = 1, max = 64))]
     pub vcpus: Option<At<u32>>,
-    /// Memory; samples are kept in it. Default: `512 MiB`.
+    /// Memory of the guest; the samples need a part of this memory. Default: `512 MiB`.
     pub memory: Option<At<Size>>,
-    /// Whether its memory is of huge pages. Default: `off`.
+    /// Whether the guest's memory uses huge pages. Default: `off`.
     pub huge_pages: Option<SwitchChoice>,
-    /// Whether its memory is filled and locked before it starts. Default: `off`.
+    /// Whether the guest's memory is filled and locked before the guest starts. Default: `off`.
     pub lock_memory: Option<SwitchChoice>,
-    /// Machine type of QEMU. Default: `q35`.
+    /// Machine type that QEMU provides to the guest. Default: `q35`.
     pub machine: Option<At<String>>,
-    /// CPU model of QEMU, with its features. Default: `host` with KVM, `max,-erms,-fsrm` when emulated.
+    /// CPU model that QEMU provides to the guest, with CPU features. Default: `host` with KVM, `max,-erms,-fsrm` with
+    /// emulation.
     pub cpu_model: Option<At<String>>,
-    /// Policy and CPUs of the thread of each virtual CPU, in their order; the last is that of all that follow. Default: as
-    /// they are.
+    /// Scheduling policy and CPUs of the thread of each virtual CPU, in the order of the virtual CPUs. The last entry
+    /// applies to all remaining virtual CPUs. Default: unchanged.
     pub vcpu_threads: Option<Vec<At<RoleKeys>>>,
-    /// Policy and CPUs of all other threads of QEMU. Default: as they are.
+    /// Scheduling policy and CPUs of all threads of QEMU that do not run a virtual CPU. Default: unchanged.
     pub emulator: Option<At<RoleKeys>>,
-    /// Whether the kernel of this host carries its datagrams (vhost-net), and the policy and CPUs of the thread that does.
-    /// Default: `off`.
+    /// Whether the kernel of this host moves the guest's packets (vhost-net), and the scheduling policy and CPUs of the
+    /// kernel thread. Default: `off`.
     pub vhost: Option<At<VhostChoice>>,
-    /// Pairs of queues of the interface that is measured, 1 to 16. Default: 1.
+    /// Number of queue pairs of the guest's measured network interface, 1 to 16. Default: 1.
     #[schemars(range(min = 1, max = 16))]
     pub queues: Option<At<u32>>,
-    /// CPUs of the guest that take the interrupts of that interface. Default: as its kernel does it.
+    /// CPUs of the guest that handle the interrupts of the guest's measured network interface. Default: the guest's
+    /// kernel chooses.
     pub irq_cpus: Option<At<Cpus>>,
-    /// Whether checksums and segmentation are left to that interface. Off by default, because some paths cannot have it,
-    /// and conditions are compared that differ in one thing. Default: `off`.
+    /// Whether the guest's measured network interface computes checksums and splits segments. Some paths do not support
+    /// offloads, and compared conditions should differ in one thing only, so the default is `off`.
     pub offloads: Option<SwitchChoice>,
-    /// What is added to the command line of its kernel, for example `isolcpus=1,2 nohz_full=1,2`.
+    /// Text that is added to the guest's kernel command line, for example `isolcpus=1,2 nohz_full=1,2`.
     pub command_line: Option<At<String>>,
-    /// Modules that its kernel loads, beside those that it needs.
+    /// Modules that the guest's kernel loads, in addition to the modules that the guest needs.
     pub modules: Option<Vec<At<String>>>,
-    /// How it is spoken with: never over the interface that is measured. Default: `virtio-serial`.
+    /// Connection through which Tailbound communicates with the guest; it never uses the measured network interface.
+    /// Default: `virtio-serial`.
     pub channel: Option<ChannelChoice>,
 }
 
-/// A domain of libvirt that exists already. It is started if it does not run, and shut down again then; what is set is read
-/// back and put back.
+/// An existing libvirt domain (virtual machine). If the domain is not running, Tailbound starts it and shuts it down
+/// after the run. Changed settings of the libvirt domain are read back and restored.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DomainKeys {
-    /// Its name, as `virsh list --all` shows it.
+    /// Name of the libvirt domain, as `virsh list --all` shows the name.
     pub name: At<String>,
-    /// Which libvirt, as `virsh --connect` takes it. Default: the choice of virsh.
+    /// Connection URI of libvirt, as for `virsh --connect`. Default: virsh chooses.
     pub connect: Option<At<String>>,
-    /// How its system is reached, which has to let you in without a question. Default: over the domain's channels of
-    /// virtio-serial, which `tailbound guest serve` serves in it.
+    /// How to reach the libvirt domain's operating system by ssh, which must not ask for a password. Default: Tailbound
+    /// uses the libvirt domain's virtio-serial channels; `tailbound guest serve` must run in the libvirt domain.
     pub ssh: Option<SshKeys>,
-    /// Policy and CPUs of the thread of each virtual CPU, in their order; the last is that of all that follow. Default: as
-    /// they are.
+    /// Scheduling policy and CPUs of the thread of each virtual CPU, in the order of the virtual CPUs. The last entry
+    /// applies to all remaining virtual CPUs. Default: unchanged.
     pub vcpu_threads: Option<Vec<At<RoleKeys>>>,
-    /// Policy and CPUs of all other threads of its QEMU. Default: as they are.
+    /// Scheduling policy and CPUs of all threads of the libvirt domain's QEMU that do not run a virtual CPU. Default:
+    /// unchanged.
     pub emulator: Option<At<RoleKeys>>,
 }
 
-/// What a guest boots.
+/// Choice of the kernel that a guest boots.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum KernelKeys {
-    /// The kernel of this host, from /boot and /lib/modules.
+    /// The guest boots the kernel of this host, from /boot and /lib/modules.
     Host,
-    /// A package of Debian or Ubuntu: `linux-image-*.deb`.
+    /// The guest boots the kernel of a Debian or Ubuntu package file, `linux-image-*.deb`.
     Package(At<String>),
-    /// An image.
+    /// The guest boots the given kernel image.
     Image(ImageKeys),
 }
 
-/// A kernel's image.
+/// A kernel image that a guest boots.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ImageKeys {
-    /// `vmlinuz` or `vmlinux`.
+    /// Path of the kernel image, a `vmlinuz` or `vmlinux` file.
     pub file: At<String>,
-    /// The directory that has its `modules.dep`. Default: found beside the image.
+    /// Directory of the kernel modules, with `modules.dep`. Default: Tailbound searches in the directory of the kernel
+    /// image.
     pub modules: Option<At<String>>,
 }
 
-/// Who runs the instructions of a guest.
+/// Whether KVM or emulation runs the instructions of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AcceleratorChoice {
-    /// The processor, by KVM. Whether that works is tried by booting this kernel once.
+    /// The processor runs the guest's instructions, by KVM. Tailbound checks that KVM works by booting the guest's
+    /// kernel once.
     Kvm,
-    /// KVM where that works, else as `emulated`.
+    /// KVM runs the guest's instructions if KVM works, otherwise QEMU emulates them.
     Any,
-    /// QEMU emulates them. What is measured then shows function only, and every figure says so.
+    /// QEMU emulates the guest's instructions. Figures then show only that the measurement works, not how fast it is,
+    /// and every figure says so.
     Emulated,
 }
 
-/// Who carries the datagrams of a guest.
+/// Whether QEMU or the host's kernel moves the packets of a guest.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum VhostChoice {
-    /// QEMU.
+    /// QEMU moves the packets of the guest.
     Off,
-    /// A thread of the kernel.
-    On(RoleKeys),
+    /// A kernel thread of the host moves the packets of the guest (vhost-net).
+    On(Box<RoleKeys>),
 }
 
-/// How a guest is spoken with.
+/// Connection through which Tailbound communicates with a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum ChannelChoice {
-    /// Ports of virtio-serial.
+    /// Tailbound communicates with the guest (virtual machine) through virtio-serial ports.
     VirtioSerial,
-    /// TCP through the user-mode network of QEMU, from the loopback interface of this host.
+    /// Tailbound communicates with the guest by TCP through QEMU's user-mode network, on the loopback interface of this
+    /// host.
     Tcp,
 }

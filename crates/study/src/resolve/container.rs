@@ -1,19 +1,20 @@
-//! A container as a place.
+//! Resolves the keys of a container in which an end runs.
 
 use super::Context;
-use super::ends::allowed;
+use super::cpus::allowed;
 use super::pod::{capability, is_label, mib};
 use crate::error::Fault;
 use crate::format::{ClientChoice, ContainerKeys};
 use crate::read::At;
 use tailbound_model::{ContainerClient, ContainerNetwork, ContainerSpec};
 
-/// The container of an end.
+/// Resolves the keys of a container as the place of an end.
 pub(super) fn container(keys: &ContainerKeys, end: &str, context: &Context<'_>) -> Result<ContainerSpec, Fault> {
     if let Some(name) = keys.name.as_ref().filter(|n| !is_label(&n.value)) {
         let reason = format!("`{}` cannot be part of the name of a container", name.value);
-        return Err(Fault::new(name.at, reason)
-            .help("1 to 40 lower-case letters, digits and `-`; it begins and ends with a letter or a digit"));
+        return Err(Fault::new(name.at, reason).help(
+            "use 1 to 40 lower-case letters, digits and `-`; the name begins and ends with a letter or a digit",
+        ));
     }
     let client = keys.client.map(|client| match client {
         ClientChoice::Podman => ContainerClient::Podman,
@@ -30,7 +31,7 @@ pub(super) fn container(keys: &ContainerKeys, end: &str, context: &Context<'_>) 
     })
 }
 
-/// A word that begins with a dash would be an option of the client.
+/// True if the container client will not mistake the word for an option, which begins with a dash.
 fn is_word(word: &str) -> bool {
     !word.is_empty() && !word.starts_with('-') && !word.contains(|c: char| c.is_whitespace() || c.is_control())
 }
@@ -39,7 +40,7 @@ fn image(name: &At<String>) -> Result<String, Fault> {
     let bad = || Fault::new(name.at, format!("`{}` cannot be the name of an image", name.value));
     is_word(&name.value)
         .then(|| name.value.clone())
-        .ok_or_else(|| bad().help("as `tailbound image` prints it, for example `localhost/tailbound:1`"))
+        .ok_or_else(|| bad().help("write the name that `tailbound image` prints, for example `localhost/tailbound:1`"))
 }
 
 fn network(word: &At<String>, client: Option<ContainerClient>) -> Result<ContainerNetwork, Fault> {
@@ -47,14 +48,14 @@ fn network(word: &At<String>, client: Option<ContainerClient>) -> Result<Contain
     match word.value.as_str() {
         "host" => Ok(ContainerNetwork::Host),
         "none" => Ok(ContainerNetwork::None),
-        // podman has more words: a way to share, and one to have no namespace at all.
+        // podman gives special meanings to other words: sharing a namespace, or having no namespace.
         name if !is_word(name) || name.contains([':', ',', '/']) => fault(
             format!("`{name}` cannot be the name of a network"),
-            "`host`, `none`, or a name that `podman network ls` shows",
+            "write `host`, `none`, or a name that `podman network ls` shows",
         ),
         name if client == Some(ContainerClient::Ctr) => fault(
             format!("ctr knows no networks by name, and `network` is `{name}`"),
-            "write `host`, or `none` and a `path` that the lab makes; or `client: podman`",
+            "write `network: host`; or `network: none` and a `path` that Tailbound creates; or `client: podman`",
         ),
         name => Ok(ContainerNetwork::Named(name.to_owned())),
     }

@@ -1,4 +1,4 @@
-//! The driver, and the user's own configuration file of its vendor.
+//! Resolves the driver of a trial and the user's configuration file for the vendor's middleware.
 
 use super::Context;
 use crate::error::{Fault, advice};
@@ -9,10 +9,10 @@ use crate::tree::Node;
 use sha2::{Digest, Sha256};
 use tailbound_model::{ConfigFile, DriverSpec};
 
-/// Drivers that are no part of the binary, each built by the script of its name.
+/// Names of drivers that are not part of the binary; a script `dev/NAME` builds each of these drivers.
 const APART: [&str; 2] = ["fastdds", "ros2"];
 
-/// The choice for the ping end, and that for the pong end where one is written.
+/// The driver of the ping end, and the driver of the pong end if the study names one.
 pub(super) fn drivers<'a>(
     file: &'a StudyFile,
     root: &Node,
@@ -35,7 +35,7 @@ pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result
     let is_file = name.contains('/') || name.ends_with(".so");
     if tool.is_none() && !known.is_empty() && !is_file && !known.contains(&name.as_str()) {
         let help = match APART.contains(&name.as_str()) {
-            true => format!("it is a file of its own: `dev/{name}` in the sources of Tailbound builds it"),
+            true => format!("this driver is a separate file: `dev/{name}` in the sources of Tailbound builds it"),
             false => {
                 let all: Vec<&str> = known.iter().copied().chain(context.options.tools.iter().map(|t| t.0)).collect();
                 format!("{}. A driver in a file is named by its path", advice(name, &all))
@@ -47,7 +47,7 @@ pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result
     Ok(DriverSpec { name: name.clone(), options: options.clone(), config, tool })
 }
 
-/// The tool file, where the name is that of one, or of a tool that comes along and of no driver.
+/// The tool file, if the name is the path of a tool file, or the name of a known tool and of no driver.
 fn tool(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<Option<ConfigFile>, Fault> {
     let name = &choice.value.name;
     if name.ends_with(".yaml") || name.ends_with(".yml") {
@@ -62,8 +62,8 @@ fn tool(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<Option<Confi
     }))
 }
 
-fn hash(octets: &[u8]) -> String {
-    Sha256::digest(octets).iter().map(|byte| format!("{byte:02x}")).collect()
+fn hash(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn text_file(path: &At<String>, context: &Context<'_>) -> Result<ConfigFile, Fault> {
@@ -74,15 +74,15 @@ fn text_file(path: &At<String>, context: &Context<'_>) -> Result<ConfigFile, Fau
     };
     let metadata = std::fs::metadata(&file).map_err(|e| unreadable(plain(&e)))?;
     if !metadata.is_file() || metadata.len() > MAX_TEXT as u64 {
-        return Err(unreadable("it is not a file of at most 1 MiB".into()));
+        return Err(unreadable("the file is not a regular file, or is larger than 1 MiB".into()));
     }
     let bytes = std::fs::read(&file).map_err(|e| unreadable(plain(&e)))?;
     let sha256 = hash(&bytes);
-    let text = String::from_utf8(bytes).map_err(|_| unreadable("it is not text in UTF-8".into()))?;
+    let text = String::from_utf8(bytes).map_err(|_| unreadable("the file is not text in UTF-8".into()))?;
     Ok(ConfigFile { path: path.value.clone(), sha256, text })
 }
 
-/// A system error without its number.
+/// Text of an operating system error without the error number.
 pub(crate) fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_lowercase()

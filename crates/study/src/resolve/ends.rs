@@ -1,6 +1,7 @@
-//! Places, path, CPUs and scheduling of both ends.
+//! Resolves the keys for places, path, CPUs and scheduling of both ends.
 
 use super::container::container;
+use super::cpus::allowed;
 use super::pod::pod;
 use super::scheduling::{deadline_pinned, scheduling};
 use super::vm::{domain, vm};
@@ -18,10 +19,10 @@ use tailbound_model::{
     CpuList, EndSpec, ExistingEnd, Nanos, PathSpec, PlaceSpec, Policy, SshSpec, SwitchPorts, VmSpec, XdpMode,
 };
 
-/// Of a path: a round trip takes twice as long, and what waits takes memory.
+/// Longest delay of a path: a round trip takes twice as long, and delayed packets need memory.
 const MOST_DELAY: Nanos = Nanos::from_secs(1);
 
-/// A resolved thing with the places of its keys.
+/// A resolved value with the positions of its keys in the study.
 pub(super) struct Placed<T, P> {
     pub value: T,
     pub at: P,
@@ -34,7 +35,7 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
     let (ping, pong) = (keys(|e| e.ping.as_ref()), keys(|e| e.pong.as_ref()));
     let together = file.arrangement.as_ref().filter(|a| a.value.processes == 1);
     let one_process = || together.map(|a| At { at: a.at, value: PlaceChoice::SameProcess });
-    // The process of an arrangement of one is that of the ping end: what is said of the pong end's is for two.
+    // With one process for both ends, the keys of the ping end apply; the keys of the pong end are for two processes.
     let pong = if together.is_some() { ping } else { pong };
     let place_of =
         |end: Option<&EndKeys>| end.and_then(|e| e.place.clone()).or_else(|| file.place.clone()).or_else(one_process);
@@ -55,15 +56,15 @@ pub(super) fn ends(file: &StudyFile, context: &Context<'_>) -> Result<(End, End,
     let given = |end: Option<&EndKeys>| end.and_then(|e| e.cpus.clone());
     let (mut ping_cpus, mut pong_cpus) = (given(ping), given(pong));
     if shared {
-        // One process: CPUs given for one end are those of the other.
+        // Both ends are in one process, so CPUs given for one end apply to both.
         ping_cpus = ping_cpus.or_else(|| pong_cpus.clone());
         pong_cpus = pong_cpus.or_else(|| ping_cpus.clone());
     }
     let default = |end: usize, place: &PlaceSpec| match place {
         PlaceSpec::Ssh(_) | PlaceSpec::Domain(_) => Some(CpuList::one(end as u32)),
-        // Its CPUs are what the cluster gives it.
+        // The cluster decides the CPUs of a pod.
         PlaceSpec::Pod(_) => None,
-        // Its own guest keeps house on the first of its CPUs; in one that ends share, each has one.
+        // The guest's kernel uses the first CPU for its own work. In a guest with both ends, each end gets one CPU.
         PlaceSpec::Vm(guest) if guest.name == ["ping", "pong"][end] => Some(CpuList::one(guest.vcpus - 1)),
         PlaceSpec::Vm(guest) => Some(CpuList::one(end as u32 % guest.vcpus)),
         PlaceSpec::Container(container) if container.cpus.is_some() => {
@@ -88,7 +89,8 @@ fn end(
 ) -> Result<End, Fault> {
     let given = keys.and_then(|e| e.scheduling.as_ref()).or(file.scheduling.as_ref());
     let mut scheduling = given.map(|s| scheduling(&s.value, s.at)).transpose()?.unwrap_or_default();
-    // CPUs are those of threads without a role of their own; a pinned role and a deadline for the rest go together.
+    // The CPUs apply to threads whose role has no entry. A pinned role and the policy `deadline` for the other threads
+    // are compatible.
     let deadline = scheduling.policies().any(|p| matches!(p, Policy::Deadline { .. }));
     let at = EndPlaces {
         place: place.at,
@@ -97,7 +99,7 @@ fn end(
     };
     let cpus = match &cpus {
         Some(cpus) if deadline && cpus.value.0.is_some() => return Err(deadline_pinned(cpus.at)),
-        // What another host has is known only once it is reached.
+        // The CPUs of another host are known only when the host is reached.
         Some(cpus) if place.value.is_remote() => cpus.value.0.clone(),
         Some(cpus) => allowed(cpus, context)?,
         None if deadline => None,
@@ -111,7 +113,7 @@ fn end(
     Ok(Placed { value: EndSpec { place: place.value, scheduling }, at })
 }
 
-/// The second thread belongs to an end and has its policy.
+/// Checks the CPUs of the second thread of `hand_off`, which has the scheduling policy of its end.
 pub(super) fn check_hand_off(keys: &PingPongKeys, ping: &End, pong: &End) -> Result<(), Fault> {
     let Some(HandOffChoice::Thread(thread)) = keys.hand_off.as_ref().map(|h| &h.value) else { return Ok(()) };
     let deadline = |end: &End| matches!(end.value.scheduling.policy, Some(Policy::Deadline { .. }));
@@ -121,7 +123,8 @@ pub(super) fn check_hand_off(keys: &PingPongKeys, ping: &End, pong: &End) -> Res
     }
 }
 
-/// End i on CPU i of the allowed set; two ends in one process on both.
+/// Default CPUs of an end: end i gets CPU i of the allowed CPUs; if both ends are in one process, both ends get both
+/// CPUs.
 fn default_cpus(end: usize, shared: bool, context: &Context<'_>) -> Option<CpuList> {
     let allowed = context.options.allowed_cpus;
     let cpu = |i: usize| (!allowed.is_empty()).then(|| allowed[i % allowed.len()]);
@@ -129,18 +132,6 @@ fn default_cpus(end: usize, shared: bool, context: &Context<'_>) -> Option<CpuLi
         true => Some(CpuList(BTreeSet::from([cpu(0)?, cpu(1)?]))),
         false => cpu(end).map(CpuList::one),
     }
-}
-
-/// The list that was asked for, if every CPU of it may be used.
-pub(super) fn allowed(cpus: &At<Cpus>, context: &Context<'_>) -> Result<Option<CpuList>, Fault> {
-    let allowed = context.options.allowed_cpus;
-    let Some(list) = &cpus.value.0 else { return Ok(None) };
-    if let Some(cpu) = list.0.iter().find(|cpu| !allowed.is_empty() && !allowed.contains(cpu)) {
-        let all = CpuList(allowed.iter().copied().collect());
-        let reason = format!("CPU {cpu} does not exist or is not allowed here");
-        return Err(Fault::new(cpus.at, reason).help(format!("allowed: {all}")));
-    }
-    Ok(Some(list.clone()))
 }
 
 fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) -> PathSpec {
@@ -166,12 +157,12 @@ fn default_path(ping: Option<&At<PlaceChoice>>, pong: Option<&At<PlaceChoice>>) 
         _ => None,
     };
     match (ping, pong) {
-        // One guest with both ends.
+        // Both ends are in one guest.
         (Some(ping), Some(pong)) if vm(ping).flatten().is_some() && vm(ping) == vm(pong) => PathSpec::Loopback,
         (Some(ping), Some(pong)) if vm(ping).is_some() || vm(pong).is_some() => PathSpec::Bridge { mtu: None },
         (Some(ping), Some(pong)) if local(ping) && local(pong) => PathSpec::Loopback,
         (Some(ping), Some(pong)) if host(ping).is_some() && host(ping) == host(pong) => PathSpec::Loopback,
-        // Between the addresses that the cluster, or podman, gives them.
+        // The path joins the addresses that the cluster or podman assigns.
         (Some(ping), Some(pong)) if pod(ping) && pod(pong) || named(ping) && named(pong) => {
             PathSpec::Existing { ping: ExistingEnd::default(), pong: ExistingEnd::default() }
         }
@@ -211,7 +202,7 @@ fn place_spec(choice: &PlaceChoice, end: &str, context: &Context<'_>) -> Result<
 
 fn ssh(keys: &SshKeys) -> Result<SshSpec, Fault> {
     let host = &keys.host;
-    // A word that begins with a dash would be an option of ssh.
+    // ssh would read a word that begins with a dash as an option.
     if host.value.is_empty() || host.value.starts_with('-') || host.value.contains(|c: char| c.is_whitespace()) {
         let reason = format!("`{}` cannot be a host for ssh", host.value);
         return Err(Fault::new(host.at, reason).help("write what you would give to `ssh`, for example `root@guest-1`"));
@@ -231,7 +222,7 @@ fn ssh(keys: &SshKeys) -> Result<SshSpec, Fault> {
     })
 }
 
-/// The path that is chosen, its quantities checked.
+/// Resolves the chosen path and checks the values of its options.
 pub(crate) fn path_spec(choice: &PathChoice) -> Result<PathSpec, Fault> {
     Ok(match choice {
         PathChoice::Loopback => PathSpec::Loopback,
@@ -263,13 +254,13 @@ fn mtu(given: &Option<At<u32>>) -> Result<Option<u32>, Fault> {
     match given {
         Some(mtu) if !(68..=65535).contains(&mtu.value) => {
             let reason = format!("an MTU of {} is not possible", mtu.value);
-            Err(Fault::new(mtu.at, reason).help("68 to 65535 octets (the limits of IPv4)"))
+            Err(Fault::new(mtu.at, reason).help("write 68 to 65535 bytes, the limits of IPv4"))
         }
         mtu => Ok(mtu.as_ref().map(|m| m.value)),
     }
 }
 
-/// None at all is written as 0, as a level of a factor.
+/// Checks the delay of a path. A delay of 0 means no delay, so that `0 s` can be a level of a factor.
 fn delay(given: &Option<At<Duration>>) -> Result<Option<Nanos>, Fault> {
     match given {
         Some(delay) if delay.value.0 > MOST_DELAY => {
@@ -292,25 +283,27 @@ fn side(keys: &At<SideKeys>) -> Result<ExistingEnd, Fault> {
     };
     if let Some(device) = device {
         if interface.is_some() {
-            let reason = "a card that a guest is given whole is not an interface of this host any more";
+            let reason = "`interface` and `device` cannot be given together: the guest controls the whole card";
             return Err(Fault::new(device.at, reason).help("write `interface` or `device`"));
         }
         if !end.has_pci_address() {
             let reason = format!("`{}` cannot be the address of a PCI device", device.value);
-            return Err(Fault::new(device.at, reason).help("as `lspci -D` prints it, for example `\"0000:03:00.0\"`"));
+            return Err(Fault::new(device.at, reason)
+                .help("write the address as `lspci -D` prints it, for example `\"0000:03:00.0\"`"));
         }
     }
     if let Some(name) = interface {
         let bad = |c: char| c == '/' || c == ':' || c.is_whitespace();
         if name.value.is_empty() || name.value.len() > 15 || name.value.contains(bad) {
             let reason = format!("`{}` cannot be the name of an interface", name.value);
-            return Err(Fault::new(name.at, reason).help("1 to 15 octets without `/`, `:` and spaces; see `ip link`"));
+            return Err(Fault::new(name.at, reason)
+                .help("use 1 to 15 bytes without `/`, `:` and spaces; `ip link` shows the names"));
         }
     }
     let is_address = |a: &At<String>| a.value.parse::<IpAddr>().is_ok() || end.given_address().is_some();
     if let Some(address) = address.as_ref().filter(|a| !is_address(a)) {
         let reason = format!("`{}` is not an IP address", address.value);
-        let help = "for example `10.0.0.1`; that of a virtual machine with prefix length, `10.0.0.1/24`";
+        let help = "write for example `10.0.0.1`; for a virtual machine, add the prefix length: `10.0.0.1/24`";
         return Err(Fault::new(address.at, reason).help(help));
     }
     Ok(end)

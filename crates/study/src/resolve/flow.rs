@@ -1,13 +1,14 @@
-//! Options of a flow: of throughput, and of fan-out.
+//! Resolves the options of a flow: throughput and fan-out.
 
-use super::length::{positive, receive_mode};
+use super::duration::positive;
+use super::length::receive_mode;
 use crate::error::Fault;
 use crate::format::{BatchingChoice, Duration, FanOutKeys, ReceiveChoice, SpreadChoice, ThroughputKeys};
 use crate::read::At;
 use crate::source::Pos;
 use tailbound_model::{Flow, FlowRows, MOST_PUBLISHERS, MOST_SUBSCRIBERS, Nanos, Rate, ReceiveMode};
 
-/// Most payloads in one message.
+/// Largest number of payloads that one message may contain.
 const MOST_PACKED: u32 = 65_535;
 
 pub(super) fn throughput(keys: &ThroughputKeys, rate: Rate, measure: Pos) -> Result<Flow, Fault> {
@@ -37,7 +38,7 @@ pub(super) fn fan_out(keys: &FanOutKeys, rate: Rate, measure: Pos) -> Result<Flo
     Ok(Flow { apart: apart(keys.spread), ..flow })
 }
 
-/// Whether each end has a place of its own. What kind of place it is comes of the ends.
+/// True if each end of the flow has its own place; `place` of the study says which kind of place.
 fn apart(spread: Option<SpreadChoice>) -> bool {
     spread.is_some_and(|spread| spread != SpreadChoice::Processes)
 }
@@ -51,9 +52,9 @@ fn flow(
 ) -> Result<Flow, Fault> {
     let window = positive(duration.as_ref(), "a duration")?.unwrap_or(Nanos::from_secs(10));
     if let Some(period) = rate.period().filter(|p| p.0 > window.0) {
-        let reason = format!("a window of {window} ends before its first message: one is due every {period}");
+        let reason = format!("a window of {window} ends before its first message: a message is due every {period}");
         let at = duration.as_ref().map_or(measure, |d| d.at);
-        return Err(Fault::new(at, reason).help("take a longer duration, or a higher rate"));
+        return Err(Fault::new(at, reason).help("use a longer duration, or a higher rate"));
     }
     let count = subscribers.map_or(1, |s| s.value);
     if let Some(at) = subscribers.filter(|_| !(1..=MOST_SUBSCRIBERS).contains(&count)) {
@@ -61,7 +62,7 @@ fn flow(
     }
     let receive_mode = receive_mode(receive.map(|r| r.value));
     if let Some(at) = receive.filter(|_| receive_mode == ReceiveMode::Executor) {
-        let reason = "an executor serves slots and answers in turns, and a flow has neither";
+        let reason = "an executor handles slots and answers in turn, and a flow has no answers";
         return Err(Fault::new(at.at, reason).help("write `receive: listener`, `block` or `spin`"));
     }
     Ok(Flow {

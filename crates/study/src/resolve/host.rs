@@ -1,4 +1,4 @@
-//! Settings of the host: what can be told without looking at one.
+//! Resolves host settings, as far as they can be checked without reading the host.
 
 use super::scheduling;
 use crate::error::Fault;
@@ -8,11 +8,11 @@ use crate::source::Pos;
 use std::collections::BTreeSet;
 use tailbound_model::{CpuList, KnobSpec, NicSetting};
 
-/// Real-time throttling, and its value on a kernel that nobody has changed (sched(7)).
+/// Name of the kernel parameter of real-time throttling, see sched(7).
 const THROTTLING: &str = "kernel.sched_rt_runtime_us";
 const THROTTLED_US: &str = "950000";
 
-/// Settings that a kernel takes once and never back, or that change another one for good (proc_sys_vm(5)).
+/// Settings that the kernel cannot restore, or that permanently change another setting (proc_sys_vm(5)).
 const ONE_WAY: [&str; 6] = [
     "vm.dirty_bytes",
     "vm.dirty_background_bytes",
@@ -22,12 +22,12 @@ const ONE_WAY: [&str; 6] = [
     "kernel.yama.ptrace_scope",
 ];
 
-/// All settings, in the order in which they are set.
+/// Resolves all host settings, in the order in which they are set.
 pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
     let mut all: Vec<KnobSpec> = Vec::new();
     let mut add = |at: Pos, spec: KnobSpec| {
         if all.iter().any(|known| known.key() == spec.key()) {
-            return Err(Fault::new(at, format!("{} is given twice", spec.key())).help("remove one of the two"));
+            return Err(Fault::new(at, format!("{} is given twice", spec.key())).help("remove one of the two settings"));
         }
         all.push(spec);
         Ok(())
@@ -50,8 +50,8 @@ pub(super) fn knobs(keys: &HostKeys) -> Result<Vec<KnobSpec>, Fault> {
     }
     for (irq, cpus) in keys.irq_affinity.iter().flat_map(|named| &named.0) {
         let Some(list) = cpus.value.0.clone() else {
-            let reason = format!("`any` says nothing about the interrupt {}", irq.value);
-            return Err(Fault::new(cpus.at, reason).help("leave it out, or name CPUs"));
+            let reason = format!("`any` is not possible for the CPUs of the interrupt {}", irq.value);
+            return Err(Fault::new(cpus.at, reason).help("remove the interrupt, or name CPUs"));
         };
         add(irq.at, KnobSpec::IrqAffinity { irq: irq.value.clone(), cpus: list })?;
     }
@@ -71,7 +71,7 @@ fn governors(keys: &Governors) -> Result<Vec<(Pos, KnobSpec)>, Fault> {
     let governor = |word: &str, at: Pos| match word.trim() {
         "" => Err(Fault::new(at, "the governor is empty").help("for example `performance`")),
         word if word.contains(char::is_whitespace) => {
-            Err(Fault::new(at, format!("`{word}` is not a governor")).help("one word, for example `performance`"))
+            Err(Fault::new(at, format!("`{word}` is not a governor")).help("write one word, for example `performance`"))
         }
         word => Ok(word.to_owned()),
     };
@@ -98,10 +98,10 @@ fn governors(keys: &Governors) -> Result<Vec<(Pos, KnobSpec)>, Fault> {
 }
 
 fn nic(name: &At<String>, keys: &At<NicKeys>) -> Result<Vec<(Pos, NicSetting, u32)>, Fault> {
-    // IFNAMSIZ of the kernel, with the zero at the end.
+    // IFNAMSIZ of the kernel includes the zero byte at the end.
     if name.value.len() > 15 || name.value.contains(|c: char| c == '/' || c.is_whitespace()) {
         let reason = format!("`{}` is not the name of an interface", name.value);
-        return Err(Fault::new(name.at, reason).help("at most 15 letters, without `/` and spaces"));
+        return Err(Fault::new(name.at, reason).help("use at most 15 letters, without `/` and spaces"));
     }
     let NicKeys { channels, channels_rx, channels_tx, adaptive_rx, adaptive_tx, .. } = &keys.value;
     let NicKeys { coalesce_rx, coalesce_tx, coalesce_rx_frames, coalesce_tx_frames, .. } = &keys.value;
@@ -124,13 +124,13 @@ fn nic(name: &At<String>, keys: &At<NicKeys>) -> Result<Vec<(Pos, NicSetting, u3
         }
     }
     if all.is_empty() {
-        let reason = format!("nothing is given for the interface {}", name.value);
-        return Err(Fault::new(keys.at, reason).help("for example `channels: 2` or `coalesce_rx: 0 us`"));
+        let reason = format!("no setting is given for the interface {}", name.value);
+        return Err(Fault::new(keys.at, reason).help("write for example `channels: 2` or `coalesce_rx: 0 us`"));
     }
     Ok(all)
 }
 
-/// The kernel counts microseconds in 31 bits.
+/// Checks that a time is a whole number of microseconds, which the kernel stores in 31 bits.
 fn whole_us(time: &At<Duration>) -> Result<u32, Fault> {
     let ns = time.value.0.0;
     if ns < 0 || ns % 1000 != 0 || ns / 1000 > 2_000_000_000 {
@@ -140,16 +140,16 @@ fn whole_us(time: &At<Duration>) -> Result<u32, Fault> {
     Ok((ns / 1000) as u32)
 }
 
-/// The kernel counts nanoseconds in 32 bits.
+/// Converts a KVM polling time to nanoseconds, which the kernel stores in 32 bits.
 fn halt_poll_ns(time: &At<Duration>) -> Result<u32, Fault> {
     u32::try_from(time.value.0.0).map_err(|_| {
         let reason = format!("{} is not a time that KVM can poll for", time.value.0);
-        Fault::new(time.at, reason).help("0 us to 4 s; 200 us is usual")
+        Fault::new(time.at, reason).help("write 0 us to 4 s; 200 us is usual")
     })
 }
 
 fn sysctl(name: &str, name_at: Pos, value: &str, value_at: Pos) -> Result<KnobSpec, Fault> {
-    // As sysctl(8) does: whichever of `.` and `/` comes first separates the parts, and the other stands for a dot.
+    // As in sysctl(8): the first of `.` and `/` separates the parts, and the other character replaces a dot in a part.
     let swap = |c: char| match c {
         '.' => '/',
         '/' => '.',
@@ -161,17 +161,16 @@ fn sysctl(name: &str, name_at: Pos, value: &str, value_at: Pos) -> Result<KnobSp
     let good = |part: &&str| !part.starts_with('/') && !part.is_empty() && !part.contains([' ', '\t', '\n', '\0']);
     if parts.len() < 2 || !parts.iter().all(good) {
         let reason = format!("`{name}` is not the name of a sysctl");
-        return Err(
-            Fault::new(name_at, reason).help("for example `kernel.sched_rt_runtime_us`, as `sysctl -a` shows it")
-        );
+        return Err(Fault::new(name_at, reason)
+            .help("write a name as `sysctl -a` shows it, for example `kernel.sched_rt_runtime_us`"));
     }
     if ONE_WAY.contains(&dotted.as_str()) {
-        let reason = format!("`{name}` cannot be put back as it was: the kernel takes it one way only");
-        return Err(Fault::new(name_at, reason).help("set it before the run, if it is to be set"));
+        let reason = format!("`{name}` cannot be restored after a change");
+        return Err(Fault::new(name_at, reason).help("if you need this value, set it yourself before the run"));
     }
     if value.trim().is_empty() {
         let reason = format!("the value of `{name}` is empty");
-        return Err(Fault::new(value_at, reason).help("write the value that it is to have"));
+        return Err(Fault::new(value_at, reason).help("write the value that the kernel parameter is to have"));
     }
     Ok(KnobSpec::Sysctl { name: dotted, value: value.split_whitespace().collect::<Vec<_>>().join(" ") })
 }

@@ -1,17 +1,16 @@
-//! How long a trial is, and the other options of ping-pong.
+//! Resolves the length of a trial and the other options of ping-pong.
 
-use super::{Context, ends};
+use super::Context;
+use super::cpus::allowed;
+use super::duration::{LONGEST, positive};
 use crate::error::Fault;
-use crate::format::{Duration, HandOffChoice, OverrunChoice, PingPongKeys, ReceiveChoice, WarmUp, WarmUpLength};
+use crate::format::{HandOffChoice, OverrunChoice, PingPongKeys, ReceiveChoice, WarmUp, WarmUpLength};
 use crate::read::At;
 use crate::source::Pos;
 use tailbound_model::{HandOff, Length, Nanos, OnOverrun, PingPong, Rate, ReceiveMode};
 
-/// Warm-up of stop-and-wait: its slots have no period from which their number would follow.
+/// Number of warm-up slots with stop-and-wait, which has no period from which the number could be computed.
 const WARM_UP_AT_MAX: u64 = 1000;
-/// Longest trial: beyond it a unit was mistaken.
-const LONGEST: Nanos = Nanos::from_secs(30 * 24 * 3600);
-
 pub(super) fn ping_pong(
     keys: &PingPongKeys,
     rate: Rate,
@@ -32,7 +31,7 @@ pub(super) fn ping_pong(
         hand_off: match keys.hand_off.as_ref().map(|h| &h.value) {
             None | Some(HandOffChoice::None) => HandOff::None,
             Some(HandOffChoice::Thread(thread)) => {
-                HandOff::Thread { cpus: thread.cpus.as_ref().map(|c| ends::allowed(c, context)).transpose()?.flatten() }
+                HandOff::Thread { cpus: thread.cpus.as_ref().map(|c| allowed(c, context)).transpose()?.flatten() }
             }
         },
     })
@@ -50,9 +49,10 @@ pub(super) fn receive_mode(choice: Option<ReceiveChoice>) -> ReceiveMode {
 fn length(keys: &PingPongKeys, rate: Rate, measure: Pos) -> Result<Length, Fault> {
     match (&keys.slots, &keys.duration) {
         (Some(slots), Some(duration)) => {
-            // The one that stands later is the surplus one.
+            // The key that comes later in the file is reported as superfluous.
             let later = if duration.at.start > slots.at.start { duration.at } else { slots.at };
-            Err(Fault::new(later, "`slots` and `duration` both say how long a trial is").help("keep one of the two"))
+            Err(Fault::new(later, "`slots` and `duration` both give the length of a trial")
+                .help("keep one of the two keys"))
         }
         (Some(slots), None) => {
             if slots.value == 0 {
@@ -61,18 +61,16 @@ fn length(keys: &PingPongKeys, rate: Rate, measure: Pos) -> Result<Length, Fault
             let time = rate.period().map_or(0, |p| p.0.saturating_mul(i64::try_from(slots.value).unwrap_or(i64::MAX)));
             if slots.value >= 1 << tailbound_model::COUNTER_BITS || time > LONGEST.0 {
                 let reason = format!("a trial of {} slots would last longer than 30 days", slots.value);
-                return Err(Fault::new(slots.at, reason).help("take fewer slots or a higher rate"));
+                return Err(Fault::new(slots.at, reason).help("use fewer slots or a higher rate"));
             }
             Ok(Length::Slots(slots.value))
         }
         (None, duration) => {
             let length = positive(duration.as_ref(), "a duration")?.unwrap_or(Nanos::from_secs(10));
             if let Some(period) = rate.period().filter(|p| p.0 > length.0) {
-                let reason = format!("a trial of {length} ends before its first slot: one is due every {period}");
+                let reason = format!("a trial of {length} ends before its first slot: a slot is due every {period}");
                 let at = duration.as_ref().map_or(measure, |d| d.at);
-                return Err(
-                    Fault::new(at, reason).help("take a longer duration, a number of `slots`, or a higher rate")
-                );
+                return Err(Fault::new(at, reason).help("use a longer duration, a number of `slots`, or a higher rate"));
             }
             Ok(Length::Duration(length))
         }
@@ -91,20 +89,8 @@ fn warm_up(keys: Option<&At<WarmUp>>, rate: Rate) -> Result<u64, Fault> {
         }
         WarmUpLength::Slots(slots) => Ok(slots),
         WarmUpLength::Duration(time) if time > LONGEST => {
-            Err(Fault::new(keys.at, "a warm-up of more than 30 days").help("is the unit right?"))
+            Err(Fault::new(keys.at, "a warm-up must be at most 30 days").help("is the unit right?"))
         }
         WarmUpLength::Duration(time) => Ok(slots_of(time)),
-    }
-}
-
-/// A duration that must be above zero and below the longest.
-pub(super) fn positive(keys: Option<&At<Duration>>, what: &str) -> Result<Option<Nanos>, Fault> {
-    let Some(keys) = keys else { return Ok(None) };
-    match keys.value.0 {
-        time if time.0 <= 0 => Err(Fault::new(keys.at, format!("{what} must be above 0")).help("for example `1 s`")),
-        time if time > LONGEST => {
-            Err(Fault::new(keys.at, format!("{what} of more than 30 days")).help("is the unit right?"))
-        }
-        time => Ok(Some(time)),
     }
 }

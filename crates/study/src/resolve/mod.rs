@@ -1,11 +1,13 @@
-//! From the keys of one condition to what is run: defaults filled in, quantities checked.
+//! Makes the trial of a condition from the condition's keys: fills in defaults and checks quantities.
 //!
-//! Values that are wrong wherever they stand are faults. Values that only do not go together are left to
-//! [`rules`](crate::rules): with factors, some combinations may be impossible while others are not.
+//! A value that is always wrong is an error. Values that are wrong only in combination are left to
+//! [`rules`](crate::rules): with factors, some combinations may be impossible while others are possible.
 
 mod arrangement;
 mod container;
+mod cpus;
 mod driver;
+mod duration;
 mod ends;
 mod flow;
 mod host;
@@ -13,38 +15,35 @@ mod length;
 mod loads;
 mod pod;
 mod qos;
-mod report;
 mod scheduling;
 mod vlan;
 mod vm;
 
 use crate::error::Fault;
 use crate::format::{AttributionChoice, CollectChoice, DiscoveryChoice, MeasureChoice, StudyFile};
-use crate::load::Options;
+use crate::options::Options;
 use crate::source::Pos;
 use crate::tree::Node;
 use std::path::Path;
-use tailbound_model::{Attribution, Collect, Discovery, Measure, Nanos, Octets, Rate, TrialSpec};
+use tailbound_model::{Attribution, Collect, Discovery, Measure, Nanos, Octets, Rate, TrialSpec, payload_problem};
 
 pub(crate) use arrangement::arrangement;
 pub(crate) use driver::plain;
 pub(crate) use ends::path_spec;
 pub(crate) use loads::load_spec;
-pub(crate) use report::report;
 pub(crate) use scheduling::scheduling;
 pub(crate) use vlan::vlan;
 
-/// Largest payload: a DDS sequence and a socket buffer both count in 31 bits.
-const MAX_PAYLOAD: u64 = 1 << 31;
-/// Largest DDS domain whose ports exist.
+/// Largest payload in bytes: a DDS sequence and a socket buffer both count in 31 bits.
+const MAX_PAYLOAD: Octets = Octets(1 << 31);
+/// Largest number of a DDS domain for which UDP ports exist.
 const MAX_DOMAIN: u32 = 232;
 
-/// Where the values stand that a rule may complain about; the file's first byte for defaults.
+/// Positions of the values that the errors of rules point at; for default values, the first byte of the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     pub driver: Pos,
     pub pong_driver: Pos,
-    pub payload: Pos,
     pub on_overrun: Pos,
     pub rate: Pos,
     pub path: Pos,
@@ -56,7 +55,7 @@ pub(crate) struct Places {
     pub pong: EndPlaces,
 }
 
-/// The same of one end.
+/// Positions in the study at which the values of one end are written.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct EndPlaces {
     pub place: Pos,
@@ -64,13 +63,13 @@ pub(crate) struct EndPlaces {
     pub scheduling: Pos,
 }
 
-/// Surroundings of a study: where its files are, and what the machine allows.
+/// Context in which a study is loaded: the directory of the study's files, and facts about the machine.
 pub(crate) struct Context<'a> {
     pub dir: &'a Path,
     pub options: &'a Options<'a>,
 }
 
-/// The trial that the keys of one condition describe.
+/// Makes the specification of the trial that the keys of one condition describe.
 pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Result<(TrialSpec, Places), Fault> {
     let (driver, pong_driver) = driver::drivers(file, root)?;
     let usual = match &file.measure.value {
@@ -79,12 +78,14 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
     };
     let rate = file.rate.as_ref().map_or(usual, |r| r.value.0);
     let payload = file.payload.as_ref().map_or(Octets(64), |p| p.value.0);
-    if let Some(at) = file.payload.as_ref().filter(|_| payload.0 > MAX_PAYLOAD) {
-        return Err(Fault::new(at.at, format!("a payload of {payload} is too large")).help("at most 2 GiB"));
+    if let Some(at) = &file.payload
+        && let Some(problem) = payload_problem(payload, payload, "every driver", MAX_PAYLOAD)
+    {
+        return Err(Fault { at: at.at, problem });
     }
     let domain = file.domain.as_ref().map_or(77, |d| d.value);
     if let Some(at) = file.domain.as_ref().filter(|_| domain > MAX_DOMAIN) {
-        let help = "0 to 232: the ports of higher domains lie beyond 65535";
+        let help = "write 0 to 232, because the ports of higher domains lie beyond 65535";
         return Err(Fault::new(at.at, format!("domain {domain} does not exist")).help(help));
     }
     let measure = match &file.measure.value {
@@ -101,7 +102,6 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
     let places = Places {
         driver: driver.at,
         pong_driver: pong_driver.map_or(driver.at, |d| d.at),
-        payload: file.payload.as_ref().map_or(driver.at, |p| p.at),
         on_overrun: of_ping_pong.and_then(|k| k.on_overrun.as_ref()).map_or(file.measure.at, |o| o.at),
         rate: file.rate.as_ref().map_or(file.measure.at, |r| r.at),
         path: path.at,
@@ -116,7 +116,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         ends::check_hand_off(keys, &ping, &pong)?;
     }
     let spec_driver = driver::driver(driver, context)?;
-    // Watching every switch costs a flow what it measures: only where it is asked for.
+    // Recording every context switch slows a flow down, so it is off for flows unless the study asks for it.
     let is_flow = measure.flow().is_some();
     let spec = TrialSpec {
         measure,

@@ -1,4 +1,4 @@
-//! A pod as a place.
+//! Resolves the keys of a pod in which an end runs.
 
 use crate::error::Fault;
 use crate::format::{NetworkChoice, NodeKeys, ObserveChoice, PodKeys, PullChoice};
@@ -7,21 +7,23 @@ use std::collections::BTreeMap;
 use tailbound_model::{NodeChoice, Octets, PodSpec, Pull};
 
 const MIB: u64 = 1 << 20;
-/// Samples of a trial, and the program.
+/// Default memory of a pod in MiB, for the samples of a trial and for the program.
 const MEMORY_MIB: u32 = 512;
-/// Less is not enough for the program itself.
+/// Smallest memory of a pod or container in MiB, which the program itself needs.
 const LEAST_MIB: u64 = 64;
 
-/// The pod of an end.
+/// Resolves the keys of a pod as the place of an end.
 pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
     if let Some(name) = keys.name.as_ref().filter(|n| !is_label(&n.value)) {
         let reason = format!("`{}` cannot be part of the name of a pod", name.value);
-        return Err(Fault::new(name.at, reason)
-            .help("1 to 40 lower-case letters, digits and `-`; it begins and ends with a letter or a digit"));
+        return Err(Fault::new(name.at, reason).help(
+            "use 1 to 40 lower-case letters, digits and `-`; the name begins and ends with a letter or a digit",
+        ));
     }
     if let Some(file) = keys.kubeconfig.as_ref().filter(|f| !f.value.starts_with('/')) {
         let reason = format!("`{}` is not an absolute path", file.value);
-        return Err(Fault::new(file.at, reason).help("it begins with `/`; or set KUBECONFIG and leave the key out"));
+        return Err(Fault::new(file.at, reason)
+            .help("write a path that begins with `/`; or set KUBECONFIG and leave the key out"));
     }
     let words = |all: &Option<BTreeMap<String, String>>| all.clone().unwrap_or_default();
     let value = |text: &Option<At<String>>| text.as_ref().map(|t| t.value.clone());
@@ -31,7 +33,7 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
         context: value(&keys.context),
         namespace: value(&keys.namespace),
         node: match &keys.node {
-            // Another one than its own there is not.
+            // The ping end's pod is the first, so there is no other node yet.
             Some(NodeKeys::Other) if end == "ping" => None,
             Some(NodeKeys::Other) => Some(NodeChoice::Other),
             Some(NodeKeys::Spread) => Some(NodeChoice::Spread),
@@ -58,12 +60,13 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
 }
 
 pub(super) fn mib<T>(size: Octets, at: &At<T>, whose: &str) -> Result<u32, Fault> {
-    let octets = size.0;
-    match u32::try_from(octets / MIB) {
-        Ok(whole) if octets.is_multiple_of(MIB) && octets >= LEAST_MIB * MIB => Ok(whole),
+    let bytes = size.0;
+    match u32::try_from(bytes / MIB) {
+        Ok(whole) if bytes.is_multiple_of(MIB) && bytes >= LEAST_MIB * MIB => Ok(whole),
         _ => {
             let reason = format!("{size} cannot be the memory of a {whose}");
-            Err(Fault::new(at.at, reason).help(format!("whole MiB, at least {LEAST_MIB} MiB, for example `512 MiB`")))
+            Err(Fault::new(at.at, reason)
+                .help(format!("write whole MiB, at least {LEAST_MIB} MiB, for example `512 MiB`")))
         }
     }
 }
@@ -78,7 +81,7 @@ pub(super) fn capability(word: &At<String>) -> Result<String, Fault> {
     }
 }
 
-/// Part of a label of RFC 1123: what a pod is called has the run before it.
+/// True if the name is a label of RFC 1123 with at most 40 bytes; pod names contain the run id before this label.
 pub(super) fn is_label(name: &str) -> bool {
     let inner = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
     (1..=40).contains(&name.len()) && name.bytes().all(inner) && !name.starts_with('-') && !name.ends_with('-')

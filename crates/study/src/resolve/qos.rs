@@ -1,6 +1,6 @@
-//! Quality of service as the flat map that drivers get: durations in ns, options below their policy with a dot.
+//! Resolves QoS policies to the flat map that drivers get: durations in ns, options as `policy.option`.
 
-use super::length::positive;
+use super::duration::positive;
 use crate::error::Fault;
 use crate::format::{DurabilityChoice, Duration, HistoryChoice, LivelinessChoice, Qos, ReliabilityChoice};
 use crate::read::At;
@@ -30,7 +30,7 @@ pub(super) fn qos(keys: &Qos) -> Result<BTreeMap<String, String>, Fault> {
         Some(HistoryChoice::KeepLast(depth)) => {
             if depth.value == 0 || depth.value > i32::MAX as u32 {
                 let reason = format!("a history of the last {} messages is not possible", depth.value);
-                return Err(Fault::new(depth.at, reason).help("at least 1; `keep-all` keeps every message"));
+                return Err(Fault::new(depth.at, reason).help("write at least 1; `keep-all` keeps every message"));
             }
             put("history", "keep-last");
             put("history.depth", &depth.value.to_string());
@@ -61,7 +61,7 @@ pub(super) fn qos(keys: &Qos) -> Result<BTreeMap<String, String>, Fault> {
         put("transport_priority", &priority.to_string());
     }
     if let Some(budget) = &keys.latency_budget {
-        // Zero is the DDS default and means: at once.
+        // Zero is the default of DDS and means no delay.
         put("latency_budget", &budget.value.0.0.to_string());
     }
     for (key, value) in [("deadline", &keys.deadline), ("lifespan", &keys.lifespan)] {

@@ -1,4 +1,4 @@
-//! A virtual machine as a place.
+//! Resolves the keys of a virtual machine in which an end runs.
 
 use super::pod::{is_label, mib};
 use super::scheduling::role;
@@ -13,12 +13,13 @@ use tailbound_model::{Accelerator, DomainSpec, KernelChoice, RoleScheduling, Ssh
 const MOST_VCPUS: u32 = 64;
 const MOST_QUEUES: u32 = 16;
 
-/// The guest of an end.
+/// Resolves the keys of a guest (virtual machine) as the place of an end.
 pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
     if let Some(name) = keys.name.as_ref().filter(|n| !is_label(&n.value)) {
         let reason = format!("`{}` cannot be the name of a guest", name.value);
-        return Err(Fault::new(name.at, reason)
-            .help("1 to 40 lower-case letters, digits and `-`; it begins and ends with a letter or a digit"));
+        return Err(Fault::new(name.at, reason).help(
+            "use 1 to 40 lower-case letters, digits and `-`; the name begins and ends with a letter or a digit",
+        ));
     }
     let default = VmSpec::default();
     let on = |choice: Option<SwitchChoice>| choice == Some(SwitchChoice::On);
@@ -58,7 +59,7 @@ pub(super) fn vm(keys: &VmKeys, end: &str) -> Result<VmSpec, Fault> {
         && let Some(cpu) = irq.0.iter().find(|cpu| **cpu >= vcpus)
     {
         let reason = format!("the guest has no CPU {cpu}: its virtual CPUs are 0 to {}", vcpus - 1);
-        return Err(Fault::new(at.at, reason).help("these are CPUs of the guest, not of this host"));
+        return Err(Fault::new(at.at, reason).help("the numbers are CPUs of the guest, not of this host"));
     }
     Ok(spec)
 }
@@ -73,7 +74,7 @@ fn count(given: Option<&At<u32>>, most: u32, what: &str) -> Result<Option<u32>, 
     }
 }
 
-/// A kernel with its first file system needs more than an agent does.
+/// Smallest memory of a guest in MiB: a kernel with its initial file system needs more memory than an agent.
 const LEAST_MIB: u32 = 128;
 
 fn memory(size: &At<crate::format::Size>) -> Result<u32, Fault> {
@@ -89,10 +90,12 @@ fn memory(size: &At<crate::format::Size>) -> Result<u32, Fault> {
 }
 
 fn kernel(keys: &KernelKeys) -> Result<KernelChoice, Fault> {
-    let file = |path: &At<String>| match path.value.trim() {
-        "" => Err(Fault::new(path.at, "the name of the file is empty").help("for example `linux-image-rt-amd64.deb`")),
-        _ => Ok(path.value.clone()),
-    };
+    let file =
+        |path: &At<String>| match path.value.trim() {
+            "" => Err(Fault::new(path.at, "the name of the file is empty")
+                .help("write for example `linux-image-rt-amd64.deb`")),
+            _ => Ok(path.value.clone()),
+        };
     Ok(match keys {
         KernelKeys::Host => KernelChoice::Host,
         KernelKeys::Package(path) => KernelChoice::Package(file(path)?),
@@ -102,12 +105,13 @@ fn kernel(keys: &KernelKeys) -> Result<KernelChoice, Fault> {
     })
 }
 
-/// An option of QEMU: a comma would begin another one, but features of a CPU are given so.
+/// Checks a value for an option of QEMU. A comma would begin another option, except in a CPU model, where commas
+/// separate features.
 fn option(word: &At<String>) -> Result<String, Fault> {
     let bad = |c: char| c.is_whitespace() || c.is_control();
     match word.value.is_empty() || word.value.starts_with(['-', ',']) || word.value.contains(bad) {
         true => Err(Fault::new(word.at, format!("`{}` cannot be an option of QEMU", word.value))
-            .help("as `qemu-system-x86_64 -machine help` and `-cpu help` name them")),
+            .help("write a name that `qemu-system-x86_64 -machine help` or `-cpu help` prints")),
         false => Ok(word.value.clone()),
     }
 }
@@ -115,11 +119,11 @@ fn option(word: &At<String>) -> Result<String, Fault> {
 fn command_line(text: &At<String>) -> Result<String, Fault> {
     if text.value.contains(|c: char| c.is_control()) || !text.value.is_ascii() {
         let reason = "the command line of a kernel is one line of ASCII";
-        return Err(Fault::new(text.at, reason).help("words apart by blanks"));
+        return Err(Fault::new(text.at, reason).help("separate words by spaces"));
     }
     let ours = ["tailbound.", "init=", "rdinit=", "console=", "root="];
     match text.value.split_whitespace().find(|word| ours.iter().any(|o| word.starts_with(o))) {
-        Some(word) => Err(Fault::new(text.at, format!("`{word}` is given by Tailbound itself")).help("leave it out")),
+        Some(word) => Err(Fault::new(text.at, format!("Tailbound itself sets `{word}`")).help("leave it out")),
         None => Ok(text.value.split_whitespace().collect::<Vec<_>>().join(" ")),
     }
 }
@@ -129,14 +133,15 @@ fn module(name: &At<String>) -> Result<String, Fault> {
     match !name.value.is_empty() && name.value.bytes().all(inner) {
         true => Ok(name.value.clone()),
         false => Err(Fault::new(name.at, format!("`{}` cannot be the name of a module", name.value))
-            .help("as `modprobe` takes it, for example `sch_taprio`")),
+            .help("write the name as `modprobe` takes it, for example `sch_taprio`")),
     }
 }
 
 fn vcpu_threads(all: &[At<RoleKeys>], vcpus: u32) -> Result<Vec<RoleScheduling>, Fault> {
     if let Some(more) = all.get(vcpus as usize) {
-        let reason = format!("`vcpu_threads` has {} entries, and the guest {vcpus} virtual CPUs", all.len());
-        return Err(Fault::new(more.at, reason).help("one for each; the last is that of all that follow"));
+        let reason = format!("`vcpu_threads` has {} entries, but the guest has {vcpus} virtual CPUs", all.len());
+        return Err(Fault::new(more.at, reason)
+            .help("give one entry for each virtual CPU; the last entry applies to all remaining virtual CPUs"));
     }
     all.iter().map(|keys| role("vCPU", keys)).collect()
 }
@@ -145,11 +150,11 @@ fn vhost(choice: &At<VhostChoice>) -> Result<Option<RoleScheduling>, Fault> {
     match &choice.value {
         VhostChoice::Off => Ok(None),
         VhostChoice::On(keys) if keys.policy.is_none() && keys.cpus.is_none() => Ok(Some(RoleScheduling::default())),
-        VhostChoice::On(keys) => role("vhost", &At { at: choice.at, value: keys.clone() }).map(Some),
+        VhostChoice::On(keys) => role("vhost", &At { at: choice.at, value: RoleKeys::clone(keys) }).map(Some),
     }
 }
 
-/// A domain that exists.
+/// Resolves the keys of an existing libvirt domain as the place of an end.
 pub(super) fn domain(keys: &DomainKeys, ssh: Option<SshSpec>) -> Result<DomainSpec, Fault> {
     let word = |word: &At<String>, what: &str| {
         let bad = word.value.is_empty() || word.value.starts_with('-') || word.value.contains(char::is_control);
@@ -164,7 +169,7 @@ pub(super) fn domain(keys: &DomainKeys, ssh: Option<SshSpec>) -> Result<DomainSp
         name: word(&keys.name, "the name of a domain")?,
         connect: keys.connect.as_ref().map(|c| word(c, "the address of a libvirt")).transpose()?,
         ssh,
-        // How many virtual CPUs it has is known once it is found.
+        // The number of virtual CPUs is known only when the domain is found.
         vcpu_threads: vcpu_threads(threads, MOST_VCPUS)?,
         emulator: keys.emulator.as_ref().map(|k| role("emulator", k)).transpose()?.unwrap_or_default(),
     };
@@ -173,7 +178,8 @@ pub(super) fn domain(keys: &DomainKeys, ssh: Option<SshSpec>) -> Result<DomainSp
     Ok(spec)
 }
 
-/// A real-time virtual CPU that never sleeps keeps QEMU's other threads off its CPU, and with them its own devices.
+/// Checks that QEMU's other threads do not have only CPUs of real-time virtual CPUs: if such a virtual CPU never
+/// sleeps, QEMU's other threads never run, and the guest's devices stop.
 fn starves(
     keys: Option<&At<RoleKeys>>,
     (name, vcpus): (&str, u32),
@@ -191,7 +197,8 @@ fn starves(
             "the emulator threads of guest {name} have CPU {cpus} only, where virtual CPUs of a higher real-time priority \
              run: they would get no CPU time, and the guest's devices would stand still"
         );
-        return Err(Fault::new(at, reason).help("give `emulator` a CPU without such a virtual CPU"));
+        return Err(Fault::new(at, reason)
+            .help("give `emulator` a CPU on which no virtual CPU of a higher real-time priority runs"));
     }
     Ok(())
 }

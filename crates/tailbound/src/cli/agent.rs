@@ -1,5 +1,6 @@
-//! `tailbound agent`.
+//! `tailbound agent`: hidden commands that `run` starts at the places of a trial.
 
+use super::values::lease;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -8,59 +9,61 @@ use std::path::PathBuf;
 pub struct Agent {
     #[command(subcommand)]
     pub command: Option<AgentSub>,
-    /// Name by which a clean-up finds this process
+    /// Token in the arguments, by which a clean-up finds this process
     #[arg(long)]
     pub run_token: Option<String>,
-    /// Be the measuring process, with this many sample memories
+    /// Run as the measuring process, with this number of sample memories
     #[arg(long)]
     pub measure: Option<usize>,
-    /// Be a load of this kind until SIGTERM
+    /// Run as a load of this kind until SIGTERM
     #[arg(long, conflicts_with = "measure", value_parser = ["cpu", "memory", "cache", "syscall", "udp-stream", "topic"])]
     pub load: Option<String>,
-    /// Try on this CPU what an ordinary thread gets beside a real-time thread
+    /// Measure on this CPU how much CPU time an ordinary thread gets while a real-time thread on the same CPU never
+    /// sleeps
     #[arg(long, value_name = "CPU")]
     pub rescue_test: Option<u32>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum AgentSub {
-    /// Stay where agents run, and keep them and what they say while the connections to them are cut
+    /// Start agents at this place, and keep the agents and their output while connections to them are broken (holder of
+    /// agents)
     Hold(Hold),
-    /// Join standard input and output to the holder of this place
+    /// Connect standard input and output to the holder of agents at this place
     Relay(Relay),
-    /// Be a discovery server until SIGTERM
+    /// Run a discovery server until SIGTERM
     Discovery(Discovery),
 }
 
 #[derive(Debug, Args)]
 pub struct Hold {
-    /// Socket to listen on; its directory is made
+    /// Unix socket to listen on; its directory is created
     #[arg(long, value_name = "PATH", default_value = HOLDER)]
     pub socket: PathBuf,
-    /// End when nobody was heard for so long; clients are heard every 5 s
-    #[arg(long, value_name = "DURATION", default_value = "30 s", value_parser = crate::commands::lease)]
+    /// Time without any client after which the holder of agents ends; clients send something every 5 s
+    #[arg(long, value_name = "DURATION", default_value = "30 s", value_parser = lease)]
     pub lease: std::time::Duration,
 }
 
 #[derive(Debug, Args)]
 pub struct Discovery {
-    /// Driver whose participants it brings together
+    /// Driver whose participants find each other through the discovery server
     #[arg(long, value_name = "NAME")]
     pub driver: String,
-    /// IPv4 address and port where it listens; 0.0.0.0 is all interfaces
+    /// IPv4 address and port on which the discovery server listens; 0.0.0.0 means all interfaces
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub listen: std::net::SocketAddrV4,
-    /// Serve nobody after this time, seconds since 1970
+    /// Time at which the discovery server ends, in seconds since 1970
     #[arg(long, value_name = "SECONDS")]
     pub until: Option<u64>,
 }
 
 #[derive(Debug, Args)]
 pub struct Relay {
-    /// The holder's socket
+    /// Unix socket of the holder of agents
     #[arg(long, value_name = "PATH", default_value = HOLDER)]
     pub socket: PathBuf,
 }
 
-/// Where the holder of a place is found: /tmp can be written to in the image and is not shared with other containers.
+/// Default socket of a holder of agents. /tmp is writable in the image, and is not shared with other containers.
 const HOLDER: &str = "/tmp/tailbound/agent.sock";

@@ -1,94 +1,95 @@
-//! `tailbound guest`.
+//! Flags of `tailbound guest`: build, start and use virtual machines of this host.
 
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub enum GuestSub {
-    /// Make what a guest boots, and say what is in it
+    /// Build the files that a guest boots from, and list their contents
     Build(GuestBuild),
-    /// Boot a guest without a network, with a shell on this terminal; it ends with the shell
+    /// Boot a guest without a network and open a shell in it on this terminal; the guest ends with the shell
     Shell(GuestShell),
-    /// Run a study within one guest, in network namespaces of its kernel, and bring the record back
+    /// Run a study in a guest, with ends in network namespaces of the guest's kernel, and copy the record to this host
     Run(GuestRun),
-    /// Within a machine of your own (a domain of libvirt): hold agents, spoken with over its channels
+    /// Start agents inside a virtual machine of your own, for example a libvirt domain; `run` reaches the agents over
+    /// virtio channels of the machine
     Serve,
-    /// Carry standard input and output to Tailbound in a guest that runs
+    /// Connect standard input and output to Tailbound in a running guest
     #[command(hide = true)]
     Stream {
-        /// Directory of the machine
+        /// Directory of the guest's machine, which contains its sockets
         #[arg(long)]
         directory: PathBuf,
-        /// A whole run goes on there, which may keep the guest silent for long
+        /// The stream carries a whole run in the guest, so the guest may be silent for a long time
         #[arg(long)]
         with_a_run: bool,
-        /// Arguments there
+        /// Arguments of Tailbound in the guest
         #[arg(last = true)]
         words: Vec<String>,
     },
-    /// Hold agents in a guest; started by its first process
+    /// Start agents in a guest when `run` requests them; the first process of the guest runs this command
     #[command(hide = true)]
     Init,
-    /// Run a study in a guest; the order comes on standard input
-    #[command(hide = true)]
-    Within,
-    /// Set the clock of the guest that it runs in by a known amount, for tests
+    /// Run a study in a guest; the order is read from standard input
+    #[command(hide = true, name = "within")]
+    RunInside,
+    /// Change the clock of this guest by a known amount, for tests
     #[command(hide = true)]
     Clock {
-        /// Its clocks run faster by so many millionths
+        /// Rate change of the guest's clocks in millionths (ppm); positive values make the clocks faster
         #[arg(long, allow_hyphen_values = true)]
         ppm: Option<i64>,
-        /// Its wall clock is stepped forward by so many milliseconds
+        /// Milliseconds by which the wall clock of the guest is stepped forward
         #[arg(long)]
         step_ms: Option<u64>,
     },
 }
 
-/// What a guest boots.
+/// Flags about the kernel and the files of a guest.
 #[derive(Debug, Args)]
 pub struct GuestKernel {
-    /// Its kernel: `host`, an image (vmlinuz or vmlinux), or a package file of Debian (linux-image-*.deb)
+    /// Kernel of the guest: `host`, an image (vmlinuz or vmlinux), or a package file of Debian (linux-image-*.deb)
     #[arg(long, value_name = "KERNEL", default_value = "host")]
     pub kernel: String,
-    /// Directory of the kernel's modules, the one with modules.dep [default: found beside the image]
+    /// Directory of the kernel's modules, which contains modules.dep [default: searched next to the image]
     #[arg(long, value_name = "DIR")]
     pub modules: Option<String>,
-    /// A module that the guest loads beside those that it needs; may be given more than once
+    /// Module that the guest loads in addition to the required modules; may be given more than once
     #[arg(long = "module", value_name = "NAME")]
     pub module: Vec<String>,
-    /// A program of this host by its name, with its libraries, or a file or directory by its path, that the guest has, too;
-    /// several by commas, or more than once
+    /// Program (by name, with its libraries), file or directory (by path) to copy from this host to the guest;
+    /// separate several by commas, or give the flag more than once
     #[arg(long = "with", value_name = "NAME|PATH", value_delimiter = ',')]
     pub with: Vec<String>,
 }
 
-/// What a guest is.
+/// Flags about the virtual machine of a guest.
 #[derive(Debug, Args)]
 pub struct GuestMachine {
     #[command(flatten)]
     pub kernel: GuestKernel,
-    /// Who runs its instructions
+    /// How the instructions of the guest are executed
     #[arg(long, value_enum, default_value = "any")]
     pub accelerator: GuestAccelerator,
-    /// Virtual CPUs
+    /// Number of virtual CPUs of the guest
     #[arg(long, value_name = "N", default_value = "2", value_parser = clap::value_parser!(u32).range(1..=255))]
     pub vcpus: u32,
-    /// Memory, MiB
+    /// Memory of the guest in MiB
     #[arg(long, value_name = "MIB", default_value = "1024", value_parser = clap::value_parser!(u32).range(128..))]
     pub memory: u32,
-    /// What is added to its kernel command line
+    /// Words to add to the kernel command line of the guest
     #[arg(long, value_name = "WORDS", default_value = "", allow_hyphen_values = true)]
     pub command_line: String,
 }
 
-/// Who runs the instructions of a guest.
+/// How the instructions of a guest are executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum GuestAccelerator {
-    /// The processor; a host where that does not work is not fit
+    /// Execute instructions on the processor (KVM); if KVM does not work on this host, the command fails
     Kvm,
-    /// KVM where it works, else emulation
+    /// Use KVM if it works on this host, otherwise emulation
     Any,
-    /// QEMU emulates them: what is measured is functional only
+    /// Emulate the processor in QEMU: latencies measured in the guest say nothing about real hardware
     Emulated,
 }
 
@@ -96,7 +97,7 @@ pub enum GuestAccelerator {
 pub struct GuestBuild {
     #[command(flatten)]
     pub kernel: GuestKernel,
-    /// Directory to copy kernel and initramfs to; is made
+    /// Directory to copy kernel and initramfs to; the directory is created
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 }
@@ -111,7 +112,7 @@ pub struct GuestShell {
 pub struct GuestRun {
     #[command(flatten)]
     pub machine: GuestMachine,
-    /// Directory of the record; must not exist [default: tailbound-STUDY]
+    /// Directory of the record on this host; must not exist [default: tailbound-STUDY]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Study file, or the name of a built-in study

@@ -1,15 +1,15 @@
-//! `tailbound agent`: the measuring side.
+//! Runs `tailbound agent`: the process that measures at one place.
 
 use crate::cli::{Agent, AgentSub};
 use crate::drivers;
-use crate::exit::Outcome;
+use crate::failure::CommandResult;
 
-pub fn agent(args: &Agent) -> Outcome {
+pub fn agent(args: &Agent) -> CommandResult {
     tailbound_host::take_own_name();
     match &args.command {
-        Some(AgentSub::Hold(hold)) => return super::hold::hold(hold),
-        Some(AgentSub::Relay(relay)) => return super::hold::relay(relay),
-        Some(AgentSub::Discovery(args)) => return super::discovery::discovery(args),
+        Some(AgentSub::Hold(hold)) => return super::agent_holder::hold(hold),
+        Some(AgentSub::Relay(relay)) => return super::agent_holder::relay(relay),
+        Some(AgentSub::Discovery(args)) => return super::discovery_server::discovery(args),
         None => {}
     }
     if let Some(cpu) = args.rescue_test {
@@ -20,6 +20,6 @@ pub fn agent(args: &Agent) -> Outcome {
         (None, Some(kind)) => tailbound_run::load::main(kind, drivers::find),
         (None, None) => tailbound_run::agent::main(),
     };
-    // No destructor of a middleware runs: what matters has been sent and the process is going.
+    // Exit without the destructors of the middleware: all results have been sent.
     std::process::exit(code)
 }

@@ -1,22 +1,23 @@
-//! `tailbound budget`.
+//! Runs `tailbound budget`: checks whether a record keeps the limits of a budget file.
 
-use super::report::{colour, colour_of_errors, width, write};
+use super::report::write;
 use crate::cli::{Budget, Undecided};
-use crate::exit::{Failure, Outcome};
-use crate::say::out;
+use crate::failure::{CommandResult, Failure};
+use crate::output::{colour, colour_of_errors, out, width};
 use tailbound_model::ExitCode;
 use tailbound_record::Record;
 use tailbound_report::BudgetOutcome;
 
-pub fn budget(args: &Budget) -> Outcome {
+pub fn budget(args: &Budget) -> CommandResult {
     let budget = tailbound_study::load_budget(&args.budget)
-        .map_err(|e| Failure::new(ExitCode::BadInput, e.render(colour_of_errors(), width())))?;
-    let record = Record::open(&args.record).map_err(bad)?;
-    // A record that the budget names lies beside the budget.
+        .map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))?;
+    let record = Record::open(&args.record).map_err(Failure::bad_input)?;
+    // The budget names its baseline relative to the directory of the budget file.
     let named = budget.baseline.as_ref().and_then(|b| b.record.as_ref());
     let named = named.map(|r| args.budget.parent().unwrap_or_else(|| "".as_ref()).join(r));
-    let baseline = args.baseline.clone().or(named).map(|dir| Record::open(&dir)).transpose().map_err(bad)?;
-    let judged = tailbound_report::judge_budget(&record, &budget, baseline.as_ref()).map_err(bad)?;
+    let baseline =
+        args.baseline.clone().or(named).map(|dir| Record::open(&dir)).transpose().map_err(Failure::bad_input)?;
+    let judged = tailbound_report::judge_budget(&record, &budget, baseline.as_ref()).map_err(Failure::bad_input)?;
 
     let undecided = args.undecided.map(|as_what| match as_what {
         Undecided::Pass => BudgetOutcome::Holds,
@@ -38,8 +39,4 @@ pub fn budget(args: &Budget) -> Outcome {
         BudgetOutcome::Broken => ExitCode::BudgetExceeded,
         BudgetOutcome::Undecided => ExitCode::Undecided,
     })
-}
-
-fn bad(e: impl ToString) -> Failure {
-    Failure::new(ExitCode::BadInput, e)
 }

@@ -1,33 +1,33 @@
-//! `tailbound bundle`: this program with all it needs, in one directory.
+//! Runs `tailbound bundle`: copies this program and all files that it needs to one directory.
 
 use crate::cli::Bundle;
 use crate::drivers;
-use crate::exit::{Failure, Outcome};
-use crate::say::outln;
+use crate::failure::{CommandResult, Failure};
+use crate::output::outln;
 use std::path::PathBuf;
 use tailbound_model::ExitCode;
 
-pub fn bundle(args: &Bundle) -> Outcome {
-    let failed = |e: tailbound_bundle::BundleError| Failure::new(ExitCode::RunFailed, e);
-    let program = tailbound_host::own_file()
-        .map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot find this program: {e}")))?;
+pub fn bundle(args: &Bundle) -> CommandResult {
+    let program =
+        tailbound_host::own_file().map_err(|e| Failure::unexpected(format!("cannot find this program: {e}")))?;
     let directory = args.out.clone().unwrap_or_else(|| PathBuf::from("tailbound-bundle"));
     if directory.exists() {
         let exists = tailbound_bundle::BundleError::Exists { path: directory, what: "directory" };
-        return Err(Failure::new(ExitCode::BadInput, exists));
+        return Err(Failure::bad_input(exists));
     }
-    let files = files(&args.drivers)?;
-    let bundle = tailbound_bundle::pack(&program, env!("CARGO_PKG_VERSION"), &files, &directory).map_err(failed)?;
-    let octets: u64 = bundle.files.iter().map(|f| f.octets).sum();
+    let files = driver_files(&args.drivers)?;
+    let bundle =
+        tailbound_bundle::pack(&program, env!("CARGO_PKG_VERSION"), &files, &directory).map_err(Failure::run_failed)?;
+    let bytes: u64 = bundle.files.iter().map(|f| f.octets).sum();
     let with = drivers_of(&bundle);
-    outln!("{}: {} files, {} MB, with {with}", directory.display(), bundle.files.len(), octets.div_ceil(1_000_000));
+    outln!("{}: {} files, {} MB, with {with}", directory.display(), bundle.files.len(), bytes.div_ceil(1_000_000));
     outln!("  name   {}", bundle.name());
     let words: Vec<String> = bundle.words(&directory).iter().map(|w| w.display().to_string()).collect();
     outln!("  start  {}", words.join(" "));
     Ok(ExitCode::Done)
 }
 
-/// The drivers of a bundle that are files, in words.
+/// Names the drivers in Tailbound's bundle that are shared objects, in a phrase.
 pub fn drivers_of(bundle: &tailbound_bundle::Bundle) -> String {
     match bundle.drivers.as_slice() {
         [] => "no driver files".to_owned(),
@@ -36,17 +36,18 @@ pub fn drivers_of(bundle: &tailbound_bundle::Bundle) -> String {
     }
 }
 
-/// The drivers that are files: those that were asked for, or all that are found.
-pub fn files(asked_for: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
-    let asked = !asked_for.is_empty();
-    let names = if asked { asked_for.to_vec() } else { drivers::known() };
+/// Finds drivers that are shared objects: the requested drivers, or all drivers if none is requested. Returns name and
+/// path of each driver.
+pub fn driver_files(requested: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let all = requested.is_empty();
+    let names = if all { drivers::known() } else { requested.to_vec() };
     let mut files: Vec<(String, PathBuf)> = Vec::new();
     for name in names {
         let driver = match drivers::find(&name) {
             Ok(driver) => driver,
-            // A broken file that nobody asked for is left out, and `tailbound driver` tells what is wrong with it.
-            Err(_) if !asked => continue,
-            Err(e) => return Err(Failure::new(ExitCode::BadInput, e)),
+            // A broken driver that was not requested is skipped; `tailbound driver` reports what is wrong with the driver.
+            Err(_) if all => continue,
+            Err(e) => return Err(Failure::bad_input(e)),
         };
         let Some(path) = driver.path() else { continue };
         if !files.iter().any(|(known, _)| known == driver.name()) {

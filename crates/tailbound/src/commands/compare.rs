@@ -1,24 +1,24 @@
-//! `tailbound compare`.
+//! Runs `tailbound compare`: compares two records, or two levels of a factor in one record.
 
-use super::report::{colour, width, write};
+use super::report::write;
 use crate::cli::{Compare, CompareFormat};
-use crate::exit::{Failure, Outcome};
-use crate::say::out;
+use crate::failure::{CommandResult, Failure};
+use crate::output::{colour, out, width};
 use tailbound_model::{ExitCode, Metric};
 use tailbound_record::Record;
-use tailbound_report::{CompareError, CompareOptions, ReportStatus};
+use tailbound_report::{CompareOptions, ReportStatus};
 
-pub fn compare(args: &Compare) -> Outcome {
+pub fn compare(args: &Compare) -> CommandResult {
     let options = CompareOptions { metrics: metrics(&args.metrics)?, margin: args.margin };
-    let a = Record::open(&args.a).map_err(bad)?;
+    let a = Record::open(&args.a).map_err(Failure::bad_input)?;
     let comparison = match &args.b {
-        Some(b) => tailbound_report::compare_records(&a, &Record::open(b).map_err(bad)?, &options),
+        Some(b) => tailbound_report::compare_records(&a, &Record::open(b).map_err(Failure::bad_input)?, &options),
         None => {
             let levels = args.levels.as_deref().and_then(|l| Some([l.first()?.as_str(), l.get(1)?.as_str()]));
             tailbound_report::compare_levels(&a, args.factor.as_deref(), levels, &options)
         }
     };
-    let comparison = comparison.map_err(|e: CompareError| bad(e))?;
+    let comparison = comparison.map_err(Failure::bad_input)?;
     let text = match args.format {
         CompareFormat::Terminal => tailbound_report::render_comparison_terminal(&comparison, width(), colour()),
         CompareFormat::Html => tailbound_report::render_comparison_html(&comparison),
@@ -33,11 +33,7 @@ pub fn compare(args: &Compare) -> Outcome {
     Ok(if valid { ExitCode::Done } else { ExitCode::RecordInvalid })
 }
 
-fn bad(e: impl ToString) -> Failure {
-    Failure::new(ExitCode::BadInput, e)
-}
-
-/// Metrics by their keys.
+/// Finds the metrics that the user names by their keys for a comparison.
 fn metrics(words: &[String]) -> Result<Vec<Metric>, Failure> {
     let mut metrics: Vec<Metric> = Vec::new();
     for word in words {
@@ -46,20 +42,12 @@ fn metrics(words: &[String]) -> Result<Vec<Metric>, Failure> {
             let keys: Vec<&str> = Metric::ALL.iter().map(|m| m.key()).collect();
             let near = tailbound_study::nearest(word, keys.iter().copied())
                 .map_or(String::new(), |n| format!("did you mean `{n}`? "));
-            bad(format!("`{word}` is not a metric\n  what to do: {near}one of: {}", keys.join(", ")))
+            Failure::bad_input(format!("`{word}` is not a metric"))
+                .help(format!("{near}these exist: {}", keys.join(", ")))
         })?;
         if !metrics.contains(&metric) {
             metrics.push(metric);
         }
     }
     Ok(metrics)
-}
-
-/// `5%`, `5 %`: a share above 0.
-pub fn share(text: &str) -> Result<f64, String> {
-    let number = text.trim().strip_suffix('%').map(str::trim).and_then(|n| n.parse::<f64>().ok());
-    match number {
-        Some(n) if n > 0.0 && n <= 1_000.0 => Ok(n / 100.0),
-        _ => Err("a share such as `5%`, above 0 % and at most 1000 %".into()),
-    }
 }

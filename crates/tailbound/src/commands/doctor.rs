@@ -1,18 +1,17 @@
-//! `tailbound doctor`.
+//! Runs `tailbound doctor`: checks this host, or measures the CPU time of an ordinary thread beside a real-time thread.
 
-use super::report::width;
 use crate::cli::Doctor;
-use crate::exit::{Failure, Outcome};
-use crate::say::{out, outln};
+use crate::failure::{CommandResult, Failure};
+use crate::output::{out, outln, width};
 use std::io::Read;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 use tailbound_model::{CpuList, ExitCode, HostFacts, RescueSeen, RoleScheduling};
 
-/// The test takes three seconds; a child that takes longer is ended.
+/// Time after which the process of the rescue test is killed; the test takes three seconds.
 const RESCUE_LIMIT: Duration = Duration::from_secs(8);
 
-pub fn doctor(args: &Doctor) -> Outcome {
+pub fn doctor(args: &Doctor) -> CommandResult {
     let facts = tailbound_host::facts::collect();
     if args.rescue_test {
         return rescue_test(&facts, args.json);
@@ -20,30 +19,30 @@ pub fn doctor(args: &Doctor) -> Outcome {
     let findings = tailbound_doctor::diagnose(&facts);
     if args.json {
         let text = serde_json::to_string_pretty(&serde_json::json!({ "facts": facts, "findings": findings }))
-            .map_err(|e| Failure::new(ExitCode::Unexpected, e))?;
+            .map_err(Failure::unexpected)?;
         outln!("{text}");
     } else {
         out!("{}", tailbound_doctor::render(&findings, width()));
         outln!(
-            "\nOrdinary threads beside a real-time thread that never sleeps are rescued by: {}.",
+            "\nIf a real-time thread never sleeps, ordinary threads of its CPU still get CPU time from: {}.",
             tailbound_doctor::rescue_by_facts(&facts)
         );
-        outln!("`tailbound doctor --rescue-test` tries it on one CPU, in three seconds.");
+        outln!("`tailbound doctor --rescue-test` measures this on one CPU in three seconds.");
     }
     Ok(ExitCode::Done)
 }
 
-/// Runs the self-test in a child on the last CPU, and stays on another one to end it whatever happens.
-fn rescue_test(facts: &HostFacts, json: bool) -> Outcome {
-    let not_fit = |text: String| Failure::new(ExitCode::MachineNotFit, text);
+/// Runs the rescue test (CPU time of an ordinary thread beside a real-time thread) in a child process on the last CPU.
+/// This process stays on the first CPU, so that it can always kill the child process.
+fn rescue_test(facts: &HostFacts, json: bool) -> CommandResult {
     let allowed = tailbound_host::allowed_cpus();
     let [first, .., last] = allowed.as_slice() else {
-        let text = "the test needs two CPUs: a real-time thread takes one, and this program watches from another";
-        return Err(not_fit(text.into()));
+        let text = "the test needs two CPUs: one for a real-time thread, and one for this program";
+        return Err(Failure::not_fit(text));
     };
     let here = RoleScheduling { policy: None, cpus: Some(CpuList::one(*first)) };
-    tailbound_host::apply(0, &here).map_err(|e| not_fit(e.to_string()))?;
-    let failed = |e: std::io::Error| Failure::new(ExitCode::RunFailed, format!("the test cannot be started: {e}"));
+    tailbound_host::apply(0, &here).map_err(Failure::not_fit)?;
+    let failed = |e: std::io::Error| Failure::run_failed(format!("the test cannot be started: {e}"));
     let mut command = tailbound_host::own_program().map_err(failed)?;
     command.args(["agent", "--rescue-test", &last.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
@@ -58,16 +57,16 @@ fn rescue_test(facts: &HostFacts, json: bool) -> Outcome {
             None => std::thread::sleep(Duration::from_millis(20)),
         }
     };
-    let (mut said, mut why) = (String::new(), String::new());
-    let _ = child.stdout.take().map(|mut o| o.read_to_string(&mut said));
-    let _ = child.stderr.take().map(|mut e| e.read_to_string(&mut why));
-    let seen: RescueSeen = serde_json::from_str(&said).map_err(|_| {
-        let why = if why.trim().is_empty() {
-            format!("it ended with {status}")
+    let (mut answer, mut errors) = (String::new(), String::new());
+    let _ = child.stdout.take().map(|mut o| o.read_to_string(&mut answer));
+    let _ = child.stderr.take().map(|mut e| e.read_to_string(&mut errors));
+    let seen: RescueSeen = serde_json::from_str(&answer).map_err(|_| {
+        let why = if errors.trim().is_empty() {
+            format!("the test ended with {status}")
         } else {
-            why.trim().trim_start_matches("tailbound: ").to_owned()
+            errors.trim().trim_start_matches("error: ").to_owned()
         };
-        not_fit(format!("the test of the rescue is not possible here: {why}"))
+        Failure::not_fit(format!("the rescue test is not possible here: {why}"))
     })?;
     let text = tailbound_doctor::rescue(facts, &seen);
     if json {
@@ -78,9 +77,10 @@ fn rescue_test(facts: &HostFacts, json: bool) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-/// The child of the self-test: its finding as JSON.
-pub fn rescue_child(cpu: u32) -> Outcome {
-    let seen = tailbound_host::rescue::measure(cpu).map_err(|why| Failure::new(ExitCode::MachineNotFit, why))?;
-    outln!("{}", serde_json::to_string(&seen).map_err(|e| Failure::new(ExitCode::Unexpected, e))?);
+/// Runs the rescue test (CPU time of an ordinary thread beside a real-time thread) in this process and prints the
+/// result as JSON.
+pub fn rescue_child(cpu: u32) -> CommandResult {
+    let seen = tailbound_host::rescue::measure(cpu).map_err(Failure::not_fit)?;
+    outln!("{}", serde_json::to_string(&seen).map_err(Failure::unexpected)?);
     Ok(ExitCode::Done)
 }

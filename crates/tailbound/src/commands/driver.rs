@@ -1,16 +1,17 @@
-//! `tailbound driver`.
+//! Runs `tailbound driver`: lists drivers, checks them, exports their configuration and creates the files of a new
+//! driver.
 
-use super::driver_new;
+use super::driver_template;
 use super::export::export;
 use crate::cli::DriverSub;
 use crate::drivers;
-use crate::exit::{Failure, Outcome};
-use crate::say::outln;
+use crate::failure::{CommandResult, Failure};
+use crate::output::outln;
 use std::os::unix::process::ExitStatusExt;
 use tailbound_driver::{Driver, conformance};
 use tailbound_model::ExitCode;
 
-pub fn driver(command: Option<&DriverSub>) -> Outcome {
+pub fn driver(command: Option<&DriverSub>) -> CommandResult {
     match command {
         None | Some(DriverSub::List) => {
             for name in drivers::known() {
@@ -22,9 +23,9 @@ pub fn driver(command: Option<&DriverSub>) -> Outcome {
             Ok(ExitCode::Done)
         }
         Some(DriverSub::Export(args)) => export(args),
-        Some(DriverSub::New { directory, cxx }) => driver_new::new(directory, *cxx),
+        Some(DriverSub::New { directory, cxx }) => driver_template::write(directory, *cxx),
         Some(DriverSub::Check { driver, here: true }) => check(driver),
-        Some(DriverSub::Check { driver, here: false }) => watch(driver),
+        Some(DriverSub::Check { driver, here: false }) => check_in_child(driver),
     }
 }
 
@@ -53,36 +54,32 @@ fn describe(driver: &Driver) {
     outln!("");
 }
 
-/// Runs the suite in a process of its own, so that a driver that crashes fails its check and not the tool.
-fn watch(name: &str) -> Outcome {
-    let unexpected =
-        |e: std::io::Error| Failure::new(ExitCode::Unexpected, format!("the check cannot be started: {e}"));
+/// Runs the conformance suite in a child process, so that a driver that crashes does not end this process.
+fn check_in_child(name: &str) -> CommandResult {
+    let unexpected = |e: std::io::Error| Failure::unexpected(format!("the check cannot be started: {e}"));
     let mut me = tailbound_host::own_program().map_err(unexpected)?;
     let status = me.args(["driver", "check", "--here", name]).status().map_err(unexpected)?;
     match status.signal() {
         Some(signal) => {
             let name = nix::sys::signal::Signal::try_from(signal).map_or("a signal", |s| s.as_str());
-            let text = format!(
-                "the driver crashed ({name}) in the check after the last one listed\n  what to do: run \
-                 `tailbound driver check --here` under a debugger"
-            );
-            Err(Failure::new(ExitCode::RunFailed, text))
+            let text = format!("the driver crashed ({name}) in the check that follows the last check listed");
+            Err(Failure::run_failed(text).help("run `tailbound driver check --here` in a debugger"))
         }
         None if status.success() => Ok(ExitCode::Done),
         None => Ok(ExitCode::RunFailed),
     }
 }
 
-fn check(name: &str) -> Outcome {
-    let driver = drivers::find(name).map_err(|e| Failure::new(ExitCode::RunFailed, e))?;
+fn check(name: &str) -> CommandResult {
+    let driver = drivers::find(name).map_err(Failure::run_failed)?;
     let report = conformance::run(&driver, &mut |check| {
         let word = match check.outcome {
-            conformance::Outcome::Passed => "pass",
-            conformance::Outcome::Failed => "FAIL",
-            conformance::Outcome::NotApplicable => "n/a ",
+            conformance::CheckOutcome::Passed => "pass",
+            conformance::CheckOutcome::Failed => "FAIL",
+            conformance::CheckOutcome::NotApplicable => "n/a ",
         };
         outln!("{word}  {:<28} {} ({} ms)", check.name, check.detail, check.took_ms);
-        if check.outcome == conformance::Outcome::Failed {
+        if check.outcome == conformance::CheckOutcome::Failed {
             outln!("      rule: {}", check.proves);
         }
     });

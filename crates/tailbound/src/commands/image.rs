@@ -1,14 +1,14 @@
-//! `tailbound image`: the bundle as an image for containers and pods.
+//! Runs `tailbound image`: writes Tailbound's bundle (program and files that it needs) as a container image.
 
 use crate::cli::Image;
-use crate::commands::bundle::{drivers_of, files};
-use crate::exit::{Failure, Outcome};
-use crate::say::outln;
+use crate::commands::bundle::{driver_files, drivers_of};
+use crate::failure::{CommandResult, Failure};
+use crate::output::outln;
 use std::path::PathBuf;
 use tailbound_bundle::{BundleError, Contents, ImageName};
 use tailbound_model::ExitCode;
 
-pub fn image(args: &Image) -> Outcome {
+pub fn image(args: &Image) -> CommandResult {
     let failed = |e: BundleError| {
         let input = matches!(e, BundleError::Exists { .. } | BundleError::NotABundle { .. });
         Failure::new(if input { ExitCode::BadInput } else { ExitCode::RunFailed }, e)
@@ -18,13 +18,13 @@ pub fn image(args: &Image) -> Outcome {
         Some(directory) => Contents::within(directory).map_err(failed)?,
         None => {
             let program = tailbound_host::own_file()
-                .map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot find this program: {e}")))?;
-            let drivers = files(&args.drivers)?;
+                .map_err(|e| Failure::unexpected(format!("cannot find this program: {e}")))?;
+            let drivers = driver_files(&args.drivers)?;
             Contents::gather(&program, env!("CARGO_PKG_VERSION"), &drivers).map_err(failed)?
         }
     };
     let name = args.name.as_deref().unwrap_or("localhost/tailbound");
-    let name = ImageName::parse(name, &contents.bundle.tailbound).map_err(|e| Failure::new(ExitCode::BadInput, e))?;
+    let name = ImageName::parse(name, &contents.bundle.tailbound).map_err(Failure::bad_input)?;
     let image = tailbound_bundle::image(&contents, &name, &file).map_err(failed)?;
     let megabytes = image.octets.div_ceil(1_000_000);
     outln!("{}: {megabytes} MB for {}, with {}", file.display(), image.architecture, drivers_of(&contents.bundle));

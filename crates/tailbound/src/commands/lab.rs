@@ -1,28 +1,31 @@
-//! `tailbound lab`.
+//! Runs `tailbound lab`: lists and undoes changes of runs to this host, and exports guests.
 
 use super::run;
 use crate::cli::{LabExport, LabFormat, LabSub};
-use crate::exit::{Failure, Outcome};
-use crate::say::outln;
+use crate::failure::{CommandResult, Failure};
+use crate::output::outln;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use tailbound_host::journal;
 use tailbound_model::{ExitCode, PlaceSpec, VmSpec};
 
-pub fn lab(command: Option<&LabSub>) -> Outcome {
-    let failed = |e: journal::JournalError| Failure::new(ExitCode::RunFailed, e);
+pub fn lab(command: Option<&LabSub>) -> CommandResult {
+    let failed = |e: journal::JournalError| Failure::run_failed(e);
     match command {
         None | Some(LabSub::List) => {
             let states = journal::list().map_err(failed)?;
             if states.is_empty() {
-                outln!("nothing: no run is going on, and none left anything behind");
+                outln!("nothing: no run is active, and no run left changes on this host");
             }
             for state in states {
                 let life = match (state.owner_alive, state.stale_boot, state.busy) {
-                    (_, true, _) => "of an earlier boot: void",
-                    (true, ..) => "goes on",
+                    (_, true, _) => {
+                        "this run belongs to an earlier boot; `tailbound lab cleanup` removes what is \
+                        left of it"
+                    }
+                    (true, ..) => "is active",
                     (_, _, true) => "is being cleaned up",
-                    _ => "is dead: `tailbound lab cleanup` takes this back",
+                    _ => "this run was killed: `tailbound lab cleanup` undoes its changes",
                 };
                 outln!("run {} {life}", state.run);
                 for entry in &state.entries {
@@ -37,7 +40,7 @@ pub fn lab(command: Option<&LabSub>) -> Outcome {
         Some(LabSub::Cleanup) => {
             let report = journal::cleanup(&mut |line| outln!("{line}")).map_err(failed)?;
             if report.undone.is_empty() && report.failed.is_empty() {
-                outln!("nothing to take back");
+                outln!("nothing to undo");
             }
             for alive in &report.alive {
                 outln!("left alone: {alive}");
@@ -48,7 +51,7 @@ pub fn lab(command: Option<&LabSub>) -> Outcome {
     }
 }
 
-fn export(args: &LabExport) -> Outcome {
+fn export(args: &LabExport) -> CommandResult {
     let plan = run::load(&args.study, &args.settings, false)?;
     let mut guests: Vec<VmSpec> = Vec::new();
     for place in plan.conditions.iter().flat_map(|c| [&c.spec.ping.place, &c.spec.pong.place]) {
@@ -58,12 +61,9 @@ fn export(args: &LabExport) -> Outcome {
             guests.push((**spec).clone());
         }
     }
-    let refused = |text: String| Failure::new(ExitCode::BadInput, text);
     if guests.is_empty() {
-        return Err(refused(format!(
-            "study {} has no virtual machines\n  what to do: name a study with `place: vm`, such as vm-latency",
-            plan.study
-        )));
+        return Err(Failure::bad_input(format!("study {} has no virtual machines", plan.study))
+            .help("name a study with `place: vm`, such as vm-latency"));
     }
     let files = match args.format {
         LabFormat::Libvirt => tailbound_guest::libvirt(&guests),
@@ -73,11 +73,11 @@ fn export(args: &LabExport) -> Outcome {
         return Ok(ExitCode::Done);
     };
     let failed = |path: &std::path::Path, e: std::io::Error| {
-        let mend = match e.kind() {
-            std::io::ErrorKind::AlreadyExists => "\n  what to do: name another directory, or remove it",
-            _ => "",
-        };
-        refused(format!("cannot write {}: {e}{mend}", path.display()))
+        let failure = Failure::bad_input(format!("cannot write {}: {e}", path.display()));
+        match e.kind() {
+            std::io::ErrorKind::AlreadyExists => failure.help("name another directory, or remove the file"),
+            _ => failure,
+        }
     };
     fs::create_dir_all(directory).map_err(|e| failed(directory, e))?;
     for file in &files {

@@ -1,17 +1,17 @@
-//! The commands.
+//! The commands of the command line, one module per command.
 
 mod agent;
+mod agent_holder;
 mod budget;
 mod bundle;
 mod compare;
-mod discovery;
+mod discovery_server;
 mod doctor;
 mod driver;
-mod driver_new;
+mod driver_template;
 mod export;
-mod generate;
+mod generated_files;
 mod guest;
-mod hold;
 mod image;
 mod import;
 mod k8s;
@@ -24,14 +24,10 @@ mod serve;
 mod studies;
 
 use crate::cli::{Cli, Command};
-use crate::exit::Outcome;
+use crate::failure::CommandResult;
 
-pub use compare::share;
-pub use hold::lease;
-pub use report::width;
-
-/// Runs the command.
-pub fn dispatch(cli: Cli) -> Outcome {
+/// Runs the command that the user gave on the command line.
+pub fn dispatch(cli: Cli) -> CommandResult {
     match cli.command {
         Command::Quick(args) => quick::quick(&args),
         Command::Run(args) => run::run(&args),
@@ -49,8 +45,8 @@ pub fn dispatch(cli: Cli) -> Outcome {
         Command::Guest { command } => guest::guest(&command),
         Command::Lab(args) => lab::lab(args.command.as_ref()),
         Command::Doctor(args) => doctor::doctor(&args),
-        Command::Completions { shell } => generate::completions(shell),
-        Command::Man { directory } => generate::man(&directory),
+        Command::Completions { shell } => generated_files::completions(shell),
+        Command::Man { directory } => generated_files::man(&directory),
         Command::Agent(args) => agent::agent(&args),
     }
 }

@@ -1,15 +1,17 @@
-//! `tailbound pod`: the process that speaks with a cluster for a run, as `ssh` does with a host.
+//! Runs `tailbound pod`: the process that `run` starts to reach a Kubernetes cluster, as `run` starts `ssh` to reach a
+//! host.
 //!
-//! In: an order as JSON on standard input. Out: what became of it as JSON, or the octets of a stream.
+//! Input: an order of the controller as JSON on standard input. Output: the answer as JSON, or the bytes of a stream.
 
 use crate::cli::PodSub;
-use crate::exit::Outcome;
+use crate::failure::CommandResult;
 
 #[cfg(feature = "pods")]
 mod with_cluster;
 
-pub fn pod(command: &PodSub) -> Outcome {
+pub fn pod(command: &PodSub) -> CommandResult {
     tailbound_host::take_own_name();
+    let _log = tailbound_run::log::own_process();
     answer(command)
 }
 
@@ -17,16 +19,19 @@ pub fn pod(command: &PodSub) -> Outcome {
 use with_cluster::answer;
 
 #[cfg(not(feature = "pods"))]
-fn answer(command: &PodSub) -> Outcome {
-    use crate::exit::Failure;
-    use crate::say::out;
-    use tailbound_model::{ExitCode, PodMade, PodTold};
-    let text = "this tailbound was built without the feature `pods`";
-    let mend = "build it with `cargo build --release --features pods -p tailbound`";
+fn answer(command: &PodSub) -> CommandResult {
+    use crate::failure::Failure;
+    use crate::output::out;
+    use tailbound_model::{ClusterAnswer, ExitCode, PodMade, Problem};
+    let problem = Problem::new(
+        "feature_missing",
+        "this tailbound was built without the feature `pods`",
+        "build tailbound with `cargo build --release --features pods -p tailbound`",
+    );
     if matches!(command, PodSub::Make | PodSub::Serve) {
-        let told = PodTold::<PodMade>::OutOfReach(text.into(), mend.into());
-        out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
+        let answer = ClusterAnswer::<PodMade>::OutOfReach(problem);
+        out!("{}\n", serde_json::to_string(&answer).unwrap_or_default());
         return Ok(ExitCode::Done);
     }
-    Err(Failure::new(ExitCode::MachineNotFit, format!("{text}\n  what to do: {mend}")))
+    Err(Failure::of(ExitCode::MachineNotFit, problem))
 }

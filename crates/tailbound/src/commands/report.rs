@@ -1,18 +1,18 @@
-//! `tailbound report`.
+//! Runs `tailbound report`: writes the results of a record as text, a page, a document or a chart.
 
 use crate::cli::{Format, Picture, Report};
-use crate::exit::{Failure, Outcome};
-use std::io::{IsTerminal, Write};
+use crate::failure::{CommandResult, Failure};
+use crate::output::{colour, width};
+use std::io::Write;
 use std::path::Path;
 use tailbound_model::ExitCode;
-use tailbound_record::{Record, RecordError};
+use tailbound_record::Record;
 use tailbound_report::{Figure, ReportStatus};
 
-pub fn report(args: &Report) -> Outcome {
-    let unreadable = |e: RecordError| Failure::new(ExitCode::BadInput, e);
-    let mut record = Record::open(&args.record).map_err(unreadable)?;
+pub fn report(args: &Report) -> CommandResult {
+    let mut record = Record::open(&args.record).map_err(Failure::bad_input)?;
     record.manifest.plan.report.range = args.range.or(record.manifest.plan.report.range);
-    let report = tailbound_report::analyse(&record).map_err(unreadable)?;
+    let report = tailbound_report::analyse(&record).map_err(Failure::bad_input)?;
     let text: Vec<u8> = match args.format {
         Format::Terminal => tailbound_report::render_terminal(&report, width(), colour()).into(),
         Format::Html => tailbound_report::render_html(&report).into(),
@@ -21,15 +21,14 @@ pub fn report(args: &Report) -> Outcome {
         Format::Md => tailbound_report::render_markdown(&report).into(),
         Format::Svg => picture(&report, args.figure)?.into(),
         #[cfg(feature = "png")]
-        Format::Png => tailbound_report::render_png(&picture(&report, args.figure)?)
-            .map_err(|e| Failure::new(ExitCode::Unexpected, e))?,
+        Format::Png => tailbound_report::render_png(&picture(&report, args.figure)?).map_err(Failure::unexpected)?,
     };
     match &args.out {
         Some(file) => write(file, &text)?,
         None => {
             let mut out = std::io::stdout().lock();
             let written = out.write_all(&text).and_then(|()| out.flush());
-            written.map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot write the report: {e}")))?;
+            written.map_err(|e| Failure::unexpected(format!("cannot write the report: {e}")))?;
         }
     }
     Ok(code(report.status))
@@ -50,34 +49,16 @@ fn picture(report: &tailbound_report::Report, picture: Option<Picture>) -> Resul
         Picture::Flow => Figure::Flow,
         Picture::Overhead => Figure::Overhead,
     };
-    tailbound_report::render_svg(report, figure).map_err(|why| Failure::new(ExitCode::BadInput, why))
+    tailbound_report::render_svg(report, figure).map_err(Failure::bad_input)
 }
 
-/// Writes a report file.
+/// Writes the text or the image of a report to a file.
 pub fn write(file: &Path, text: impl AsRef<[u8]>) -> Result<(), Failure> {
     std::fs::write(file, text)
-        .map_err(|e| Failure::new(ExitCode::RunFailed, format!("{}: cannot write the report: {e}", file.display())))
+        .map_err(|e| Failure::run_failed(format!("{}: cannot write the report: {e}", file.display())))
 }
 
-/// The exit code that fits a report.
+/// Exit code of `tailbound report` for the status of a report.
 pub fn code(status: ReportStatus) -> ExitCode {
     if status == ReportStatus::Valid { ExitCode::Done } else { ExitCode::RecordInvalid }
-}
-
-/// Columns of the terminal; 80 where there is none.
-pub fn width() -> usize {
-    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
-    // SAFETY: TIOCGWINSZ fills a winsize, or fails.
-    let known = unsafe { libc::ioctl(1, libc::TIOCGWINSZ, &mut size) } == 0 && size.ws_col > 0;
-    if known { usize::from(size.ws_col) } else { 80 }
-}
-
-/// Colour only on a terminal, and not with NO_COLOR.
-pub fn colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-}
-
-/// As [`colour`], for standard error.
-pub fn colour_of_errors() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
 }

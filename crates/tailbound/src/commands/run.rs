@@ -1,17 +1,17 @@
-//! `tailbound run`.
+//! Runs `tailbound run`: runs a study and writes its record.
 
 use super::report;
 use crate::cli;
 use crate::drivers;
-use crate::exit::{Failure, Outcome};
+use crate::failure::{CommandResult, Failure};
+use crate::output::{colour, colour_of_errors, errln, out, outln, width};
 use crate::progress::Display;
-use crate::say::{errln, out, outln};
 use std::path::{Path, PathBuf};
 use tailbound_model::{ExitCode, Plan, TrialSpec, Warning};
 use tailbound_record::Record;
 use tailbound_run::{RunOptions, controller};
 
-pub fn run(args: &cli::Run) -> Outcome {
+pub fn run(args: &cli::Run) -> CommandResult {
     let plan = load(&args.study, &args.settings, args.strict)?;
     if args.dry_run {
         out!("{}", controller::dry_run(&plan));
@@ -24,12 +24,12 @@ pub fn run(args: &cli::Run) -> Outcome {
     execute(plan, out, Vec::new(), args.quiet)
 }
 
-/// The drivers that are files, for other machines.
+/// Finds the drivers that are shared objects, to copy them to other machines. Returns name and path of each driver.
 fn driver_files() -> Vec<(String, PathBuf)> {
-    super::bundle::files(&[]).unwrap_or_default()
+    super::bundle::driver_files(&[]).unwrap_or_default()
 }
 
-/// Loads a study file, or a built-in study by name.
+/// Reads a study file, or a built-in study by its name, and computes its plan.
 pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Failure> {
     let allowed = tailbound_host::allowed_cpus();
     let names = drivers::known();
@@ -51,40 +51,38 @@ pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Fai
         Some((name, text)) => tailbound_study::load_str_with(name, text, Path::new(""), &options),
         None => tailbound_study::load_with(study, &options),
     };
-    let mut plan =
-        loaded.map_err(|e| Failure::new(ExitCode::BadInput, e.render(report::colour_of_errors(), report::width())))?;
+    let mut plan = loaded.map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))?;
     controller::check_drivers(&mut plan, drivers::find)?;
     Ok(plan)
 }
 
-/// Runs a plan, writes the page, prints the table.
-pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) -> Outcome {
-    clean_up_after_the_dead();
+/// Runs a plan, writes the HTML page of the record, and prints the table.
+pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) -> CommandResult {
+    undo_changes_of_killed_runs();
     let makes_namespaces = plan
         .conditions
         .iter()
         .filter(|c| c.not_possible.is_none())
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
-    tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(|e| Failure::new(ExitCode::MachineNotFit, e))?;
+    tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(Failure::not_fit)?;
     let mut display = Display::new(quiet, out.clone());
     let options = RunOptions { out, command: std::env::args().collect(), warnings, driver_files };
     let finished = controller::run(plan, options, &mut display);
     display.end();
     let finished = finished?;
-    let unreadable = |e| Failure::new(ExitCode::RunFailed, e);
-    let record = Record::open(&finished.dir).map_err(unreadable)?;
-    let analysed = tailbound_report::analyse(&record).map_err(unreadable)?;
+    let record = Record::open(&finished.dir).map_err(Failure::run_failed)?;
+    let analysed = tailbound_report::analyse(&record).map_err(Failure::run_failed)?;
     let page = finished.dir.join("report.html");
     report::write(&page, tailbound_report::render_html(&analysed))?;
     if !quiet {
-        out!("{}", tailbound_report::render_terminal(&analysed, report::width(), report::colour()));
+        out!("{}", tailbound_report::render_terminal(&analysed, width(), colour()));
     }
     outln!("\n{}", page.display());
     Ok(report::code(analysed.status))
 }
 
-/// What killed runs left is taken back before a new one begins.
-fn clean_up_after_the_dead() {
-    // A journal that cannot be read is no reason not to measure; `lab cleanup` says what is wrong with it.
-    let _ = tailbound_host::journal::cleanup(&mut |line| errln!("tailbound: {line}"));
+/// Undoes the changes that killed runs left on this host.
+fn undo_changes_of_killed_runs() {
+    // A journal that cannot be read must not prevent a measurement; `tailbound lab cleanup` reports the error.
+    let _ = tailbound_host::journal::cleanup(&mut |line| errln!("{line}"));
 }

@@ -1,4 +1,4 @@
-//! Draws that depend on what they are for, not on the order in which they are made.
+//! Random draws that depend on their purpose, not on the order in which they are made.
 
 use super::{Delay, Direction, LONGEST_NS, Pick};
 
@@ -8,7 +8,7 @@ pub(super) const LOSS: u64 = 3;
 pub(super) const DUPLICATE: u64 = 4;
 pub(super) const REORDER: u64 = 5;
 
-/// The lower 48 bits of a sequence number; the stream is above them.
+/// Mask of the counter, the lower 48 bits of a sequence number; the stream number is above them.
 const COUNTER: u64 = (1 << 48) - 1;
 
 /// The output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
@@ -19,7 +19,7 @@ fn mix(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Uniform on the open interval (0, 1).
+/// Draws a uniform number in the open interval (0, 1).
 fn unit(seed: u64, direction: Direction, seq: u64, purpose: u64) -> f64 {
     let bits = mix(mix(mix(seed) ^ ((direction as u64) << 8 | purpose)) ^ seq);
     ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64
@@ -32,7 +32,7 @@ pub(super) fn delay(delay: &Delay, seed: u64, direction: Direction, seq: u64) ->
         Delay::Uniform(low, high) => low + (u * ((high - low) as f64 + 1.0)) as u64,
         Delay::Exponential { shift_ns, mean_ns } => shift_ns.saturating_add((-mean_ns * u.ln()).round() as u64),
         Delay::Lognormal { median_ns, sigma } => {
-            // Box and Muller: two uniform draws give one normal.
+            // Box-Muller: two uniform draws give one normal draw.
             let angle = std::f64::consts::TAU * unit(seed, direction, seq, DELAY_SECOND);
             let normal = (-2.0 * u.ln()).sqrt() * angle.cos();
             (median_ns * (sigma * normal).exp()).round() as u64

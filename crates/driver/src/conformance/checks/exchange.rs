@@ -1,20 +1,23 @@
-//! Samples from here to there.
+//! Conformance checks of how a driver sends and receives samples.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use crate::callbacks::Callbacks;
-use crate::conformance::bench::{Bench, SECOND_NS, SOON_NS, now};
+use crate::conformance::Wrong;
+use crate::conformance::bench::Bench;
 use crate::conformance::end::{Inbox, Reader, same};
+use crate::conformance::time::{SECOND_NS, SOON_NS, now};
 use crate::conformance::{Checked, Verdict, pass};
 use crate::description::ReceiveMode;
+use crate::endpoint::Endpoint;
 use crate::error::Code;
 use crate::hot::{Hot, Wait};
 use crate::kv::Kv;
-use crate::session::{Endpoint, Kind};
+use crate::session::Kind;
 use crate::view::{View, ViewBuf};
 
-/// A stream number in the upper 16 bits, as in a trial.
+/// A stream number in the upper 16 bits of the sequence number, as in a trial.
 const STREAM: u64 = 7 << 48;
 const SAMPLES: u64 = 10_000;
 const LEN: usize = 61;
@@ -26,7 +29,8 @@ pub fn matching(bench: &Bench) -> Checked {
     pass(format!("matched in {} ms", (now() - begin) / 1_000_000))
 }
 
-/// Stop and wait, so that the default history of every middleware is enough.
+/// Checks samples in both directions. Each sample is received before the next is sent, so that the default history of
+/// every middleware is enough.
 pub fn both_ways(bench: &Bench) -> Checked {
     let (a, b) = (bench.end()?, bench.end()?);
     let mode = bench.mode()?;
@@ -78,30 +82,35 @@ pub fn block(bench: &Bench) -> Checked {
     let (mut first, mut second) = (ViewBuf::new(1), ViewBuf::new(1));
     ready(&reader)?;
     let take = |buf: &mut ViewBuf| reader.session.take(reader.ep, buf).map_err(|c| reader.session.error("take", c));
-    take(&mut first).map_err(|e| e.to_string())?;
+    take(&mut first).map_err(|e| Wrong(e.to_string()))?;
     writer.send_pattern(2, 200)?;
     ready(&reader)?;
-    take(&mut second).map_err(|e| e.to_string())?;
+    take(&mut second).map_err(|e| Wrong(e.to_string()))?;
     for (seq, buf) in [(1, &first), (2, &second)] {
-        let view = buf.iter().next().ok_or("wait said that a sample is there, take gave none")?;
-        same(seq, view.payload(), 200).map_err(|e| format!("before release: {e}"))?;
+        let view = buf.iter().next().ok_or("wait reported a sample, but take returned none")?;
+        same(seq, view.payload(), 200).map_err(|e| Wrong(format!("before release: {e}")))?;
     }
     for mut buf in [first, second] {
-        reader.session.release(reader.ep, &mut buf).map_err(|c| reader.session.error("release", c).to_string())?;
+        reader
+            .session
+            .release(reader.ep, &mut buf)
+            .map_err(|c| Wrong(reader.session.error("release", c).to_string()))?;
     }
-    pass("100 samples, two held at a time")
+    pass("100 samples, of which two were held at a time")
 }
 
-/// Waits until the reader has a sample.
-fn ready(reader: &Reader) -> Result<(), String> {
+/// Waits until the reader of a conformance check has a sample.
+fn ready(reader: &Reader) -> Result<(), Wrong> {
     let deadline = now() + SOON_NS;
     loop {
         match reader.session.wait(&[reader.ep], deadline) {
             Ok(Wait::Ready(1)) => return Ok(()),
-            Ok(Wait::Ready(bits)) => return Err(format!("wait on one reader gave the bits {bits:#b}")),
+            Ok(Wait::Ready(bits)) => {
+                return Err(Wrong(format!("wait on one reader returned the bits {bits:#b}, not 0b1")));
+            }
             Ok(Wait::Woken) => {}
-            Ok(Wait::TimedOut) => return Err("the sample did not arrive".into()),
-            Err(code) => return Err(reader.session.error("wait", code).to_string()),
+            Ok(Wait::TimedOut) => return Err(Wrong("the sample did not arrive".to_owned())),
+            Err(code) => return Err(Wrong(reader.session.error("wait", code).to_string())),
         }
     }
 }
@@ -117,20 +126,20 @@ pub fn spin(bench: &Bench) -> Checked {
     let mut buf = ViewBuf::new(1);
     match reader.session.take(reader.ep, &mut buf) {
         Ok(0) => {}
-        Ok(n) => return Err(format!("{n} samples were taken where none was sent")),
+        Ok(n) => return Err(Wrong(format!("{n} samples were taken, but none was sent"))),
         Err(code) => {
             let error = reader.session.error("take", code);
-            return Err(format!("with nothing there take must give TB_OK and n = 0: {error}"));
+            return Err(Wrong(format!("if there is no sample, take must return TB_OK and n = 0: {error}")));
         }
     }
     let took = now() - begin;
     if took > SECOND_NS {
-        return Err(format!("take with nothing there took {} ms", took / 1_000_000));
+        return Err(Wrong(format!("take took {} ms although there was no sample", took / 1_000_000)));
     }
-    pass(format!("100 samples; take with nothing there: {took} ns"))
+    pass(format!("100 samples arrived; a take without a sample took {took} ns"))
 }
 
-/// Sends every sample back from inside the callback.
+/// Callbacks that send every received sample back from inside the callback.
 struct Mirror {
     writer: OnceLock<Endpoint>,
     error: AtomicU32,
@@ -155,7 +164,7 @@ pub fn send_from_callback(bench: &Bench) -> Checked {
     let mirror = Arc::new(Mirror { writer: OnceLock::new(), error: AtomicU32::new(0), last: AtomicU64::new(0) });
     let b = bench.session(mirror.clone())?;
     let (ping, pong) = (bench.topic("ping"), bench.topic("pong"));
-    let create = |kind, topic: &str| b.create(kind, topic, 256, &Kv::new(), 1).map_err(|e| e.to_string());
+    let create = |kind, topic: &str| b.create(kind, topic, 256, &Kv::new(), 1).map_err(|e| Wrong(e.to_string()));
     let (echo_in, echo_out) = (create(Kind::Reader(ReceiveMode::Listener), &ping)?, create(Kind::Writer, &pong)?);
     let _ = mirror.writer.set(echo_out);
     let mode = bench.mode()?;
@@ -164,7 +173,7 @@ pub fn send_from_callback(bench: &Bench) -> Checked {
     let reader = Reader::new(&a, a.create(Kind::Reader(mode), &pong, 256, tag)?, mode, tag);
     let deadline = now() + SOON_NS;
     for (session, ep) in [(&*a.session, writer), (&b, echo_in), (&b, echo_out), (&a.session, reader.ep)] {
-        session.wait_matched(ep, 1, deadline).map_err(|e| e.to_string())?;
+        session.wait_matched(ep, 1, deadline).map_err(|e| Wrong(e.to_string()))?;
     }
     let writer = crate::conformance::end::Writer { session: a.session.clone(), ep: writer };
     for k in 0..1000 {
@@ -174,17 +183,19 @@ pub fn send_from_callback(bench: &Bench) -> Checked {
         while back.is_none() {
             let code = mirror.error.load(Ordering::Relaxed);
             if code != 0 {
-                return Err(format!("send from the callback failed: {}", Code(-(code as i32))));
+                return Err(Wrong(format!("send from the callback failed: {}", Code(-(code as i32)))));
             }
             if now() > until {
                 let last = mirror.last.load(Ordering::Relaxed);
-                return Err(format!("sample {k:#x} did not come back; the callback saw {last:#x} last"));
+                return Err(Wrong(format!(
+                    "sample {k:#x} was not returned; the last sample in the callback was {last:#x}"
+                )));
             }
             back = reader.receive(now() + SECOND_NS / 10)?;
         }
         match back {
             Some(got) if got.seq == k => same(k, &got.payload, 100)?,
-            other => return Err(format!("sample {k:#x} was expected back, {other:?} came")),
+            other => return Err(Wrong(format!("sample {k:#x} was expected back, but {other:?} arrived"))),
         }
     }
     pass("1,000 samples sent back from the callback")

@@ -1,8 +1,10 @@
-//! Beginning and end of sessions and end points.
+//! Conformance checks of opening and closing sessions and end points.
 
 use std::time::Duration;
 
-use crate::conformance::bench::{Bench, SECOND_NS};
+use crate::conformance::Wrong;
+use crate::conformance::bench::Bench;
+use crate::conformance::time::SECOND_NS;
 use crate::conformance::{Checked, pass};
 use crate::error::Code;
 use crate::session::Kind;
@@ -11,20 +13,21 @@ pub fn after_destroy(bench: &Bench) -> Checked {
     let (a, b) = (bench.end()?, bench.end()?);
     let (writer, _reader) = bench.link(&a, &b, bench.mode()?, 64)?;
     writer.send_pattern(1, 10)?;
-    a.session.destroy(writer.ep).map_err(|e| e.to_string())?;
+    a.session.destroy(writer.ep).map_err(|e| Wrong(e.to_string()))?;
     match a.session.send(writer.ep, 2, b"x") {
         Err(Code::ECLOSED) => {}
-        Err(code) => return Err(format!("send after destroy gave {code}, not TB_ECLOSED")),
-        Ok(()) => return Err("send after destroy was accepted".into()),
+        Err(code) => return Err(Wrong(format!("send after destroy gave {code}, not TB_ECLOSED"))),
+        Ok(()) => return Err(Wrong("send after destroy was accepted".to_owned())),
     }
     match a.session.destroy(writer.ep) {
-        Err(e) if e.code == Code::ECLOSED => pass("send and destroy after destroy"),
-        Err(e) => Err(format!("destroy after destroy gave {}, not TB_ECLOSED", e.code)),
-        Ok(()) => Err("destroy after destroy was accepted".into()),
+        Err(e) if e.code == Code::ECLOSED => pass("send and destroy were called after destroy"),
+        Err(e) => Err(Wrong(format!("destroy after destroy gave {}, not TB_ECLOSED", e.code))),
+        Ok(()) => Err(Wrong("destroy after destroy was accepted".to_owned())),
     }
 }
 
-/// Two pairs side by side: topics stay apart, and the end of one pair is no matter to the other.
+/// Checks two pairs of sessions at the same time: their topics are separate, and closing one pair does not affect the
+/// other.
 pub fn two_sessions(bench: &Bench) -> Checked {
     let mode = bench.mode()?;
     let (a, b, c, d) = (bench.end()?, bench.end()?, bench.end()?, bench.end()?);
@@ -38,11 +41,11 @@ pub fn two_sessions(bench: &Bench) -> Checked {
     }
     drop((first, at_b, a, b));
     for k in 100..200 {
-        second.send_pattern(1000 + k, 30).map_err(|e| format!("after the other pair was closed: {e}"))?;
-        at_d.expect(1000 + k, 30).map_err(|e| format!("after the other pair was closed: {e}"))?;
+        second.send_pattern(1000 + k, 30).map_err(|e| Wrong(format!("after the other pair was closed: {e}")))?;
+        at_d.expect(1000 + k, 30).map_err(|e| Wrong(format!("after the other pair was closed: {e}")))?;
     }
     at_d.expect_nothing(SECOND_NS / 10)?;
-    pass("two pairs, one closed before the other")
+    pass("two pairs of sessions, one closed before the other")
 }
 
 #[derive(Clone, Copy)]
@@ -52,35 +55,36 @@ struct Used {
     resident_bytes: usize,
 }
 
-fn used() -> Result<Used, String> {
-    let count = |dir: &str| std::fs::read_dir(dir).map(Iterator::count).map_err(|e| format!("{dir}: {e}"));
-    let statm = std::fs::read_to_string("/proc/self/statm").map_err(|e| e.to_string())?;
+fn used() -> Result<Used, Wrong> {
+    let count = |dir: &str| std::fs::read_dir(dir).map(Iterator::count).map_err(|e| Wrong(format!("{dir}: {e}")));
+    let statm = std::fs::read_to_string("/proc/self/statm").map_err(|e| Wrong(e.to_string()))?;
     let pages: usize = statm.split_whitespace().nth(1).and_then(|p| p.parse().ok()).ok_or("/proc/self/statm")?;
-    // SAFETY: no pointers.
+    // SAFETY: the call takes no pointers.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
     Ok(Used { descriptors: count("/proc/self/fd")?, threads: count("/proc/self/task")?, resident_bytes: pages * page })
 }
 
 const TIMES: usize = 100;
-/// Caches and arenas fill up first.
+/// Number of sessions that are opened before memory is compared, so that caches and arenas are filled.
 const WARM_UP: usize = 10;
-/// 100 times a leak of 160 KiB; below that an allocator's own habits are in the way.
+/// Allowed growth of memory in bytes, which a leak of 160 KiB reaches after 100 sessions. A smaller limit would react
+/// to the normal behaviour of allocators.
 const GROWTH_BYTES: usize = 16 << 20;
 
 pub fn open_close(bench: &Bench) -> Checked {
     let mode = bench.mode()?;
-    let once = || -> Result<(), String> {
+    let once = || -> Result<(), Wrong> {
         let end = bench.end()?;
         let topic = bench.topic("cycle");
         let reader = end.create(Kind::Reader(mode), &topic, 1024, 1)?;
         end.create(Kind::Writer, &topic, 1024, 2)?;
-        end.session.destroy(reader).map_err(|e| e.to_string())
+        end.session.destroy(reader).map_err(|e| Wrong(e.to_string()))
     };
     (0..WARM_UP).try_for_each(|_| once())?;
     let before = used()?;
     (0..TIMES).try_for_each(|_| once())?;
     let mut after = used()?;
-    // A thread that was joined may still be listed for a moment.
+    // A thread that was joined may still be listed for a short time.
     for _ in 0..20 {
         if after.threads <= before.threads && after.descriptors <= before.descriptors {
             break;
@@ -98,7 +102,7 @@ pub fn open_close(bench: &Bench) -> Checked {
         grown >> 10
     );
     if after.descriptors > before.descriptors || after.threads > before.threads || grown > GROWTH_BYTES {
-        return Err(format!("{TIMES} times open and close left something behind: {figures}"));
+        return Err(Wrong(format!("opening and closing {TIMES} times left something behind: {figures}")));
     }
     pass(figures)
 }

@@ -1,4 +1,4 @@
-//! The checks, in the order in which they run.
+//! The conformance checks, in the order in which they run.
 
 mod answers;
 mod exchange;
@@ -25,7 +25,7 @@ const fn check(
     Check { name, proves, needs, limit, run }
 }
 
-/// All of them but `silent`, which is about the others.
+/// All conformance checks except `silent`, which tests the output of the other checks.
 pub static ALL: &[Check] = &[
     check("table", "a table of wrong version, size or content is refused", &[], SHORT, table::table),
     check("description", "the description is complete and consistent", &[], SHORT, table::description),
@@ -33,50 +33,68 @@ pub static ALL: &[Check] = &[
     check(MATCH, "two sessions in one process find each other", &[], SHORT, exchange::matching),
     check(
         "both-ways",
-        "10,000 samples each way arrive once, in order, as they were sent",
+        "10,000 samples in each direction arrive once, in order and unchanged",
         &[MATCH],
         LONG,
         exchange::both_ways,
     ),
     check("mode-listener", "listeners are called with their tag", &[MATCH], SHORT, exchange::listener),
-    check("mode-block", "wait and take deliver; a view stays as it is until release", &[MATCH], SHORT, exchange::block),
+    check(
+        "mode-block",
+        "wait and take deliver samples; a view does not change until release",
+        &[MATCH],
+        SHORT,
+        exchange::block,
+    ),
     check(
         "mode-spin",
-        "take alone delivers, and returns at once when nothing is there",
+        "take alone delivers samples, and returns immediately if there is no sample",
         &[MATCH],
         SHORT,
         exchange::spin,
     ),
     check(
         "send-from-callback",
-        "a listener may send from its callback",
+        "a listener may send from inside its callback",
         &[MATCH, "mode-listener"],
         SHORT,
         exchange::send_from_callback,
     ),
     check("wait-deadline", "a wait without samples ends at its deadline", &[MATCH], SHORT, waiting::deadline),
-    check("several-readers", "a wait over several readers says which has a sample", &[MATCH], SHORT, waiting::several),
+    check(
+        "several-readers",
+        "a wait on several readers reports which reader has a sample",
+        &[MATCH],
+        SHORT,
+        waiting::several,
+    ),
     check("wake", "wake ends a wait from another thread", &[MATCH], SHORT, waiting::wake),
     check("destroy-ends-wait", "destroy ends a wait on the end point", &[MATCH], SHORT, waiting::destroy),
-    check("send-after-destroy", "a destroyed end point answers TB_ECLOSED", &[MATCH], SHORT, lifetime::after_destroy),
+    check(
+        "send-after-destroy",
+        "calls on a destroyed end point return TB_ECLOSED",
+        &[MATCH],
+        SHORT,
+        lifetime::after_destroy,
+    ),
     check(
         "largest-payload",
-        "the largest payload arrives, one octet more is TB_ETOOBIG",
+        "the largest payload arrives, and one byte more gives TB_ETOOBIG",
         &[MATCH],
         LONG,
         limits::largest_payload,
     ),
-    check("batch", "samples that may wait in a batch go out with flush", &[MATCH], SHORT, flow::batch),
+    check("batch", "flush sends the samples that wait in a batch", &[MATCH], SHORT, flow::batch),
     check(
         "several-subscribers",
-        "one writer reaches four readers, and one that ends is no longer matched",
+        "one writer reaches four readers, and a reader that ends is no longer matched",
         &[MATCH],
         SHORT,
         flow::several_subscribers,
     ),
     check(
         "flow",
-        "a writer tells of batching, limits, ways and retransmissions, or why not",
+        "a writer reports batching, limits, multicast and retransmissions, or why it cannot",
         &[MATCH],
         SHORT,
         flow::flow,
@@ -84,11 +102,11 @@ pub static ALL: &[Check] = &[
     check("qos-read-back", "every declared QoS value reads back as it was set", &[], LONG, limits::qos_read_back),
     check("two-sessions", "sessions of one process do not disturb each other", &[MATCH], SHORT, lifetime::two_sessions),
     check("queries", "stats, peers, transport and threads answer in JSON", &[MATCH], SHORT, answers::queries),
-    check("unmatched", "an end point without a peer says why, in JSON", &[], SHORT, answers::unmatched),
-    check("unknown-question", "query refuses what it does not know", &[], SHORT, answers::unknown_question),
+    check("unmatched", "an end point without a peer reports the reason, in JSON", &[], SHORT, answers::unmatched),
+    check("unknown-question", "query refuses an unknown question", &[], SHORT, answers::unknown_question),
     check(
         "open-close",
-        "100 times open and close leave no descriptor, thread or memory behind",
+        "opening and closing 100 times leaves no descriptor, thread or memory behind",
         &[],
         LONG,
         lifetime::open_close,

@@ -1,10 +1,12 @@
-//! How waits end.
+//! Conformance checks of how a driver's calls that wait for samples end.
 
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use crate::conformance::bench::{Bench, SECOND_NS, SOON_NS, now};
+use crate::conformance::Wrong;
+use crate::conformance::bench::Bench;
 use crate::conformance::end::Reader;
+use crate::conformance::time::{SECOND_NS, SOON_NS, now};
 use crate::conformance::{Checked, Verdict, pass};
 use crate::description::ReceiveMode;
 use crate::error::Code;
@@ -15,7 +17,7 @@ fn no_block(bench: &Bench) -> Option<Verdict> {
     (!declared).then(|| Verdict::NotApplicable("the driver does not declare receive mode block".into()))
 }
 
-/// Long enough to be blocked for sure, short enough for a suite.
+/// Time after which a call that has not returned is considered blocked, short enough for a test suite.
 const SETTLE: Duration = Duration::from_millis(200);
 
 pub fn deadline(bench: &Bench) -> Checked {
@@ -29,17 +31,17 @@ pub fn deadline(bench: &Bench) -> Checked {
         let until = now() + wait_ns;
         match reader.session.wait(&[reader.ep], until) {
             Ok(Wait::TimedOut) => {}
-            Ok(other) => return Err(format!("a wait without samples ended with {other:?}")),
-            Err(code) => return Err(reader.session.error("wait", code).to_string()),
+            Ok(other) => return Err(Wrong(format!("a wait without samples ended with {other:?}"))),
+            Err(code) => return Err(Wrong(reader.session.error("wait", code).to_string())),
         }
         let late = now() - until;
         if late < 0 {
-            return Err(format!("a wait of {} ms ended {} us early", wait_ns / 1_000_000, -late / 1000));
+            return Err(Wrong(format!("a wait of {} ms ended {} us early", wait_ns / 1_000_000, -late / 1000)));
         }
         latest = latest.max(late);
     }
     if latest > SECOND_NS {
-        return Err(format!("a wait ended {} ms after its deadline", latest / 1_000_000));
+        return Err(Wrong(format!("a wait ended {} ms after its deadline", latest / 1_000_000)));
     }
     pass(format!("at most {} us after the deadline", latest / 1000))
 }
@@ -55,34 +57,35 @@ pub fn several(bench: &Bench) -> Checked {
         writer.send_pattern(i as u64, 40)?;
         match b.session.wait(&eps, now() + SOON_NS) {
             Ok(Wait::Ready(bits)) if bits == 1 << i => {}
-            Ok(other) => return Err(format!("reader {i} of 3 has a sample, the wait ended with {other:?}")),
-            Err(code) => return Err(b.session.error("wait", code).to_string()),
+            Ok(other) => return Err(Wrong(format!("reader {i} of 3 has a sample, but the wait ended with {other:?}"))),
+            Err(code) => return Err(Wrong(b.session.error("wait", code).to_string())),
         }
         reader.expect(i as u64, 40)?;
     }
     pass("3 readers")
 }
 
-/// Blocks on a reader in another thread, lets `end` happen, and gives how the wait ended and how long that took.
+/// Blocks on a reader in another thread, calls `end`, which must end the wait, and returns the result and the duration
+/// of the wait in ns.
 fn blocked(
     reader: &Reader,
     what: &str,
-    end: impl FnOnce() -> Result<(), String>,
-) -> Result<(Result<Wait, Code>, i64), String> {
+    end: impl FnOnce() -> Result<(), Wrong>,
+) -> Result<(Result<Wait, Code>, i64), Wrong> {
     let (session, ep) = (reader.session.clone(), reader.ep);
     let (tell, told) = channel();
-    // Not joined: in a driver that breaks the rule it ends with its own deadline.
+    // The thread is not joined: with a driver that breaks the rule, it ends at its own deadline.
     std::thread::spawn(move || {
         let _ = tell.send((session.wait(&[ep], now() + SOON_NS), now()));
     });
     if let Ok((ended, _)) = told.recv_timeout(SETTLE) {
-        return Err(format!("a wait without samples ended at once with {ended:?}"));
+        return Err(Wrong(format!("a wait without samples ended immediately with {ended:?}")));
     }
     let begin = now();
     end()?;
     match told.recv_timeout(Duration::from_secs(2)) {
         Ok((ended, at)) => Ok((ended, at - begin)),
-        Err(_) => Err(format!("the wait was still blocked 2 s after {what}")),
+        Err(_) => Err(Wrong(format!("the wait was still blocked 2 s after {what}"))),
     }
 }
 
@@ -94,16 +97,16 @@ pub fn wake(bench: &Bench) -> Checked {
     let (writer, reader) = bench.link(&a, &b, ReceiveMode::Block, 64)?;
     let mut longest = 0;
     for _ in 0..3 {
-        match blocked(&reader, "wake", || b.session.wake().map_err(|e| e.to_string()))? {
+        match blocked(&reader, "wake", || b.session.wake().map_err(|e| Wrong(e.to_string())))? {
             (Ok(Wait::Woken), took) => longest = longest.max(took),
-            (other, _) => return Err(format!("after wake the wait ended with {other:?}, not TB_WOKEN")),
+            (other, _) => return Err(Wrong(format!("after wake the wait ended with {other:?}, not TB_WOKEN"))),
         }
     }
     writer.send_pattern(1, 10)?;
-    reader.expect(1, 10).map_err(|e| format!("after three wakes: {e}"))?;
+    reader.expect(1, 10).map_err(|e| Wrong(format!("after three wakes: {e}")))?;
     let longest = longest as f64 / 1e6;
     match longest > 1000.0 {
-        true => Err(format!("wake took {longest:.0} ms; the rule is 100 ms")),
+        true => Err(Wrong(format!("wake took {longest:.0} ms; the limit of the ABI is 100 ms"))),
         false => pass(format!("at most {longest:.1} ms")),
     }
 }
@@ -114,9 +117,9 @@ pub fn destroy(bench: &Bench) -> Checked {
     }
     let (a, b) = (bench.end()?, bench.end()?);
     let (_writer, reader) = bench.link(&a, &b, ReceiveMode::Block, 64)?;
-    match blocked(&reader, "destroy", || b.session.destroy(reader.ep).map_err(|e| e.to_string()))? {
-        (Ok(Wait::Ready(_)), _) => Err("the wait reported a sample, but none was sent".into()),
-        (Ok(Wait::TimedOut), _) => Err("the wait reported its deadline, which was not over".into()),
+    match blocked(&reader, "destroy", || b.session.destroy(reader.ep).map_err(|e| Wrong(e.to_string())))? {
+        (Ok(Wait::Ready(_)), _) => Err(Wrong("the wait reported a sample, but none was sent".to_owned())),
+        (Ok(Wait::TimedOut), _) => Err(Wrong("the wait reported its deadline, which was not over".to_owned())),
         (Ok(Wait::Woken) | Err(_), took) => pass(format!("ended after {:.1} ms", took as f64 / 1e6)),
     }
 }

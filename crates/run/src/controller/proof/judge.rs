@@ -1,20 +1,22 @@
-//! From counts to a verdict: by which way messages went, and whether that is what the study asks for.
+//! Derives from packet counts which path the messages took, and whether it is the path that the study asks for.
 
 use tailbound_model::*;
 
-/// Of the messages, one in so many may be on an interface before they count as travelling over it.
+/// Number of packets on an interface, as a share of the messages, below which the packets do not prove that messages
+/// use the interface.
 const SHARE: f64 = 0.05;
 
-/// What the counters of one place say about messages on interfaces.
+/// Answer to the question whether the packet counters of interfaces show that the messages went over these interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Flow {
     Yes,
     No,
-    /// Too few messages, or too much else.
+    /// The answer is unclear: there are too few messages, or too many other packets.
     Unclear,
 }
 
-/// Packets beside those that were there without messages; and what of them may be chance.
+/// Number of packets with messages minus the number of packets without messages, and the part of the difference that
+/// may be chance.
 #[derive(Debug, Clone, Copy)]
 struct Excess {
     raw: f64,
@@ -24,7 +26,7 @@ struct Excess {
 }
 
 impl Excess {
-    /// Of the packets that `sent` counts in all `spaces`.
+    /// Sums, over all network namespaces, the packets that `sent` returns for a namespace.
     fn of(spaces: &[Space], messages: f64, sent: impl Fn(&Space, &Counted) -> i64) -> Excess {
         let mut all = Excess { raw: 0.0, without: 0.0, packets: 0.0, noise: SHARE * messages };
         for space in spaces {
@@ -33,7 +35,8 @@ impl Excess {
             all.raw += with;
             all.without += without;
             all.packets += with - without;
-            // Counts of rare things are uncertain by their root; of none at all up to 3 may be missed (rule of three).
+            // A count of rare events is uncertain by its square root; if none was counted, up to 3 may be missed (rule
+            // of three).
             all.noise += if space.quiet.is_some() { space.scale() * (3.0 + 3.0 * seen.sqrt()) } else { 3.0 };
         }
         all
@@ -50,17 +53,17 @@ impl Excess {
     }
 }
 
-/// Packets sent by all interfaces of a namespace.
+/// Number of packets that all interfaces of a network namespace sent.
 fn anywhere(_: &Space, counted: &Counted) -> i64 {
     counted.interfaces.values().map(|i| i.tx_packets).sum()
 }
 
-/// Packets sent by the path's own.
+/// Number of packets that the interfaces of the path sent.
 fn on_path(space: &Space, counted: &Counted) -> i64 {
     space.path.iter().filter_map(|name| counted.interfaces.get(name)).map(|i| i.tx_packets).sum()
 }
 
-/// Fills in what was found and what of it contradicts the study.
+/// Fills in the path that the messages took, and the contradiction to the study if there is one.
 pub(super) fn judge(proof: &mut PathProof) {
     let n = proof.answered as f64;
     let path = Excess::of(&proof.spaces, n, on_path);
@@ -75,13 +78,13 @@ pub(super) fn judge(proof: &mut PathProof) {
         return;
     }
     if flow == Flow::Yes && proof.loads_send {
-        // Theirs are not told apart from those of the messages.
+        // Packets of loads cannot be distinguished from packets of the messages.
         proof.unclear = Some("loads of this trial send, or may send, over the same interfaces".into());
         return;
     }
     proof.found = match (flow, memory) {
         (Flow::Yes, _) => Some(Way::Packets),
-        // Memory that one process has mapped for itself says nothing; what the study asks for decides how it is called.
+        // Shared memory that only one process maps proves nothing, so the path gets the name from the study.
         (_, _) if inside => Some(proof.asked.filter(|way| *way != Way::Packets).unwrap_or(Way::InsideProcess)),
         (_, memory) => memory,
     };
@@ -105,12 +108,12 @@ pub(super) fn judge(proof: &mut PathProof) {
             if told {
                 proof.contradiction = Some(counted);
             } else {
-                proof.unclear = Some(format!("{counted}, but others send in this network namespace too"));
+                proof.unclear = Some(format!("{counted}, but other programs send in this network namespace too"));
                 proof.found = None;
             }
         }
         Some(Way::InsideProcess) if !inside => {
-            proof.contradiction = Some("delivery inside the process; the ends are in two".into());
+            proof.contradiction = Some("delivery inside the process; the ends are in two processes".into());
         }
         Some(_) if inside => {}
         Some(way) => {
@@ -127,7 +130,7 @@ pub(super) fn judge(proof: &mut PathProof) {
     }
 }
 
-/// What the segments that both processes have mapped are for.
+/// Kind of the shared memory that the processes of both ends have mapped; `None` = no common memory.
 fn memory(proof: &PathProof) -> Option<Way> {
     let [one, two] = proof.processes.as_slice() else { return None };
     let (one, two) = (one.segments.as_ref()?, two.segments.as_ref()?);
@@ -136,7 +139,7 @@ fn memory(proof: &PathProof) -> Option<Way> {
     Some(if common.any(|s| s.name.contains("datasharing")) { Way::DataSharing } else { Way::SharedMemory })
 }
 
-/// Interfaces beside the path's that carried something.
+/// Lists the interfaces that sent packets and do not belong to the path, with their numbers of packets.
 fn others(proof: &PathProof) -> String {
     let of = |space: &Space| -> Vec<String> {
         let foreign = space.data.interfaces.iter().filter(|(name, i)| !space.path.contains(name) && i.tx_packets > 0);
@@ -147,9 +150,12 @@ fn others(proof: &PathProof) -> String {
 
 fn too_little(messages: f64, all: &Excess) -> String {
     if all.without > 0.25 * messages {
-        format!("{:.0} packets would have been there without messages, too many to tell {messages} apart", all.without)
+        format!(
+            "without messages, there would be {:.0} packets, too many to recognise the packets of {messages} messages",
+            all.without
+        )
     } else {
-        format!("{messages} answered messages are too few to tell their packets from others")
+        format!("{messages} answered messages are too few to distinguish their packets from other packets")
     }
 }
 
@@ -170,7 +176,8 @@ mod tests {
         ProcessSeen { ends: vec![end.into()], segments, sockets: Some(sockets) }
     }
 
-    /// Two processes that share the machine's lo: packets in 1 s with messages, and in `quiet_ms` without.
+    /// Judges two processes that share the interface lo: `packets` packets are sent in 1 s with messages. `quiet` is an
+    /// interval without messages: its length in ms, and its number of packets.
     fn judged(asked: Way, messages: u64, packets: i64, quiet: Option<(i64, i64)>, sockets: usize) -> PathProof {
         let mut proof = PathProof {
             asked: Some(asked),
@@ -194,10 +201,10 @@ mod tests {
     fn packets_of_others_are_told_apart_by_the_quiet_interval() {
         let proof = judged(Way::SharedMemory, 1000, 10_000, Some((1000, 10_000)), 0);
         assert_eq!((proof.found, proof.contradiction), (Some(Way::SharedMemory), None), "no socket, no packet");
-        // With sockets it cannot be told: 10,000 more or less are chance.
+        // With sockets, the path cannot be decided, because the difference is within chance.
         let proof = judged(Way::SharedMemory, 100, 10_050, Some((1000, 10_000)), 2);
         assert_eq!((proof.found, proof.contradiction.is_none()), (None, true));
-        assert!(proof.unclear.unwrap().contains("too many to tell 100 apart"));
+        assert!(proof.unclear.unwrap().contains("too many to recognise the packets of 100 messages"));
         let proof = judged(Way::SharedMemory, 1000, 30, Some((1000, 20)), 2);
         assert_eq!(proof.found, Some(Way::SharedMemory), "20 without messages, 30 with");
         let proof = judged(Way::Packets, 1000, 2_030, Some((1000, 20)), 2);
@@ -206,18 +213,19 @@ mod tests {
 
     #[test]
     fn a_burst_of_others_makes_no_trial_invalid() {
-        // Much without messages, more with: whose they are cannot be known in a shared namespace.
+        // There are many packets without messages and more with messages: in a shared namespace, their senders are
+        // unknown.
         let proof = judged(Way::SharedMemory, 1000, 9_000, Some((1000, 3_000)), 2);
         assert_eq!((proof.found, proof.contradiction.is_none()), (None, true));
-        assert!(proof.unclear.unwrap().contains("others send in this network namespace too"));
-        // As many as messages and answers, and nothing without: these are they.
+        assert!(proof.unclear.unwrap().contains("other programs send in this network namespace too"));
+        // There are as many packets as messages and answers, and no other packets, so these are the messages.
         let proof = judged(Way::SharedMemory, 1000, 2_000, Some((1000, 0)), 2);
         assert!(proof.contradiction.unwrap().contains("2000 packets on the interfaces in 1000 answered messages"));
     }
 
     #[test]
     fn a_short_quiet_interval_is_scaled_with_what_it_may_have_missed() {
-        // 3 in 100 ms are 30 in a second, give or take: 40 packets are no messages' then.
+        // 3 packets in 100 ms are about 30 in a second, so 40 packets do not show messages.
         let proof = judged(Way::SharedMemory, 1000, 40, Some((100, 3)), 2);
         assert_eq!(proof.found, Some(Way::SharedMemory));
         let few = judged(Way::Packets, 1, 2, Some((1000, 0)), 2);

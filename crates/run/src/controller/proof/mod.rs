@@ -1,68 +1,48 @@
-//! Proof of the path: what is counted in the ends' network namespaces before and while messages go, and what it proves.
+//! Proof of the path: reads packet counters of the ends' network namespaces before and while messages are sent, and
+//! derives which path the messages took.
 //!
-//! The counters are read three times: when the ends have met, after a quiet interval in which they send nothing, and when
-//! the last slot is over. The first pair tells what is there without messages (discovery, liveliness, other programs).
+//! The counters are read three times: when the ends have found each other, after a quiet interval in which the ends
+//! send nothing, and when the last slot is over. The first two readings count the packets without messages (discovery,
+//! liveliness, other programs).
 
 mod judge;
 mod ports;
 
 pub(super) use ports::{Ports, not_taken};
 
-use super::lab::Standing;
-use super::length::estimate;
+use super::active_lab::ActiveLab;
+use super::trial_length::is_scripted;
 use std::time::Duration;
 use tailbound_model::*;
 
-/// Longest quiet interval that is taken unasked, and that of slow rates.
-const AUTO: Nanos = Nanos::from_secs(1);
-const AUTO_SLOW: Nanos = Nanos::from_secs(5);
-/// So many slots of a slow rate.
-const SLOTS: i64 = 20;
-/// Before it begins the interfaces are to be calm: no more than a packet in each of so many steps. It begins anyway after
-/// the last of the most.
+/// Time between two readings of the packet counters before the quiet interval begins.
 const CALM_STEP: Duration = Duration::from_millis(50);
+/// Number of consecutive readings of the packet counters, with at most one new packet each, after which the quiet
+/// interval begins.
 const CALM_STEPS: u32 = 2;
-const CALM_MOST: u32 = 12;
+/// Largest number of readings of the packet counters before the quiet interval begins.
+const CALM_MOST_STEPS: u32 = 12;
 
-/// How long the ends of a trial are silent.
-pub(super) fn quiet(spec: &TrialSpec) -> Nanos {
-    let whole = estimate(spec);
-    match spec.quiet {
-        // Virtual time: nothing is sent, and all of the trial takes no time.
-        _ if is_scripted(spec) => Nanos(0),
-        Quiet::Off => Nanos(0),
-        Quiet::Same => whole,
-        Quiet::For(time) => time,
-        Quiet::Auto => {
-            let slots = spec.rate.period().map_or(0, |p| p.0.saturating_mul(SLOTS));
-            whole.min(Nanos(slots.clamp(AUTO.0, AUTO_SLOW.0)))
-        }
-    }
-}
-
-fn is_scripted(spec: &TrialSpec) -> bool {
-    spec.driver.options.get("clock").is_some_and(|c| c == "scripted")
-}
-
-/// The counters of a trial's namespaces.
+/// Watches the packet counters of the network namespaces of a trial.
 pub(super) struct Watch {
-    /// Ends that share a namespace are counted once.
+    /// Indices of the ends in each network namespace, and the counters of the namespace before the measuring window.
     spaces: Vec<(Vec<usize>, Option<Counted>)>,
     quiet: Vec<Option<Counted>>,
 }
 
 impl Watch {
-    /// The ends have met: waits in silence.
-    pub async fn begin(standing: &Standing, quiet: Nanos) -> Watch {
-        let space = |end: usize| standing.lab.space(end);
+    /// Waits for the quiet interval after the ends have found each other, and counts the packets that are sent in this
+    /// interval.
+    pub async fn begin(lab: &ActiveLab, quiet: Nanos) -> Watch {
+        let space = |end: usize| lab.lab.space(end);
         let mut ends: Vec<Vec<usize>> = Vec::new();
-        for end in 0..standing.lab.places() {
+        for end in 0..lab.lab.places() {
             match ends.iter_mut().find(|shared| space(shared[0]) == space(end)) {
                 Some(shared) => shared.push(end),
                 None => ends.push(vec![end]),
             }
         }
-        let count = |ends: &[usize]| standing.lab.counted(ends[0]).ok();
+        let count = |ends: &[usize]| lab.lab.counted(ends[0]).ok();
         if quiet.0 > 0 {
             calm(|| ends.iter().filter_map(|e| count(e)).map(|c| packets(&c)).sum()).await;
         }
@@ -77,23 +57,24 @@ impl Watch {
         Watch { spaces: ends.into_iter().zip(now).collect(), quiet }
     }
 
-    /// The last slot is over; `None` where the counters cannot be read.
-    pub fn end(self, standing: &Standing) -> Option<Vec<Space>> {
+    /// Reads the counters again after the last slot. `None` = the counters cannot be read.
+    pub fn end(self, lab: &ActiveLab) -> Option<Vec<Space>> {
         let space = |((ends, before), quiet): ((Vec<usize>, Option<Counted>), Option<Counted>)| {
-            let data = standing.lab.counted(ends[0]).ok()?.since(&before?);
-            let mut path: Vec<String> = ends.iter().map(|e| standing.lab.end(*e).interface.clone()).collect();
+            let data = lab.lab.counted(ends[0]).ok()?.since(&before?);
+            let mut path: Vec<String> = ends.iter().map(|e| lab.lab.end(*e).interface.clone()).collect();
             path.dedup();
-            let ends = ends.iter().map(|e| standing.spec.name(*e).to_owned()).collect();
-            Some(Space { ends, path, made: standing.lab.is_made(), quiet, data })
+            let ends = ends.iter().map(|e| lab.spec.name(*e).to_owned()).collect();
+            Some(Space { ends, path, made: lab.lab.is_made(), quiet, data })
         };
         self.spaces.into_iter().zip(self.quiet).map(space).collect()
     }
 }
 
-/// Waits out the burst of discovery: scaled to a long trial, it would stand for a multitude of packets.
+/// Waits until the burst of discovery packets is over. If the burst were counted and scaled to the length of a trial,
+/// it would look like many packets.
 async fn calm(packets: impl Fn() -> i64) {
     let (mut last, mut steps) = (packets(), 0);
-    for _ in 0..CALM_MOST {
+    for _ in 0..CALM_MOST_STEPS {
         tokio::time::sleep(CALM_STEP).await;
         let now = packets();
         steps = if now - last <= 1 { steps + 1 } else { 0 };
@@ -104,12 +85,13 @@ async fn calm(packets: impl Fn() -> i64) {
     }
 }
 
-/// Packets that all interfaces sent.
+/// Number of packets that all interfaces of a network namespace sent.
 fn packets(counted: &Counted) -> i64 {
     counted.interfaces.values().map(|i| i.tx_packets).sum()
 }
 
-/// What the counts of a trial prove. `None`: nothing went by any way, or time was virtual.
+/// Derives from the counters of a trial which path the messages took. `None` = no message was answered, or the clock
+/// was scripted.
 pub(super) fn proof(
     spec: &TrialSpec,
     spaces: Option<Vec<Space>>,
@@ -123,22 +105,22 @@ pub(super) fn proof(
     let spaces = spaces?;
     let asked = asked(spec, described);
     let mut proof = PathProof { asked, sent, answered, spaces, processes, ..PathProof::default() };
-    // What a command does is not known.
+    // A command may send, because it is not known what the command does.
     let sends = |load: &LoadSpec| load.run.has_receiver() || matches!(load.run, LoadKind::Command(_));
     proof.loads_send = spec.loads.iter().any(sends);
     judge::judge(&mut proof);
     Some(proof)
 }
 
-/// A trial whose messages went another way than the study asks for measured something else.
+/// Warns if the messages took another path than the study asks for. The trial is then invalid.
 pub(super) fn warning(proof: &PathProof) -> Option<Warning> {
     let text =
-        format!("messages went another way than the study asks for: it asks for {}", proof.contradiction.as_ref()?);
-    let mend = "look at the driver's options and its `config`, and at what it says of its transport";
-    Some(Warning::new("path_not_as_asked", Severity::Invalid, text, mend))
+        format!("messages took another path than the study asks for: it asks for {}", proof.contradiction.as_ref()?);
+    let remedy = "check the options and the `config` of the driver, and the transport that the driver reports";
+    Some(Warning::new("path_not_as_asked", Severity::Invalid, text, remedy))
 }
 
-/// The way that a study asks for: by the transport of a driver, or by its path.
+/// Path that the study asks for, either by the option `transport` of a driver or by the key `path`.
 fn asked(spec: &TrialSpec, described: impl Fn(&str) -> Option<serde_json::Value>) -> Option<Way> {
     let of_driver = |driver: &DriverSpec| {
         let way = |word: &str| match word {
@@ -151,7 +133,8 @@ fn asked(spec: &TrialSpec, described: impl Fn(&str) -> Option<serde_json::Value>
         if let Some(word) = driver.options.get("transport") {
             return way(word);
         }
-        // A configuration of the user's own decides by itself; ends of one process may share more than the driver says.
+        // With a configuration file of the user, the transport is unknown; ends of one process may use a transport that
+        // the driver does not report.
         if driver.config.is_some() || spec.ping.place == PlaceSpec::SameProcess {
             return None;
         }

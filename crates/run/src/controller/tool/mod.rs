@@ -1,7 +1,8 @@
-//! Another program in place of a driver: what of a condition it cannot do, how its ends are run, and its figures.
+//! Trials with a tool in place of a driver: which conditions the tool cannot run, how its ends are run, and how the
+//! figures that it prints are read.
 
 mod fit;
 mod run;
 
-pub(super) use fit::{describe, impossible, lack, takes};
+pub(super) use fit::{describe, impossible, lack};
 pub(super) use run::run;

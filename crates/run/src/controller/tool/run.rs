@@ -1,12 +1,14 @@
-//! One trial of a tool: prepare, go, and the figures that it printed.
+//! Runs one trial of a tool: prepares, runs its programs, and reads the figures that the tool printed.
 
 use super::fit;
 use crate::controller::RunError;
-use crate::controller::lab::Standing;
-use crate::controller::loads::{fell_short, unheard};
-use crate::controller::measure::measure;
-use crate::controller::trial::{self, Outcome, Part, TrialContext, finish, hopeless, prepare};
-use std::collections::BTreeMap;
+use crate::controller::active_lab::ActiveLab;
+use crate::controller::driver_trial::{counters, record_dir, unix_ns};
+use crate::controller::load_checks::{fell_short, without_arrivals};
+use crate::controller::measuring::measure;
+use crate::controller::trial_length::{tool_limit, tool_seconds, tool_time};
+use crate::controller::trial_state::{Part, TrialContext, TrialResult};
+use crate::controller::trial_steps::{self, ends_run, finish, prepare};
 use std::time::Duration;
 use tailbound_model::*;
 use tailbound_record::{EndRecord, RecordWriter, Source};
@@ -14,36 +16,35 @@ use tailbound_tools::{OutputOf, StopBy, Tool, Values};
 use tailbound_wire::*;
 use tokio::time::Instant;
 
-/// What a program may take to print its version.
+/// Longest time for the program of a tool to print its version.
 const VERSION: Duration = Duration::from_secs(5);
 
-/// Runs one trial and writes it into the record; `None` when a signal came.
+/// Runs one trial of a tool and writes it into the record. Returns `None` if a signal arrived.
 ///
 /// # Errors
-/// As those of a trial of a driver.
+/// The run cannot continue: bad input, a machine that is not fit, or a record that cannot be written.
 pub(in crate::controller) async fn run(
     context: &TrialContext<'_>,
-    standing: &mut Standing,
+    lab: &mut ActiveLab,
     record: &mut RecordWriter,
-) -> Result<Option<Outcome>, RunError> {
-    let id = context.trial.id;
-    let spec = &context.plan.conditions[context.trial.condition].spec;
+) -> Result<Option<TrialResult>, RunError> {
+    let (id, spec) = (context.trial.id, context.spec());
     let bad = |text: String| RunError::new(ExitCode::BadInput, text, "");
     let tool = fit::read(spec).map_err(bad)?.ok_or_else(|| bad("the trial has no tool".into()))?;
-    let dir = std::path::absolute(record.dir()).unwrap_or_else(|_| record.dir().to_owned());
-    let streams = standing.streams(spec)?;
-    let port = standing.lab.free_port(standing.place_of(Role::Pong)).map_err(|e| {
+    let dir = record_dir(record);
+    let streams = lab.streams(spec)?;
+    let port = lab.lab.free_port(lab.place_of(Role::Pong)).map_err(|e| {
         RunError::new(ExitCode::RunFailed, format!("there is no port for the tool {}: {e}", tool.tool), "")
     })?;
     let mut parts = Vec::new();
-    for (roles, _) in &standing.agents {
-        let order = trial::order(context, spec, roles, standing, &dir);
-        let program = end_order(&tool, spec, roles, standing, port).map_err(bad)?;
+    for (roles, _) in &lab.agents {
+        let order = trial_steps::order(context, roles, lab, &dir);
+        let program = end_order(&tool, spec, roles, lab, port).map_err(bad)?;
         let order = Order { streams: streams.clone(), tool: Some(program), rescue: None, ..order };
         parts.push(Part::new(roles, order));
     }
-    let before: Vec<BTreeMap<String, i64>> = (0..standing.lab.places()).map(|end| standing.lab.counters(end)).collect();
-    trial::begin(context, standing, record)?;
+    let before = counters(lab);
+    trial_steps::begin(context, lab, record)?;
     record.manifest.trials[id].source = Source::Summary;
     let mut summary = ToolSummary {
         tool: tool.tool.clone(),
@@ -53,52 +54,44 @@ pub(in crate::controller) async fn run(
         ..ToolSummary::default()
     };
     tokio::select! {
-        prepared = prepare(&mut parts, standing) => prepared?,
-        () = context.stop.wait() => return Ok(None),
+        prepared = prepare(&mut parts, lab) => prepared?,
+        () = context.run.stop.wait() => return Ok(None),
     }
-    if let Some(failed) = hopeless(context, &parts, record) {
+    if let Some(failed) = ends_run(context, &parts, record) {
         return Err(failed.into());
     }
     let not_ready = parts.iter().flat_map(|p| &p.prepared.ends).any(|e| e.unmatched.is_some());
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    record.manifest.trials[id].began_unix_ns = Some(now.as_nanos() as i64);
-    let deadline = Instant::now() + fit::longest(spec).duration() + Duration::from_secs(30);
+    record.manifest.trials[id].began_unix_ns = Some(unix_ns());
+    let deadline = Instant::now() + tool_limit(spec).duration() + Duration::from_secs(30);
     tokio::select! {
-        measured = measure(&mut parts, &mut standing.agents, &dir, (not_ready, &[]), deadline) => measured?,
-        () = context.stop.wait() => return Ok(None),
+        measured = measure(&mut parts, &mut lab.agents, &dir, (not_ready, &[]), deadline) => measured?,
+        () = context.run.stop.wait() => return Ok(None),
     }
-    for (part, (_, agent)) in parts.iter().zip(&standing.agents) {
+    for (part, (_, agent)) in parts.iter().zip(&lab.agents) {
         store(record, part, (context.here, &agent.name), &mut summary)?;
     }
-    for warning in unheard(&parts) {
+    for warning in without_arrivals(&parts) {
         record.warn(warning.at_trial(id))?;
     }
     for (place, before) in before.iter().enumerate() {
-        let change =
-            standing.lab.counters(place).into_iter().map(|(k, v)| (k.clone(), v - before.get(&k).unwrap_or(&0)));
-        let name = standing.spec.name(place);
+        let change = lab.lab.counters(place).into_iter().map(|(k, v)| (k.clone(), v - before.get(&k).unwrap_or(&0)));
+        let name = lab.spec.name(place);
         record.manifest.trials[id].ends.entry(name.into()).or_default().counters = change.collect();
     }
-    let outcome = figures(record, id, &tool, &parts, &mut summary)?;
+    let result = figures(record, id, &tool, &parts, &mut summary)?;
     record.manifest.trials[id].summary = Some(summary);
-    trial::end(id, standing, record, &outcome)?;
-    finish(&parts, standing, context.journal).await;
-    Ok(Some(outcome))
+    trial_steps::end(id, lab, record, &result)?;
+    finish(&parts, lab, context.run).await;
+    Ok(Some(result))
 }
 
-/// What the agent of an end is to start.
-fn end_order(
-    tool: &Tool,
-    spec: &TrialSpec,
-    roles: &[Role],
-    standing: &Standing,
-    port: u16,
-) -> Result<ToolOrder, String> {
+/// Makes the order of the controller to the agent of an end: which program of the tool to start, and how.
+fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, port: u16) -> Result<ToolOrder, String> {
     let measures = roles.contains(&Role::Ping);
-    let net = standing.lab.end(standing.place_of(roles[0]));
+    let net = lab.lab.end(lab.place_of(roles[0]));
     let values = Values {
         payload: spec.payload.0,
-        seconds: fit::seconds(spec),
+        seconds: tool_seconds(spec),
         rate_hz: fit::rate_hz(spec),
         address: net.address.to_string(),
         peer: net.peer.to_string(),
@@ -120,12 +113,12 @@ fn end_order(
         ready: end.and_then(|end| end.ready.clone()),
         measures,
         stop_signal,
-        told_ns: if tool.takes("seconds") { fit::takes(spec).0 } else { 0 },
-        longest_ns: fit::longest(spec).0,
+        told_ns: if tool.takes("seconds") { tool_time(spec).0 } else { 0 },
+        longest_ns: tool_limit(spec).0,
     })
 }
 
-/// What it says of its version; `None` = it does not.
+/// Runs the version command of a tool and returns the version; `None` = the tool prints no version.
 async fn version(tool: &Tool) -> Option<String> {
     let version = tool.version.as_ref()?;
     let (program, arguments) = version.command.split_first()?;
@@ -136,7 +129,7 @@ async fn version(tool: &Tool) -> Option<String> {
     tailbound_tools::first(&version.pattern, &both.join("\n"))
 }
 
-/// What an end's program did goes into the record.
+/// Writes the result of the tool's program at one end into the record.
 fn store(
     record: &mut RecordWriter,
     part: &Part,
@@ -151,7 +144,7 @@ fn store(
     }
     let failed = |code: &str, text: String| Warning::new(code, Severity::Invalid, text, "").at_trial(id).at_end(agent);
     if let Some(why) = &part.failed {
-        record.warn(failed(&why.code, format!("{agent}: {}", why.text)))?;
+        record.warn(failed(&why.code, format!("{agent}: {}", why.what)))?;
     } else if let Some(why) = &part.lost {
         record.warn(failed("agent_lost", format!("agent {agent} was lost in mid-trial: {why}")))?;
     }
@@ -179,14 +172,15 @@ fn store(
     Ok(())
 }
 
-/// The figures of its output. Whatever keeps it from having any is a finding, and the trial is not to be trusted.
+/// Reads the figures from the output of the tool. If there are no figures, the reason is a finding, and the trial is
+/// invalid.
 fn figures(
     record: &mut RecordWriter,
     id: usize,
     tool: &Tool,
     parts: &[Part],
     summary: &mut ToolSummary,
-) -> Result<Outcome, RunError> {
+) -> Result<TrialResult, RunError> {
     let of = |measures: bool| {
         let part = parts.iter().find(|p| p.order.tool.as_ref().is_some_and(|t| t.measures == measures));
         part.and_then(|p| p.done.as_ref()?.tool.as_ref())
@@ -198,10 +192,10 @@ fn figures(
     let read = failed.map_or_else(|| tailbound_tools::figures(tool, output).map_err(|e| e.to_string()), Err);
     match read {
         Ok(figures) => summary.figures = figures,
-        // The agents' own end was told already.
+        // A lost agent is reported already.
         Err(_) if parts.iter().any(|p| p.lost.is_some()) => {}
         Err(why) => {
-            let mend = "All that it wrote is in `logs` of the record.";
+            let mend = "The output of the tool is in the directory `logs` of the record.";
             record.manifest.trials[id].finding = Some(why.clone());
             record.warn(Warning::new("tool_failed", Severity::Invalid, why, mend).at_trial(id))?;
         }
@@ -209,5 +203,5 @@ fn figures(
     let total =
         |what: ToolMetric| -> f64 { summary.figures.iter().filter(|f| f.what == what).flat_map(|f| &f.values).sum() };
     let answered = total(ToolMetric::Samples) as u64;
-    Ok(Outcome { answered, scheduled: answered + total(ToolMetric::Lost) as u64, ..Outcome::default() })
+    Ok(TrialResult { answered, scheduled: answered + total(ToolMetric::Lost) as u64, ..TrialResult::default() })
 }

@@ -1,4 +1,5 @@
-//! The counts of one end of a flow: a shared, pre-faulted memfd that outlives the measuring process, as the sample memory.
+//! Shared memory for the counts of one end of a flow: a memfd whose pages are touched in advance. Like the sample
+//! memory, it outlives the measuring process.
 
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::mman::{MapFlags, ProtFlags, mmap};
@@ -8,102 +9,104 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use tailbound_model::{FlowCounts, FlowPart, PartCounts, SecondCounts};
 
-/// [`PartCounts`] as it is written.
+/// The counts [`PartCounts`] of one part of a flow as atomics in shared memory.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct PartCells {
-    /// Messages.
+    /// Number of messages that were sent or received in this part of the flow.
     pub messages: AtomicU64,
-    /// Octets.
+    /// Number of payload bytes in this part of the flow.
     pub octets: AtomicU64,
-    /// First counter.
+    /// Message counter of the first message of this part of the flow.
     pub first: AtomicU64,
-    /// First time.
+    /// Monotonic time of the first message of this part, ns.
     pub first_ns: AtomicI64,
-    /// Last time.
+    /// Monotonic time of the last message of this part, ns.
     pub last_ns: AtomicI64,
-    /// CPU time at its beginning.
+    /// CPU time of the process at the begin of this part of the flow, ns.
     pub cpu_began_ns: AtomicI64,
 }
 
-/// The head of [`FlowCounts`] as it is written.
+/// All counts of [`FlowCounts`] except the counts of each second, as atomics in shared memory.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct Totals {
-    /// By part.
+    /// Counts of each part of the flow: ramp-up, window and drain.
     pub parts: [PartCells; 3],
-    /// The second of the first cell.
+    /// Second of the monotonic clock that the first [`SecondCell`] counts.
     pub first_second: AtomicI64,
-    /// See [`FlowCounts`], as all that follows.
+    /// Number of messages in the measuring window that arrived after a message with a higher counter. [`FlowCounts`]
+    /// explains this field and the next fields.
     pub out_of_order: AtomicU64,
-    /// Duplicates.
+    /// Number of messages in the measuring window that are duplicates of messages received earlier.
     pub duplicates: AtomicU64,
-    /// Stale.
+    /// Number of messages that were too old to decide whether they are duplicates.
     pub stale: AtomicU64,
-    /// Foreign.
+    /// Number of messages that do not belong to this flow.
     pub foreign: AtomicU64,
-    /// Missing.
+    /// Number of message counters below the highest received counter that have not arrived.
     pub missing: AtomicU64,
-    /// Next counter.
+    /// The highest message counter that was sent or received, plus one.
     pub next: AtomicU64,
-    /// CPU time at the end.
+    /// CPU time of the measuring process at the end of the flow, ns.
     pub cpu_ended_ns: AtomicI64,
-    /// Within calls that send.
+    /// Time that send calls took in the measuring window, ns.
     pub send_ns: AtomicI64,
-    /// Blocked in them.
+    /// Time within send calls in the measuring window that blocked or were refused, ns.
     pub blocked_ns: AtomicI64,
-    /// The longest.
+    /// Duration of the longest blocked or refused send call in the measuring window, ns.
     pub longest_ns: AtomicI64,
-    /// Refused in the window.
+    /// Number of send calls in the measuring window that the driver refused.
     pub refused: AtomicU64,
-    /// Refused in all.
+    /// Number of send calls in all parts of the flow that the driver refused.
     pub refused_in_all: AtomicU64,
-    /// The last refusal.
+    /// Code `TB_E*` of the last refused send call; 0 if none was refused.
     pub refusal: AtomicI64,
 }
 
-/// [`SecondCounts`] as it is written.
+/// The counts [`SecondCounts`] of one second of a flow as atomics in shared memory.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct SecondCell {
-    /// Messages.
+    /// Number of messages that were sent or received in this second.
     pub messages: AtomicU64,
-    /// Octets.
+    /// Number of payload bytes that were sent or received in this second.
     pub octets: AtomicU64,
-    /// Missing.
+    /// Number of message counters that were skipped in this second.
     pub missing: AtomicU64,
-    /// Out of order.
+    /// Number of messages in this second that arrived after a message with a higher counter.
     pub out_of_order: AtomicU64,
-    /// Duplicates.
+    /// Number of messages in this second that are duplicates of messages received earlier.
     pub duplicates: AtomicU64,
-    /// Blocked.
+    /// Duration of those send calls in this second that blocked or were refused, ns.
     pub blocked_ns: AtomicI64,
 }
 
-/// The counts of one end.
+/// References to the counts of one end of a flow, in shared memory.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowCells {
-    /// The head.
+    /// Counts of the whole flow and of its parts, in shared memory.
     pub totals: &'static Totals,
-    /// Second by second.
+    /// Counts of each second of the flow, in shared memory.
     pub seconds: &'static [SecondCell],
 }
 
 impl FlowCells {
-    /// The cell of a time; what lies beyond the last is counted there.
+    /// Cell for the counts of that second in which a monotonic time (in ns) lies. If the time lies after the last
+    /// second, the last cell is returned.
     #[inline]
     pub fn second(&self, ns: i64) -> &'static SecondCell {
         let index = (ns / 1_000_000_000 - self.totals.first_second.load(Relaxed)).max(0) as usize;
         &self.seconds[index.min(self.seconds.len() - 1)]
     }
 
-    /// The cells of a part.
+    /// Counts of one part of the flow: ramp-up, window or drain.
     #[inline]
     pub fn part(&self, part: FlowPart) -> &'static PartCells {
         &self.totals.parts[part as usize]
     }
 
-    /// What they hold now.
+    /// Copies the present values of all flow counts from shared memory.
     pub fn read(&self) -> FlowCounts {
         let t = self.totals;
         let part = |p: &PartCells| PartCounts {
@@ -144,7 +147,7 @@ impl FlowCells {
     }
 }
 
-/// A mapping of the counts, kept for the life of the process or of the trial.
+/// A mapping of the memory for flow counts. It is kept until the process or the trial ends.
 #[derive(Debug)]
 pub struct FlowMemory {
     base: std::ptr::NonNull<u8>,
@@ -159,35 +162,36 @@ unsafe impl Sync for FlowMemory {}
 const HEAD: usize = size_of::<Totals>().next_multiple_of(64);
 
 impl FlowMemory {
-    /// Makes the file, for a flow of at most so many seconds.
+    /// Creates the memory file for the counts of a flow that lasts at most `seconds`.
     ///
     /// # Errors
-    /// The kernel's word.
+    /// The kernel refuses the memory.
     pub fn create(seconds: usize) -> std::io::Result<OwnedFd> {
         let fd = memfd_create(c"tailbound-counts", MFdFlags::MFD_CLOEXEC)?;
         nix::unistd::ftruncate(&fd, (HEAD + seconds.max(1) * size_of::<SecondCell>()) as i64)?;
         Ok(fd)
     }
 
-    /// Maps it, all pages touched.
+    /// Maps the memory file for flow counts, and touches all its pages.
     ///
     /// # Errors
-    /// The kernel's word.
+    /// The file is too short, or the kernel refuses the mapping.
     pub fn map(fd: impl AsFd) -> std::io::Result<FlowMemory> {
         let octets = nix::sys::stat::fstat(fd.as_fd())?.st_size as usize;
         let length = NonZeroUsize::new(octets)
             .filter(|n| n.get() >= HEAD + size_of::<SecondCell>())
-            .ok_or_else(|| std::io::Error::other("the memory of the counts is too short"))?;
+            .ok_or_else(|| std::io::Error::other("the memory for flow counts is too short"))?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
-        // SAFETY: a fresh shared mapping of a file of ours that never shrinks; nothing else lies there.
+        // SAFETY: a new shared mapping of a file of ours that never shrinks; no other object lies there.
         let base = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE, fd, 0)? };
         Ok(FlowMemory { base: base.cast(), octets })
     }
 
-    /// The cells.
+    /// References to all flow counts in this mapping of shared memory.
     pub fn cells(&self) -> FlowCells {
         let seconds = (self.octets - HEAD) / size_of::<SecondCell>();
-        // SAFETY: mapped for as long as they are used (see `unmap`), page aligned, all-zero is valid; both lie within.
+        // SAFETY: the memory is mapped while the cells are used (see `unmap`) and page aligned, all-zero is valid, and
+        // both parts lie within the mapping.
         unsafe {
             FlowCells {
                 totals: &*self.base.as_ptr().cast(),
@@ -196,12 +200,12 @@ impl FlowMemory {
         }
     }
 
-    /// Gives the mapping back.
+    /// Unmaps the memory for flow counts.
     ///
     /// # Safety
-    /// No cell of it is used afterwards.
+    /// The caller uses no cell of this mapping afterwards.
     pub unsafe fn unmap(self) {
-        // SAFETY: `map` made it with this length; the caller gave up all references.
+        // SAFETY: `map` created the mapping with this length; the caller uses no reference any more.
         let _ = unsafe { nix::sys::mman::munmap(self.base.cast(), self.octets) };
     }
 }

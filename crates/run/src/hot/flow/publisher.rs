@@ -1,4 +1,4 @@
-//! The publisher: sends as fast as back-pressure lets it, or at a rate.
+//! The publisher of a flow: sends messages at a fixed rate, or as fast as the back-pressure of the driver permits.
 
 use super::{FlowCells, add, add_ns, cpu_ns, seq_of};
 use crate::hot::{Arrival, Clock, Header, Hook, NoHook, Port, Ring, Sink};
@@ -6,50 +6,51 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use tailbound_model::{CELL_OUT_OF_ORDER, CELL_SEND_FAILED, COUNTER_BITS, FlowPart, SenderCell};
 
-/// A call that takes this long, or is refused, was blocked.
+/// Duration from which on a send call counts as blocked, ns. A refused send call always counts as blocked.
 pub(crate) const BLOCKED_NS: i64 = 100_000;
 
-/// Who sends, and when.
+/// Index of a publisher of a flow, and the times at which it sends.
 #[derive(Debug, Clone, Copy)]
 pub struct FlowPace {
-    /// Which of the publishers it is, from 0.
+    /// Index of the publisher in its flow, from 0.
     pub publisher: u8,
-    /// Message k is due at t0 + k x period; `None` = at once.
+    /// Period between messages, ns: message k is due at t0 + k x period. `None` = each message is sent at once.
     pub period_ns: Option<i64>,
-    /// Lengths of ramp-up, window and drain, ns.
+    /// Durations of ramp-up, window and drain of the flow, ns.
     pub parts_ns: [i64; 3],
-    /// One message in so many has a row; 0 = none.
+    /// Distance between messages that have rows of samples: one in this number of messages has a row; 0 = no message
+    /// has a row.
     pub row_every: u64,
-    /// Messages may wait in the driver for others.
+    /// True if the driver may keep a message until it sends several messages together.
     pub batching: bool,
 }
 
-/// The publisher of one trial.
+/// One publisher of a flow in one trial.
 pub struct Publisher<C, H = NoHook> {
-    /// Its clock.
+    /// Clock by which the publisher sends.
     pub clock: C,
-    /// What a test planted.
+    /// Hook that a test may plant into the send loop.
     pub hook: H,
-    /// The writer.
+    /// Writer that sends the messages of the flow.
     pub writer: Port,
-    /// What it counts.
+    /// Message counts of the publisher, in shared memory.
     pub counts: FlowCells,
-    /// One cell per message that has a row.
+    /// Cells of the sample memory: one cell for each message that has a row of samples.
     pub rows: Ring<SenderCell>,
-    /// First page of the sample memory.
+    /// Header on the first page of the publisher's sample memory.
     pub header: &'static Header,
-    /// Sent with every message.
+    /// Payload bytes of every message that the publisher sends.
     pub payload: Box<[u8]>,
-    /// When.
+    /// Index of this publisher in its flow, and the times at which it sends.
     pub pace: FlowPace,
-    /// Rows answered so far.
+    /// Number of messages with a row of samples that were answered so far.
     pub answered: AtomicU64,
-    /// Highest row answered so far, plus one.
+    /// Highest number of a row of samples whose message was answered so far, plus one.
     pub highest: AtomicU64,
 }
 
 impl<C: Clock, H: Hook> Publisher<C, H> {
-    /// Sends the whole flow on the calling thread; returns how many messages have a row.
+    /// Sends the whole flow on the calling thread. Returns the number of messages that have a row of samples.
     pub fn run(&self, t0_ns: i64) -> u64 {
         let [ramp_up, window, drain] = self.pace.parts_ns;
         let ends = [t0_ns + ramp_up, t0_ns + ramp_up + window, t0_ns + ramp_up + window + drain];
@@ -69,7 +70,8 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
                 next_row = u64::MAX;
             }
             loop {
-                // At a rate a message belongs to the part in which it was due: their number does not hang on the sender.
+                // At a fixed rate, a message belongs to the part in which it was due, so that the number of messages in
+                // a part does not depend on the speed of the sender.
                 let at = match self.pace.period_ns {
                     None => now,
                     Some(period_ns) => {
@@ -98,7 +100,7 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
                 let on = sent.is_ok() || self.pace.period_ns.is_some();
                 if let Some(cell) = row {
                     cell.send_end_ns.store(now, Relaxed);
-                    // Not stored: the thread that takes answers may have marked it already.
+                    // The flags are not overwritten: the thread that takes answers may have set a flag already.
                     match sent {
                         Ok(()) => cell.flags.fetch_and(!CELL_SEND_FAILED, Relaxed),
                         Err(_) => cell.flags.fetch_or(CELL_SEND_FAILED, Relaxed),
@@ -158,7 +160,7 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
         }
     }
 
-    /// Waits for the answers that are still out, at most `timeout_ns`.
+    /// Waits until all messages with a row of samples are answered, but at most `timeout_ns`.
     pub fn await_answers(&self, rows: u64, timeout_ns: i64) {
         let give_up = self.clock.now() + timeout_ns;
         while self.answered.load(Relaxed) < rows && self.clock.now() < give_up {
@@ -167,7 +169,7 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
     }
 }
 
-/// Answers to pings within the flow.
+/// Processes the answers to those messages of a flow that a subscriber answers.
 impl<C: Clock, H: Hook> Sink for Publisher<C, H> {
     #[inline]
     fn now(&self) -> i64 {
@@ -183,7 +185,7 @@ impl<C: Clock, H: Hook> Sink for Publisher<C, H> {
             add(&self.counts.totals.foreign, 1);
             return;
         };
-        // Only the receiving thread writes these.
+        // Only the receiving thread writes the number of answers.
         let answers = cell.answers.load(Relaxed);
         cell.answers.store(answers + 1, Relaxed);
         if answers > 0 {

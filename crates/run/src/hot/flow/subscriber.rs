@@ -1,28 +1,30 @@
-//! A subscriber: counts what arrives, answers the pings among it, keeps rows where they are asked for.
+//! A subscriber of a flow: counts the messages that arrive, answers the pings among them, and writes rows of samples if
+//! the study asks for them.
 
-use super::{FlowCells, Seen, Sight, add, cpu_ns, parts_of};
+use super::{CounterStatus, FlowCells, Received, add, cpu_ns, parts_of};
 use crate::hot::{Arrival, Clock, Header, Port, Ring, Sink};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use tailbound_model::{EchoCell, FlowPart};
 
-/// One subscriber of one trial.
+/// One subscriber of a flow in one trial.
 pub struct Subscriber<C> {
-    /// Its clock.
+    /// Clock by which the subscriber takes its timestamps.
     pub clock: C,
-    /// The writer of answers; only the first subscriber may have one.
+    /// Writer of the answers. Only the first subscriber of a flow may have a writer.
     pub writer: Option<Port>,
-    /// What it counts.
+    /// Message counts of the subscriber, in shared memory.
     pub counts: FlowCells,
-    /// One cell per row, in the order of arrival.
+    /// Cells of the sample memory: one cell for each row of samples, in the order in which the messages arrive.
     pub rows: Ring<EchoCell>,
-    /// First page of the sample memory.
+    /// Header on the first page of the subscriber's sample memory.
     pub header: &'static Header,
-    /// One message of the first publisher in so many has a row; 0 = none.
+    /// Distance between messages that have rows of samples: one in this number of messages of the first publisher has a
+    /// row; 0 = no message has a row.
     pub row_every: u64,
-    /// What came of each publisher.
-    pub seen: Box<[Seen]>,
-    /// The latest part that something came of.
+    /// Message counters that were received from each publisher.
+    pub received: Box<[Received]>,
+    /// The latest part of the flow from which a message has arrived.
     pub part: AtomicU64,
 }
 
@@ -34,39 +36,39 @@ impl<C: Clock> Sink for Subscriber<C> {
         self.clock.now()
     }
 
-    /// A message is here: answer it if it is a ping, then count it.
+    /// Processes a received message: answers the message if it is a ping, and counts it.
     #[inline]
     fn process(&self, arrival: &Arrival<'_>) {
         let (publisher, number, counter) = parts_of(arrival.seq);
         let totals = self.counts.totals;
-        let (Some(part), Some(seen)) = (PARTS.get(number as usize).copied(), self.seen.get(publisher)) else {
+        let (Some(part), Some(received)) = (PARTS.get(number as usize).copied(), self.received.get(publisher)) else {
             add(&totals.foreign, 1);
             return;
         };
         if number > self.part.load(Relaxed) {
             self.enter(number);
         }
-        let sight = seen.see(counter);
+        let status = received.record(counter);
         let in_window = u64::from(part == FlowPart::Window);
         let second = self.counts.second(arrival.received_ns);
-        match sight {
-            Sight::Next { missing: 0 } => add(&totals.next, 1),
-            Sight::Next { missing } => {
+        match status {
+            CounterStatus::Next { missing: 0 } => add(&totals.next, 1),
+            CounterStatus::Next { missing } => {
                 add(&totals.next, missing + 1);
                 add(&totals.missing, missing);
                 add(&second.missing, missing);
             }
-            Sight::Late => {
+            CounterStatus::OutOfOrder => {
                 totals.missing.store(totals.missing.load(Relaxed).wrapping_sub(1), Relaxed);
                 add(&totals.out_of_order, in_window);
                 add(&second.out_of_order, 1);
             }
-            Sight::Duplicate => {
+            CounterStatus::Duplicate => {
                 add(&totals.duplicates, in_window);
                 add(&second.duplicates, 1);
                 return;
             }
-            Sight::Stale => {
+            CounterStatus::Stale => {
                 add(&totals.stale, 1);
                 return;
             }
@@ -88,7 +90,7 @@ impl<C: Clock> Sink for Subscriber<C> {
 }
 
 impl<C: Clock> Subscriber<C> {
-    /// The first message of a later part.
+    /// Reads the CPU time when the first message of a later part of the flow arrives.
     #[cold]
     fn enter(&self, part: u64) {
         let cpu_ns = cpu_ns();
@@ -98,12 +100,12 @@ impl<C: Clock> Subscriber<C> {
         self.part.store(part, Relaxed);
     }
 
-    /// Before the trial: the second from which on is counted.
+    /// Prepares the subscriber for a trial: stores the present second of the clock as the first second that is counted.
     pub fn begin(&self) {
         self.counts.totals.first_second.store(self.clock.now() / 1_000_000_000, Relaxed);
     }
 
-    /// After the trial.
+    /// Stores the CPU time of the measuring process after the trial.
     pub fn end(&self) {
         self.counts.totals.cpu_ended_ns.store(cpu_ns(), Relaxed);
     }
@@ -131,7 +133,7 @@ impl<C: Clock> Subscriber<C> {
             cell.begin_ns.store(begin, Relaxed);
             cell.end_ns.store(end, Relaxed);
         }
-        // Last: a row without it is not complete.
+        // The sequence number is written last: while it is missing, the row is not complete.
         cell.seq_plus_one.store(number + 1, Release);
     }
 }

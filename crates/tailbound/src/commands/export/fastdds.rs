@@ -1,6 +1,8 @@
-//! Fast DDS 2.9: profiles with the transport, and the thread settings that only 3.x has.
+//! Writes a configuration of Fast DDS 2.9: profiles with the transport, and thread settings for Fast DDS 3 as a
+//! comment.
 
 use super::{Source, xml};
+use crate::failure::Failure;
 use tailbound_model::{Policy, RoleScheduling};
 
 fn element(name: &str, value: &str) -> String {
@@ -18,12 +20,11 @@ fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|v| !v.is_empty())
 }
 
-/// A file for FASTRTPS_DEFAULT_PROFILES_FILE.
-pub fn profiles(mut source: Source) -> Result<String, String> {
+/// Makes the text of a configuration file of Fast DDS, for FASTRTPS_DEFAULT_PROFILES_FILE.
+pub fn profiles(mut source: Source) -> Result<String, Failure> {
     if source.option("discovery_server").is_some() {
-        return Err(
-            "the option discovery_server of driver fastdds is not exported; write its RemoteServer by hand".into()
-        );
+        return Err(Failure::bad_input("the option discovery_server of driver fastdds cannot be exported")
+            .help("write the RemoteServer element of the profile by hand"));
     }
     let transport = source.option("transport").unwrap_or("udp").to_owned();
     let descriptor = if transport == "udp" { udp(&source)? } else { shared_memory(&source) };
@@ -45,7 +46,7 @@ pub fn profiles(mut source: Source) -> Result<String, String> {
                 + &end_point("data_reader", &source, &transport))
         )
     );
-    source.notes.push(format!("domain {}: given where the participant is made", source.spec.domain));
+    source.notes.push(format!("domain {}: set by the application when it creates its participant", source.spec.domain));
     let mut head = vec![
         format!("Fast DDS 2.9: {}", source.what),
         "For FASTRTPS_DEFAULT_PROFILES_FILE=..., or load_XML_profiles_file".into(),
@@ -54,7 +55,7 @@ pub fn profiles(mut source: Source) -> Result<String, String> {
     Ok(xml::comment(&head) + &xml::indented(&profiles) + &threads(&source))
 }
 
-fn udp(source: &Source) -> Result<String, String> {
+fn udp(source: &Source) -> Result<String, Failure> {
     let mut x = element("transport_id", "tailbound") + &element("type", "UDPv4");
     for (name, key) in [
         ("sendBufferSize", "socket_send_buffer_size"),
@@ -66,13 +67,12 @@ fn udp(source: &Source) -> Result<String, String> {
     }
     let most = source.option("max_participant_index").and_then(|n| n.parse::<u32>().ok());
     x += &most.map_or(String::new(), |n| element("maxInitialPeersRange", &(n + 1).to_string()));
-    // The white list of 2.9 takes addresses.
+    // The white list of Fast DDS 2.9 accepts addresses only.
     match (source.option("address"), source.option("interface")) {
         (Some(address), _) => x += &element("interfaceWhiteList", &element("address", &xml::escape(address))),
         (None, Some(interface)) => {
-            return Err(format!(
-                "interface {interface}: profiles of Fast DDS 2.9 name interfaces by address; give the path its `address`"
-            ));
+            let text = format!("interface {interface}: profiles of Fast DDS 2.9 name interfaces by address");
+            return Err(Failure::bad_input(text).help("set the `address` of the path in the study"));
         }
         (None, None) => {}
     }
@@ -104,7 +104,7 @@ fn discovery(source: &Source, transport: &str) -> String {
     x
 }
 
-/// The default profile of writers or readers, with the QoS that has a place in it.
+/// Writes the default profile of writers or readers of Fast DDS, with the QoS that a profile can express.
 fn end_point(kind: &str, source: &Source, transport: &str) -> String {
     let qos = |key: &str, default: &str| {
         source.spec.qos.get(key).map_or(default, String::as_str).replace('-', "_").to_uppercase()
@@ -140,7 +140,7 @@ fn end_point(kind: &str, source: &Source, transport: &str) -> String {
     )
 }
 
-/// Thread settings, apart: 2.9 refuses a file with them.
+/// Writes the thread settings of Fast DDS 3 as a comment, because Fast DDS 2.9 refuses a file that contains them.
 fn threads(source: &Source) -> String {
     let scheduling = &source.end.scheduling;
     let places = [
@@ -159,17 +159,17 @@ fn threads(source: &Source) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let head = "Threads. Fast DDS has settings for them from 3.0 on, and 2.9 refuses a file with them. Never run:";
+    let head = "Settings of threads. Fast DDS has such settings since 3.0; 2.9 refuses a file with them. Not tested:";
     lines.insert(0, head.into());
     if let Some(Policy::Deadline { .. }) = scheduling.policies().find(|p| matches!(p, Policy::Deadline { .. })) {
-        lines.push("- the policy deadline has no place there".into());
+        lines.push("- Fast DDS has no setting for the policy deadline".into());
     }
     xml::comment(&lines)
 }
 
-/// Numbers of Linux: the policy, priority or nice value, and CPUs as a mask.
-fn settings(asked: &RoleScheduling) -> String {
-    let numbers = match asked.policy {
+/// Scheduling settings of a thread as numbers of Linux: policy, priority or nice value, and a mask of CPUs.
+fn settings(role: &RoleScheduling) -> String {
+    let numbers = match role.policy {
         Some(Policy::Other { nice }) => Some((libc::SCHED_OTHER, nice)),
         Some(Policy::Batch { nice }) => Some((libc::SCHED_BATCH, nice)),
         Some(Policy::Idle) => Some((libc::SCHED_IDLE, 0)),
@@ -180,7 +180,7 @@ fn settings(asked: &RoleScheduling) -> String {
     let policy = numbers.map_or(String::new(), |(policy, priority)| {
         element("scheduling_policy", &policy.to_string()) + &element("priority", &priority.to_string())
     });
-    let mask: u64 = asked.cpus.iter().flat_map(|c| &c.0).filter(|cpu| **cpu < 64).map(|cpu| 1 << cpu).sum();
+    let mask: u64 = role.cpus.iter().flat_map(|c| &c.0).filter(|cpu| **cpu < 64).map(|cpu| 1 << cpu).sum();
     let cpus = if mask > 0 { element("affinity", &mask.to_string()) } else { String::new() };
     policy + &cpus
 }

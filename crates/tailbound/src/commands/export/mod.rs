@@ -1,7 +1,7 @@
-//! `tailbound driver export`: a condition of a study as a vendor's own configuration.
+//! Runs `tailbound driver export`: writes a condition of a study as a configuration file of the vendor.
 //!
-//! In: a study, one of its conditions, an end. Out: XML on standard output. It is for the deployment that was measured: what
-//! a configuration has a place for is in it, what it has none for is named in a comment at its head.
+//! Input: a study, one of its conditions, an end. Output: XML on standard output, for the deployment that was measured.
+//! Settings of the condition that the vendor's format cannot express are listed in a comment at the top of the file.
 
 mod condition;
 mod cyclonedds;
@@ -11,87 +11,102 @@ mod xml;
 use super::run;
 use crate::cli::{End, Export, Vendor};
 use crate::drivers;
-use crate::exit::{Failure, Outcome};
-use crate::say::out;
+use crate::failure::{CommandResult, Failure};
+use crate::output::out;
 use tailbound_driver::Description;
 use tailbound_lab::LabSpec;
-use tailbound_model::{EndSpec, ExitCode, TrialSpec};
+use tailbound_model::{Condition, EndSpec, ExitCode, TrialSpec};
 
-/// What an exporter is given.
+/// Input of the function that writes a vendor's configuration file.
 struct Source<'a> {
-    /// The study and its condition, in words.
+    /// Words that name study, condition and end, for the head of the configuration file.
     what: String,
-    /// The trial as this end sees it.
+    /// Specification of the trial from which the end's configuration is made.
     spec: &'a TrialSpec,
     end: &'a EndSpec,
-    /// The path's options and those of the study, as the driver would be given them.
+    /// Options that the driver would get in a run: the options of the path, then the options of the study.
     options: Vec<(String, String)>,
     driver: &'static Description,
-    /// What the configuration does not say, in words.
+    /// Settings that the vendor's configuration cannot express, one sentence for each setting.
     notes: Vec<String>,
 }
 
 impl Source<'_> {
-    /// The value that an option has: given, or the driver's default.
+    /// Value of a driver option: the given value, or the driver's default.
     fn option(&self, key: &str) -> Option<&str> {
         let given = self.options.iter().rev().find(|(k, _)| k == key).map(|(_, v)| v.as_str());
         given.or_else(|| self.driver.option(key)?.default.as_deref())
     }
 }
 
-/// Writes the whole file, or says what keeps it from that.
-type Exporter = fn(Source) -> Result<String, String>;
+/// Function that returns the text of a vendor's configuration file, or an error if the format of the vendor cannot
+/// express the condition.
+type Exporter = fn(Source) -> Result<String, Failure>;
 
-fn refused(text: String) -> Failure {
-    Failure::new(ExitCode::BadInput, text)
-}
-
-pub fn export(args: &Export) -> Outcome {
+pub fn export(args: &Export) -> CommandResult {
     let (study, which) = condition::split(&args.condition);
     let plan = run::load(study.as_ref(), &args.settings, false)?;
-    let found = condition::find(&plan, which).map_err(refused)?;
-    if let Some(reason) = &found.not_possible {
-        return Err(refused(format!("condition {} is not possible: {reason}", found.id)));
-    }
-    let (index, word) = if args.end == End::Ping { (0, "ping") } else { (1, "pong") };
-    let spec = if index == 0 { found.spec.clone() } else { found.spec.of_pong() };
+    let found = condition::find(&plan, which)?;
     let (vendor, write): (_, Exporter) = match args.vendor {
         Vendor::Cyclonedds => ("cyclonedds", cyclonedds::configuration),
         Vendor::Fastdds => ("fastdds", fastdds::profiles),
     };
-    let name = &spec.driver.name;
+    let (spec, end) = match args.end {
+        End::Ping => (found.spec.clone(), "ping"),
+        End::Pong => (found.spec.of_pong(), "pong"),
+    };
+    check(found, &spec, end, vendor)?;
+    let driver = drivers::find(vendor).map_err(Failure::run_failed)?.description();
+    let (options, notes) = options(&spec, args.end, driver);
+    let source = Source {
+        what: format!("study {}, condition {} ({}), {end} end", plan.study, found.id, condition::levels(found)),
+        spec: &spec,
+        end: if args.end == End::Ping { &spec.ping } else { &spec.pong },
+        options,
+        driver,
+        notes,
+    };
+    out!("{}", write(source)?);
+    Ok(ExitCode::Done)
+}
+
+/// Refuses a condition that cannot be written as a configuration of the vendor.
+fn check(found: &Condition, spec: &TrialSpec, end: &str, vendor: &str) -> Result<(), Failure> {
+    let (id, name) = (found.id, &spec.driver.name);
+    if let Some(reason) = &found.not_possible {
+        return Err(Failure::bad_input(format!("condition {id} is not possible: {reason}")));
+    }
     if name != vendor {
-        let text = format!("the {word} end of condition {} has the driver {name}, not {vendor}", found.id);
-        return Err(refused(format!(
-            "{text}\n  what to do: name a condition with {vendor}; `--dry-run` of the study lists them"
-        )));
+        return Err(Failure::bad_input(format!("the {end} end of condition {id} has the driver {name}, not {vendor}"))
+            .help(format!("name a condition with {vendor}; `--dry-run` of the study lists the conditions")));
     }
     if let Some(config) = &spec.driver.config {
-        let text =
-            format!("condition {} has a configuration of its own, {}: that is what was used", found.id, config.path);
-        return Err(refused(text));
+        let text = format!("condition {id} uses the configuration file {}, so there is nothing to write", config.path);
+        return Err(Failure::bad_input(text));
     }
-    let driver = drivers::find(name).map_err(|e| Failure::new(ExitCode::RunFailed, e))?.description();
-    let lab = LabSpec::from(&spec);
+    Ok(())
+}
+
+/// Options that the driver would get in a run, and notes for the user about options that cannot be exported.
+fn options(spec: &TrialSpec, end: End, driver: &Description) -> (Vec<(String, String)>, Vec<String>) {
+    let path = LabSpec::from(spec).known_options(if end == End::Ping { 0 } else { 1 });
     let mut notes = Vec::new();
-    let path = lab.known_options(index);
     if path.is_empty() {
-        notes
-            .push(format!("interface, address and peers: path {} makes its own for each run; put in yours", spec.path));
+        let path = &spec.path;
+        notes.push(format!(
+            "interface, address and peers: path {path} creates a new interface for each run; insert \
+            the values of your interface"
+        ));
     }
-    // As in a run: each driver is given those that it knows, with the values that it knows.
-    let takes = |(key, value): &(String, String)| {
+    // As in a run, the driver gets the options and values that it knows.
+    let is_known = |(key, value): &(String, String)| {
         driver.option(key).is_some_and(|o| o.values.is_empty() || o.values.contains(value))
     };
-    let given = spec.driver.options.iter().map(|(k, v)| (k.clone(), v.clone()));
-    let mut options: Vec<(String, String)> = path.into_iter().filter(takes).chain(given).collect();
+    let of_study = spec.driver.options.iter().map(|(k, v)| (k.clone(), v.clone()));
+    let mut options: Vec<(String, String)> = path.into_iter().filter(is_known).chain(of_study).collect();
     let has = |key: &str| options.iter().any(|(k, _)| k == key);
     if driver.option("payload").is_some() && has("unacked_limit") && !has("payload") {
         options.push(("payload".to_owned(), spec.payload.0.to_string()));
     }
-    let end = if index == 0 { &spec.ping } else { &spec.pong };
-    let what = format!("study {}, condition {} ({}), {word} end", plan.study, found.id, condition::levels(found));
-    let source = Source { what, spec: &spec, end, options, driver, notes };
-    out!("{}", write(source).map_err(refused)?);
-    Ok(ExitCode::Done)
+    (options, notes)
 }

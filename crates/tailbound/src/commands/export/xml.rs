@@ -1,19 +1,19 @@
-//! XML for people: indented, with a comment at its head.
+//! Writes XML that is easy to read: indented, with a comment at the top.
 
 use std::fmt::Write;
 
-/// A comment; what would end it is taken apart.
+/// Writes an XML comment. `--` would end a comment, so it is written as `- -`.
 pub fn comment(lines: &[String]) -> String {
     let text: Vec<String> = lines.iter().map(|l| format!("  {}", l.replace("--", "- -"))).collect();
     format!("<!--\n{}\n-->\n", text.join("\n"))
 }
 
-/// Text or the value of an attribute.
+/// Escapes text for an XML element or an XML attribute.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// One element a line, those with nothing but text in one; empty ones without attributes are left out.
+/// Indents XML: one tag per line, elements that contain only text on one line. Empty elements without attributes are left out.
 pub fn indented(dense: &str) -> String {
     let mut out = String::new();
     let mut depth = 0;

@@ -1,29 +1,30 @@
-//! The commands where the Kubernetes client is part of the build.
+//! The command `tailbound pod` in a build with the Kubernetes client.
 
 use crate::cli::PodSub;
-use crate::exit::{Failure, Outcome};
-use crate::say::out;
+use crate::failure::{CommandResult, Failure};
+use crate::output::out;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
 use std::io;
 use std::time::Duration;
-use tailbound_model::{ExitCode, PodMade, PodOrder, PodSpec, PodTold};
-use tailbound_pods::{Asked, Cluster, Pod, PodError, PodRequest, RUN_LABEL, unenforced};
+use tailbound_model::{ClusterAnswer, ExitCode, PodMade, PodOrder, PodSpec, Problem};
+use tailbound_pods::{Asked, Cluster, Pod, PodRequest, RUN_LABEL, unenforced};
 
 mod service;
 
-/// Whatever becomes of the run, no pod lives longer.
+/// Longest life of a pod in seconds; it ends the pod even if the run is killed.
 const DEADLINE_S: u32 = 24 * 3600;
-/// How long a stream may be cut, as when the API server is started anew: shorter than the lease of what runs there.
+/// Longest interruption of a stream to a pod, for example while the API server restarts. Shorter than the lease of the
+/// holder of agents in the pod.
 const PATIENCE: Duration = Duration::from_secs(25);
-/// What joins a stream to the agent that is held in the pod.
+/// Command in the pod that connects a stream to the holder of agents.
 const RELAY: [&str; 3] = ["tailbound", "agent", "relay"];
 
-pub(super) fn answer(command: &PodSub) -> Outcome {
+pub(super) fn answer(command: &PodSub) -> CommandResult {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .map_err(|e| Failure::new(ExitCode::Unexpected, format!("cannot begin: {e}")))?;
+        .map_err(|e| Failure::unexpected(format!("cannot start the runtime: {e}")))?;
     let outcome = runtime.block_on(async {
         match command {
             PodSub::Make => make().await,
@@ -35,35 +36,37 @@ pub(super) fn answer(command: &PodSub) -> Outcome {
             PodSub::Stream { spec, namespace, name, words } => stream(spec, namespace, name, words).await,
         }
     });
-    // A thread may still wait for standard input.
+    if let Err(failure) = &outcome {
+        tracing::warn!(what = failure.what(), "the command of the cluster failed");
+    }
+    // A thread may still be blocked on standard input.
     runtime.shutdown_background();
     outcome
 }
 
-fn given<T: DeserializeOwned>() -> Result<T, Failure> {
+fn order<T: DeserializeOwned>() -> Result<T, Failure> {
     serde_json::from_reader(io::stdin().lock())
-        .map_err(|e| Failure::new(ExitCode::BadInput, format!("what came on standard input is not an order: {e}")))
+        .map_err(|e| Failure::bad_input(format!("standard input does not contain a valid order: {e}")))
 }
 
-fn failed(e: PodError) -> Failure {
-    let mend = if e.mend.is_empty() { String::new() } else { format!("\n  what to do: {}", e.mend) };
-    Failure::new(ExitCode::MachineNotFit, format!("{}{mend}", e.what))
+fn failed(problem: Problem) -> Failure {
+    Failure::of(ExitCode::MachineNotFit, problem)
 }
 
-async fn make() -> Outcome {
-    let order: PodOrder = given()?;
-    let told = match Cluster::reach(&order.spec).await {
-        Err(e) => PodTold::OutOfReach(e.what, e.mend),
+async fn make() -> CommandResult {
+    let order: PodOrder = order()?;
+    let answer = match Cluster::reach(&order.spec).await {
+        Err(e) => ClusterAnswer::OutOfReach(e),
         Ok(cluster) => match made(&cluster, order).await {
-            Ok(made) => PodTold::Made(made),
-            Err(e) => PodTold::Failed(e.what, e.mend),
+            Ok(made) => ClusterAnswer::Made(made),
+            Err(e) => ClusterAnswer::Failed(e),
         },
     };
-    out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
+    out!("{}\n", serde_json::to_string(&answer).unwrap_or_default());
     Ok(ExitCode::Done)
 }
 
-async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, PodError> {
+async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, Problem> {
     let (name, owner) = (format!("tailbound-{}-{}", order.token, order.spec.name), cluster.own_pod().await);
     let request = |number: usize| PodRequest {
         name: if order.count > 1 { format!("{name}-{number}") } else { name.clone() },
@@ -75,26 +78,28 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, PodErr
         deadline_s: DEADLINE_S,
     };
     let requests: Vec<PodRequest> = (1..=order.count).map(request).collect();
+    tracing::info!(name, count = order.count, namespace = cluster.namespace(), "pods are created");
     let (mut all, mut asked) = (Vec::new(), Asked::default());
     for pod in cluster.start_all(&order.spec, &requests).await? {
-        all.push(told(cluster, pod, &order.spec, &mut asked).await?);
+        all.push(pod_made(cluster, pod, &order.spec, &mut asked).await?);
     }
     Ok(all)
 }
 
-async fn told(cluster: &Cluster, pod: Pod, spec: &PodSpec, asked: &mut Asked) -> Result<PodMade, PodError> {
+async fn pod_made(cluster: &Cluster, pod: Pod, spec: &PodSpec, asked: &mut Asked) -> Result<PodMade, Problem> {
     let Some(address) = pod.addresses.first().copied() else {
         let text = format!("the pod {} runs on {} and has no address", pod.name, pod.node);
-        return Err(PodError { what: text, mend: "look at the network plugin of that node".into() });
+        return Err(Problem::new("pod_without_address", text, "check the network plugin of that node"));
     };
+    tracing::info!(pod = pod.name, node = pod.node, %address, "pod is ready");
     let facts = pod.facts(asked).await;
     let remarks = unenforced(&facts, spec.host_network).into_iter().collect();
     let namespace = cluster.namespace().to_owned();
     Ok(PodMade { namespace, node: pod.node, address, facts, remarks, name: pod.name })
 }
 
-async fn delete(token: &str) -> Outcome {
-    let spec: PodSpec = given()?;
+async fn delete(token: &str) -> CommandResult {
+    let spec: PodSpec = order()?;
     let cluster = Cluster::find(&spec).await.map_err(failed)?;
     for left in cluster.remove_leftovers(token).await.map_err(failed)? {
         out!("pod {}\n", left.name);
@@ -102,23 +107,27 @@ async fn delete(token: &str) -> Outcome {
     Ok(ExitCode::Done)
 }
 
-async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Outcome {
-    let spec: PodSpec = serde_json::from_str(spec)
-        .map_err(|e| Failure::new(ExitCode::BadInput, format!("--spec is not that of a pod: {e}")))?;
+async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> CommandResult {
+    tracing::info!(pod = name, namespace, command = words.join(" "), "stream begins");
+    let spec: PodSpec =
+        serde_json::from_str(spec).map_err(|e| Failure::bad_input(format!("--spec does not describe a pod: {e}")))?;
     let cluster = Cluster::find(&PodSpec { namespace: Some(namespace.to_owned()), ..spec }).await.map_err(failed)?;
     let pod = cluster.pod(name).await.map_err(failed)?;
-    // Unique among all streams to this pod.
+    // The name must be unique among all streams to this pod.
     let session = format!("{}-{}", std::process::id(), tailbound_host::monotonic_ns());
     let relay = RELAY.map(str::to_owned);
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let (tell, opened) = (Cell::new(Some(tell)), Cell::new(false));
+    let (ended_sender, ended) = tokio::sync::oneshot::channel();
+    let (ended_sender, opened) = (Cell::new(Some(ended_sender)), Cell::new(false));
     let open = async || {
-        // It was cut. A pod that has ended is not waited for.
+        // The stream was interrupted. If the pod has ended, reconnecting is useless.
+        if opened.get() {
+            tracing::warn!(pod = name, "the stream was interrupted and is resumed");
+        }
         if opened.replace(true)
             && let Ok(Some(why)) = pod.ended().await
-            && let Some(tell) = tell.take()
+            && let Some(sender) = ended_sender.take()
         {
-            let _ = tell.send(why);
+            let _ = sender.send(why);
             return std::future::pending().await;
         }
         pod.exec(&relay).await
@@ -126,12 +135,15 @@ async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Ou
     let join = tailbound_stream::join(&session, words, open, tokio::io::stdin(), tokio::io::stdout(), PATIENCE);
     let lost = tokio::select! {
         joined = join => match joined {
-            Ok(_) => return Ok(ExitCode::Done),
+            Ok(ended) => {
+                tracing::info!(pod = name, status = %ended.status, "stream ends with its process");
+                return Ok(ExitCode::Done);
+            }
             Err(e) => e.to_string(),
         },
-        Ok(why) = told => return Err(Failure::new(ExitCode::RunFailed, why)),
+        Ok(why) = ended => return Err(Failure::run_failed(why)),
     };
-    // What the cluster knows of it is more than that nothing came; if it does not answer, that is all.
+    // The cluster may know why the stream was lost.
     let gone = pod.gone().await.ok().flatten().map_or_else(String::new, |why| format!("; {why}"));
-    Err(Failure::new(ExitCode::RunFailed, format!("{lost}{gone}")))
+    Err(Failure::run_failed(format!("{lost}{gone}")))
 }

@@ -1,21 +1,21 @@
-//! Services of a run: its discovery server behind one, and one that names its pods.
+//! Makes and deletes Kubernetes Services of a run: one for the discovery server, and one that names the pods.
 
-use super::{DEADLINE_S, failed, given};
-use crate::exit::Outcome;
-use crate::say::out;
+use super::{DEADLINE_S, failed, order};
+use crate::failure::CommandResult;
+use crate::output::out;
 use std::time::{Duration, SystemTime};
-use tailbound_model::{ExitCode, NameOrder, PodSpec, PodTold, ServerOrder};
+use tailbound_model::{ClusterAnswer, ExitCode, NameOrder, PodSpec, ServerOrder};
 use tailbound_pods::{Cluster, NameRequest, ServiceRequest};
 
-/// Where clients of Fast DDS look when no port is named.
+/// Default port of the discovery servers of Fast DDS.
 const PORT: u16 = 11811;
 
 fn name(order: &ServerOrder) -> String {
     format!("tailbound-{}-discovery", order.token)
 }
 
-pub(super) async fn serve() -> Outcome {
-    let order: ServerOrder = given()?;
+pub(super) async fn serve() -> CommandResult {
+    let order: ServerOrder = order()?;
     let until = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default() + Duration::from_secs(DEADLINE_S.into());
     let (listen, until) = (format!("0.0.0.0:{PORT}"), until.as_secs().to_string());
     let args = ["agent", "discovery", "--driver", &order.driver, "--listen", &listen, "--until", &until];
@@ -26,33 +26,33 @@ pub(super) async fn serve() -> Outcome {
         args: args.map(str::to_owned).to_vec(),
         port: PORT,
     };
-    let told = match Cluster::find(&order.spec).await {
-        Err(e) => PodTold::OutOfReach(e.what, e.mend),
+    let answer = match Cluster::find(&order.spec).await {
+        Err(e) => ClusterAnswer::OutOfReach(e),
         Ok(cluster) => match cluster.serve(&order.spec, &request).await {
-            Ok(address) => PodTold::Made(address),
-            Err(e) => PodTold::Failed(e.what, e.mend),
+            Ok(address) => ClusterAnswer::Made(address),
+            Err(e) => ClusterAnswer::Failed(e),
         },
     };
-    out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
+    out!("{}\n", serde_json::to_string(&answer).unwrap_or_default());
     Ok(ExitCode::Done)
 }
 
-pub(super) async fn name_pods() -> Outcome {
-    let NameOrder { spec, token, owner, run } = given()?;
+pub(super) async fn name_pods() -> CommandResult {
+    let NameOrder { spec, token, owner, run } = order()?;
     let request = NameRequest { name: format!("tailbound-{token}"), token, owner, run };
-    let told = match Cluster::find(&spec).await {
-        Err(e) => PodTold::OutOfReach(e.what, e.mend),
+    let answer = match Cluster::find(&spec).await {
+        Err(e) => ClusterAnswer::OutOfReach(e),
         Ok(cluster) => match cluster.name(&request).await {
-            Ok(name) => PodTold::Made(name),
-            Err(e) => PodTold::Failed(e.what, e.mend),
+            Ok(name) => ClusterAnswer::Made(name),
+            Err(e) => ClusterAnswer::Failed(e),
         },
     };
-    out!("{}\n", serde_json::to_string(&told).unwrap_or_default());
+    out!("{}\n", serde_json::to_string(&answer).unwrap_or_default());
     Ok(ExitCode::Done)
 }
 
-pub(super) async fn unserved() -> Outcome {
-    let order: ServerOrder = given()?;
+pub(super) async fn unserved() -> CommandResult {
+    let order: ServerOrder = order()?;
     let cluster = Cluster::find(&order.spec).await.map_err(failed)?;
     if let Some(why) = cluster.unserved(&name(&order), &order.token).await.map_err(failed)? {
         out!("{why}\n");
@@ -60,8 +60,8 @@ pub(super) async fn unserved() -> Outcome {
     Ok(ExitCode::Done)
 }
 
-pub(super) async fn unserve(token: &str) -> Outcome {
-    let spec: PodSpec = given()?;
+pub(super) async fn unserve(token: &str) -> CommandResult {
+    let spec: PodSpec = order()?;
     let cluster = Cluster::find(&spec).await.map_err(failed)?;
     for gone in cluster.remove_services(token).await.map_err(failed)? {
         out!("{gone}\n");

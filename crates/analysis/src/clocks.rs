@@ -1,0 +1,197 @@
+//! Bounds between the clocks of two ends, computed from the messages of a trial.
+//!
+//! Input: timestamps of both ends. Output: for each trial, whether its legs are exact (one clock), known as a range
+//! (from the shortest to the longest time that is possible with these clocks), or unknown. The memory does not grow
+//! with the number of messages.
+
+use crate::parallel;
+use crate::pass_error::PassError;
+use std::collections::BTreeMap;
+use tailbound_model::{NO_TIME, Nanos, Severity, Warning};
+use tailbound_record::{Columns, Record, RecordError, SlotBatch, TrialRecord};
+use tailbound_stats::{ClockBounds, NoBounds, TwoClocks};
+
+/// Name of the end whose clock is used for all times in a report.
+pub(crate) const OWN: &str = "ping";
+
+/// How exactly the legs of a trial's round trips are known.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Legs<'a> {
+    /// The legs are exact, because both ends have the same clock.
+    Exact,
+    /// Each leg is known as a range from a minimum to a maximum.
+    Bounded(&'a Bounded),
+    /// The legs of the trial's round trips are unknown.
+    Unknown,
+}
+
+/// Bounds for the difference between the clocks of the two ends of a trial.
+#[derive(Debug)]
+pub(crate) struct Bounded {
+    pub clocks: ClockBounds,
+    /// Largest possible error, in ns, of kernel timestamps at the ping and at the pong end, which are converted from
+    /// another clock of the same host.
+    pub kernel_ns: [i64; 2],
+}
+
+/// Trials whose two ends have different clocks, by trial id: the bounds between the clocks, or the reason why there are
+/// no bounds.
+#[derive(Debug, Default)]
+pub(crate) struct Clocks(BTreeMap<usize, Result<Bounded, NoLegs>>);
+
+/// Reason why the legs of a trial's round trips are unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct NoLegs {
+    why: NoBounds,
+    /// The first message that contradicts the bounds between the clocks: its time after slot 0 in ns, and how far the
+    /// message lies outside the bounds, at least, in ns.
+    parted: Option<(i64, i64)>,
+}
+
+/// True if the timestamps of `end` come from another clock than the timestamps of the end [`OWN`].
+pub(crate) fn apart(trial: &TrialRecord, end: &str) -> bool {
+    let clock = |end: &str| trial.ends.get(end).map(|e| e.clock.as_str());
+    // An end that is not in the record has no timestamps.
+    matches!((clock(OWN), clock(end)), (Some(own), Some(other)) if own != other)
+}
+
+/// True if, in a trial of a record, the timestamps of `end` come from another clock than the timestamps of the ping
+/// end.
+pub(crate) fn apart_in(record: &Record, trial: usize, end: &str) -> bool {
+    record.manifest.trials.iter().any(|t| t.id == trial && apart(t, end))
+}
+
+fn kernel_width(record: &Record, trial: usize, end: &str) -> i64 {
+    let ends = record.manifest.trials.iter().find(|t| t.id == trial).map(|t| &t.ends);
+    ends.and_then(|ends| ends.get(end)?.clock_width_ns).unwrap_or(0)
+}
+
+impl Clocks {
+    /// Reads the timestamps of the trials among `trials` whose ends have different clocks, and computes the bounds
+    /// between the clocks.
+    pub fn of(record: &Record, trials: &[usize]) -> Result<Clocks, PassError> {
+        let two: Vec<usize> = trials.iter().copied().filter(|id| apart_in(record, *id, "pong")).collect();
+        let read = |trial: &usize| {
+            let bounds = of_trial(record, *trial).map_err(|error| PassError { trial: Some(*trial), error })?;
+            let kernel_ns = [OWN, "pong"].map(|end| kernel_width(record, *trial, end));
+            Ok((*trial, bounds.map(|clocks| Bounded { clocks, kernel_ns })))
+        };
+        Ok(Clocks(parallel::all(&two, read)?.into_iter().collect()))
+    }
+
+    /// Returns how exactly the legs of a trial are known.
+    pub fn legs(&self, trial: usize) -> Legs<'_> {
+        match self.0.get(&trial) {
+            None => Legs::Exact,
+            Some(Ok(bounds)) => Legs::Bounded(bounds),
+            Some(Err(_)) => Legs::Unknown,
+        }
+    }
+
+    /// True if the ends of at least one of these trials have different clocks.
+    pub fn differ(&self, trials: &[usize]) -> bool {
+        trials.iter().any(|id| self.0.contains_key(id))
+    }
+
+    /// True if one of the clocks was stepped or changed its speed while the trial ran. It is not known which clock, so
+    /// no figure of the trial can be trusted.
+    pub fn parted(&self, trial: usize) -> bool {
+        matches!(self.0.get(&trial), Some(Err(NoLegs { why: NoBounds::Crossed, .. })))
+    }
+
+    /// Warnings about the clocks of trials whose two ends have different clocks.
+    pub fn warnings(&self) -> impl Iterator<Item = Warning> {
+        self.0.iter().filter_map(|(trial, clocks)| Some(warning(clocks.as_ref().err()?).at_trial(*trial)))
+    }
+}
+
+fn warning(no: &NoLegs) -> Warning {
+    match no.why {
+        NoBounds::Crossed => {
+            let moment = no.parted.map_or(String::new(), |(at, by)| {
+                format!(" {} after slot 0, by {} or more", Nanos(at), Nanos(by.saturating_abs()))
+            });
+            let text = format!(
+                "the offset between the clocks of ping and pong changed{moment}: one of the clocks was stepped, or \
+                    its speed was changed. It is not known which clock: the trial has no legs, and its round trips \
+                    may be wrong"
+            );
+            let remedy = "Let the time services of both hosts settle before measuring, and configure them not to step \
+                the clocks.";
+            Warning::new("clocks_moved", Severity::Invalid, text, remedy)
+        }
+        NoBounds::OneWay => {
+            let text = "ping and pong have different clocks, and messages went in one direction only, so their \
+                        duration is not known";
+            Warning::new("clocks_unbounded", Severity::Warning, text, "")
+        }
+    }
+}
+
+fn of_trial(record: &Record, trial: usize) -> Result<Result<ClockBounds, NoLegs>, RecordError> {
+    let mut two = TwoClocks::default();
+    let mut parted = None;
+    let t0 = record.manifest.trials.iter().find(|t| t.id == trial).and_then(|t| t.t0_ns).filter(|t0| *t0 != 0);
+    let mut begin = t0;
+    record.scan(trial, &Columns::of_clocks(), &mut |batch| {
+        begin = begin.or_else(|| batch.send_begin_ns.iter().copied().find(|t| *t != NO_TIME));
+        if parted.is_none() {
+            let before = two.clone();
+            feed(&mut two, batch, 0..batch.len());
+            if crossed(&mut two) {
+                parted = Some(moment(before, batch, begin.unwrap_or(0)));
+            }
+        }
+    })?;
+    Ok(match parted {
+        Some(parted) => Err(NoLegs { why: NoBounds::Crossed, parted }),
+        None => two.bounds().map_err(|why| NoLegs { why, parted: None }),
+    })
+}
+
+fn feed(two: &mut TwoClocks, batch: &SlotBatch, rows: std::ops::Range<usize>) {
+    for i in rows {
+        let [sent, came] = [batch.send_begin_ns[i], batch.echo_in_ns[i]];
+        if sent != NO_TIME && came != NO_TIME {
+            two.there(sent, came);
+        }
+        // An answer may arrive before the call that sends it has returned.
+        let [answered, received] = [batch.echo_begin_ns[i], batch.receive_ns[i]];
+        if answered != NO_TIME && received != NO_TIME {
+            two.back(answered, received);
+        }
+    }
+}
+
+fn crossed(two: &mut TwoClocks) -> bool {
+    two.bounds() == Err(NoBounds::Crossed)
+}
+
+/// Finds, by bisection, the first message of the batch of rows that contradicts the messages before it. Returns the
+/// time from `begin` until this message was sent, and how far the message lies outside the bounds, both in ns.
+fn moment(before: TwoClocks, batch: &SlotBatch, begin: i64) -> Option<(i64, i64)> {
+    let first = |rows: usize| {
+        let mut two = before.clone();
+        feed(&mut two, batch, 0..rows);
+        two
+    };
+    let (mut fits, mut not) = (0, batch.len());
+    while not - fits > 1 {
+        let middle = fits + (not - fits) / 2;
+        if crossed(&mut first(middle)) { not = middle } else { fits = middle }
+    }
+    let i = not.checked_sub(1)?;
+    let sent = batch.send_begin_ns[i];
+    let by = first(fits).bounds().ok().and_then(|bounds| {
+        let beyond = |difference: i64, [low, high]: [i64; 2]| [low - difference, difference - high];
+        let came = batch.echo_in_ns[i].wrapping_sub(sent);
+        let [short, _] = beyond(came, bounds.offset_ns(sent));
+        let received = batch.receive_ns[i];
+        let [_, long] = match received != NO_TIME && batch.echo_begin_ns[i] != NO_TIME {
+            true => beyond(batch.echo_begin_ns[i].wrapping_sub(received), bounds.offset_ns(received)),
+            false => [0, 0],
+        };
+        Some(short.max(long)).filter(|by| *by > 0)
+    });
+    (sent != NO_TIME).then(|| (sent - begin, by.unwrap_or(0)))
+}

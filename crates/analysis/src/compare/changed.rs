@@ -1,0 +1,105 @@
+//! Finds the circumstances that differ between two runs, apart from their figures.
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use tailbound_document::Change;
+use tailbound_model::FactValue;
+use tailbound_record::Record;
+
+/// Facts that describe one moment, such as a load average: they differ between any two runs, so a difference does not
+/// show a change of the system.
+const OF_A_MOMENT: [&str; 9] = [
+    "cpu.frequency_now_highest_khz",
+    "cpu.frequency_now_lowest_khz",
+    "cpu.steal_ppm",
+    "cpu.steal_ticks",
+    "kernel.uptime_s",
+    "load.1min",
+    "load.5min",
+    "memory.available_kib",
+    "memory.swap_free_kib",
+];
+
+/// Returns the circumstances that differ between two records, or that only one of the records contains.
+pub(crate) fn between(a: &Record, b: &Record) -> Vec<Change> {
+    let (a, b) = (told(a), told(b));
+    let keys: std::collections::BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+    let text = |side: &BTreeMap<String, String>, key: &String| side.get(key).cloned().unwrap_or("not told".into());
+    let change = |key: &String| Change { what: key.clone(), a: text(&a, key), b: text(&b, key) };
+    keys.into_iter().map(change).filter(|c| c.a != c.b).collect()
+}
+
+fn told(record: &Record) -> BTreeMap<String, String> {
+    let manifest = &record.manifest;
+    let mut all = BTreeMap::new();
+    all.insert("tailbound".to_owned(), manifest.tailbound.clone());
+    all.insert("study".to_owned(), manifest.plan.study.clone());
+    for (i, facts) in record.hosts().into_iter().flatten().enumerate() {
+        let at = if i == 0 { String::new() } else { format!("host {}: ", i + 1) };
+        all.insert(format!("{at}host"), facts.host);
+        all.insert(format!("{at}boot"), facts.boot_id);
+        for fact in facts.facts.into_iter().filter(|f| !OF_A_MOMENT.contains(&f.key.as_str())) {
+            let value = match fact.value {
+                FactValue::Text(text) => text,
+                FactValue::Number(n) => n.to_string(),
+                FactValue::Flag(flag) => if flag { "yes" } else { "no" }.to_owned(),
+                FactValue::Unknown(_) => "not known".to_owned(),
+            };
+            all.insert(format!("{at}{}", fact.key), value);
+        }
+    }
+    for (name, description) in &manifest.drivers {
+        for key in ["version", "versions", "library", "native"] {
+            if let Some(value) = description.get(key) {
+                let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                all.insert(format!("driver {name}: {key}"), text);
+            }
+        }
+    }
+    // Settings that are the same in all conditions are compared here; settings that vary are matched condition by
+    // condition.
+    let specs = manifest.plan.conditions.iter().filter_map(|c| serde_json::to_value(&c.spec).ok());
+    let mut same: Option<BTreeMap<String, String>> = None;
+    for spec in specs {
+        let mut leaves = BTreeMap::new();
+        flatten("", &spec, &mut leaves);
+        match &mut same {
+            None => same = Some(leaves),
+            Some(same) => same.retain(|key, value| leaves.get(key) == Some(value)),
+        }
+    }
+    all.extend(same.unwrap_or_default());
+    for (end, of_end) in manifest.trials.first().iter().flat_map(|t| &t.ends) {
+        for (policy, value) in &of_end.qos {
+            all.insert(format!("{end} qos.{policy}"), value.clone());
+        }
+        for (name, value) in [("transport", &of_end.transport)] {
+            if let Some(value) = value.as_ref().filter(|v| !matches!(v, Value::Null)) {
+                all.insert(format!("{end} {name}"), value.to_string());
+            }
+        }
+    }
+    all
+}
+
+/// Adds every value of a JSON document to `leaves`, under its dotted path such as `a.b.0`.
+fn flatten(path: &str, value: &Value, leaves: &mut BTreeMap<String, String>) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(members) => members.iter().for_each(|(key, member)| flatten(&below(key), member, leaves)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(i, item)| flatten(&below(&i.to_string()), item, leaves));
+        }
+        Value::Null => {}
+        Value::String(text) => drop(leaves.insert(path.to_owned(), text.clone())),
+        other => drop(leaves.insert(path.to_owned(), other.to_string())),
+    }
+}
+
+/// Factors that have the same level in all conditions of the record, with this level.
+pub(crate) fn shared(record: &Record) -> BTreeMap<String, String> {
+    let conditions = &record.manifest.plan.conditions;
+    let Some(first) = conditions.first() else { return BTreeMap::new() };
+    let same = |(factor, level): &(&String, &String)| conditions.iter().all(|c| c.levels.get(*factor) == Some(level));
+    first.levels.iter().filter(same).map(|(f, l)| (f.clone(), l.clone())).collect()
+}

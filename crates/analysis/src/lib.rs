@@ -1,0 +1,48 @@
+//! Computes the documents of `tailbound-document` from records.
+//!
+//! [`analyse`] reads the samples of a record in passes and fills a [`Report`](tailbound_document::Report).
+//! [`compare_records`] and [`compare_levels`] fill a [`Comparison`](tailbound_document::Comparison), and
+//! [`judge_budget`] fills a [`BudgetReport`](tailbound_document::BudgetReport). The list of sentences about the figures
+//! (`findings`) remains empty: `tailbound-report` fills it. If a figure is missing, the function that looked for the
+//! figure writes the reason.
+//!
+//! This crate measures nothing, and it knows no host, no lab and no driver: a record is enough.
+
+mod analyse;
+mod bins;
+mod budget;
+mod circumstances;
+mod clocks;
+mod compare;
+mod flow;
+mod metrics;
+mod names;
+mod node_words;
+mod nodes;
+mod over_time;
+mod overhead;
+mod parallel;
+mod pass_error;
+mod passes;
+mod path_proof;
+mod patterns;
+mod range;
+mod sample_faults;
+mod series;
+mod side_by_side;
+mod slot_columns;
+mod tail_estimate;
+mod tools;
+mod waits;
+mod warm_up;
+mod why;
+mod worst;
+
+pub use analyse::analyse;
+pub use budget::judge_budget;
+pub use compare::{CompareError, CompareOptions, compare_levels, compare_records};
+pub use flow::of_trial as flow_of_trial;
+pub use sample_faults::TRIALS_MISSING;
+pub use series::{BETWEEN_ENDS, answered};
+pub use tools::tool_report;
+pub use waits::{BLOCKED_NS, Bound, Waited, waited};

@@ -1,0 +1,54 @@
+//! Types of the documents of reports, comparisons and budgets, with the members that the JSON output has.
+//!
+//! `tailbound-analysis` fills the documents from a record, and `tailbound-report` writes the documents as text, HTML
+//! pages and pictures. This crate reads no record and computes no figures. It also contains the functions that write
+//! numbers and factors as text ([`number`], [`short_factor`]), because some members of the documents are sentences.
+//!
+//! Times are nanoseconds of the sender's monotonic clock. A member that does not apply is absent.
+
+mod bins;
+mod budget;
+mod circumstances;
+mod comparison;
+mod condition;
+mod factor;
+mod flow;
+mod message;
+mod metric;
+mod nodes;
+pub mod number;
+mod over_time;
+mod overhead;
+mod path_proof;
+mod pattern;
+mod range;
+mod report;
+mod side_by_side;
+mod slot_columns;
+mod status;
+mod tail_estimate;
+mod tools;
+mod warm_up;
+
+pub use bins::{BinsReport, PublishedReport};
+pub use budget::{BudgetCheck, BudgetOutcome, BudgetReport};
+pub use circumstances::*;
+pub use comparison::*;
+pub use condition::{ConditionReport, ConditionStatus, Counts};
+pub use factor::short_factor;
+pub use flow::{FlowCast, FlowReport, FlowSecond, FlowSubscriber, FlowTrial, Spread, SubscriberLatency};
+pub use message::{CAUSES_EXPLAINED, Cause, CauseKind, Explained, Message};
+pub use metric::{Beyond, LegRange, MetricReport, QuantileReport};
+pub use nodes::{HopReport, NodeCostReport, NodeProgramReport, NodeReport, NodeWayReport};
+pub use over_time::{ColumnValues, OverTime};
+pub use overhead::{AgainstReport, AgainstRow, OVERHEAD_FIGURES, Overhead, OverheadFigure};
+pub use path_proof::{InterfaceProof, PathProofReport};
+pub use pattern::PatternReport;
+pub use range::{AboveCount, AboveReport, ChosenReport};
+pub use report::*;
+pub use side_by_side::{SameFigure, SideBySide};
+pub use slot_columns::{Course, Range};
+pub use status::{FormatVersion, ReportStatus};
+pub use tail_estimate::TailReport;
+pub use tools::{ToolFigureReport, ToolReport};
+pub use warm_up::WarmUpReport;

@@ -1,0 +1,3 @@
+//! Integration tests of the crate tailbound-host: one program, with one module for each subject.
+
+mod switches;

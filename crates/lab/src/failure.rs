@@ -1,0 +1,34 @@
+//! Remedies that the user is given for failed steps of making a lab.
+
+use crate::error::LabError;
+use crate::step::Step;
+use std::io;
+
+/// Makes the error for a failed step of making a lab, with a remedy for the user.
+pub(crate) fn failed(step: &Step, reason: io::Error) -> LabError {
+    let remedy = match (step, reason.raw_os_error()) {
+        (_, Some(libc::EPERM | libc::EACCES)) => {
+            "run as root (or with CAP_SYS_ADMIN and CAP_NET_ADMIN), or use `path: loopback`"
+        }
+        (Step::Namespace(_), Some(libc::ENOSPC | libc::EUSERS)) => {
+            "raise the sysctl user.max_net_namespaces, or end programs that keep network namespaces"
+        }
+        (Step::Namespace(_), Some(libc::EINVAL)) => {
+            "this kernel has no network namespaces (CONFIG_NET_NS): use `path: loopback`"
+        }
+        (Step::Pair { .. }, Some(libc::EOPNOTSUPP)) => {
+            "this kernel has no veth devices: load the module (`modprobe veth`) or use `path: loopback`"
+        }
+        (Step::Bridge { .. }, Some(libc::EOPNOTSUPP)) => {
+            "this kernel has no bridge: load the module (`modprobe bridge`) or use `path: veth`"
+        }
+        (Step::Vlan { .. }, Some(libc::EOPNOTSUPP)) => {
+            "this kernel has no 802.1Q: load the module (`modprobe 8021q`) or remove `vlan`"
+        }
+        (Step::NoIpv6(_), Some(libc::EROFS)) => {
+            "/proc/sys is mounted read-only (a container?): allow the container to write there, or use `path: loopback`"
+        }
+        _ => "all earlier steps were undone; please report this with the kernel's version",
+    };
+    LabError::Step { step: step.to_string(), reason, remedy: remedy.to_owned() }
+}

@@ -1,0 +1,9 @@
+//! Facts about hosts, paths and interfaces.
+
+mod fact;
+mod interface;
+
+pub use fact::{
+    Attached, AttachedInterface, ClockOffset, Fact, FactValue, HostFacts, InvalidWindow, PathEnd, PathFacts,
+};
+pub use interface::{BridgeState, Interface};

@@ -1,0 +1,11 @@
+//! Figures that a study asks for: metrics, the report, budgets.
+
+mod budget;
+mod metric;
+mod view;
+
+pub use budget::{
+    AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, THROUGHPUT,
+};
+pub use metric::Metric;
+pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, RangeSpec, ReportSpec, TailSpec};

@@ -1,0 +1,139 @@
+//! How the report shows a study, and results that other people published about the same question.
+
+use crate::{Metric, Nanos};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How the report shows the result of the study.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ReportSpec {
+    /// Title of the report; if absent, the question of the study.
+    pub title: Option<String>,
+    /// Quantiles that the report shows, as decimal text such as `0.999`; if empty, 0.5, 0.9, 0.99, 0.999 and 0.9999.
+    pub quantiles: Vec<String>,
+    /// Factor on the x axis of the report's main chart; if absent, `payload`.
+    pub x: Option<String>,
+    /// The level with which all other levels of its factor are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub against: Option<AgainstSpec>,
+    /// Table of latencies in bins of equal width that the report shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub histogram: Option<HistogramSpec>,
+    /// Rarity of the late messages for which the report estimates the latency (tail estimate).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tail: Option<TailSpec>,
+    /// Time range of every trial for which the report shows separate figures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<RangeSpec>,
+    /// Latency limit: the report counts the messages with a latency above this limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<Nanos>,
+    /// Results that other people published, measured on other hardware.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<Published>,
+}
+
+/// A time range of every trial, counted from the intended time of slot 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RangeSpec {
+    /// Begin of the time range, counted from the intended time of slot 0.
+    pub from: Nanos,
+    /// End of the time range of a trial; the moment of the end itself is not included.
+    pub to: Nanos,
+}
+
+/// A level of a factor with which the report compares the other levels of the factor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgainstSpec {
+    /// Path, in the study, of the factor whose levels are compared, e.g. `place.network`.
+    pub factor: String,
+    /// The baseline level of the factor, written as in the conditions of the plan.
+    pub level: String,
+}
+
+/// A table of latencies in bins: bins of equal width from zero, and one open bin for all larger values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HistogramSpec {
+    /// Metric whose values are counted in the bins of the table.
+    pub metric: Metric,
+    /// Width of a bin of the table of latencies.
+    pub bin: Nanos,
+    /// Number of bins of equal width below the last bin, which has no upper end.
+    pub bins: u32,
+}
+
+/// Rarity of the messages in a tail estimate: one message in `one_in`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TailSpec {
+    /// Number of messages of which one message is as late as the estimated latency.
+    pub one_in: u64,
+}
+
+/// A result that other people published, measured on other hardware.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Published {
+    /// Name of the result in the publication: a row of a published table, or a case.
+    pub name: String,
+    /// Text with which the publication describes the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Number of messages that the publication gives for each bin; the last number belongs to the bin without an upper
+    /// end.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub histogram: Vec<u64>,
+    /// Number of runs that the publication gives for each pattern of a load's effect.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub patterns: BTreeMap<Pattern, u64>,
+}
+
+/// Pattern of the effect of a load on the communication of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pattern {
+    /// Pattern "discovery starved": the ends never found each other, or found each other only long after they were
+    /// opened.
+    DiscoveryStarved,
+    /// Pattern "publish blocked": a send call took long.
+    PublishBlocked,
+    /// Pattern "sender starved": the publishing thread waited for a CPU.
+    SenderStarved,
+    /// Pattern "main thread blocked": the publishing thread stopped between its send calls, and the kernel counted no
+    /// wait for a CPU. In most cases the thread waited for a lock.
+    MainThreadBlocked,
+    /// Pattern "total time longer": the trial took longer than its schedule, and no send call was the cause.
+    TotalTimeLonger,
+    /// Pattern "messages lost": messages were lost or not sent.
+    MessagesLost,
+    /// Pattern "answers late": answers took long, and none of the other patterns was found.
+    AnswersLate,
+    /// Pattern "no effect": none of the other patterns was found.
+    NoEffect,
+}
+
+impl Pattern {
+    /// All patterns of effects of a load, the most serious pattern first.
+    pub const ALL: [Pattern; 8] = [
+        Pattern::DiscoveryStarved,
+        Pattern::PublishBlocked,
+        Pattern::SenderStarved,
+        Pattern::MainThreadBlocked,
+        Pattern::TotalTimeLonger,
+        Pattern::MessagesLost,
+        Pattern::AnswersLate,
+        Pattern::NoEffect,
+    ];
+
+    /// Name of the pattern of disturbed communication in words, for example `sender starved`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Pattern::DiscoveryStarved => "discovery starved",
+            Pattern::PublishBlocked => "publish blocked",
+            Pattern::SenderStarved => "sender starved",
+            Pattern::MainThreadBlocked => "main thread blocked",
+            Pattern::MessagesLost => "messages lost",
+            Pattern::AnswersLate => "answers late",
+            Pattern::TotalTimeLonger => "total time longer",
+            Pattern::NoEffect => "no effect",
+        }
+    }
+}

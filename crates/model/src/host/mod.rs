@@ -1,0 +1,9 @@
+//! Changes to a host: settings, how they are undone, and the questions that an agent answers for another host.
+
+mod knob;
+mod site;
+mod undo;
+
+pub use knob::{HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
+pub use site::{Ask, DeviceTold, ProbeMessage, PutBackTold, Told};
+pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};

@@ -1,0 +1,9 @@
+//! Outcomes: rows of samples, states of trials, figures of other programs.
+
+mod row;
+mod tool;
+mod trial_status;
+
+pub use row::*;
+pub use tool::*;
+pub use trial_status::TrialStatus;

@@ -1,0 +1,13 @@
+//! Paths between the ends: what a study asks for, how the ends find each other, and the proof of the path that messages took.
+
+mod discovery;
+mod node;
+mod proof;
+mod spec;
+mod vlan;
+
+pub use discovery::{Discovery, DiscoveryFacts};
+pub use node::*;
+pub use proof::*;
+pub use spec::{ExistingEnd, PathSpec, SwitchPorts, XdpMode};
+pub use vlan::VlanSpec;

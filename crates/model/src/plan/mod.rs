@@ -1,0 +1,13 @@
+//! The plan: conditions and trials, their measurement, flows, loads and receive modes.
+
+mod arrangement;
+mod flow;
+mod load;
+mod receive;
+mod trial;
+
+pub use arrangement::Arrangement;
+pub use flow::*;
+pub use load::{LoadDone, LoadKind, LoadPart, LoadSpec, LoadStart, Participant, TopicLoad, UdpStream};
+pub use receive::ReceiveMode;
+pub use trial::*;

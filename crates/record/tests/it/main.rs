@@ -1,0 +1,4 @@
+//! Integration tests of the crate record: one program, one module per subject.
+
+mod old_record;
+mod scan;

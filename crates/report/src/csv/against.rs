@@ -1,0 +1,36 @@
+//! Overheads in the CSV table: a separate row for each condition and figure.
+
+use tailbound_document::{AgainstRow, Overhead};
+
+/// Heads of the CSV columns for overheads, which come after all other columns.
+pub(crate) const HEADS: [&str; 9] = [
+    "baseline_condition",
+    "statistic",
+    "unit",
+    "baseline",
+    "value",
+    "overhead_per_cent",
+    "overhead_low",
+    "overhead_high",
+    "why_none",
+];
+
+/// Metric and cells of each CSV row of overheads; a row without figures contains the reason.
+pub(crate) fn rows(row: &AgainstRow) -> Vec<(String, Vec<String>)> {
+    let text = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+    let baseline = row.baseline.map_or(String::new(), |id| id.to_string());
+    if row.overheads.is_empty() {
+        let mut cells = vec![String::new(); HEADS.len()];
+        (cells[0], cells[HEADS.len() - 1]) = (baseline, row.why.clone().unwrap_or_default());
+        return vec![("overhead".into(), cells)];
+    }
+    let of = |o: &Overhead| {
+        let (low, high) = (o.interval.map(|i| i[0]), o.interval.map(|i| i[1]));
+        let cells = [text(o.baseline), text(o.value), text(o.per_cent), text(low), text(high)];
+        let mut all = vec![baseline.clone(), o.statistic.clone(), o.unit.clone()];
+        all.extend(cells);
+        all.push(o.why.clone().unwrap_or_default());
+        (format!("overhead of {}", o.metric), all)
+    };
+    row.overheads.iter().map(of).collect()
+}

@@ -1,0 +1,115 @@
+//! Findings about flows: throughput, losses, blocking and latency.
+
+use crate::findings::finding::finding;
+use tailbound_document::number::{count, three_digits, time};
+use tailbound_document::{ConditionReport, Finding, FindingLevel, FlowReport, Report};
+
+/// If at least this share of the samples of a flow is lost, the finding about the flow is a failure.
+const MANY_LOST: f64 = 0.1;
+
+/// One finding about each flow, the flow with the largest loss first.
+pub(crate) fn findings(report: &Report) -> Vec<Finding> {
+    let mut told: Vec<(f64, Finding)> = report.conditions.iter().filter_map(told).collect();
+    told.sort_by(|a, b| b.0.total_cmp(&a.0));
+    told.into_iter().map(|(_, finding)| finding).collect()
+}
+
+fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
+    let flow = condition.flow.as_ref()?;
+    let expected = flow.sent * u64::from(flow.subscribers);
+    let lost = if expected == 0 { 1.0 } else { flow.lost as f64 / expected as f64 };
+    let whom = match flow.subscribers {
+        1 => "the subscriber".to_owned(),
+        n => format!("the slowest of {n} subscribers"),
+    };
+    let Some((samples, octets)) = flow.samples_per_s.zip(flow.payload_mbit_s) else {
+        // The pings of this flow have a finding of their own.
+        if condition.finding.is_some() && condition.counts.scheduled > 0 {
+            return None;
+        }
+        let why = condition.finding.clone().unwrap_or_else(|| no_rate(flow, &whom));
+        let text = format!("{}: {why}.", condition.name);
+        return Some((lost, finding(FindingLevel::Failed, "flow_lost", text, &[condition.id])));
+    };
+    let share = match flow.lost {
+        0 => "none lost".to_owned(),
+        n => format!("{} of {} lost ({} %)", count(n), count(expected), three_digits(100.0 * lost)),
+    };
+    let blocked = flow.blocked_share.filter(|b| b.median >= 0.01);
+    let blocked = blocked.map_or(String::new(), |b| {
+        format!("; the publisher was blocked {} % of the time", three_digits(100.0 * b.median))
+    });
+    let late = flow.slowest.as_ref().and_then(|m| m.quantile(0.5)?.value_ns());
+    let late = late.map_or(String::new(), |ns| {
+        format!(
+            "; half of the messages have reached all subscribers within \
+        {}",
+            time(ns as f64)
+        )
+    });
+    let text = format!(
+        "{}: {} samples/s ({} Mbit/s of payload) reach {whom}, {share}{blocked}{late}.",
+        condition.name,
+        three_digits(samples.median),
+        three_digits(octets.median)
+    );
+    let text = match flow.publishers {
+        1 => text,
+        n => {
+            let begun = flow.trials.iter().filter_map(|t| t.begun_within_ns).max();
+            let begun = begun.map_or(String::new(), |ns| format!(" They began within {}.", time(ns as f64)));
+            format!("{text} {n} publishers send.{begun}")
+        }
+    };
+    let level = if lost >= MANY_LOST { FindingLevel::Failed } else { FindingLevel::Result };
+    let code = if lost >= MANY_LOST { "flow_lost" } else { "flow" };
+    Some((lost, finding(level, code, text, &[condition.id])))
+}
+
+/// Reason why a flow has no figure of samples per second.
+fn no_rate(flow: &FlowReport, whom: &str) -> String {
+    let sent = count(flow.sent);
+    match flow.trials.iter().flat_map(|t| &t.subscribers).map(|s| s.received).sum() {
+        _ if flow.sent == 0 => {
+            let refused: u64 = flow.trials.iter().map(|t| t.refused).sum();
+            format!(
+                "nothing was sent in the window, and the driver refused {} send calls: a send call began before the \
+                    window and did not return in time, or the publisher was not given a CPU",
+                count(refused)
+            )
+        }
+        0 => format!("none of the {sent} sent samples reached {whom}"),
+        n => format!("only {} of the {sent} sent samples reached {whom}, too few for a rate", count(n)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_flow_without_a_rate_says_why() {
+        let flow = |sent: u64, received: u64| -> FlowReport {
+            serde_json::from_value(json!({
+                "subscribers": 1, "pack": 1, "sent": sent, "lost": sent - received, "out_of_order": 0, "duplicates": 0,
+                "trials": [{
+                    "trial": 0, "first": 0, "end": sent, "window_ns": 0, "sent": sent, "refused": 0, "send_ns": 0,
+                    "blocked_ns": 0, "longest_ns": 0, "seconds": [], "subscribers": [{
+                        "end": "pong", "received": received, "lost": sent - received, "out_of_order": 0,
+                        "duplicates": 0, "seconds": []
+                    }]
+                }]
+            }))
+            .unwrap()
+        };
+        let why = |sent, received| no_rate(&flow(sent, received), "the subscriber");
+        assert!(
+            why(0, 0).starts_with("nothing was sent in the window, and the driver refused 0 send calls"),
+            "{}",
+            why(0, 0)
+        );
+        assert_eq!(why(4_000, 0), "none of the 4,000 sent samples reached the subscriber");
+        assert_eq!(why(4_000, 1), "only 1 of the 4,000 sent samples reached the subscriber, too few for a rate");
+    }
+}

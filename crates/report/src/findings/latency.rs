@@ -1,0 +1,147 @@
+//! Findings about the latency of each condition, the worst condition first.
+
+use crate::findings::finding::{finding, trimmed};
+use crate::findings::quantile_words::tail_quantile;
+use crate::findings::worst_leg;
+use tailbound_document::Beyond;
+use tailbound_document::number::{Unit, count, one_in, share, time};
+use tailbound_document::{ConditionReport, ConditionStatus, Counts, Finding, FindingLevel, QuantileReport, Report};
+
+/// If at least this share of the messages is lost, the finding of the condition is about the loss and not about the
+/// latency.
+const MANY_LOST: f64 = 0.1;
+
+pub(crate) fn failed(condition: &ConditionReport) -> Option<Finding> {
+    let counts = &condition.counts;
+    let unanswered = counts.lost + counts.not_sent;
+    if counts.scheduled == 0 || (unanswered as f64) < MANY_LOST * counts.scheduled as f64 {
+        return None;
+    }
+    let why = condition.finding.as_ref().map_or(String::new(), |f| format!(" ({})", trimmed(f)));
+    let text = if unanswered == counts.scheduled {
+        format!("{}: none of {} messages was answered{why}.", condition.name, count(counts.scheduled))
+    } else {
+        let how = match (counts.lost, counts.not_sent) {
+            (lost, 0) => format!("{} of {} messages were never answered", count(lost), count(counts.scheduled)),
+            (0, not_sent) => format!("{} of {} messages were never sent", count(not_sent), count(counts.scheduled)),
+            (lost, not_sent) => format!(
+                "of {} messages, {} were never answered and {} were never sent",
+                count(counts.scheduled),
+                count(lost),
+                count(not_sent)
+            ),
+        };
+        format!("{}: {how}{why}.", condition.name)
+    };
+    Some(finding(FindingLevel::Failed, "never_answered", text, &[condition.id]))
+}
+
+/// Sorts conditions for the findings: conditions with losses come first; the others follow by a quantile that all
+/// conditions have, then by the maximum.
+type Badness = (bool, i64, i64);
+
+/// The highest quantile of the round trip for which every condition has a value.
+fn common_quantile(report: &Report) -> Option<f64> {
+    let figures = || report.conditions.iter().filter_map(|c| c.round_trip.as_ref()).filter(|m| m.n > 0);
+    let lacks = |q: f64| figures().any(|m| matches!(m.quantile(q), None | Some(QuantileReport::Needs { .. })));
+    report.view.quantiles.iter().rev().copied().find(|q| !lacks(*q))
+}
+
+/// One finding about the latency of each condition, the worst condition first.
+pub(crate) fn results(report: &Report) -> impl Iterator<Item = Finding> {
+    let common = common_quantile(report);
+    let mut results: Vec<(Badness, Finding)> = report.conditions.iter().filter_map(|c| result(c, common)).collect();
+    results.sort_by_key(|(badness, _)| std::cmp::Reverse(*badness));
+    results.into_iter().map(|(_, finding)| finding)
+}
+
+fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, Finding)> {
+    let figures = condition.round_trip.as_ref().filter(|m| m.n > 0)?;
+    let mut text = format!("{}: ", condition.name);
+    if condition.status == ConditionStatus::Invalid {
+        text.push_str("(invalid) ");
+    }
+    let median = figures.quantile(0.5);
+    match median {
+        Some(QuantileReport::Value { value_ns, .. }) => {
+            text.push_str(&format!("half of the messages return within {}", time(*value_ns as f64)));
+        }
+        Some(QuantileReport::Beyond { beyond, .. }) => {
+            text.push_str(&format!("more than half of the messages {}", happens(*beyond, true)));
+        }
+        _ if figures.scheduled == 1 => text.push_str("only 1 message"),
+        _ => text.push_str(&format!("only {} messages", count(figures.scheduled))),
+    }
+    let tail = tail_quantile(figures);
+    if let Some(quantile) = tail {
+        text.push_str(&format!("; {}", tail_words(quantile, &condition.counts)));
+    }
+    if let Some(max) = figures.max_ns {
+        text.push_str(&format!("; the worst of {} took {}", count(figures.n), time(max as f64)));
+    }
+    text.push_str(&format!(". {}", outcome_words(condition)));
+    if let Some(leg) = worst_leg::leg_words(condition) {
+        text.push_str(&format!(" {leg}"));
+    }
+    let compared = match common.and_then(|q| figures.quantile(q)) {
+        Some(QuantileReport::Beyond { .. }) => i64::MAX,
+        other => other.and_then(QuantileReport::value_ns).unwrap_or(0),
+    };
+    let lossy = condition.counts.lost + condition.counts.not_sent > 0;
+    let badness = (lossy, compared, figures.max_ns.unwrap_or(0));
+    Some((badness, finding(FindingLevel::Result, "latency", text, &[condition.id])))
+}
+
+fn tail_words(quantile: &QuantileReport, counts: &Counts) -> String {
+    let rare = one_in(quantile.q());
+    let rare = if rare.starts_with('p') { format!("beyond {rare} it") } else { rare };
+    match quantile {
+        QuantileReport::Value { value_ns, low_ns, high_ns, .. } => {
+            let unit = Unit::of(*value_ns as f64);
+            let interval = match high_ns {
+                Some(high) => format!("{} to {}", unit.number(*low_ns as f64), unit.with(*high as f64)),
+                None => format!("{} to never", unit.with(*low_ns as f64)),
+            };
+            let value = unit.with(*value_ns as f64);
+            format!("{rare} takes longer than {value} (95 %: {interval})")
+        }
+        // The quantile has no value, so the share of slots without an answer is given, which was counted.
+        QuantileReport::Beyond { beyond, .. } => {
+            format!("{} {}", share(counts.lost + counts.not_sent, counts.scheduled), happens(*beyond, false))
+        }
+        QuantileReport::Needs { .. } => format!("{rare} is not known"),
+    }
+}
+
+fn outcome_words(condition: &ConditionReport) -> String {
+    let counts = &condition.counts;
+    let mut parts = Vec::new();
+    if counts.lost > 0 {
+        parts.push(format!("{} lost ({})", count(counts.lost), share(counts.lost, counts.scheduled)));
+    }
+    if counts.not_sent > 0 {
+        parts.push(format!("{} never sent ({})", count(counts.not_sent), share(counts.not_sent, counts.scheduled)));
+    }
+    if counts.after_timeout > 0 {
+        parts.push(format!("{} came after the timeout", count(counts.after_timeout)));
+    }
+    if counts.lost == 0 {
+        parts.insert(0, "none lost".into());
+    }
+    let text = parts.join(", ");
+    let (first, rest) = text.split_at(1);
+    format!("{}{rest}.", first.to_uppercase())
+}
+
+/// Words for messages that count as later than every value, because they were lost or never sent; for one message or
+/// for many.
+fn happens(beyond: Beyond, many: bool) -> &'static str {
+    match (beyond, many) {
+        (Beyond::Lost, false) => "never comes back",
+        (Beyond::Lost, true) => "never return",
+        (Beyond::NotSent, false) => "is never sent",
+        (Beyond::NotSent, true) => "are never sent",
+        (Beyond::LostOrNotSent, false) => "is lost or never sent",
+        (Beyond::LostOrNotSent, true) => "are lost or never sent",
+    }
+}

@@ -1,0 +1,40 @@
+//! Findings: sentences of the report about what was measured or what failed, the most important first.
+
+mod causes;
+mod finding;
+mod flow;
+mod growth;
+mod host_settings;
+mod latency;
+mod limits;
+mod loads;
+mod more_messages;
+mod path_proof;
+mod patterns;
+mod quantile_words;
+mod record;
+mod rounding;
+mod side_by_side;
+mod starved;
+mod tail_estimate;
+mod tools;
+mod warm_up;
+mod worst_leg;
+
+use tailbound_document::{Finding, Report};
+
+/// Makes all findings of a report, in the order in which they should be read.
+pub(crate) fn findings(report: &Report) -> Vec<Finding> {
+    let mut all = record::untrusted(report);
+    all.extend(report.conditions.iter().filter_map(latency::failed));
+    all.extend(flow::findings(report));
+    all.extend(growth::findings(report));
+    all.extend(latency::results(report));
+    all.extend(side_by_side::findings(report));
+    all.extend(tools::findings(report));
+    all.extend(causes::findings(report));
+    all.extend(limits::cautions(report));
+    all.extend(more_messages::hints(report));
+    all.sort_by_key(|f| f.level);
+    all
+}

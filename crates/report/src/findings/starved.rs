@@ -1,0 +1,261 @@
+//! Findings about the effect of loads: threads that waited for a CPU, and calls and deliveries that were blocked. They
+//! are computed from the kernel's counters and from the samples, never from what the study asked for.
+
+use crate::findings::finding::finding;
+use crate::tables::loads::busy;
+use tailbound_analysis::{BLOCKED_NS, Bound};
+use tailbound_analysis::{Waited, waited};
+use tailbound_document::number::time;
+use tailbound_document::{ConditionReport, Finding, FindingLevel, LoadReport, Report, Thread, ThreadReport};
+use tailbound_model::{CpuList, Policy};
+
+/// A thread is starved if it waited for a CPU for at least this share of the trial, and for at least `LEAST_NS`.
+const SHARE: f64 = 0.1;
+
+const LEAST_NS: i64 = 100_000_000;
+
+/// If only an upper bound of the waiting time is known, the thread is reported if the bound is at least this share of
+/// the trial.
+const PERHAPS: f64 = 0.5;
+
+/// Code of the finding that no call, delivery or wake-up was blocked under a load.
+const NOTHING_BLOCKED: &str = "load_blocked_nothing";
+
+/// Findings about starved threads of each condition, and about the effect of the loads.
+pub(crate) fn findings(report: &Report) -> Vec<Finding> {
+    let starved: Vec<Finding> = report.conditions.iter().filter_map(|c| starved(report, c)).collect();
+    let is_starved = |c: &ConditionReport| starved.iter().any(|f| f.conditions == [c.id]);
+    let all: Vec<Finding> = report.conditions.iter().filter_map(|c| effect(report, c, is_starved(c))).collect();
+    let (effects, quiet): (Vec<Finding>, Vec<Finding>) = all.into_iter().partition(|f| f.code == "load_blocked");
+    starved.into_iter().chain(effects).chain(not_blocked(report, &quiet)).collect()
+}
+
+/// One sentence of the report for all conditions in which the load blocked no call, no delivery and no thread.
+fn not_blocked(report: &Report, quiet: &[Finding]) -> Option<Finding> {
+    let ids: Vec<usize> = quiet.iter().flat_map(|f| f.conditions.iter().copied()).collect();
+    let which = match ids.as_slice() {
+        [] => return None,
+        [one] => report.conditions[*one].name.clone(),
+        many => format!("{} conditions with a load", many.len()),
+    };
+    let text = format!(
+        "{which}: nothing was blocked under the load: no call, no delivery and no wake-up took {} or longer, and no thread was starved.",
+        time(BLOCKED_NS as f64)
+    );
+    Some(finding(FindingLevel::Caution, NOTHING_BLOCKED, text, &ids))
+}
+
+/// A thread that waited for a CPU between the first and the last slot.
+struct Waiting<'a> {
+    process: &'a ThreadReport,
+    thread: &'a Thread,
+    waited: Waited,
+}
+
+impl Waiting<'_> {
+    /// True if the waiting time of the thread is known, exactly or as a lower bound, and is long. Otherwise the thread
+    /// waited at the end for an unknown time.
+    fn is_known(&self) -> bool {
+        self.waited.bound != Bound::AtMost && is_long(self.waited.ns, self.waited.span_ns)
+    }
+
+    /// True if the thread may have waited for most of the trial. In this case only an upper bound of the waiting time
+    /// is known, because a wait that began before the first slot is counted completely.
+    fn is_perhaps(&self) -> bool {
+        let Waited { ns, bound, span_ns, .. } = self.waited;
+        bound == Bound::AtMost && ns >= LEAST_NS && ns as f64 >= PERHAPS * span_ns as f64
+    }
+
+    /// Upper bound of the time for which the thread waited for a CPU, in ns.
+    fn most_ns(&self) -> i64 {
+        if self.is_known() || self.waited.bound == Bound::AtMost {
+            self.waited.ns
+        } else {
+            self.waited.span_ns - self.waited.cpu_ns
+        }
+    }
+}
+
+fn is_long(ns: i64, span_ns: i64) -> bool {
+    ns >= LEAST_NS && ns as f64 >= SHARE * span_ns as f64
+}
+
+fn waiting<'a>(report: &'a Report, condition: &ConditionReport) -> Vec<Waiting<'a>> {
+    let of_condition = |t: &&ThreadReport| report.trial(t.trial).is_some_and(|trial| trial.condition == condition.id);
+    let mut found = Vec::new();
+    for process in report.threads.iter().filter(of_condition) {
+        for thread in &process.after {
+            let Some(waited) = waited(process, thread) else { continue };
+            let waiting = Waiting { process, thread, waited };
+            let open = waited.open && is_long(waiting.most_ns(), waited.span_ns);
+            if waiting.is_known() || open || waiting.is_perhaps() {
+                found.push(waiting);
+            }
+        }
+    }
+    found.sort_by_key(|w| (!w.is_known(), std::cmp::Reverse(w.most_ns())));
+    found
+}
+
+fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
+    let waiting = waiting(report, condition);
+    let worst = waiting.first()?;
+    let end = worst.process.ends.join(" and ");
+    let mut others: Vec<&str> =
+        waiting.iter().map(|w| w.thread.name.as_str()).filter(|n| *n != worst.thread.name).collect();
+    others.sort_unstable();
+    others.dedup();
+    let others = if others.is_empty() { String::new() } else { format!(" So were {}.", others.join(", ")) };
+    let Waited { ns, bound, cpu_ns, span_ns, later_ns, .. } = worst.waited;
+    let (waited, span, ran) = (time(ns as f64), time(span_ns as f64), time(cpu_ns as f64));
+    let (perhaps, known) = (worst.waited.bound == Bound::AtMost, worst.is_known());
+    let waited = if known || perhaps {
+        format!("was ready to run but waited {}{waited} of {span}, and ran for {ran}", bound.words())
+    } else {
+        let later = time(later_ns as f64);
+        format!(
+            "was waiting for a CPU when the trial ended, and still {later} later; the kernel does not say when the \
+                wait began; the thread ran for {ran} of {span}"
+        )
+    };
+    let text = format!(
+        "{}: {} of CPU {}: thread `{}` of the {end} end ({}) {waited}.{others} {}",
+        condition.name,
+        // A wait that had begun before the first slot is counted completely.
+        if perhaps { "perhaps starved" } else { "starved" },
+        worst.thread.cpus,
+        worst.thread.name,
+        worst.thread.policy,
+        instead(report, worst),
+    );
+    Some(Finding { evidence: "threads".into(), ..finding(FindingLevel::Caution, "starved", text, &[condition.id]) })
+}
+
+/// Sentence about what ran while the thread waited: the load or measured thread of this trial with the most CPU time on
+/// the same CPUs.
+fn instead(report: &Report, worst: &Waiting<'_>) -> String {
+    let trial = worst.process.trial;
+    let cpus = &worst.thread.cpus;
+    let load = report.loads.iter().filter(|l| l.trial == trial && overlap(&l.cpus, cpus)).max_by_key(|l| l.cpu_ns);
+    let thread = |(p, t): &(&ThreadReport, &Thread)| (p.pid, t.tid) != (worst.process.pid, worst.thread.tid);
+    let threads = report.threads.iter().filter(|p| p.trial == trial).flat_map(|p| p.after.iter().map(move |t| (p, t)));
+    let used = |(p, t): &(&ThreadReport, &Thread)| {
+        t.cpu_ns.saturating_sub(p.before.iter().find(|b| b.tid == t.tid).map_or(0, |b| b.cpu_ns))
+    };
+    let thread = threads.filter(thread).filter(|(_, t)| overlap(&t.cpus, cpus)).max_by_key(used);
+    // A load or thread is named as the cause only if it ran for at least half of the wait.
+    let enough = |ns: u64| ns as f64 >= 0.5 * worst.most_ns() as f64;
+    match (load, thread) {
+        (Some(load), other) if enough(load.cpu_ns) && other.is_none_or(|t| used(&t) <= load.cpu_ns) => {
+            format!(
+                "Meanwhile the load `{}` ({}) had {} of CPU time.{}",
+                load.run,
+                load.policy,
+                time(load.cpu_ns as f64),
+                rescue(report, load)
+            )
+        }
+        (_, Some((process, thread))) if enough(used(&(process, thread))) => format!(
+            "Meanwhile thread `{}` of the {} end ({}) had {} of CPU time.",
+            thread.name,
+            process.ends.join(" and "),
+            thread.policy,
+            time(used(&(process, thread)) as f64)
+        ),
+        _ => "What ran instead is not in the record.".into(),
+    }
+}
+
+/// Sentence about the CPU time that the kernel reserved for other threads, if a load would otherwise have used the
+/// whole CPU.
+fn rescue(report: &Report, load: &LoadReport) -> String {
+    let real_time = load.policy.parse().is_ok_and(|policy: Policy| policy.starves());
+    let one_cpu = load.cpus.parse().is_ok_and(|cpus: CpuList| cpus.0.len() == 1);
+    let (Some(busy), true) = (busy(load), real_time && one_cpu) else { return String::new() };
+    // Only facts of the host that ran the load are used.
+    let host = report.trial(load.trial).and_then(|t| t.ends.get(&load.at)).map(|end| end.host.as_str());
+    let own = |h: &&tailbound_document::Host| report.facts.len() == 1 || Some(h.host.as_str()) == host;
+    let fact =
+        |key: &str| report.facts.iter().filter(own).flat_map(|h| &h.facts).find(|f| f.key == key).map(|f| &f.value);
+    let number = |key: &str| fact(key).and_then(serde_json::Value::as_i64);
+    // Host settings of the study replace the facts that were read at the begin of the run.
+    let settings = report.host_settings.iter().filter(|s| s.trials.contains(&load.trial)).flat_map(|s| &s.settings);
+    let there = |at: &str| !at.is_empty() && host.is_some_and(|host| host.starts_with(at));
+    let elsewhere = report.host_settings.iter().flat_map(|s| &s.settings).any(|s| there(&s.at));
+    let settings = settings.filter(|s| if elsewhere { there(&s.at) } else { s.at.is_empty() });
+    let mut set =
+        settings.filter(|s| s.what.ends_with("sched_rt_runtime_us") || s.key.ends_with("sched_rt_runtime_us"));
+    let runtime_us = set.next().and_then(|s| s.found.parse().ok()).or_else(|| number("sched.rt_runtime_us"));
+    let off = runtime_us.is_some_and(|us: i64| us < 0);
+    let rest = 100.0 - busy.min(100.0);
+    let nobody = |what: &str| {
+        format!(
+            " Another thread had the {rest:.0} % of the CPU that the load did not have: \
+        {what} is off."
+        )
+    };
+    let who = match fact("sched.fair_server").and_then(serde_json::Value::as_bool) {
+        Some(true) => match fact("sched.fair_server_runtime_ns").and_then(serde_json::Value::as_str) {
+            Some("0") => return nobody("the fair server"),
+            Some(runtime) => format!("the fair server of Linux reserves {runtime} ns of each period for these threads"),
+            None => "the fair server of Linux (6.12 and later) reserves CPU time for these threads".into(),
+        },
+        Some(false) if off => return nobody("real-time throttling"),
+        Some(false) => match (runtime_us, number("sched.rt_period_us")) {
+            (Some(runtime), Some(period)) => {
+                format!("real-time throttling stops the load after {runtime} of each {period} us")
+            }
+            _ => "real-time throttling reserves CPU time for these threads".into(),
+        },
+        None => "how the kernel of this host reserves CPU time for these threads is not known; `tailbound doctor \
+                --rescue-test` finds out"
+            .into(),
+    };
+    format!(" Time-sharing threads had the {rest:.0} % of the CPU that the load did not have: {who}.")
+}
+
+/// Finding about what was blocked under the loads of a condition, or that nothing was blocked.
+fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option<Finding> {
+    let trials: Vec<usize> = report.trials.iter().filter(|t| t.condition == condition.id).map(|t| t.id).collect();
+    let loads: Vec<&LoadReport> = report
+        .loads
+        .iter()
+        .filter(|l| trials.contains(&l.trial) && l.failed.is_none() && l.began_after_ns.is_some())
+        .collect();
+    if loads.is_empty() {
+        return None;
+    }
+    let max = |m: &Option<tailbound_document::MetricReport>| m.as_ref().and_then(|m| m.max_ns).unwrap_or(0);
+    let mut effects = Vec::new();
+    for (what, worst, late) in [
+        ("the main thread woke up to", max(&condition.send_lateness), " late"),
+        ("the call that publishes took up to", max(&condition.send_duration), ""),
+        ("delivery on the way out took up to", max(&condition.out), ""),
+        ("the turnaround in the pong took up to", max(&condition.turnaround), ""),
+        ("delivery on the way back took up to", max(&condition.back), ""),
+    ] {
+        if worst >= BLOCKED_NS {
+            effects.push(format!("{what} {}{late}", time(worst as f64)));
+        }
+    }
+    let counts = &condition.counts;
+    if counts.lost > 0 {
+        effects.push(format!("{} of {} messages were never answered", counts.lost, counts.scheduled));
+    }
+    let ends = report.trials.iter().filter(|t| trials.contains(&t.id)).flat_map(|t| t.ends.values());
+    if let Some(matched) = ends.filter_map(|e| e.matched_after_ns).max().filter(|ns| *ns >= 1_000_000_000) {
+        effects.push(format!("the ends met only after {}", time(matched as f64)));
+    }
+    if effects.is_empty() && starved {
+        return None;
+    }
+    let code = if effects.is_empty() { NOTHING_BLOCKED } else { "load_blocked" };
+    let text = format!("{}: blocked under the load: {}.", condition.name, effects.join("; "));
+    Some(finding(FindingLevel::Caution, code, text, &[condition.id]))
+}
+
+/// True if two CPU lists have a CPU in common.
+fn overlap(one: &str, other: &str) -> bool {
+    let parse = |text: &str| text.parse::<CpuList>().ok();
+    matches!((parse(one), parse(other)), (Some(a), Some(b)) if !a.0.is_disjoint(&b.0))
+}

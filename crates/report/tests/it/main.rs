@@ -1,0 +1,10 @@
+//! Integration tests of the crate report: one program, one module per subject.
+
+mod against;
+mod analyse;
+mod flaws;
+mod patterns;
+mod render;
+mod schema;
+mod side_by_side;
+mod support;

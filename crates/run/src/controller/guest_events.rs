@@ -1,0 +1,118 @@
+//! Asks QEMU about the guests of a trial, just before and just after the messages are sent, and warns if a guest was
+//! disturbed.
+
+use super::active_lab::ActiveLab;
+use super::places::Host;
+use std::sync::Arc;
+use tailbound_guest::Look;
+use tailbound_model::{GuestSeen, PlaceSpec, Severity, Warning};
+
+/// Events of QEMU that make a trial with a guest invalid.
+const DISTURBING: [&str; 5] = ["SHUTDOWN", "RESET", "WATCHDOG", "GUEST_PANICKED", "SUSPEND"];
+
+/// Report of QEMU about a guest, or the reason why QEMU did not answer.
+type Report = Result<Look, String>;
+
+/// The guests of a trial, with the reports of QEMU from before the messages were sent.
+pub(super) struct Guests(Vec<(Arc<Host>, Report)>);
+
+impl Guests {
+    /// Asks QEMU about each guest before the messages are sent. The call blocks for a moment.
+    pub fn begin(lab: &ActiveLab) -> Guests {
+        Guests(lab.others().filter_map(|host| Some((host.clone(), host.look()?))).collect())
+    }
+
+    /// Asks QEMU about each guest after the messages were sent. Guests that have ended are left out, because they are
+    /// reported with their agents. If a guest still runs but QEMU did not answer, there is a warning.
+    pub fn end(self) -> (Vec<GuestSeen>, Vec<Warning>) {
+        let (mut all, mut unknown) = (Vec::new(), Vec::new());
+        for (host, before) in self.0 {
+            match between(before, host.look()) {
+                Some(Ok((before, after))) => all.push(after.since(&before, name(&host))),
+                Some(Err(why)) => unknown.push(not_asked(&why)),
+                None => {}
+            }
+        }
+        (all, unknown)
+    }
+}
+
+/// Combines both reports about a guest, or returns the reason why a report is missing. `None` = the guest has ended.
+fn between(before: Report, after: Option<Report>) -> Option<Result<(Look, Look), String>> {
+    let after = after?;
+    Some(before.and_then(|before| Ok((before, after?))))
+}
+
+/// Makes the warning that QEMU could not be asked about a guest. `why` names the guest.
+fn not_asked(why: &str) -> Warning {
+    let text = format!("{why}: it is not known whether the guest was paused or reset during the measurement");
+    Warning::new(
+        "guest_not_asked",
+        Severity::Invalid,
+        text,
+        "look at the console of the guest in the record, and repeat the trial",
+    )
+}
+
+/// Warns of pauses and events of a guest that make the trial invalid.
+pub(super) fn disturbed(seen: &GuestSeen) -> Vec<Warning> {
+    let name = &seen.guest;
+    // The time is negative if the wall clock was set meanwhile.
+    let paused = (seen.paused_ns != 0 || seen.still_paused).then(|| {
+        let still = if seen.still_paused { ", and still is" } else { "" };
+        let ms = seen.paused_ns as f64 / 1e6;
+        let text = format!("guest {name} was paused by QMP for {ms:.0} ms{still}: its clock was stopped meanwhile");
+        Warning::new(
+            "guest_paused",
+            Severity::Invalid,
+            text,
+            "prevent the tool that manages guests from pausing the guest during a measurement",
+        )
+    });
+    let other = seen.events.iter().filter(|event| DISTURBING.contains(&event.as_str())).map(|event| {
+        let text = format!("QEMU reported {event} for guest {name}");
+        Warning::new("guest_disturbed", Severity::Invalid, text, "look at the console of the guest in the record")
+    });
+    paused.into_iter().chain(other).collect()
+}
+
+fn name(host: &Host) -> &str {
+    match &host.place {
+        PlaceSpec::Vm(guest) => &guest.name,
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_and_a_watchdog_are_reported() {
+        let seen = |paused_ns, still_paused, event: &str| GuestSeen {
+            guest: "pong".into(),
+            paused_ns,
+            still_paused,
+            events: vec![event.to_owned()],
+            ..GuestSeen::default()
+        };
+        let texts = |seen: GuestSeen| disturbed(&seen).into_iter().map(|w| w.text).collect::<Vec<_>>();
+        let paused = "guest pong was paused by QMP for 300 ms: its clock was stopped meanwhile";
+        assert_eq!(texts(seen(300_400_000, false, "WATCHDOG")), [paused, "QEMU reported WATCHDOG for guest pong"]);
+        let still = "guest pong was paused by QMP for 1500 ms, and still is: its clock was stopped meanwhile";
+        assert_eq!(texts(seen(1_500_000_000, true, "BALLOON_CHANGE")), [still]);
+        assert!(texts(seen(0, false, "RTC_CHANGE")).is_empty());
+        let unknown = not_asked("guest pong: QEMU does not do it: Resource temporarily unavailable");
+        let text = "guest pong: QEMU does not do it: Resource temporarily unavailable: it is not known whether \
+                    the guest was paused or reset during the measurement";
+        assert_eq!((unknown.severity, unknown.text.as_str()), (Severity::Invalid, text));
+    }
+
+    #[test]
+    fn a_guest_that_runs_but_was_not_asked_is_reported() {
+        let no = || Err("no answer".to_owned());
+        let missing = |before: Report, after| between(before, after).map(|both| both.err());
+        assert_eq!(missing(no(), Some(no())), Some(Some("no answer".into())));
+        assert_eq!(missing(no(), None), None, "it has ended");
+    }
+}

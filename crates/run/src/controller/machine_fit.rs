@@ -1,0 +1,108 @@
+//! Checks whether this machine can run a plan, before anything is changed on a host.
+
+use super::cpu_plan::{is_here, spare, starved};
+use super::places::{DriverFiles, guest_lack};
+use super::program_path::is_program;
+use super::{RunError, tool, trial_length};
+use crate::hot::{Memory, MemoryKind};
+use crate::live_collect::ring_cells;
+use tailbound_lab::LabSpec;
+use tailbound_model::*;
+
+/// Finds the first thing that this machine lacks for the labs, settings, memory or guests of the plan. Checking guests
+/// takes a moment, because their boot files are created, which contain the drivers of `driver_files`.
+pub fn not_fit(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
+    for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
+        if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
+            return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.remedy));
+        }
+        if let Some(error) = tool::lack(&condition.spec).or_else(|| load_lack(&condition.spec)) {
+            return Some(error);
+        }
+        if let Some(error) = super::knobs::lack(&condition.spec) {
+            return Some(error);
+        }
+        if let Some(error) = memory_lack(&condition.spec).or_else(|| drain_lack(plan, &condition.spec)) {
+            return Some(error);
+        }
+    }
+    guest_lack(plan, driver_files)
+}
+
+/// Makes the error for a load whose program does not exist, or for real-time loads on all CPUs.
+fn load_lack(spec: &TrialSpec) -> Option<RunError> {
+    for load in spec.loads.iter().filter(|load| is_here(spec, load)) {
+        if let LoadKind::Command(words) = &load.run
+            && let Some(program) = words.first().filter(|program| !is_program(program))
+        {
+            let text = format!("the load `{}` cannot be started: there is no program `{program}`", load.run);
+            return Some(RunError::new(ExitCode::MachineNotFit, text, "install the program, or write its full path"));
+        }
+    }
+    let allowed = tailbound_host::allowed_cpus();
+    let loaded = starved(spec);
+    (!loaded.is_empty() && allowed.iter().all(|cpu| loaded.contains(cpu))).then(|| {
+        let cpus = CpuList(allowed.into_iter().collect());
+        RunError::new(
+            ExitCode::MachineNotFit,
+            format!(
+                "real-time loads on all CPUs that may be used ({cpus}) leave no CPU for Tailbound itself, which has \
+                 to end these loads"
+            ),
+            "leave a CPU without a real-time load",
+        )
+    })
+}
+
+/// Makes the error for a trial whose sample memory needs more than half of the free memory.
+fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
+    if spec.has_tool() {
+        return None;
+    }
+    let (slots, live) = (trial_length::slots(spec).0, spec.collect == Collect::Live);
+    let bytes = if live {
+        2 * Memory::octets_for(MemoryKind::Sender, ring_cells(spec))
+    } else {
+        // As in `agent/trial.rs`: an eighth more echoes than slots.
+        Memory::octets_for(MemoryKind::Sender, slots) + Memory::octets_for(MemoryKind::Echo, slots + slots / 8)
+    };
+    let free = available_bytes().filter(|free| bytes > free / 2)?;
+    let (needed, free) = (bytes / 1_000_000, free / 1_000_000);
+    let what = if live { "rate".into() } else { format!("trial of {slots} slots") };
+    let mend = if live {
+        "ask for a lower rate or a shorter timeout"
+    } else {
+        "ask for fewer slots or a shorter duration and more repeats, or for `collect: live`, which stores samples \
+         while it measures and needs a CPU for that"
+    };
+    let text =
+        format!("this {what} needs {needed} MB of sample memory, and {free} MB are free; half of it may be used");
+    Some(RunError::new(ExitCode::MachineNotFit, text, mend))
+}
+
+/// Makes the error for `collect: live` without a CPU that is not measured: draining the rings needs such a CPU.
+fn drain_lack(plan: &Plan, spec: &TrialSpec) -> Option<RunError> {
+    if spec.collect != Collect::Live {
+        return None;
+    }
+    let allowed = tailbound_host::allowed_cpus();
+    let unpinned = spec.ping.scheduling.cpus.is_none() || spec.pong.scheduling.cpus.is_none();
+    let why = if unpinned {
+        "the ends are not pinned and may run on any CPU".to_owned()
+    } else if spare(plan, &allowed).is_empty() {
+        format!("the ends are pinned to all of the CPUs that may be used, {}", CpuList(allowed.into_iter().collect()))
+    } else {
+        return None;
+    };
+    Some(RunError::new(
+        ExitCode::MachineNotFit,
+        format!("`collect: live` needs a CPU that is not measured: {why}"),
+        "leave a CPU free with `cpus`, or leave `collect` out: samples then stay in memory until the end of the trial",
+    ))
+}
+
+fn available_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("MemAvailable:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kib| kib * 1024)
+}

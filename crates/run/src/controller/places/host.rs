@@ -1,0 +1,274 @@
+//! One connected place with its host agent, the agent that answers questions about the place.
+
+use super::host_agent::{HostAgent, send_heartbeats};
+use super::not_fit;
+use super::place::Place;
+use crate::controller::RunError;
+use crate::controller::context::RunContext;
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tailbound_guest::Look;
+use tailbound_lab::Far;
+use tailbound_lab::netns::NetNs;
+use tailbound_model::*;
+
+/// Largest number of hosts whose host agents the controller starts at the same time.
+const AT_ONCE: usize = 8;
+
+/// A place to which the controller has a connection, and whose host agent is not started yet.
+pub(super) struct Candidate {
+    pub reached: Box<dyn Place>,
+    pub place: PlaceSpec,
+    /// Name of the place in sentences, for example `host guest-1`.
+    pub called: String,
+    /// Name of the place in the record. It is needed because two hosts may report the same host name.
+    pub named: String,
+}
+
+/// A place to which the controller has a connection. The controller treats the place as another host, even if the place
+/// shares the kernel of this host.
+pub(in crate::controller) struct Host {
+    /// The place as the study specifies it, for example a pod or another host.
+    pub place: PlaceSpec,
+    /// Name of the place in sentences, for example `host guest-1`.
+    called: String,
+    /// The connection to the place; `None` once the controller has closed the connection.
+    reached: Mutex<Option<Box<dyn Place>>>,
+    address: Option<IpAddr>,
+    netns: Option<NetNs>,
+    /// Silence after which an agent on this host counts as lost.
+    pub patience: Duration,
+    /// Name of the cluster node on which the pod runs, if the place is a pod.
+    pub node: Option<String>,
+    /// Name of the pod in the cluster, if the place is a pod.
+    pub pod: Option<String>,
+    /// Pod that observes the cluster node on which the pod runs, if the study asks for an observer.
+    pub observer: Option<Arc<Host>>,
+    /// CPUs that an agent may use on this host.
+    pub cpus: Vec<u32>,
+    pub facts: HostFacts,
+    /// Remarks for the user about this host, one sentence each.
+    pub remarks: Vec<String>,
+    /// Reason why figures of this host say nothing about speed; `None` = there is no such reason.
+    pub functional_only: Option<String>,
+    agent: Arc<Mutex<HostAgent>>,
+}
+
+impl Host {
+    /// Starts the host agent, which answers questions about a host.
+    ///
+    /// # Errors
+    /// Tailbound does not start on the host, or the host has another release of Tailbound.
+    pub(super) fn start(candidate: Candidate, context: &RunContext, help: &Help<'_>) -> Result<Host, RunError> {
+        let mut all = Host::start_all(vec![candidate], context, help)?;
+        Ok(all.swap_remove(0))
+    }
+
+    /// Starts the host agents of several hosts at the same time. If one agent cannot be started, the connections to all
+    /// hosts are closed.
+    ///
+    /// # Errors
+    /// Tailbound does not start on a host, or a host has another release of Tailbound.
+    pub(super) fn start_all(all: Vec<Candidate>, context: &RunContext, help: &Help<'_>) -> Result<Vec<Host>, RunError> {
+        let mut answers = Vec::new();
+        for some in all.chunks(AT_ONCE) {
+            answers.extend(std::thread::scope(|scope| {
+                let asking: Vec<_> = some
+                    .iter()
+                    .map(|c| scope.spawn(|| Host::ask_host(&*c.reached, &c.called, &context.run_id, help)))
+                    .collect();
+                asking
+                    .into_iter()
+                    .map(|a| a.join().unwrap_or_else(|_| Err(not_fit("the thread that asks a host panicked", ""))))
+                    .collect::<Vec<_>>()
+            }));
+        }
+        if answers.iter().any(Result::is_err) {
+            for candidate in all {
+                candidate.reached.leave(context);
+            }
+            return answers.into_iter().find_map(Result::err).map_or_else(|| Ok(Vec::new()), Err);
+        }
+        let host = |(Candidate { reached, place, called, named }, (agent, cpus, facts))| {
+            let facts = HostFacts { host: named, ..facts };
+            let (address, netns, patience) = (reached.address(), reached.netns(), reached.patience());
+            let agent = Arc::new(Mutex::new(agent));
+            send_heartbeats(&agent);
+            Host {
+                place,
+                called,
+                reached: Mutex::new(Some(reached)),
+                address,
+                netns,
+                patience,
+                node: None,
+                pod: None,
+                observer: None,
+                cpus,
+                facts,
+                remarks: Vec::new(),
+                functional_only: None,
+                agent,
+            }
+        };
+        Ok(all.into_iter().zip(answers.into_iter().flatten()).map(host).collect())
+    }
+
+    fn ask_host(
+        reached: &dyn Place,
+        called: &str,
+        run_id: &str,
+        help: &Help<'_>,
+    ) -> Result<(HostAgent, Vec<u32>, HostFacts), RunError> {
+        let (mut agent, hello) = HostAgent::start(reached.host_agent_command(run_id), reached.patience())
+            .map_err(|text| not_fit(format!("{called}{}: {text}", help.program), help.by_hand))?;
+        if hello.tailbound != env!("CARGO_PKG_VERSION") {
+            let text = format!("{called} has Tailbound {}, this is {}", hello.tailbound, env!("CARGO_PKG_VERSION"));
+            return Err(not_fit(text, help.other_release));
+        }
+        if let Err(e) = reached.check_started() {
+            agent.leave();
+            return Err(e);
+        }
+        let fail = |text: String| not_fit(format!("{called}: {text}"), "");
+        match (agent.ask(Ask::Cpus), agent.ask(Ask::Facts)) {
+            (Ok(Told::Cpus(cpus)), Ok(Told::Facts(facts))) => Ok((agent, cpus, *facts)),
+            (Err(e), _) | (_, Err(e)) => Err(fail(e.to_string())),
+            _ => Err(fail("the host agent sent an answer to another question".into())),
+        }
+    }
+
+    /// Id of the process on this machine that carries the stream of the host agent.
+    pub fn carrier(&self) -> Option<i32> {
+        Some(self.agent.lock().ok()?.carrier())
+    }
+
+    /// True if the host agent has answered all questions so far.
+    pub fn answers(&self) -> bool {
+        self.agent.lock().is_ok_and(|agent| agent.answers())
+    }
+
+    /// Sentence that says how the host ended or why it is stopped; `None` = it runs, or this is not known.
+    pub fn ended(&self) -> Option<String> {
+        let text = self.reached.lock().ok()?.as_ref()?.ended()?;
+        Some(self.sentence(&text))
+    }
+
+    /// Reads what the hypervisor reports about the guest now, or the reason why the hypervisor does not answer. `None`
+    /// = the host is not a guest, or the guest has ended.
+    pub fn look(&self) -> Option<Result<Look, String>> {
+        self.reached.lock().ok()?.as_ref()?.look()
+    }
+
+    /// Changes settings of the host through its agent.
+    ///
+    /// # Errors
+    /// A setting cannot be changed. In this case no setting is changed.
+    pub fn set(&self, run_id: &str, settings: &[KnobSpec]) -> Result<Vec<KnobDone>, RunError> {
+        let (run, settings) = (format!("{run_id}-there"), settings.to_vec());
+        match Far::ask(self, Ask::Set { run, settings }) {
+            Ok(Told::Set(done)) => Ok(done.into_iter().map(|d| self.named(d)).collect()),
+            Ok(Told::Failed(text, _)) => Err(not_fit(self.sentence(&text), "")),
+            Ok(other) => Err(not_fit(self.sentence(&format!("the host agent sent {other:?} instead of settings")), "")),
+            Err(e) => Err(not_fit(e, "")),
+        }
+    }
+
+    /// Lists the settings of the host that no longer have the value that was set, as sentences.
+    pub fn changed(&self) -> Vec<String> {
+        match Far::ask(self, Ask::Changed) {
+            Ok(Told::Changed(texts)) => texts.iter().map(|t| self.sentence(t)).collect(),
+            Ok(other) => vec![self.sentence(&format!("the host agent sent {other:?} instead of settings"))],
+            // A lost host is reported with its agents.
+            Err(_) => Vec::new(),
+        }
+    }
+
+    /// Lists the properties of the place that are no longer as the study asks, as sentences.
+    pub fn differences(&self) -> Vec<String> {
+        let texts = self.reached.lock().ok().and_then(|place| Some(place.as_ref()?.differences())).unwrap_or_default();
+        texts.iter().map(|t| self.sentence(t)).collect()
+    }
+
+    /// Restores the settings of the host. If this function is not called, the host agent restores the settings when it
+    /// ends.
+    pub fn put_back(&self) -> PutBackTold {
+        match Far::ask(self, Ask::PutBack) {
+            Ok(Told::PutBack(PutBackTold { settings, left_alone, failed })) => PutBackTold {
+                settings: settings.into_iter().map(|d| self.named(d)).collect(),
+                left_alone: left_alone.iter().map(|t| self.sentence(t)).collect(),
+                failed: failed.iter().map(|t| self.sentence(t)).collect(),
+            },
+            _ => PutBackTold::default(),
+        }
+    }
+
+    fn named(&self, done: KnobDone) -> KnobDone {
+        KnobDone { at: self.called.clone(), ..done }
+    }
+
+    fn sentence(&self, text: &str) -> String {
+        format!("{}: {text}", self.called)
+    }
+
+    /// Ends the host agent and closes the connection to the host. Returns a sentence about things that could not be
+    /// removed.
+    pub fn leave(&self, context: &RunContext) -> Option<String> {
+        if let Ok(mut agent) = self.agent.lock() {
+            let name = format!("host-{}", crate::log::file_name(&self.facts.host));
+            crate::log::keep(&context.logs, &name, &agent.take_log());
+            agent.leave();
+        }
+        let place = self.reached.lock().ok()?.take()?;
+        place.leave(context).map(|text| self.sentence(&text))
+    }
+}
+
+/// Remedies for the user if Tailbound does not start on a host.
+pub(super) struct Help<'a> {
+    /// Path of the Tailbound program, in brackets after a space, if the study names the program; otherwise empty.
+    pub program: &'a str,
+    /// Remedy for the user if the agent does not start on the host.
+    pub by_hand: &'a str,
+    /// Remedy for the user if the agent on the host is of another release of Tailbound.
+    pub other_release: &'a str,
+}
+
+impl Far for Host {
+    fn name(&self) -> &str {
+        &self.called
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.address
+    }
+
+    fn netns(&self) -> Option<NetNs> {
+        self.netns.clone()
+    }
+
+    fn ask(&self, ask: Ask) -> io::Result<Told> {
+        let mut agent = self.agent.lock().map_err(|_| {
+            io::Error::other("the connection to the host agent cannot be used, because a thread that used it panicked")
+        })?;
+        agent.ask(ask).map_err(|e| io::Error::new(e.kind(), self.sentence(&e.to_string())))
+    }
+
+    fn program(&self) -> Command {
+        match self.reached.lock().ok().as_ref().and_then(|place| place.as_ref()) {
+            Some(place) => place.command(),
+            // The host was left: nothing can be started there.
+            None => Command::new("false"),
+        }
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.called)
+    }
+}

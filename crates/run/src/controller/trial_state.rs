@@ -1,0 +1,77 @@
+//! State of one trial of the controller while the trial runs.
+
+use super::collect::Incoming;
+use super::context::RunContext;
+use tailbound_host::OffsetTrack;
+use tailbound_lab::wiring::Wiring;
+use tailbound_model::*;
+use tailbound_wire::*;
+
+/// Parameters of one trial that do not change while it runs.
+pub(super) struct TrialContext<'a> {
+    pub run: &'a RunContext,
+    pub plan: &'a Plan,
+    pub trial: &'a Trial,
+    /// CPUs of this host on which everything runs that is not measured.
+    pub housekeeping: &'a CpuList,
+    /// Wiring that connects the guests of the lab; `None` = the lab has no wiring.
+    pub wiring: Option<&'a Wiring>,
+    /// Name in the record of the host on which the controller runs.
+    pub here: &'a str,
+}
+
+impl TrialContext<'_> {
+    /// Specification of the trial, taken from its condition.
+    pub fn spec(&self) -> &TrialSpec {
+        &self.plan.conditions[self.trial.condition].spec
+    }
+}
+
+/// Result of a trial, apart from the samples.
+#[derive(Debug, Default)]
+pub(super) struct TrialResult {
+    /// Number of slots of the trial that were answered.
+    pub answered: u64,
+    /// Number of slots of the trial that were scheduled.
+    pub scheduled: u64,
+    /// Time spans around the answers with the longest delay: begin and end, monotonic ns.
+    pub slowest_windows: Vec<(i64, i64)>,
+    /// Number of scheduled messages of the trial that were sent.
+    pub sent: u64,
+    /// Smallest possible number of packets for the messages of the trial, if several messages may share one packet;
+    /// `None` = each message has its own packet.
+    pub batches: Option<u64>,
+}
+
+/// The part of one agent in a trial: the order for the agent, the answers and the state.
+pub(super) struct Part {
+    pub roles: Vec<Role>,
+    pub order: Order,
+    pub prepared: Prepared,
+    pub incoming: Vec<Incoming>,
+    /// Readings of the agent's clock that arrived together with drained rows of samples.
+    pub track: OffsetTrack,
+    pub done: Option<Done>,
+    /// Reason why the agent was lost; `None` = the agent is not lost.
+    pub lost: Option<String>,
+    /// Failure because of which the agent could not open its ends for the trial.
+    pub failed: Option<Failed>,
+}
+
+impl Part {
+    pub fn new(roles: &[Role], order: Order) -> Part {
+        let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
+        let (prepared, track) = (Prepared::default(), OffsetTrack::new());
+        Part { roles: roles.to_vec(), order, prepared, incoming, track, done: None, lost: None, failed: None }
+    }
+
+    /// True if at least one end of this agent sends on schedule.
+    pub fn sends(&self) -> bool {
+        self.roles.iter().any(|role| !role.receives())
+    }
+
+    /// Result of the end with this role, if the agent has finished the trial.
+    pub fn end_done(&self, role: Role) -> Option<&EndDone> {
+        self.done.as_ref()?.ends.iter().find(|e| e.name == role.word())
+    }
+}

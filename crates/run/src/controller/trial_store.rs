@@ -1,0 +1,212 @@
+//! Writes the results of the ends of a trial into the record.
+
+use super::RunError;
+use super::active_lab::ActiveLab;
+use super::agent::Agent;
+use super::collect::{self, Incoming};
+use super::flow;
+use super::load_checks::fell_short;
+use super::trial_state::{Part, TrialResult};
+use crate::store::store_not_sent;
+use std::path::Path;
+use std::time::Duration;
+use tailbound_host::OffsetTrack;
+use tailbound_model::*;
+use tailbound_record::*;
+use tailbound_wire::*;
+use tokio::time::Instant;
+
+/// Longest time for an agent to send its sample memory.
+const COLLECTING: Duration = Duration::from_secs(120);
+/// Longest time for an agent to send its thread switches.
+const SWITCHES: Duration = Duration::from_secs(20);
+
+/// Collects and stores the samples of all agents, then the thread switches around the slowest answers.
+///
+/// # Errors
+/// The record cannot be written.
+pub(super) async fn store(
+    record: &mut RecordWriter,
+    dir: &Path,
+    parts: &mut [Part],
+    lab: &mut ActiveLab,
+    unmatched: bool,
+) -> Result<TrialResult, RunError> {
+    let mut result = TrialResult::default();
+    let slot_0_ns = parts.iter().find_map(|p| p.end_done(Role::Ping)).map_or(0, |e| e.t0_ns);
+    let clock = clock_of_ping(lab);
+    for (part, (_, agent)) in parts.iter_mut().zip(&mut lab.agents) {
+        let slot_0_ns = (agent.clock == clock).then_some(slot_0_ns);
+        store_part(record, dir, part, agent, (unmatched, slot_0_ns), &mut result).await?;
+    }
+    let attribution = parts.first().is_some_and(|p| p.order.spec.attribution == Attribution::On);
+    if attribution && !result.slowest_windows.is_empty() {
+        store_switches(record, parts, lab, &clock, &result.slowest_windows).await?;
+    }
+    Ok(result)
+}
+
+/// Identifier of the clock of the ping end's timestamps.
+fn clock_of_ping(lab: &ActiveLab) -> String {
+    let ping = lab.agents.iter().find(|(roles, _)| roles.contains(&Role::Ping));
+    ping.map_or_else(String::new, |(_, agent)| agent.clock.clone())
+}
+
+async fn store_part(
+    record: &mut RecordWriter,
+    dir: &Path,
+    part: &mut Part,
+    agent: &mut Agent,
+    (unmatched, slot_0_ns): (bool, Option<i64>),
+    result: &mut TrialResult,
+) -> Result<(), RunError> {
+    let id = part.order.trial;
+    if let Some(warning) = why_lost(part, &agent.name) {
+        record.warn(warning.at_trial(id))?;
+    }
+    let deadline = Instant::now() + COLLECTING;
+    let gone = part.lost.is_some() && agent.message(Instant::now()).await.is_err_and(|lost| lost.is_stream_ended());
+    let mut incoming = std::mem::take(&mut part.incoming);
+    let counts = collect::rest(agent, &mut incoming, gone, deadline).await;
+    flow::store(record, part, &counts);
+    let mut warnings = Vec::new();
+    for (role, incoming) in part.roles.iter().zip(incoming) {
+        let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
+        end.control_octets = agent.bytes_while_silent;
+        if let Some(done) = part.end_done(*role) {
+            end.stats.clone_from(&done.stats);
+            end.flow_told.clone_from(&done.told);
+        }
+        let has_rows = part.order.spec.measure.flow().is_none_or(|f| f.rows != FlowRows::None);
+        if has_rows && !matches!(role, Role::Publisher(_)) {
+            let not_sent = unmatched && *role == Role::Ping;
+            warnings.extend(store_rows(record, dir, part, (*role, incoming), (not_sent, slot_0_ns), result)?);
+        }
+    }
+    store_done(record, part, &agent.name, &mut warnings)?;
+    for warning in warnings {
+        record.warn(warning.at_trial(id))?;
+    }
+    Ok(())
+}
+
+/// Makes the warning for an agent without a complete result, with the reason; `None` = the result is complete.
+fn why_lost(part: &Part, agent: &str) -> Option<Warning> {
+    let warning = match (&part.failed, &part.lost) {
+        (Some(failed), _) => {
+            let text = format!("{agent}: {}", failed.what);
+            Warning::new(&failed.code, Severity::Invalid, text, &failed.remedy)
+        }
+        (None, Some(why)) => {
+            let text = format!("agent {agent} was lost in mid-trial: {why}");
+            Warning::new("agent_lost", Severity::Invalid, text, "")
+        }
+        (None, None) => return None,
+    };
+    Some(warning.at_end(agent))
+}
+
+/// Stores the rows of samples of one end. Returns warnings about steps of the wall clock of the end.
+fn store_rows(
+    record: &mut RecordWriter,
+    dir: &Path,
+    part: &Part,
+    (role, incoming): (Role, Incoming),
+    (not_sent, slot_0_ns): (bool, Option<i64>),
+    result: &mut TrialResult,
+) -> Result<Vec<Warning>, RunError> {
+    let done = part.end_done(role);
+    let track: OffsetTrack = done.map_or_else(|| part.track.clone(), |d| d.clock.clone().into());
+    let (stored, t0) = if not_sent {
+        (store_not_sent(dir, &part.order)?, 0)
+    } else {
+        incoming.finish(dir, &part.order, done.map(|d| d.t0_ns), &track)?
+    };
+    let trial = &mut record.manifest.trials[part.order.trial];
+    if role == Role::Ping {
+        trial.t0_ns = Some(t0);
+        result.scheduled = stored.rows;
+        result.sent = stored.sent;
+        result.answered = stored.answered;
+        result.slowest_windows = stored.slowest.windows();
+    }
+    let end = trial.ends.entry(role.word().into()).or_default();
+    end.clock_width_ns = stored.clock_width_ns;
+    if let Some(done) = done {
+        end.rows_dropped = done.dropped;
+    }
+    // A step matters only if timestamps of the stepped clock are used.
+    let stamps = stored.clock_width_ns.is_some() || stored.unconverted > 0;
+    end.invalid_windows = if stamps { track.steps() } else { Vec::new() };
+    Ok(end.invalid_windows.iter().map(|window| clock_stepped(window, slot_0_ns).at_end(role.word())).collect())
+}
+
+fn clock_stepped(window: &InvalidWindow, slot_0_ns: Option<i64>) -> Warning {
+    let (from, to) = (window.from_ns, window.to_ns);
+    let when = match slot_0_ns {
+        Some(zero) => format!("between {} and {} after slot 0", Nanos(from - zero), Nanos(to - zero)),
+        None => format!("within {} on its host", Nanos(to - from)),
+    };
+    let step = Nanos(window.step_ns);
+    let text = format!("the wall clock was stepped by {step} {when}: kernel timestamps in that window cannot be used");
+    Warning::new(
+        "clock_stepped",
+        Severity::Invalid,
+        text,
+        "keep the clock servo from stepping the clock during a measurement",
+    )
+}
+
+/// Stores the part of an agent's report that is not samples: warnings, loads, threads, log.
+fn store_done(
+    record: &mut RecordWriter,
+    part: &Part,
+    agent: &str,
+    warnings: &mut Vec<Warning>,
+) -> Result<(), RunError> {
+    let id = part.order.trial;
+    let Some(done) = &part.done else {
+        if !part.prepared.threads.before.is_empty() {
+            record.threads(id, agent, &part.prepared.threads)?;
+        }
+        return Ok(());
+    };
+    warnings.extend(done.warnings.iter().cloned());
+    warnings.extend(done.loads.iter().filter_map(fell_short));
+    for load in &done.loads {
+        let end = record.manifest.trials[id].ends.entry(load.at.clone()).or_default();
+        end.loads.push(load.clone());
+    }
+    let mut table = part.prepared.threads.clone();
+    table.after.clone_from(&done.threads.after);
+    table.after_ns = done.threads.after_ns;
+    record.threads(id, agent, &table)?;
+    if !done.log.is_empty() {
+        record.log(id, agent, &done.log)?;
+    }
+    crate::log::keep(&record.dir().join("logs"), &format!("agent-{agent}"), &done.diagnostics);
+    Ok(())
+}
+
+/// Stores the thread switches around the slowest answers. If an agent does not answer, only the causes of late answers
+/// are missing.
+async fn store_switches(
+    record: &mut RecordWriter,
+    parts: &[Part],
+    lab: &mut ActiveLab,
+    clock: &str,
+    windows: &[(i64, i64)],
+) -> Result<(), RunError> {
+    let deadline = Instant::now() + SWITCHES;
+    for (part, (_, agent)) in parts.iter().zip(&mut lab.agents) {
+        // The windows are times of the ping end's clock, so an agent with another clock is not asked.
+        if part.done.is_none() || agent.clock != clock || agent.send(Message::Switches(windows.to_vec())).await.is_err()
+        {
+            continue;
+        }
+        if let Ok(Message::Switched(seen)) = agent.message(deadline).await {
+            record.switches(part.order.trial, &agent.name, &seen)?;
+        }
+    }
+    Ok(())
+}

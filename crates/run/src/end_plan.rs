@@ -1,0 +1,124 @@
+//! Settings that one end passes to its driver: options, QoS, receive mode, topics and message size, computed once from
+//! the controller's order.
+
+use crate::vendor_threads;
+use tailbound_driver::{Description, Driver, Kv, LoadError};
+use tailbound_model::*;
+use tailbound_wire::{EndOrder, Order, Role};
+
+/// Function that finds a driver by its name, first among the drivers that are linked in, then among files.
+pub type DriverSource = fn(&str) -> Result<Driver, LoadError>;
+
+/// QoS policies that apply to writers only (OMG DDS 1.4, table of QoS policies), and batching.
+const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
+
+/// Settings that one end passes to its driver in a trial.
+pub(crate) struct EndPlan {
+    pub role: Role,
+    /// Driver options with which the end opens its session.
+    pub options: Kv,
+    /// QoS settings of the end's writers.
+    pub writer_qos: Kv,
+    /// QoS settings of the end's readers.
+    pub reader_qos: Kv,
+    /// Receive mode of the end's reader.
+    pub receive: tailbound_driver::ReceiveMode,
+    /// Number of payload bytes in one message.
+    pub message_bytes: u64,
+    /// Name of the topic on which the end sends.
+    pub send_topic: String,
+    /// Name of the topic on which the end receives.
+    pub receive_topic: String,
+}
+
+impl EndPlan {
+    /// Computes the driver settings of one end in the controller's order.
+    pub fn new(order: &Order, end: &EndOrder, driver: &Description) -> EndPlan {
+        let topic = |name: &str| format!("tailbound_{name}_{}_{}", order.run_id, order.trial);
+        let (send, receive) = if end.role.receives() { ("pong", "ping") } else { ("ping", "pong") };
+        EndPlan {
+            role: end.role,
+            options: options(order, end, driver),
+            writer_qos: qos(order, end.role, true),
+            reader_qos: qos(order, end.role, false),
+            receive: driver_mode(order.spec.measure.receive()),
+            message_bytes: order.spec.message_bytes(),
+            send_topic: topic(send),
+            receive_topic: topic(receive),
+        }
+    }
+
+    /// Payload of the end's messages: the bytes 0, 1, 2 and so on, modulo 256.
+    pub fn payload(&self) -> Box<[u8]> {
+        (0..self.message_bytes).map(|i| i as u8).collect()
+    }
+}
+
+/// The driver's receive mode for a receive mode of the study.
+pub(crate) fn driver_mode(mode: ReceiveMode) -> tailbound_driver::ReceiveMode {
+    match mode {
+        ReceiveMode::Listener => tailbound_driver::ReceiveMode::Listener,
+        // The executor is a thread that waits, like a thread in mode `block`.
+        ReceiveMode::Block | ReceiveMode::Executor => tailbound_driver::ReceiveMode::Block,
+        ReceiveMode::Spin => tailbound_driver::ReceiveMode::Spin,
+    }
+}
+
+/// Driver options of the session: first the options of the path, then the options of the study, then its configuration
+/// file. The lab offers interface, address, peers and multicast for every driver. A driver gets only those options of
+/// the lab that the driver has.
+///
+/// The lab offers interface, address, peers and multicast for every driver. A driver gets only those options that it
+/// has.
+fn options(order: &Order, end: &EndOrder, driver: &Description) -> Kv {
+    let spec = &order.spec;
+    let has = |key: &str| driver.option(key).is_some();
+    let takes = |(key, value): &&(String, String)| {
+        driver.option(key).is_some_and(|o| o.values.is_empty() || o.values.contains(value))
+    };
+    let mut kv: Kv = end.options.iter().filter(takes).cloned().collect();
+    for (key, value) in &spec.driver.options {
+        kv.set(key.as_str(), value.as_str());
+    }
+    if has("domain") {
+        kv.set("domain", spec.domain.to_string());
+    }
+    if spec.participants_of_session() > 1 {
+        kv.set("participants", spec.participants_of_session().to_string());
+    }
+    // The limit applies to the publisher. If both ends share a session, the limit is set for the session.
+    let publishes = !end.role.receives() || spec.is_one_session();
+    if let Some(limit) = spec.measure.flow().and_then(|f| f.unacked_limit).filter(|_| publishes) {
+        kv.set("unacked_limit", limit.to_string());
+    }
+    // Some middleware counts bytes where the study counts messages, so it needs the size of a message.
+    if has("payload") && kv.get("unacked_limit").is_some() && kv.get("payload").is_none() {
+        kv.set("payload", spec.message_bytes().to_string());
+    }
+    // Without multicast, a middleware looks for participants at the ports of this number of indices, and each end is a
+    // participant.
+    let ends = spec.measure.subscribers() + spec.measure.publishers();
+    if ends > 2 && has("max_participant_index") && !spec.driver.options.contains_key("max_participant_index") {
+        kv.set("max_participant_index", (ends + 8).to_string());
+    }
+    if let Some(config) = &spec.driver.config {
+        kv.set("config", config.text.as_str());
+    }
+    if let Some((key, value)) = vendor_threads::option(order.scheduling(), driver) {
+        kv.set(key, value);
+    }
+    kv
+}
+
+/// QoS of the study for a writer or a reader, and the index of the participant to which the writer or reader belongs.
+fn qos(order: &Order, role: Role, writer: bool) -> Kv {
+    let fits = |k: &str| writer || !WRITERS_POLICIES.contains(&k);
+    let mut kv: Kv = order.spec.qos.iter().filter(|(k, _)| fits(k)).map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    if writer && !role.receives() && order.spec.measure.flow().is_some_and(|f| f.batching) {
+        kv.set("batch", "on");
+    }
+    if order.spec.participants_of_session() > 1 {
+        kv.set("participant", if role == Role::Ping { "0" } else { "1" });
+    }
+    kv
+}

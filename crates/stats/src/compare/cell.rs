@@ -1,0 +1,27 @@
+//! The values of one statistic on both sides of a comparison, and the numbers of trials that a verdict needs.
+
+/// Minimum number of trials on each side of a comparison for Welch's interval.
+pub const WELCH_TRIALS: usize = 5;
+/// Minimum number of trials on each side for a verdict by relabelling (permutation test).
+pub const EXACT_TRIALS: usize = 4;
+/// Values of one statistic in every trial of both sides, as natural logarithms; infinite if the statistic is later than
+/// every value.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Cell {
+    /// Logarithm of the statistic in each trial of side a of the comparison.
+    pub a: Vec<f64>,
+    /// Logarithm of the statistic in each trial of side b of the comparison.
+    pub b: Vec<f64>,
+}
+
+impl Cell {
+    /// Number of trials on the side that has fewer of them.
+    pub(crate) fn trials(&self) -> usize {
+        self.a.len().min(self.b.len())
+    }
+
+    /// True if no trial of either side is later than every value.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.a.iter().chain(&self.b).all(|v| v.is_finite())
+    }
+}

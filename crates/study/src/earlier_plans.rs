@@ -1,0 +1,87 @@
+//! The plans of the built-in studies as commit d26457f made them must stay the same.
+//!
+//! A fixture holds the text of its study, so an old study file is loaded, not the file of today. Keys that were renamed
+//! since then are listed in [`RENAMED_KEYS`].
+
+use crate::{Options, embedded, load_str_with};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use tailbound_model::Plan;
+
+/// Keys of a serialised plan that were renamed since d26457f: old name, new name.
+const RENAMED_KEYS: [(&str, &str); 0] = [];
+
+/// Keys that hold text for readers of the study; wording may change between releases.
+const TEXT_FOR_READERS: [&str; 2] = ["source", "question"];
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/plans-d26457f/{name}.json"))
+}
+
+fn plan(name: &str, text: &str) -> Value {
+    let options = Options { allowed_cpus: &[0, 1, 2, 3], ..Options::default() };
+    let plan = load_str_with(&format!("{name}.yaml"), text, Path::new(""), &options);
+    serde_json::to_value(plan.unwrap_or_else(|e| panic!("{e}"))).unwrap()
+}
+
+/// The JSON document with every renamed key replaced by its new name.
+fn with_new_keys(value: Value) -> Value {
+    let new = |key: String| match RENAMED_KEYS.iter().find(|(old, _)| *old == key) {
+        Some((_, new)) => (*new).to_owned(),
+        None => key,
+    };
+    match value {
+        Value::Object(map) => map.into_iter().map(|(key, value)| (new(key), with_new_keys(value))).collect(),
+        Value::Array(items) => items.into_iter().map(with_new_keys).collect(),
+        other => other,
+    }
+}
+
+fn earlier() -> Vec<(&'static str, Value)> {
+    let read = |name: &'static str| {
+        let text = std::fs::read_to_string(fixture(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
+        (name, serde_json::from_str(&text).unwrap())
+    };
+    embedded().iter().map(|(name, _)| read(name)).collect()
+}
+
+#[test]
+fn old_study_files_give_the_plans_of_d26457f() {
+    for (name, before) in earlier() {
+        let today = plan(name, before["source"].as_str().unwrap());
+        assert_eq!(today, with_new_keys(before), "{name}");
+    }
+}
+
+#[test]
+fn built_in_studies_give_the_plans_of_d26457f() {
+    for (name, before) in earlier() {
+        let (_, text) = embedded().iter().find(|(n, _)| *n == name).unwrap();
+        let (mut today, mut before) = (plan(name, text), with_new_keys(before));
+        for key in TEXT_FOR_READERS {
+            for plan in [&mut today, &mut before] {
+                plan.as_object_mut().unwrap().remove(key);
+            }
+        }
+        assert_eq!(today, before, "{name}");
+    }
+}
+
+#[test]
+fn plans_of_d26457f_are_read() {
+    for (name, before) in earlier() {
+        let read: Plan = serde_json::from_value(before).unwrap_or_else(|e| panic!("{name}: {e}"));
+        assert_eq!(read.study, name);
+    }
+}
+
+/// Writes the fixtures of this test. This function was run once, at commit d26457f.
+#[test]
+#[ignore = "overwrites the fixtures"]
+fn write_fixtures() {
+    for (name, text) in embedded() {
+        std::fs::create_dir_all(fixture(name).parent().unwrap()).unwrap();
+        let json = serde_json::to_string_pretty(&plan(name, text)).unwrap();
+        std::fs::write(fixture(name), json + "\n").unwrap();
+    }
+}

@@ -1,0 +1,68 @@
+//! Flags of `tailbound quick`, `run`, `studies` and `import`: the commands that write records, and the studies that
+//! they run.
+
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+#[derive(Debug, Args)]
+pub struct Quick {
+    /// Directory of the record [default: tailbound-quick; an older record there is renamed]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Run {
+    /// Study file, or the name of a built-in study
+    pub study: PathBuf,
+    /// Directory of the record; must not exist [default: tailbound-STUDY]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Print conditions, order, commands, knobs, privileges and duration; run nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Refuse the study if some of its conditions are not possible
+    #[arg(long)]
+    pub strict: bool,
+    /// Print only errors and warnings, and neither progress nor a table
+    #[arg(long, short)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Program that printed the output: ddsperf, sockperf, sockperf-throughput, iperf3, cyclictest, rti-perftest, performance-test, or a tool file of your own (NAME.yaml)
+    pub tool: String,
+    /// Files with the output of the program
+    #[arg(required = true)]
+    pub files: Vec<PathBuf>,
+    /// Directory of the record; must not exist [default: tailbound-TOOL]
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// State what you know about the run of the program: payload, rate, path, place, scheduling, host, version or date
+    #[arg(long = "known", value_name = "KEY=VALUE")]
+    pub known: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct Studies {
+    #[command(subcommand)]
+    pub command: Option<StudiesCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum StudiesCommand {
+    /// List the names and questions of the built-in studies
+    List,
+    /// Print the text of a built-in study
+    Show {
+        /// Name of the built-in study
+        name: String,
+    },
+}

@@ -1,0 +1,104 @@
+//! The table of commands and flags. Help texts, manual pages, shell completions and docs/src/cli.md are generated from it.
+
+mod agent;
+mod driver;
+mod guest;
+mod host;
+mod measure;
+mod package;
+mod pod;
+mod results;
+mod values;
+
+pub use agent::*;
+pub use driver::*;
+pub use guest::*;
+pub use host::*;
+pub use measure::*;
+pub use package::*;
+pub use pod::*;
+pub use results::*;
+
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Measure how late messages can be on exactly this deployment, why they were late, and what to change.
+///
+/// Exit codes: 0 done and valid; 1 unexpected error; 2 wrong arguments or study file; 3 this machine cannot run the
+/// command; 4 an agent, a driver or the lab failed; 5 a limit of a budget was exceeded; 6 finished, but the record is
+/// invalid or incomplete; 7 not enough messages to decide a budget.
+#[derive(Debug, Parser)]
+#[command(name = "tailbound", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure this machine in about 20 seconds: UDP and Cyclone DDS between two network namespaces
+    Quick(Quick),
+    /// Run a study and write its record
+    Run(Run),
+    /// Show the results of a record
+    Report(Report),
+    /// Compare two records, or two levels of a factor in one record: which side is faster, and how certain that is
+    Compare(Compare),
+    /// Convert the output of another benchmark program to a record that names the program
+    Import(Import),
+    /// Show the records of a folder as web pages on this machine
+    Serve(Serve),
+    /// Check whether a record keeps the limits of a budget file, as far as its number of messages allows
+    Budget(Budget),
+    /// List the built-in studies, or print one of them
+    Studies(Studies),
+    /// List drivers, check a driver against the rules, export a configuration, or begin a new driver
+    Driver(DriverCommand),
+    /// Copy this program, its drivers and all libraries to one directory that runs on other distributions
+    Bundle(Bundle),
+    /// Write the bundle as a container image: an archive for podman, docker, containerd, kind and registries
+    Image(Image),
+    /// Print the objects that a Kubernetes cluster needs before Tailbound can measure in the cluster
+    K8s {
+        #[command(subcommand)]
+        command: K8sSub,
+    },
+    /// Use virtual machines of this host with QEMU: build their boot files, open a shell, run a study in a guest
+    Guest {
+        #[command(subcommand)]
+        command: GuestSub,
+    },
+    /// List the changes that runs made to this host, and undo the changes of runs that were killed
+    Lab(Lab),
+    /// Check whether this machine is set up for low latency in the worst case; changes nothing
+    Doctor(Doctor),
+    /// Print the completions for a shell
+    Completions {
+        /// Name of the shell for which completions are printed
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages of all commands
+    Man {
+        /// Directory for the manual pages
+        directory: PathBuf,
+    },
+    /// Measure at one place; `run` starts this command and talks to it over standard input and output
+    #[command(hide = true)]
+    Agent(Agent),
+    /// Send requests of `run` to a Kubernetes cluster; orders and answers use standard input and output
+    #[command(hide = true)]
+    Pod {
+        #[command(subcommand)]
+        command: PodSub,
+    },
+}
+
+impl Command {
+    /// Whether the command only prints: it starts no other process and changes nothing.
+    pub fn only_prints(&self) -> bool {
+        !matches!(
+            self,
+            Command::Quick(_) | Command::Run(_) | Command::Agent(_) | Command::Pod { .. } | Command::Guest { .. }
+        )
+    }
+}

@@ -1,0 +1,118 @@
+//! Tests of guests that are paused by QMP while the ends measure: their clocks stop, and the trial reports the pause.
+
+use crate::support::guests::{Guests, study};
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Connection to the QMP socket of a guest that users can use.
+struct Monitor(BufReader<UnixStream>);
+
+impl Monitor {
+    fn of(guests: &Guests, end: &str) -> Monitor {
+        let scratch = std::fs::read_dir(guests.bench.path("scratch")).unwrap().flatten();
+        let of_run = |path: PathBuf| path.join(format!("guest-{end}/monitor.sock"));
+        let socket = scratch.map(|e| of_run(e.path())).find(|path| path.exists()).expect("a monitor");
+        let stream = UnixStream::connect(socket).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut monitor = Monitor(BufReader::new(stream));
+        monitor.hear();
+        monitor.say("qmp_capabilities");
+        monitor
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.0.read_line(&mut line).unwrap();
+        serde_json::from_str(&line).unwrap()
+    }
+
+    fn say(&mut self, word: &str) {
+        writeln!(self.0.get_mut(), "{{\"execute\": \"{word}\"}}").unwrap();
+        // Events may arrive before the answer.
+        while self.hear().get("return").is_none() {}
+    }
+}
+
+fn wait_for(guests: &Guests, words: &str) {
+    let until = Instant::now() + Duration::from_secs(90);
+    while !guests.bench.stderr().contains(words) {
+        assert!(Instant::now() < until, "{words} in {}", guests.bench.stderr());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn warnings<'a>(manifest: &'a Value, code: &str) -> Vec<&'a Value> {
+    manifest["warnings"].as_array().unwrap().iter().filter(|w| w["code"] == code).collect()
+}
+
+/// Test with the pong end in a guest and the ping end on this host: the guest is paused for 300 ms in the second of
+/// three trials.
+#[test]
+fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_there() {
+    let guests = Guests::new();
+    let text = study("duration: 5 s, timeout: 5 s", "", "driver: udp\npath: bridge\nrepeat: 3")
+        .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
+    let child = guests.measuring(&text);
+    let mut monitor = Monitor::of(&guests, "pong");
+    wait_for(&guests, "trial 2/3: driver");
+    // After this time the ends are prepared and matched.
+    std::thread::sleep(Duration::from_millis(3000));
+    monitor.say("stop");
+    std::thread::sleep(Duration::from_millis(300));
+    monitor.say("cont");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(6), "{}", guests.bench.stderr());
+    let manifest = guests.bench.manifest();
+    let trials = manifest["trials"].as_array().unwrap();
+    let order: Vec<usize> =
+        manifest["plan"]["trials"].as_array().unwrap().iter().map(|t| t["id"].as_u64().unwrap() as usize).collect();
+    let states: Vec<&str> = order.iter().map(|id| trials[*id]["status"].as_str().unwrap()).collect();
+    assert_eq!(states, ["valid", "invalid", "valid"], "{}", manifest["warnings"]);
+    let told = warnings(&manifest, "guest_paused");
+    assert_eq!((told.len(), told[0]["trial"].as_u64()), (1, Some(order[1] as u64)), "{told:?}");
+    let text = told[0]["text"].as_str().unwrap();
+    assert!(text.starts_with("guest pong was paused by QMP for ") && !text.contains("still is"), "{text}");
+    let seen = &trials[order[1]]["guests"][0];
+    let paused_ns = seen["paused_ns"].as_i64().unwrap();
+    assert!(paused_ns >= 300_000_000 && seen["not_counted"] == "not counted: emulated", "{seen}");
+    assert!(trials[order[0]]["guests"][0]["paused_ns"] == 0, "{}", trials[order[0]]);
+
+    // The ping end uses the clock of this host, which did not stop: every message has its whole delay.
+    let record = tailbound_record::Record::open(&guests.bench.path("record")).unwrap();
+    let (mut worst, mut missing) = (0, 0);
+    record
+        .slots(order[1], &mut |batch| {
+            for i in 0..batch.len() {
+                match batch.receive_ns[i] == tailbound_model::NO_TIME {
+                    true => missing += 1,
+                    false => worst = worst.max(batch.receive_ns[i] - batch.intended_ns[i]),
+                }
+            }
+        })
+        .unwrap();
+    // The first message in the pause waited for nearly the whole pause: two slots are 10 ms.
+    assert!(missing == 0 && worst >= paused_ns - 10_000_000, "{worst} ns of {paused_ns}, {missing} missing");
+    guests.nothing_is_left();
+}
+
+/// Test of a guest that stays paused: the trial ends, and the error names the pause.
+#[test]
+fn a_guest_that_stays_paused_is_reported_as_paused() {
+    let guests = Guests::new();
+    let text = study("duration: 6 s, timeout: 2 s", "", "driver: udp\npath: bridge")
+        .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
+    let child = guests.measuring(&text);
+    Monitor::of(&guests, "pong").say("stop");
+    let output = child.wait_with_output().unwrap();
+    let printed = guests.bench.stderr();
+    assert_eq!(output.status.code(), Some(6), "{printed}");
+    let told = "guest pong: the guest is paused: its QEMU has received the command `stop` and no `cont`";
+    assert!(printed.contains("agent pong was lost in mid-trial") && printed.contains(told), "{printed}");
+    let manifest = guests.bench.manifest();
+    let paused = warnings(&manifest, "guest_paused");
+    assert!(paused[0]["text"].as_str().unwrap().contains(", and still is"), "{paused:?}");
+    guests.nothing_is_left();
+}

@@ -1,0 +1,169 @@
+//! Tests that run `tailbound` inside an emulated guest, for features that the kernel of this host may lack. The guest
+//! has Debian's real-time kernel, which `dev/setup vm` downloads.
+
+use crate::support::{Bench, exit_and_stderr, succeeded};
+use serde_json::Value;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const KERNEL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/guests/rt.deb");
+/// The programs and the file that a private Open vSwitch needs in the guest.
+const SWITCH: &str = "/usr/lib/openvswitch-switch/ovs-vswitchd,ovsdb-server,ovsdb-tool,ovs-vsctl,ovs-appctl,\
+                      /usr/share/openvswitch/vswitch.ovsschema";
+/// Pattern of the names of the interrupt threads of virtual devices; the kernel cuts the names after 15 characters.
+const INTERRUPTS: &str = "irq/*-virtio*";
+
+struct Guest {
+    bench: Bench,
+}
+
+impl Guest {
+    fn new() -> Guest {
+        Guest { bench: Bench::new() }
+    }
+
+    /// The command `tailbound guest WORD`, with a cache that all tests share, so that a kernel is unpacked only once.
+    fn command(&self, word: &str) -> Command {
+        let mut command = self.bench.tailbound();
+        command.env("XDG_CACHE_HOME", Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests"));
+        command.args(["guest", word, "--kernel", KERNEL, "--accelerator", "emulated"]);
+        command
+    }
+
+    fn run(&self, options: &[&str], study: &str) -> Value {
+        let mut command = self.command("run");
+        command.args(options).args(["--out", "record"]).arg(self.bench.study(study));
+        succeeded(&command.output().unwrap());
+        let report = self.bench.report();
+        assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+        report
+    }
+}
+
+fn study(measure: &str, rate: &str, rest: &str) -> String {
+    format!(
+        "study: within\nquestion: q\nmeasure: {{ ping-pong: {{ {measure} }} }}\nrate: {rate}\npayload: 64 B\ndriver: udp\n\
+         place: netns\n{rest}\n"
+    )
+}
+
+#[test]
+fn a_switch_in_the_kernel_joins_namespaces_and_interrupt_threads_have_a_priority() {
+    let guest = Guest::new();
+    let rest = format!(
+        "factors: {{ path: [{{ open-vswitch: {{ ports: kernel }} }}, open-vswitch, xdp] }}\n\
+         host: {{ kernel_threads: {{ \"{INTERRUPTS}\": {{ policy: fifo, priority: 90 }} }} }}"
+    );
+    let text = study("slots: 200, warm_up: 20, timeout: 5 s", "200 Hz", &rest);
+    let report = guest.run(&["--module", "openvswitch", "--with", SWITCH], &text);
+    let conditions = report["conditions"].as_array().unwrap();
+    assert_eq!(conditions.len(), 3);
+    for condition in conditions {
+        let counts = &condition["counts"];
+        assert_eq!((&counts["answered"], &counts["lost"]), (&200.into(), &0.into()), "{condition}");
+    }
+    let blocks = report["host_settings"].as_array().unwrap();
+    let settings: Vec<&Value> = blocks.iter().flat_map(|b| b["settings"].as_array().unwrap()).collect();
+    assert!(!settings.is_empty());
+    for setting in settings {
+        assert!(setting["what"].as_str().unwrap().contains("(irq/"), "{setting}");
+        let [before, found, back] = ["before", "found", "put_back"].map(|key| setting[key].as_str().unwrap());
+        assert!(before.contains("fifo") && before.contains("50"), "{setting}");
+        assert!(found.contains("fifo") && found.contains("90"), "{setting}");
+        assert_eq!(back, format!("put back to `{before}`"));
+    }
+}
+
+#[test]
+fn a_known_delay_is_in_every_figure() {
+    let guest = Guest::new();
+    let text =
+        study("slots: 60, warm_up: 5, timeout: 5 s", "20 Hz", "factors: { path.delay: [0 ms, 20 ms] }\npath: veth");
+    let report = guest.run(&[], &text);
+    let conditions = report["conditions"].as_array().unwrap();
+    for condition in conditions {
+        assert_eq!(condition["counts"]["answered"], 60, "{condition}");
+        // No message is faster than the delay of the path. How much slower it is depends on the machine.
+        let delay_ns = if condition["levels"].to_string().contains("20 ms") { 20_000_000 } else { 0 };
+        for (leg, passes) in [("out", 1), ("round_trip", 2)] {
+            let least_ns = condition[leg]["min_ns"].as_i64().unwrap();
+            assert!(least_ns >= passes * delay_ns, "{leg}: {least_ns} ns with a delay of {delay_ns} ns");
+        }
+        // The way back begins when the send call of the pong ends: the answer may be on its way, or be there, before.
+        let (back, turnaround) = (&condition["back"]["min_ns"], &condition["turnaround"]["max_ns"]);
+        let least_ns = back.as_i64().unwrap() + turnaround.as_i64().unwrap();
+        assert!(least_ns >= delay_ns, "back: {back} ns, turnaround {turnaround} ns, with a delay of {delay_ns} ns");
+    }
+    for path in report["path"].as_array().unwrap() {
+        let delayed = path["path"].as_str().unwrap().contains("delay 20 ms");
+        let probed = path["probe_round_trip_ns"].as_i64().unwrap_or_else(|| panic!("{path}"));
+        assert_eq!(probed >= 40_000_000, delayed, "{path}");
+    }
+}
+
+/// Test, observed by other programs in a shell of the guest: the kernel forwards the messages, and after a kill `lab
+/// cleanup` restores the priority of a thread.
+#[test]
+fn the_kernel_forwards_and_a_killed_run_is_cleaned_up() {
+    let guest = Guest::new();
+    let rest = "path: { open-vswitch: { ports: kernel } }";
+    let switched = study("slots: 1200, warm_up: 20, timeout: 5 s", "200 Hz", rest);
+    let threads =
+        format!("path: veth\nhost: {{ kernel_threads: {{ \"{INTERRUPTS}\": {{ policy: fifo, priority: 90 }} }} }}");
+    let long = study("slots: 20000", "200 Hz", &threads);
+    let script = format!(
+        r#"
+:
+cd /root; export TMPDIR=/root
+cat > switched.yaml <<'END'
+{switched}END
+cat > long.yaml <<'END'
+{long}END
+tailbound run switched.yaml --out switched -q >said 2>&1 & RUN=$!
+while kill -0 $RUN 2>/dev/null; do
+  CTL=$(ls -d /root/tailbound-*/wiring/switch.ctl 2>/dev/null)
+  [ -n "$CTL" ] && ovs-appctl -t $CTL -T 5 dpif/show >now 2>/dev/null && [ -s now ] && cp now last
+  sleep 1
+done
+cat said last
+IRQ=$(for P in /proc/[0-9]*; do grep -q '^irq/.*-virtio' $P/comm 2>/dev/null && echo ${{P#/proc/}}; done | head -n 1)
+priority() {{ echo "$1 <$(chrt -p $IRQ | tr '\n' ' ')>"; }}
+priority before
+tailbound run long.yaml --out long -q >said 2>&1 & RUN=$!
+for N in $(seq 200); do chrt -p $IRQ | grep -q 90 && break; sleep 0.1; done
+sleep 1
+kill -9 $RUN
+sleep 1
+priority killed
+tailbound lab cleanup
+priority cleaned
+# The console may be slower than the end of the guest.
+sleep 1
+exit
+"#
+    );
+    let mut command = guest.command("shell");
+    command.args(["--module", "openvswitch", "--with", SWITCH]);
+    let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The output of the guest must be read while the input is written, because the guest echoes the input.
+    let mut input = shell.stdin.take().unwrap();
+    let writer = std::thread::spawn(move || input.write_all(script.as_bytes()).map(|()| input));
+    let output = shell.wait_with_output().unwrap();
+    drop(writer.join().unwrap());
+    let (code, errors) = exit_and_stderr(&output);
+    let text = String::from_utf8_lossy(&output.stdout).replace('\r', "");
+    assert_eq!(code, 0, "{errors}{text}");
+    let (_, rest) = text.split_once("system@ovs-system: hit:").unwrap_or_else(|| panic!("{text}"));
+    let forwarded: u64 = rest.split(' ').next().unwrap().parse().unwrap();
+    // The counter counts messages and answers; it may have been read long before the last of them.
+    assert!(forwarded >= 300, "{forwarded}: {text}");
+    let priority = |when: &str| {
+        let (_, rest) = text.rsplit_once(&format!("{when} <pid")).unwrap_or_else(|| panic!("{when}: {text}"));
+        rest.split_once('>').unwrap().0.to_owned()
+    };
+    let [before, killed, cleaned] = ["before", "killed", "cleaned"].map(priority);
+    assert!(before.contains("SCHED_FIFO") && before.contains("priority: 50"), "{before}");
+    assert!(killed.contains("priority: 90"), "{killed}");
+    assert_eq!(cleaned, before);
+}

@@ -1,0 +1,102 @@
+//! Integration tests of the crate tailbound: one program, with one module for each subject.
+
+mod agent_holder;
+mod arrangements;
+mod budget;
+mod bundle;
+mod calibration;
+mod clocks;
+mod compare;
+mod diagnostics_log;
+mod driver_chapter;
+mod drivers;
+mod errors;
+mod image;
+mod import;
+mod k8s;
+mod receive_modes;
+mod support;
+mod tools;
+
+#[cfg(feature = "system-tests")]
+mod budget_of_flows;
+#[cfg(feature = "system-tests")]
+mod causes_of_late_messages;
+#[cfg(feature = "system-tests")]
+mod containers;
+#[cfg(feature = "system-tests")]
+mod cpu_quota;
+#[cfg(feature = "system-tests")]
+mod discipline;
+#[cfg(feature = "system-tests")]
+mod domain;
+#[cfg(feature = "system-tests")]
+mod duckdb;
+#[cfg(feature = "system-tests")]
+mod export;
+#[cfg(feature = "system-tests")]
+mod fastdds;
+#[cfg(feature = "system-tests")]
+mod fastdds_meeting;
+#[cfg(feature = "system-tests")]
+mod faults;
+#[cfg(feature = "system-tests")]
+mod flow;
+#[cfg(feature = "system-tests")]
+mod flows;
+#[cfg(feature = "system-tests")]
+mod flows_of_drivers;
+#[cfg(feature = "system-tests")]
+mod flows_of_many;
+#[cfg(feature = "system-tests")]
+mod guest;
+#[cfg(feature = "system-tests")]
+mod guest_pause;
+#[cfg(feature = "system-tests")]
+mod inside_guest;
+#[cfg(feature = "system-tests")]
+mod knob_kinds;
+#[cfg(feature = "system-tests")]
+mod knobs;
+#[cfg(feature = "system-tests")]
+mod libvirt;
+#[cfg(feature = "system-tests")]
+mod live;
+#[cfg(feature = "system-tests")]
+mod loads;
+#[cfg(feature = "system-tests")]
+mod loads_that_send;
+#[cfg(feature = "system-tests")]
+mod path_check;
+#[cfg(feature = "system-tests")]
+mod places;
+#[cfg(feature = "system-tests")]
+mod pods;
+#[cfg(feature = "system-tests")]
+mod pods_discovery;
+#[cfg(feature = "system-tests")]
+mod pods_inside;
+#[cfg(feature = "system-tests")]
+mod pods_many;
+#[cfg(feature = "system-tests")]
+mod pods_names;
+#[cfg(feature = "system-tests")]
+mod pods_nodes;
+#[cfg(feature = "system-tests")]
+mod roles;
+#[cfg(feature = "system-tests")]
+mod ros2;
+#[cfg(feature = "system-tests")]
+mod ros2_meeting;
+#[cfg(feature = "system-tests")]
+mod ssh;
+#[cfg(feature = "system-tests")]
+mod starvation;
+#[cfg(feature = "system-tests")]
+mod tools_of_debian;
+#[cfg(feature = "system-tests")]
+mod vlans;
+#[cfg(feature = "system-tests")]
+mod vms;
+#[cfg(feature = "system-tests")]
+mod vms_networks;

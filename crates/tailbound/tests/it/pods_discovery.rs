@@ -1,0 +1,121 @@
+//! Tests of ends in pods that find each other by a discovery server, on a real cluster; run by `dev/pods-test`.
+
+use crate::support::cluster::Cluster;
+use crate::support::host::{no_journal, signal};
+use crate::support::{Bench, exit_and_stderr, succeeded};
+use std::time::{Duration, Instant};
+
+fn study(duration: &str, rest: &str) -> String {
+    format!(
+        "study: discovery\nquestion: q\nmeasure: {{ ping-pong: {{ duration: {duration} }} }}\nrate: 500 Hz\npayload: 64 B\n\
+         place: {{ pod: {{ node: other, pull: never, capabilities: [IPC_LOCK] }} }}\ndriver: fastdds\n{rest}\n"
+    )
+}
+
+/// Objects of runs that are not being deleted, as `KIND/NAME`, without pods that have ended.
+fn made(cluster: &Cluster) -> Vec<String> {
+    let ours = ["-l", "app.kubernetes.io/managed-by=tailbound", "-o", "name"];
+    let services = cluster.command(&[["kubectl", "get", "deployments,services"].as_slice(), &ours].concat());
+    services.lines().map(str::to_owned).chain(cluster.pods()).collect()
+}
+
+fn nothing_within(cluster: &Cluster, limit: Duration) {
+    let deadline = Instant::now() + limit;
+    while !made(cluster).is_empty() {
+        assert!(Instant::now() < deadline, "{:?} are still there", made(cluster));
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    no_journal(&cluster.bench);
+}
+
+#[test]
+fn pods_find_each_other_by_each_method_and_the_record_names_it() {
+    let Some(cluster) = Cluster::new() else { return };
+    // Flannel carries no multicast between nodes.
+    let factors = "factors: { discovery: [auto, peers, server] }";
+    succeeded(&cluster.run(&study("1 s", factors)).output().unwrap());
+    let (report, manifest) = (cluster.bench.report(), cluster.bench.manifest());
+    assert_eq!(report["status"], "valid", "{}", report["warnings"]);
+    for trial in manifest["trials"].as_array().unwrap() {
+        let planned = manifest["plan"]["trials"][trial["id"].as_u64().unwrap() as usize]["condition"].as_u64().unwrap();
+        let asked = &manifest["plan"]["conditions"][planned as usize]["levels"]["discovery"];
+        let (found, ping) = (&trial["path"]["discovery"], &trial["ends"]["ping"]["transport"]["discovery"]);
+        let nobody = serde_json::json!([]);
+        match asked.as_str().unwrap() {
+            "server" => {
+                assert_eq!(found["by"], "server", "{found}");
+                let address = found["server"].as_str().unwrap();
+                assert_eq!(ping["protocol"], "client", "{ping}");
+                assert_eq!(ping["servers"], serde_json::json!([format!("udp:{address}")]));
+                assert_eq!((&ping["silent_servers"], &ping["asked"]), (&nobody, &nobody), "{ping}");
+            }
+            other => {
+                assert_eq!(found["by"], "peers", "{found}");
+                let why = if other == "auto" {
+                    "the path check has shown that multicast is lost"
+                } else {
+                    "the study says so"
+                };
+                assert_eq!(found["why"], why);
+                assert_eq!((&ping["protocol"], &ping["servers"]), (&"simple".into(), &nobody), "{ping}");
+                assert_eq!(ping["asked"].as_array().unwrap().len(), 1, "{ping}");
+            }
+        }
+    }
+    for condition in report["conditions"].as_array().unwrap() {
+        assert_eq!(condition["counts"]["answered"], 500);
+    }
+    nothing_within(&cluster, Duration::from_secs(10));
+}
+
+/// Test: a driver without a discovery server is refused before any request is sent to the cluster.
+#[test]
+fn a_driver_that_has_no_discovery_server_is_refused() {
+    let bench = Bench::new();
+    let text = study("1 s", "discovery: server").replace("driver: fastdds", "driver: cyclonedds");
+    let output =
+        bench.to_run(bench.tailbound(), "record", &text).env("KUBECONFIG", "/nowhere/config").output().unwrap();
+    let (code, printed) = exit_and_stderr(&output);
+    assert_eq!(code, 2, "{printed}");
+    assert!(printed.contains("driver cyclonedds cannot do `discovery: server`: it has no option"), "{printed}");
+    assert!(!bench.path("record").exists());
+}
+
+/// Test: if the discovery server is deleted before the ends match, a finding says so. The network path to the server is
+/// cut first, so that the ends cannot match before the server is deleted.
+#[test]
+fn a_server_that_is_gone_before_the_ends_met_is_named() {
+    let Some(cluster) = Cluster::new() else { return };
+    for node in ["node1", "node2"] {
+        let rules = "add table ip cut; add chain ip cut forward { type filter hook prerouting priority -300; }; \
+                     add rule ip cut forward udp dport 11811 drop";
+        cluster.command(&["exec", node, "nft", rules]);
+    }
+    let child = cluster.measuring(&study("1 s", "discovery: server"));
+    let server = made(&cluster).into_iter().find(|name| name.starts_with("deployment")).unwrap();
+    cluster.command(&["kubectl", "delete", &server, "--wait=false"]);
+    let output = child.wait_with_output().unwrap();
+    for node in ["node1", "node2"] {
+        cluster.command(&["exec", node, "nft", "delete", "table", "ip", "cut"]);
+    }
+    assert_eq!(output.status.code(), Some(0), "{}", cluster.stderr());
+    let finding = cluster.bench.manifest()["trials"][0]["finding"].as_str().unwrap_or_default().to_owned();
+    let name = server.split('/').nth(1).unwrap();
+    assert!(finding.contains(":11811 has not answered"), "{finding}");
+    assert!(finding.ends_with(&format!(": the Deployment {name} was deleted")), "{finding}");
+    nothing_within(&cluster, Duration::from_secs(10));
+}
+
+#[test]
+fn a_server_of_a_killed_controller_is_cleaned_up() {
+    let Some(cluster) = Cluster::new() else { return };
+    let mut child = cluster.measuring(&study("60 s", "discovery: server"));
+    signal(&child, libc::SIGKILL);
+    child.wait().unwrap();
+    let left = made(&cluster);
+    assert_eq!(left.len(), 2 + 3, "Deployment, Service and three pods: {left:?}");
+    let output = cluster.tailbound().args(["lab", "cleanup"]).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &exit_and_stderr(&output).1;
+    assert!(output.status.success() && printed.contains("deleted deployment tailbound-"), "{printed}");
+    nothing_within(&cluster, Duration::from_secs(10));
+}

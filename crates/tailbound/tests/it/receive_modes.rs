@@ -1,0 +1,102 @@
+//! Tests of every driver in every receive mode, with and without a hand-off, open loop and stop-and-wait, over
+//! loopback.
+
+use crate::support::{Bench, succeeded};
+use serde_json::Value;
+
+fn study(driver: &str, receive: &str, hand_off: &str, rate: &str) -> String {
+    format!(
+        "study: modes\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 2 s, receive: {receive}, \
+         hand_off: {hand_off} }} }}\nrate: {rate}\ndriver: {driver}\npath: loopback\nplace: process\npayload: 1 KiB\n"
+    )
+}
+
+/// Runs a study, checks the counts and legs of its report, and returns the report.
+fn measured(text: &str, what: &str) -> Value {
+    let bench = Bench::new();
+    let output = bench.run(text, &[]);
+    succeeded(&output);
+    let report = bench.report();
+    let condition = &report["conditions"][0];
+    let count = |name: &str| condition["counts"][name].as_u64().unwrap();
+    assert_eq!(count("scheduled"), 300, "{what}");
+    let sum = count("answered") + count("after_timeout") + count("lost") + count("not_sent");
+    assert_eq!(sum, 300, "{what}: the outcomes add up to what was scheduled");
+    assert!(count("answered") >= 200, "{what}: {}", condition["counts"]);
+    for metric in ["round_trip", "out", "turnaround", "back", "send_duration"] {
+        assert!(condition[metric]["n"].as_u64().unwrap() >= 200, "{what}: {metric}");
+    }
+    // The legs of one message add up to its round trip, so their means do.
+    let mean = |metric: &str| condition[metric]["mean_ns"].as_f64().unwrap();
+    let legs = mean("out") + mean("turnaround") + mean("back");
+    assert!((legs - mean("round_trip")).abs() < 1.0, "{what}: legs {legs}, round trip {}", mean("round_trip"));
+    report
+}
+
+fn all_modes(driver: &str) {
+    for receive in ["listener", "block", "spin"] {
+        for hand_off in ["none", "thread"] {
+            for rate in ["1 kHz", "max"] {
+                let what = format!("{driver} {receive} hand_off {hand_off} {rate}");
+                let report = measured(&study(driver, receive, hand_off, rate), &what);
+                let tables = report["threads"].to_string();
+                assert_eq!(tables.contains("tb-process"), hand_off == "thread", "{what}: the processing thread");
+                assert_eq!(tables.contains("tb-receive"), receive != "listener", "{what}: the receive thread");
+            }
+        }
+    }
+}
+
+#[test]
+fn udp() {
+    all_modes("udp");
+}
+
+#[test]
+fn cyclonedds() {
+    all_modes("cyclonedds");
+}
+
+#[test]
+fn one_process_hosts_both_ends() {
+    for driver in ["udp", "cyclonedds", "\"null\""] {
+        let text = study(driver, "listener", "none", "1 kHz").replace("place: process", "place: same-process");
+        measured(&text, driver);
+    }
+}
+
+/// Test: kernel receive time stamps, converted to the monotonic clock, lie between the send call and the receipt by the
+/// thread.
+#[test]
+fn kernel_stamps_are_converted() {
+    let bench = Bench::new();
+    succeeded(&bench.run(&study("{ udp: { timestamps: \"on\" } }", "block", "none", "1 kHz"), &[]));
+    let record = tailbound_record::Record::open(&bench.path("record")).unwrap();
+    let width = record.manifest.trials[0].ends["ping"].clock_width_ns.expect("stamps were converted");
+    let (mut stamped, mut outside) = (0, 0);
+    record
+        .slots(0, &mut |batch| {
+            for i in 0..batch.len() {
+                let (kernel, receive) = (batch.kernel_rx_ns[i], batch.receive_ns[i]);
+                if kernel != tailbound_model::NO_TIME && receive != tailbound_model::NO_TIME {
+                    stamped += 1;
+                    let begin = batch.send_begin_ns[i];
+                    outside += usize::from(kernel < begin - width || kernel > receive + width);
+                }
+            }
+        })
+        .unwrap();
+    assert!(stamped >= 200, "{stamped} answers carry a kernel stamp");
+    assert_eq!(outside, 0, "of {stamped} stamps, with a clock known to within {width} ns");
+}
+
+/// Test: the record has the settings of each thread as the kernel shows them, and says how each thread was created.
+#[test]
+fn the_thread_table_shows_births() {
+    let report = measured(&study("cyclonedds", "listener", "none", "1 kHz"), "cyclonedds");
+    let text = report["threads"].to_string();
+    for name in ["recv", "tev", "gc"] {
+        assert!(text.contains(&format!("\"name\":\"{name}\"")), "thread {name} of Cyclone DDS is in {text}");
+    }
+    assert!(text.contains("\"born_in\""), "{text}");
+}

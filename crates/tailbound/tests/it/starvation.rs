@@ -1,0 +1,164 @@
+//! Tests of the two built-in studies of real-time tasks and middleware threads, shortened: findings must follow from
+//! the kernel's counters.
+
+use crate::support::{Bench, exit_and_stderr, may_be_real_time};
+use serde_json::Value;
+
+/// Argument of `--set` that selects the arrangement with two processes.
+const TWO_PROCESSES: &str = "arrangement=[{ processes: 2, participants: 2, executors: 2 }]";
+
+/// Runs a built-in study with these settings, and returns its report.
+fn run(bench: &Bench, name: &str, settings: &[&str]) -> Value {
+    let mut command = bench.tailbound();
+    command.arg("run").arg(name).arg("--out").arg(bench.path("record")).args(["--set", "quiet=off"]);
+    for setting in settings {
+        command.args(["--set", setting]);
+    }
+    let (code, text) = exit_and_stderr(&command.output().unwrap());
+    assert_eq!(code, 0, "{text}");
+    bench.report()
+}
+
+/// Texts of the findings with this code about conditions whose name contains all `words`.
+fn findings(report: &Value, code: &str, words: &[&str]) -> Vec<String> {
+    let name = |id: &Value| report["conditions"][id.as_u64().unwrap() as usize]["name"].as_str().unwrap();
+    let about = |f: &&Value| {
+        f["code"] == code
+            && f["conditions"].as_array().unwrap().iter().any(|c| words.iter().all(|w| name(c).contains(w)))
+    };
+    let all = report["findings"].as_array().unwrap().iter().filter(about);
+    all.map(|f| f["text"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let load = "load=[[{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: \"0\" } }]]";
+    let report =
+        run(&bench, "child-threads", &["measure.duration=4s", "measure.timeout=1s", "repeat=1", load, TWO_PROCESSES]);
+    let starved = findings(&report, "starved", &["middleware policy other"]);
+    let [text] = starved.as_slice() else { panic!("{}", report["findings"]) };
+    assert!(text.contains("of the ping end (other)") && text.contains("recv"), "{text}");
+    assert!(text.contains("Meanwhile the load `cpu` (rr 90) had"), "{text}");
+    assert!(text.contains("Time-sharing threads had the"), "{text}");
+    let blocked = findings(&report, "load_blocked", &["middleware policy other"]);
+    assert!(blocked.iter().any(|t| t.contains("delivery on the way back took up to")), "{}", report["findings"]);
+    // The fair server gives time-sharing threads 50 ms of each second; real-time throttling gives the same.
+    let back = report["conditions"][0]["back"]["max_ns"].as_i64().unwrap();
+    assert!((500_000_000..1_500_000_000).contains(&back), "{back}");
+    let pattern = |id: usize| report["trials"][id]["pattern"]["name"].as_str().unwrap().to_owned();
+    let of = |words: &str| {
+        let name = |c: &Value| c["name"].as_str().unwrap().contains(words);
+        let condition = report["conditions"].as_array().unwrap().iter().find(|c| name(c)).unwrap();
+        pattern(condition["trial_ids"][0].as_u64().unwrap() as usize)
+    };
+    // The last answers may come after the planned end, so that the trial takes longer; a starved thread may have a lock.
+    assert!(
+        ["answers late", "total time longer", "main thread blocked"].contains(&of("middleware policy other").as_str()),
+        "{}",
+        report["trials"]
+    );
+    let above = &["middleware policy rr"];
+    assert_eq!(findings(&report, "starved", above), [""; 0]);
+    assert_eq!(findings(&report, "load_blocked", above).iter().filter(|t| t.contains("delivery")).count(), 0);
+}
+
+/// Test: ends in one process pass messages without the threads of the middleware, so starving these threads has no
+/// effect.
+#[test]
+fn one_process_needs_no_thread_of_the_middleware() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let load = "load=[[], [{ run: cpu, scheduling: { policy: rr, priority: 90, cpus: \"0\" } }]]";
+    let one = "scheduling=[{ main: { policy: rr, priority: 98 }, middleware: { policy: other } }]";
+    let settings = ["measure.duration=3s", "measure.timeout=1s", "repeat=1", load, one];
+    let report = run(&bench, "child-threads", &settings);
+    let trials = report["trials"].as_array().unwrap().iter().filter(|t| t["pattern"].is_object());
+    let mut by_arrangement: Vec<(&str, &str)> = trials
+        .map(|t| {
+            let condition = &report["conditions"][t["condition"].as_u64().unwrap() as usize];
+            (condition["levels"]["arrangement"].as_str().unwrap(), t["pattern"]["name"].as_str().unwrap())
+        })
+        .collect();
+    by_arrangement.sort_unstable();
+    let [one, two, apart] = by_arrangement.as_slice() else { panic!("{by_arrangement:?}") };
+    assert_eq!(*one, ("1 process, 1 participant, 1 executor", "no effect"));
+    assert_eq!(*two, ("1 process, 2 participants, 1 executor", "no effect"));
+    assert!(apart.0.starts_with("2 processes") && apart.1 != "no effect", "{apart:?}");
+}
+
+/// Test: if a load is requested on CPU 0 but runs on another CPU, no thread is starved, and no finding says so.
+#[test]
+fn a_load_on_another_cpu_than_asked_is_not_blamed() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let load = format!(
+        "load=[[{{ run: {{ command: [taskset, -c, \"1\", {}, agent, --load, cpu] }}, scheduling: {{ policy: rr, priority: 90, \
+         cpus: \"0\" }} }}]]",
+        env!("CARGO_BIN_EXE_tailbound")
+    );
+    let one = "scheduling=[{ main: { policy: rr, priority: 98 }, middleware: { policy: other } }]";
+    let settings =
+        ["measure.duration=3s", "measure.timeout=1s", "repeat=1", "ends.pong.cpus=0", &load, one, TWO_PROCESSES];
+    let report = run(&bench, "child-threads", &settings);
+    assert_eq!(report["loads"][0]["policy"], "rr 90");
+    // Other programs of the machine may delay the ends; findings must not blame the load for that.
+    let starved = findings(&report, "starved", &[]);
+    assert!(!starved.iter().any(|t| t.contains("the load")), "{starved:?}");
+    let blocked = findings(&report, "load_blocked", &[]);
+    assert!(!blocked.iter().any(|t| t.contains("the load")), "{blocked:?}");
+}
+
+/// Test of `doctor --rescue-test`: the command ends, and its text agrees with its figures.
+#[test]
+fn the_rescue_of_ordinary_threads_can_be_tried() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let output = bench.tailbound().args(["doctor", "--rescue-test", "--json"]).output().unwrap();
+    let (code, text) = exit_and_stderr(&output);
+    assert_eq!(code, 0, "{text}");
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = |key: &str| found["rescue_test"][key].as_u64().unwrap();
+    println!("{found}");
+    // The real-time thread runs for at least two seconds; how late the test sees the end depends on the machine.
+    assert!(number("beside_ns") >= 2_000_000_000);
+    assert!(number("ordinary_cpu_ns") < number("beside_ns"), "a real-time thread goes first");
+    let facts: Value =
+        serde_json::from_slice(&bench.tailbound().args(["doctor", "--json"]).output().unwrap().stdout).unwrap();
+    let fair_server =
+        facts["facts"]["facts"].as_array().unwrap().iter().find(|f| f["key"] == "sched.fair_server").unwrap();
+    if fair_server["value"].to_string().contains("true") {
+        assert!(number("ordinary_cpu_ns") > 0, "the fair server keeps time for ordinary threads");
+    }
+    let words = found["text"].as_str().unwrap();
+    let rescued = number("ordinary_cpu_ns") * 500 >= number("beside_ns");
+    assert_eq!(words.contains("No kernel feature gave"), !rescued, "{words}");
+}
+
+/// Test of the study rt-priority: before and after the trial, every thread has the policy that the study requests.
+#[test]
+fn a_priority_for_all_threads_reaches_all_of_them() {
+    if !may_be_real_time() {
+        return;
+    }
+    let bench = Bench::new();
+    let report = run(&bench, "rt-priority", &["measure.slots=1000"]);
+    for (trial, process) in report["threads"].as_array().unwrap().iter().map(|t| (t["trial"].as_u64().unwrap(), t)) {
+        let condition = report["trials"][trial as usize]["condition"].as_u64().unwrap() as usize;
+        let asked = &report["conditions"][condition]["levels"]["scheduling"];
+        for thread in process["before"].as_array().unwrap().iter().chain(process["after"].as_array().unwrap()) {
+            assert_eq!(&thread["policy"], asked, "{thread}");
+        }
+    }
+    assert_eq!(report["conditions"].as_array().unwrap().len(), 4);
+    assert_eq!(report["loads"].as_array().unwrap().len(), 8);
+}

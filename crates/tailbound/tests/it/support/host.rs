@@ -1,0 +1,83 @@
+//! Settings of the host in tests: programs other than Tailbound read each setting, and every test restores the
+//! settings.
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use super::Bench;
+use super::processes::wait_for_measuring;
+
+/// A file under /proc whose value is restored when this value is dropped, even if the test fails.
+pub struct AsFound {
+    pub path: &'static str,
+    pub value: String,
+}
+
+impl AsFound {
+    pub fn keep(path: &'static str) -> AsFound {
+        AsFound { path, value: read(path) }
+    }
+    /// A number that differs from the current value of the file by `by`.
+    pub fn other(&self, by: i64) -> String {
+        (self.value.parse::<i64>().expect("a number") + by).to_string()
+    }
+}
+
+impl Drop for AsFound {
+    fn drop(&mut self) {
+        if read(self.path) != self.value {
+            let _ = fs::write(self.path, &self.value);
+        }
+    }
+}
+
+pub fn read(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}")).trim().to_owned()
+}
+
+pub fn is_root() -> bool {
+    // SAFETY: no argument, cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+impl Bench {
+    /// Starts a run, and returns when the process of the ping end measures.
+    pub fn begin(&self, study: &str) -> Child {
+        let study = self.study(study);
+        let mut command = self.tailbound();
+        command.arg("run").arg(study).arg("--out").arg(self.path("record"));
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary runs");
+        wait_for_measuring(child.id() as i32, "ping");
+        child
+    }
+
+    /// Runs `tailbound lab WORD`. Returns its exit code and standard output.
+    pub fn lab(&self, word: &str) -> (i32, String) {
+        let output = self.tailbound().args(["lab", word]).output().expect("the binary runs");
+        (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+}
+
+pub fn signal(child: &Child, signal: i32) {
+    // SAFETY: a process of this test.
+    unsafe { libc::kill(child.id() as i32, signal) };
+}
+
+pub fn study(slots: u32, rest: &str) -> String {
+    format!(
+        "study: knobs\nquestion: q\nmeasure: {{ ping-pong: {{ slots: {slots}, warm_up: 0, timeout: 2 s }} }}\n\
+         rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\n{rest}\n"
+    )
+}
+
+pub fn cannot() -> bool {
+    if !is_root() {
+        println!("skipped: settings of the host can be changed by root only");
+    }
+    !is_root()
+}
+
+pub fn no_journal(bench: &Bench) {
+    let left: Vec<_> = std::fs::read_dir(bench.path("state/journal")).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

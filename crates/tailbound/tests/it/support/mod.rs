@@ -1,0 +1,158 @@
+//! Support of the tests: runs the binary as a user does.
+#![allow(dead_code, reason = "without the feature system-tests much of it is unused")]
+
+pub mod cluster;
+pub mod containerd;
+pub mod fastdds;
+pub mod guests;
+pub mod host;
+pub mod libvirt;
+pub mod processes;
+pub mod ros2;
+pub mod ssh;
+pub mod tags;
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A directory for one test, with a state directory inside, which is removed when this value is dropped.
+pub struct Bench {
+    pub dir: tempfile::TempDir,
+}
+
+impl Bench {
+    pub fn new() -> Bench {
+        Bench { dir: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    /// The binary under test, with its journal in the directory of the test.
+    pub fn tailbound(&self) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tailbound"));
+        command.current_dir(self.dir.path()).env("TAILBOUND_STATE_DIR", self.path("state")).env("NO_COLOR", "1");
+        command
+    }
+
+    /// Writes a study to a file. Without a key `quiet` in the study, trials have no quiet interval: only the tests of the path
+    /// check need the interval, which takes up to a second of each trial.
+    pub fn study(&self, text: &str) -> PathBuf {
+        let path = self.path("study.yaml");
+        let quiet = if text.contains("measure:") && !text.contains("quiet:") { "\nquiet: off\n" } else { "" };
+        std::fs::write(&path, format!("{text}{quiet}")).expect("the study is written");
+        path
+    }
+
+    /// Runs a study into `record`, and returns its output.
+    pub fn run(&self, study: &str, settings: &[&str]) -> Output {
+        self.run_into("record", study, settings)
+    }
+
+    /// Runs a study into the record `name`; the run must succeed.
+    pub fn record(&self, name: &str, study: &str, settings: &[&str]) {
+        succeeded(&self.run_into(name, study, settings));
+    }
+
+    /// Adds to a command the arguments with which it runs a study into the record `name`.
+    pub fn to_run(&self, mut command: Command, name: &str, study: &str) -> Command {
+        command.arg("run").arg(self.study(study)).arg("--out").arg(self.path(name));
+        command
+    }
+
+    /// Starts a command that runs a study into `record`, and returns when the ends measure in the first trial. The
+    /// standard error of the command goes into a file: `stderr`.
+    pub fn measuring(&self, mut command: Command) -> Child {
+        let printed = std::fs::File::create(self.path("stderr")).unwrap();
+        command.env("TAILBOUND_LOG", "debug");
+        let child = command.stdout(Stdio::null()).stderr(printed).spawn().unwrap();
+        let log = self.path("record/logs/controller.log");
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while !std::fs::read_to_string(&log).is_ok_and(|lines| lines.contains("measuring begins")) {
+            assert!(Instant::now() < deadline, "no trial measures: {}", self.stderr());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // The controller does not see messages while the ends measure; some are sent in this time.
+        std::thread::sleep(Duration::from_millis(500));
+        child
+    }
+
+    /// Standard error, so far, of the command that `measuring` started.
+    pub fn stderr(&self) -> String {
+        std::fs::read_to_string(self.path("stderr")).unwrap_or_default()
+    }
+
+    fn run_into(&self, name: &str, study: &str, settings: &[&str]) -> Output {
+        let mut command = self.to_run(self.tailbound(), name, study);
+        for setting in settings {
+            command.args(["--set", setting]);
+        }
+        command.output().expect("the binary runs")
+    }
+
+    /// The manifest of the record `record`, as JSON.
+    pub fn manifest(&self) -> Value {
+        serde_json::from_str(&std::fs::read_to_string(self.path("record/manifest.json")).unwrap()).unwrap()
+    }
+
+    /// The report of the record `record`, as JSON.
+    pub fn report(&self) -> Value {
+        report(&self.tailbound(), &self.path("record"))
+    }
+}
+
+/// A study of one second of ping-pong over loopback, with more keys at the end.
+pub fn ping_pong(driver: &str, rest: &str) -> String {
+    format!(
+        "study: tools\nquestion: q\nmeasure: {{ ping-pong: {{ duration: 1 s }} }}\nrate: 500 Hz\npayload: 64 B\n\
+         driver: {driver}\npath: loopback\nplace: process\n{rest}\n"
+    )
+}
+
+fn report(like: &Command, record: &Path) -> Value {
+    let mut command = Command::new(like.get_program());
+    for (key, value) in like.get_envs() {
+        if let Some(value) = value {
+            command.env(key, value);
+        }
+    }
+    let output = command.arg("report").arg(record).args(["--format", "json"]).output().expect("the binary runs");
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("no JSON ({e}): {}", String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Exit code and standard error in the output of a program that has ended.
+pub fn exit_and_stderr(output: &Output) -> (i32, String) {
+    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Fails with all output of the program unless its exit code is 0.
+pub fn succeeded(output: &Output) {
+    let (code, text) = exit_and_stderr(output);
+    assert_eq!(code, 0, "{text}\n{}", String::from_utf8_lossy(&output.stdout));
+}
+
+/// Finds the quantile `q` of a metric of condition 0 in a report.
+pub fn quantile<'a>(report: &'a Value, metric: &str, q: f64) -> &'a Value {
+    let quantiles = report["conditions"][0][metric]["quantiles"].as_array().expect("quantiles");
+    quantiles.iter().find(|x| (x["q"].as_f64().unwrap() - q).abs() < 1e-12).expect("this quantile")
+}
+
+/// Standard output of a program of the machine, without white space at both ends.
+pub fn output_of(program: &str, args: &[&str]) -> String {
+    let output =
+        Command::new(program).args(args).env("LC_ALL", "C").output().unwrap_or_else(|e| panic!("{program}: {e}"));
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// Whether this host allows real-time policies; prints a line if it does not.
+pub fn may_be_real_time() -> bool {
+    let may = Command::new("chrt").args(["-f", "1", "true"]).status().is_ok_and(|s| s.success());
+    if !may {
+        println!("skipped: real-time policies are not allowed here");
+    }
+    may
+}

@@ -1,0 +1,3 @@
+//! Integration tests of the crate tools: one program, one module per subject.
+
+mod shipped;

@@ -1,0 +1,29 @@
+# Sourced by .ci/run and dev/test. `stage NAME COMMAND...` runs a stage, and adds its wall, CPU and steal seconds to a table.
+# CPU: user and system time of the processes of the stage. Steal: time that the hypervisor gave to other machines, all CPUs together.
+# The outermost script prints the table when it ends, also after a failure.
+if [ -z "${STAGES:-}" ]; then
+  STAGES=$(mktemp); export STAGES
+  trap 'stage_table; rm -f "$STAGES"' EXIT
+fi
+cpu_ticks() { awk '{ sub(/^.*\) /, ""); print $14 + $15 }' "/proc/$$/stat"; } # cutime and cstime of proc(5)
+steal_ticks() { awk '/^cpu / { print $9 }' /proc/stat; }
+stage() { # name command...
+  local name=$1 began=$SECONDS cpu steal result=0 row
+  shift; cpu=$(cpu_ticks); steal=$(steal_ticks)
+  echo "== $name"
+  "$@" || result=$?
+  row=$(awk -v wall=$((SECONDS - began)) -v cpu=$(($(cpu_ticks) - cpu)) -v steal=$(($(steal_ticks) - steal)) -v hz="$(getconf CLK_TCK)" \
+    'BEGIN { printf "%d s, CPU %.0f s, steal %.0f s", wall, cpu / hz, steal / hz }')
+  [ "$result" = 0 ] || { echo "== $name FAILED after $row"; row="$row (failed)"; }
+  [ "$result" != 0 ] || echo "== $name: $row"
+  printf '%s\t%s\n' "$name" "$row" >>"$STAGES"
+  [ "$result" = 0 ] || exit 1
+}
+stage_table() { # wall, CPU and steal seconds of each stage
+  awk -F'\t' '
+    function number(text, before) { sub(".*" before, "", text); return text + 0 }
+    BEGIN { printf "\n%-34s %8s %8s %8s\n", "stage", "wall s", "CPU s", "steal s" }
+    { wall = $2 + 0; cpu = number($2, "CPU "); steal = number($2, "steal "); sums[1] += wall; sums[2] += cpu; sums[3] += steal
+      printf "%-34s %8d %8d %8d%s\n", $1, wall, cpu, steal, ($2 ~ /failed/ ? "  FAILED" : "") }
+    END { printf "%-34s %8d %8d %8d\n", "all stages", sums[1], sums[2], sums[3] }' "$STAGES"
+}

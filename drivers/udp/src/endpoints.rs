@@ -1,0 +1,84 @@
+//! The end points of a session, by number, with the options of the session.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use tailbound_abi::TB_ENOMEM;
+use tailbound_abi::side::{Fail, Outcome, fail};
+
+use crate::endpoint::Common;
+use crate::options::Options;
+use crate::reader::Reader;
+use crate::writer::Writer;
+
+/// Largest number of end points that one session can create.
+const MOST_ENDPOINTS: usize = 1024;
+
+/// An end point of the driver: a reader or a writer.
+pub enum Endpoint {
+    Reader(Arc<Reader>),
+    Writer(Arc<Writer>),
+}
+
+impl Endpoint {
+    pub fn common(&self) -> &Common {
+        match self {
+            Endpoint::Reader(r) => &r.common,
+            Endpoint::Writer(w) => &w.common,
+        }
+    }
+
+    /// Destroys the end point; returns `false` if another call has already destroyed it.
+    pub fn destroy(&self) -> bool {
+        match self {
+            Endpoint::Reader(r) => r.destroy(),
+            Endpoint::Writer(w) => w.destroy(),
+        }
+    }
+}
+
+/// The end points and the options of a session; the discovery thread of the session uses them too.
+pub struct Endpoints {
+    pub options: Options,
+    list: Box<[OnceLock<Box<Endpoint>>]>,
+    created: AtomicU32,
+}
+
+impl Endpoints {
+    /// Makes the list of end points of a new session, which is empty.
+    pub fn new(options: Options) -> Endpoints {
+        let list = (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect();
+        Endpoints { options, list, created: AtomicU32::new(0) }
+    }
+
+    /// Adds an end point and returns its number. If the list is full, the end point is destroyed.
+    pub fn add(&self, endpoint: Endpoint) -> Outcome<u32> {
+        let id = self.created.fetch_add(1, Ordering::Relaxed) + 1;
+        let Some(place) = self.list.get(id as usize - 1) else {
+            endpoint.destroy();
+            return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
+        };
+        // Each number is given once, so the place is free.
+        let _ = place.set(Box::new(endpoint));
+        Ok(id)
+    }
+
+    /// Returns an end point that was created, destroyed or not.
+    #[inline]
+    pub fn existing(&self, id: u32) -> Outcome<&Endpoint> {
+        let place = self.list.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
+        place.map(|e| &**e).ok_or_else(|| Fail::closed(id))
+    }
+
+    /// The end points of the session that are not destroyed.
+    pub fn open(&self) -> impl Iterator<Item = &Endpoint> {
+        self.list.iter().map_while(OnceLock::get).map(|e| &**e).filter(|e| !e.common().is_closed())
+    }
+
+    /// Destroys all end points of the session.
+    pub fn destroy_all(&self) {
+        for endpoint in self.list.iter().filter_map(OnceLock::get) {
+            endpoint.destroy();
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Makes the sockets of readers and writers: the port or the group, and the socket options.
+
+use std::io::ErrorKind;
+use std::net::IpAddr;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use tailbound_abi::side::{Outcome, fail};
+use tailbound_abi::{TB_EINVAL, TB_EIO};
+
+use crate::error::os;
+use crate::net;
+use crate::options::{DEFAULT_RCVBUF_BYTES, Options};
+use crate::wire::{MOST_CANDIDATES, candidate_port, group};
+
+/// Binds a socket to the first candidate port of a topic that is free.
+pub fn bind(options: &Options, topic: &str, key: u64) -> Outcome<OwnedFd> {
+    let socket = net::socket(options.address).or_else(|e| os("socket", &e))?;
+    if options.multicast {
+        return bind_group(options, socket, key);
+    }
+    for i in 0..MOST_CANDIDATES {
+        let at = options.at(options.address, candidate_port(key, i));
+        match net::bind(&socket, at) {
+            Ok(()) => return Ok(socket),
+            Err(e) if e.kind() == ErrorKind::AddrInUse => {}
+            Err(e) => return os(format!("cannot bind {at}"), &e),
+        }
+    }
+    let (first, last) = (candidate_port(key, 0), candidate_port(key, MOST_CANDIDATES - 1));
+    let on = options.address;
+    fail(TB_EIO, format!("ports {first} to {last} on {on}, those of topic {topic}, are all in use; try another domain"))
+}
+
+/// Binds the multicast group and port that all readers of a topic share.
+fn bind_group(options: &Options, socket: OwnedFd, key: u64) -> Outcome<OwnedFd> {
+    let (fd, at) = (socket.as_raw_fd(), group(key));
+    let (IpAddr::V4(to), IpAddr::V4(on)) = (at.ip(), options.address) else { return Ok(socket) };
+    net::set_int(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).or_else(|e| os("SO_REUSEADDR", &e))?;
+    net::bind(&socket, at).or_else(|e| os(format!("cannot bind {at}"), &e))?;
+    net::join(fd, to, on).or_else(|e| os(format!("data=multicast: cannot join {to} on {on}"), &e))?;
+    Ok(socket)
+}
+
+/// Sets the socket options that readers and writers have in common.
+pub fn prepare(fd: i32, options: &Options) -> Outcome {
+    if let Some(name) = &options.interface {
+        net::set_device(fd, name)
+            .or_else(|e| os(format!("interface: cannot bind to `{name}` (SO_BINDTODEVICE)"), &e))?;
+    }
+    let sizes = [("rcvbuf", libc::SO_RCVBUF, options.rcvbuf_bytes), ("sndbuf", libc::SO_SNDBUF, options.sndbuf_bytes)];
+    for (key, name, size) in sizes {
+        if let Some(size) = size {
+            net::set_int(fd, libc::SOL_SOCKET, name, size).or_else(|e| os(key, &e))?;
+            // The kernel doubles the size that it grants (socket(7)), and silently grants less than requested.
+            let given = net::get_int(fd, libc::SOL_SOCKET, name).unwrap_or(0) / 2;
+            if given < size {
+                let limit = if key == "rcvbuf" { "rmem_max" } else { "wmem_max" };
+                return fail(
+                    TB_EINVAL,
+                    format!("{key}: {size} B were requested, but the kernel grants {given} B; raise net.core.{limit}"),
+                );
+            }
+        }
+    }
+    if options.rcvbuf_bytes.is_none() {
+        net::set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, DEFAULT_RCVBUF_BYTES).or_else(|e| os("rcvbuf", &e))?;
+    }
+    if let (true, IpAddr::V4(on)) = (options.multicast, options.address) {
+        net::send_groups_by(fd, on).or_else(|e| os(format!("data=multicast: cannot send by {on}"), &e))?;
+        let ttl = options.ttl.unwrap_or(1);
+        net::set_int(fd, libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, ttl).or_else(|e| os("ttl", &e))?;
+    }
+    if let Some(ttl) = options.ttl.filter(|ttl| *ttl > 0) {
+        let (level, name) = match options.address.is_ipv4() {
+            true => (libc::IPPROTO_IP, libc::IP_TTL),
+            false => (libc::IPPROTO_IPV6, libc::IPV6_UNICAST_HOPS),
+        };
+        net::set_int(fd, level, name, ttl).or_else(|e| os("ttl", &e))?;
+    }
+    if let Some(priority) = options.priority {
+        net::set_int(fd, libc::SOL_SOCKET, libc::SO_PRIORITY, priority).or_else(|e| {
+            let text = "priority: above 6 needs CAP_NET_ADMIN, or root (SO_PRIORITY)";
+            os(if priority > 6 { text } else { "priority" }, &e)
+        })?;
+    }
+    Ok(())
+}
