@@ -28,6 +28,31 @@ fn nothing_within(cluster: &Cluster, limit: Duration) {
     no_journal(&cluster.bench);
 }
 
+/// A rule of both nodes that discards UDP datagrams to a port; it is removed when this value is dropped.
+struct CutPath<'a>(&'a Cluster);
+
+impl<'a> CutPath<'a> {
+    fn to_port(cluster: &'a Cluster, port: u16) -> CutPath<'a> {
+        let cut = CutPath(cluster);
+        for node in ["node1", "node2"] {
+            let rules = format!(
+                "add table ip cut; add chain ip cut forward {{ type filter hook prerouting priority -300; }}; \
+                 add rule ip cut forward udp dport {port} drop"
+            );
+            cluster.command(&["exec", node, "nft", &rules]);
+        }
+        cut
+    }
+}
+
+impl Drop for CutPath<'_> {
+    fn drop(&mut self) {
+        for node in ["node1", "node2"] {
+            let _ = self.0.dev(&["exec", node, "nft", "delete", "table", "ip", "cut"]);
+        }
+    }
+}
+
 #[test]
 fn pods_find_each_other_by_each_method_and_the_record_names_it() {
     let Some(cluster) = Cluster::new() else { return };
@@ -86,18 +111,12 @@ fn a_driver_that_has_no_discovery_server_is_refused() {
 #[test]
 fn a_server_that_is_gone_before_the_ends_met_is_named() {
     let Some(cluster) = Cluster::new() else { return };
-    for node in ["node1", "node2"] {
-        let rules = "add table ip cut; add chain ip cut forward { type filter hook prerouting priority -300; }; \
-                     add rule ip cut forward udp dport 11811 drop";
-        cluster.command(&["exec", node, "nft", rules]);
-    }
-    let child = cluster.measuring(&study("1 s", "discovery: server"));
+    let cut = CutPath::to_port(&cluster, 11811);
+    let child = cluster.in_first_trial(&study("1 s", "discovery: server"));
     let server = made(&cluster).into_iter().find(|name| name.starts_with("deployment")).unwrap();
     cluster.command(&["kubectl", "delete", &server, "--wait=false"]);
     let output = child.wait_with_output().unwrap();
-    for node in ["node1", "node2"] {
-        cluster.command(&["exec", node, "nft", "delete", "table", "ip", "cut"]);
-    }
+    drop(cut);
     assert_eq!(output.status.code(), Some(0), "{}", cluster.stderr());
     let finding = cluster.bench.manifest()["trials"][0]["finding"].as_str().unwrap_or_default().to_owned();
     let name = server.split('/').nth(1).unwrap();

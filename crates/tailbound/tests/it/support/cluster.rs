@@ -37,6 +37,11 @@ impl Cluster {
         self.bench.measuring(self.run(study))
     }
 
+    /// Starts the run of a study, and returns when its first trial begins; the ends have then not found each other.
+    pub fn in_first_trial(&self, study: &str) -> Child {
+        self.bench.running(self.run(study), "trial begins")
+    }
+
     pub fn stderr(&self) -> String {
         self.bench.stderr()
     }
@@ -49,7 +54,8 @@ impl Cluster {
         printed
     }
 
-    fn dev(&self, words: &[&str]) -> Output {
+    /// Runs `dev/cluster` with these arguments, and returns its output also if it fails.
+    pub fn dev(&self, words: &[&str]) -> Output {
         let dev = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../dev/cluster");
         Command::new(dev).args(words).output().unwrap()
     }

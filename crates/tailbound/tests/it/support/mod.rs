@@ -65,22 +65,28 @@ impl Bench {
 
     /// Starts a command that runs a study into `record`, and returns when the ends measure in the first trial. The
     /// standard error of the command goes into a file: `stderr`.
-    pub fn measuring(&self, mut command: Command) -> Child {
-        let printed = std::fs::File::create(self.path("stderr")).unwrap();
-        command.env("TAILBOUND_LOG", "debug");
-        let child = command.stdout(Stdio::null()).stderr(printed).spawn().unwrap();
-        let log = self.path("record/logs/controller.log");
-        let deadline = Instant::now() + Duration::from_secs(120);
-        while !std::fs::read_to_string(&log).is_ok_and(|lines| lines.contains("measuring begins")) {
-            assert!(Instant::now() < deadline, "no trial measures: {}", self.stderr());
-            std::thread::sleep(Duration::from_millis(20));
-        }
+    pub fn measuring(&self, command: Command) -> Child {
+        let child = self.running(command, "measuring begins");
         // The controller does not see messages while the ends measure; some are sent in this time.
         std::thread::sleep(Duration::from_millis(500));
         child
     }
 
-    /// Standard error, so far, of the command that `measuring` started.
+    /// Starts a command as `measuring` does, and returns when the controller has written `event` into its log.
+    pub fn running(&self, mut command: Command, event: &str) -> Child {
+        let printed = std::fs::File::create(self.path("stderr")).unwrap();
+        command.env("TAILBOUND_LOG", "debug");
+        let child = command.stdout(Stdio::null()).stderr(printed).spawn().unwrap();
+        let log = self.path("record/logs/controller.log");
+        let deadline = Instant::now() + Duration::from_secs(120);
+        while !std::fs::read_to_string(&log).is_ok_and(|lines| lines.contains(event)) {
+            assert!(Instant::now() < deadline, "the log does not say {event:?}: {}", self.stderr());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        child
+    }
+
+    /// Standard error, so far, of the command that `running` started.
     pub fn stderr(&self) -> String {
         std::fs::read_to_string(self.path("stderr")).unwrap_or_default()
     }
