@@ -76,14 +76,24 @@ impl Bench {
     pub fn running(&self, mut command: Command, event: &str) -> Child {
         let printed = std::fs::File::create(self.path("stderr")).unwrap();
         command.env("TAILBOUND_LOG", "debug");
-        let child = command.stdout(Stdio::null()).stderr(printed).spawn().unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(printed).spawn().unwrap();
+        self.wait_until(event, 1, || child.try_wait().unwrap().is_none());
+        child
+    }
+
+    /// Waits until the log of the controller of the run into `record` contains `event` at least `times` times.
+    pub fn wait_for_event(&self, event: &str, times: usize) {
+        self.wait_until(event, times, || true);
+    }
+
+    fn wait_until(&self, event: &str, times: usize, mut runs: impl FnMut() -> bool) {
         let log = self.path("record/logs/controller.log");
         let deadline = Instant::now() + Duration::from_secs(120);
-        while !std::fs::read_to_string(&log).is_ok_and(|lines| lines.contains(event)) {
-            assert!(Instant::now() < deadline, "the log does not say {event:?}: {}", self.stderr());
+        while std::fs::read_to_string(&log).unwrap_or_default().matches(event).count() < times {
+            assert!(runs(), "the command ended before {event:?}: {}", self.stderr());
+            assert!(Instant::now() < deadline, "not {times} times {event:?} in the log: {}", self.stderr());
             std::thread::sleep(Duration::from_millis(20));
         }
-        child
     }
 
     /// Standard error, so far, of the command that `running` started.
