@@ -100,6 +100,14 @@ fn policies_are_in_effect_inside_and_outside_of_a_guest() {
     let inside = tables.iter().find(|table| table["ends"][0] == "pong").expect("the threads in the guest");
     let rows = inside["after"].as_array().unwrap();
     assert!(rows.len() > 3 && rows.iter().all(|row| row["policy"] == "fifo 50"), "{inside}");
+    // The record has the diagnostics logs of the controller, of the guest's holder, and of the agent inside.
+    for (name, line) in [
+        ("controller.log", "guest started guest=\"rt\""),
+        ("host-guest-rt.log", "holder listens"),
+        ("agent-pong.log", "measuring process started"),
+    ] {
+        assert!(guests.bench.log(name).contains(line), "{name}: {}", guests.bench.log(name));
+    }
     guests.nothing_is_left();
 }
 

@@ -96,6 +96,11 @@ impl Bench {
         }
     }
 
+    /// The diagnostics log `name` of the record `record`; empty if there is none.
+    pub fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path("record/logs").join(name)).unwrap_or_default()
+    }
+
     /// Standard error, so far, of the command that `running` started.
     pub fn stderr(&self) -> String {
         std::fs::read_to_string(self.path("stderr")).unwrap_or_default()
