@@ -33,7 +33,7 @@ impl Cache {
         Ok(Cache::at(base.join("tailbound/guests")))
     }
 
-    /// The cache of files for guests that lies in the directory `directory`.
+    /// The cache of files for guests in the directory `directory`.
     pub fn at(directory: PathBuf) -> Cache {
         Cache { directory }
     }

@@ -9,7 +9,7 @@ use tailbound_wire::{EndOrder, Order, Role};
 /// Function that finds a driver by its name, first among the drivers that are linked in, then among files.
 pub type DriverSource = fn(&str) -> Result<Driver, LoadError>;
 
-/// QoS policies that apply to writers only (OMG DDS 1.4, table of QoS policies), and batching.
+/// QoS policies that apply only to writers (OMG DDS 1.4, table of QoS policies), and batching.
 const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
 
 /// Settings that one end passes to its driver in a trial.

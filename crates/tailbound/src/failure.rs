@@ -46,12 +46,12 @@ impl Failure {
         Failure { problem: self.problem.with_remedy(remedy), ..self }
     }
 
-    /// Creates a failure from a problem that another crate found.
+    /// Creates the failure of a command from a problem that another crate found.
     pub fn of(exit: ExitCode, problem: Problem) -> Failure {
         Failure { exit, problem }
     }
 
-    /// What failed, without the remedy.
+    /// Text that says what failed, without the remedy.
     pub fn what(&self) -> &str {
         &self.problem.what
     }

@@ -207,7 +207,7 @@ async fn run_trials(
             Err(error) => {
                 let settings = lab.settings;
                 let (back, _) = lab.abandon(context).await;
-                let left = knobs::record_put_back(record, settings, back).err();
+                let left = knobs::record_restored(record, settings, back).err();
                 return Err(left.map_or(error.clone(), |left| RunError {
                     what: format!("{}; and {}", error.what, left.what),
                     ..error
@@ -216,7 +216,7 @@ async fn run_trials(
             Ok(None) => {
                 let settings = lab.settings;
                 let (back, down) = lab.abandon(context).await;
-                knobs::record_put_back(record, settings, back)?;
+                knobs::record_restored(record, settings, back)?;
                 down?;
                 interrupted(record, progress, "in", (number, plan.trials.len()))?;
                 return Ok(false);
@@ -303,7 +303,7 @@ async fn down(
 ) -> Result<(), RunError> {
     let (settings, warned) = (lab.settings, record.manifest.warnings.len());
     let (back, down) = lab.down(doing.context).await;
-    let back = knobs::record_put_back(record, settings, back);
+    let back = knobs::record_restored(record, settings, back);
     for warning in &record.manifest.warnings[warned..] {
         progress.event(ProgressEvent::Warned(warning));
     }

@@ -47,7 +47,7 @@ fn interfaces() -> BTreeSet<String> {
     text.lines().skip(2).filter_map(|l| Some(l.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// Names of the network namespaces of the host that have a name.
+/// Names of all named network namespaces of the host.
 fn named_namespaces() -> BTreeSet<String> {
     fs::read_dir("/run/netns")
         .into_iter()

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Connection to the QMP socket of a guest that users can use.
+/// Connection to the QMP socket of a guest; Tailbound leaves this socket to users.
 struct Monitor(BufReader<UnixStream>);
 
 impl Monitor {

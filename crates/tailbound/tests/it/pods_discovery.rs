@@ -12,7 +12,8 @@ fn study(duration: &str, rest: &str) -> String {
     )
 }
 
-/// Objects of runs that are not being deleted, as `KIND/NAME`, without pods that have ended.
+/// Objects in the cluster that runs created and that are not being deleted, as `KIND/NAME`, without pods that have
+/// ended.
 fn made(cluster: &Cluster) -> Vec<String> {
     let ours = ["-l", "app.kubernetes.io/managed-by=tailbound", "-o", "name"];
     let services = cluster.command(&[["kubectl", "get", "deployments,services"].as_slice(), &ours].concat());

@@ -169,8 +169,8 @@ fn the_studies_of_guests_measure_hosts_and_guests() {
     }
 }
 
-/// For each thread that waited for a CPU when the trial ended: lower limit of the time for which it waited during the
-/// trial, in ns.
+/// For each thread that was waiting for a CPU when the trial ended: lower limit of the time for which it had waited
+/// during the trial, in ns.
 fn waited_at_the_end(report: &Value, trial: usize) -> Vec<i64> {
     let processes = report["threads"].as_array().unwrap().iter().filter(|p| p["trial"] == trial);
     let threads = processes.flat_map(|p| p["after"].as_array().unwrap()).filter(|t| t["later"].is_object());
