@@ -46,9 +46,9 @@ impl Failure {
         Failure { problem: self.problem.with_remedy(remedy), ..self }
     }
 
-    /// Creates a failure from a problem that another crate found.
-    pub fn of(exit: ExitCode, problem: Problem) -> Failure {
-        Failure { exit, problem }
+    /// Creates a failure from a problem that another crate found, or from an error that contains a problem.
+    pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> Failure {
+        Failure { exit, problem: problem.into() }
     }
 
     /// What failed, without the remedy.
