@@ -65,7 +65,7 @@ impl Failure {
 
 impl From<tailbound_run::RunError> for Failure {
     fn from(e: tailbound_run::RunError) -> Failure {
-        Failure::of(e.exit, Problem::new("run_failed", e.what, e.remedy))
+        Failure::of(e.exit, e.problem)
     }
 }
 

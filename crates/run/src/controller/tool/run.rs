@@ -144,7 +144,7 @@ fn store(
     }
     let failed = |code: &str, text: String| Warning::new(code, Severity::Invalid, text, "").at_trial(id).at_end(agent);
     if let Some(why) = &part.failed {
-        record.warn(failed(&why.code, format!("{agent}: {}", why.what)))?;
+        record.warn(failed(&why.problem.code, format!("{agent}: {}", why.problem.what)))?;
     } else if let Some(why) = &part.lost {
         record.warn(failed("agent_lost", format!("agent {agent} was lost in mid-trial: {why}")))?;
     }
