@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tailbound_model::{FlowRows, Length, Measure, Rate, Severity, TrialSpec, Warning};
 use tailbound_record::{Manifest, Record, RecordError, Source, Status, TrialStatus};
 
-/// Trials that cannot be used, by trial id, with the fault of their samples.
+/// Trials that cannot be used, by trial id: each with the fault of its samples.
 pub(crate) type SampleFaults = BTreeMap<usize, RecordError>;
 
 /// Checks the samples of every trial that has samples or must have samples.

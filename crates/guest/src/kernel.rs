@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tailbound_model::KernelChoice;
 
-/// Remedy if the kernel of a guest cannot be found.
+/// Text that says what the user can do if the kernel of a guest cannot be found.
 const NAME_ONE: &str = "name an image (vmlinuz) or a package file of Debian as the kernel, for example the package that `apt-get download \
                         linux-image-cloud-amd64` depends on";
 

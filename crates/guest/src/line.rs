@@ -59,7 +59,7 @@ impl FromStr for Card {
     }
 }
 
-/// Settings of one network interface of a guest.
+/// Settings of one network interface of a guest: card, address, MTU and VLAN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NicLine {
     /// Network card of the guest that has this interface.

@@ -81,7 +81,8 @@ fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, P
     Ok(RescueSeen { cpu, alone_ns, alone_delay_ns, alone_idle_ns, beside_ns, ordinary_cpu_ns: 0, ordinary_gap_ns: 0 })
 }
 
-/// Spins until the test is over. Returns the CPU time of this thread and its longest time without the CPU, both in ns.
+/// Spins until the test is over. Returns two times in ns: the CPU time of this thread, and the longest time for which
+/// the thread did not get the CPU.
 fn ordinary(over: &AtomicBool) -> (u64, u64) {
     let mut gap = 0;
     let begin = crate::monotonic_ns();

@@ -51,7 +51,7 @@ fn optional_times(times: &[&str]) -> String {
 enum Column {
     Int32(Vec<i32>),
     Int64(Vec<i64>),
-    /// Times that are not null, and for each row a 1, or a 0 if the time of the row is null.
+    /// Times of a column that are not null; and for each row a 1, or a 0 if the time of the row is null.
     Times(Vec<i64>, Vec<i16>),
     Words(Vec<ByteArray>),
     Flags(Vec<bool>),

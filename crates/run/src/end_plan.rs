@@ -20,7 +20,7 @@ pub(crate) fn with_driver_list(error: &LoadError) -> Problem {
     problem.with_remedy(remedy)
 }
 
-/// QoS policies that apply to writers only (OMG DDS 1.4, table of QoS policies), and batching.
+/// QoS policies that apply only to writers (OMG DDS 1.4, table of QoS policies), and batching.
 const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
 
 /// Settings that one end passes to its driver in a trial.

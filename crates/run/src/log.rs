@@ -178,7 +178,7 @@ impl Drop for HolderLog {
     }
 }
 
-/// Program of a process that a holder starts. The process knows the log file of its holder.
+/// Returns the command that starts a process of a holder. The process learns the path of its holder's log file.
 ///
 /// # Errors
 /// The path of this program cannot be read.

@@ -137,7 +137,7 @@ type SetName = unsafe extern "C" fn(libc::pthread_t, *const c_char) -> i32;
 /// and the name of a thread determines its role.
 ///
 /// # Safety
-/// As pthread_setname_np(3).
+/// The rules of pthread_setname_np(3) apply to the arguments.
 #[cfg_attr(not(miri), unsafe(no_mangle))] // Miri refuses a second function of this name.
 pub unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> i32 {
     let Some(next) = thread_creation::next(c"pthread_setname_np") else { return libc::ENOSYS };

@@ -54,7 +54,8 @@ pub enum Message {
     /// From the controller: a question about the host on which the agent runs.
     Ask(Ask),
     /// From the agent: the answer to a question about the agent's host.
-    Told(Told),
+    #[serde(rename = "told")]
+    Answer(Answer),
     /// From controller and agent: heartbeat, which shows that the sender of the message still runs.
     Heartbeat(Heartbeat),
     /// From the agent: the agent cannot carry out the controller's order.

@@ -150,7 +150,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// Guard: while this value exists, the end points count one more call that waits on them.
+/// Guard: while this value exists, each of the end points counts one more call that waits on it.
 pub struct Waiting<'a>(&'a [&'a Endpoint]);
 
 impl<'a> Waiting<'a> {

@@ -103,7 +103,7 @@ pub struct Links {
 pub struct Link {
     /// Scripted delay of a message between departure and arrival.
     pub delay: Delay,
-    /// Choice of the messages that never arrive.
+    /// Choice of the messages that are lost, that is, that never arrive.
     pub loss: Pick,
     /// Choice of the messages that arrive twice.
     pub duplicate: Pick,

@@ -40,7 +40,7 @@ struct State {
     lost: u64,
 }
 
-/// A turnaround stall, which takes effect when the clock is read for the second time.
+/// A turnaround stall that takes effect when the clock is read for the second time.
 #[derive(Clone, Copy)]
 struct Jump {
     to: i64,
@@ -164,7 +164,7 @@ impl World {
         state.now = state.now.max(deadline);
     }
 
-    /// Sends a message: the time of its arrival is decided now.
+    /// Sends a message in virtual time: the time of its arrival is decided at this moment.
     #[cold]
     pub fn send(&self, writer: &Connected, seq: u64, payload: &[u8]) {
         let mut state = lock(&self.state);
@@ -224,7 +224,8 @@ impl World {
         }
     }
 
-    /// Advances to the next event, or by a short time if there is no event: one iteration of a polling reader.
+    /// Advances the virtual time to the next event or, if there is no event, by a short time (one iteration of a
+    /// polling reader).
     pub fn spin(&self) {
         let due = self.step(i64::MAX);
         let mut state = lock(&self.state);

@@ -91,7 +91,7 @@ fn node(pair: &Pair) -> Outcome<NodeName> {
         None => ("/", pair.value),
     };
     NodeName::new(namespace, name)
-        .map_err(|e| pair.bad(TB_EINVAL, &format!("not a valid name for a node of ROS 2: {e}")))
+        .map_err(|e| pair.bad(TB_EINVAL, &format!("the value is not a valid name for a node of ROS 2: {e}")))
 }
 
 /// Checks that an interface has the address. RustDDS reports no error if no interface has it, and other participants

@@ -138,14 +138,14 @@ fn check(
     Ok(check)
 }
 
-/// Marks the check of a limit as undecided if the figures of the condition cannot be trusted.
+/// Marks the check of a budget's limit as undecided, if the figures of the condition cannot be trusted.
 fn distrust(check: &mut BudgetCheck, report: &Report, condition: &ConditionReport) {
     if let Some(why) = untrusted(report, condition) {
         (check.outcome, check.why) = (BudgetOutcome::Undecided, why);
     }
 }
 
-/// Error: the budget names a metric that the condition does not have.
+/// Makes the error that the budget names a metric which the condition does not have.
 fn lacking(metric: &str, condition: &ConditionReport) -> CompareError {
     CompareError::refused(
         format!("the budget names `{metric}`, which {} does not have", condition.name),
@@ -204,7 +204,7 @@ fn quantile(condition: &ConditionReport, figures: &MetricReport, label: &str, li
             let counts = &condition.counts;
             let (low, _) = share_interval(counts.lost + counts.not_sent, counts.scheduled);
             let outcome = if low > 1.0 - q { Broken } else { Undecided };
-            (outcome, format!("among the messages that are {}", beyond.words()), String::new())
+            (outcome, format!("the quantile lies among the messages that are {}", beyond.words()), String::new())
         }
         None => (Undecided, String::new(), format!("{label} was not computed")),
     }

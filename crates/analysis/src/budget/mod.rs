@@ -1,8 +1,8 @@
 //! Budgets: checks whether a record keeps the limits of a budget.
 //!
-//! Input: a record, a [`Budget`](tailbound_model::Budget) and, if the budget needs it, a baseline record. Output: a
-//! [`BudgetReport`] with one check for each limit and condition. A limit holds if the whole interval lies below the
-//! limit, is broken if the whole interval lies above the limit, and is undecided otherwise.
+//! Input: a record, a [`Budget`](tailbound_model::Budget) and, if the budget compares with a baseline, a baseline
+//! record. Output: a [`BudgetReport`] with one check for each limit and condition. A limit holds if the whole interval
+//! lies below the limit, is broken if the whole interval lies above the limit, and is undecided otherwise.
 
 mod absolute;
 mod judged;

@@ -85,7 +85,9 @@ fn comparable(condition: &ConditionReport) -> Vec<&'static str> {
 
 fn limit(key: &str, statistic: &str, tolerance: f64) -> String {
     match statistic {
-        LOST => format!("at most {} of all messages more than in the baseline", per_cent(tolerance)),
+        LOST => {
+            format!("the losses exceed the losses of the baseline by at most {} of all messages", per_cent(tolerance))
+        }
         _ if key == THROUGHPUT => format!("at most {} less", per_cent(tolerance)),
         _ => format!("at most {} more", per_cent(tolerance)),
     }

@@ -173,7 +173,7 @@ fn name_of_both(a: &Condition, b: &Condition, name: &str) -> String {
     if told.is_empty() { "all".into() } else { told.join(", ") }
 }
 
-/// The levels that distinguish a condition from other conditions with the same level of `factor`.
+/// The levels by which a condition differs from other conditions with the same level of `factor`.
 fn name_without(all: &[Condition], condition: &Condition, factor: &str) -> String {
     let varies = |f: &str| all.iter().any(|c| c.levels.get(f) != condition.levels.get(f));
     let told: Vec<String> = condition

@@ -41,12 +41,12 @@ impl Warning {
     pub fn new(code: &str, severity: Severity, text: impl Into<String>, remedy: impl Into<String>) -> Self {
         Warning { code: code.into(), severity, text: text.into(), remedy: remedy.into(), trial: None, end: None }
     }
-    /// Sets the trial that the warning is about.
+    /// Returns the same warning, with the id of the trial to which it applies.
     pub fn at_trial(mut self, trial: usize) -> Self {
         self.trial = Some(trial);
         self
     }
-    /// Sets the end that the warning is about.
+    /// Returns the same warning, with the name of the end to which it applies.
     pub fn at_end(mut self, end: impl Into<String>) -> Self {
         self.end = Some(end.into());
         self

@@ -41,7 +41,7 @@ fn more(report: &Report, folded: &[&Finding]) -> String {
     )
 }
 
-/// Adds the kind of finding as a label to the first finding of each kind.
+/// Adds a label with the kind of finding to the first finding of each kind.
 fn item(report: &Report, finding: &Finding, first: bool) -> String {
     let (class, kind) = match finding.level {
         FindingLevel::Untrusted => ("untrusted", "not to be trusted"),

@@ -81,7 +81,8 @@ fn one(chart: &Chart<'_>, condition: &ConditionReport, figures: &MetricReport, t
     canvas
 }
 
-/// Draws three marks: where the tail begins, where the measured messages end, and from where on there is no estimate.
+/// Draws three marks on the axis: where the tail begins, where the measured messages end, and from where on there is no
+/// estimate.
 fn borders(canvas: &mut Canvas, figures: &MetricReport, tail: &TailReport, x: Log, y: Log) {
     let TailReport::Estimate { threshold_ns, exceedances, clusters, .. } = tail else { return };
     let farthest = FARTHEST * figures.scheduled;

@@ -179,13 +179,13 @@ pub(crate) struct Plot {
 }
 
 impl Plot {
-    /// Ticks of the horizontal axis: as many as fit.
+    /// Ticks of the horizontal axis: as many as there is room for.
     pub fn ticks(&self) -> usize {
         ((self.right - self.left) / 62.0) as usize
     }
 }
 
-/// Writes the name of the horizontal axis.
+/// Writes the name of the horizontal axis below the axis.
 pub(crate) fn across(canvas: &mut Canvas, plot: &Plot, words: &str) {
     canvas.text("title", ((plot.left + plot.right) / 2.0, plot.bottom + 36.0), words, Hold::Middle);
 }

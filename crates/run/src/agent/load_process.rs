@@ -22,7 +22,7 @@ const KEPT: u64 = 4096;
 /// A running process that does the work of a load.
 pub(super) struct Running {
     process: Process,
-    /// Socket by which the agent tells a waiting load process to begin to send.
+    /// Socket by which the agent orders a waiting load process to begin to send.
     held: Option<Held>,
     pub began_ns: i64,
     /// Time at which the load is to end, monotonic ns. `None` = the load ends with the trial, or a waiting sender has
@@ -84,7 +84,7 @@ impl Running {
         }
     }
 
-    /// Tells a waiting sender to begin to send. Returns the present time, ns.
+    /// Orders a waiting sender to begin to send. Returns the present time, ns.
     ///
     /// # Errors
     /// The sender no longer reads its socket.
@@ -110,7 +110,7 @@ impl Running {
         self.process.is_over()
     }
 
-    /// Ends the load with all processes that it started, and fills in its result.
+    /// Ends the load with all processes that it started, and completes the result of the load.
     pub fn end(mut self, spec: &LoadSpec, done: &mut LoadDone) {
         let over = self.process.end(Signal::SIGTERM);
         let now = over.at_ns;

@@ -109,7 +109,8 @@ impl ToolRun {
         }
     }
 
-    /// Records why the tool's program failed. Only the first reason is kept, because it causes the later failures.
+    /// Records why the tool's program failed. Only the first reason is kept, because the first failure causes the later
+    /// failures.
     fn fail(&mut self, why: String) {
         self.done.failed.get_or_insert(why);
     }
@@ -251,7 +252,7 @@ impl ToolRun {
             (done.ended_ns, done.cpu_ns) = (over.at_ns, over.cpu_ns);
             done.ended = if over.by_itself { over.status.to_string() } else { "it was ended".into() };
             if process.written() > MOST_OUTPUT {
-                let (written, most) = (Octets(process.written()), Octets(MOST_OUTPUT));
+                let (written, most) = (ByteSize(process.written()), ByteSize(MOST_OUTPUT));
                 self.fail(format!("the program wrote {written}, of which at most {most} are read"));
             } else if over.by_itself && !over.status.success() {
                 let (ran, last) = (Nanos(ran_ns), last(&self.done.output));

@@ -85,7 +85,7 @@ pub(super) struct Trial {
     track: OffsetTrack,
     scripted: bool,
     open: bool,
-    /// Message for the controller that the agent sends only when the loads are ready too.
+    /// The message `prepared` for the controller, which the agent sends only when the loads are ready too.
     prepared: Option<Message>,
 }
 
@@ -234,7 +234,7 @@ impl Trial {
     }
 
     /// Takes the message `prepared` for the controller once ends and loads are ready. If the controller got the message
-    /// earlier, a load whose halves are matched later would run for a part of the trial only.
+    /// earlier, a load whose sender and receiver are matched later would run for a part of the trial only.
     pub fn prepared(&mut self) -> Option<Message> {
         self.prepared.take_if(|_| self.loads.have_met())
     }

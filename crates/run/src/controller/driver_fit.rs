@@ -60,7 +60,7 @@ pub fn driver_limit(spec: &TrialSpec, drivers: DriverSource) -> Option<Problem> 
     of_each_end(spec).find_map(|spec| impossible(&spec, drivers(&spec.driver.name).ok()?.description()))
 }
 
-/// Returns the specification of a trial once for each driver that the ends of the trial use.
+/// Returns the specification of a trial several times: once for each driver that the ends of the trial use.
 fn of_each_end(spec: &TrialSpec) -> impl Iterator<Item = TrialSpec> {
     std::iter::once(spec.clone()).chain(spec.pong_driver.is_some().then(|| spec.of_pong()))
 }

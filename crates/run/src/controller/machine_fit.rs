@@ -61,10 +61,10 @@ fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
     }
     let (slots, live) = (trial_length::slots(spec).0, spec.collect == Collect::Live);
     let bytes = if live {
-        2 * Memory::octets_for(MemoryKind::Sender, ring_cells(spec))
+        2 * Memory::bytes_for(MemoryKind::Sender, ring_cells(spec))
     } else {
         // As in `agent/trial.rs`: an eighth more echoes than slots.
-        Memory::octets_for(MemoryKind::Sender, slots) + Memory::octets_for(MemoryKind::Echo, slots + slots / 8)
+        Memory::bytes_for(MemoryKind::Sender, slots) + Memory::bytes_for(MemoryKind::Echo, slots + slots / 8)
     };
     let free = available_bytes().filter(|free| bytes > free / 2)?;
     let (needed, free) = (bytes / 1_000_000, free / 1_000_000);

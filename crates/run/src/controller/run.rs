@@ -207,7 +207,7 @@ async fn run_trials(
             Err(mut error) => {
                 let settings = lab.settings;
                 let (back, _) = lab.abandon(context).await;
-                if let Err(left) = knobs::record_put_back(record, settings, back) {
+                if let Err(left) = knobs::record_restored(record, settings, back) {
                     error.problem.what.push_str(&format!("; and {}", left.problem.what));
                 }
                 return Err(error);
@@ -215,7 +215,7 @@ async fn run_trials(
             Ok(None) => {
                 let settings = lab.settings;
                 let (back, down) = lab.abandon(context).await;
-                knobs::record_put_back(record, settings, back)?;
+                knobs::record_restored(record, settings, back)?;
                 down?;
                 interrupted(record, progress, "in", (number, plan.trials.len()))?;
                 return Ok(false);
@@ -302,7 +302,7 @@ async fn down(
 ) -> Result<(), RunError> {
     let (settings, warned) = (lab.settings, record.manifest.warnings.len());
     let (back, down) = lab.down(doing.context).await;
-    let back = knobs::record_put_back(record, settings, back);
+    let back = knobs::record_restored(record, settings, back);
     for warning in &record.manifest.warnings[warned..] {
         progress.event(ProgressEvent::Warned(warning));
     }

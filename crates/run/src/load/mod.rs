@@ -28,7 +28,7 @@ fn is_over() -> bool {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Did {
     /// Number of bytes that the load processed, sent or received.
-    pub octets: Option<u64>,
+    pub bytes: Option<u64>,
     /// Number of rounds or system calls that the load did.
     pub rounds: Option<u64>,
     /// Number of messages that the load sent or received.
@@ -44,22 +44,22 @@ pub(crate) struct Did {
 impl Did {
     /// Copies these counts into the result of the load.
     pub fn tell(self, done: &mut LoadDone) {
-        (done.octets, done.rounds, done.messages) = (self.octets, self.rounds, self.messages);
+        (done.bytes, done.rounds, done.messages) = (self.bytes, self.rounds, self.messages);
         (done.late, done.refused, done.missing) = (self.late, self.refused, self.missing);
     }
 }
 
-/// One half (sender or receiver) of a load that sends over the path.
+/// The sender or the receiver of a load that sends over the path.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Half {
     pub part: LoadPart,
     /// Index of the load among the loads of the trial.
     pub index: usize,
-    /// Index of the end at whose place this half of the load runs.
+    /// Index of the end at whose place this sender or receiver of the load runs.
     pub end: usize,
     pub order: Order,
-    /// True if the half waits before it sends. Standard input is then a socket: the half reports there when it is
-    /// matched with the other half, and sends once the supervisor has answered.
+    /// True if the sender or receiver waits before it begins. Standard input is then a socket: the process writes to
+    /// the socket when it is matched with the other process, and sends once the supervisor has answered.
     pub held: bool,
 }
 

@@ -50,17 +50,17 @@ fn token(half: &Half) -> u32 {
 }
 
 fn header(token: u32, kind: u8, flow: u8, number: u64) -> [u8; HEADER] {
-    let mut octets = [0; HEADER];
-    octets[..4].copy_from_slice(&token.to_le_bytes());
-    (octets[4], octets[5]) = (kind, flow);
-    octets[8..].copy_from_slice(&number.to_le_bytes());
-    octets
+    let mut bytes = [0; HEADER];
+    bytes[..4].copy_from_slice(&token.to_le_bytes());
+    (bytes[4], bytes[5]) = (kind, flow);
+    bytes[8..].copy_from_slice(&number.to_le_bytes());
+    bytes
 }
 
 /// Reads kind, flow and number of a datagram. Returns `None` if the datagram does not belong to this load.
-fn parse(octets: &[u8], token: u32) -> Option<(u8, u8, u64)> {
-    let ours = octets.len() >= HEADER && octets[..4] == token.to_le_bytes();
-    ours.then(|| (octets[4], octets[5], u64::from_le_bytes(octets[8..HEADER].try_into().unwrap_or_default())))
+fn parse(bytes: &[u8], token: u32) -> Option<(u8, u8, u64)> {
+    let ours = bytes.len() >= HEADER && bytes[..4] == token.to_le_bytes();
+    ours.then(|| (bytes[4], bytes[5], u64::from_le_bytes(bytes[8..HEADER].try_into().unwrap_or_default())))
 }
 
 fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Problem> {
@@ -77,7 +77,7 @@ fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Proble
         flows.into_iter().map(|f| f.join().unwrap_or_else(|_| Err(broken("a flow panicked")))).collect::<Vec<_>>()
     });
     let mut sum = Did {
-        octets: Some(0),
+        bytes: Some(0),
         messages: Some(0),
         late: stream.rate.period().map(|_| 0),
         refused: Some(0),
@@ -86,7 +86,7 @@ fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Proble
     let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
     for did in flows {
         let did = did?;
-        sum.octets = add(sum.octets, did.octets);
+        sum.bytes = add(sum.bytes, did.bytes);
         sum.messages = add(sum.messages, did.messages);
         sum.refused = add(sum.refused, did.refused);
         sum.late = add(sum.late, did.late);
@@ -126,7 +126,7 @@ fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barri
         slot += 1;
     }
     Ok(Did {
-        octets: Some(sent * stream.payload.0),
+        bytes: Some(sent * stream.payload.0),
         messages: Some(sent),
         late: period.map(|_| late),
         refused: Some(refused),
@@ -155,14 +155,14 @@ fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Pro
     // If the kernel gives a smaller buffer, datagrams are missing.
     let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
     socket.set_read_timeout(Some(TURN)).map_err(|e| broken(e.to_string()))?;
-    let mut octets = vec![0; 1 << 16];
+    let mut bytes = vec![0; 1 << 16];
     let (mut received, mut sum, mut ended) = (0_u64, 0_u64, None);
     // Highest datagram number of each flow plus one.
     let mut next = vec![0_u64; stream.flows as usize];
     loop {
-        match socket.recv_from(&mut octets) {
-            Ok((n, from)) => match parse(&octets[..n], token) {
-                Some((HELLO, ..)) => drop(socket.send_to(&octets[..HEADER], from)),
+        match socket.recv_from(&mut bytes) {
+            Ok((n, from)) => match parse(&bytes[..n], token) {
+                Some((HELLO, ..)) => drop(socket.send_to(&bytes[..HEADER], from)),
                 Some((DATA, flow, number)) => {
                     (received, sum) = (received + 1, sum + n as u64);
                     if let Some(next) = next.get_mut(flow as usize) {
@@ -180,5 +180,5 @@ fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Pro
         }
     }
     let missing = next.iter().sum::<u64>().saturating_sub(received);
-    Ok(Did { octets: Some(sum), messages: Some(received), missing: Some(missing), ..Did::default() })
+    Ok(Did { bytes: Some(sum), messages: Some(received), missing: Some(missing), ..Did::default() })
 }

@@ -1,7 +1,7 @@
 //! The load `topic`: a second topic through the measured driver, with a writer at one place and a reader at the other.
 //!
-//! Each half of the load runs in its own process, or on a thread of the measuring process with the session of the end
-//! (`measure/topic_loads.rs`).
+//! The sender and the receiver of the load each run in their own process, or on a thread of the measuring process with
+//! the session of the end (`measure/topic_loads.rs`).
 
 use super::{Did, Half, broken, is_over};
 use crate::end_plan::{DriverSource, EndPlan};
@@ -19,7 +19,7 @@ use tailbound_wire::Order;
 
 /// Time between two checks whether a `topic` load is over, ns.
 const TURN_NS: i64 = 50_000_000;
-/// Byte that the sending half writes to the supervisor once it has found its receiver.
+/// Byte that the sending process of a load writes to the supervisor once it has found its receiver.
 const MET: u8 = b'm';
 
 /// Counters of a running load of kind `topic`.
@@ -52,7 +52,7 @@ impl Counts {
         let sends = part == LoadPart::Sends;
         let span = self.next.load(Relaxed) - self.first.load(Relaxed).min(self.next.load(Relaxed));
         Did {
-            octets: Some(messages * topic.payload.0),
+            bytes: Some(messages * topic.payload.0),
             messages: Some(messages),
             late: sends.then(|| self.late.load(Relaxed)),
             refused: sends.then(|| self.refused.load(Relaxed)),
@@ -131,8 +131,8 @@ pub(crate) fn read(session: &Session, ep: Endpoint, over: &dyn Fn() -> bool, cou
     }
 }
 
-/// Reports to the supervisor that both halves of the load are matched. Returns when the supervisor has answered, or
-/// when the load is over.
+/// Reports to the supervisor that the sender and the receiver of the load are matched. Returns when the supervisor has
+/// answered, or when the load is over.
 fn say_met_and_wait() -> io::Result<()> {
     let socket = io::stdin();
     nix::unistd::write(&socket, &[MET])?;
@@ -148,7 +148,7 @@ fn say_met_and_wait() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs one half (sender or receiver) of a `topic` load in its own process.
+/// Runs the sender or the receiver of a `topic` load in a process of its own.
 pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, Problem> {
     let (order, spec) = (&half.order, half.spec()?);
     let LoadKind::Topic(topic) = &spec.run else {

@@ -1,5 +1,5 @@
-//! Topic loads inside the measuring process: they use the participant of an end, and each half of a load has its own
-//! thread.
+//! Topic loads inside the measuring process: they use the participant of an end, and the sender and the receiver of a
+//! load each have their own thread.
 //!
 //! The load threads are created before the first slot and joined after the last slot. The measured threads do not wait
 //! for load threads.

@@ -18,7 +18,7 @@ pub fn bundle(args: &Bundle) -> CommandResult {
     let files = driver_files(&args.drivers)?;
     let bundle = tailbound_bundle::pack(&program, env!("CARGO_PKG_VERSION"), &files, &directory)
         .map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
-    let bytes: u64 = bundle.files.iter().map(|f| f.octets).sum();
+    let bytes: u64 = bundle.files.iter().map(|f| f.bytes).sum();
     let with = drivers_of(&bundle);
     outln!("{}: {} files, {} MB, with {with}", directory.display(), bundle.files.len(), bytes.div_ceil(1_000_000));
     outln!("  name   {}", bundle.name());

@@ -26,7 +26,7 @@ pub fn image(args: &Image) -> CommandResult {
     let name = args.name.as_deref().unwrap_or("localhost/tailbound");
     let name = ImageName::parse(name, &contents.bundle.tailbound).map_err(Failure::bad_input)?;
     let image = tailbound_bundle::image(&contents, &name, &file).map_err(failed)?;
-    let megabytes = image.octets.div_ceil(1_000_000);
+    let megabytes = image.bytes.div_ceil(1_000_000);
     outln!("{}: {megabytes} MB for {}, with {}", file.display(), image.architecture, drivers_of(&contents.bundle));
     outln!("  name    {name}");
     outln!("  digest  {}", image.digest);

@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tailbound_model::{Ask, Told};
+use tailbound_model::{Answer, Ask};
 use tailbound_stream::join;
 use tailbound_wire::{Frame, FrameReader, Hello, Message, PROTOCOL_MAX, PROTOCOL_MIN, encode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -52,7 +52,7 @@ impl Drop for Holder {
     }
 }
 
-/// The controller's side of the streams to and from an agent.
+/// The controller's side of the streams to and from an agent, as a test uses it.
 struct Controller {
     input: DuplexStream,
     output: DuplexStream,
@@ -118,14 +118,14 @@ fn an_agent_answers_though_its_relays_are_killed() {
         for cuts in 1..=3 {
             cut();
             controller.say(Message::Ask(Ask::Facts)).await;
-            let Message::Told(Told::Facts(facts)) = controller.hear().await else { panic!("no facts") };
+            let Message::Answer(Answer::Facts(facts)) = controller.hear().await else { panic!("no facts") };
             assert_eq!(facts.boot_id, agent.boot_id);
             assert!(relays.borrow().len() > cuts, "the connection was not cut");
         }
         // At this moment the question or the answer may be in transit.
         controller.say(Message::Ask(Ask::Cpus)).await;
         cut();
-        assert!(matches!(controller.hear().await, Message::Told(Told::Cpus(_))));
+        assert!(matches!(controller.hear().await, Message::Answer(Answer::Cpus(_))));
         assert_eq!(descendants(holder.process.id() as i32), [agent.pid], "it is the same agent");
         drop(controller);
     };

@@ -9,10 +9,10 @@ use std::time::Duration;
 use tailbound_host::{monotonic_ns, scheduling};
 use tailbound_model::{CpuList, Policy, RoleScheduling};
 
-/// A fault that a test injected into a run to delay messages.
+/// A fault that a test injects into a run to delay messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fault {
-    /// A thread `injected-hog` with policy fifo 90 kept the CPU with this number busy.
+    /// Injected fault: a thread `injected-hog` with policy fifo 90 kept the CPU with this number busy.
     Hog { cpu: u32 },
     /// Injected fault: the process of this end was stopped.
     Stop { end: &'static str },
@@ -25,7 +25,7 @@ struct Injected {
     end_ns: i64,
 }
 
-/// Random numbers without a library, from a fixed seed that is printed.
+/// Generates random numbers without a library, from a fixed seed that is printed.
 struct Draw(u64);
 
 impl Draw {
@@ -66,7 +66,7 @@ fn inject(run: &mut Child, seed: u64) -> Vec<Injected> {
     faults
 }
 
-/// Process id of the process that measures this end at the moment.
+/// Process id of the process that measures the given end at the moment.
 fn measuring(controller: i32, end: &str) -> Option<i32> {
     let name = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     descendants(controller).into_iter().find(|pid| name(pid).trim() == format!("tb-{end}"))
@@ -84,7 +84,8 @@ fn named_right(cause: &Value, fault: Fault) -> bool {
     }
 }
 
-/// Number of late messages that were judged, and how many of them the report explained by the injected fault.
+/// Number of late messages that were judged, and number of those late messages whose lateness the report explained by
+/// the injected fault.
 #[derive(Default)]
 struct Judged {
     messages: usize,

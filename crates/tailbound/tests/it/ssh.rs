@@ -253,7 +253,10 @@ fn a_tool_is_not_run_on_another_host() {
     let bench = crate::support::Bench::new();
     let (code, text) = exit_and_stderr(&bench.run(&study("host: guest-1", "driver: sockperf"), &[]));
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("a tool is run by the controller, and an end has the place ssh guest-1"), "{text}");
+    assert!(
+        text.contains("a tool needs ends that the controller itself starts, but an end has the place ssh guest-1"),
+        "{text}"
+    );
     assert!(text.contains("name a driver, or places that are neither another host nor a container"), "{text}");
 }
 
@@ -266,7 +269,7 @@ fn ttl(hosts: &TwoHosts, host: usize) -> String {
 }
 
 #[test]
-fn settings_are_made_on_both_hosts_and_put_back() {
+fn settings_are_made_on_both_hosts_and_restored() {
     let hosts = TwoHosts::new(0);
     let set = "host: { sysctl: { net.ipv4.ip_default_ttl: 70 } }\ndriver: udp";
     let mut child = begun(&hosts, &installed("", set));
@@ -278,7 +281,7 @@ fn settings_are_made_on_both_hosts_and_put_back() {
     let settings = &hosts.bench.manifest()["host_settings"][0]["settings"];
     assert_eq!(settings.as_array().unwrap().len(), 2, "{settings}");
     assert_eq!((&settings[1]["at"], &settings[1]["before"]), (&"host guest-1".into(), &"64".into()), "{settings}");
-    assert!(settings[1]["put_back"].as_str().unwrap().contains("put back to `64`"), "{settings}");
+    assert!(settings[1]["put_back"].as_str().unwrap().contains("restored to `64`"), "{settings}");
 
     // Another program changes the value on the other host.
     std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();

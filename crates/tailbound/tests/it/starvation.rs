@@ -19,7 +19,7 @@ fn run(bench: &Bench, name: &str, settings: &[&str]) -> Value {
     bench.report()
 }
 
-/// Texts of the findings with this code about conditions whose name contains all `words`.
+/// Texts of the findings that have this code and are about conditions whose name contains all of `words`.
 fn findings(report: &Value, code: &str, words: &[&str]) -> Vec<String> {
     let name = |id: &Value| report["conditions"][id.as_u64().unwrap() as usize]["name"].as_str().unwrap();
     let about = |f: &&Value| {

@@ -41,11 +41,14 @@ pub fn two_sessions(bench: &Bench) -> Checked {
     }
     drop((first, at_b, a, b));
     for k in 100..200 {
-        second.send_pattern(1000 + k, 30).map_err(|e| Wrong(format!("after the other pair was closed: {e}")))?;
-        at_d.expect(1000 + k, 30).map_err(|e| Wrong(format!("after the other pair was closed: {e}")))?;
+        second
+            .send_pattern(1000 + k, 30)
+            .map_err(|e| Wrong(format!("the other pair was closed, and then this pair failed: {e}")))?;
+        at_d.expect(1000 + k, 30)
+            .map_err(|e| Wrong(format!("the other pair was closed, and then this pair failed: {e}")))?;
     }
     at_d.expect_nothing(SECOND_NS / 10)?;
-    pass("two pairs of sessions, one closed before the other")
+    pass("two pairs of sessions ran, and one pair was closed before the other")
 }
 
 #[derive(Clone, Copy)]

@@ -94,7 +94,7 @@ fn start(spec: &ContainerSpec, context: &RunContext, token: String) -> Result<Ho
     Ok(host)
 }
 
-/// Facts about the container that are known on the host of the controller.
+/// Facts about the container that are known on the controller's host, outside the container.
 fn facts(
     client: &Client,
     spec: &ContainerSpec,
@@ -108,7 +108,7 @@ fn facts(
         value: FactValue::Text(value),
         source: source.to_owned(),
     };
-    let memory = inspected.group.memory().map_or("no limit".to_owned(), |octets| Octets(octets).to_string());
+    let memory = inspected.group.memory().map_or("no limit".to_owned(), |bytes| ByteSize(bytes).to_string());
     let cpus = inspected.group.cpus().map_or("not known".to_owned(), |cpus| cpus.to_string());
     vec![
         fact("client", client.version.clone(), program),
@@ -233,8 +233,8 @@ fn verify(spec: &ContainerSpec, cpus: Option<CpuList>, memory: Option<u64>) -> R
     }
     let asked = spec.memory_mib.map(|mib| u64::from(mib) << 20);
     match asked {
-        Some(octets) if memory != asked => {
-            Err(differs("the memory", Octets(octets).to_string(), memory.map(|m| Octets(m).to_string())))
+        Some(bytes) if memory != asked => {
+            Err(differs("the memory", ByteSize(bytes).to_string(), memory.map(|m| ByteSize(m).to_string())))
         }
         _ => Ok(()),
     }

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tailbound_model::{Ask, Problem, Told};
+use tailbound_model::{Answer, Ask, Problem};
 use tailbound_wire::*;
 
 /// Longest time for the host agent to restore settings and end.
@@ -68,13 +68,13 @@ impl HostAgent {
     ///
     /// # Errors
     /// The agent no longer answers.
-    pub fn ask(&mut self, ask: Ask) -> io::Result<Told> {
+    pub fn ask(&mut self, ask: Ask) -> io::Result<Answer> {
         if let Some(why) = &self.gone {
             return Err(io::Error::other(why.clone()));
         }
         let told = self.connection.send(Message::Ask(ask)).and_then(|()| self.receive());
         match told {
-            Ok(Message::Told(told)) => Ok(told),
+            Ok(Message::Answer(told)) => Ok(told),
             Ok(other) => Err(io::Error::other(format!("the agent sent {other:?} instead of an answer"))),
             Err(e) => {
                 // A late answer would be taken as the answer to the next question.
@@ -94,11 +94,11 @@ impl HostAgent {
         self.gone.is_none()
     }
 
-    /// Takes the lines of the diagnostics log that the host agent and its holder have kept; empty if the agent no longer
-    /// answers.
+    /// Takes the lines of the diagnostics log that the host agent and its holder have kept; empty if the agent no
+    /// longer answers.
     pub fn take_log(&mut self) -> String {
         match self.ask(Ask::Log) {
-            Ok(Told::Log(lines)) => lines,
+            Ok(Answer::Log(lines)) => lines,
             _ => String::new(),
         }
     }

@@ -34,11 +34,11 @@ struct Pod {
     spec: PodSpec,
     made: PodMade,
     batch: Arc<Batch>,
-    /// File in the record for the log of the processes that carry streams to the pod.
+    /// Path, in the record, of the log of the processes that carry streams to the pod.
     log: PathBuf,
 }
 
-/// File in the record for the diagnostics log of all processes `tailbound pod` of a run.
+/// Path, in the record, of the diagnostics log of all processes `tailbound pod` of a run.
 fn log_file(context: &RunContext) -> PathBuf {
     context.logs.join("pod.log")
 }

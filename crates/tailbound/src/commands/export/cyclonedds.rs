@@ -16,7 +16,9 @@ pub fn configuration(mut source: Source) -> Result<String, Failure> {
     if has_policies && source.option("threads").is_none() {
         source.options.push(("threads".into(), threads.option));
     }
-    source.notes.push(format!("domain {}: set by the application when it creates its participant", source.spec.domain));
+    source
+        .notes
+        .push(format!("the application sets the domain, {}, when it creates its participant", source.spec.domain));
     let main = scheduling.of_role("main", false);
     if main.policy.is_some() || main.cpus.is_some() {
         source.notes.push(format!("threads of the application itself: {main}"));

@@ -17,7 +17,7 @@ use tailbound_driver::Description;
 use tailbound_lab::LabSpec;
 use tailbound_model::{Condition, EndSpec, ExitCode, TrialSpec};
 
-/// Input of the function that writes a vendor's configuration file.
+/// Input of a function that writes a vendor's configuration file.
 struct Source<'a> {
     /// Words that name study, condition and end, for the head of the configuration file.
     what: String,
