@@ -72,7 +72,7 @@ pub(crate) fn unreadable(record: &Record, code: &str, error: &RecordError) -> Wa
 
 /// Text of an error, with paths relative to the directory of the record.
 fn within(record: &Record, error: &RecordError) -> String {
-    error.to_string().replacen(&format!("{}/", record.dir().display()), "", 1)
+    error.problem().what.replacen(&format!("{}/", record.dir().display()), "", 1)
 }
 
 /// Warning about trials of the plan that are missing from a record that claims to be complete.

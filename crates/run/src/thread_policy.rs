@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock};
 use tailbound_abi::name_matches;
 use tailbound_driver::ThreadRole;
 use tailbound_host::scheduling;
-use tailbound_model::{CpuList, Policy, RoleScheduling, Scheduling};
+use tailbound_model::{CpuList, Policy, Problem, RoleScheduling, Scheduling};
 
 /// Names and roles of Tailbound's own threads.
 ///
@@ -47,13 +47,13 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// The scheduling of this process cannot be read.
-pub fn begin(asked: &Scheduling, roles: &[ThreadRole]) -> Result<(), String> {
+pub fn begin(asked: &Scheduling, roles: &[ThreadRole]) -> Result<(), Problem> {
     let deadline = asked.policies().any(|p| matches!(p, Policy::Deadline { .. }));
     if asked.roles.is_empty() && !deadline {
         return Ok(());
     }
-    let inherited =
-        scheduling::read_back(0).map_err(|e| format!("the scheduling of this process cannot be read: {e}"))?;
+    let unread = |e| Problem::new("scheduling", format!("the scheduling of this process cannot be read: {e}"), "");
+    let inherited = scheduling::read_back(0).map_err(unread)?;
     let rules = Rules { asked: asked.clone(), roles: roles.to_vec(), inherited, failures: Mutex::default() };
     // A process runs one trial, so the rules are set once.
     let _ = RULES.set(rules);

@@ -393,14 +393,9 @@ pub struct Stored {
 /// Failure because of which an agent cannot carry out the controller's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Code of the failure, a stable word such as `scheduling`, `driver_open`, `payload` or `measuring_process`.
-    pub code: String,
-    /// Text of the agent's failure: what is wrong, and where.
-    #[serde(rename = "text")]
-    pub what: String,
-    /// Remedy of the failure: what the user can do; empty = no advice.
-    #[serde(rename = "mend")]
-    pub remedy: String,
+    /// Problem of the agent, with a code such as `scheduling`, `driver_open`, `payload` or `measuring_process`.
+    #[serde(flatten)]
+    pub problem: Problem,
     /// Exit code of the command: 2 bad input, 3 machine not fit, 4 failed.
     pub exit: u8,
 }
@@ -408,6 +403,11 @@ pub struct Failed {
 impl Failed {
     /// Makes a failure with a code, an exit code, a text that says what is wrong, and a remedy.
     pub fn new(code: &str, exit: ExitCode, what: impl ToString, remedy: impl ToString) -> Failed {
-        Failed { code: code.into(), what: what.to_string(), remedy: remedy.to_string(), exit: exit as u8 }
+        Failed::of(exit, Problem::new(code, what.to_string(), remedy.to_string()))
+    }
+
+    /// Makes a failure from a problem.
+    pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> Failed {
+        Failed { problem: problem.into(), exit: exit as u8 }
     }
 }

@@ -30,11 +30,10 @@ pub(crate) fn checks(
     // the given name, the budget is wrong.
     let there: BTreeSet<&str> = report.conditions.iter().flat_map(comparable).collect();
     if let Some((key, _)) = wanted.iter().find(|(key, _)| !there.is_empty() && !there.contains(key)) {
-        return Err(CompareError::refused(format!(
-            "the budget compares `{key}` with the baseline, but the record does not have this figure\n  the record \
-                has: {}",
-            there.into_iter().collect::<Vec<_>>().join(", ")
-        )));
+        return Err(CompareError::refused(
+            format!("the budget compares `{key}` with the baseline, but the record does not have this figure"),
+            format!("the record has: {}", there.into_iter().collect::<Vec<_>>().join(", ")),
+        ));
     }
     let options = CompareOptions { metrics, margin: Some(budget.tolerance) };
     let comparison = compare_records(baseline, record, &options)?;

@@ -46,17 +46,17 @@ impl Running {
         wanted: RoleScheduling,
         limit_ns: i64,
         held: bool,
-    ) -> Result<Running, String> {
+    ) -> Result<Running, Problem> {
         let longest_ns = spec.duration.filter(|_| !held).map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
-        let (given, socket) =
-            given(input, held).map_err(|e| format!("the standard input of the load cannot be created: {e}"))?;
-        let mut command = command(spec).map_err(|e| e.to_string())?;
+        let (given, socket) = given(input, held)
+            .map_err(|e| not_begun(format!("the standard input of the load cannot be created: {e}")))?;
+        let mut command = command(spec).map_err(|e| not_begun(e.to_string()))?;
         command.stdin(given);
         let process = Process::start(command, wanted, longest_ns, None)?;
         let held = socket
             .map(|s| Held::new(s, input))
             .transpose()
-            .map_err(|e| format!("the order cannot be sent to the load: {e}"))?;
+            .map_err(|e| not_begun(format!("the order cannot be sent to the load: {e}")))?;
         let began_ns = process.began_ns;
         let end_ns = spec.duration.filter(|_| held.is_none()).map(|d| began_ns.saturating_add(d.0));
         Ok(Running { process, held, began_ns, end_ns })
@@ -88,11 +88,11 @@ impl Running {
     ///
     /// # Errors
     /// The sender no longer reads its socket.
-    pub fn release(&mut self, spec: &LoadSpec) -> Result<i64, String> {
+    pub fn release(&mut self, spec: &LoadSpec) -> Result<i64, Problem> {
         if let Some(mut held) = self.held.take() {
             // If the load has ended, `end` reports the reason.
             if held.socket.write_all(b"g").is_err() && !self.is_over() {
-                return Err("the load no longer reads its socket".into());
+                return Err(not_begun("the load no longer reads its socket"));
             }
         }
         self.began_ns = host::monotonic_ns();
@@ -142,6 +142,11 @@ impl Running {
             done.failed = Some(format!("the load sent no message in {}", Nanos(now - self.began_ns)));
         }
     }
+}
+
+/// Makes the problem of a load that does not begin.
+fn not_begun(what: impl Into<String>) -> Problem {
+    Problem::new("load", what, "")
 }
 
 /// Standard input of a load process: a file or, for a waiting sender, a socket whose other side is returned.

@@ -72,8 +72,11 @@ impl Loads {
     ///
     /// # Errors
     /// A load cannot be started, or its scheduling is refused.
-    pub fn begin(order: &Order, limit_ns: i64) -> Result<Loads, String> {
-        let refused = |load: &LoadSpec, e: String| format!("load `{}` cannot be started: {e}", load.run);
+    pub fn begin(order: &Order, limit_ns: i64) -> Result<Loads, Problem> {
+        let refused = |load: &LoadSpec, problem: Problem| {
+            let problem = problem.context(format_args!("load `{}` cannot be started", load.run));
+            Problem { code: "load".into(), ..problem }
+        };
         // The scheduling is tried now, so that a refusal is known before anything is measured.
         let loads = here(order).into_iter().map(|Here { spec, part, input, held }| {
             Ok(Load {
@@ -85,7 +88,7 @@ impl Loads {
                 running: None,
             })
         });
-        let mut loads = Loads { loads: loads.collect::<Result<_, String>>()?, go_ns: None, limit_ns };
+        let mut loads = Loads { loads: loads.collect::<Result<_, Problem>>()?, go_ns: None, limit_ns };
         for load in loads.loads.iter_mut().filter(|l| l.held || l.spec.start == LoadStart::BeforeDiscovery) {
             load.start(limit_ns).map_err(|e| refused(&load.spec, e))?;
         }
@@ -161,7 +164,7 @@ impl Load {
         self.done.began_ns.is_some() || self.done.failed.is_some()
     }
 
-    fn start(&mut self, limit_ns: i64) -> Result<(), String> {
+    fn start(&mut self, limit_ns: i64) -> Result<(), Problem> {
         if let Some(held) = &mut self.running {
             self.done.began_ns = Some(held.release(&self.spec)?);
             return Ok(());

@@ -304,7 +304,7 @@ impl Agent {
 
 impl Agent {
     fn refuse(&mut self, failed: Failed) -> io::Result<()> {
-        tracing::warn!(code = failed.code, what = failed.what, "the order cannot be carried out");
+        tracing::warn!(code = failed.problem.code, what = failed.problem.what, "the order cannot be carried out");
         self.controller.send(Message::Failed(failed))
     }
 }

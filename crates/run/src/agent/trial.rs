@@ -102,7 +102,7 @@ impl Trial {
             let text = format!("cannot allocate sample memory for {} slots: {e}", order.slots);
             Failed::new("sample_memory", ExitCode::MachineNotFit, text, "ask for fewer slots")
         })?;
-        let loads = Loads::begin(&order, limit_ns).map_err(|e| Failed::new("load", ExitCode::MachineNotFit, e, ""))?;
+        let loads = Loads::begin(&order, limit_ns).map_err(|problem| Failed::of(ExitCode::MachineNotFit, problem))?;
         let fds = memories.iter().map(|(fd, _)| fd).chain(counts.iter().map(|(fd, _)| fd));
         let fds: io::Result<Vec<OwnedFd>> = fds.map(OwnedFd::try_clone).collect();
         let run_failed = |code: &str, text: String| Failed::new(code, ExitCode::RunFailed, text, "");

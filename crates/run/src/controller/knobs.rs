@@ -106,7 +106,7 @@ pub(super) fn describe(plan: &Plan) -> String {
             }
         }
         if let Some(error) = lack(spec) {
-            let line = format!("  LACKING: {}", error.what);
+            let line = format!("  LACKING: {}", error.problem.what);
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -160,7 +160,12 @@ pub(super) fn record_restored(record: &mut RecordWriter, entry: Option<usize>, b
         ))?;
     }
     if let Some(error) = error {
-        record.warn(Warning::new("host_setting_not_put_back", Severity::Warning, &error.what, &error.remedy))?;
+        record.warn(Warning::new(
+            "host_setting_not_put_back",
+            Severity::Warning,
+            &error.problem.what,
+            &error.problem.remedy,
+        ))?;
         record.save()?;
         return Err(error);
     }
@@ -184,8 +189,10 @@ fn not_restored(failed: &[JournalError]) -> Option<RunError> {
 /// this before). If a change cannot be undone, the reason is added to the error, each reason once.
 pub(super) fn undo_rest(journal: &Journal, error: &mut RunError) {
     let Err(left) = journal.undo_all(&mut |_| ()) else { return };
-    for reason in undo_failures(&left).into_iter().filter(|reason| !error.what.contains(reason)).collect::<Vec<_>>() {
-        let _ = write!(error.what, "; and {reason}: `tailbound lab cleanup` tries again");
+    for reason in
+        undo_failures(&left).into_iter().filter(|reason| !error.problem.what.contains(reason)).collect::<Vec<_>>()
+    {
+        let _ = write!(error.problem.what, "; and {reason}: `tailbound lab cleanup` tries again");
     }
 }
 
@@ -193,8 +200,8 @@ pub(super) fn undo_rest(journal: &Journal, error: &mut RunError) {
 /// to the error.
 pub(super) fn give_up(knobs: Knobs, journal: &Journal, mut error: RunError) -> RunError {
     if let Some(left) = not_restored(&knobs.restore(journal).failed) {
-        let _ = write!(error.what, "; and {}", left.what);
-        error.remedy = left.remedy;
+        let _ = write!(error.problem.what, "; and {}", left.problem.what);
+        error.problem.remedy = left.problem.remedy;
     }
     error
 }

@@ -14,7 +14,7 @@ use tailbound_model::*;
 pub fn not_fit(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
-            return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.remedy));
+            return Some(RunError::of(ExitCode::MachineNotFit, lack));
         }
         if let Some(error) = tool::lack(&condition.spec).or_else(|| load_lack(&condition.spec)) {
             return Some(error);

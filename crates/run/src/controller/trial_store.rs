@@ -94,8 +94,8 @@ async fn store_part(
 fn why_lost(part: &Part, agent: &str) -> Option<Warning> {
     let warning = match (&part.failed, &part.lost) {
         (Some(failed), _) => {
-            let text = format!("{agent}: {}", failed.what);
-            Warning::new(&failed.code, Severity::Invalid, text, &failed.remedy)
+            let text = format!("{agent}: {}", failed.problem.what);
+            Warning::new(&failed.problem.code, Severity::Invalid, text, &failed.problem.remedy)
         }
         (None, Some(why)) => {
             let text = format!("agent {agent} was lost in mid-trial: {why}");

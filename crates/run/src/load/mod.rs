@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use tailbound_model::{LoadDone, LoadPart, LoadSpec};
+use tailbound_model::{LoadDone, LoadPart, LoadSpec, Problem};
 use tailbound_wire::{EndOrder, Order};
 
 static OVER: AtomicBool = AtomicBool::new(false);
@@ -63,20 +63,25 @@ pub(crate) struct Half {
     pub held: bool,
 }
 
+/// Makes the problem of a load that cannot run, or that failed.
+fn broken(what: impl Into<String>) -> Problem {
+    Problem::new("load", what, "")
+}
+
 impl Half {
-    fn spec(&self) -> Result<&LoadSpec, String> {
+    fn spec(&self) -> Result<&LoadSpec, Problem> {
         self.order
             .spec
             .loads
             .get(self.index)
-            .ok_or_else(|| "the controller's order has no load with the index of this process".into())
+            .ok_or_else(|| broken("the controller's order has no load with the index of this process"))
     }
 
-    fn end(&self) -> Result<&EndOrder, String> {
+    fn end(&self) -> Result<&EndOrder, Problem> {
         self.order
             .ends
             .get(self.end)
-            .ok_or_else(|| "the controller's order has no end with the index of this process".into())
+            .ok_or_else(|| broken("the controller's order has no end with the index of this process"))
     }
 }
 
@@ -87,9 +92,10 @@ pub fn main(word: &str, drivers: DriverSource) -> i32 {
     // The name that `top` and the report show. The kernel cuts names after 15 bytes.
     let _ = nix::sys::prctl::set_name(&std::ffi::CString::new(format!("tb-load-{word}")).unwrap_or_default());
     // Only the JSON value is read: on a socket, the start message follows.
-    let half = || -> Result<Half, String> {
+    let half = || -> Result<Half, Problem> {
         let half = serde_json::Deserializer::from_reader(std::io::stdin()).into_iter().next();
-        half.ok_or("the load process received no order on standard input")?.map_err(|e| e.to_string())
+        half.ok_or_else(|| broken("the load process received no order on standard input"))?
+            .map_err(|e| broken(e.to_string()))
     };
     let did = match word {
         "udp-stream" => half().and_then(|half| stream::run(&half)),
@@ -105,8 +111,8 @@ pub fn main(word: &str, drivers: DriverSource) -> i32 {
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string(&did).unwrap_or_default());
             0
         }
-        Err(why) => {
-            eprintln!("{why}");
+        Err(problem) => {
+            eprintln!("{problem}");
             1
         }
     }

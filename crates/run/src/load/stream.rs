@@ -5,7 +5,7 @@
 //! kind, flow and number. A flow starts when the sink has answered its hello. If the path does not carry the hello, the
 //! load fails.
 
-use super::{Did, Half, is_over};
+use super::{Did, Half, broken, is_over};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Barrier;
@@ -26,16 +26,16 @@ const DRAIN_NS: i64 = 500_000_000;
 /// Size of the receive buffer of the sink (the receiver of the datagrams) in bytes. The kernel may reduce this size.
 const BUFFER: usize = 4 << 20;
 
-pub(super) fn run(half: &Half) -> Result<Did, String> {
+pub(super) fn run(half: &Half) -> Result<Did, Problem> {
     let LoadKind::UdpStream(stream) = &half.spec()?.run else {
-        return Err("the controller's order names a load that is not of kind `udp-stream`".into());
+        return Err(broken("the controller's order names a load that is not of kind `udp-stream`"));
     };
     let path = half
         .order
         .streams
         .iter()
         .find(|s| s.load == half.index)
-        .ok_or("the controller's order does not give the network path for the load")?;
+        .ok_or_else(|| broken("the controller's order does not give the network path for the load"))?;
     let token = token(half);
     match half.part {
         LoadPart::Sends => send(path, stream, token),
@@ -63,7 +63,7 @@ fn parse(bytes: &[u8], token: u32) -> Option<(u8, u8, u64)> {
     ours.then(|| (bytes[4], bytes[5], u64::from_le_bytes(bytes[8..HEADER].try_into().unwrap_or_default())))
 }
 
-fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String> {
+fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Problem> {
     let met = Barrier::new(stream.flows as usize);
     let flows = std::thread::scope(|scope| {
         let flows: Vec<_> = (0..stream.flows)
@@ -74,7 +74,7 @@ fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String
                 })
             })
             .collect();
-        flows.into_iter().map(|f| f.join().unwrap_or_else(|_| Err("a flow panicked".into()))).collect::<Vec<_>>()
+        flows.into_iter().map(|f| f.join().unwrap_or_else(|_| Err(broken("a flow panicked")))).collect::<Vec<_>>()
     });
     let mut sum = Did {
         bytes: Some(0),
@@ -94,11 +94,11 @@ fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String
     Ok(sum)
 }
 
-fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barrier) -> Result<Did, String> {
-    let meeting = || -> Result<UdpSocket, String> {
-        let socket = UdpSocket::bind((path.from, 0)).map_err(|e| format!("cannot bind {}: {e}", path.from))?;
+fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barrier) -> Result<Did, Problem> {
+    let meeting = || -> Result<UdpSocket, Problem> {
+        let socket = UdpSocket::bind((path.from, 0)).map_err(|e| broken(format!("cannot bind {}: {e}", path.from)))?;
         let connected = socket.connect(path.to).and_then(|()| socket.set_read_timeout(Some(Duration::from_millis(20))));
-        connected.map_err(|e| format!("cannot send to {}: {e}", path.to))?;
+        connected.map_err(|e| broken(format!("cannot send to {}: {e}", path.to)))?;
         meet(&socket, path.to, header(token, HELLO, flow, 0), token)?;
         Ok(socket)
     };
@@ -135,7 +135,7 @@ fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barri
 }
 
 /// Sends the first datagram (hello) of a flow until the sink, which receives the datagrams, answers.
-fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> Result<(), String> {
+fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> Result<(), Problem> {
     let until = monotonic_ns() + MEET_NS;
     let mut answer = [0; HEADER];
     while !is_over() && monotonic_ns() < until {
@@ -147,14 +147,14 @@ fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> 
             return Ok(());
         }
     }
-    if is_over() { Ok(()) } else { Err(format!("no answer came from the sink at {to}")) }
+    if is_over() { Ok(()) } else { Err(broken(format!("no answer came from the sink at {to}"))) }
 }
 
-fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String> {
-    let socket = UdpSocket::bind(path.to).map_err(|e| format!("the sink cannot bind {}: {e}", path.to))?;
+fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Problem> {
+    let socket = UdpSocket::bind(path.to).map_err(|e| broken(format!("the sink cannot bind {}: {e}", path.to)))?;
     // If the kernel gives a smaller buffer, datagrams are missing.
     let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
-    socket.set_read_timeout(Some(TURN)).map_err(|e| e.to_string())?;
+    socket.set_read_timeout(Some(TURN)).map_err(|e| broken(e.to_string()))?;
     let mut bytes = vec![0; 1 << 16];
     let (mut received, mut sum, mut ended) = (0_u64, 0_u64, None);
     // Highest datagram number of each flow plus one.

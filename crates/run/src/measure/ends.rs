@@ -416,7 +416,7 @@ impl<C: Clock> Opening<'_, C> {
             let mut failed = open_failed(e);
             let log = door.log_text();
             if !log.is_empty() {
-                failed.what = format!("{}\n{}", failed.what, log.trim_end());
+                failed.problem.what = format!("{}\n{}", failed.problem.what, log.trim_end());
             }
             failed
         })?;

@@ -172,9 +172,9 @@ mod tests {
     fn an_address_that_cannot_be_bound_is_not_answered_with_the_list_of_options() {
         let failed = open_failed(driver_error(Code::EIO, "cannot bind 192.0.2.1: Cannot assign requested address"));
         assert_eq!(failed.exit, ExitCode::RunFailed as u8);
-        assert_eq!(failed.remedy, "check the addresses and interfaces of this place: `ip address` lists them");
+        assert_eq!(failed.problem.remedy, "check the addresses and interfaces of this place: `ip address` lists them");
         let failed = open_failed(driver_error(Code::EINVAL, "no such option"));
-        assert_eq!(failed.remedy, "`tailbound driver list` shows each driver's options, QoS and limits");
+        assert_eq!(failed.problem.remedy, "`tailbound driver list` shows each driver's options, QoS and limits");
     }
 
     #[test]

@@ -177,5 +177,5 @@ fn hostile_texts_end_in_an_error() {
     }
     let many: Vec<String> = (0..10_001).map(|n| format!("{n} B")).collect();
     let text = format!("measure: ping-pong\ndriver: udp\nfactors: {{ payload: [{}] }}\n", many.join(", "));
-    assert!(load(&text, &[]).unwrap_err().reason.contains("more than 10000 conditions"));
+    assert!(load(&text, &[]).unwrap_err().problem.what.contains("more than 10000 conditions"));
 }

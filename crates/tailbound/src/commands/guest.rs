@@ -64,7 +64,8 @@ fn choice(args: &GuestKernel) -> Result<KernelChoice, Failure> {
 fn contents(args: &GuestKernel) -> Result<Contents, Failure> {
     let program = tailbound_host::own_file().map_err(unexpected("cannot find this program"))?;
     let drivers = super::bundle::driver_files(&[])?;
-    let contents = Contents::gather(&program, env!("CARGO_PKG_VERSION"), &drivers).map_err(Failure::run_failed)?;
+    let contents = Contents::gather(&program, env!("CARGO_PKG_VERSION"), &drivers)
+        .map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
     let contents = with_programs(contents, &PROGRAMS).map_err(Failure::run_failed)?;
     with_named(contents, &args.with).map_err(Failure::not_fit)
 }

@@ -11,7 +11,7 @@ use tailbound_model::ExitCode;
 pub fn image(args: &Image) -> CommandResult {
     let failed = |e: BundleError| {
         let input = matches!(e, BundleError::Exists { .. } | BundleError::NotABundle { .. });
-        Failure::new(if input { ExitCode::BadInput } else { ExitCode::RunFailed }, e)
+        Failure::of(if input { ExitCode::BadInput } else { ExitCode::RunFailed }, e)
     };
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from("tailbound-image.tar"));
     let contents = match &args.bundle {

@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_control_group_that_differs_is_reported() {
         let asked = ContainerSpec { cpus: Some(CpuList::one(1)), memory_mib: Some(512), ..spec() };
-        let text = |cpus: &str, memory| verify(&asked, cpus.parse().ok(), memory).map_err(|e| e.what);
+        let text = |cpus: &str, memory| verify(&asked, cpus.parse().ok(), memory).map_err(|e| e.problem.what);
         assert_eq!(text("1", Some(512 << 20)), Ok(()));
         let front = "container ping (network none, CPUs 1, 512 MiB): ";
         assert_eq!(
@@ -328,6 +328,6 @@ mod tests {
         );
         let memory = "the memory of its control group is nothing, the study asks for 512 MiB";
         assert_eq!(text("1", None), Err(format!("{front}{memory}")));
-        assert_eq!(verify(&spec(), None, None).map_err(|e| e.what), Ok(()));
+        assert_eq!(verify(&spec(), None, None).map_err(|e| e.problem.what), Ok(()));
     }
 }

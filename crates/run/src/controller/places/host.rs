@@ -125,7 +125,7 @@ impl Host {
         help: &Help<'_>,
     ) -> Result<(HostAgent, Vec<u32>, HostFacts), RunError> {
         let (mut agent, hello) = HostAgent::start(reached.host_agent_command(run_id), reached.patience())
-            .map_err(|text| not_fit(format!("{called}{}: {text}", help.program), help.by_hand))?;
+            .map_err(|problem| not_fit(format!("{called}{}: {}", help.program, problem.what), help.by_hand))?;
         if hello.tailbound != env!("CARGO_PKG_VERSION") {
             let text = format!("{called} has Tailbound {}, this is {}", hello.tailbound, env!("CARGO_PKG_VERSION"));
             return Err(not_fit(text, help.other_release));
@@ -160,7 +160,7 @@ impl Host {
 
     /// Reads what the hypervisor reports about the guest now, or the reason why the hypervisor does not answer. `None`
     /// = the host is not a guest, or the guest has ended.
-    pub fn look(&self) -> Option<Result<Look, String>> {
+    pub fn look(&self) -> Option<Result<Look, Problem>> {
         self.reached.lock().ok()?.as_ref()?.look()
     }
 

@@ -6,7 +6,7 @@
 use super::host::{Candidate, Help, Host};
 use super::kind::{Lifetime, PlaceKind, Reach};
 use super::place::Place;
-use super::{not_fit, wanted};
+use super::wanted;
 use crate::controller::RunError;
 use crate::controller::context::RunContext;
 use serde::Serialize;
@@ -101,12 +101,12 @@ fn start(order: PodOrder, context: &RunContext) -> Result<Vec<Host>, RunError> {
         Ok(ClusterAnswer::Made(made)) => made,
         Ok(ClusterAnswer::OutOfReach(problem)) => {
             context.journal.done(entry).map_err(|e| failed(e.to_string()))?;
-            return Err(not_fit(format!("{spec}: {}", problem.what), problem.remedy));
+            return Err(RunError::of(ExitCode::MachineNotFit, problem.context(spec)));
         }
         Ok(ClusterAnswer::Failed(problem)) => {
             // The cluster may have created a part of the pods.
             let _ = context.journal.undo(entry);
-            return Err(not_fit(format!("{spec}: {}", problem.what), problem.remedy));
+            return Err(RunError::of(ExitCode::MachineNotFit, problem.context(spec)));
         }
         Err(e) => return Err(failed(e.to_string())),
     };

@@ -10,9 +10,10 @@ use tailbound_tools::{Measures, Receives, Tool, ToolEnd, Values};
 ///
 /// # Errors
 /// The tool file has an error.
-pub(in crate::controller) fn read(spec: &TrialSpec) -> Result<Option<Tool>, String> {
+pub(in crate::controller) fn read(spec: &TrialSpec) -> Result<Option<Tool>, Problem> {
     let file = spec.drivers().find_map(|d| d.tool.as_ref());
-    file.map(|file| Tool::read(&file.path, &file.text).map_err(|e| e.to_string())).transpose()
+    let read = |file: &ConfigFile| Tool::read(&file.path, &file.text);
+    file.map(read).transpose().map_err(|e| Problem::new("tool_file", e.to_string(), ""))
 }
 
 /// Number of messages per second; `None` = the study gives no rate.
@@ -24,7 +25,7 @@ pub(super) fn rate_hz(spec: &TrialSpec) -> Option<f64> {
 pub(in crate::controller) fn impossible(spec: &TrialSpec) -> Option<String> {
     match read(spec) {
         Ok(tool) => refusal(spec, &tool?),
-        Err(why) => Some(why),
+        Err(problem) => Some(problem.to_string()),
     }
 }
 

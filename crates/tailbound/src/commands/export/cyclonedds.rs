@@ -30,7 +30,7 @@ pub fn configuration(mut source: Source) -> Result<String, Failure> {
     let own = ["domain", "naming", "instance", "transport"];
     let options: Vec<(&str, &str)> =
         source.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).filter(|(k, _)| !own.contains(k)).collect();
-    let dense = tailbound_driver_cyclonedds::configuration(&options).map_err(Failure::bad_input)?;
+    let dense = tailbound_driver_cyclonedds::configuration(&options).map_err(|fail| Failure::bad_input(fail.text))?;
     let mut head = vec![format!("Cyclone DDS 11: {}", source.what), "For CYCLONEDDS_URI=file:///...".into()];
     head.extend(source.notes.iter().map(|note| format!("- {note}")));
     Ok(xml::comment(&head) + &xml::indented(&dense))
