@@ -237,7 +237,7 @@ fn a_client_that_cannot_pass_data_on_reports_it() {
     let joined = join("s", &command, || open(&holder.socket), empty(), output, PATIENCE);
     let failed = block_on(joined).unwrap_err();
     assert!(matches!(failed, JoinError::Output(_)));
-    assert_eq!(failed.to_string(), "cannot write the output of the held process: broken pipe");
+    assert_eq!(failed.to_string(), "the output of the held process cannot be written: broken pipe");
 }
 
 #[test]
