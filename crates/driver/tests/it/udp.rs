@@ -60,6 +60,7 @@ fn nothing_runs_in_the_background_after_matching() {
     let (writer, reader) = pair(&s, "quiet");
     let begin = Instant::now();
     while json(&s, Endpoint::SESSION, "threads") != Value::Array(Vec::new()) {
+        // Limit: ends the wait if the thread never ends.
         assert!(begin.elapsed() < Duration::from_secs(5), "the discovery thread did not end");
         std::thread::sleep(Duration::from_millis(10));
     }

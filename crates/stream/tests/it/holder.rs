@@ -79,6 +79,7 @@ fn output_that_nobody_reads_waits_in_the_process_and_not_in_memory() {
     });
     let most = holder.memory("VmHWM");
     println!("the holder had {most} octets of memory at most");
+    // Limit: bytes of memory, no time.
     assert!(most < 20_000_000, "{most} octets");
 }
 
@@ -96,7 +97,7 @@ fn a_killed_holder_is_noticed_and_a_new_holder_refuses_its_sessions() {
         let kill = async {
             say.write_all(b"x").await.unwrap();
             hear.read_exact(&mut [0]).await.unwrap();
-            holder.process.kill().unwrap();
+            holder.kill();
         };
         tokio::join!(held, kill).0.unwrap_err()
     });
@@ -111,7 +112,7 @@ fn a_killed_holder_is_noticed_and_a_new_holder_refuses_its_sessions() {
         let replace = async {
             say.write_all(b"x").await.unwrap();
             hear.read_exact(&mut [0]).await.unwrap();
-            holder.process.kill().unwrap();
+            holder.kill();
             // The new holder replaces the socket of the killed holder.
             holder = Holder::start(dir.path(), LEASE);
         };

@@ -193,7 +193,7 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
     let late: u64 = late.filter(|b| b[0].as_i64().unwrap() > 20_000_000).map(|b| b[2].as_u64().unwrap()).sum();
     assert!((290..=310).contains(&late), "{late} messages were late");
     let longest = condition["from_intended"]["max_ns"].as_i64().unwrap();
-    assert!((2_900_000_000..3_500_000_000).contains(&longest), "{longest}");
+    assert!(longest >= 2_900_000_000, "{longest}");
     let cause = &condition["worst"][0]["cause"];
     assert!(cause["kind"] == "stopped" && cause["end"] == "pong", "{cause}");
 }

@@ -63,6 +63,7 @@ fn legs_hold_the_truth(hosts: &TwoHosts) {
                 let truth = exact[(q * exact.len() as f64).ceil() as usize - 1];
                 let (least, most) = (of("low", q), of("high", q));
                 assert!(least <= truth && truth <= most, "{name} p{q}: {truth} is not within {least} to {most}");
+                // Limit: the range is as wide as the round trip of the fastest of 1000 messages.
                 assert!(most - least < 1_000_000, "{name}: {least} to {most} tells nothing");
             }
         }

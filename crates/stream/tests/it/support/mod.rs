@@ -54,6 +54,13 @@ impl Holder {
         Holder { socket, process }
     }
 
+    /// Kills the holder, and waits until its process has ended. The signal alone would let the old process accept another
+    /// connection, and a new holder would find that the old holder still answers.
+    pub fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
     /// The value of a line of /proc/PID/status of the holder process, in bytes.
     pub fn memory(&self, line: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
