@@ -121,7 +121,7 @@ fn with_modules(directory: &Path) -> Result<PathBuf, GuestError> {
     let text = format!("{} is not a directory of kernel modules: it has no modules.dep", directory.display());
     Err(GuestError::new(
         text,
-        "name the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes the file modules.dep",
+        "give the path of the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes its file modules.dep",
     ))
 }
 

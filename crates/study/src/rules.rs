@@ -167,7 +167,7 @@ fn same_process(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         (true, true) | (false, false) => None,
         (ping, _) => {
             let place = if ping { at.ping.place } else { at.pong.place };
-            let reason = "only one end has the place `same-process`: both ends are in one process, or none is";
+            let reason = "only one end has the place `same-process`: either both ends are in one process, or no end is";
             Some(Fault::new(place, reason).help("write `place: same-process` or `place: process` for both ends"))
         }
     }

@@ -275,7 +275,7 @@ impl Role {
 /// Answer of the agent to `prepare`: state of the open ends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Prepared {
-    /// State of each end in the controller's order, in the same order.
+    /// State of each end, in the sequence in which the controller's order names the ends.
     pub ends: Vec<EndReady>,
     /// Threads of the measuring process, as read before the first slot.
     pub threads: ThreadTable,
@@ -294,7 +294,7 @@ pub struct Prepared {
 /// State of an end that was opened for a trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndReady {
-    /// Name of the opened end.
+    /// Name of the end.
     pub name: String,
     /// QoS settings of the end as the driver reports them.
     pub qos: BTreeMap<String, String>,

@@ -154,7 +154,7 @@ impl Drop for Endpoint {
 pub struct Waiting<'a>(&'a [&'a Endpoint]);
 
 impl<'a> Waiting<'a> {
-    /// Starts to count a waiting call on these end points.
+    /// Adds one waiting call to the counter of each of these end points.
     pub fn on(endpoints: &'a [&'a Endpoint]) -> Self {
         for endpoint in endpoints {
             endpoint.waiting.fetch_add(1, SeqCst);

@@ -143,7 +143,8 @@ impl World {
         if now.wrapping_add(ahead) == 0 { 1 } else { now.wrapping_add(ahead) }
     }
 
-    /// Reads the virtual time for the loading program; a turnaround stall may be added.
+    /// Returns the virtual time to the program that loaded the driver. If the script has stalled the turnaround, the
+    /// second reading advances the virtual time by this stall.
     pub fn now(&self) -> i64 {
         let mut state = lock(&self.state);
         match state.jump {

@@ -98,7 +98,7 @@ fn node(pair: &Pair) -> Outcome<NodeName> {
 /// then do not see the node.
 fn address(pair: &Pair, text: &str) -> Outcome<Ipv4Addr> {
     let Ok(IpAddr::V4(address)) = text.parse() else {
-        return Err(pair.bad(TB_EINVAL, "an IPv4 address is expected; RustDDS uses no others"));
+        return Err(pair.bad(TB_EINVAL, "an IPv4 address is expected; RustDDS uses no other addresses"));
     };
     UdpSocket::bind((address, 0)).map_err(|e| pair.bad(TB_EINVAL, &format!("no interface has this address: {e}")))?;
     Ok(address)

@@ -58,7 +58,8 @@ pub(crate) fn metrics(trial: &TrialReport) -> Vec<Metric> {
     if intended { vec![Metric::RoundTrip, Metric::FromIntended] } else { vec![Metric::RoundTrip] }
 }
 
-/// Draws the trial and, in the page, the picture of the whole trial below; empty if no message was answered.
+/// Draws the chosen part of the trial. For the HTML page, a small picture of the whole trial is drawn below it. The
+/// result is empty if no message was answered.
 pub(crate) fn draw(chart: &Chart<'_>, trial: &TrialReport, condition: &ConditionReport) -> Vec<Canvas> {
     let Some(over) = &trial.over_time else { return Vec::new() };
     let values = match chart.metric {

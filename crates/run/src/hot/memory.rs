@@ -27,7 +27,8 @@ pub struct Header {
     pub refused: AtomicU64,
     /// Code `TB_E*` of the last answer that the driver refused to send (pong side).
     pub refusal: AtomicI64,
-    /// Number of answers to slots that were stored already or were about to be stored (ping side of a ring).
+    /// Number of answers that arrived too late for a ring: the row of their slot was already stored, or was about to be
+    /// stored. Counted by the ping end.
     pub late: AtomicU64,
     /// Number of answers that were written while their slot was being stored (ping side of a ring).
     pub raced: AtomicU64,

@@ -16,13 +16,13 @@ pub fn after_destroy(bench: &Bench) -> Checked {
     a.session.destroy(writer.ep).map_err(|e| Wrong(e.to_string()))?;
     match a.session.send(writer.ep, 2, b"x") {
         Err(Code::ECLOSED) => {}
-        Err(code) => return Err(Wrong(format!("send after destroy gave {code}, not TB_ECLOSED"))),
+        Err(code) => return Err(Wrong(format!("send after destroy returned {code}, not TB_ECLOSED"))),
         Ok(()) => return Err(Wrong("send after destroy was accepted".to_owned())),
     }
     match a.session.destroy(writer.ep) {
         Err(e) if e.code == Code::ECLOSED => pass("send and destroy were called after destroy"),
-        Err(e) => Err(Wrong(format!("destroy after destroy gave {}, not TB_ECLOSED", e.code))),
-        Ok(()) => Err(Wrong("destroy after destroy was accepted".to_owned())),
+        Err(e) => Err(Wrong(format!("a second destroy returned {}, not TB_ECLOSED", e.code))),
+        Ok(()) => Err(Wrong("a second destroy was accepted".to_owned())),
     }
 }
 
