@@ -32,11 +32,15 @@ fn harmed(harm: impl FnOnce(&Path)) -> Report {
 
 /// Codes of the report's warnings with their trials, and the status of the report.
 fn codes(report: &Report) -> (Vec<(&str, Option<usize>)>, ReportStatus) {
-    (report.warnings.iter().map(|w| (w.code.as_str(), w.trial)).collect(), report.status)
+    (report.warnings.iter().map(|w| (w.problem.code.as_str(), w.trial)).collect(), report.status)
 }
 
 fn told(report: &Report) -> String {
-    let warnings: String = report.warnings.iter().map(|w| format!("{}: {} {}\n", w.code, w.text, w.remedy)).collect();
+    let warnings: String = report
+        .warnings
+        .iter()
+        .map(|w| format!("{}: {} {}\n", w.problem.code, w.problem.what, w.problem.remedy))
+        .collect();
     let findings: String = report
         .findings
         .iter()

@@ -96,7 +96,7 @@ mod tests {
             events: vec![event.to_owned()],
             ..GuestSeen::default()
         };
-        let texts = |seen: GuestSeen| disturbed(&seen).into_iter().map(|w| w.text).collect::<Vec<_>>();
+        let texts = |seen: GuestSeen| disturbed(&seen).into_iter().map(|w| w.problem.what).collect::<Vec<_>>();
         let paused = "guest pong was paused by QMP for 300 ms: its clock was stopped meanwhile";
         assert_eq!(texts(seen(300_400_000, false, "WATCHDOG")), [paused, "QEMU reported WATCHDOG for guest pong"]);
         let still = "guest pong was paused by QMP for 1500 ms, and still is: its clock was stopped meanwhile";
@@ -105,7 +105,7 @@ mod tests {
         let unknown = not_asked("guest pong: QEMU does not do it: Resource temporarily unavailable");
         let text = "guest pong: QEMU does not do it: Resource temporarily unavailable: it is not known whether \
                     the guest was paused or reset during the measurement";
-        assert_eq!((unknown.severity, unknown.text.as_str()), (Severity::Invalid, text));
+        assert_eq!((unknown.severity, unknown.problem.what.as_str()), (Severity::Invalid, text));
     }
 
     #[test]

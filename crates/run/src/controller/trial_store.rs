@@ -93,10 +93,7 @@ async fn store_part(
 /// Makes the warning for an agent without a complete result, with the reason; `None` = the result is complete.
 fn why_lost(part: &Part, agent: &str) -> Option<Warning> {
     let warning = match (&part.failed, &part.lost) {
-        (Some(failed), _) => {
-            let text = format!("{agent}: {}", failed.problem.what);
-            Warning::new(&failed.problem.code, Severity::Invalid, text, &failed.problem.remedy)
-        }
+        (Some(failed), _) => Warning::of(Severity::Invalid, failed.problem.clone().context(agent)),
         (None, Some(why)) => {
             let text = format!("agent {agent} was lost in mid-trial: {why}");
             Warning::new("agent_lost", Severity::Invalid, text, "")

@@ -249,9 +249,9 @@ mod tests {
         let error = host::scheduling::LockError { reason: "a; b".into(), limit: "64 KiB".into(), capable: false };
         let warning = memory_not_locked(&error);
         assert_eq!(
-            warning.text,
+            warning.problem.what,
             "memory could not be locked (a; b): RLIMIT_MEMLOCK is 64 KiB and CAP_IPC_LOCK is missing"
         );
-        assert!(warning.remedy.starts_with("run as root"), "{}", warning.remedy);
+        assert!(warning.problem.remedy.starts_with("run as root"), "{}", warning.problem.remedy);
     }
 }

@@ -294,7 +294,7 @@ fn ctrl_c_keeps_the_samples_and_marks_the_record_incomplete() {
     let record = Record::open(&bench.path("record")).unwrap();
     assert_eq!(record.status(), Status::Incomplete);
     assert!(segments(&bench.path("record")) > 0);
-    assert!(record.manifest.warnings.iter().any(|w| w.code == "interrupted"));
+    assert!(record.manifest.warnings.iter().any(|w| w.problem.code == "interrupted"));
     // The stop loses no message: messages that were not answered yet have no row.
     let counts = bench.report()["conditions"][0]["counts"].clone();
     assert_eq!(counts["lost"].as_u64(), Some(0), "{counts}");

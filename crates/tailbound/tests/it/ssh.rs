@@ -188,8 +188,8 @@ fn a_connection_that_is_cut_in_mid_run_costs_that_trial() {
     assert_eq!(code, 6, "{text}");
     let record = Record::open(&hosts.bench.path("record")).unwrap();
     assert_eq!(record.manifest.trials[0].status, TrialStatus::Invalid);
-    let lost = record.manifest.warnings.iter().find(|w| w.code == "agent_lost").expect("a warning");
-    assert!(lost.text.starts_with("agent pong was lost in mid-trial: "), "{}", lost.text);
+    let lost = record.manifest.warnings.iter().find(|w| w.problem.code == "agent_lost").expect("a warning");
+    assert!(lost.problem.what.starts_with("agent pong was lost in mid-trial: "), "{}", lost.problem.what);
     // The samples of this host are in the record.
     let mut rows = 0;
     record.slots(0, &mut |batch| rows += batch.len()).unwrap();
