@@ -211,9 +211,9 @@ mod tests {
     fn different_scheduling_for_two_ends_of_one_process_is_refused() {
         let before = host::read_back(0).unwrap();
         let refused = process(&order(TWO_POLICIES, &[Role::Ping, Role::Pong])).err().expect("an error");
-        assert_eq!((refused.code.as_str(), refused.exit), ("scheduling", ExitCode::BadInput as u8));
-        assert_eq!(refused.what, "the ends of one process ask for different scheduling");
-        assert_eq!(refused.remedy, "give `scheduling` once, for both ends");
+        assert_eq!((refused.problem.code.as_str(), refused.exit), ("scheduling", ExitCode::BadInput as u8));
+        assert_eq!(refused.problem.what, "the ends of one process ask for different scheduling");
+        assert_eq!(refused.problem.remedy, "give `scheduling` once, for both ends");
         assert_eq!(host::read_back(0).unwrap(), before);
     }
 
@@ -226,9 +226,9 @@ mod tests {
         };
         assert_eq!(refused(16), None);
         let refused = refused(17).expect("an error");
-        assert_eq!(refused.code, "payload");
-        assert_eq!(refused.what, "a message of 17 MiB is beyond the limit of driver null, 16777216 B");
-        assert_eq!(refused.remedy, "send messages of at most 16777216 B");
+        assert_eq!(refused.problem.code, "payload");
+        assert_eq!(refused.problem.what, "a message of 17 MiB is beyond the limit of driver null, 16777216 B");
+        assert_eq!(refused.problem.remedy, "send messages of at most 16777216 B");
     }
 
     fn driver_error(code: Code, text: &str) -> DriverError {

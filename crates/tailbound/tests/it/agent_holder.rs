@@ -86,6 +86,30 @@ fn relay(bench: &Bench, holder: &Holder) -> io::Result<tokio::process::Child> {
     tokio::process::Command::from(command).kill_on_drop(true).spawn()
 }
 
+/// Test: the next holder at the socket removes the log of a killed holder, as it replaces the socket.
+#[test]
+fn the_log_of_a_killed_holder_goes_with_its_socket() {
+    let bench = Bench::new();
+    let socket = bench.path("held/agent.sock");
+    let start = || Holder::start(bench.tailbound(), socket.clone());
+    let files = || {
+        let files =
+            std::fs::read_dir(bench.path("held")).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
+        files.collect::<std::collections::BTreeSet<_>>()
+    };
+    let of = |holder: &Holder| ["agent.sock".to_owned(), format!("agent.sock.{}.log", holder.process.id())].into();
+    let mut killed = start();
+    assert_eq!(files(), of(&killed));
+    killed.process.kill().unwrap();
+    killed.process.wait().unwrap();
+    assert_eq!(files(), of(&killed));
+    let next = start();
+    assert_eq!(files(), of(&next));
+    signal(next.process.id(), "-TERM");
+    assert_eq!(next.ended().0, Some(0));
+    assert!(files().is_empty());
+}
+
 #[test]
 fn an_agent_answers_though_its_relays_are_killed() {
     let bench = Bench::new();

@@ -46,9 +46,9 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
     assert!(text.contains("Time-sharing threads had the"), "{text}");
     let blocked = findings(&report, "load_blocked", &["middleware policy other"]);
     assert!(blocked.iter().any(|t| t.contains("delivery on the way back took up to")), "{}", report["findings"]);
-    // The fair server gives time-sharing threads 50 ms of each second; real-time throttling gives the same.
     let back = report["conditions"][0]["back"]["max_ns"].as_i64().unwrap();
-    assert!(back >= 500_000_000, "{back}");
+    // Limit: the fair server gives time-sharing threads 50 ms of each second; real-time throttling gives the same.
+    assert!((500_000_000..1_500_000_000).contains(&back), "{back}");
     let pattern = |id: usize| report["trials"][id]["pattern"]["name"].as_str().unwrap().to_owned();
     let of = |words: &str| {
         let name = |c: &Value| c["name"].as_str().unwrap().contains(words);
