@@ -147,13 +147,13 @@ fn unmatched(endpoints: &Endpoints, endpoint: &Endpoint) -> Value {
             let peers: Vec<String> = peers.into_iter().collect();
             let trouble = lock(&w.targets).last_error.clone().map(|e| format!("; last error: {e}")).unwrap_or_default();
             format!(
-                "no answer to discovery questions was received from {} (ports {first} to {last}){trouble}",
+                "nothing seen: no answer to discovery questions was received from {} (ports {first} to {last}){trouble}",
                 peers.join(", ")
             )
         }
         Endpoint::Reader(r) => {
             let at = net::local(r.common.fd()).map_or_else(|| "its port".to_owned(), |a| a.to_string());
-            format!("no discovery question arrived at {at}")
+            format!("nothing seen: no discovery question arrived at {at}")
         }
     };
     json!({"topic": common.topic, "reason": "nothing seen", "text": text})

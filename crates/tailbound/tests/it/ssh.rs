@@ -254,10 +254,8 @@ fn a_tool_is_not_run_on_another_host() {
     let bench = crate::support::Bench::new();
     let (code, text) = exit_and_stderr(&bench.run(&study("host: guest-1", "driver: sockperf"), &[]));
     assert_eq!(code, 2, "{text}");
-    assert!(
-        text.contains("a tool needs ends that the controller itself starts, but an end has the place ssh guest-1"),
-        "{text}"
-    );
+    assert!(text.contains("a tool needs ends that the controller itself starts, but an end has the"), "{text}");
+    assert!(text.contains("place ssh guest-1"), "{text}");
     assert!(text.contains("name a driver, or places that are neither another host nor a container"), "{text}");
 }
 
