@@ -16,7 +16,7 @@ use tailbound_run::hot::*;
 
 const PAYLOAD: usize = 64;
 
-/// A pair of sessions, each with a reader and a writer. The names of their topics contain `name`.
+/// Two sessions of the driver `null`, each with a reader and a writer. The names of their topics contain `name`.
 struct Wires {
     ping_writer: Port,
     pong_writer: Port,
@@ -51,7 +51,7 @@ impl Wires {
     }
 }
 
-/// A ping end that reads the clock as often as the real ping end, and stores nothing.
+/// A ping end for the measurement `bare`: it reads the clock as often as the real ping end, and stores nothing.
 struct BarePing(AtomicI64);
 impl Sink for BarePing {
     fn now(&self) -> i64 {

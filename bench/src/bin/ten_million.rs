@@ -29,7 +29,7 @@ fn main() {
     }
     if !dir.exists() {
         // The record is written in its own process, so that the memory for writing is not counted for the report.
-        let me = std::env::current_exe().expect("the path of this program");
+        let me = std::env::current_exe().expect("this program has a path");
         let mut writer = Command::new(me);
         writer.arg(dir).args([slots.to_string(), conditions.to_string()]).env("WRITE_ONLY", "1");
         assert!(writer.status().expect("this program runs").success());

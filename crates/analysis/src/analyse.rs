@@ -16,7 +16,7 @@ use tailbound_document::{
     ConditionReport, ConditionStatus, Counts, Course, FORMAT_MAJOR, FORMAT_MINOR, FormatVersion, MetricReport,
     PatternReport, Report, ReportStatus, View,
 };
-use tailbound_model::{Condition, Flow, Metric, Octets, Plan, RangeSpec, Rate, Severity, Warning};
+use tailbound_model::{ByteSize, Condition, Flow, Metric, Plan, RangeSpec, Rate, Severity, Warning};
 use tailbound_record::{Record, RecordError, Status, TrialStatus};
 use tailbound_stats::Quantile;
 
@@ -158,7 +158,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     Ok(report)
 }
 
-/// The times of the sender in every trial, slot by slot, by trial id.
+/// For each trial, by trial id: the sender's measures M2, M3 and M4, summarised slot by slot in the columns of a chart.
 fn courses(plan: &Plan, firsts: &[FirstPass]) -> BTreeMap<usize, Course> {
     let of_sender = firsts.iter().skip(Group::Send as usize).step_by(Group::COUNT).zip(&plan.conditions);
     let courses = of_sender.flat_map(|(first, condition)| {
@@ -287,7 +287,8 @@ fn choose(record: &Record, faults: &SampleFaults, clocks: &Clocks, id: usize, co
     Chosen { id, all, used, status }
 }
 
-/// The worst messages by `from_intended`, or by round trip with stop-and-wait, which has no `from_intended`.
+/// Finds the messages with the longest time `from_intended`. Stop-and-wait has no `from_intended`, so there the
+/// messages with the longest round trips are found.
 fn worst_of(groups: &[FirstPass]) -> Vec<MessageKey> {
     let [round_trip, from_intended] = [Group::Answer, Group::Send].map(|group| groups[group as usize].worst.keys());
     if from_intended.is_empty() { round_trip } else { from_intended }
@@ -314,7 +315,7 @@ fn report(
         let path = trials.iter().find(|t| t.id == *id)?.path.as_ref()?;
         path.ends.iter().map(|e| e.mtu).filter(|m| *m > 0).min()
     };
-    let Octets(payload_bytes) = condition.spec.payload;
+    let ByteSize(payload_bytes) = condition.spec.payload;
     let period_ns = match condition.spec.rate {
         Rate::Period(period) => Some(period.0),
         Rate::Max => None,

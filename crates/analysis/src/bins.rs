@@ -17,7 +17,7 @@ impl Bins {
         Bins { spec, counts: vec![0; spec.bins as usize + 1], without: 0 }
     }
 
-    /// The metric whose values are counted in the bins of the histogram.
+    /// Metric whose values are counted in bins of equal width.
     pub fn source(&self) -> Metric {
         if self.spec.metric == Metric::HalfRoundTrip { Metric::RoundTrip } else { self.spec.metric }
     }

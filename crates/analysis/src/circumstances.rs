@@ -74,10 +74,10 @@ fn end(end: &EndRecord) -> EndReport {
         host: end.host.clone(),
         clock: end.clock.clone(),
         qos: end.qos.clone(),
-        serialised_octets: end.serialised_octets,
+        serialised_bytes: end.serialised_bytes,
         matched_after_ns: end.matched_after_ns,
         rows_dropped: end.rows_dropped,
-        control_octets: end.control_octets,
+        control_bytes: end.control_bytes,
         memory_locked: end.memory_locked,
         timer_slack_ns: end.timer_slack_ns,
         counters: end.counters.clone(),
@@ -172,8 +172,8 @@ fn thread(row: &ThreadRow, asked: &Scheduling, read_ns: Option<i64>) -> Thread {
     }
 }
 
-/// Time at which slot 0 of a trial was due, in ns, on the clock of the timestamps of `end`; `None` if that clock is not
-/// the clock of the schedule.
+/// Time at which slot 0 of a trial was due, in ns, by the clock of the timestamps of `end`; `None` if the schedule of
+/// the trial uses another clock.
 fn t0_ns(trial: &tailbound_record::TrialRecord, end: &str) -> Option<i64> {
     trial.t0_ns.filter(|t0| *t0 != 0 && !clocks::apart(trial, end))
 }
@@ -189,7 +189,7 @@ pub(crate) fn loads(manifest: &Manifest) -> Vec<LoadReport> {
         began_after_ns: t0_ns(trial, &load.at).zip(load.began_ns).map(|(t0, began)| began - t0),
         ran_ns: load.began_ns.zip(load.ended_ns).map_or(0, |(began, ended)| ended - began),
         cpu_ns: load.cpu_ns,
-        octets: load.octets,
+        bytes: load.bytes,
         rounds: load.rounds,
         part: load.part.map(|part| match part {
             LoadPart::Sends => "sends".to_owned(),

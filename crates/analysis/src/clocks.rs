@@ -48,7 +48,8 @@ struct NoLegs {
     parted: Option<(i64, i64)>,
 }
 
-/// True if the timestamps of `end` come from another clock than the timestamps of the end [`OWN`].
+/// True if the timestamps of `end` come from another clock than the timestamps of the end [`OWN`], whose clock the
+/// report uses.
 pub(crate) fn apart(trial: &TrialRecord, end: &str) -> bool {
     let clock = |end: &str| trial.ends.get(end).map(|e| e.clock.as_str());
     // An end that is not in the record has no timestamps.
@@ -167,8 +168,8 @@ fn crossed(two: &mut TwoClocks) -> bool {
     two.bounds() == Err(NoBounds::Crossed)
 }
 
-/// Finds, by bisection, the first message of the batch of rows that contradicts the messages before it. Returns the
-/// time from `begin` until this message was sent, and how far the message lies outside the bounds, both in ns.
+/// Finds, by bisection, the first message in a batch of rows that contradicts the earlier messages. Returns the time
+/// from `begin` until this message was sent, and how far the message lies outside the bounds, both in ns.
 fn moment(before: TwoClocks, batch: &SlotBatch, begin: i64) -> Option<(i64, i64)> {
     let first = |rows: usize| {
         let mut two = before.clone();

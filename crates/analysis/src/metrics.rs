@@ -173,7 +173,7 @@ fn coarse_bounds(low: i64, high: i64) -> (i64, i64) {
     (wide, wide + ((1i64 << shift) - 1))
 }
 
-/// Puts one message together from the parts that were read for each group of metrics.
+/// Puts the values of one message together, which were read separately for each group of metrics.
 pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message> {
     let parts: Vec<&&MessagePart> = parts.iter().filter(|p| p.key == key).collect();
     let slot = parts.iter().find_map(|p| p.slot)?;

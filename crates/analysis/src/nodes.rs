@@ -90,8 +90,8 @@ fn cost(all: &[&NodeSeen]) -> Option<NodeCostReport> {
         let name = interface.as_ref()?;
         Some(costs.iter().filter_map(|c| c.interfaces.get(name)).map(pick).sum())
     };
-    let (sent_octets, received_octets) = (carried(|t| t.tx_bytes), carried(|t| t.rx_bytes));
-    Some(NodeCostReport { span_ns, programs, interface, sent_octets, received_octets })
+    let (sent_bytes, received_bytes) = (carried(|t| t.tx_bytes), carried(|t| t.rx_bytes));
+    Some(NodeCostReport { span_ns, programs, interface, sent_bytes, received_bytes })
 }
 
 #[cfg(test)]
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!((of("kubelet"), of("shim")), ((1, 0.02), (3, 0.001)));
         assert_eq!(cost.span_ns, 2_000_000_000);
         assert_eq!(
-            (cost.interface.as_deref(), cost.sent_octets, cost.received_octets),
+            (cost.interface.as_deref(), cost.sent_bytes, cost.received_bytes),
             (Some("eth0"), Some(1_400), Some(2_600))
         );
     }

@@ -1,5 +1,5 @@
-//! A trial over time: each column contains the lowest, the median and the highest value of consecutive slots, so that
-//! no late message is missing.
+//! The course of a trial over time, in columns. Each column contains the lowest, the median and the highest value of
+//! consecutive slots, so that no late message is missing.
 
 use std::collections::BTreeMap;
 use tailbound_document::{ColumnValues, OverTime};
@@ -12,7 +12,7 @@ const COLUMNS_OF_ALL: u64 = 60_000;
 /// Smallest and largest number of columns for one trial, in which its slots are summarised over time.
 const COLUMNS_OF_ONE: (u64, u64) = (60, 8_000);
 
-/// Number of slots of a trial, counted by the first pass.
+/// Number of slots of a trial, as counted by the first pass over the samples.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub slots: u64,
@@ -32,15 +32,15 @@ pub(crate) struct Follow {
     with_begin: bool,
     most: u64,
     extents: BTreeMap<usize, Extent>,
-    /// Values of the slots in the column of the chart over time that is not complete yet, in ns.
+    /// Values of the slots, in ns, that belong to the last column of the chart over time, which is not complete yet.
     column: Vec<i64>,
     values: Vec<i64>,
     pub of: BTreeMap<usize, OverTime>,
 }
 
 impl Follow {
-    /// Makes an object that collects columns for trials with these numbers of slots, in a report with `trials` trials.
-    /// The metric must be `round_trip` or `from_intended`.
+    /// Makes an object that collects columns for trials with the given numbers of slots, in a report with `trials`
+    /// trials. The metric must be `round_trip` or `from_intended`.
     pub fn new(metric: Metric, with_begin: bool, extents: &BTreeMap<usize, Extent>, trials: usize) -> Follow {
         let (least, most) = COLUMNS_OF_ONE;
         Follow {
@@ -105,7 +105,7 @@ impl Follow {
     }
 }
 
-/// Completes a column of the chart over time with its minimum, median and maximum, and empties `values`.
+/// Completes a column of the chart over time: stores the minimum, median and maximum of `values`, and empties `values`.
 fn push(columns: &mut ColumnValues, values: &mut Vec<i64>) {
     let range = values.iter().min().copied().zip(values.iter().max().copied());
     columns.min_ns.push(range.map(|r| r.0));

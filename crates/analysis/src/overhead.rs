@@ -74,7 +74,7 @@ fn failed(condition: &ConditionReport, warnings: &[Warning]) -> Option<String> {
     }
     let invalid =
         |w: &&Warning| w.severity == Severity::Invalid && w.trial.is_some_and(|t| condition.trial_ids.contains(&t));
-    let said = condition.finding.as_ref().or_else(|| warnings.iter().find(invalid).map(|w| &w.text));
+    let said = condition.finding.as_ref().or_else(|| warnings.iter().find(invalid).map(|w| &w.problem.what));
     let what = match (condition.status, used && sent > 0) {
         (_, true) => format!("nothing of {} messages arrived", count(sent)),
         (tailbound_document::ConditionStatus::Invalid, _) => "every trial of this condition is invalid".into(),

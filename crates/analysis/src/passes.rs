@@ -50,8 +50,8 @@ pub(crate) struct FirstPass {
     pub worst: Worst,
     /// Medians of the round trips in blocks of consecutive slots, by trial id.
     pub medians: BTreeMap<usize, BlockMedians>,
-    /// Times of the sender in each trial, slot by slot; only for the group of the sender's own metrics, which reads all
-    /// necessary columns.
+    /// The sender's measures M2, M3 and M4 of each trial, summarised slot by slot in the columns of a chart. Only the
+    /// group of the sender's own metrics has them, because it reads all necessary columns of the samples.
     pub courses: Courses,
     /// Number of slots of each trial, by trial id.
     pub extents: BTreeMap<usize, Extent>,
@@ -84,7 +84,7 @@ pub(crate) struct DependentEstimate {
     pub worth: Effective,
 }
 
-/// The rows of samples that one pass over a condition reads.
+/// Selects the rows of samples that one pass over a condition reads.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub record: &'a Record,
@@ -193,7 +193,8 @@ fn count(batch: &SlotBatch, tally: &mut Tally) {
     }
 }
 
-/// The second and third pass: exact quantiles with their intervals, and the messages in `wanted`, which must be sorted.
+/// The second and third pass over the samples: exact quantiles with their intervals, and the messages in `wanted`,
+/// which must be sorted.
 pub(crate) fn figures(
     rows: Rows<'_>,
     group: Group,
@@ -309,7 +310,8 @@ fn dependence(
     Ok((marks, median))
 }
 
-/// The group to which a metric belongs, and the index of the metric in [`FirstPass::metrics`].
+/// The group to which a metric belongs, and the index of the metric among the metrics of the group in
+/// [`FirstPass::metrics`].
 pub(crate) fn place(metric: Metric) -> Option<(Group, usize)> {
     Group::ALL.into_iter().find_map(|g| g.metrics().iter().position(|m| *m == metric).map(|at| (g, at)))
 }

@@ -67,9 +67,9 @@ fn interfaces(proofs: &[&PathProof], sent: u64) -> Vec<InterfaceProof> {
                 interface: name.clone(),
                 path,
                 packets,
-                octets: spaces.iter().map(|s| of(|t| t.tx_bytes)(&s.data)).sum(),
+                bytes: spaces.iter().map(|s| of(|t| t.tx_bytes)(&s.data)).sum(),
                 packets_per_message: excess(&of(|t| t.tx_packets)),
-                octets_per_message: excess(&of(|t| t.tx_bytes)),
+                bytes_per_message: excess(&of(|t| t.tx_bytes)),
                 quiet_packets_per_s: (seconds > 0.0).then(|| seen / seconds),
                 fragments_per_message: excess(&ip("Ip.FragCreates")),
                 multicast_per_message: excess(&ip("IpExt.OutMcastPkts")),
@@ -143,7 +143,7 @@ fn text(report: &PathProofReport, first: &PathProof, proofs: &[&PathProof], (pat
         Some(Way::Packets) => packets_text(report, path, message),
         Some(Way::InsideProcess) => format!("inside the process: {nothing}"),
         Some(way) => format!("{way}: {nothing}; {segments} of /dev/shm mapped by {by}"),
-        None if proofs.iter().any(|p| p.found != first.found) => "by different paths in different trials".into(),
+        None if proofs.iter().any(|p| p.found != first.found) => "different trials used different paths".into(),
         None => {
             let why = report.unclear.as_deref().or(report.contradiction.as_deref());
             format!("the path of messages is not known: {}", why.unwrap_or("no reason known"))

@@ -36,7 +36,7 @@ pub(crate) fn of(
     }
 }
 
-/// Counts the messages above the limit, for each metric for which the function `exact` returns true, and for legs
+/// Counts the messages above the limit: for each metric for which the function `exact` returns true, and for legs
 /// between two clocks.
 pub(crate) fn above(Nanos(limit_ns): Nanos, firsts: &[FirstPass], exact: &dyn Fn(Metric) -> bool) -> AboveReport {
     let mut metrics = BTreeMap::new();

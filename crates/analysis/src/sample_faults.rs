@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use tailbound_model::{FlowRows, Length, Measure, Rate, Severity, TrialSpec, Warning};
 use tailbound_record::{Manifest, Record, RecordError, Source, Status, TrialStatus};
 
-/// Trials that cannot be used, by trial id, with the fault of their samples.
+/// Trials that cannot be used, by trial id: each with the fault of its samples.
 pub(crate) type SampleFaults = BTreeMap<usize, RecordError>;
 
 /// Checks the samples of every trial that has samples or must have samples.
@@ -72,7 +72,7 @@ pub(crate) fn unreadable(record: &Record, code: &str, error: &RecordError) -> Wa
 
 /// Text of an error, with paths relative to the directory of the record.
 fn within(record: &Record, error: &RecordError) -> String {
-    error.to_string().replacen(&format!("{}/", record.dir().display()), "", 1)
+    error.problem().what.replacen(&format!("{}/", record.dir().display()), "", 1)
 }
 
 /// Warning about trials of the plan that are missing from a record that claims to be complete.

@@ -17,7 +17,7 @@ pub(crate) enum Group {
 }
 
 impl Group {
-    /// All groups of metrics, in the order of the results of the passes for a condition.
+    /// All groups of metrics, in the order in which the passes over a condition store their results.
     pub const ALL: [Group; 3] = [Group::Answer, Group::Send, Group::Network];
     /// Number of groups of metrics that are read together.
     pub const COUNT: usize = Self::ALL.len();
@@ -59,8 +59,8 @@ pub(crate) enum Side {
 pub const BETWEEN_ENDS: [Metric; 4] = [Metric::Out, Metric::OutNetwork, Metric::Back, Metric::BackNetwork];
 
 impl Group {
-    /// The values that are read for every message: the metrics and, if the clocks differ, also the maximum of each leg
-    /// in the order of [`Group::legs`].
+    /// The values that are read for every message: the values of the metrics and, if the clocks of the ends differ,
+    /// also the maximum of each leg in the order of [`Group::legs`].
     pub fn readings(self, clocks_differ: bool) -> Vec<(Metric, Side)> {
         let upper: &[Metric] = if clocks_differ { self.legs() } else { &[] };
         self.metrics().iter().map(|m| (*m, Side::Low)).chain(upper.iter().map(|m| (*m, Side::High))).collect()
@@ -92,7 +92,7 @@ fn wider([low, high]: [i64; 2], by_ns: i64) -> [i64; 2] {
     [low.saturating_sub(by_ns), high.saturating_add(by_ns)]
 }
 
-/// True if a metric is computed from timestamps of both ends of a trial, which may have different clocks.
+/// True if a metric is computed from timestamps of both ends of a trial. The two ends may have different clocks.
 pub(crate) fn is_between_ends(metric: Metric) -> bool {
     BETWEEN_ENDS.contains(&metric)
 }
@@ -109,7 +109,8 @@ pub(crate) struct Series {
     /// Value of the metric for every row of samples in the batch; [`NO_TIME`] means that the row is left out, and
     /// [`Series::BEYOND`] that it is later than every value.
     rows: Vec<i64>,
-    /// Values of the metric for the rows of samples that are not left out.
+    /// Values of the metric for those rows of samples that are not left out (left out are, for example, rows of the
+    /// warm-up).
     values: Vec<i64>,
     /// True if all rows of samples in the batch are measured and answered.
     all_answered: bool,
@@ -128,8 +129,9 @@ impl Series {
         self.all_answered = batch.outcome.iter().all(|o| answered(*o)) && !batch.warm_up.contains(&true);
     }
 
-    /// Reads the values of a metric from a batch of rows of samples; the rows must have been classified before. If the
-    /// legs of the trial are unknown, they have no values, and no slot counts as a slot without a value.
+    /// Reads the values of a metric from a batch of rows of samples; [`Series::classify`] must have read the outcomes
+    /// of the rows before. If the legs of the trial are unknown, they have no values, and no slot counts as a slot
+    /// without a value.
     pub fn load(&mut self, batch: &SlotBatch, (metric, side): (Metric, Side), legs: Legs<'_>) {
         (self.without, self.beyond) = (0, 0);
         let far = is_between_ends(metric) || metric == Metric::Turnaround;

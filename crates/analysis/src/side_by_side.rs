@@ -8,7 +8,8 @@ use tailbound_model::{Length, Measure, PrintedLatency, Rate, ToolMetric, ToolWin
 use tailbound_record::Manifest;
 use tailbound_stats::Quantile;
 
-/// Figures of one condition that can be compared with the figures of another benchmark program.
+/// The figures of one condition, in the form in which they can be compared with the figures of another benchmark
+/// program.
 struct Side {
     condition: usize,
     name: String,

@@ -1,5 +1,5 @@
-//! The times of the sender in a trial, slot by slot, in as many columns as fit into a chart. Each column contains its
-//! lowest and highest values, so that no late message is missing.
+//! The times of the sender in a trial, slot by slot, in as many columns as fit into a chart. Each column contains the
+//! lowest and highest values of its slots, so that no late message is missing.
 
 use std::collections::BTreeMap;
 use tailbound_document::{Course, Range};
@@ -24,7 +24,7 @@ pub(crate) struct Courses {
 }
 
 impl Courses {
-    /// Makes an object that collects the times of the sender, for a report with this number of trials.
+    /// Makes an object that collects the times of the sender, for a report with the given number of trials.
     pub fn new(trials: usize) -> Self {
         let (least, most) = COLUMNS_OF_ONE;
         let most = (COLUMNS_OF_ALL / trials.max(1)).clamp(least, most);

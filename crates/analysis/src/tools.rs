@@ -22,7 +22,7 @@ pub(crate) fn of(manifest: &Manifest, names: &[String]) -> Vec<ToolReport> {
     ran.chain(imported).collect()
 }
 
-/// Makes the document of the figures that a program printed in one run, under the given name.
+/// Makes the document with the figures that a benchmark program printed in one run; `name` is the name of the run.
 pub fn tool_report(summary: &ToolSummary, name: String) -> ToolReport {
     let mut definition = Vec::new();
     match summary.definition.latency {

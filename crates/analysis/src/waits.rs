@@ -22,8 +22,8 @@ pub struct Waited {
     /// True if the thread waited for a CPU after the last slot and had still got no CPU when the counters were read
     /// again after the loads had ended: the length of this wait is not known.
     pub open: bool,
-    /// Time from the counter reading after the last slot to the second counter reading after the loads had ended, in
-    /// ns.
+    /// Time between two readings of the counters, in ns: the first reading was after the last slot, the second after
+    /// the loads had ended.
     pub later_ns: i64,
 }
 

@@ -48,7 +48,7 @@ impl Worst {
     }
 }
 
-/// Data about one message from the columns of one group of metrics.
+/// Data about one message that were read from the columns of one group of metrics.
 #[derive(Debug, Clone)]
 pub(crate) struct MessagePart {
     pub key: MessageKey,

@@ -27,7 +27,7 @@ impl Contents {
         let (mut files, mut sources) = (Vec::new(), Vec::new());
         for (path, from) in wanted(program, &loader, drivers)? {
             let (size, sha256) = digest(&from)?;
-            files.push(BundleFile { path, octets: size, sha256, from: from.display().to_string() });
+            files.push(BundleFile { path, bytes: size, sha256, from: from.display().to_string() });
             sources.push(from);
         }
         let bundle = Bundle {
@@ -52,7 +52,7 @@ impl Contents {
         Ok(Contents { bundle, sources })
     }
 
-    /// All files of the bundle, each with its present path on this host.
+    /// All files of the bundle, each with the path at which it is now on this host.
     pub fn files(&self) -> impl Iterator<Item = (&BundleFile, &Path)> {
         self.bundle.files.iter().zip(self.sources.iter().map(PathBuf::as_path))
     }
@@ -80,7 +80,7 @@ impl Contents {
                 }
                 Some(_) => {}
                 None => {
-                    self.bundle.files.push(BundleFile { path, octets: size, sha256, from: from.display().to_string() });
+                    self.bundle.files.push(BundleFile { path, bytes: size, sha256, from: from.display().to_string() });
                     self.sources.push(from);
                 }
             }

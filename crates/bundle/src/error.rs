@@ -1,12 +1,14 @@
 //! Errors of making and verifying bundles (Tailbound's program, drivers and libraries, packed for another host).
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use tailbound_model::Problem;
 
-/// The reason why a bundle or a container image cannot be made or used.
+/// The reason why a bundle or a container image cannot be made or used. `Display` writes [`BundleError::problem`] on
+/// one line.
 #[derive(Debug, thiserror::Error)]
 pub enum BundleError {
     /// Error: a file of the bundle could not be read or written.
-    #[error("{what} {}: {source}", path.display())]
     File {
         /// The attempted action on the file, for example `cannot read`.
         what: &'static str,
@@ -16,7 +18,6 @@ pub enum BundleError {
         source: std::io::Error,
     },
     /// Error: the file or directory to which the bundle should be written exists already.
-    #[error("{} already exists: name another {what} with --out", path.display())]
     Exists {
         /// Path of the file or directory that exists already.
         path: PathBuf,
@@ -24,13 +25,10 @@ pub enum BundleError {
         what: &'static str,
     },
     /// Error: the file system to which the bundle is written is full.
-    #[error("the file system is full: {} cannot be written; free some space, or name a path on another file system with --out", .0.display())]
     NoRoom(PathBuf),
     /// Error: a file changed while it was read into the bundle.
-    #[error("{} changed while it was read: wait until nothing writes to it, and try again", .0.display())]
     Changed(PathBuf),
     /// Error: a file is not an ELF program, or names no dynamic loader.
-    #[error("{} cannot be bundled: {reason}", path.display())]
     Program {
         /// Path of the file that cannot be put into a bundle.
         path: PathBuf,
@@ -38,7 +36,6 @@ pub enum BundleError {
         reason: String,
     },
     /// Error: a library that the bundle needs is missing on this host.
-    #[error("{} needs {library}, which this host does not have: install the package of this library, or remove the driver", needs.display())]
     Library {
         /// Path of the program or driver that needs the missing library.
         needs: PathBuf,
@@ -46,7 +43,6 @@ pub enum BundleError {
         library: String,
     },
     /// Error: two different files would have the same path in the bundle.
-    #[error("{} and {} have the same name but different content: a bundle can contain only one of them", first.display(), second.display())]
     Twice {
         /// Path of the file that was added to the bundle first.
         first: PathBuf,
@@ -54,7 +50,6 @@ pub enum BundleError {
         second: PathBuf,
     },
     /// Error: a directory is not a complete bundle.
-    #[error("{} is not a bundle: {reason}; `tailbound bundle` makes one", path.display())]
     NotABundle {
         /// Path of the directory that is not a bundle.
         path: PathBuf,
@@ -64,8 +59,60 @@ pub enum BundleError {
 }
 
 impl BundleError {
+    /// Returns what is wrong with the bundle or the image, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        match self {
+            BundleError::File { what, path, source } => {
+                Problem::new("bundle_file", format!("{what} {}: {source}", path.display()), "")
+            }
+            BundleError::Exists { path, what } => {
+                let remedy = format!("name another {what} with --out");
+                Problem::new("bundle_exists", format!("{} already exists", path.display()), remedy)
+            }
+            BundleError::NoRoom(path) => {
+                let what = format!("the file system is full: {} cannot be written", path.display());
+                Problem::new("no_room", what, "free some space, or name a path on another file system with --out")
+            }
+            BundleError::Changed(path) => {
+                let what = format!("{} changed while it was read", path.display());
+                Problem::new("bundle_file_changed", what, "wait until nothing writes to it, and try again")
+            }
+            BundleError::Program { path, reason } => {
+                Problem::new("not_bundled", format!("{} cannot be bundled: {reason}", path.display()), "")
+            }
+            BundleError::Library { needs, library } => {
+                let what = format!("{} needs {library}, which this host does not have", needs.display());
+                Problem::new("library_missing", what, "install the package of this library, or remove the driver")
+            }
+            BundleError::Twice { first, second } => {
+                let what = format!(
+                    "{} and {} have the same name but different content: a bundle can contain only one of them",
+                    first.display(),
+                    second.display()
+                );
+                Problem::new("bundle_name_twice", what, "")
+            }
+            BundleError::NotABundle { path, reason } => {
+                let what = format!("{} is not a bundle: {reason}", path.display());
+                Problem::new("not_a_bundle", what, "`tailbound bundle` makes one")
+            }
+        }
+    }
+
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> BundleError {
         let path = path.to_owned();
         move |source| BundleError::File { what, path, source }
+    }
+}
+
+impl fmt::Display for BundleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(f)
+    }
+}
+
+impl From<BundleError> for Problem {
+    fn from(error: BundleError) -> Problem {
+        error.problem()
     }
 }

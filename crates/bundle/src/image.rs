@@ -35,18 +35,18 @@ pub struct Image {
     /// Processor architecture of the container image, with the name that container images use.
     pub architecture: String,
     /// Size of the container image's layer in bytes.
-    pub octets: u64,
+    pub bytes: u64,
 }
 
 /// A part of a container image, identified by the hash of its content.
 struct Blob {
     sha256: String,
-    octets: u64,
+    bytes: u64,
 }
 
 impl Blob {
     fn of(text: &str) -> Blob {
-        Blob { sha256: hex(&Sha256::digest(text)), octets: text.len() as u64 }
+        Blob { sha256: hex(&Sha256::digest(text)), bytes: text.len() as u64 }
     }
 
     fn digest(&self) -> String {
@@ -58,7 +58,7 @@ impl Blob {
     }
 
     fn descriptor(&self, media_type: &str) -> Value {
-        json!({ "mediaType": media_type, "digest": self.digest(), "size": self.octets })
+        json!({ "mediaType": media_type, "digest": self.digest(), "size": self.bytes })
     }
 }
 
@@ -72,9 +72,9 @@ pub fn image(contents: &Contents, name: &ImageName, file: &Path) -> Result<Image
     }
     // The layer is made twice, so that no copy is needed on disk: first for its digest, which precedes the layer in the
     // archive, and then for writing.
-    let mut count = Count { hasher: Sha256::new(), octets: 0 };
+    let mut count = Count { hasher: Sha256::new(), bytes: 0 };
     layer(contents, &mut count).map_err(|e| e.at(file))?;
-    let root = Blob { sha256: hex(&count.hasher.finalize()), octets: count.octets };
+    let root = Blob { sha256: hex(&count.hasher.finalize()), bytes: count.bytes };
     let architecture = architecture(&contents.bundle.machine).to_owned();
     let config = config(contents, &architecture, &root).to_string();
     let config_blob = Blob::of(&config);
@@ -106,19 +106,19 @@ pub fn image(contents: &Contents, name: &ImageName, file: &Path) -> Result<Image
         // The first error is the one that is reported.
         let _ = std::fs::remove_file(&partial);
     }
-    written.map(|()| Image { digest: manifest_blob.digest(), architecture, octets: root.octets })
+    written.map(|()| Image { digest: manifest_blob.digest(), architecture, bytes: root.bytes })
 }
 
-/// A writer that keeps only the digest and the length of the written bytes.
+/// A writer that stores nothing: it computes the digest and the length of the written bytes.
 struct Count {
     hasher: Sha256,
-    octets: u64,
+    bytes: u64,
 }
 
 impl Write for Count {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.hasher.update(bytes);
-        self.octets += bytes.len() as u64;
+        self.bytes += bytes.len() as u64;
         Ok(bytes.len())
     }
 
@@ -132,7 +132,7 @@ fn archive(contents: &Contents, to: &Path, small: &[(String, String)], root: &Bl
     for (path, text) in small {
         archive.append(&entry(path, EntryType::Regular, 0o644, text.len() as u64)?, text.as_bytes())?;
     }
-    let head = entry(&root.path(), EntryType::Regular, 0o644, root.octets)?;
+    let head = entry(&root.path(), EntryType::Regular, 0o644, root.bytes)?;
     archive.get_mut().write_all(head.as_bytes())?;
     // The layer consists of whole blocks, so no padding is needed.
     layer(contents, archive.get_mut())?;

@@ -1,8 +1,8 @@
 //! The bundle: this program, its drivers, every library that they need and the loader of these libraries, in one
 //! directory.
 //!
-//! In: files of this host. Out: a directory that runs on every Linux host of the same processor family, independent of
-//! distribution and C library, because no library of the other host is used:
+//! Input: files of this host. Output: a directory that runs on every Linux host of the same processor family,
+//! independent of distribution and C library, because no library of the other host is used:
 //!
 //! ```text
 //! bundle.json                          list of all files; its hash identifies the content

@@ -38,7 +38,8 @@ pub struct BundleFile {
     /// Path of the file relative to the bundle's directory.
     pub path: String,
     /// Size of the bundle's file in bytes.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// SHA-256 hash of the content of the bundle's file.
     pub sha256: String,
     /// Path from which the file was copied, by which the package of the file can be found.
@@ -71,7 +72,7 @@ impl Bundle {
         let not = |reason: String| BundleError::NotABundle { path: directory.to_owned(), reason };
         for file in &bundle.files {
             let found = digest(&directory.join(&file.path)).map_err(|e| not(e.to_string()))?;
-            if found != (file.octets, file.sha256.clone()) {
+            if found != (file.bytes, file.sha256.clone()) {
                 return Err(not(format!("{} differs from {MANIFEST}", file.path)));
             }
         }
@@ -105,13 +106,13 @@ impl Bundle {
 pub(crate) fn digest(path: &Path) -> Result<(u64, String), BundleError> {
     let mut file = File::open(path).map_err(BundleError::file("cannot open", path))?;
     let mut hasher = Sha256::new();
-    let (mut octets, mut buffer) = (0, vec![0; 1 << 16]);
+    let (mut bytes, mut buffer) = (0, vec![0; 1 << 16]);
     loop {
         match file.read(&mut buffer).map_err(BundleError::file("cannot read", path))? {
-            0 => return Ok((octets, hex(&hasher.finalize()))),
+            0 => return Ok((bytes, hex(&hasher.finalize()))),
             n => {
                 hasher.update(&buffer[..n]);
-                octets += n as u64;
+                bytes += n as u64;
             }
         }
     }
@@ -126,6 +127,6 @@ pub(crate) fn hash(files: &[BundleFile]) -> String {
     hex(&hasher.finalize())
 }
 
-pub(crate) fn hex(octets: &[u8]) -> String {
-    octets.iter().map(|b| format!("{b:02x}")).collect()
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
 }

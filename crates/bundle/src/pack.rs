@@ -40,7 +40,7 @@ fn fill(contents: &Contents, directory: &Path) -> Result<(), BundleError> {
     for (file, from) in contents.bundle.files.iter().zip(&contents.sources) {
         let to = directory.join(&file.path);
         std::fs::copy(from, &to).map_err(BundleError::file("cannot copy", from))?;
-        if digest(&to)? != (file.octets, file.sha256.clone()) {
+        if digest(&to)? != (file.bytes, file.sha256.clone()) {
             return Err(BundleError::Changed(from.clone()));
         }
     }

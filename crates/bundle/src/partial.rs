@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Makes the temporary name, in the same directory, under which `path` is made until it is complete.
+/// Makes a temporary name in the same directory. The file or directory `path` has this name until it is complete.
 pub(crate) fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".partial-{}", std::process::id()));

@@ -23,7 +23,8 @@ pub(crate) enum Condition {
     Judge(fn(&HostFacts) -> Judgement),
 }
 
-/// Result of applying a condition, with the value to show or the reason why the fact is not known.
+/// Result of applying a condition to the facts of a host: whether the fact is bad, with the value to show or the reason
+/// why the fact is not known.
 pub(crate) enum Judgement {
     Fine(String),
     Bad(String),
@@ -66,7 +67,7 @@ impl Condition {
     }
 }
 
-/// The value of a fact, or the reason why the fact is not known.
+/// The value of a fact of the host, or the reason why the fact is not known.
 fn value<'a>(facts: &'a HostFacts, key: &str) -> Result<&'a FactValue, NotKnown> {
     match facts.get(key) {
         Some(FactValue::Unknown(why)) => Err(NotKnown(why.clone())),

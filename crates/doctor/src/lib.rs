@@ -1,5 +1,5 @@
-//! Checks the facts of a host for settings that make the tail of the latency longer, and gives the reason and remedy
-//! for each.
+//! Checks the facts of a host for settings that make the tail of the latency longer, and gives the reason and the
+//! remedy for each such setting.
 //!
 //! Input: [`HostFacts`](tailbound_model::HostFacts), read from a host or from a record. Output: one [`Finding`] for
 //! each rule, in the order of the rules, and the findings as text. The crate reads no file and changes nothing, so a

@@ -49,7 +49,7 @@ fn section<'a>(
     findings.for_each(|finding| one(out, finding));
 }
 
-/// Writes a text in lines: the first line is indented by `first` columns, the other lines by `rest` columns.
+/// Writes a text in several lines: the first line is indented by `first` columns, the other lines by `rest` columns.
 fn wrapped(out: &mut String, first: usize, rest: usize, text: &str, width: usize) {
     let mut line = " ".repeat(first);
     let mut empty = true;

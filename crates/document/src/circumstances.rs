@@ -40,7 +40,7 @@ pub struct TrialReport {
     pub condition: usize,
     /// Number of the repetition of the condition, from 0.
     pub repeat: usize,
-    /// Number of the lab block: trials with the same number shared their lab.
+    /// Number of the lab block (consecutive trials that share their lab).
     pub block: usize,
     /// State of the trial at the end of the run.
     pub status: TrialStatus,
@@ -90,14 +90,16 @@ pub struct EndReport {
     pub qos: BTreeMap<String, String>,
     /// Size of one serialised message, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub serialised_octets: Option<u64>,
+    #[serde(rename = "serialised_octets")]
+    pub serialised_bytes: Option<u64>,
     /// Time from the opening of the end until the end had found the other end, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub matched_after_ns: Option<i64>,
     /// Number of messages whose rows were dropped because a buffer was full.
     pub rows_dropped: u64,
     /// Number of bytes on the control stream between controller and agent during the measurement.
-    pub control_octets: u64,
+    #[serde(rename = "control_octets")]
+    pub control_bytes: u64,
     /// True if the memory of the measuring process was locked.
     pub memory_locked: bool,
     /// Timer slack of the measuring process, read back from the kernel, ns.
@@ -259,7 +261,8 @@ pub struct LoadReport {
     pub cpu_ns: u64,
     /// Number of bytes that the load processed; absent if the load does not count bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub octets: Option<u64>,
+    #[serde(rename = "octets")]
+    pub bytes: Option<u64>,
     /// Number of rounds, memory accesses or system calls of the load; absent if the load does not count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u64>,

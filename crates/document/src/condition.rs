@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::Metric;
 
-/// State of a condition at the end of the run.
+/// State of a condition at the end of the run: complete, invalid, incomplete or not possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ConditionStatus {

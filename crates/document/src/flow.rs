@@ -121,7 +121,8 @@ pub struct FlowTrial {
     pub cpu_ns: Option<i64>,
     /// Number of bytes that the publisher's interface sent per message, over the whole trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wire_octets_per_message: Option<f64>,
+    #[serde(rename = "wire_octets_per_message")]
+    pub wire_bytes_per_message: Option<f64>,
     /// Addresses to which the publisher's datagrams were sent; absent if no datagrams were sent or they were not
     /// counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]

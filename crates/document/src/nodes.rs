@@ -79,10 +79,12 @@ pub struct NodeCostReport {
     pub interface: Option<String>,
     /// Number of bytes that the node's interface sent in all trials, including Tailbound's control traffic.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sent_octets: Option<i64>,
+    #[serde(rename = "sent_octets")]
+    pub sent_bytes: Option<i64>,
     /// Number of bytes that the node's interface received in all trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub received_octets: Option<i64>,
+    #[serde(rename = "received_octets")]
+    pub received_bytes: Option<i64>,
 }
 
 /// CPU time of one of the cluster's own programs on a node.

@@ -53,13 +53,15 @@ pub struct InterfaceProof {
     /// Number of packets that the interface sent while messages were sent.
     pub packets: i64,
     /// Number of bytes that the interface sent while messages were sent, including frame headers.
-    pub octets: i64,
+    #[serde(rename = "octets")]
+    pub bytes: i64,
     /// Number of packets that the interface sent for each sent message, without the packets that the interface also
     /// sends while no messages are sent.
     pub packets_per_message: f64,
     /// Number of bytes that the interface sent for each sent message, without the bytes that the interface also sends
     /// while no messages are sent.
-    pub octets_per_message: f64,
+    #[serde(rename = "octets_per_message")]
+    pub bytes_per_message: f64,
     /// Number of packets per second that the interface sent while no messages were sent; absent if this number was not
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

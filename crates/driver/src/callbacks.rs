@@ -16,7 +16,7 @@ pub enum LogLevel {
     Warning,
     /// Log level of an informative message (level 2 in the ABI).
     Info,
-    /// Log level of debugging output (level 3 and above in the ABI).
+    /// Log level of debugging output of the middleware (level 3 and above in the ABI).
     Debug,
 }
 
@@ -47,7 +47,7 @@ impl Callbacks for Silent {
     fn on_sample(&self, _: &Hot, _: u64, _: &View) {}
 }
 
-/// The data of a session's callbacks (type `C`), to which `tb_host.ctx` points.
+/// The data that a session's callbacks use (type `C`); the pointer `tb_host.ctx` leads to these data.
 pub(crate) struct Shared<C> {
     pub(crate) hot: Hot,
     pub(crate) callbacks: std::sync::Arc<C>,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The JSON that a driver's function `describe` returns. Unknown members are ignored, so a newer driver can still be
-/// loaded.
+/// The JSON that a driver's function `describe` returns. Unknown members of the JSON are ignored, so a newer driver can
+/// still be loaded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Description {
     /// Name of the driver in a study: lower-case letters, digits and `_`.

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use tailbound_abi as abi;
+use tailbound_model::Problem;
 
 /// Result code `TB_E*` of a driver's function. The type is `Copy`, so a failing call allocates nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,21 +87,15 @@ fn debian_package(library: &str) -> Option<String> {
     Some(format!("{name}{hyphen}{version}").to_lowercase().replace('_', "-"))
 }
 
-/// The reason why a driver cannot be used at all.
+/// The reason why a driver cannot be used at all. `Display` writes [`LoadError::problem`] on one line.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// Error: the file of the driver does not exist.
-    #[error("driver {}: no such file", path.display())]
     FileMissing {
         /// Path at which the driver's file was expected.
         path: PathBuf,
     },
     /// Error: no searched directory contains a file for a driver of this name.
-    #[error(
-        "driver `{name}`: no {} in {}; install the driver's package, or set TAILBOUND_DRIVER_PATH to the directory with this file",
-        crate::file_name::file_names(name).join(" or "),
-        searched.iter().map(|d| d.display().to_string()).collect::<Vec<_>>().join(", ")
-    )]
     NotFound {
         /// Name of the driver that was not found.
         name: String,
@@ -108,11 +103,6 @@ pub enum LoadError {
         searched: Vec<PathBuf>,
     },
     /// Error: a native library that the driver needs is not installed.
-    #[error(
-        "driver {}: the native library {library} is not installed; install {} (the other drivers are not affected)",
-        path.display(),
-        debian_package(library).map_or("the package that brings it".to_owned(), |p| format!("the package that brings it, on Debian {p}"))
-    )]
     LibraryMissing {
         /// Path of the driver's file.
         path: PathBuf,
@@ -120,7 +110,6 @@ pub enum LoadError {
         library: String,
     },
     /// Error: the dynamic linker cannot load the driver's file.
-    #[error("driver {}: not a loadable shared object: {text}", path.display())]
     NotLoadable {
         /// Path of the driver's file.
         path: PathBuf,
@@ -128,18 +117,11 @@ pub enum LoadError {
         text: String,
     },
     /// Error: the file is a shared object, but not a driver.
-    #[error(
-        "driver {place}: no symbol tailbound_driver_v1: this is not a Tailbound driver, or a driver for another ABI"
-    )]
     SymbolMissing {
         /// Path of the driver's file.
         place: String,
     },
     /// Error: the driver was built for another major version of the ABI.
-    #[error(
-        "driver {place}: built for driver ABI {found}, this tailbound uses driver ABI {}; use a driver of the same release as this tailbound",
-        abi::TB_ABI_MAJOR
-    )]
     WrongAbi {
         /// Path of the driver's file, or name of the driver.
         place: String,
@@ -147,10 +129,6 @@ pub enum LoadError {
         found: u32,
     },
     /// Error: the driver's table of functions ends before the end of its mandatory part.
-    #[error(
-        "driver {place}: its table has {found} bytes, but ABI {}.0 needs {needed}; the driver was built with a damaged header",
-        abi::TB_ABI_MAJOR
-    )]
     TableTooShort {
         /// Path of the driver's file, or name of the driver.
         place: String,
@@ -160,7 +138,6 @@ pub enum LoadError {
         needed: u32,
     },
     /// Error: a mandatory function of the driver's table is a null pointer.
-    #[error("driver {place}: the mandatory function `{function}` is missing from its table")]
     FunctionMissing {
         /// Path of the driver's file, or name of the driver.
         place: String,
@@ -168,17 +145,83 @@ pub enum LoadError {
         function: &'static str,
     },
     /// Error: the driver's entry point `tailbound_driver_v1` returned no table of functions.
-    #[error("driver {place}: tailbound_driver_v1 returned no table")]
     NoTable {
         /// Path of the driver's file, or name of the driver.
         place: String,
     },
     /// Error: the driver's description is not valid JSON of the expected form.
-    #[error("driver {place}: its description cannot be read: {text}")]
     Description {
         /// Path of the driver's file, or name of the driver.
         place: String,
         /// Reason why the driver's description of itself cannot be read.
         text: String,
     },
+}
+
+impl LoadError {
+    /// Returns what is wrong with the driver, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        let of = |code, place: &dyn fmt::Display, what: String, remedy: &str| {
+            Problem::new(code, format!("driver {place}: {what}"), remedy)
+        };
+        match self {
+            LoadError::FileMissing { path } => of("driver_missing", &path.display(), "no such file".into(), ""),
+            LoadError::NotFound { name, searched } => {
+                let files = crate::file_name::file_names(name).join(" or ");
+                let searched: Vec<String> = searched.iter().map(|d| d.display().to_string()).collect();
+                let what = format!("no {files} in {}", searched.join(", "));
+                let remedy =
+                    "install the driver's package, or set TAILBOUND_DRIVER_PATH to the directory with this file";
+                of("driver_missing", &format_args!("`{name}`"), what, remedy)
+            }
+            LoadError::LibraryMissing { path, library } => {
+                let debian = debian_package(library).map_or_else(String::new, |name| format!(", on Debian {name}"));
+                let what = format!("the native library {library} is not installed");
+                let remedy = format!("install the package that brings it{debian} (the other drivers are not affected)");
+                of("library_missing", &path.display(), what, &remedy)
+            }
+            LoadError::NotLoadable { path, text } => {
+                of("driver_not_loadable", &path.display(), format!("not a loadable shared object: {text}"), "")
+            }
+            LoadError::SymbolMissing { place } => {
+                let what = "no symbol tailbound_driver_v1: this is not a Tailbound driver, or a driver for another ABI";
+                of("not_a_driver", place, what.into(), "")
+            }
+            LoadError::WrongAbi { place, found } => {
+                let ours = abi::TB_ABI_MAJOR;
+                let what = format!("built for driver ABI {found}, this tailbound uses driver ABI {ours}");
+                of("driver_abi", place, what, "use a driver of the same release as this tailbound")
+            }
+            LoadError::TableTooShort { place, found, needed } => {
+                let ours = abi::TB_ABI_MAJOR;
+                let what = format!(
+                    "its table has {found} bytes, but ABI {ours}.0 needs {needed}: the driver was built with a damaged \
+                     header"
+                );
+                of("driver_table", place, what, "")
+            }
+            LoadError::FunctionMissing { place, function } => {
+                let what = format!("the mandatory function `{function}` is missing from its table");
+                of("driver_table", place, what, "")
+            }
+            LoadError::NoTable { place } => {
+                of("driver_table", place, "tailbound_driver_v1 returned no table".into(), "")
+            }
+            LoadError::Description { place, text } => {
+                of("driver_description", place, format!("its description cannot be read: {text}"), "")
+            }
+        }
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(f)
+    }
+}
+
+impl From<LoadError> for Problem {
+    fn from(error: LoadError) -> Problem {
+        error.problem()
+    }
 }

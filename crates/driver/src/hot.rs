@@ -153,7 +153,7 @@ impl Hot {
     }
 }
 
-/// Makes the error of a failed call, with the text of the driver's `last_error`.
+/// Makes the error of a failed call of the driver, with the text of the driver's `last_error`.
 #[cold]
 pub(crate) fn error(table: &tb_driver, driver: &str, call: &'static str, code: Code) -> DriverError {
     // SAFETY: `last_error` is mandatory and returns null or a string of the calling thread that ends with a NUL byte.

@@ -99,7 +99,7 @@ impl Driver {
         (self.table.0.abi_major, self.table.0.abi_minor)
     }
 
-    /// The driver's table of functions, which was checked when the driver was loaded.
+    /// The driver's table of functions, checked when the driver was loaded.
     pub fn table(&self) -> &'static tb_driver {
         self.table.0
     }

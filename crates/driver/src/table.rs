@@ -1,4 +1,4 @@
-//! Checks a driver's table; afterwards every mandatory function pointer is known to be valid.
+//! Checks a driver's table of functions. After the check, every mandatory function pointer is known to be valid.
 
 use std::mem::offset_of;
 

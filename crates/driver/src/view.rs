@@ -25,7 +25,7 @@ impl View {
 
     /// Length of the sample's payload in bytes.
     #[inline]
-    #[expect(clippy::len_without_is_empty, reason = "the length of the payload, not of a collection")]
+    #[expect(clippy::len_without_is_empty, reason = "this is the length of the payload, not of a collection")]
     pub fn len(&self) -> u64 {
         self.0.len
     }

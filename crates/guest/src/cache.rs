@@ -3,8 +3,9 @@
 
 use crate::error::GuestError;
 use sha2::{Digest, Sha256};
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
@@ -32,7 +33,7 @@ impl Cache {
         Ok(Cache::at(base.join("tailbound/guests")))
     }
 
-    /// The cache of files for guests that lies in the directory `directory`.
+    /// The cache of files for guests in the directory `directory`.
     pub fn at(directory: PathBuf) -> Cache {
         Cache { directory }
     }
@@ -76,13 +77,22 @@ impl Cache {
     /// files open.
     fn tidy(&self) {
         for entry in std::fs::read_dir(&self.directory).into_iter().flatten().flatten() {
-            let used = entry.metadata().and_then(|m| m.modified());
+            // The modification time of a directory that is being unpacked can come from the package; the time of the
+            // last status change cannot.
+            let partial = entry.file_name().to_string_lossy().contains(".partial-");
+            let used = entry.metadata().and_then(|m| if partial { changed(&m) } else { m.modified() });
             if used.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > KEPT_FOR)) {
                 // A failed removal is tried again the next time.
                 let _ = remove(&entry.path());
             }
         }
     }
+}
+
+/// Time of the last change of a file's status (ctime).
+fn changed(metadata: &Metadata) -> io::Result<SystemTime> {
+    let seconds = u64::try_from(metadata.ctime()).map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
 fn remove(path: &Path) -> io::Result<()> {
@@ -143,6 +153,19 @@ mod tests {
             .keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path)))
             .unwrap();
         assert!(!old.exists() && new.exists());
+    }
+
+    #[test]
+    fn a_directory_that_another_process_is_unpacking_stays() {
+        let dir = tempfile::tempdir().unwrap();
+        let cache = Cache::at(dir.path().into());
+        let unpack = |path: &Path| {
+            std::fs::create_dir(path).unwrap();
+            File::open(path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
+            cache.keep("other", |other| std::fs::write(other, "").map_err(GuestError::file("write", other)))?;
+            std::fs::write(path.join("module"), "").map_err(GuestError::file("write", path))
+        };
+        assert!(cache.keep("kernel", unpack).unwrap().join("module").exists());
     }
 
     #[test]

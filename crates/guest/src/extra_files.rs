@@ -107,7 +107,8 @@ fn find(program: &str) -> Option<PathBuf> {
 }
 
 fn bundle_error(e: BundleError) -> GuestError {
-    GuestError::new(e.to_string(), "")
+    let problem = e.problem();
+    GuestError::new(problem.what, problem.remedy)
 }
 
 #[cfg(test)]

@@ -59,7 +59,7 @@ pub struct Initramfs {
     /// Path of the initramfs file.
     pub file: PathBuf,
     /// Size of the initramfs file in bytes.
-    pub octets: u64,
+    pub bytes: u64,
     /// Names of the modules in the initramfs, in load order.
     pub modules: Vec<String>,
 }
@@ -78,16 +78,16 @@ pub fn initramfs(
     let chosen = choose(kernel, wanted, maybe)?;
     let mut made_from = format!("{FORMAT} {}\n", contents.bundle.hash);
     for Module { file, required } in &chosen {
-        let octets = file.metadata().map_err(GuestError::file("read", file))?.len();
-        made_from.push_str(&format!("{} {octets} {required}\n", file.display()));
+        let bytes = file.metadata().map_err(GuestError::file("read", file))?.len();
+        made_from.push_str(&format!("{} {bytes} {required}\n", file.display()));
     }
     let file = cache.keep(&format!("initramfs-{}", name_of(made_from)), |path| {
         let to = File::create_new(path).map_err(GuestError::file("make", path))?;
         write(contents, &chosen, BufWriter::with_capacity(1 << 20, to), path)
     })?;
-    let octets = file.metadata().map_err(GuestError::file("read", &file))?.len();
+    let bytes = file.metadata().map_err(GuestError::file("read", &file))?.len();
     let modules = chosen.iter().map(|m| modules::name(&m.file.to_string_lossy())).collect();
-    Ok(Initramfs { file, octets, modules })
+    Ok(Initramfs { file, bytes, modules })
 }
 
 fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path) -> Result<(), GuestError> {
@@ -117,7 +117,7 @@ fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path
     Ok(())
 }
 
-/// All parent directories of the path of a file in the initramfs.
+/// All parent directories of a file's path in the initramfs, from the top.
 fn above(path: &str) -> impl Iterator<Item = &str> {
     path.match_indices('/').map(|(end, _)| &path[..end])
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tailbound_model::KernelChoice;
 
-/// Remedy if the kernel of a guest cannot be found.
+/// Text that says what the user can do if the kernel of a guest cannot be found.
 const NAME_ONE: &str = "name an image (vmlinuz) or a package file of Debian as the kernel, for example the package that `apt-get download \
                         linux-image-cloud-amd64` depends on";
 
@@ -121,7 +121,7 @@ fn with_modules(directory: &Path) -> Result<PathBuf, GuestError> {
     let text = format!("{} is not a directory of kernel modules: it has no modules.dep", directory.display());
     Err(GuestError::new(
         text,
-        "name the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes the file modules.dep",
+        "give the path of the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes its file modules.dep",
     ))
 }
 

@@ -15,14 +15,17 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tailbound_model::VmSpec;
+use tailbound_model::{Problem, VmSpec};
 
 const DEVICE: &str = "/dev/kvm";
 /// Longest time for the boot of the tested kernel; with KVM a kernel boots in one or two seconds.
 const LIMIT: Duration = Duration::from_secs(20);
 /// Reasons of failed tests of KVM, by cache key. The reasons are kept only in this process, because a signal or a busy
 /// host can cause a failure.
-static REFUSED: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+static REFUSED: Mutex<BTreeMap<String, Problem>> = Mutex::new(BTreeMap::new());
+
+/// Whether KVM runs a kernel on this host, or the problem because of which it does not.
+type Verdict = Result<(), Problem>;
 
 /// Tests whether KVM runs the kernel; the inner error is the reason why it does not. A success is cached for the same
 /// kernel, QEMU, host and processor model.
@@ -35,7 +38,7 @@ pub(crate) fn kvm(
     initramfs: &Initramfs,
     qemu: &str,
     cache: &Cache,
-) -> Result<Result<(), String>, GuestError> {
+) -> Result<Verdict, GuestError> {
     // This is checked each time, because permissions are not part of the cache key.
     if let Err(e) = File::options().read(true).write(true).open(DEVICE) {
         return Ok(Err(no_device(&e)));
@@ -51,8 +54,8 @@ pub(crate) fn kvm(
 fn verdict(
     key: &str,
     cache: &Cache,
-    attempt: impl FnOnce() -> Result<Result<(), String>, GuestError>,
-) -> Result<Result<(), String>, GuestError> {
+    attempt: impl FnOnce() -> Result<Verdict, GuestError>,
+) -> Result<Verdict, GuestError> {
     // The lock is kept during the attempt, so that the next guest waits for this verdict.
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(why) = refused.get(key) {
@@ -61,7 +64,7 @@ fn verdict(
     let mut reason = None;
     let kept = cache.keep(&format!("kvm-works-{key}"), |path| match attempt()? {
         Ok(()) => std::fs::write(path, "").map_err(GuestError::file("write", path)),
-        Err(why) => Err(GuestError::new(reason.insert(why).as_str(), "")),
+        Err(why) => Err(GuestError::new(&reason.insert(why).what, "")),
     });
     match reason {
         Some(why) => {
@@ -72,17 +75,22 @@ fn verdict(
     }
 }
 
-fn no_device(e: &std::io::Error) -> String {
-    match e.kind() {
+/// Makes the problem of a kernel that KVM does not run.
+fn no_kvm(what: String) -> Problem {
+    Problem::new("no_kvm", what, "")
+}
+
+fn no_device(e: &std::io::Error) -> Problem {
+    no_kvm(match e.kind() {
         std::io::ErrorKind::NotFound => format!("this host has no KVM: there is no {DEVICE}"),
         std::io::ErrorKind::PermissionDenied => format!("this user may not use KVM ({DEVICE}: {e}; the group kvm may)"),
         _ => format!("KVM does not work on this host: {DEVICE}: {e}"),
-    }
+    })
 }
 
 /// Boots the kernel with KVM until its first process reports that it runs; the inner error is the reason why it does
 /// not.
-fn attempt(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs) -> Result<Result<(), String>, GuestError> {
+fn attempt(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs) -> Result<Verdict, GuestError> {
     let parent = std::env::temp_dir();
     let directory = tempfile::Builder::new()
         .prefix("tailbound-kvm-")
@@ -91,12 +99,7 @@ fn attempt(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs) -> Result<Resu
     boot(spec, kernel, initramfs, directory.path())
 }
 
-fn boot(
-    spec: &VmSpec,
-    kernel: &Kernel,
-    initramfs: &Initramfs,
-    directory: &Path,
-) -> Result<Result<(), String>, GuestError> {
+fn boot(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs, directory: &Path) -> Result<Verdict, GuestError> {
     let log = console::qemu_log(directory);
     let log = File::create(&log).map_err(GuestError::file("make", &log))?;
     let line = Line { name: spec.name.clone(), mode: Mode::Probe, channel: None, nics: Vec::new(), irq_cpus: None };
@@ -122,7 +125,7 @@ fn boot(
             (Instant::now() > deadline).then(|| format!("the kernel has not booted after {} s", LIMIT.as_secs()));
         if let Some(what) = ended.or(late) {
             let text = format!("KVM does not run this kernel on this host: {DEVICE} can be opened, but {what}");
-            break Err(format!("{text}{}", console::last_output(directory)));
+            break Err(no_kvm(format!("{text}{}", console::last_output(directory))));
         }
         std::thread::sleep(Duration::from_millis(20));
     };
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn the_reason_for_missing_kvm_is_reported() {
-        let reason = |kind: ErrorKind| no_device(&Error::from(kind));
+        let reason = |kind: ErrorKind| no_device(&Error::from(kind)).what;
         assert_eq!(reason(ErrorKind::NotFound), "this host has no KVM: there is no /dev/kvm");
         let refused = reason(ErrorKind::PermissionDenied);
         assert_eq!(refused, "this user may not use KVM (/dev/kvm: permission denied; the group kvm may)");
@@ -150,8 +153,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let cache = Cache::at(dir.path().into());
         let kept = || std::fs::read_dir(dir.path()).unwrap().count();
-        let refuses = verdict("a refusal", &cache, || Ok(Err("QEMU ends (signal: 2)".into())));
-        assert_eq!(refuses, Ok(Err("QEMU ends (signal: 2)".into())));
+        let refuses = verdict("a refusal", &cache, || Ok(Err(no_kvm("QEMU ends (signal: 2)".into()))));
+        assert_eq!(refuses, Ok(Err(no_kvm("QEMU ends (signal: 2)".into()))));
         assert_eq!(verdict("a refusal", &cache, || panic!("it is tried twice in one run")), refuses);
         assert_eq!(kept(), 0);
         assert_eq!(verdict("it works", &cache, || Ok(Ok(()))), Ok(Ok(())));

@@ -1,9 +1,9 @@
 //! Virtual machines (guests) on this host, run by QEMU: the files that they boot, starting them, and connecting to
 //! them.
 //!
-//! In: a [`VmSpec`](tailbound_model::VmSpec), the content of a bundle, and interfaces that the caller has opened. Out:
-//! a running machine, streams to the agents in it, and the machine's threads on this host. This crate does not depend
-//! on labs, studies or records.
+//! Input: a [`VmSpec`](tailbound_model::VmSpec), the content of a bundle, and interfaces that the caller has opened.
+//! Output: a running machine, streams to the agents in it, and the machine's threads on this host. This crate does not
+//! depend on labs, studies or records.
 //!
 //! ```text
 //! KernelChoice ─► Kernel ─► initramfs ─► Machine ── QEMU ── kernel ── /init ── agent hold

@@ -4,7 +4,12 @@
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
-use tailbound_model::{CpuList, VlanSpec};
+use tailbound_model::{CpuList, Problem, VlanSpec};
+
+/// Makes the problem of a setting of a guest that cannot be parsed.
+fn bad_line(what: String) -> Problem {
+    Problem::new("guest_setting", what, "")
+}
 
 /// Hardware address (MAC address) of a network card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -18,13 +23,13 @@ impl fmt::Display for Mac {
 }
 
 impl FromStr for Mac {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Mac, String> {
+    type Err = Problem;
+    fn from_str(text: &str) -> Result<Mac, Problem> {
         let bytes: Option<Vec<u8>> = text.split(':').map(|t| u8::from_str_radix(t, 16).ok()).collect();
         bytes
             .and_then(|b| b.try_into().ok())
             .map(Mac)
-            .ok_or_else(|| format!("`{text}` is not the hardware address of a card"))
+            .ok_or_else(|| bad_line(format!("`{text}` is not the hardware address of a card")))
     }
 }
 
@@ -48,13 +53,13 @@ impl fmt::Display for Card {
 }
 
 impl FromStr for Card {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Card, String> {
+    type Err = Problem;
+    fn from_str(text: &str) -> Result<Card, Problem> {
         if text == "passed" { Ok(Card::Passed) } else { text.parse().map(Card::Made) }
     }
 }
 
-/// Settings of one network interface of a guest.
+/// Settings of one network interface of a guest: card, address, MTU and VLAN.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NicLine {
     /// Network card of the guest that has this interface.
@@ -79,9 +84,10 @@ impl fmt::Display for NicLine {
 }
 
 impl FromStr for NicLine {
-    type Err = String;
-    fn from_str(text: &str) -> Result<NicLine, String> {
-        let bad = || format!("`{text}` is not MAC,ADDRESS/PREFIX,MTU or MAC,ADDRESS/PREFIX,MTU,VLAN,FROM:TO...");
+    type Err = Problem;
+    fn from_str(text: &str) -> Result<NicLine, Problem> {
+        let bad =
+            || bad_line(format!("`{text}` is not MAC,ADDRESS/PREFIX,MTU or MAC,ADDRESS/PREFIX,MTU,VLAN,FROM:TO..."));
         let words: Vec<&str> = text.split(',').collect();
         let [card, address, mtu, vlan @ ..] = &words[..] else { return Err(bad()) };
         let (address, prefix) = address.split_once('/').ok_or_else(bad)?;
@@ -166,12 +172,12 @@ impl Line {
     ///
     /// # Errors
     /// A setting has an unknown key or a value that cannot be parsed.
-    pub fn read(text: &str) -> Result<Line, String> {
+    pub fn read(text: &str) -> Result<Line, Problem> {
         let mut line =
             Line { name: "guest".into(), mode: Mode::Agents, channel: None, nics: Vec::new(), irq_cpus: None };
         let words = text.split_whitespace().filter_map(|w| w.strip_prefix("tailbound.")?.split_once('='));
         for (key, value) in words {
-            let bad = || format!("`tailbound.{key}={value}` on the kernel command line is not valid");
+            let bad = || bad_line(format!("`tailbound.{key}={value}` on the kernel command line is not valid"));
             match (key, value) {
                 ("name", name) => name.clone_into(&mut line.name),
                 ("mode", "shell") => line.mode = Mode::Shell,
@@ -228,8 +234,10 @@ mod tests {
         assert_eq!(passed.to_string().parse(), Ok(passed));
         assert_eq!(
             Line::read("tailbound.nic=52:54:00:aa:00:01,10.177.0.1,1500"),
-            Err("`52:54:00:aa:00:01,10.177.0.1,1500` is not MAC,ADDRESS/PREFIX,MTU or MAC,ADDRESS/PREFIX,MTU,VLAN,FROM:TO..."
-                .into())
+            Err(bad_line(
+                "`52:54:00:aa:00:01,10.177.0.1,1500` is not MAC,ADDRESS/PREFIX,MTU or MAC,ADDRESS/PREFIX,MTU,VLAN,FROM:TO..."
+                    .into()
+            ))
         );
     }
 

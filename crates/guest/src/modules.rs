@@ -31,7 +31,7 @@ pub const NETWORK: [&str; 17] = [
 /// Names of useful kernel modules that are added if the kernel has them.
 const OPTIONAL: [&str; 1] = ["virtio_rng"];
 
-/// End of the file name of a kernel module that the guest does not need.
+/// End of the file name, in the initramfs, of a kernel module that the guest can do without.
 pub(crate) const MAYBE: &str = ".maybe.ko";
 
 /// A kernel module that is copied into the initramfs of a guest.
@@ -154,8 +154,8 @@ impl Listed {
     }
 }
 
-/// Path of a kernel module in the initramfs; the file name contains its place in the load order and whether it is
-/// required.
+/// Path of a kernel module in the initramfs. The file name contains the position of the module in the load order, and
+/// whether the module is required.
 pub(crate) fn place(number: usize, name: &str, required: bool) -> String {
     format!("modules/{number:03}-{name}{}", if required { ".ko" } else { MAYBE })
 }

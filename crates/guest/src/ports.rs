@@ -105,8 +105,8 @@ pub fn await_ports(directory: &Path, limit: Duration, given_up: &dyn Fn() -> boo
     })
 }
 
-/// Waits until the guest answers. `over` is called twice a second and returns an error if the waiting must end early;
-/// if there is no answer within `limit`, `late` makes the error.
+/// Waits until the guest answers. `over` is called twice a second, and returns an error if the waiting must end early.
+/// If there is no answer within `limit`, `late` makes the error.
 pub(crate) fn await_answer(
     directory: &Path,
     limit: Duration,
@@ -190,7 +190,7 @@ fn greeted(mut stream: impl Read) -> io::Result<()> {
     }
 }
 
-/// Locks that free virtio-serial port of the guest which was unused for the longest time.
+/// Locks a virtio-serial port of the guest: of the ports that are free, the one that was unused for the longest time.
 fn take(directory: &Path, count: u32) -> io::Result<(u32, File)> {
     let mut ports = Vec::new();
     for port in 1..=count {

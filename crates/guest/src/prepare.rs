@@ -40,11 +40,11 @@ pub fn prepare(spec: &VmSpec, contents: &Contents, maybe: &[&str], cache: &Cache
     let (kvm, without_kvm) = match (spec.accelerator, kvm) {
         (Accelerator::Emulated, _) => (false, None),
         (_, Ok(())) => (true, None),
-        (Accelerator::Any, Err(why)) => (false, Some(why)),
-        (Accelerator::Kvm, Err(why)) => {
+        (Accelerator::Any, Err(problem)) => (false, Some(problem.what)),
+        (Accelerator::Kvm, Err(problem)) => {
             let mend = "use the accelerator `any` or `emulated` (results of an emulated guest are functional only), \
                         or use a host with KVM";
-            return Err(GuestError::new(format!("guest {}: {why}", spec.name), mend));
+            return Err(GuestError::new(format!("guest {}: {}", spec.name, problem.what), mend));
         }
     };
     Ok(Prepared { kernel, initramfs, kvm, qemu, without_kvm })

@@ -16,7 +16,7 @@ const PACKED: [(&[u8], &str, &str); 4] = [
     (b"\x28\xb5\x2f\xfd", "zstd", "zstd"),
     (b"\x1f\x8b", "gzip", "gzip"),
 ];
-/// Error text if the uncompressed kernel has no PVH entry.
+/// Error text for a kernel image whose uncompressed kernel has no PVH entry.
 pub(crate) const NO_PVH_ENTRY: &str = "the kernel has no entry for PVH";
 
 /// Whether the kernel image is uncompressed and has a PVH entry.

@@ -1,8 +1,8 @@
 //! Clocks of the host, and the conversion of wall-clock time stamps to monotonic time.
 //!
-//! In: readings of the clocks, or of a scripted clock. Out: offsets between the clocks, each with its bracket (the
-//! monotonic clock read before and after the wall clock), converted time stamps with their error, and the time spans in
-//! which a stepped clock makes conversion impossible.
+//! Input: readings of the clocks, or of a scripted clock. Output: offsets between the clocks, each with its bracket
+//! (the monotonic clock read before and after the wall clock), converted time stamps with their error, and the time
+//! spans in which a stepped clock makes conversion impossible.
 
 use tailbound_model::{ClockOffset, InvalidWindow};
 
@@ -48,7 +48,8 @@ fn read(clock: libc::clockid_t) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Offset CLOCK_REALTIME - CLOCK_MONOTONIC of this host, from the narrowest of [`TRIES`] brackets.
+/// Offset CLOCK_REALTIME - CLOCK_MONOTONIC of this host, from [`TRIES`] brackets: the bracket with the shortest time
+/// between its two readings of the monotonic clock is used.
 pub fn read_offset() -> ClockOffset {
     read_offset_with(monotonic_ns, realtime_ns)
 }
@@ -124,8 +125,8 @@ impl OffsetTrack {
         &self.readings
     }
 
-    /// Time spans in which the wall clock was stepped: between two readings the offset changed by more than 500 ppm of
-    /// the elapsed time plus the widths of both brackets.
+    /// Time spans in which the wall clock was stepped: between the two readings at the ends of the span, the offset
+    /// changed by more than 500 ppm of the elapsed time plus the widths of both brackets.
     pub fn steps(&self) -> Vec<InvalidWindow> {
         self.readings
             .windows(2)

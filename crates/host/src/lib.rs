@@ -1,8 +1,8 @@
 //! Everything that can be read and changed on one Linux host: processes, threads, scheduling, clocks, facts, settings,
 //! and the journal to which every change is written.
 //!
-//! In: file contents of /proc and /sys, system calls. Out: the types of `tailbound-model`. This crate does not depend
-//! on studies, drivers, labs or records. The crate judges nothing: `tailbound-doctor` gives verdicts on facts.
+//! Input: file contents of /proc and /sys, system calls. Output: the types of `tailbound-model`. This crate does not
+//! depend on studies, drivers, labs or records. The crate judges nothing: `tailbound-doctor` gives verdicts on facts.
 
 pub mod clock;
 pub mod container;

@@ -1,8 +1,8 @@
 //! Processes, identified by process id and start time: if a process id is reused, the start time differs.
 //!
-//! In: a process id. Out: a [`ProcessId`], whether the process still runs, and how the process ended. A pidfd keeps the
-//! identity between the check and the signal; if the kernel refuses pidfds, the start time is compared again right
-//! before the signal.
+//! Input: a process id. Output: a [`ProcessId`], whether the process still runs, and how the process ended. A pidfd
+//! keeps the identity between the check and the signal; if the kernel refuses pidfds, the start time is compared again
+//! right before the signal.
 
 use nix::sys::resource::{Resource, getrlimit};
 use std::fs;

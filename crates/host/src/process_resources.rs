@@ -34,8 +34,8 @@ fn segments(maps: &str) -> Vec<Segment> {
         let number = |text: &str| u64::from_str_radix(text, 16).unwrap_or(0);
         let bytes = range.map_or(0, |(from, to)| number(to).saturating_sub(number(from)));
         match all.iter_mut().find(|s| s.name == name) {
-            Some(known) => known.octets += bytes,
-            None => all.push(Segment { name: name.to_owned(), octets: bytes }),
+            Some(known) => known.bytes += bytes,
+            None => all.push(Segment { name: name.to_owned(), bytes }),
         }
     }
     all.sort();
@@ -71,8 +71,8 @@ mod tests {
                     5000-6000 rw-s 00002000 00:1b 5    /dev/shm/fastrtps_a\n\
                     9000-a000 rw-s 00000000 00:1b 6    /dev/shm/other (deleted)\n";
         let found = segments(maps);
-        assert_eq!(found[0], Segment { name: "fastrtps_a".into(), octets: 0x3000 });
-        assert_eq!(found[1], Segment { name: "other (deleted)".into(), octets: 0x1000 });
+        assert_eq!(found[0], Segment { name: "fastrtps_a".into(), bytes: 0x3000 });
+        assert_eq!(found[1], Segment { name: "other (deleted)".into(), bytes: 0x1000 });
         assert_eq!(found.len(), 2);
     }
 

@@ -25,7 +25,8 @@ pub fn ask_own_program(args: &[&str], input: &[u8]) -> io::Result<Output> {
     ask_program(own_program()?, args, input)
 }
 
-/// The same with a prepared command of this program, for example with an environment of its own.
+/// Starts a prepared command of this program (for example with an environment of its own), writes `input` to its
+/// standard input, and waits until it ends.
 ///
 /// # Errors
 /// The program cannot be started, or its input cannot be written.

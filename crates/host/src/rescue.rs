@@ -9,7 +9,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use std::io;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Release};
-use tailbound_model::{CpuList, Policy, RescueSeen};
+use tailbound_model::{CpuList, Policy, Problem, RescueSeen};
 
 /// Time in ns during which the real-time thread runs alone: a little more than the default period of real-time
 /// throttling, one second.
@@ -19,14 +19,20 @@ const BESIDE_NS: i64 = 2_000_000_000;
 /// Value of RLIMIT_RTTIME in us: the kernel ends a real-time thread that has not slept for this time.
 const LIMIT_US: u64 = 4_500_000;
 
+/// Makes the problem of a step of the self-test that failed.
+fn failed(what: impl Into<String>) -> Problem {
+    Problem::new("rescue_test", what, "")
+}
+
 /// Runs the self-test of the real-time thread and the ordinary thread in the calling process, which must end soon
 /// after.
 ///
 /// # Errors
 /// A step of the test is not permitted on this host or failed; the error says which step.
-pub fn measure(cpu: u32) -> Result<RescueSeen, String> {
-    setrlimit(Resource::RLIMIT_RTTIME, LIMIT_US, LIMIT_US).map_err(|e| format!("RLIMIT_RTTIME cannot be set: {e}"))?;
-    set_affinity(0, &CpuList::one(cpu)).map_err(|e| e.to_string())?;
+pub fn measure(cpu: u32) -> Result<RescueSeen, Problem> {
+    setrlimit(Resource::RLIMIT_RTTIME, LIMIT_US, LIMIT_US)
+        .map_err(|e| failed(format!("RLIMIT_RTTIME cannot be set: {e}")))?;
+    set_affinity(0, &CpuList::one(cpu)).map_err(|e| failed(e.to_string()))?;
     let (go, over) = (AtomicBool::new(false), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let ordinary = scope.spawn(|| {
@@ -48,16 +54,16 @@ pub fn measure(cpu: u32) -> Result<RescueSeen, String> {
             wake();
             seen
         });
-        let seen = spinner.join().map_err(|_| "the real-time thread of this self-test failed".to_owned())?;
-        let (cpu_ns, gap_ns) = ordinary.join().map_err(|_| "the ordinary thread failed".to_owned())?;
+        let seen = spinner.join().map_err(|_| failed("the real-time thread of this self-test failed"))?;
+        let (cpu_ns, gap_ns) = ordinary.join().map_err(|_| failed("the ordinary thread failed"))?;
         seen.map(|s| RescueSeen { ordinary_cpu_ns: cpu_ns, ordinary_gap_ns: gap_ns, ..s })
     })
 }
 
 /// Runs the real-time thread: alone first, then together with the ordinary thread that `wake` releases.
-fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, String> {
-    set_policy(0, &Policy::Fifo { priority: 1 }, false).map_err(|e| e.to_string())?;
-    let reading = |what: io::Result<u64>| what.map_err(|e| format!("the kernel's counts cannot be read: {e}"));
+fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, Problem> {
+    set_policy(0, &Policy::Fifo { priority: 1 }, false).map_err(|e| failed(e.to_string()))?;
+    let reading = |what: io::Result<u64>| what.map_err(|e| failed(format!("the kernel's counts cannot be read: {e}")));
     let (begin, delay, idle) = (crate::monotonic_ns(), reading(run_delay_ns())?, reading(idle_ns(cpu))?);
     while crate::monotonic_ns() - begin < ALONE_NS {
         std::hint::spin_loop();
@@ -75,7 +81,8 @@ fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, S
     Ok(RescueSeen { cpu, alone_ns, alone_delay_ns, alone_idle_ns, beside_ns, ordinary_cpu_ns: 0, ordinary_gap_ns: 0 })
 }
 
-/// Spins until the test is over. Returns the CPU time of this thread and its longest time without the CPU, both in ns.
+/// Spins until the test is over. Returns two times in ns: the CPU time of this thread, and the longest time for which
+/// the thread did not get the CPU.
 fn ordinary(over: &AtomicBool) -> (u64, u64) {
     let mut gap = 0;
     let begin = crate::monotonic_ns();

@@ -1,9 +1,9 @@
 //! The thread table of a process, as the kernel shows it.
 //!
-//! In: a process id and a function from thread names to roles. Out: one [`ThreadRow`] for each thread, sorted by thread
-//! id, and a remark for every value that could not be read. For threads that were runnable during the first reading,
-//! the kernel's counters are read a second time. How a thread was created (`born_in`, `birth`, `creator`) is not
-//! visible here: the agent, which sees threads being created, fills these fields in.
+//! Input: a process id and a function from thread names to roles. Output: one [`ThreadRow`] for each thread, sorted by
+//! thread id, and a remark for every value that could not be read. For threads that were runnable during the first
+//! reading, the kernel's counters are read a second time. How a thread was created (`born_in`, `birth`, `creator`) is
+//! not visible here: the agent, which sees threads being created, fills these fields in.
 
 use crate::process::Stat;
 use crate::sched_call;

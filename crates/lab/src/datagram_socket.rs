@@ -56,7 +56,7 @@ fn mreqn(group: Ipv4Addr, address: Ipv4Addr, interface: &str) -> io::Result<libc
 /// Makes the content of a datagram: token and sequence number, then bytes that depend on their position.
 fn content(message: ProbeMessage) -> Vec<u8> {
     let head = [message.token.to_be_bytes(), message.sequence.to_be_bytes()].concat();
-    let mut bytes: Vec<u8> = (0..message.octets).map(|i| (i.wrapping_mul(167) >> 3) as u8).collect();
+    let mut bytes: Vec<u8> = (0..message.bytes).map(|i| (i.wrapping_mul(167) >> 3) as u8).collect();
     let length = head.len().min(bytes.len());
     bytes[..length].copy_from_slice(&head[..length]);
     bytes

@@ -92,7 +92,7 @@ fn in_one_network(spec: &LabSpec, found: &[Found], wiring: &Wiring) -> Option<Pr
     })
 }
 
-/// Removes repeated problems, because both ends can have the same problem.
+/// Removes problems that occur twice in the list, because both ends can have the same problem.
 fn once(lacks: impl Iterator<Item = Problem>) -> Vec<Problem> {
     let mut all: Vec<Problem> = Vec::new();
     for lack in lacks {

@@ -1,8 +1,8 @@
 //! Finds the interfaces that packets pass on their way from an interface of a pod through its node.
 //!
-//! In: the interfaces of the pod, and the interfaces and routes of the node. Out: the interfaces in order, and the
-//! reason if the next interface is not known. A program at an interface can send packets to another interface than the
-//! routes do, so the result contains the programs.
+//! Input: the interfaces of the pod, and the interfaces and routes of the node. Output: the interfaces in order, and
+//! the reason if the next interface is not known. A program at an interface can send packets to another interface than
+//! the routes do, so the result contains the programs.
 
 use tailbound_model::{Hop, Link, LinksSeen};
 
@@ -10,7 +10,8 @@ use tailbound_model::{Hop, Link, LinksSeen};
 const PAIRS: [&str; 3] = ["veth", "netkit", "vxcan"];
 /// Kinds of interfaces that lie on top of another interface and name that interface.
 const LAYERS: [&str; 7] = ["vxlan", "geneve", "vlan", "macvlan", "macvtap", "ipvlan", "ipvtap"];
-/// Kinds of tunnels; if a tunnel names no interface, the route to the other node shows the next interface.
+/// Kinds of tunnels. If a tunnel does not name the interface that packets reach next, the route to the other node shows
+/// this interface.
 const TUNNELS: [&str; 8] = ["vxlan", "geneve", "ipip", "sit", "gre", "gretap", "ip6tnl", "wireguard"];
 /// Maximum number of interfaces in the result of [`hops`].
 const MOST: usize = 12;

@@ -21,7 +21,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
 use tailbound_host::{EntryId, Journal};
-use tailbound_model::{Ask, Attached, Counted, PathFacts, Problem, Told, Undo};
+use tailbound_model::{Answer, Ask, Attached, Counted, PathFacts, Problem, Undo};
 
 /// The places and the path of a trial. If a lab is dropped, its network namespaces are released but its journal entries
 /// stay: call [`down`](Lab::down) instead.
@@ -33,8 +33,8 @@ pub struct Lab {
     /// For each end of the lab: the interface or device of the user to which a guest is attached.
     attached: Vec<Option<Attached>>,
     rooms: Rooms,
-    /// Journal entries of each network namespace that was made, each with the purpose ([`Room`]) of the namespace, and
-    /// of each interface that was made in a container's namespace (an entry of this second kind has no purpose).
+    /// Journal entries of the lab: for each network namespace that was made, an entry with the purpose ([`Room`]) of
+    /// the namespace; for each interface that was made in a container's namespace, an entry without a purpose.
     entries: Vec<(Option<Room>, EntryId)>,
 }
 
@@ -165,7 +165,7 @@ impl Lab {
     pub fn counters(&self, end: usize) -> BTreeMap<String, i64> {
         let side = self.side(end);
         match side.site.ask(Ask::Counters(side.net.interface.clone())) {
-            Ok(Told::Counters(counters)) => counters,
+            Ok(Answer::Counters(counters)) => counters,
             _ => BTreeMap::new(),
         }
     }
@@ -177,7 +177,7 @@ impl Lab {
     /// The namespace cannot be entered, the counters cannot be read, or the host does not answer.
     pub fn counted(&self, end: usize) -> io::Result<Counted> {
         match self.side(end).site.ask(Ask::Counted)? {
-            Told::Counted(counted) => Ok(counted),
+            Answer::Counted(counted) => Ok(counted),
             other => Err(unexpected(&other)),
         }
     }
@@ -188,7 +188,7 @@ impl Lab {
     /// The namespace cannot be entered, no port is free, or the host does not answer.
     pub fn free_port(&self, end: usize) -> io::Result<u16> {
         match self.side(end).site.ask(Ask::FreePort(self.side(end).net.address))? {
-            Told::Port(port) => Ok(port),
+            Answer::Port(port) => Ok(port),
             other => Err(unexpected(&other)),
         }
     }

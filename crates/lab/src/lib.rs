@@ -1,7 +1,7 @@
 //! Labs: the places of a trial, the path that joins them, and the check that the path carries datagrams.
 //!
-//! In: a [`LabSpec`] (path and places, from the plan) and the journal. Out: for each end its interface, address and
-//! driver options ([`EndNet`]), commands that start inside the end's network namespace, [`PathFacts`] and counters.
+//! Input: a [`LabSpec`] (path and places, from the plan) and the journal. Output: for each end its interface, address
+//! and driver options ([`EndNet`]), commands that start inside the end's network namespace, [`PathFacts`] and counters.
 //! This crate knows nothing of drivers, agents, samples or records.
 //!
 //! All interfaces that a lab makes lie in network namespaces without a name, kept open only by descriptors of this

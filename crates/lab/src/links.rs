@@ -116,8 +116,8 @@ fn xdp(all: &[LinkXdp]) -> Option<String> {
     Some(format!("xdp ({how}){}", id.unwrap_or_default()))
 }
 
-/// Adds descriptions of tc programs to the interfaces that have a queueing discipline for such programs. Programs that
-/// cannot be read are left out.
+/// Adds descriptions of tc programs to the interfaces that have a queueing discipline to which such programs can be
+/// attached. Programs that cannot be read are left out.
 async fn attached(handle: &Handle, links: &mut [Link]) {
     let found: Result<Vec<TcMessage>, Error> = handle.qdisc().get().execute().try_collect().await;
     let has_place = |message: &&TcMessage| {

@@ -22,7 +22,7 @@ where
     converse_within(netns, LIMIT, job)
 }
 
-/// Starts `job` like [`converse`], but with a given time limit, for jobs that wait for an event.
+/// Starts `job` like [`converse`], but with the given time limit, for jobs that wait for an event.
 pub(crate) fn converse_within<T, F, Fut>(netns: &NetNs, limit: Duration, job: F) -> io::Result<Task<io::Result<T>>>
 where
     T: Send + 'static,

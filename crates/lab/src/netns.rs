@@ -128,7 +128,7 @@ fn is_netns(fd: BorrowedFd<'_>) -> bool {
     kind == libc::CLONE_NEWNET
 }
 
-/// A job that runs inside a network namespace on its own thread.
+/// A job that runs inside a network namespace, on a thread of its own.
 #[derive(Debug)]
 pub struct Task<T> {
     thread: JoinHandle<io::Result<T>>,

@@ -7,7 +7,7 @@ use std::io;
 use std::net::IpAddr;
 use std::process::Command;
 use std::sync::Arc;
-use tailbound_model::{Ask, Interface, Told};
+use tailbound_model::{Answer, Ask, Interface};
 
 /// Connection to another host or to a container. The caller makes the connection; the lab only asks questions and
 /// starts programs.
@@ -28,7 +28,7 @@ pub trait Far: fmt::Debug + Send + Sync {
     /// # Errors
     /// There was no answer. If the place answers that it could not do what was asked, the answer is returned, not an
     /// error.
-    fn ask(&self, ask: Ask) -> io::Result<Told>;
+    fn ask(&self, ask: Ask) -> io::Result<Answer>;
 
     /// Returns a command of this host that starts Tailbound at the place and connects the standard streams; the caller
     /// adds the arguments.
@@ -58,15 +58,15 @@ impl From<Arc<dyn Far>> for Site {
 
 impl Site {
     /// Sends a question to the place of the end and waits for the answer; blocks for a moment.
-    pub fn ask(&self, ask: Ask) -> io::Result<Told> {
+    pub fn ask(&self, ask: Ask) -> io::Result<Answer> {
         let told = match self {
             Site::Here(netns) => run_in(netns, move || Answers::default().answer(ask))?.join()?,
             // The agent in a container answers too, because counters include those of its control group.
             Site::Inside(_, far) | Site::There(far) => far.ask(ask)?,
         };
         match told {
-            Told::Failed(_, Some(number)) => Err(io::Error::from_raw_os_error(number)),
-            Told::Failed(reason, None) => Err(io::Error::other(reason)),
+            Answer::Failed(_, Some(number)) => Err(io::Error::from_raw_os_error(number)),
+            Answer::Failed(reason, None) => Err(io::Error::other(reason)),
             told => Ok(told),
         }
     }
@@ -74,7 +74,7 @@ impl Site {
     /// Reads all interfaces of the place of the end; blocks.
     pub fn interfaces(&self) -> io::Result<Vec<Interface>> {
         match self.ask(Ask::Interfaces)? {
-            Told::Interfaces(all) => Ok(all),
+            Answer::Interfaces(all) => Ok(all),
             other => Err(unexpected(&other)),
         }
     }
@@ -89,6 +89,6 @@ impl Site {
 }
 
 /// Makes the error for an answer that does not fit the question.
-pub(crate) fn unexpected(told: &Told) -> io::Error {
+pub(crate) fn unexpected(told: &Answer) -> io::Error {
     io::Error::other(format!("the answer does not fit the question: {told:?}"))
 }

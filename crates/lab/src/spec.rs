@@ -64,7 +64,7 @@ impl LabSpec {
         self.is_wired() && !matches!(self.path, PathSpec::Existing { .. })
     }
 
-    /// The ends of the lab as ports of the wiring.
+    /// The ends of the lab in the form (`Port`) that the wiring of guests needs.
     pub fn ports(&self) -> Vec<Port> {
         let port = |end: usize| match self.place(end) {
             PlaceSpec::Vm(guest) => Port::Guest { queues: guest.queues },
@@ -139,8 +139,8 @@ impl LabSpec {
         lines.dedup();
         lines.extend(self.describe_up());
         lines.push(
-            "path check: UDP datagrams of at most 65507 B in both directions, and to a multicast group of 239.255/16 \
-             (TTL 1) where the interfaces carry multicast  [no privilege]"
+            "path check: send UDP datagrams of at most 65507 B in both directions, and to a multicast group of \
+             239.255/16 (TTL 1) where the interfaces carry multicast  [no privilege]"
                 .into(),
         );
         lines
@@ -277,7 +277,7 @@ impl LabSpec {
         Shape { bridged, mtu, delay, rooms: self.rooms(), given: self.given(), vlan: self.vlan.clone() }
     }
 
-    /// The ends in containers whose empty network namespaces the lab uses.
+    /// The ends of the lab that are in containers, whose empty network namespaces the lab uses.
     fn given(&self) -> Vec<Room> {
         let has_namespace = |place: &PlaceSpec| match place {
             PlaceSpec::Container(container) => container.network == ContainerNetwork::None,

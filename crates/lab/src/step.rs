@@ -20,7 +20,7 @@ pub(crate) struct Shape {
     pub mtu: Option<u32>,
     /// Delay that is added to the packets that each end sends.
     pub delay: Option<Nanos>,
-    /// The network namespaces of the ends. More than two are possible only with a bridge.
+    /// The network namespaces of the ends of the path. More than two are possible only with a bridge.
     pub rooms: Vec<Room>,
     /// The network namespaces of the path that belong to containers and are empty.
     pub given: Vec<Room>,
@@ -55,7 +55,7 @@ impl Room {
     }
 }
 
-/// A network interface of the lab, by its network namespace and its name.
+/// A network interface of the lab, given by its network namespace and its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct At {
     pub room: Room,
@@ -68,7 +68,7 @@ pub(crate) const DEFAULT_MTU: u32 = 1500;
 pub(crate) const MTU_RANGE: std::ops::RangeInclusive<u32> = 68..=65_535;
 /// The network of all IPv4 multicast groups, as the destination of a route: address and prefix length.
 pub(crate) const MULTICAST: (Ipv4Addr, u8) = (Ipv4Addr::new(224, 0, 0, 0), 4);
-/// Address of the end with this number. All labs use the same addresses, because each lab has its own namespaces.
+/// IP address of the end with this number. All labs use the same addresses, because each lab has its own namespaces.
 pub(crate) fn address(end: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 177, 0, end as u8 + 1)
 }

@@ -1,4 +1,4 @@
-//! Standard streams of a process in a pod, carried over the API server.
+//! Carries the standard streams of a process in a pod over the API server.
 
 use crate::explain::{exec_ended, exec_refused};
 use crate::pod::Pod;
@@ -16,7 +16,8 @@ const BUFFER: usize = 256 * 1024;
 /// Number of bytes of the process's standard error that are kept for error messages.
 const SAID: usize = 4096;
 
-/// The end of the process's streams: the status that the cluster sends, or nothing if the connection was lost.
+/// The reason why the streams of a process in a pod have ended: the status that the cluster sends, or nothing if the
+/// connection was lost.
 type Over = Shared<BoxFuture<'static, Option<Status>>>;
 
 impl Pod {
@@ -83,7 +84,7 @@ impl ExecOutput {
         }
     }
 
-    /// Reads from the standard output of the process; returns whether something was read.
+    /// Reads from the standard output of the process in the pod; returns whether something was read.
     fn take(&mut self, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> io::Result<bool> {
         let before = buffer.filled().len();
         match Pin::new(&mut self.stdout).poll_read(context, buffer) {

@@ -45,7 +45,7 @@ const PROGRAMS: &[&str] = &[
     "ptp",
 ];
 
-/// Answers of the cluster that several pods share, so that each is requested only once.
+/// Answers of the cluster about facts that several pods share, so that each such fact is requested only once.
 #[derive(Default)]
 pub struct Asked {
     nodes: BTreeMap<String, Result<Node, Problem>>,
@@ -96,10 +96,10 @@ impl Pod {
 
         facts.of_node(asked.node(cluster, &self.node).await, &format!("GET /api/v1/nodes/{}", self.node));
         let (programs, policies) = asked.of_networks(cluster).await;
-        facts.told("cluster.network_programs", programs.clone(), "GET /apis/apps/v1/daemonsets");
+        facts.add("cluster.network_programs", programs.clone(), "GET /apis/apps/v1/daemonsets");
         let selecting = policies.as_ref().map(|all| selecting(all, &self.labels)).map_err(Clone::clone);
         let at = format!("GET /apis/networking.k8s.io/v1/namespaces/{}/networkpolicies", cluster.namespace);
-        facts.told("pod.network_policies", selecting, &at);
+        facts.add("pod.network_policies", selecting, &at);
         facts.0.sort_by(|a, b| a.key.cmp(&b.key));
         facts.0
     }
@@ -140,32 +140,32 @@ impl Facts {
         self.0.push(Fact { key: key.to_owned(), value, source: source.to_owned() });
     }
 
-    fn told(&mut self, key: &str, value: Result<String, Problem>, source: &str) {
+    fn add(&mut self, key: &str, value: Result<String, Problem>, source: &str) {
         let value = value.map_or_else(|e| FactValue::Unknown(e.to_string()), FactValue::Text);
         self.0.push(Fact { key: key.to_owned(), value, source: source.to_owned() });
     }
 
     fn of_node(&mut self, node: &Result<Node, Problem>, source: &str) {
         let info = node.as_ref().map(|n| n.status.as_ref().and_then(|s| s.node_info.clone()).unwrap_or_default());
-        type Told = fn(&NodeSystemInfo) -> &String;
-        let told: [(&str, Told); 4] = [
+        type Field = fn(&NodeSystemInfo) -> &String;
+        let fields: [(&str, Field); 4] = [
             ("node.kernel", |i| &i.kernel_version),
             ("node.os_image", |i| &i.os_image),
             ("node.container_runtime", |i| &i.container_runtime_version),
             ("node.kubelet", |i| &i.kubelet_version),
         ];
-        for (key, of) in told {
-            self.told(key, info.clone().map(|info| of(&info).clone()).map_err(Clone::clone), source);
+        for (key, of) in fields {
+            self.add(key, info.clone().map(|info| of(&info).clone()).map_err(Clone::clone), source);
         }
         let spec = |n: &Node| n.spec.as_ref().and_then(|s| s.pod_cidr.clone()).unwrap_or_else(|| "none".to_owned());
-        self.told("node.pod_cidr", node.as_ref().map(spec).map_err(Clone::clone), source);
+        self.add("node.pod_cidr", node.as_ref().map(spec).map_err(Clone::clone), source);
         match node.as_ref().map(|n| network(n.annotations())) {
             Ok(None) => {
                 let why = FactValue::Unknown("no annotation of the node names the pod network".to_owned());
                 self.0.push(Fact { key: "cluster.network".into(), value: why, source: source.to_owned() });
             }
             Ok(Some(name)) => self.text("cluster.network", &name, source),
-            Err(e) => self.told("cluster.network", Err(e.clone()), source),
+            Err(e) => self.add("cluster.network", Err(e.clone()), source),
         }
     }
 }
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn policies_that_nobody_enforces_are_told() {
-        let told = |network: &str, programs: &str, policies: &str| {
+        let remark = |network: &str, programs: &str, policies: &str| {
             let mut facts = Facts(Vec::new());
             for (key, value) in [
                 ("pod.name", "p"),
@@ -232,15 +232,15 @@ mod tests {
             unenforced(&facts.0, false)
         };
         assert_eq!(
-            told("Flannel with VXLAN", "none as a DaemonSet", "nobody").as_deref(),
+            remark("Flannel with VXLAN", "none as a DaemonSet", "nobody").as_deref(),
             Some(
                 "the network policy nobody selects the pod p, but Flannel with VXLAN enforces no policies: forbidden \
                  packets pass"
             )
         );
-        assert_eq!(told("Flannel with VXLAN", "none as a DaemonSet", "none"), None);
-        assert_eq!(told("Flannel with VXLAN", "quay.io/calico/node:v3.28.0", "nobody"), None);
-        assert_eq!(told("Calico", "none as a DaemonSet", "nobody"), None);
+        assert_eq!(remark("Flannel with VXLAN", "none as a DaemonSet", "none"), None);
+        assert_eq!(remark("Flannel with VXLAN", "quay.io/calico/node:v3.28.0", "nobody"), None);
+        assert_eq!(remark("Calico", "none as a DaemonSet", "nobody"), None);
     }
 
     #[test]

@@ -154,7 +154,7 @@ impl Cluster {
     }
 }
 
-/// Whether a pod has waited so long that its events should be read, which takes a separate request.
+/// Whether a pod has waited so long that its events should be read. Reading the events takes a separate request.
 fn is_late(waited: Duration, seen: &PodObject) -> bool {
     waited > LOOK && seen.status.as_ref().is_some_and(|s| s.phase.as_deref() == Some("Pending"))
 }

@@ -34,7 +34,7 @@ fn required_position(reader: &Reader, name: &str, path: &Path) -> Result<usize, 
     position(reader, name).ok_or_else(|| RecordError::damaged(path, format!("column `{name}` is missing")))
 }
 
-/// Reader of some columns of a segment (file of samples), which reads the rows in batches.
+/// Reader of selected columns of a segment (file of samples), which reads the rows in batches.
 pub(crate) struct Rows {
     path: PathBuf,
     file: Reader,
@@ -54,7 +54,7 @@ struct Column {
 
 /// Reader of the values of one column in the segment's current row group.
 enum Values {
-    /// There is no reader of the column, because no row group of the segment has been opened yet.
+    /// The column has no reader, because no row group of the segment has been opened yet.
     None,
     Int64(ColumnReaderImpl<Int64Type>, Nullable),
     Int32(ColumnReaderImpl<Int32Type>),

@@ -18,7 +18,8 @@ const MOST_SLOTS: u64 = 1 << 33;
 /// Number of time columns in the rows of samples of the pong side.
 const COLUMNS: usize = ECHO_TIMES.len();
 
-/// Times of echoes: one column for each name in [`ECHO_TIMES`]. A column that was not requested is empty.
+/// Times of echoes (messages that the pong side received): one column for each name in [`ECHO_TIMES`]. A column that
+/// was not requested is empty.
 pub(crate) type EchoColumns = [Vec<i64>; COLUMNS];
 
 /// The echoes of one trial (messages that the pong side received), in one of several forms.

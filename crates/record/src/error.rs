@@ -1,21 +1,18 @@
 //! Errors of reading and writing records.
 
+use std::fmt;
 use std::path::PathBuf;
+use tailbound_model::Problem;
 
-/// Error: a record cannot be written or read.
+/// Error: a record cannot be written or read. `Display` writes [`RecordError::problem`] on one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordError {
     /// Error: the directory for a new record exists already.
-    #[error("{} exists already; give another --out, or move it away", .0.display())]
     Exists(PathBuf),
     /// Error: the directory is not a record, because it has no manifest.
-    #[error("{} is not a record: it has no manifest.json", .0.display())]
     NotARecord(PathBuf),
     /// Error: a later release wrote the record, in a format that this release cannot read.
-    #[error(
-        "{}: record format {found_major}.{found_minor} is newer than this tailbound reads ({ours}.x); use tailbound {readable_by} or later", path.display()
-    )]
     Newer {
         /// Directory of the record that cannot be read.
         path: PathBuf,
@@ -29,7 +26,6 @@ pub enum RecordError {
         readable_by: String,
     },
     /// Error: a file of the record is damaged.
-    #[error("{}: {reason}", path.display())]
     Damaged {
         /// Path of the damaged file of the record.
         path: PathBuf,
@@ -37,7 +33,6 @@ pub enum RecordError {
         reason: String,
     },
     /// Error: a trial has no samples, or some of its samples are missing.
-    #[error("{}: {reason}", path.display())]
     SamplesMissing {
         /// File of samples that should exist; if only the last samples are missing, the last file that exists.
         path: PathBuf,
@@ -45,7 +40,6 @@ pub enum RecordError {
         reason: String,
     },
     /// Error: a segment (file of samples) is in the folder of one trial, but contains rows of another trial.
-    #[error("{}: holds rows of trial {found}, not of trial {trial}", path.display())]
     SamplesForeign {
         /// Path of the segment (file of samples) with the rows of another trial.
         path: PathBuf,
@@ -55,7 +49,6 @@ pub enum RecordError {
         found: u32,
     },
     /// Error: a slot of a trial is missing or present twice.
-    #[error("{}: slots do not follow each other: {}", path.display(), break_words(*due, *found))]
     SamplesNotConsecutive {
         /// Path of the segment (file of samples) with the unexpected sequence number.
         path: PathBuf,
@@ -65,7 +58,6 @@ pub enum RecordError {
         found: u64,
     },
     /// Error: the file system refused an operation on a record.
-    #[error("{}: cannot {what}: {source}{}", path.display(), advice(source))]
     Io {
         /// Path of the file or directory of the refused operation.
         path: PathBuf,
@@ -76,10 +68,23 @@ pub enum RecordError {
     },
 }
 
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(f)
+    }
+}
+
+impl From<RecordError> for Problem {
+    fn from(error: RecordError) -> Problem {
+        error.problem()
+    }
+}
+
+/// Remedy for an error of the file system; empty if no remedy is known.
 fn advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::StorageFull => "; free some space, or name a directory on another disk with --out",
-        std::io::ErrorKind::PermissionDenied => "; name a directory with --out in which you may write",
+        std::io::ErrorKind::StorageFull => "free some space, or name a directory on another disk with --out",
+        std::io::ErrorKind::PermissionDenied => "name a directory with --out in which you may write",
         _ => "",
     }
 }
@@ -93,6 +98,41 @@ fn break_words(due: u64, found: u64) -> String {
 }
 
 impl RecordError {
+    /// Returns what is wrong with the record, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        let at = |code, path: &std::path::Path, what: &dyn fmt::Display| {
+            Problem::new(code, format!("{}: {what}", path.display()), "")
+        };
+        match self {
+            RecordError::Exists(path) => {
+                let what = format!("{} exists already", path.display());
+                Problem::new("record_exists", what, "give another --out, or move it away")
+            }
+            RecordError::NotARecord(path) => {
+                let what = format!("{} is not a record: it has no manifest.json", path.display());
+                Problem::new("not_a_record", what, "")
+            }
+            RecordError::Newer { path, found_major, found_minor, ours, readable_by } => {
+                let what =
+                    format!("record format {found_major}.{found_minor} is newer than this tailbound reads ({ours}.x)");
+                at("record_newer", path, &what).with_remedy(format!("use tailbound {readable_by} or later"))
+            }
+            RecordError::Damaged { path, reason } => at("record_damaged", path, reason),
+            RecordError::SamplesMissing { path, reason } => at("samples_missing", path, reason),
+            RecordError::SamplesForeign { path, trial, found } => {
+                let what = format!("holds rows of trial {found}, not of trial {trial}");
+                at("samples_foreign", path, &what)
+            }
+            RecordError::SamplesNotConsecutive { path, due, found } => {
+                let what = format!("slots do not follow each other: {}", break_words(*due, *found));
+                at("samples_not_consecutive", path, &what)
+            }
+            RecordError::Io { path, what, source } => {
+                at("record_io", path, &format_args!("cannot {what}: {source}")).with_remedy(advice(source))
+            }
+        }
+    }
+
     pub(crate) fn io(path: &std::path::Path, what: &'static str) -> impl FnOnce(std::io::Error) -> RecordError {
         let path = path.to_owned();
         move |source| RecordError::Io { path, what, source }

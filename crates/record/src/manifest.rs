@@ -185,7 +185,8 @@ pub struct EndRecord {
     /// Statistics that the middleware reports after the trial.
     pub stats: Option<serde_json::Value>,
     /// Size of one serialised message in bytes, if the driver reports it.
-    pub serialised_octets: Option<u64>,
+    #[serde(rename = "serialised_octets")]
+    pub serialised_bytes: Option<u64>,
     /// Time from the opening of the session until the ends had found each other, ns.
     pub matched_after_ns: Option<i64>,
     /// Monotonic time at which the driver session of the end was opened, ns.
@@ -193,7 +194,8 @@ pub struct EndRecord {
     pub opened_ns: Option<i64>,
     /// Settings and counters that the driver reports for a flow: batching, limits, retransmissions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub flow_told: Option<serde_json::Value>,
+    #[serde(rename = "flow_told")]
+    pub flow_answer: Option<serde_json::Value>,
     /// Counters of the end's messages, if the trial measures a flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowCounts>,
@@ -203,7 +205,8 @@ pub struct EndRecord {
     /// Number of rows of samples that were lost because a buffer was full.
     pub rows_dropped: u64,
     /// Number of bytes on the control stream of the end between the messages `go` and `done`.
-    pub control_octets: u64,
+    #[serde(rename = "control_octets")]
+    pub control_bytes: u64,
     /// Largest possible error of timestamps that were converted to monotonic time, ns; absent if no timestamp was
     /// converted.
     pub clock_width_ns: Option<i64>,

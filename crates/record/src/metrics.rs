@@ -11,7 +11,8 @@ fn minus(later: i64, earlier: i64) -> i64 {
 }
 
 impl SlotBatch {
-    /// The two time columns whose difference is the metric: first the later time, then the earlier time.
+    /// The two time columns of which the metric is the difference: first the column with the later time, then the
+    /// column with the earlier time.
     fn ends(&self, metric: Metric) -> (&[i64], &[i64]) {
         match metric {
             Metric::RoundTrip | Metric::HalfRoundTrip => (&self.receive_ns, &self.send_begin_ns),

@@ -10,6 +10,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::ColumnPath;
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use tailbound_model::*;
@@ -50,7 +51,7 @@ fn optional_times(times: &[&str]) -> String {
 enum Column {
     Int32(Vec<i32>),
     Int64(Vec<i64>),
-    /// Times that are not null, and for each row a 1, or a 0 if the time of the row is null.
+    /// Times of a column that are not null; and for each row a 1, or a 0 if the time of the row is null.
     Times(Vec<i64>, Vec<i16>),
     Words(Vec<ByteArray>),
     Flags(Vec<bool>),
@@ -91,24 +92,34 @@ fn write_file(
     fs::create_dir_all(folder).map_err(RecordError::io(folder, "make the directory"))?;
     let temporary = path.with_extension("parquet.partial");
     let written = (|| {
-        let file = File::create(&temporary).map_err(|e| e.to_string())?;
-        let schema = parse_message_type(&format!("message samples {{ {columns} }}")).map_err(|e| e.to_string())?;
+        let file = File::create(&temporary)?;
+        let schema = parse_message_type(&format!("message samples {{ {columns} }}"))?;
         let properties = Arc::new(properties(times));
-        let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties).map_err(|e| e.to_string())?;
+        let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
         for columns in groups {
-            write_group(&mut writer, &columns).map_err(|e| e.to_string())?;
+            write_group(&mut writer, &columns)?;
         }
-        let file = writer.into_inner().map_err(|e| e.to_string())?;
-        file.sync_all().map_err(|e| e.to_string())?;
-        fs::rename(&temporary, path).map_err(|e| e.to_string())
+        writer.into_inner()?.sync_all()?;
+        fs::rename(&temporary, path)?;
+        Ok(())
     })();
-    written.map_err(|reason: String| {
+    written.map_err(|error| {
         // An incomplete segment is useless; if it cannot be removed, readers are not affected.
         let _ = fs::remove_file(&temporary);
-        let full = reason.contains("os error 28");
-        let advice = if full { "; free some space, or name a directory on another disk with --out" } else { "" };
-        RecordError::damaged(path, format!("cannot write the samples: {reason}{advice}"))
+        match of_the_file_system(error) {
+            Ok(source) => RecordError::io(path, "write the samples")(source),
+            Err(error) => RecordError::damaged(path, format!("cannot write the samples: {error}")),
+        }
     })
+}
+
+/// Returns the error of the file system because of which a Parquet file could not be written, or the Parquet error if
+/// there was another reason.
+fn of_the_file_system(error: ParquetError) -> Result<io::Error, ParquetError> {
+    match error {
+        ParquetError::External(e) => e.downcast::<io::Error>().map(|e| *e).map_err(ParquetError::External),
+        other => Err(other),
+    }
 }
 
 fn write_group(writer: &mut SerializedFileWriter<File>, columns: &[Column]) -> Result<(), ParquetError> {

@@ -16,7 +16,7 @@ pub struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// Temporary path of a record's directory, as long as the directory does not contain a manifest.
+    /// Temporary path of a record's directory. The directory has this path as long as it does not contain a manifest.
     pub fn partial_name(dir: &Path) -> PathBuf {
         let mut name = dir.file_name().unwrap_or_default().to_owned();
         name.push(format!(".partial-{}", std::process::id()));

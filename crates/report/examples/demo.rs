@@ -88,7 +88,7 @@ fn trial(random: &mut Random, wire: f64, lossy: bool) -> GivenTrial {
     GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None }
 }
 
-/// Adds a load and a stepped clock to the middle of the trial with the worst message.
+/// Adds a load and a stepped clock to the middle of that trial of the demonstration record that has the worst message.
 fn disturb(manifest: &mut Manifest) {
     let Some(end) = manifest.trials.get_mut(DISTURBED).and_then(|t| t.ends.get_mut("ping")) else { return };
     let at = |ms: i64| support::T0 + ms * 1_000_000;

@@ -95,8 +95,9 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
         line(paint.dim(&format!("  ({} more on the page)", causes.len() - CAUSES)));
     }
     // A warning that a finding contains already, with its remedy, is not repeated.
-    let found =
-        |t: &WarningGroup<'_>| report.findings.iter().any(|f| f.text.contains(t.warning.text.trim_end_matches('.')));
+    let found = |t: &WarningGroup<'_>| {
+        report.findings.iter().any(|f| f.text.contains(t.warning.problem.what.trim_end_matches('.')))
+    };
     let warnings: Vec<_> = warnings::grouped(&report.warnings).into_iter().filter(|t| !found(t)).collect();
     if !warnings.is_empty() {
         line(String::new());

@@ -82,7 +82,7 @@ fn round_trips(record: &Record, trial: usize, mut each: impl FnMut(Option<i64>))
     })
 }
 
-/// First kind of figures of a benchmark program, as one line; `None` if the program printed no figures.
+/// The first kind of figures of a benchmark program, as one line; `None` if the program printed no figures.
 fn tool_line(summary: &ToolSummary) -> Option<String> {
     let first = tools::lines(&tool_report(summary, String::new())).into_iter().next()?;
     Some(format!("{} says {first}", summary.tool))

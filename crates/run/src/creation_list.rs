@@ -69,8 +69,8 @@ impl<const KEPT: usize> CreationList<KEPT> {
         number
     }
 
-    /// Adds the id of a created thread; the new thread calls this function. The creation of a thread makes the
-    /// creator's stores visible to the thread.
+    /// Adds the id of a created thread to its creation; the new thread calls this function. The creation of a thread
+    /// makes everything that the creator wrote before visible to the thread.
     pub fn started(&self, number: u32, tid: i32) {
         if let Some(slot) = self.slots.get(number as usize) {
             slot.tid.store(tid, Release);

@@ -9,7 +9,18 @@ use tailbound_wire::{EndOrder, Order, Role};
 /// Function that finds a driver by its name, first among the drivers that are linked in, then among files.
 pub type DriverSource = fn(&str) -> Result<Driver, LoadError>;
 
-/// QoS policies that apply to writers only (OMG DDS 1.4, table of QoS policies), and batching.
+/// Adds to the problem of a driver that cannot be used where the user finds the names of drivers that can be used.
+pub(crate) fn with_driver_list(error: &LoadError) -> Problem {
+    const LIST: &str = "`tailbound driver list` shows what can be used";
+    let problem = error.problem();
+    let remedy = match problem.remedy.as_str() {
+        "" => LIST.to_owned(),
+        remedy => format!("{remedy}; {LIST}"),
+    };
+    problem.with_remedy(remedy)
+}
+
+/// QoS policies that apply only to writers (OMG DDS 1.4, table of QoS policies), and batching.
 const WRITERS_POLICIES: [&str; 3] = ["lifespan", "transport_priority", "batch"];
 
 /// Settings that one end passes to its driver in a trial.

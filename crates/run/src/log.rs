@@ -11,6 +11,7 @@
 //! | holder of agents | writes to a file beside its socket | the host agent reads the file when it is asked |
 //! | `tailbound pod` | keeps its lines in memory | at its end, in the file that the controller names |
 
+use std::ffi::OsStr;
 use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -147,7 +148,8 @@ static HOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 /// Begins the log of a holder of agents in a file beside its socket. The file has lines of all levels, because a holder
 /// begins before it has a controller: the agent that reads the file selects the lines. A holder logs only when a session
-/// begins, is interrupted or ends. The file is removed when the returned guard is dropped.
+/// begins, is interrupted or ends. The file is removed when the returned guard is dropped; if the holder is killed, the next
+/// holder at the socket removes the file.
 pub fn holder(socket: &Path) -> HolderLog {
     let mut path = socket.as_os_str().to_owned();
     path.push(format!(".{}.log", std::process::id()));
@@ -156,6 +158,7 @@ pub fn holder(socket: &Path) -> HolderLog {
         // The holder itself reports a directory that cannot be made.
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(directory);
     }
+    remove_left_logs(socket);
     // Without the file the holder has no log, and holds agents all the same.
     let Ok(file) = File::options().create_new(true).append(true).mode(0o600).open(&path) else {
         return HolderLog(None);
@@ -164,6 +167,31 @@ pub fn holder(socket: &Path) -> HolderLog {
     set_target(Target::Limited(file, 0));
     let _ = HOLDER.set(path.clone());
     HolderLog(Some(path))
+}
+
+/// Removes the log files that killed holders of agents have left beside `socket`, as the next holder replaces their
+/// socket. Nothing is removed while a holder answers at the socket. A file whose process exists stays, because a holder
+/// makes its log file before its socket.
+fn remove_left_logs(socket: &Path) {
+    let (Some(directory), Some(name)) = (socket.parent(), socket.file_name()) else { return };
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    // This holder may have the process id of a killed holder, for example in a container that was started again.
+    let ended = |pid: u32| pid == std::process::id() || !Path::new(&format!("/proc/{pid}")).exists();
+    let is_left = |file: &OsStr| {
+        let rest = file.as_encoded_bytes().strip_prefix(name.as_encoded_bytes());
+        let pid =
+            rest.and_then(|rest| str::from_utf8(rest).ok()?.strip_prefix('.')?.strip_suffix(".log")?.parse().ok());
+        pid.is_some_and(ended)
+    };
+    if std::os::unix::net::UnixStream::connect(socket).is_ok() {
+        return;
+    }
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        if is_left(&entry.file_name()) {
+            // A file that is left is small, and only its user can read it.
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }
 
 /// Guard of the log of a holder of agents: the file is removed when the guard is dropped.
@@ -178,7 +206,7 @@ impl Drop for HolderLog {
     }
 }
 
-/// Program of a process that a holder starts. The process knows the log file of its holder.
+/// Returns the command that starts a process of a holder. The process learns the path of its holder's log file.
 ///
 /// # Errors
 /// The path of this program cannot be read.
@@ -240,6 +268,34 @@ mod tests {
         let levels = [LevelFilter::OFF, LevelFilter::ERROR, LevelFilter::WARN, LevelFilter::INFO, LevelFilter::TRACE];
         assert_eq!(levels.map(of), [0, 0, 1, 2, 3]);
         assert!(selected(lines, LevelFilter::WARN).ends_with("WARN session refused\n"));
+    }
+
+    #[test]
+    fn a_holder_removes_the_logs_of_killed_holders_and_no_other_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("agent.sock");
+        let own = std::process::id();
+        // No process has this id: it is above the largest id that Linux gives.
+        let killed = "agent.sock.4294967295.log";
+        let names = [
+            killed.to_owned(),
+            format!("agent.sock.{own}.log"),
+            "agent.sock.1.log".to_owned(),
+            "agent.sock.x.log".to_owned(),
+            "other.sock.4294967295.log".to_owned(),
+        ];
+        let make = || names.iter().for_each(|name| std::fs::write(dir.path().join(name), "").unwrap());
+        let left = || names.each_ref().map(|name| dir.path().join(name).exists());
+        make();
+        remove_left_logs(&socket);
+        assert_eq!(left(), [false, false, true, true, true]);
+        make();
+        let holder = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        remove_left_logs(&socket);
+        assert_eq!(left(), [true; 5], "a holder answers");
+        drop(holder);
+        remove_left_logs(&socket);
+        assert_eq!(left(), [false, false, true, true, true], "the socket of a killed holder");
     }
 
     #[test]

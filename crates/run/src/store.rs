@@ -94,18 +94,18 @@ impl SlowestAnswers {
     }
 }
 
-/// A cell type of the sample memory. Every combination of bits is a valid cell.
+/// A type of cell in the sample memory. Every combination of bits is a valid cell.
 trait Cell: Sized {}
 impl Cell for SenderCell {}
 impl Cell for EchoCell {}
 
 /// Copies bytes of sample memory into cells of their type. If the last cell is incomplete, it is dropped.
-fn cells<T: Cell>(octets: &[u8]) -> Vec<T> {
-    let n = octets.len() / size_of::<T>();
+fn cells<T: Cell>(bytes: &[u8]) -> Vec<T> {
+    let n = bytes.len() / size_of::<T>();
     let mut out: Vec<T> = Vec::with_capacity(n);
     // SAFETY: the vector has room for `n` cells; cells are atomic integers, for which all bits are valid.
     unsafe {
-        std::ptr::copy_nonoverlapping(octets.as_ptr(), out.as_mut_ptr().cast::<u8>(), n * size_of::<T>());
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), out.as_mut_ptr().cast::<u8>(), n * size_of::<T>());
         out.set_len(n);
     }
     out
@@ -154,7 +154,7 @@ pub(crate) fn rescue(
     track: &OffsetTrack,
 ) -> Result<(), RecordError> {
     let (number, stored) = stored_rows(dir, order.trial, rows.role.word())?;
-    let skip = stored.saturating_sub(rows.first) as usize * MemoryKind::from(rows.role).cell_octets();
+    let skip = stored.saturating_sub(rows.first) as usize * MemoryKind::from(rows.role).cell_bytes();
     let bytes = rows.bytes.get(skip..).unwrap_or_default();
     if !bytes.is_empty() {
         store(dir, order, number, Rows { first: rows.first.max(stored), bytes, ..rows }, t0_ns, track)?;

@@ -47,7 +47,7 @@ pub struct Creation {
     pub order: u32,
     /// Id of the thread that created the new thread.
     pub creator: i32,
-    /// File that contains the start routine of the thread; `None` = not known.
+    /// File (program or library) that contains the start routine of the thread; `None` = not known.
     pub object: Option<String>,
     /// Call of the driver in which the thread was created, and position of the thread in that call.
     pub(crate) position: Option<CallPosition>,
@@ -118,7 +118,7 @@ pub(crate) fn next(name: &CStr) -> Option<NonNull<c_void>> {
 /// Interposes the function `pthread_create` of the C library, and records the creation of the thread.
 ///
 /// # Safety
-/// As pthread_create(3).
+/// The rules of pthread_create(3) apply to the arguments.
 #[cfg_attr(not(miri), unsafe(no_mangle))] // Miri refuses a second function of this name.
 pub unsafe extern "C" fn pthread_create(
     thread: *mut libc::pthread_t,

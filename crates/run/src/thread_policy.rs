@@ -15,7 +15,7 @@ use std::sync::{Mutex, OnceLock};
 use tailbound_abi::name_matches;
 use tailbound_driver::ThreadRole;
 use tailbound_host::scheduling;
-use tailbound_model::{CpuList, Policy, RoleScheduling, Scheduling};
+use tailbound_model::{CpuList, Policy, Problem, RoleScheduling, Scheduling};
 
 /// Names and roles of Tailbound's own threads.
 ///
@@ -47,13 +47,13 @@ static OPEN: AtomicBool = AtomicBool::new(false);
 ///
 /// # Errors
 /// The scheduling of this process cannot be read.
-pub fn begin(asked: &Scheduling, roles: &[ThreadRole]) -> Result<(), String> {
+pub fn begin(asked: &Scheduling, roles: &[ThreadRole]) -> Result<(), Problem> {
     let deadline = asked.policies().any(|p| matches!(p, Policy::Deadline { .. }));
     if asked.roles.is_empty() && !deadline {
         return Ok(());
     }
-    let inherited =
-        scheduling::read_back(0).map_err(|e| format!("the scheduling of this process cannot be read: {e}"))?;
+    let unread = |e| Problem::new("scheduling", format!("the scheduling of this process cannot be read: {e}"), "");
+    let inherited = scheduling::read_back(0).map_err(unread)?;
     let rules = Rules { asked: asked.clone(), roles: roles.to_vec(), inherited, failures: Mutex::default() };
     // A process runs one trial, so the rules are set once.
     let _ = RULES.set(rules);
@@ -137,7 +137,7 @@ type SetName = unsafe extern "C" fn(libc::pthread_t, *const c_char) -> i32;
 /// and the name of a thread determines its role.
 ///
 /// # Safety
-/// As pthread_setname_np(3).
+/// The rules of pthread_setname_np(3) apply to the arguments.
 #[cfg_attr(not(miri), unsafe(no_mangle))] // Miri refuses a second function of this name.
 pub unsafe extern "C" fn pthread_setname_np(thread: libc::pthread_t, name: *const c_char) -> i32 {
     let Some(next) = thread_creation::next(c"pthread_setname_np") else { return libc::ENOSYS };

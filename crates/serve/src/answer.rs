@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
+use tailbound_model::Problem;
 use tailbound_record::Record;
 use tailbound_report::{Report, escape_html, render_frame};
 
@@ -83,7 +84,7 @@ impl Pages {
         }
         let report = match self.report(record) {
             Ok(report) => report,
-            Err(why) => return Answer::refused(StatusCode::INTERNAL_SERVER_ERROR, &why),
+            Err(problem) => return Answer::refused(StatusCode::INTERNAL_SERVER_ERROR, &problem.to_string()),
         };
         let (kind, text) = match form {
             "report.json" => ("application/json", tailbound_report::render_json(&report)),
@@ -95,15 +96,15 @@ impl Pages {
     }
 
     /// Returns the report of a record. The report is computed again only if the manifest of the record has changed.
-    fn report(&self, found: &Found) -> Result<Arc<Report>, String> {
+    fn report(&self, found: &Found) -> Result<Arc<Report>, Problem> {
         let changed = std::fs::metadata(found.dir.join("manifest.json")).and_then(|m| m.modified());
-        let changed = changed.map_err(|e| format!("{}: {e}", found.name))?;
+        let changed = changed.map_err(|e| Problem::new("record_io", format!("{}: {e}", found.name), ""))?;
         let lock = || self.made.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, report)) = lock().get(&found.dir).filter(|(of, _)| *of == changed) {
             return Ok(report.clone());
         }
         let made = Record::open(&found.dir).and_then(|record| tailbound_report::analyse(&record));
-        let report = Arc::new(made.map_err(|e| e.to_string())?);
+        let report = Arc::new(made?);
         let mut made = lock();
         if made.len() >= KEPT {
             made.clear();
@@ -121,7 +122,7 @@ impl Pages {
         };
         match compare(&a.dir, &b.dir) {
             Ok(page) => Answer::page(page),
-            Err(why) => Answer::refused(StatusCode::UNPROCESSABLE_ENTITY, &why),
+            Err(problem) => Answer::refused(StatusCode::UNPROCESSABLE_ENTITY, &problem.to_string()),
         }
     }
 }

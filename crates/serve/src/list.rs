@@ -55,7 +55,7 @@ fn row(found: &Found, comparable: bool) -> String {
     let cells = match &found.manifest {
         Err(why) => format!(
             "<td class=\"l\">{name}</td><td class=\"l\">{status}</td><td class=\"l wrap\" colspan=\"6\">{}</td>",
-            escape(why)
+            escape(&why.to_string())
         ),
         Ok(manifest) => {
             let forms = ["json", "csv", "md"].map(|form| format!("<a href=\"{address}/report.{form}\">{form}</a>"));

@@ -1,10 +1,11 @@
 //! Options of the server: which records are served, and under which names.
 
 use std::path::{Path, PathBuf};
+use tailbound_model::Problem;
 
 /// Function that compares two records. It returns a whole HTML page, in which text from users is escaped, or the reason
 /// why the records cannot be compared.
-pub type Compare = fn(&Path, &Path) -> Result<String, String>;
+pub type Compare = fn(&Path, &Path) -> Result<String, Problem>;
 
 /// Options of the server: the folder of records, host names, and how records are compared.
 #[derive(Debug, Clone)]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use tailbound_record::{Manifest, Record, Status};
+use tailbound_record::{Manifest, Record, RecordError, Status};
 
 /// Number of levels of folders in which records are searched.
 const DEPTH: usize = 3;
@@ -13,7 +13,7 @@ pub(crate) struct Found {
     pub name: String,
     pub dir: PathBuf,
     /// Manifest of the record, or the reason why the manifest cannot be read.
-    pub manifest: Result<Manifest, String>,
+    pub manifest: Result<Manifest, RecordError>,
 }
 
 /// Finds all records below `folder`, the latest first. Symbolic links are not followed, so nothing outside the folder
@@ -49,7 +49,7 @@ fn look_into(folder: &Path, prefix: &str, depth: usize, found: &mut Vec<Found>) 
 }
 
 fn read(dir: &Path, name: String) -> Found {
-    let manifest = Record::open(dir).map(|r| r.manifest).map_err(|e| e.to_string());
+    let manifest = Record::open(dir).map(|r| r.manifest);
     Found { name, dir: dir.to_owned(), manifest }
 }
 

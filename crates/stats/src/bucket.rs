@@ -16,7 +16,7 @@ const SUB: usize = 1 << SUB_BITS;
 /// magnitude, 2^63 - 1, has 62 - 7 = 55 bits below its eight leading bits.
 const SIDE: usize = 55 * SUB + 2 * SUB;
 
-/// Index of a bucket among all buckets: a bucket with a higher index contains higher values.
+/// Number that identifies a histogram bucket among all buckets: a bucket with a higher number contains higher values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BucketIndex(usize);
 
@@ -78,8 +78,8 @@ pub struct Bucket {
     pub count: u64,
 }
 
-/// An interval widened to whole buckets: `low` is reduced to the low end of its bucket, `high` is raised to the high
-/// end of its bucket. Input and output are nanoseconds.
+/// Widens an interval to whole histogram buckets: `low` is reduced to the low end of its bucket, `high` is raised to
+/// the high end of its bucket. Input and output are nanoseconds.
 pub fn round_outward(low: i64, high: i64) -> (i64, i64) {
     (BucketIndex::of(low).low(), BucketIndex::of(high).high())
 }

@@ -85,8 +85,8 @@ impl Distribution {
         SecondPass { planned, picker }
     }
 
-    /// The estimate with a wider interval, for slots that contain only as much information as `effective` independent
-    /// slots. The interval is never narrower than the interval for independent slots.
+    /// Returns the estimate with a wider interval, for slots that contain only as much information as `effective`
+    /// independent slots. The interval is never narrower than the interval for independent slots.
     ///
     /// If `effective` is smaller than the number that the quantile [`needs`], no interval has full coverage. The widest
     /// possible interval then reaches to the latest slot, and the report must say that the interval is too narrow.
@@ -129,7 +129,7 @@ pub struct SecondPass {
     picker: RankPicker,
 }
 
-/// State of the estimate of one quantile between the two passes.
+/// State of the estimate of one quantile after the first and before the second pass over the values.
 #[derive(Debug, Clone)]
 enum Planned {
     /// The first pass over the values was enough for the estimate of the quantile.

@@ -254,8 +254,8 @@ impl Exceedance {
     }
 }
 
-/// The longest integrated autocorrelation time that follows from any length of blocks. Exceedances in the incomplete
-/// block at the end of a sequence are missing from long blocks, but not from short blocks.
+/// The longest integrated autocorrelation time that any length of blocks gives. Exceedances in the incomplete block at
+/// the end of a sequence are missing from the counts of long blocks, but not from the counts of short blocks.
 fn longest_time(scatters: &[Scatter]) -> f64 {
     scatters.iter().map(Scatter::time).fold(1.0, f64::max)
 }

@@ -60,7 +60,7 @@ impl Moments {
         }
     }
 
-    /// Adds all values from which other moments were computed.
+    /// Adds all values that another object (`Moments`) has summarised.
     pub fn merge(&mut self, other: &Moments) {
         if let (Some(mine), Some(theirs)) = (self.mean(), other.mean()) {
             let (a, b) = (self.n as f64, other.n as f64);

@@ -52,8 +52,8 @@ fn last(holds: impl Fn(u64) -> bool) -> u64 {
 mod tests {
     use super::*;
 
-    /// Expected values are from tables; if no event happened in n cases, the upper end of the interval is 1 -
-    /// 0.025^(1/n).
+    /// Test: the ends of the interval equal values from tables; if no event happened in n cases, the upper end of the
+    /// interval is 1 - 0.025^(1/n).
     #[test]
     fn known_intervals() {
         for (k, n, low, high) in
@@ -70,7 +70,8 @@ mod tests {
         assert_eq!(share_interval(0, 0), (0.0, 1.0));
     }
 
-    /// Newcombe's example (his table II): 56 of 70 and 48 of 80, for which his method gives 0.0524 to 0.3339.
+    /// Test: the interval agrees with Newcombe's example (his table II), 56 of 70 and 48 of 80, for which his method
+    /// gives 0.0524 to 0.3339.
     #[test]
     fn a_known_difference() {
         let (low, high) = share_difference((48, 80), (56, 70));

@@ -126,7 +126,7 @@ impl BlockMedians {
     }
 }
 
-/// The mean of two medians; if only one median is known, the known median.
+/// Returns the mean of two medians or, if only one of the medians is known, the known median.
 fn mean_of_known(one: f64, other: f64) -> f64 {
     match (one.is_nan(), other.is_nan()) {
         (true, _) => other,

@@ -1,4 +1,5 @@
-//! Moves bytes between a connection and the source and sink of a session's side.
+//! Moves bytes between a connection and one side of a session (client or holder): bytes from the side's source go to
+//! the connection, and bytes from the connection go to the side's sink.
 
 use crate::frame::{Frames, MAX_BODY, NotFrames};
 use crate::side::Side;
@@ -6,7 +7,7 @@ use std::future::pending;
 use std::io;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// One connection from this side of a session (client or holder) to the other side.
+/// One connection of this side of a session (client or holder) to the other side.
 pub(crate) struct Connection<R, W> {
     reader: R,
     pub writer: Outlet<W>,
@@ -14,7 +15,7 @@ pub(crate) struct Connection<R, W> {
     buffer: Vec<u8>,
 }
 
-/// The writing half of a connection, and bytes that are not written yet.
+/// The writing part of a connection, and bytes that wait to be written.
 pub(crate) struct Outlet<W> {
     to: W,
     out: Vec<u8>,
@@ -61,7 +62,7 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         Ok(())
     }
 
-    /// Adds bytes that are sent over the connection before the frames of the side.
+    /// Adds bytes that are sent over the connection before the frames of this side of the session.
     pub fn add(&mut self, bytes: &[u8]) {
         self.out.extend_from_slice(bytes);
     }
@@ -114,8 +115,8 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Connection<R, W> {
     }
 }
 
-/// A side of a session with its source and sink: bytes from the source are sent to the other side, and bytes from the
-/// other side are written to the sink.
+/// A side of a session (client or holder) with its source and its sink: bytes from the source are sent to the other
+/// side, and bytes from the other side are written to the sink.
 pub(crate) struct Carrier<S, K> {
     pub side: Side,
     pub source: Option<S>,
@@ -129,7 +130,7 @@ pub(crate) struct Carrier<S, K> {
 pub(crate) enum Turn {
     /// Bytes were moved to the connection, or to the sink (the writer for received bytes).
     Moved,
-    /// Bytes were received over the connection.
+    /// Event: bytes were received over the connection.
     Received,
     /// The connection to the other side was cut.
     Cut(io::Error),

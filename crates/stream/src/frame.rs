@@ -14,7 +14,8 @@ pub(crate) enum Frame {
     Acknowledged(u64),
     Ping(u64),
     End,
-    /// Raw wait status of the held process; `None` from a client, which already knows the status.
+    /// Frame with the wait status of the held process, as the kernel gives it; `None` in the frame of a client, which
+    /// already knows the status.
     Ended(Option<i32>),
 }
 

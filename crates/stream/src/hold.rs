@@ -46,7 +46,7 @@ pub enum HoldError {
     NoSocket(PathBuf),
     /// Error: the Unix socket at which the holder would listen cannot be made.
     #[error(
-        "cannot make the socket {}: {source}. Name a path with --socket, in a directory that this user can write in",
+        "the socket {} cannot be made: {source}. Name a path with --socket, in a directory that this user can write in",
         path.display()
     )]
     Socket {
@@ -101,14 +101,14 @@ pub async fn hold(
                 if let Some(session) = sessions.get(&greeting.session) {
                     match session.send(greeted) {
                         Ok(()) => {
-                            tracing::info!(session = greeting.session, "session is resumed on a new connection");
+                            tracing::info!(session = greeting.session, "the session is resumed on a new connection");
                             continue;
                         }
                         Err(back) => greeted = back.0,
                     }
                 }
                 if greeting.resumes || greeting.received > 0 {
-                    tracing::warn!(session = greeting.session, "session is refused, because it has ended");
+                    tracing::warn!(session = greeting.session, "the session is refused, because it has ended");
                     tokio::spawn(refuse(greeted.connection, "this session has ended".into()));
                     continue;
                 }

@@ -32,7 +32,7 @@ pub enum JoinError {
     #[error("the holder refuses the session: {0}")]
     Refused(String),
     /// Error: no connection to the holder could be opened for the whole time that the client may try.
-    #[error("no connection to the held process for {} s: {reason}", patience.as_secs_f64())]
+    #[error("there was no connection to the held process for {} s: {reason}", patience.as_secs_f64())]
     Lost {
         /// Time for which the client has tried to connect to the holder.
         patience: Duration,
@@ -40,10 +40,10 @@ pub enum JoinError {
         reason: io::Error,
     },
     /// Error: the input for the held process cannot be read.
-    #[error("cannot read the input for the held process: {0}")]
+    #[error("the input for the held process cannot be read: {0}")]
     Input(#[source] io::Error),
     /// Error: the output of the held process cannot be written.
-    #[error("cannot write the output of the held process: {0}")]
+    #[error("the output of the held process cannot be written: {0}")]
     Output(#[source] io::Error),
 }
 
@@ -138,7 +138,7 @@ where
             }
             Err(reason) => reason,
         };
-        tracing::warn!(session, %reason, "connection to the holder is lost");
+        tracing::warn!(session, %reason, "the connection to the holder is lost");
         if since.elapsed() + pause >= patience {
             return Err(JoinError::Lost { patience, reason });
         }

@@ -1,4 +1,5 @@
-//! The short-lived end of a connection: passes bytes unchanged between two streams and the holder's socket.
+//! The relay: a short-lived process at one end of a connection, which passes bytes unchanged between two streams and
+//! the holder's socket.
 
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -114,7 +114,7 @@ pub(crate) async fn hold_process(
                     *any_client.lock().expect("nobody panics with it") = last_received;
                 }
                 Turn::Cut(reason) => {
-                    tracing::info!(pid, %reason, "connection of a session is cut");
+                    tracing::info!(pid, %reason, "the connection of a session is cut");
                     connection = None;
                 }
                 // A process may close its standard streams and continue.

@@ -1,5 +1,5 @@
-//! The state of one side of a session, without input or output: the frames that the side sends, and its reaction to
-//! frames.
+//! The state of one side of a session (client or holder), without input or output: the frames that the side sends, and
+//! its reaction to frames.
 //!
 //! Bytes are counted from the beginning of the session. A byte that this side sends is *kept* (stored) until the other
 //! side has delivered it, and counts as *received* once it was delivered on this side. After a cut, each side continues
@@ -15,7 +15,7 @@ pub(crate) const BOUND: usize = 4 << 20;
 /// Number of received bytes after which this side sends an acknowledgement.
 const ACKNOWLEDGE: u64 = 256 << 10;
 
-/// The role of a side in a session: the client sends pings, and the holder answers pings.
+/// The role of a side in a session: the client, which sends pings, or the holder, which answers pings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     Client,
@@ -25,11 +25,11 @@ pub(crate) enum Part {
 #[derive(Debug)]
 pub(crate) struct Side {
     part: Part,
-    /// Stored bytes for the other side of the session, beginning with the byte number `kept_from`, which the other side
-    /// has not received yet.
+    /// Bytes that are stored for the other side of the session. The first stored byte has the number `kept_from`, which
+    /// the other side has not received yet.
     kept: VecDeque<u8>,
     kept_from: u64,
-    /// Number of the next byte that is to be written on this connection.
+    /// Number of the next byte that this side must write on this connection.
     written: u64,
     /// Whether no more bytes for the other side of the session will follow.
     closed: bool,
@@ -120,7 +120,7 @@ impl Side {
         self.other_closed && self.inbox.is_empty()
     }
 
-    /// Content of the last frame of the session's other side, once all bytes before the frame were delivered.
+    /// Content of the last frame of the session's other side; known once all bytes before this frame were delivered.
     pub fn other_last(&self) -> Option<Option<i32>> {
         self.other_last.filter(|_| self.inbox.is_empty())
     }

@@ -12,7 +12,7 @@ Every key of a study file, by its path. The path is the name of the key as a fac
 study](studies.md) describes how to write a study; an editor that knows JSON Schema can use `schema/study.json`.
 ";
 
-/// Text for each `format` of the schema in the book.
+/// Text of the study reference for each `format` that the schema uses.
 const FORMATS: [(&str, &str); 7] = [
     ("size", "a size, such as `64 B`, `8 KiB`, `60 kB`"),
     ("duration", "a duration, such as `10 s`, `200 ms`, `100 us`"),
@@ -28,7 +28,7 @@ struct Reference {
     /// Path of the section that describes each definition of the schema: the first section in which the definition
     /// occurs.
     told: BTreeMap<String, String>,
-    /// Sections of the reference that are still to be written: path and content.
+    /// Sections of the study reference that are still to be written, each with its path and its content.
     open: VecDeque<(String, Value)>,
     text: String,
 }
@@ -58,8 +58,8 @@ fn anchor(path: &str) -> String {
 }
 
 impl Reference {
-    /// Writes the section of a choice or a map of keys: the table of the words of the choice, then the options of the
-    /// words.
+    /// Writes the section of the study reference about a choice or a map of keys: the table of the words of the choice,
+    /// then the options of the words.
     fn section(&mut self, path: &str, content: &Value) {
         let level = if path.contains('.') { "###" } else { "##" };
         self.text.push_str(&format!("\n{level} {path}\n\n{}\n", about(content)));
@@ -107,7 +107,7 @@ impl Reference {
         }
     }
 
-    /// Writes the table of a map's keys; keys with further content get sections later.
+    /// Writes the table of a map's keys in the study reference; keys with further content get their own sections later.
     fn keys(&mut self, path: &str, content: &Value) {
         self.text.push_str("\n| key | value | meaning |\n|---|---|---|\n");
         let required = content["required"].as_array().cloned().unwrap_or_default();

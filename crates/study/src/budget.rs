@@ -16,7 +16,7 @@ use tailbound_model::{
 /// Loads a budget file (limits that a record must keep).
 pub fn load_budget(path: &Path) -> Result<Budget, StudyError> {
     let name = path.display().to_string();
-    let unreadable = |reason: String| StudyError::unreadable(&name, reason, None);
+    let unreadable = |reason: String| StudyError::unreadable(&name, reason, "");
     let text = std::fs::read_to_string(path).map_err(|e| unreadable(format!("cannot be read: {e}")))?;
     load_budget_str(&name, &text)
 }
@@ -24,7 +24,7 @@ pub fn load_budget(path: &Path) -> Result<Budget, StudyError> {
 /// Loads a budget from its text; error messages call the file `name`.
 pub fn load_budget_str(name: &str, text: &str) -> Result<Budget, StudyError> {
     if text.len() > MAX_TEXT {
-        return Err(StudyError::unreadable(name, "too large for a budget".into(), None));
+        return Err(StudyError::unreadable(name, "too large for a budget", ""));
     }
     let sources = Sources(vec![Source { name: name.into(), text: text.into() }]);
     let stem = Path::new(name).file_stem().unwrap_or_default().to_string_lossy().into_owned();

@@ -55,7 +55,7 @@ pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Co
     }
 }
 
-/// The error if a driver cannot run the trial, at the position of the key that the user can change.
+/// Makes the error that the driver cannot run the trial, at the position of the key that the user can change.
 fn limit(spec: &TrialSpec, root: &Node, places: &Places, context: &Context<'_>) -> Option<Fault> {
     let mut problem = (context.options.limits?)(spec)?;
     let key = problem.at.take().filter(|_| !spec.has_tool());

@@ -11,7 +11,8 @@ use tailbound_model::Plan;
 /// Keys of a serialised plan that were renamed since d26457f: old name, new name.
 const RENAMED_KEYS: [(&str, &str); 0] = [];
 
-/// Keys that hold text for readers of the study; wording may change between releases.
+/// Keys of a plan that hold text for readers of the study. The wording may change between releases, so these keys are
+/// not compared.
 const TEXT_FOR_READERS: [&str; 2] = ["source", "question"];
 
 fn fixture(name: &str) -> PathBuf {
@@ -24,7 +25,7 @@ fn plan(name: &str, text: &str) -> Value {
     serde_json::to_value(plan.unwrap_or_else(|e| panic!("{e}"))).unwrap()
 }
 
-/// The JSON document with every renamed key replaced by its new name.
+/// Replaces every renamed key in a JSON document by its new name.
 fn with_new_keys(value: Value) -> Value {
     let new = |key: String| match RENAMED_KEYS.iter().find(|(old, _)| *old == key) {
         Some((_, new)) => (*new).to_owned(),

@@ -32,22 +32,20 @@ impl Fault {
 /// writes the wrong line of the file with a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyError {
-    /// Name of the file that contains the error, or the `--set` argument.
-    pub name: String,
     /// Line of the error, from 1; 0 if the file could not be read at all.
     pub line: usize,
     /// Column of the error in characters, from 1; 0 if the file could not be read at all.
     pub column: usize,
-    /// Description of what is wrong with the study.
-    pub reason: String,
-    /// Remedy for the error: what the user can do; often the most similar valid word.
-    pub help: Option<String>,
+    /// What is wrong with the study, the place (`file:line:column`), and what the user can do, which often names the
+    /// most similar valid word.
+    pub problem: Problem,
     snippet: Box<Snippet>,
 }
 
-/// Text of the file or argument with the error, and the byte range of the error.
+/// Name and text of the file or `--set` argument with the error, and the byte range of the error.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 struct Snippet {
+    name: String,
     text: String,
     span: (usize, usize),
 }
@@ -60,18 +58,17 @@ impl StudyError {
         let rest = text.get(start..).unwrap_or("");
         let len = (at.len as usize).min(rest.find(['\n', '\r']).unwrap_or(rest.len()));
         StudyError {
-            name: name.into(),
             line,
             column,
-            reason: problem.what,
-            help: Some(problem.remedy).filter(|remedy| !remedy.is_empty()),
-            snippet: Box::new(Snippet { text: text.into(), span: (start, len) }),
+            problem: problem.at(format!("{name}:{line}:{column}")),
+            snippet: Box::new(Snippet { name: name.into(), text: text.into(), span: (start, len) }),
         }
     }
 
     /// Makes an error about a file that could not be read, so the error has no line.
-    pub(crate) fn unreadable(name: &str, reason: String, help: Option<String>) -> Self {
-        StudyError { name: name.into(), line: 0, column: 0, reason, help, snippet: Box::default() }
+    pub(crate) fn unreadable(name: &str, reason: impl Into<String>, help: impl Into<String>) -> Self {
+        let problem = Problem::new("study_unreadable", reason, help).at(name);
+        StudyError { line: 0, column: 0, problem, snippet: Box::default() }
     }
 
     /// Writes the error with the wrong line of the file and a marker, for a terminal of `width` columns.
@@ -91,9 +88,9 @@ impl StudyError {
     /// Converts the error of a study to a miette diagnostic.
     pub fn report(&self) -> StudyReport {
         StudyReport {
-            reason: self.reason.clone(),
-            help: self.help.clone(),
-            text: NamedSource::new(&self.name, self.snippet.text.clone()),
+            reason: self.problem.what.clone(),
+            help: Some(self.problem.remedy.clone()).filter(|remedy| !remedy.is_empty()),
+            text: NamedSource::new(&self.snippet.name, self.snippet.text.clone()),
             span: self.snippet.span.into(),
         }
     }
@@ -101,14 +98,7 @@ impl StudyError {
 
 impl fmt::Display for StudyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}: {}", self.name, self.reason)?,
-            _ => write!(f, "{}:{}:{}: {}", self.name, self.line, self.column, self.reason)?,
-        }
-        match &self.help {
-            Some(help) => write!(f, "\n  help: {help}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.problem.paragraph())
     }
 }
 

@@ -32,17 +32,18 @@ pub(crate) struct Study {
     pub factors: Vec<Factor>,
 }
 
-/// One combination of levels, as the tree of a study.
+/// One combination of levels, in the form of a YAML tree of a study.
 pub(crate) struct Combination {
     /// The tree of the study with the chosen levels inserted.
     pub root: Node,
     /// Index of the level that the combination chooses, for each factor.
     pub chosen: Vec<usize>,
-    /// The error if an option of this combination does not exist with the chosen level of another factor.
+    /// Error of this combination: an option that a factor varies does not exist with the chosen level of another
+    /// factor.
     pub impossible: Option<Fault>,
 }
 
-/// Separates the factors from the rest of the study's tree.
+/// Separates the factors from the other keys in the YAML tree of the study.
 pub(crate) fn split(mut root: Node) -> Result<Study, Fault> {
     match &root.kind {
         Kind::Map(_) => {}
@@ -146,7 +147,7 @@ fn is_fixed(path: &str) -> bool {
 }
 
 impl Factor {
-    /// Text of the factor's level with this index.
+    /// Text of the level with the given index.
     pub fn level(&self, index: usize) -> String {
         if let Some(names) = &self.names {
             return names.get(index).cloned().unwrap_or_default();

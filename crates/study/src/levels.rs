@@ -7,7 +7,7 @@ use crate::shape::Shape;
 use crate::tree::{Kind, Node};
 use std::fmt::Display;
 use std::str::FromStr;
-use tailbound_model::{Nanos, Octets, Rate, ReceiveMode};
+use tailbound_model::{ByteSize, Nanos, Rate, ReceiveMode};
 
 /// The canonical text of a level. An invalid level keeps its own text; its error is reported when the level is read.
 pub(crate) fn text(node: &Node, shape: &Shape) -> String {
@@ -47,7 +47,7 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
         Shape::Leaf { format } => {
             let written = node.text()?;
             match format.as_str() {
-                "size" => Some(spelled::<Octets>(written)),
+                "size" => Some(spelled::<ByteSize>(written)),
                 "duration" | "warm-up" => Some(spelled::<Nanos>(written)),
                 "rate" => Some(spelled::<Rate>(written)),
                 "cpus" => match read::<Cpus>(node).ok()?.0 {
@@ -61,7 +61,7 @@ fn typed(node: &Node, shape: &Shape) -> Option<String> {
     }
 }
 
-/// Text of a quantity in the form that its unit type writes; if digits would be lost, the text of the study file.
+/// Text of a quantity as its unit type writes it. If digits would be lost, the text of the study file is kept.
 fn spelled<T: FromStr + Display + PartialEq>(written: &str) -> String {
     let written = written.trim();
     let Ok(value) = written.parse::<T>() else { return written.into() };

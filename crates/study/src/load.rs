@@ -24,22 +24,22 @@ pub fn load(path: &Path, settings: &[String]) -> Result<Plan, StudyError> {
 /// Loads a study file with the given options and makes the plan.
 pub fn load_with(path: &Path, options: &Options<'_>) -> Result<Plan, StudyError> {
     let name = path.display().to_string();
-    let unreadable = |reason: String, help: Option<String>| StudyError::unreadable(&name, reason, help);
+    let unreadable = |reason: String, help: String| StudyError::unreadable(&name, reason, help);
     let metadata = std::fs::metadata(path).map_err(|e| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let built_in = embedded::embedded().iter().map(|(name, _)| *name);
         let help = nearest(&stem, built_in)
             .map(|n| format!("there is a built-in study `{n}`; `tailbound studies show {n}` prints it"));
-        unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), help)
+        unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), help.unwrap_or_default())
     })?;
     if !metadata.is_file() {
-        return Err(unreadable("is not a file".into(), None));
+        return Err(unreadable("is not a file".into(), String::new()));
     }
     if metadata.len() > MAX_TEXT as u64 {
-        return Err(unreadable("is larger than 1 MiB and therefore not a study".into(), None));
+        return Err(unreadable("is larger than 1 MiB and therefore not a study".into(), String::new()));
     }
-    let bytes =
-        std::fs::read(path).map_err(|e| unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), None))?;
+    let bytes = std::fs::read(path)
+        .map_err(|e| unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), String::new()))?;
     let text = String::from_utf8(bytes).map_err(|e| {
         let start = e.utf8_error().valid_up_to() as u32;
         let text = String::from_utf8_lossy(e.as_bytes()).into_owned();
@@ -63,7 +63,7 @@ pub fn load_str_with(name: &str, text: &str, dir: &Path, options: &Options<'_>) 
     sources.extend(options.settings.iter().map(|s| Source { name: format!("`--set {s}`"), text: s.clone() }));
     let sources = Sources(sources);
     if sources.0.len() > 1000 || sources.0.iter().any(|s| s.text.len() > MAX_TEXT) {
-        return Err(StudyError::unreadable(name, "the study or its `--set` arguments are too large".into(), None));
+        return Err(StudyError::unreadable(name, "the study or its `--set` arguments are too large", ""));
     }
     plan(name, text, dir, options).map_err(|fault| fault.in_sources(&sources))
 }

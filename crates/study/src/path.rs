@@ -10,12 +10,12 @@ use crate::source::Pos;
 use crate::tree::{Key, Kind, Node};
 use tailbound_model::nearest;
 
-/// Whether an existing value of the study may be replaced.
+/// Whether an existing value of the study may be replaced when another value is set.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Mode {
     /// Mode of the option `--set`: an existing value of the study is replaced.
     Replace,
-    /// For a factor: an existing value is an error, because a key cannot be both fixed and varied.
+    /// Mode for factors: an existing value is an error, because a key of a study cannot be both fixed and varied.
     Vary,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Setting<'a> {
     pub path: &'a str,
     /// Position in the study or the `--set` argument at which the path is written.
     pub at: Pos,
-    /// All paths that exist in studies, to suggest one in error messages.
+    /// All paths that exist in studies. Error messages suggest one of these paths.
     pub known: &'a [String],
     pub mode: Mode,
 }

@@ -59,7 +59,7 @@ pub(crate) fn read<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
     T::deserialize(Reader(node)).map_err(|e| Fault { at: e.at.unwrap_or(node.at), problem: e.problem })
 }
 
-/// An error in a value; the first caller that knows a position adds the position.
+/// An error in a value of the study. The first caller that knows the position of the value adds it to the error.
 #[derive(Debug)]
 struct ReadError {
     at: Option<Pos>,
@@ -273,7 +273,7 @@ impl<'de> de::Deserializer<'de> for Reader<'_> {
     }
 }
 
-/// Gives serde the two elements of an [`At`]: the position, then the value.
+/// Gives serde the two parts of a value of type [`At`]: first the position, then the value.
 struct Placed<'a> {
     node: &'a Node,
     step: u8,

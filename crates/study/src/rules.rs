@@ -44,7 +44,8 @@ fn remote(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let ends = [(&spec.ping, &at.ping), (&spec.pong, &at.pong)];
     let (end, places) = ends.into_iter().find(|(end, _)| end.place.is_reached())?;
     if spec.has_tool() {
-        let reason = format!("a tool is run by the controller, and an end has the place {}", end.place);
+        let reason =
+            format!("a tool needs ends that the controller itself starts, but an end has the place {}", end.place);
         return Some(
             Fault::new(places.place, reason)
                 .help("name a driver, or places that are neither another host nor a container"),
@@ -166,7 +167,7 @@ fn same_process(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         (true, true) | (false, false) => None,
         (ping, _) => {
             let place = if ping { at.ping.place } else { at.pong.place };
-            let reason = "only one end has the place `same-process`: both ends are in one process, or none is";
+            let reason = "only one end has the place `same-process`: either both ends are in one process, or no end is";
             Some(Fault::new(place, reason).help("write `place: same-process` or `place: process` for both ends"))
         }
     }

@@ -55,9 +55,9 @@ pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<()
     }
 }
 
-/// Sets a value in every named level that sets the same key, or a key above with such an option. Returns true if there
-/// was such a level. If one level of a factor sets the key, all levels of the factor set the key afterwards, because
-/// the given value applies to every condition.
+/// Sets a value in every named level that sets the same key, or that sets a map which contains the key. Returns true if
+/// there was such a level. If one level of a factor sets the key, all levels of the factor set the key afterwards,
+/// because the given value applies to every condition.
 fn in_levels(factors: &mut [Factor], setting: &Setting<'_>, value: &Node) -> Result<bool, Fault> {
     let mut found = false;
     for factor in factors.iter_mut().filter(|f| f.names.is_some()) {
@@ -91,7 +91,7 @@ fn in_levels(factors: &mut [Factor], setting: &Setting<'_>, value: &Node) -> Res
     Ok(found)
 }
 
-/// The entries of a level that sets several keys: each key with its value.
+/// The entries of a named level: each key that the level sets, with its value.
 fn entries(level: &mut Node) -> impl Iterator<Item = &mut (Key, Node)> {
     match &mut level.kind {
         Kind::Map(entries) => entries.iter_mut(),

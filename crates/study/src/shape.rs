@@ -20,7 +20,7 @@ pub(crate) enum Shape {
     Keys { name: String, keys: BTreeMap<String, Shape>, open: bool },
     /// A choice of one word from a list; some words have options.
     Choice { name: String, default: Option<String>, words: BTreeMap<String, Option<Shape>> },
-    /// Any word that the user chooses; all words have the same options.
+    /// A choice of any word that the user writes; all words have the same options.
     AnyWord(Box<Shape>),
     /// A map from names that the user chooses, and that may contain dots, to values of the same structure.
     Named(Box<Shape>),
@@ -150,8 +150,8 @@ impl Shape {
         }
     }
 
-    /// Number of path segments that belong to the name of a user-named value: the smallest number for which the rest of
-    /// the path exists.
+    /// Number of path segments that form a name which the user chose (for example the name of an interface, which may
+    /// contain dots). It is the smallest number for which the rest of the path exists.
     pub fn name_length(&self, path: &[&str]) -> Option<usize> {
         (1..=path.len()).find(|&n| !path[n - 1].is_empty() && self.find(&path[n..]).is_some())
     }

@@ -77,8 +77,8 @@ impl Node {
     }
 }
 
-/// Deepest nesting of values; the study format itself needs six levels. The reader is recursive, so this limit also
-/// limits the stack.
+/// Largest depth of nested values in a YAML file; the study format itself needs six levels. The reader is recursive, so
+/// this limit also limits the stack.
 const MAX_DEPTH: usize = 24;
 /// Largest number of values, keys and lists in a file, including values from aliases.
 const MAX_NODES: usize = 50_000;
@@ -174,7 +174,7 @@ enum Raw {
     Map(Vec<(RawKey, Spanned<Raw>)>),
 }
 
-/// A key of a YAML map; `None` is the word `null`.
+/// A key of a YAML map, as text; `None` if the key is the word `null`.
 type RawKey = Spanned<Option<String>>;
 
 impl<'de> Deserialize<'de> for Raw {

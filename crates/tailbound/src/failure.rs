@@ -46,12 +46,12 @@ impl Failure {
         Failure { problem: self.problem.with_remedy(remedy), ..self }
     }
 
-    /// Creates a failure from a problem that another crate found.
-    pub fn of(exit: ExitCode, problem: Problem) -> Failure {
-        Failure { exit, problem }
+    /// Creates the failure of a command from a problem that another crate found, or from an error that contains a problem.
+    pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> Failure {
+        Failure { exit, problem: problem.into() }
     }
 
-    /// What failed, without the remedy.
+    /// Text that says what failed, without the remedy.
     pub fn what(&self) -> &str {
         &self.problem.what
     }
@@ -65,7 +65,7 @@ impl Failure {
 
 impl From<tailbound_run::RunError> for Failure {
     fn from(e: tailbound_run::RunError) -> Failure {
-        Failure::of(e.exit, Problem::new("run_failed", e.what, e.remedy))
+        Failure::of(e.exit, e.problem)
     }
 }
 

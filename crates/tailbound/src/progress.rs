@@ -105,8 +105,7 @@ impl Progress for Display {
             ProgressEvent::TrialDone { number, trial, .. } => self.done(number, trial),
             // Notes are shown in the report only.
             ProgressEvent::Warned(w) if w.severity > tailbound_model::Severity::Note => {
-                let remedy = if w.remedy.is_empty() { String::new() } else { format!("; {}", w.remedy) };
-                let text = format!("warning: {}{remedy}", w.text);
+                let text = format!("warning: {}", w.problem);
                 // Several trials may raise the same warning; the report says in how many trials it was raised.
                 if !self.warned.contains(&text) {
                     self.line(&text);

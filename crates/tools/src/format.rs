@@ -32,7 +32,8 @@ pub struct Tool {
     pub receive: Option<Receives>,
     /// Smallest and largest payload that the program accepts, in bytes.
     #[serde(default)]
-    pub payload_octets: Option<(u64, u64)>,
+    #[serde(rename = "payload_octets")]
+    pub payload_bytes: Option<(u64, u64)>,
     /// Whether the program needs a rate: if true, `rate: max` is refused.
     #[serde(default)]
     pub needs_rate: bool,

@@ -82,7 +82,7 @@ fn cut(line: &str) -> String {
     text
 }
 
-/// The places at which a figure was found in an output: line number and text of each.
+/// The places at which a figure was found in the output of a tool: line number and text of each place.
 type Found = Vec<(usize, String)>;
 
 fn lines(output: &str, pattern: &str) -> Result<Found, String> {

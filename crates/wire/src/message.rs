@@ -54,7 +54,8 @@ pub enum Message {
     /// From the controller: a question about the host on which the agent runs.
     Ask(Ask),
     /// From the agent: the answer to a question about the agent's host.
-    Told(Told),
+    #[serde(rename = "told")]
+    Answer(Answer),
     /// From controller and agent: heartbeat, which shows that the sender of the message still runs.
     Heartbeat(Heartbeat),
     /// From the agent: the agent cannot carry out the controller's order.
@@ -274,7 +275,7 @@ impl Role {
 /// Answer of the agent to `prepare`: state of the open ends.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Prepared {
-    /// State of each end in the controller's order, in the same order.
+    /// State of each end, in the sequence in which the controller's order names the ends.
     pub ends: Vec<EndReady>,
     /// Threads of the measuring process, as read before the first slot.
     pub threads: ThreadTable,
@@ -293,7 +294,7 @@ pub struct Prepared {
 /// State of an end that was opened for a trial.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct EndReady {
-    /// Name of the opened end.
+    /// Name of the end.
     pub name: String,
     /// QoS settings of the end as the driver reports them.
     pub qos: BTreeMap<String, String>,
@@ -392,14 +393,9 @@ pub struct Stored {
 /// Failure because of which an agent cannot carry out the controller's order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Code of the failure, a stable word such as `scheduling`, `driver_open`, `payload` or `measuring_process`.
-    pub code: String,
-    /// Text of the agent's failure: what is wrong, and where.
-    #[serde(rename = "text")]
-    pub what: String,
-    /// Remedy of the failure: what the user can do; empty = no advice.
-    #[serde(rename = "mend")]
-    pub remedy: String,
+    /// Problem of the agent, with a code such as `scheduling`, `driver_open`, `payload` or `measuring_process`.
+    #[serde(flatten)]
+    pub problem: Problem,
     /// Exit code of the command: 2 bad input, 3 machine not fit, 4 failed.
     pub exit: u8,
 }
@@ -407,6 +403,11 @@ pub struct Failed {
 impl Failed {
     /// Makes a failure with a code, an exit code, a text that says what is wrong, and a remedy.
     pub fn new(code: &str, exit: ExitCode, what: impl ToString, remedy: impl ToString) -> Failed {
-        Failed { code: code.into(), what: what.to_string(), remedy: remedy.to_string(), exit: exit as u8 }
+        Failed::of(exit, Problem::new(code, what.to_string(), remedy.to_string()))
+    }
+
+    /// Makes a failure from a problem.
+    pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> Failed {
+        Failed { problem: problem.into(), exit: exit as u8 }
     }
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_driver, tb_host, tb_kv, tb_view};
 
-/// Data of one end that its callback uses. Only the callback writes `times`.
+/// Data of one end that the callback of the end uses. Only the callback writes `times`.
 #[derive(Default)]
 struct End {
     session: AtomicPtr<c_void>,

@@ -10,11 +10,11 @@ const CONFIG: &str = "<CycloneDDS><Domain Id=\"any\"><General><Interfaces><Netwo
     <AllowMulticast>false</AllowMulticast></General><Discovery><ParticipantIndex>auto</ParticipantIndex>\
     <Peers><Peer Address=\"127.0.0.1\"/></Peers></Discovery></Domain></CycloneDDS>";
 
-/// The bytes of a message in CDR (little endian), and the position of the next member.
+/// The bytes of a message in CDR (little endian), with the position of the next member to be read.
 struct Cdr<'a>(&'a [u8], usize);
 
 impl<'a> Cdr<'a> {
-    fn octets(&mut self, n: usize) -> &'a [u8] {
+    fn bytes(&mut self, n: usize) -> &'a [u8] {
         let from = self.1;
         self.1 += n;
         &self.0[from..self.1]
@@ -22,16 +22,16 @@ impl<'a> Cdr<'a> {
 
     fn length(&mut self) -> usize {
         self.1 = self.1.next_multiple_of(4);
-        self.octets(4).iter().rev().fold(0, |n, octet| n << 8 | usize::from(*octet))
+        self.bytes(4).iter().rev().fold(0, |n, byte| n << 8 | usize::from(*byte))
     }
 
     fn string(&mut self) -> String {
         let n = self.length();
-        String::from_utf8_lossy(self.octets(n)).trim_end_matches('\0').to_owned()
+        String::from_utf8_lossy(self.bytes(n)).trim_end_matches('\0').to_owned()
     }
 
     fn gid(&mut self) -> String {
-        self.octets(16).iter().map(|b| format!("{b:02x}")).collect()
+        self.bytes(16).iter().map(|b| format!("{b:02x}")).collect()
     }
 
     fn gids(&mut self) -> Vec<String> {

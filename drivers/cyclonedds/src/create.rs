@@ -74,6 +74,9 @@ fn make_on(
     Ok(())
 }
 
+/// Completes the entities of an end point: gets the serialiser and, for a reader that blocks, creates its condition and
+/// waitset.
+///
 /// # Safety
 /// `entity` is the writer or reader of `endpoint`.
 unsafe fn equip(

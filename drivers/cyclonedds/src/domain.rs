@@ -29,8 +29,8 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Returns all effective settings of Cyclone as `path: value`, and Cyclone's messages at the start (interfaces, ports,
-    /// socket buffers). If the user's own configuration writes a trace, both results are empty.
+    /// Returns all effective settings of Cyclone as `path: value`, and Cyclone's messages at the start (interfaces,
+    /// ports, socket buffers). If the user's own configuration writes a trace, both results are empty.
     pub fn settings(&self) -> (Map<String, Value>, Vec<String>) {
         let mut config = Map::new();
         let mut notes = Vec::new();
@@ -95,7 +95,7 @@ pub fn acquire(options: &Options) -> Outcome<Domain> {
     Ok(Domain { id, shared: true, xml, effective: entry.effective.clone(), entity: entry.entity })
 }
 
-/// Releases a domain instance; when the last session has released it, the instance is deleted.
+/// Releases a domain instance. When the last session has released the instance, the instance is deleted.
 pub fn release(domain: &Domain) {
     let mut shared = SHARED.lock().unwrap_or_else(|e| e.into_inner());
     if domain.shared {

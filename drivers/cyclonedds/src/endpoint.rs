@@ -150,11 +150,11 @@ impl Drop for Endpoint {
     }
 }
 
-/// Guard: while this value exists, the end points count one more call that waits on them.
+/// Guard: while this value exists, each of the end points counts one more call that waits on it.
 pub struct Waiting<'a>(&'a [&'a Endpoint]);
 
 impl<'a> Waiting<'a> {
-    /// Starts to count a waiting call on these end points.
+    /// Adds one waiting call to the counter of each of these end points.
     pub fn on(endpoints: &'a [&'a Endpoint]) -> Self {
         for endpoint in endpoints {
             endpoint.waiting.fetch_add(1, SeqCst);

@@ -51,16 +51,17 @@ mod unmatched;
 mod wait;
 mod watermarks;
 
+use tailbound_abi::side::Outcome;
 use tailbound_abi::{side, tb_driver};
 
 /// Makes the Cyclone configuration that results from these options of `open`, as the content of a file for
 /// CYCLONEDDS_URI.
 ///
 /// # Errors
-/// Returns the option that is not valid, and the reason.
-pub fn configuration(options: &[(&str, &str)]) -> Result<String, String> {
+/// An option is not valid; the text of the failure names the option and the reason.
+pub fn configuration(options: &[(&str, &str)]) -> Outcome<String> {
     let pairs: Vec<side::Pair> = options.iter().map(|&(key, value)| side::Pair { key, value }).collect();
-    config::Options::parse(&pairs).map(|o| o.exported()).map_err(|fail| fail.text.into_owned())
+    config::Options::parse(&pairs).map(|o| o.exported())
 }
 
 static TABLE: tb_driver = side::table::<session::Session>();

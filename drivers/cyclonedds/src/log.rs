@@ -113,7 +113,7 @@ pub fn listen(domain: u32, host: Host) -> u64 {
     number
 }
 
-/// Stops passing on log messages, which [`listen`] began.
+/// Ends the passing on of log messages that [`listen`] began.
 pub fn forget(number: u64) {
     HOSTS.lock().unwrap_or_else(|e| e.into_inner()).retain(|h| h.number != number);
 }

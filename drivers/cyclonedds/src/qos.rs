@@ -141,7 +141,7 @@ pub fn effective(entity: ffi::dds_entity_t, writer: bool) -> Outcome<Value> {
     }
 }
 
-/// Reads a set of policies of Cyclone; policies that the set does not contain are absent.
+/// Reads the policies in a QoS set of Cyclone. Policies that the set does not contain are absent from the result.
 ///
 /// # Safety
 /// `qos` is a valid set.

@@ -38,7 +38,7 @@ impl Taken {
         Ok(taken)
     }
 
-    /// Fills `view` from sample `i`; `None` if the entry only reports the end of a writer.
+    /// Fills `view` with the data of sample `i`; returns `None` if the entry only reports the end of a writer.
     #[inline]
     fn view(&self, i: usize, view: &mut tb_view) -> Option<Outcome> {
         // SAFETY: the first n infos are filled.

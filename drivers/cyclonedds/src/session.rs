@@ -33,7 +33,8 @@ pub struct Session {
     pub host: Host,
     /// Number of this session in the list of sessions that receive Cyclone's log messages.
     pub log: u64,
-    /// Handles of the guard conditions: the first says that `wake` was called, the second that an end point is closing.
+    /// Handles of the two guard conditions: the first says that `wake` was called, the second says that an end point is
+    /// closing.
     pub guards: [ffi::dds_entity_t; 2],
     /// The waitsets for several readers.
     pub sets: Sets,
@@ -44,7 +45,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns the end point with the number `id`, closed or not.
+    /// Returns the end point with the number `id`; the end point may be closed.
     #[inline]
     pub fn endpoint(&self, id: u32) -> Outcome<&Endpoint> {
         let index = (id as usize).wrapping_sub(1);

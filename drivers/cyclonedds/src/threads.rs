@@ -1,4 +1,5 @@
-//! Roles of Cyclone's threads by their names, and scheduling of the threads, set by Cyclone's own configuration (Threads/Thread).
+//! Roles of Cyclone's threads by their names, and scheduling of the threads, set by Cyclone's own configuration
+//! (Threads/Thread).
 
 use std::fmt::Write as _;
 
@@ -18,7 +19,7 @@ pub const ROLES: [(&str, &str); 9] = [
     ("other", "fsm"),
 ];
 
-/// Returns the role of a thread with this name, if the thread is one of Cyclone's.
+/// Returns the role of the thread with this name; `None` if the thread is not one of Cyclone's threads.
 pub fn role(thread: &str) -> Option<&'static str> {
     ROLES.iter().find(|(_, pattern)| name_matches(pattern, thread)).map(|(role, _)| *role)
 }

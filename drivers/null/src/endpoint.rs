@@ -9,8 +9,8 @@ use tailbound_abi::{TB_LISTENER, TB_READER, TB_WRITER, tb_view};
 use crate::queue::{Bell, Queue};
 use crate::script::Direction;
 
-/// One writer or reader of a session. The end point stays in memory until its session closes, so that a late call finds
-/// it closed.
+/// One writer or reader of a session. The end point stays in memory until its session closes, so that a call that comes
+/// late finds the end point closed.
 pub struct Endpoint {
     pub kind: i32,
     pub mode: i32,
@@ -41,7 +41,7 @@ pub struct Endpoint {
 /// Value of one sample in the combined count: the lower bits have room for 65,535 calls at the same time.
 const COUNTED: u64 = 1 << 16;
 
-/// Proof that an end point was open when a call began; `destroy` waits until this value is dropped.
+/// Proof that an end point was open when a call began. `destroy` waits until all such proofs are dropped.
 pub struct Inside<'a>(&'a Endpoint);
 
 impl Drop for Inside<'_> {
@@ -100,7 +100,7 @@ impl Endpoint {
         (!self.closed.load(Ordering::SeqCst)).then_some(inside)
     }
 
-    /// Reduces the sample count by one, because the sample was not sent or received after all.
+    /// Reduces the count of samples by one, because the sample was not sent or received after all.
     #[cold]
     pub fn uncount(&self) {
         self.inside.fetch_sub(COUNTED, Ordering::Relaxed);

@@ -33,14 +33,14 @@ impl Endpoints {
         Ok(id)
     }
 
-    /// Returns an end point that was created, destroyed or not.
+    /// Returns an end point that was created; the end point may be destroyed.
     #[inline]
     pub fn existing(&self, id: u32) -> Outcome<&Connected> {
         let place = self.list.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
         place.ok_or_else(|| Fail::closed(id))
     }
 
-    /// Returns a reader that was created, destroyed or not.
+    /// Returns a reader that was created; the reader may be destroyed.
     #[inline]
     pub fn reader(&self, id: u32) -> Outcome<&Connected> {
         let connected = self.existing(id)?;
@@ -50,7 +50,7 @@ impl Endpoints {
         Ok(connected)
     }
 
-    /// All end points of the session, destroyed or not.
+    /// All end points of the session, including destroyed end points.
     pub fn all(&self) -> impl Iterator<Item = &Connected> {
         self.list.iter().filter_map(OnceLock::get)
     }

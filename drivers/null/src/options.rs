@@ -32,7 +32,7 @@ impl Options {
                 "timestamps" => options.timestamps = pair.word(TB_EINVAL, &["off", "on"])? == 1,
                 "script" => match Script::parse(pair.value) {
                     Ok(script) => options.script = Some(script),
-                    Err(e) => return fail(TB_EINVAL, format!("script: {e}")),
+                    Err(e) => return fail(e.code, format!("script: {}", e.text)),
                 },
                 key if WITHOUT_EFFECT.contains(&key) => {}
                 _ => return Err(pair.bad(TB_EINVAL, "the null driver has no such option")),

@@ -57,7 +57,7 @@ fn flow(matched: usize) -> serde_json::Value {
         "by": {
             "batching": "send itself delivers",
             "unacked_limit": "nothing is acknowledged",
-            "data": "each reader in turn, inside the process",
+            "data": "the sample is passed to each reader in turn, inside the process",
             "retransmitted": "nothing is sent again",
             "throttled": "none: send never waits; if a queue is full, send returns TB_EWOULDBLOCK",
         },

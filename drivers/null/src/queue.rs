@@ -115,14 +115,14 @@ impl Queue {
 #[derive(Default)]
 pub struct Bell {
     waiting: AtomicU32,
-    /// Number of calls of `wake`; each reader compares this number with the number that it has seen.
+    /// Number of calls of `wake` so far. Each reader compares this number with the number that it has seen last.
     pub wakes: AtomicU64,
     lock: Mutex<()>,
     rung: Condvar,
 }
 
 impl Bell {
-    /// Reports a change to waiting threads. This costs one load instruction if no thread waits.
+    /// Reports a change to the threads that wait. If no thread waits, the report costs one load instruction.
     #[inline]
     pub fn ring(&self) {
         if self.waiting.load(Ordering::SeqCst) > 0 {

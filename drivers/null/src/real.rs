@@ -65,10 +65,10 @@ fn deliver(writer: &Connected, seq: u64, payload: &[u8]) -> bool {
 }
 
 #[cold]
-fn defer(writer: &Connected, seq: u64, octets: &[u8]) {
+fn defer(writer: &Connected, seq: u64, bytes: &[u8]) {
     let mut payload = SPARE.with_borrow_mut(Vec::pop).unwrap_or_default();
     payload.clear();
-    payload.extend_from_slice(octets);
+    payload.extend_from_slice(bytes);
     LATER.with_borrow_mut(|later| later.push_back(Later { writer: writer.clone(), seq, payload }));
 }
 

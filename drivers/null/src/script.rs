@@ -41,6 +41,8 @@
 //! this module are pure, and a test uses them to compute the values that a measurement must find.
 
 use serde::Deserialize;
+use tailbound_abi::TB_EINVAL;
+use tailbound_abi::side::{Fail, Outcome, fail};
 
 mod draw;
 
@@ -101,7 +103,7 @@ pub struct Links {
 pub struct Link {
     /// Scripted delay of a message between departure and arrival.
     pub delay: Delay,
-    /// Choice of the messages that never arrive.
+    /// Choice of the messages that are lost, that is, that never arrive.
     pub loss: Pick,
     /// Choice of the messages that arrive twice.
     pub duplicate: Pick,
@@ -277,11 +279,11 @@ pub fn delay_ns(script: &Script, direction: Direction, seq: u64) -> u64 {
     draw::delay(&script.link(direction).delay, script.seed, direction, seq)
 }
 
-fn within_an_hour(key: &str, ns: f64) -> Result<(), String> {
+fn within_an_hour(key: &str, ns: f64) -> Outcome {
     if ns <= LONGEST_NS as f64 {
         return Ok(());
     }
-    Err(format!("{key}: longer than an hour; give at most {LONGEST_NS} ns"))
+    fail(TB_EINVAL, format!("{key}: longer than an hour; give at most {LONGEST_NS} ns"))
 }
 
 impl Link {
@@ -309,14 +311,14 @@ impl Script {
     /// Reads and checks a script.
     ///
     /// # Errors
-    /// Returns what is wrong in the script, and the place.
-    pub fn parse(json: &str) -> Result<Script, String> {
-        let script: Script = serde_json::from_str(json).map_err(|e| e.to_string())?;
+    /// The script is not valid; the text of the failure says what is wrong, and the place in the script.
+    pub fn parse(json: &str) -> Outcome<Script> {
+        let script: Script = serde_json::from_str(json).map_err(|e| Fail::invalid(e.to_string()))?;
         script.check()?;
         Ok(script)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn check(&self) -> Outcome {
         let links =
             [("out", self.links.out.as_ref()), ("back", self.links.back.as_ref()), ("any", Some(&self.links.any))];
         for (name, link) in links.into_iter().filter_map(|(name, link)| Some((name, link?))) {
@@ -325,47 +327,54 @@ impl Script {
             }
             for (name, pick) in [("loss", &link.loss), ("duplicate", &link.duplicate), ("reorder", &link.reorder)] {
                 if !(0.0..=1.0).contains(&pick.probability) {
-                    return Err(format!("{name}: a probability is between 0 and 1, not {}", pick.probability));
+                    return fail(
+                        TB_EINVAL,
+                        format!("{name}: a probability is between 0 and 1, not {}", pick.probability),
+                    );
                 }
             }
             match &link.delay {
                 Delay::Uniform(low, high) if low > high => {
-                    return Err("uniform: in [low, high], low must not be above high".into());
+                    return fail(TB_EINVAL, "uniform: in [low, high], low must not be above high");
                 }
-                Delay::List(list) if list.is_empty() => return Err("list: at least one delay is needed".into()),
+                Delay::List(list) if list.is_empty() => return fail(TB_EINVAL, "list: at least one delay is needed"),
                 Delay::Pareto { scale_ns, shape } if !(*scale_ns >= 0.0 && *shape > 0.0) => {
-                    return Err("pareto: scale_ns must not be negative, and shape must be above 0".into());
+                    return fail(TB_EINVAL, "pareto: scale_ns must not be negative, and shape must be above 0");
                 }
                 Delay::Lognormal { median_ns, sigma } if !(*median_ns > 0.0 && *sigma >= 0.0) => {
-                    return Err("lognormal: median_ns must be above 0, and sigma must not be negative".into());
+                    return fail(TB_EINVAL, "lognormal: median_ns must be above 0, and sigma must not be negative");
                 }
                 Delay::Exponential { mean_ns, .. } if *mean_ns < 0.0 => {
-                    return Err("exponential: mean_ns must not be negative".into());
+                    return fail(TB_EINVAL, "exponential: mean_ns must not be negative");
                 }
                 _ => {}
             }
         }
         for (i, stall) in self.stalls.iter().enumerate() {
             if stall.for_ns < 0 {
-                return Err("stalls: for_ns must not be negative".into());
+                return fail(TB_EINVAL, "stalls: for_ns must not be negative");
             }
             within_an_hour(&format!("stalls[{i}].for_ns"), stall.for_ns as f64)?;
         }
         // Refuses clocks whose timestamps would not fit into 64 bits, and clocks that stand still or run backwards.
         let drift = self.pong_clock.as_ref().map_or(0.0, |clock| clock.drift_ppm);
         if drift.is_nan() || drift.abs() > MOST_DRIFT_PPM {
-            return Err(format!(
-                "pong_clock.drift_ppm: a clock drifts by at most {MOST_DRIFT_PPM} us per s, not {drift}"
-            ));
+            return fail(
+                TB_EINVAL,
+                format!("pong_clock.drift_ppm: a clock drifts by at most {MOST_DRIFT_PPM} us per s, not {drift}"),
+            );
         }
         let far = |ns: &i64| ns.unsigned_abs() > FURTHEST_CLOCK_NS;
         let times =
             self.pong_clock.iter().flat_map(|c| std::iter::once(c.offset_ns).chain(c.steps.iter().map(|s| s.by_ns)));
         if let Some(ns) = times.clone().find(far).or_else(|| Some(times.fold(0, i64::saturating_add)).filter(far)) {
-            return Err(format!(
-                "pong_clock: the clock is {ns} ns ahead; at most {FURTHEST_CLOCK_NS} ns are allowed, \
+            return fail(
+                TB_EINVAL,
+                format!(
+                    "pong_clock: the clock is {ns} ns ahead; at most {FURTHEST_CLOCK_NS} ns are allowed, \
                 with all steps"
-            ));
+                ),
+            );
         }
         Ok(())
     }
@@ -464,7 +473,7 @@ mod tests {
             ("stalls[0].for_ns", r#"{"stalls":[{"where":"out","at_ns":0,"for_ns":9223372036854775807}]}"#),
         ] {
             let error = Script::parse(script).unwrap_err();
-            assert_eq!(error, format!("{key}: longer than an hour; give at most 3600000000000 ns"));
+            assert_eq!(error.text, format!("{key}: longer than an hour; give at most 3600000000000 ns"));
         }
         assert!(Script::parse(r#"{"links":{"any":{"delay":{"constant":3600000000000}}}}"#).is_ok());
     }

@@ -1,4 +1,4 @@
-//! One participant of the driver: its end points and the calls on them.
+//! One session of the `null` driver: its end points, and the calls on them.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -22,7 +22,7 @@ use crate::{query, real};
 /// Time in real time for which matching in virtual time waits for other threads that still create their ends.
 const SETUP: Duration = Duration::from_secs(1);
 
-/// One participant of the driver, which belongs to a domain.
+/// One session of the `null` driver, which belongs to a domain.
 pub struct Session {
     domain: Arc<Domain>,
     host: Host,
@@ -166,7 +166,7 @@ impl side::Session for Session {
         Ok(())
     }
 
-    /// Returns immediately: a sample that `send` accepted is delivered, and so it is acknowledged.
+    /// Returns immediately. A sample that `send` accepted is delivered at once, and therefore counts as acknowledged.
     fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
         self.endpoints.existing(id).map(drop)
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use crate::endpoint::Endpoint;
 use crate::lock::lock;
 
-/// An end point of a session, and its topic.
+/// An end point of a session, with its topic.
 #[derive(Clone)]
 pub struct Connected {
     pub endpoint: Arc<Endpoint>,

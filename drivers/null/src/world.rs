@@ -40,7 +40,7 @@ struct State {
     lost: u64,
 }
 
-/// A turnaround stall, which takes effect when the clock is read for the second time.
+/// A turnaround stall that takes effect when the clock is read for the second time.
 #[derive(Clone, Copy)]
 struct Jump {
     to: i64,
@@ -143,7 +143,8 @@ impl World {
         if now.wrapping_add(ahead) == 0 { 1 } else { now.wrapping_add(ahead) }
     }
 
-    /// Reads the virtual time for the loading program; a turnaround stall may be added.
+    /// Returns the virtual time to the program that loaded the driver. If the script has stalled the turnaround, the
+    /// second reading advances the virtual time by this stall.
     pub fn now(&self) -> i64 {
         let mut state = lock(&self.state);
         match state.jump {
@@ -164,7 +165,7 @@ impl World {
         state.now = state.now.max(deadline);
     }
 
-    /// Sends a message: the time of its arrival is decided now.
+    /// Sends a message in virtual time: the time of its arrival is decided at this moment.
     #[cold]
     pub fn send(&self, writer: &Connected, seq: u64, payload: &[u8]) {
         let mut state = lock(&self.state);
@@ -224,7 +225,8 @@ impl World {
         }
     }
 
-    /// Advances to the next event, or by a short time if there is no event: one iteration of a polling reader.
+    /// Advances the virtual time to the next event or, if there is no event, by a short time (one iteration of a
+    /// polling reader).
     pub fn spin(&self) {
         let due = self.step(i64::MAX);
         let mut state = lock(&self.state);

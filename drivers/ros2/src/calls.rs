@@ -104,7 +104,7 @@ impl side::Session for Session {
         Ok(())
     }
 
-    /// Returns immediately, because this driver never keeps messages to send them together.
+    /// Returns immediately, because the `ros2` driver never keeps messages to send them together.
     fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
         self.endpoint(id).map(drop)
     }

@@ -14,7 +14,7 @@ use tailbound_abi::{TB_EINVAL, TB_EIO, TB_ETIMEDOUT, TB_ETOOBIG, TB_EWOULDBLOCK,
 use crate::error::io;
 use crate::sample::{self, Incoming, Outgoing};
 
-/// The ROS 2 entity that belongs to an end point.
+/// The ROS 2 entity (publisher or subscription) that belongs to an end point.
 #[expect(
     clippy::large_enum_variant,
     reason = "a process has only a few such values, and an allocation of their own would cost one memory access for \
@@ -25,7 +25,7 @@ pub enum Entity {
     Reader(Reader),
 }
 
-/// A subscription, with the data that is needed to wait for samples.
+/// A subscription of ROS 2, with the data that are needed to wait for samples.
 pub struct Reader {
     subscription: Subscription<Incoming>,
     /// Descriptor that is readable if the subscription has a notification that was not read. The descriptor is checked

@@ -30,7 +30,7 @@ impl Events {
         let poll = Poll::new().map_err(io("cannot make an epoll"))?;
         poll.registry()
             .register(listener.as_status_source_mio1(), Token(0), Interest::READABLE)
-            .map_err(io("cannot watch the status events"))?;
+            .map_err(io("the status events cannot be watched"))?;
         let stop = Arc::new(Flag::new()?);
         let stopped = stop.clone();
         let run = move || {

@@ -11,7 +11,7 @@ use tailbound_abi::side::{Fail, Host, Outcome, fail};
 use crate::deadline::left;
 use crate::sample::TYPE;
 
-/// The last match that RustDDS refused for an end point, with the QoS policies of both sides.
+/// The last match of an end point that RustDDS refused, with the QoS policies of both sides.
 pub struct Refused {
     pub policy: QosPolicyId,
     pub offered: QosPolicies,

@@ -91,14 +91,14 @@ fn node(pair: &Pair) -> Outcome<NodeName> {
         None => ("/", pair.value),
     };
     NodeName::new(namespace, name)
-        .map_err(|e| pair.bad(TB_EINVAL, &format!("not a valid name for a node of ROS 2: {e}")))
+        .map_err(|e| pair.bad(TB_EINVAL, &format!("the value is not a valid name for a node of ROS 2: {e}")))
 }
 
 /// Checks that an interface has the address. RustDDS reports no error if no interface has it, and other participants
 /// then do not see the node.
 fn address(pair: &Pair, text: &str) -> Outcome<Ipv4Addr> {
     let Ok(IpAddr::V4(address)) = text.parse() else {
-        return Err(pair.bad(TB_EINVAL, "an IPv4 address is expected; RustDDS uses no others"));
+        return Err(pair.bad(TB_EINVAL, "an IPv4 address is expected; RustDDS uses no other addresses"));
     };
     UdpSocket::bind((address, 0)).map_err(|e| pair.bad(TB_EINVAL, &format!("no interface has this address: {e}")))?;
     Ok(address)

@@ -18,12 +18,12 @@ pub const TYPE: &str = "tailbound_msgs::msg::dds_::Sample_";
 #[derive(Serialize)]
 pub struct Outgoing {
     pub seq: u64,
-    #[serde(serialize_with = "octets")]
+    #[serde(serialize_with = "bytes")]
     pub payload: &'static [u8],
 }
 
 /// Serialises the payload as one block; otherwise serde would process each byte separately.
-fn octets<S: Serializer>(payload: &&[u8], s: S) -> Result<S::Ok, S::Error> {
+fn bytes<S: Serializer>(payload: &&[u8], s: S) -> Result<S::Ok, S::Error> {
     s.serialize_bytes(payload)
 }
 
@@ -36,17 +36,17 @@ pub struct Incoming {
 }
 
 fn owned<'de, D: Deserializer<'de>>(d: D) -> Result<Vec<u8>, D::Error> {
-    struct Octets;
-    impl Visitor<'_> for Octets {
+    struct Bytes;
+    impl Visitor<'_> for Bytes {
         type Value = Vec<u8>;
         fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
-            f.write_str("octets")
+            f.write_str("bytes")
         }
-        fn visit_byte_buf<E>(self, octets: Vec<u8>) -> Result<Vec<u8>, E> {
-            Ok(octets)
+        fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Vec<u8>, E> {
+            Ok(bytes)
         }
     }
-    d.deserialize_byte_buf(Octets)
+    d.deserialize_byte_buf(Bytes)
 }
 
 /// Makes the view of a received message. The payload is not copied; the view owns the payload until [`give_back`].

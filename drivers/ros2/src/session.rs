@@ -37,7 +37,7 @@ pub fn join(options: &Options, index: usize) -> Outcome<(DomainParticipant, Node
         Context::from_domain_participant(participant.clone()).map_err(refused("cannot create the context"))?;
     let node = context
         .new_node(options.node_of(index)?, NodeOptions::new().enable_rosout(false))
-        .map_err(|e| Fail::new(TB_EIO, format!("cannot create the node: ros2-client: {e}")))?;
+        .map_err(|e| Fail::new(TB_EIO, format!("the node cannot be created: ros2-client: {e}")))?;
     Ok((participant, node))
 }
 
@@ -65,7 +65,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns an end point that was created, destroyed or not.
+    /// Returns an end point that was created; the end point may be destroyed.
     #[inline]
     pub fn endpoint(&self, id: u32) -> Outcome<&Endpoint> {
         let place = self.endpoints.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);
@@ -81,7 +81,7 @@ impl Session {
     pub fn make(&self, nodes: &mut [Node], id: u32, wanted: &Wanted) -> Outcome<Endpoint> {
         let name = wanted.topic.trim_start_matches('/');
         let name = Name::parse(&format!("/{name}"))
-            .map_err(|e| Fail::invalid(format!("topic {}: not a valid name of ROS 2: {e}", wanted.topic)))?;
+            .map_err(|e| Fail::invalid(format!("topic {}: the name is not valid in ROS 2: {e}", wanted.topic)))?;
         // If there are several participants, the policy `participant` of the end point chooses its participant.
         let (place, policies): (Vec<Pair>, Vec<Pair>) = wanted.qos.iter().partition(|p| p.key == "participant");
         let last = nodes.len() - 1;

@@ -56,7 +56,7 @@ impl Places {
         self.views.get(place as usize).copied()
     }
 
-    /// Takes back the buffer of a sample; returns `false` if the sample was not taken from this reader.
+    /// Frees the buffer of a sample for another datagram; returns `false` if the sample was not taken from this reader.
     #[inline]
     pub fn give_back(&mut self, view: &tb_view) -> bool {
         let Some(place) = view.loan.checked_sub(1).filter(|p| (*p as usize) < self.views.len()) else { return false };

@@ -19,7 +19,7 @@ const PATIENCE_NS: i64 = 2_000_000_000;
 /// Time in ns after which the discovery thread stops asking for an end point that no call waits for.
 const GIVE_UP_NS: i64 = 60_000_000_000;
 
-/// The thread that does discovery for a session, and the means to end it.
+/// The thread that does discovery for a session, with the state by which it is ended.
 #[derive(Default)]
 pub struct Discovery {
     state: Mutex<State>,

@@ -34,11 +34,11 @@ pub struct Common {
     pub heard_ns: AtomicI64,
     /// Number of `wait_matched` calls of the end point that run now.
     pub waiting: AtomicU32,
-    /// Whether a `wait_matched` call has found the requested number of peers.
+    /// Whether a `wait_matched` call on this end point has found the requested number of peers.
     pub settled: AtomicBool,
 }
 
-/// Proof that an end point was open when a call began; `close` waits until this value is dropped.
+/// Proof that an end point was open when a call began. `close` waits until all such proofs are dropped.
 ///
 /// The hot calls do not need this proof: they check `closed` under the lock that `destroy` takes before it closes the
 /// socket.

@@ -63,7 +63,7 @@ impl Endpoints {
         Ok(id)
     }
 
-    /// Returns an end point that was created, destroyed or not.
+    /// Returns an end point that was created; the end point may be destroyed.
     #[inline]
     pub fn existing(&self, id: u32) -> Outcome<&Endpoint> {
         let place = self.list.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);

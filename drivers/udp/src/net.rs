@@ -162,8 +162,8 @@ pub fn refused(fd: RawFd) -> Vec<SocketAddr> {
     all
 }
 
-/// Whether an empty datagram arrives that the socket sends to its own address. A question that arrives in the meantime
-/// is lost, and the writer asks again.
+/// Checks whether a socket receives an empty datagram that it sends to its own address. If a question arrives in the
+/// meantime, the question is lost, and the writer asks again.
 pub fn reaches_itself(fd: RawFd, own: &Address) -> bool {
     const LIMIT_MS: c_int = 20;
     let mut datagram = [0u8; 64];

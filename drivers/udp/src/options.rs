@@ -84,7 +84,7 @@ impl Options {
                 // If the path does not carry multicast, nobody will answer.
                 "multicast" => asks_by_multicast = pair.word(TB_EINVAL, &["off", "on"])? == 1,
                 "discovery_server" | "transport" | "naming" | "config" => {
-                    return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not support it"));
+                    return Err(pair.bad(TB_EUNSUPPORTED, "the udp driver does not support this option"));
                 }
                 _ => return Err(pair.bad(TB_EINVAL, "the udp driver has no such option")),
             }

@@ -107,7 +107,9 @@ fn flow(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
     writer.hear();
     let (data, by) = match endpoints.options.multicast {
         true => ("multicast", format!("one datagram to {}", group(writer.common.topic_key))),
-        false => ("unicast", "one datagram and system call for each reader, in turn".to_owned()),
+        false => {
+            ("unicast", "the writer sends one datagram to each reader in turn, each by its own system call".to_owned())
+        }
     };
     let none = "nothing is acknowledged";
     Ok(json!({
@@ -145,13 +147,13 @@ fn unmatched(endpoints: &Endpoints, endpoint: &Endpoint) -> Value {
             let peers: Vec<String> = peers.into_iter().collect();
             let trouble = lock(&w.targets).last_error.clone().map(|e| format!("; last error: {e}")).unwrap_or_default();
             format!(
-                "nothing seen: no answer to discovery questions from {} (ports {first} to {last}){trouble}",
+                "no answer to discovery questions was received from {} (ports {first} to {last}){trouble}",
                 peers.join(", ")
             )
         }
         Endpoint::Reader(r) => {
             let at = net::local(r.common.fd()).map_or_else(|| "its port".to_owned(), |a| a.to_string());
-            format!("nothing seen: no discovery question arrived at {at}")
+            format!("no discovery question arrived at {at}")
         }
     };
     json!({"topic": common.topic, "reason": "nothing seen", "text": text})

@@ -24,13 +24,13 @@ pub const SLICE_MS: i64 = 50;
 /// Result of one receive call of a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// A sample was received; it is the last of the ready samples.
+    /// The receive call received a sample; the sample is the last of the ready samples.
     Sample,
-    /// A question or an invalid datagram was received; the caller continues.
+    /// The receive call received a question or an invalid datagram; the caller continues.
     Other,
-    /// Nothing was received: there was no datagram, or the time slice is over.
+    /// The receive call received nothing: there was no datagram, or the time slice is over.
     Nothing,
-    /// Nothing was received, because the loading program holds all receive buffers.
+    /// The receive call received nothing, because the loading program holds all receive buffers.
     Full,
     /// The reader's socket failed with this error number (`errno`).
     Failed(i32),
@@ -100,7 +100,7 @@ impl Reader {
                 Ok(thread) => *lock(&reader.thread) = Some(thread),
                 Err(e) => {
                     reader.destroy();
-                    return os("cannot start the receive thread", &e);
+                    return os("the receive thread cannot be started", &e);
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! One participant of the driver: its end points and the calls on them.
+//! One session of the `udp` driver: its end points, and the calls on them.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -72,7 +72,7 @@ impl side::Session for Session {
             }
         };
         let id = self.endpoints.add(endpoint)?;
-        self.discovery.start(&self.endpoints).or_else(|e| os("cannot start the discovery thread", &e))?;
+        self.discovery.start(&self.endpoints).or_else(|e| os("the discovery thread cannot be started", &e))?;
         Ok(id)
     }
 
@@ -92,7 +92,7 @@ impl side::Session for Session {
                 }
             }
             common.heard_ns.store(net::monotonic_ns(), Ordering::Relaxed);
-            self.discovery.start(&self.endpoints).or_else(|e| os("cannot start the discovery thread", &e))?;
+            self.discovery.start(&self.endpoints).or_else(|e| os("the discovery thread cannot be started", &e))?;
         }
         let remaining = || match deadline {
             TB_FOREVER => None,
@@ -189,7 +189,7 @@ impl side::Session for Session {
         Ok(())
     }
 
-    /// Returns immediately, because this driver has no batches and no acknowledgements.
+    /// Returns immediately, because the `udp` driver has no batches and no acknowledgements.
     fn flush(&self, id: u32, _deadline_ns: i64) -> Outcome {
         self.endpoints.existing(id).map(drop)
     }

@@ -79,7 +79,7 @@ pub fn prepare(fd: i32, options: &Options) -> Outcome {
     }
     if let Some(priority) = options.priority {
         net::set_int(fd, libc::SOL_SOCKET, libc::SO_PRIORITY, priority).or_else(|e| {
-            let text = "priority: above 6 needs CAP_NET_ADMIN, or root (SO_PRIORITY)";
+            let text = "priority: a value above 6 needs CAP_NET_ADMIN, or root (SO_PRIORITY)";
             os(if priority > 6 { text } else { "priority" }, &e)
         })?;
     }

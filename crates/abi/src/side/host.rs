@@ -25,6 +25,8 @@ unsafe impl Send for Host {}
 unsafe impl Sync for Host {}
 
 impl Host {
+    /// Copies the table of callbacks that the loading program passed to `open`.
+    ///
     /// # Safety
     /// `host` is null or points to a table with `size` readable bytes.
     pub(super) unsafe fn read(host: *const tb_host) -> Outcome<Host> {

@@ -19,7 +19,7 @@ pub struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Makes the failure of a call whose error text names this driver option: `key=value: why`.
+    /// Makes the failure of a call because of this driver option. The error text has the form `key=value: why`.
     pub fn bad(&self, code: c_int, why: &str) -> Fail {
         Fail::new(code, format!("{}={}: {why}", self.key, self.value))
     }
@@ -49,7 +49,7 @@ impl<'a> Pair<'a> {
         Some(self.value.trim()).filter(|v| !v.is_empty())
     }
 
-    /// The items between commas in the option's value, without white space around them; empty items are skipped.
+    /// The parts of the option's value between commas, without white space around them; empty parts are skipped.
     pub fn list(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         self.value.split(',').map(str::trim).filter(|v| !v.is_empty())
     }

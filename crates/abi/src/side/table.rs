@@ -51,6 +51,8 @@ fn code(outcome: Outcome) -> c_int {
     }
 }
 
+/// Returns the session to which a pointer of the caller leads, or a failure if the pointer is null.
+///
 /// # Safety
 /// `session` is null, or came from `open` of the same table and was not closed.
 #[inline]
@@ -115,7 +117,7 @@ unsafe extern "C" fn wait_matched<S: Session>(s: *mut c_void, ep: u32, peers: u3
     code(unsafe { session::<S>(s) }.and_then(|s| s.wait_matched(ep, peers, deadline_ns)))
 }
 
-/// Whether a message may wait in a batch, from the options of a `send` call.
+/// Reads from the options of a `send` call whether the message may wait in a batch.
 ///
 /// # Safety
 /// `opt` is null or points to options with `size` readable bytes.

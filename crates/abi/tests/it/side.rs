@@ -102,8 +102,8 @@ type Heard = Vec<(u64, u64, Vec<u8>)>;
 unsafe extern "C" fn on_sample(ctx: *mut c_void, tag: u64, view: *const tb_view) {
     // SAFETY: the context is a `Heard`, and the view is valid during the call.
     unsafe {
-        let octets = std::slice::from_raw_parts((*view).data, (*view).len as usize);
-        (*ctx.cast::<Heard>()).push((tag, (*view).seq, octets.to_vec()));
+        let bytes = std::slice::from_raw_parts((*view).data, (*view).len as usize);
+        (*ctx.cast::<Heard>()).push((tag, (*view).seq, bytes.to_vec()));
     }
 }
 
@@ -125,7 +125,7 @@ fn open(host: *const tb_host) -> *mut c_void {
     session
 }
 
-/// Checks the result code of a call and the text of `last_error` that belongs to it.
+/// Checks that a call returned the expected result code, and that `last_error` then returns the expected text.
 #[track_caller]
 fn refused(rc: c_int, code: c_int, text: &str) {
     // SAFETY: `last_error` returns a string of this thread.
@@ -191,19 +191,19 @@ fn what_is_sent_arrives_or_is_refused() {
     let host = host(&mut heard);
     let (s, f) = (open(&host), TABLE.send.unwrap());
     let options = |flags, txtime_ns| tb_send { size: size_of::<tb_send>() as u32, flags, txtime_ns };
-    let octets = [1, 2, 3];
+    let bytes = [1, 2, 3];
     // SAFETY: the session is open; every pointer is null or valid.
     unsafe {
-        assert_eq!(f(s, 1, 7, octets.as_ptr(), 3, null()), TB_OK);
+        assert_eq!(f(s, 1, 7, bytes.as_ptr(), 3, null()), TB_OK);
         assert_eq!(f(s, 1, 8, null(), 0, &options(TB_SEND_BATCH, 0)), TB_OK);
         refused(f(s, 1, 9, null(), 3, null()), TB_EINVAL, "data is null");
         let text = "18446744073709551615 B of payload; the driver takes at most 8 B";
-        refused(f(s, 1, 9, octets.as_ptr(), u64::MAX, null()), TB_ETOOBIG, text);
-        refused(f(s, 1, 9, octets.as_ptr(), 3, &options(0, 1)), TB_EUNSUPPORTED, "the driver has no launch time");
+        refused(f(s, 1, 9, bytes.as_ptr(), u64::MAX, null()), TB_ETOOBIG, text);
+        refused(f(s, 1, 9, bytes.as_ptr(), 3, &options(0, 1)), TB_EUNSUPPORTED, "the driver has no launch time");
         let short = tb_send { size: 8, ..options(0, 0) };
         let text = "the options of send are too short for ABI 1.0";
-        refused(f(s, 1, 9, octets.as_ptr(), 3, &short), TB_EINVAL, text);
-        refused(f(null_mut(), 1, 9, octets.as_ptr(), 3, null()), TB_EINVAL, "the session is null");
+        refused(f(s, 1, 9, bytes.as_ptr(), 3, &short), TB_EINVAL, text);
+        refused(f(null_mut(), 1, 9, bytes.as_ptr(), 3, null()), TB_EINVAL, "the session is null");
         TABLE.close.unwrap()(s);
     }
     assert_eq!(heard, [(1, 7, vec![1, 2, 3]), (2, 8, vec![])]);

@@ -57,17 +57,17 @@ fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r ConditionR
             let factors: BTreeSet<&str> =
                 report.conditions.iter().flat_map(|c| c.levels.keys()).map(String::as_str).collect();
             let factors: Vec<&str> = factors.into_iter().collect();
-            return Err(CompareError::refused(format!(
-                "the budget names the factor `{factor}`, which the record does not have\n  the record has: {}",
-                factors.join(", ")
-            )));
+            return Err(CompareError::refused(
+                format!("the budget names the factor `{factor}`, which the record does not have"),
+                format!("the record has: {}", factors.join(", ")),
+            ));
         }
         if !all.iter().any(|l| tight(l) == tight(level)) {
             let all: Vec<&str> = all.into_iter().map(String::as_str).collect();
-            return Err(CompareError::refused(format!(
-                "the budget names {factor} `{level}`, which the record does not have\n  the record has: {}",
-                all.join(", ")
-            )));
+            return Err(CompareError::refused(
+                format!("the budget names {factor} `{level}`, which the record does not have"),
+                format!("the record has: {}", all.join(", ")),
+            ));
         }
     }
     let has = |c: &ConditionReport, f: &str, l: &str| c.levels.get(f).is_some_and(|own| tight(own) == tight(l));
@@ -76,11 +76,10 @@ fn selected<'r>(report: &'r Report, set: &LimitSet) -> Result<Vec<&'r ConditionR
     if found.is_empty() {
         let levels: Vec<String> = set.levels.iter().map(|(f, l)| format!("{f} {l}")).collect();
         let there: Vec<&str> = report.conditions.iter().map(|c| c.name.as_str()).collect();
-        return Err(CompareError::refused(format!(
-            "the record has no condition with {}\n  the record has: {}",
-            levels.join(", "),
-            there.join("; ")
-        )));
+        return Err(CompareError::refused(
+            format!("the record has no condition with {}", levels.join(", ")),
+            format!("the record has: {}", there.join("; ")),
+        ));
     }
     Ok(found)
 }
@@ -139,20 +138,19 @@ fn check(
     Ok(check)
 }
 
-/// Marks the check of a limit as undecided if the figures of the condition cannot be trusted.
+/// Marks the check of a budget's limit as undecided, if the figures of the condition cannot be trusted.
 fn distrust(check: &mut BudgetCheck, report: &Report, condition: &ConditionReport) {
     if let Some(why) = untrusted(report, condition) {
         (check.outcome, check.why) = (BudgetOutcome::Undecided, why);
     }
 }
 
-/// Error: the budget names a metric that the condition does not have.
+/// Makes the error that the budget names a metric which the condition does not have.
 fn lacking(metric: &str, condition: &ConditionReport) -> CompareError {
-    CompareError::refused(format!(
-        "the budget names `{metric}`, which {} does not have\n  the condition has: {}",
-        condition.name,
-        there_is(condition).join(", ")
-    ))
+    CompareError::refused(
+        format!("the budget names `{metric}`, which {} does not have", condition.name),
+        format!("the condition has: {}", there_is(condition).join(", ")),
+    )
 }
 
 /// Names of the metrics of a condition for which a budget can set limits.
@@ -206,7 +204,7 @@ fn quantile(condition: &ConditionReport, figures: &MetricReport, label: &str, li
             let counts = &condition.counts;
             let (low, _) = share_interval(counts.lost + counts.not_sent, counts.scheduled);
             let outcome = if low > 1.0 - q { Broken } else { Undecided };
-            (outcome, format!("among the messages that are {}", beyond.words()), String::new())
+            (outcome, format!("the quantile lies among the messages that are {}", beyond.words()), String::new())
         }
         None => (Undecided, String::new(), format!("{label} was not computed")),
     }

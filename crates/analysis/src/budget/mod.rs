@@ -1,8 +1,8 @@
 //! Budgets: checks whether a record keeps the limits of a budget.
 //!
-//! Input: a record, a [`Budget`](tailbound_model::Budget) and, if the budget needs it, a baseline record. Output: a
-//! [`BudgetReport`] with one check for each limit and condition. A limit holds if the whole interval lies below the
-//! limit, is broken if the whole interval lies above the limit, and is undecided otherwise.
+//! Input: a record, a [`Budget`](tailbound_model::Budget) and, if the budget compares with a baseline, a baseline
+//! record. Output: a [`BudgetReport`] with one check for each limit and condition. A limit holds if the whole interval
+//! lies below the limit, is broken if the whole interval lies above the limit, and is undecided otherwise.
 
 mod absolute;
 mod judged;
@@ -33,15 +33,14 @@ pub fn judge_budget(record: &Record, budget: &Budget, baseline: Option<&Record>)
         (Some(wanted), Some(baseline)) => checks.extend(relative::checks(&report, record, baseline, wanted)?),
         (Some(_), None) => {
             return Err(CompareError::refused(
-                "the budget has a key `baseline`, but names no baseline record\n  help: add `record` to `baseline`, or \
-                 --baseline RECORD",
+                "the budget has a key `baseline`, but names no baseline record",
+                "add `record` to `baseline`, or --baseline RECORD",
             ));
         }
         (None, Some(_)) => {
             return Err(CompareError::refused(
-                "--baseline is given, but the budget does not name the figures to compare with the baseline\n  help: \
-                    add for example \
-                 `baseline: { tolerance: 5 %, round_trip: [p50, p99] }`",
+                "--baseline is given, but the budget does not name the figures to compare with the baseline",
+                "add for example `baseline: { tolerance: 5 %, round_trip: [p50, p99] }`",
             ));
         }
         (None, None) => {}

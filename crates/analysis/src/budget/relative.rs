@@ -30,11 +30,10 @@ pub(crate) fn checks(
     // the given name, the budget is wrong.
     let there: BTreeSet<&str> = report.conditions.iter().flat_map(comparable).collect();
     if let Some((key, _)) = wanted.iter().find(|(key, _)| !there.is_empty() && !there.contains(key)) {
-        return Err(CompareError::refused(format!(
-            "the budget compares `{key}` with the baseline, but the record does not have this figure\n  the record \
-                has: {}",
-            there.into_iter().collect::<Vec<_>>().join(", ")
-        )));
+        return Err(CompareError::refused(
+            format!("the budget compares `{key}` with the baseline, but the record does not have this figure"),
+            format!("the record has: {}", there.into_iter().collect::<Vec<_>>().join(", ")),
+        ));
     }
     let options = CompareOptions { metrics, margin: Some(budget.tolerance) };
     let comparison = compare_records(baseline, record, &options)?;
@@ -86,7 +85,9 @@ fn comparable(condition: &ConditionReport) -> Vec<&'static str> {
 
 fn limit(key: &str, statistic: &str, tolerance: f64) -> String {
     match statistic {
-        LOST => format!("at most {} of all messages more than in the baseline", per_cent(tolerance)),
+        LOST => {
+            format!("the losses exceed the losses of the baseline by at most {} of all messages", per_cent(tolerance))
+        }
         _ if key == THROUGHPUT => format!("at most {} less", per_cent(tolerance)),
         _ => format!("at most {} more", per_cent(tolerance)),
     }

@@ -8,8 +8,8 @@ pub(crate) fn comparable(metrics: &[Metric]) -> Result<(), CompareError> {
     match metrics.contains(&Metric::HalfRoundTrip) {
         true => Err(CompareError::refused(
             "half_round_trip has no ratio of its own: it is half of the median round trip, so its ratio is the ratio \
-                of round_trip\n  help: --metric \
-             round_trip",
+             of round_trip",
+            "--metric round_trip",
         )),
         false => Ok(()),
     }

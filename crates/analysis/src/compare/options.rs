@@ -5,7 +5,7 @@
 //! `tailbound_stats::compare` (`table`). The result is a [`Comparison`], the document of `schema/compare.json`; every
 //! other form of the comparison is made from this document alone.
 
-use tailbound_model::Metric;
+use tailbound_model::{Metric, Problem};
 use tailbound_record::RecordError;
 
 /// Options of a comparison: the metrics, and the margin within which two sides count as equal.
@@ -24,14 +24,23 @@ pub struct CompareOptions {
 pub enum CompareError {
     /// Error: the figures of the sides have different definitions, or a condition, factor or level does not exist.
     #[error("{0}")]
-    Refused(String),
+    Refused(Problem),
     /// Error of a comparison: a record cannot be read.
     #[error(transparent)]
     Record(#[from] RecordError),
 }
 
 impl CompareError {
-    pub(crate) fn refused(text: impl Into<String>) -> CompareError {
-        CompareError::Refused(text.into())
+    pub(crate) fn refused(what: impl Into<String>, remedy: impl Into<String>) -> CompareError {
+        CompareError::Refused(Problem::new("not_comparable", what, remedy))
+    }
+}
+
+impl From<CompareError> for Problem {
+    fn from(error: CompareError) -> Problem {
+        match error {
+            CompareError::Refused(problem) => problem,
+            CompareError::Record(error) => error.problem(),
+        }
     }
 }

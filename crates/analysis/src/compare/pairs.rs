@@ -127,10 +127,10 @@ fn the_factor(record: &Record, asked: Option<&str>) -> Result<(String, Vec<Strin
     };
     match chosen {
         Ok(factor) => Ok((factor.clone(), levels(&factor))),
-        Err(text) => Err(CompareError::refused(format!(
-            "{text}\n  help: name a second record, or two levels of one of its factors: {}",
-            there()
-        ))),
+        Err(text) => Err(CompareError::refused(
+            text,
+            format!("name a second record, or two levels of one of its factors: {}", there()),
+        )),
     }
 }
 
@@ -139,10 +139,10 @@ fn the_levels(factor: &str, there: &[String], asked: Option<[&str; 2]>) -> Resul
     match asked {
         None => match there {
             [a, b] => Ok([a.clone(), b.clone()]),
-            _ => Err(CompareError::refused(format!(
-                "{factor} has {} levels\n  help: --levels with two of: {list}",
-                there.len()
-            ))),
+            _ => Err(CompareError::refused(
+                format!("{factor} has {} levels", there.len()),
+                format!("--levels with two of: {list}"),
+            )),
         },
         Some([a, b]) => {
             // `64B` and `64 B` are the same level; the plan spells the level with the space.
@@ -150,12 +150,12 @@ fn the_levels(factor: &str, there: &[String], asked: Option<[&str; 2]>) -> Resul
             let find = |asked: &str| {
                 let found = there.iter().find(|l| tight(l) == tight(asked)).cloned();
                 found.ok_or_else(|| {
-                    CompareError::refused(format!("{factor} has no level `{asked}`\n  help: choose two of: {list}"))
+                    CompareError::refused(format!("{factor} has no level `{asked}`"), format!("choose two of: {list}"))
                 })
             };
             let (a, b) = (find(a)?, find(b)?);
             match a == b {
-                true => Err(CompareError::refused(format!("both levels are {a}\n  help: choose two of: {list}"))),
+                true => Err(CompareError::refused(format!("both levels are {a}"), format!("choose two of: {list}"))),
                 false => Ok([a, b]),
             }
         }
@@ -173,7 +173,7 @@ fn name_of_both(a: &Condition, b: &Condition, name: &str) -> String {
     if told.is_empty() { "all".into() } else { told.join(", ") }
 }
 
-/// The levels that distinguish a condition from other conditions with the same level of `factor`.
+/// The levels by which a condition differs from other conditions with the same level of `factor`.
 fn name_without(all: &[Condition], condition: &Condition, factor: &str) -> String {
     let varies = |f: &str| all.iter().any(|c| c.levels.get(f) != condition.levels.get(f));
     let told: Vec<String> = condition
@@ -283,12 +283,13 @@ impl<'r> Found<'r> {
     ) -> Result<Comparison, CompareError> {
         if self.pairs.is_empty() {
             let reasons: Vec<String> = self.left.iter().map(|l| format!("\n  {}: {}", l.condition, l.why)).collect();
-            return Err(CompareError::refused(format!(
+            let what = format!(
                 "{} and {} have no condition in common that is the same thing{}",
                 a.name,
                 b.name,
                 reasons.concat()
-            )));
+            );
+            return Err(CompareError::refused(what, ""));
         }
         table::comparison(of, a, b, self.pairs, self.left, options)
     }

@@ -16,7 +16,7 @@ use tailbound_model::{Condition, Flow};
 use tailbound_record::{Record, TrialStatus};
 use tailbound_stats::compare::{Cell, Chunks, EXACT_TRIALS, Group, Judged, Verdict, judge, within_runs};
 
-/// A pair of conditions to be compared: side a (the baseline) and side b.
+/// A pair of conditions to be compared: the condition of side a (the baseline) and the condition of side b.
 pub(crate) struct PairOf<'r> {
     pub name: String,
     pub a: (&'r Record, &'r Condition),
@@ -61,7 +61,7 @@ pub(crate) fn comparison(
             .zip(within)
             .map(|((wanted, cell), within)| match cell {
                 Ok(cell) => {
-                    let judged = judged.next().expect("one for each cell that could be judged");
+                    let judged = judged.next().expect("`judge` returns one result for each cell that could be judged");
                     compared(*wanted, cell, judged, within, options)
                 }
                 Err(why) => not_told(*wanted, why, [side_a, side_b].map(|s| value(s, *wanted))),
@@ -147,9 +147,11 @@ fn log(of: OfTrial, metric: &str) -> Result<f64, String> {
         OfTrial::Value(v) if v > 0.0 => Ok(v.ln()),
         OfTrial::Value(_) => Err(format!("{metric} is not above zero in every trial, so there is no ratio")),
         OfTrial::Beyond => Ok(f64::INFINITY),
-        OfTrial::Needs(needs, there) => {
-            Err(format!("needs {} messages in every trial; there are about {}", count(needs), count(there)))
-        }
+        OfTrial::Needs(needs, there) => Err(format!(
+            "the statistic needs {} messages in every trial; there are about {}",
+            count(needs),
+            count(there)
+        )),
         OfTrial::Nothing => Err(format!("a trial has no {metric}")),
     }
 }
@@ -262,7 +264,8 @@ fn compared(
     }
 }
 
-/// Size of the difference between the sides of a pair, for sorting: pairs whose difference is decided come first.
+/// Size of the difference between the two sides of a pair of conditions. Pairs are sorted by it; pairs whose difference
+/// is decided come first.
 pub(crate) fn effect(pair: &Pair) -> f64 {
     let of = |c: &Compared| {
         let size = c.ratio.map_or(0.0, |r| r.ln().abs());

@@ -4,10 +4,11 @@ use tailbound_document::FlowCast;
 use tailbound_model::{Counted, FlowCounts};
 use tailbound_record::TrialRecord;
 
-/// If there are fewer datagrams of one kind (multicast or unicast) than this share of the other kind, they are ignored.
+/// If the number of datagrams of one kind (multicast or unicast) is below this share of the number of the other kind,
+/// the datagrams of the first kind are ignored.
 const LITTLE: f64 = 0.1;
 
-/// If there are fewer datagrams per message than this, messages take another path than IP, or many messages share a
+/// If there are fewer datagrams per message than this number, the messages do not pass IP, or many messages share a
 /// datagram.
 const NONE: f64 = 0.001;
 

@@ -75,7 +75,8 @@ fn read(record: &Record, trial: usize, end: &str) -> Result<(Vec<i64>, Vec<i64>)
     Ok((values, lateness))
 }
 
-/// Replaces the latency of each message in `slowest` by the latency at another subscriber if that latency is longer.
+/// Replaces the latency of a message in `slowest` by the latency of the same message at another subscriber, if that
+/// latency is longer.
 fn last_of(slowest: &mut Values, values: Values) {
     if slowest.is_empty() {
         *slowest = values;

@@ -41,7 +41,7 @@ pub(crate) fn of(
     let per = |part: Option<i64>, whole: u64| part.filter(|_| whole > 0).map(|part| part as f64 / whole as f64);
     let wire = |t: &FlowTrial| {
         let per_s = t.sent as f64 / pack / (t.window_ns as f64 / 1e9);
-        Some(t.wire_octets_per_message? * per_s * 8.0 / 1e6).filter(|v| v.is_finite())
+        Some(t.wire_bytes_per_message? * per_s * 8.0 / 1e6).filter(|v| v.is_finite())
     };
     let subscriber_cpu = |t: &FlowTrial| {
         let all: Vec<f64> = t.subscribers.iter().filter_map(|s| per(s.cpu_ns, s.received)).collect();
@@ -144,9 +144,9 @@ fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
         blocked_ns: sent.blocked_ns,
         longest_ns: sent.longest_ns,
         cpu_ns: sent.cpu_ns(),
-        wire_octets_per_message: wire_octets(trial, sent_there),
+        wire_bytes_per_message: wire_bytes(trial, sent_there),
         cast: addressing::of(trial, sent_there, flow.subscribers),
-        told: publisher.flow_told.clone(),
+        told: publisher.flow_answer.clone(),
         matched_after_ns: publisher.matched_after_ns,
         discovery_ns,
         seconds: seconds(sent, window, pack),
@@ -168,13 +168,13 @@ fn begun_within<'a>(sending: impl Iterator<Item = &'a EndRecord>) -> Option<i64>
 }
 
 /// Number of bytes that the publisher's interface sent per message, minus what the interface sends without messages.
-fn wire_octets(trial: &TrialRecord, sent: &FlowCounts) -> Option<f64> {
+fn wire_bytes(trial: &TrialRecord, sent: &FlowCounts) -> Option<f64> {
     let space = trial.proof.as_ref()?.spaces.iter().find(|s| s.ends.iter().any(|e| e == PUBLISHER))?;
     let interface = space.path.first()?;
-    let octets = space.data.interfaces.get(interface)?.tx_bytes as f64;
+    let bytes = space.data.interfaces.get(interface)?.tx_bytes as f64;
     let quiet = space.quiet.as_ref().and_then(|q| Some((q.interfaces.get(interface)?.tx_bytes, q.ns)));
-    let without = quiet.map_or(0.0, |(octets, ns)| octets as f64 * space.data.ns as f64 / ns.max(1) as f64);
-    (sent.messages() > 0).then(|| (octets - without).max(0.0) / sent.messages() as f64)
+    let without = quiet.map_or(0.0, |(bytes, ns)| bytes as f64 * space.data.ns as f64 / ns.max(1) as f64);
+    (sent.messages() > 0).then(|| (bytes - without).max(0.0) / sent.messages() as f64)
 }
 
 fn subscriber(name: &str, end: &EndRecord, sent: &PartCounts, (pack, payload): (u64, u64)) -> Option<FlowSubscriber> {

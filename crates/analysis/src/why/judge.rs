@@ -21,8 +21,8 @@ pub(crate) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Makes an object that finds the cause of a message. If `only` names an end, only the processes of this end are
-    /// used, because the processes of the other end run on another kernel.
+    /// Makes an object that finds the cause of the lateness of a message. If `only` names an end, only the processes of
+    /// this end are used, because the processes of the other end run on another kernel.
     pub fn new(
         report: &'a Report,
         message: &'a Message,
@@ -75,7 +75,7 @@ impl<'a> Judge<'a> {
         self.unexplained(self.what_was_seen(&way))
     }
 
-    /// Activities, between the times `begin` and `end`, of the threads that carried the message until the time `end`.
+    /// What the threads that carried the message until the time `end` did between the times `begin` and `end`.
     fn way(&self, timeline: &Timeline, at: &str, begin: i64, end: i64) -> Vec<Stretch> {
         let here = self.threads.iter().filter(|(_, (process, _))| process.ends.iter().any(|e| e == at));
         // If several threads run, the thread that got its CPU last was woken for this message.
@@ -201,7 +201,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Describes what the thread at the end of the leg did for most of the time.
+    /// Describes what the thread at the end of the leg did for most of the leg's time.
     fn what_was_seen(&self, way: &[Stretch]) -> String {
         let Some((stretch, ns)) = longest(way, |_| true) else {
             return "no thread of the receiving end was seen on a CPU".into();
@@ -242,8 +242,8 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// Among the time spans for which `counts` is true, the thread and activity with the longest total time, and this time
-/// in ns.
+/// Of the time spans for which `counts` is true: the thread and its activity (running, waiting or sleeping) with the
+/// longest total time, and this total time in ns.
 fn longest(way: &[Stretch], counts: impl Fn(&Stretch) -> bool) -> Option<(Stretch, i64)> {
     let mut sums: Vec<(Stretch, i64)> = Vec::new();
     for stretch in way.iter().filter(|s| counts(s)) {

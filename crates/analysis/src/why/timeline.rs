@@ -35,8 +35,8 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// Builds the timeline from the events of the agents; `None` if an agent did not record events for the whole time
-    /// from `begin` to `end`.
+    /// Builds the timeline from the context switches and wake-ups that the agents recorded; `None` if an agent did not
+    /// record for the whole time from `begin` to `end`.
     pub fn of(seen: &[Switches], (begin, end): (i64, i64)) -> Option<Timeline> {
         let watched = |s: &Switches| {
             let missing = s.gaps.iter().any(|(from, to)| *from < end && begin < *to);
@@ -77,9 +77,9 @@ impl Timeline {
         }
     }
 
-    /// Adds the arrival of a thread on a CPU if only its departure was recorded. The thread was on the CPU from the
-    /// beginning, or it was moved to the CPU while it ran, after the last switch on this CPU and after it had left
-    /// another CPU.
+    /// Adds the time at which a thread got a CPU, if only the time at which it left this CPU was recorded. The thread
+    /// had the CPU from the beginning, or it was moved to the CPU while it ran, after the last context switch on this
+    /// CPU and after it had left another CPU.
     fn arrived(&mut self, thread: i32, cpu: u32) {
         let last = self.cpus.entry(cpu).or_default().last().copied();
         if last.is_some_and(|(_, who)| who == thread) {
@@ -116,19 +116,20 @@ impl Timeline {
         }
     }
 
-    /// For a thread that began to run at `came`: the time at which it had stopped running before, and whether it was
-    /// preempted at that time. A thread that stopped before the beginning of the timeline counts as asleep.
+    /// For a thread that got a CPU at the time `came`: the time at which it had left a CPU before, and whether it was
+    /// preempted at that time. A thread that left its CPU before the beginning of the timeline counts as asleep.
     pub fn left(&self, thread: i32, came: i64) -> (i64, bool) {
         self.before(thread, came).map_or((self.begin_ns, false), |(at, state)| (at, state == State::Preempted))
     }
 
-    /// The first wake-up of `thread` after it fell asleep at `left` and before it began to run at `came`.
+    /// The first wake-up of `thread` after it fell asleep at the time `left` and before it got a CPU at the time
+    /// `came`.
     pub fn woken(&self, thread: i32, left: i64, came: i64) -> Option<Wake> {
         let wakes = self.wakes.get(&thread)?;
         wakes[wakes.partition_point(|w| w.at_ns < left)..].iter().find(|w| w.at_ns <= came).copied()
     }
 
-    /// The thread that ran on `cpu` before another thread began to run on that CPU at `came`, and whether the earlier
+    /// The thread that ran on `cpu` until another thread got this CPU at the time `came`, and whether the earlier
     /// thread was preempted.
     pub fn replaced(&self, cpu: u32, came: i64) -> Option<(i32, bool)> {
         let events = self.cpus.get(&cpu)?;
@@ -137,7 +138,7 @@ impl Timeline {
         Some((*who, after.1 == State::Preempted))
     }
 
-    /// Time since when other threads had kept `cpu` busy without a pause until `thread` began to run on that CPU at
+    /// The time since which other threads had kept `cpu` busy without a pause, when `thread` got this CPU at the time
     /// `came`. If wake-ups are not recorded, this is the earliest possible begin of the wait.
     pub fn busy_since(&self, thread: i32, cpu: u32, came: i64, left: i64) -> i64 {
         let Some(events) = self.cpus.get(&cpu) else { return came };
@@ -151,8 +152,8 @@ impl Timeline {
         since.max(left)
     }
 
-    /// Time since when none of `threads` has run, as of the time `at`; `None` if one of them runs, or if none was
-    /// recorded.
+    /// The time since which none of `threads` has run, seen from the time `at`; `None` if one of them runs, or if no
+    /// run of them was recorded.
     pub fn idle_since(&self, threads: impl Iterator<Item = i32>, at: i64) -> Option<i64> {
         let last: Vec<(i64, State)> = threads.filter_map(|t| self.before(t, at)).collect();
         let runs = last.iter().any(|(_, state)| matches!(state, State::On(_)));

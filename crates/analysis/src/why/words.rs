@@ -27,7 +27,7 @@ pub(crate) fn sentence(message: &Message, leg: &Leg, text: &str) -> String {
         Metric::Out => "on the way out",
         Metric::Turnaround => "at the pong",
         Metric::Back => "on the way back",
-        _ => "between sending and its answer",
+        _ => "between the send call of the message and its answer",
     };
     let whole = message.from_intended_ns.or(message.round_trip_ns).unwrap_or(0);
     format!("slot {} took {}, {} of it {place}: {text}", count(message.slot), time(whole), time(leg.took_ns))

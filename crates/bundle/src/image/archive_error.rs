@@ -4,7 +4,7 @@ use crate::error::BundleError;
 use std::io;
 use std::path::Path;
 
-/// An error that happens while an archive is written, before the path of the archive is known.
+/// An error that happens while an archive is written. The path of the archive is added later.
 #[derive(Debug)]
 pub(crate) enum ArchiveError {
     Source(BundleError),

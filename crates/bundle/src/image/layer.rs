@@ -60,7 +60,7 @@ fn files(contents: &Contents, archive: &mut Builder<impl Write>) -> Result<(), A
         }
         // Permissions of libraries on this host are not copied, so that they do not change the bundle.
         let mode = if file.path.starts_with("bin/") || file.path.ends_with(&bundle.loader) { 0o755 } else { 0o644 };
-        let mut header = header(EntryType::Regular, mode, file.octets);
+        let mut header = header(EntryType::Regular, mode, file.bytes);
         archive.append_data(&mut header, &file.path, &*content)?;
     }
     Ok(())
@@ -76,11 +76,11 @@ fn alias(contents: &Contents) -> Option<String> {
 }
 
 /// Makes the header of an archive entry without time and owner.
-fn header(kind: EntryType, mode: u32, octets: u64) -> Header {
+fn header(kind: EntryType, mode: u32, bytes: u64) -> Header {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(mode);
-    header.set_size(octets);
+    header.set_size(bytes);
     header.set_mtime(0);
     header.set_uid(0);
     header.set_gid(0);
@@ -88,8 +88,8 @@ fn header(kind: EntryType, mode: u32, octets: u64) -> Header {
 }
 
 /// Makes the complete header of an archive entry with a short path.
-pub(super) fn entry(path: &str, kind: EntryType, mode: u32, octets: u64) -> io::Result<Header> {
-    let mut header = header(kind, mode, octets);
+pub(super) fn entry(path: &str, kind: EntryType, mode: u32, bytes: u64) -> io::Result<Header> {
+    let mut header = header(kind, mode, bytes);
     header.set_path(path)?;
     header.set_cksum();
     Ok(header)

@@ -4,7 +4,8 @@ use crate::condition::{Condition, Judgement, NotKnown, number, text};
 use crate::finding::Rule;
 use tailbound_model::{FactValue, HostFacts};
 
-/// Wake-up time of an idle state in us; up to this time, the wake-up of the thread itself takes longer.
+/// Wake-up time of an idle state in us. If the wake-up time of a state is not longer, waking the thread itself takes
+/// longer than waking the CPU.
 const DEEP_US: i64 = 10;
 
 pub(super) const RULES: &[Rule] = &[

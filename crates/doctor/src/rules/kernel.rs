@@ -120,7 +120,7 @@ pub(super) const RULES: &[Rule] = &[
 fn throttling(facts: &HostFacts) -> Judgement {
     let read = || -> Result<Judgement, NotKnown> {
         if flag(facts, "sched.fair_server")? && flag(facts, "sched.rt_group") != Ok(true) {
-            return Ok(Judgement::Fine("replaced by the fair server".into()));
+            return Ok(Judgement::Fine("the fair server replaces real-time throttling".into()));
         }
         let (runtime, period) = (number(facts, "sched.rt_runtime_us")?, number(facts, "sched.rt_period_us")?);
         let off = runtime < 0 || runtime >= period;

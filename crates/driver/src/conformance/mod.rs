@@ -144,8 +144,12 @@ pub fn run_with(driver: &Driver, options: &Kv, each: &mut dyn FnMut(CheckResult)
         let failed = |name: &&&str| report.checks.iter().any(|c| c.name == **name && c.outcome != CheckOutcome::Passed);
         let begin = Instant::now();
         let (outcome, detail) = match (ended_at, check.needs.iter().find(failed)) {
-            (Some(at), _) => (CheckOutcome::NotApplicable, format!("not run: the suite ended at {at}")),
-            (None, Some(need)) => (CheckOutcome::NotApplicable, format!("not run: {need} did not pass")),
+            (Some(at), _) => {
+                (CheckOutcome::NotApplicable, format!("the check was not run, because the suite ended at {at}"))
+            }
+            (None, Some(need)) => {
+                (CheckOutcome::NotApplicable, format!("the check was not run, because {need} did not pass"))
+            }
             (None, None) => {
                 let quiet = silence.as_mut().map(Silence::begin);
                 let ended = run_one(check, &bench);

@@ -10,7 +10,7 @@ pub struct Silence {
     outputs: [OwnedFd; 2],
 }
 
-/// Guard: while this value exists, standard output and standard error are captured.
+/// Guard that captures standard output and standard error while it exists.
 pub struct Quiet<'a>(&'a Silence);
 
 fn flush() {

@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 
 use tailbound_driver::{Driver, LoadError, conformance, load};
 
-/// Runs the suite for one driver in this process and prints the results, which the parent process reads.
+/// Runs the conformance suite for one driver in this process, and prints the results for the parent process.
 fn child(source: &str) -> ExitCode {
     let driver = match source {
         "linked:null" => Driver::linked("null", tailbound_driver_null::table()),
@@ -72,7 +72,7 @@ fn hangs(path: &Path) -> Result<(), String> {
     let lines = suite(&path.display().to_string())?;
     let at = lines.iter().position(|(_, outcome, _)| outcome == "Failed").ok_or("nothing failed")?;
     let (before, after) = lines.split_at(at);
-    let ran = |l: &(String, String, String)| !l.2.starts_with("not run");
+    let ran = |l: &(String, String, String)| !l.2.starts_with("the check was not run");
     let rest_not_run = after.iter().skip(1).filter(|l| l.0 != "silent").all(|l| !ran(l));
     match after.first() {
         Some((name, _, why)) if name == "queries" && why.contains("did not end within") => {}
@@ -95,7 +95,7 @@ fn refused(path: &Path, expected: Expected) -> Result<(), String> {
     }
 }
 
-/// A test of this program: its name, and the function that runs it.
+/// A test of this test program: the name of the test, and the function that runs it.
 struct Test {
     name: String,
     run: Box<dyn FnOnce() -> Result<(), String>>,

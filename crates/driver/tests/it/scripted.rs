@@ -19,8 +19,8 @@ fn null() -> Driver {
     Driver::linked("null", tailbound_driver_null::table()).unwrap()
 }
 
-/// Sequence number, receive time, begin and end of the answer's send call, and kernel timestamp of one message at the
-/// pong end; times in ns.
+/// Times of one message at the pong end of a test, in ns: its sequence number, receive time, begin and end of the
+/// answer's send call, and kernel timestamp.
 type Echo = (u64, i64, i64, i64, i64);
 
 /// The times that the pong end and the ping end of a test record.

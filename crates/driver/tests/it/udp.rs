@@ -60,6 +60,7 @@ fn nothing_runs_in_the_background_after_matching() {
     let (writer, reader) = pair(&s, "quiet");
     let begin = Instant::now();
     while json(&s, Endpoint::SESSION, "threads") != Value::Array(Vec::new()) {
+        // Limit: ends the wait if the thread never ends.
         assert!(begin.elapsed() < Duration::from_secs(5), "the discovery thread did not end");
         std::thread::sleep(Duration::from_millis(10));
     }
@@ -125,7 +126,7 @@ fn an_unmatched_writer_names_the_addresses_it_asked() {
     assert_eq!((error.code, error.text.as_str()), (Code::ETIMEDOUT, "0 of 1 peers answered for topic alone"));
     let unmatched = json(&s, writer, "unmatched");
     let text = unmatched[0]["text"].as_str().unwrap();
-    assert!(text.starts_with("nothing seen: no answer to discovery questions from 127.0.0.1 (ports "), "{text}");
+    assert!(text.starts_with("no answer to discovery questions was received from 127.0.0.1 (ports "), "{text}");
 }
 
 #[test]

@@ -42,6 +42,7 @@ fn flow(session: &Session, writer: Endpoint) -> Flow {
 fn until(what: &str, mut is: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is() {
+        // Limit: ends the wait if the event never comes.
         assert!(begin.elapsed() < Duration::from_secs(10), "{what}: not within 10 s");
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -8,7 +8,7 @@ use tailbound_model::{Accelerator, KernelChoice, Policy, RoleScheduling, VmSpec}
 /// guest receives all their names.
 const CHANNELS: u32 = 8;
 
-/// Indented text of an XML file, with comments.
+/// Text of an XML file with indentation and comments, to which lines are added.
 #[derive(Default)]
 struct Page {
     text: String,

@@ -1,7 +1,7 @@
 //! Exports guests for other programs: descriptions for libvirt, and variables for the real-time profiles of tuned.
 //!
-//! In: the guests of a study. Out: files with a comment that gives the reason for each setting. Settings that the file
-//! format cannot express are written as comments; no setting is left out silently.
+//! Input: the guests of a study. Output: files with a comment that gives the reason for each setting. Settings that the
+//! file format cannot express are written as comments; no setting is left out silently.
 
 mod domain;
 mod tuned;

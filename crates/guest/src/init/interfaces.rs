@@ -17,8 +17,8 @@ const APPEARS: Duration = Duration::from_secs(5);
 /// Longest time until a physical network card has a carrier after it was set up.
 const AGREES: Duration = Duration::from_secs(10);
 
-/// Sets up each network interface of the guest with its address; if there is a VLAN on top, the VLAN interface gets the
-/// address.
+/// Sets up each network interface of the guest with its address. If there is a VLAN on top of the interface, the VLAN
+/// interface gets the address.
 pub(super) fn set_up(line: &Line) -> io::Result<()> {
     let measured: Vec<(NicLine, String)> =
         line.nics.iter().map(|nic| Ok((nic.clone(), named(nic.card)?))).collect::<io::Result<_>>()?;

@@ -122,7 +122,7 @@ fn refused(file: &Path, why: &str, mode: Mode) -> io::Result<()> {
     Err(io::Error::other(text))
 }
 
-/// Command that starts a shell with the console as its terminal.
+/// Command that starts a shell in the guest. The console is the terminal of the shell.
 fn shell() -> io::Result<Command> {
     if File::open("/bin/busybox").is_ok() {
         // Existing commands stay. A command that busybox cannot install is simply missing.

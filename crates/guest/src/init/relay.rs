@@ -4,11 +4,11 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 
-/// Bytes that were read from one stream and are being written to the other stream.
+/// Bytes that were read from one stream and wait to be written to the other stream.
 #[derive(Default)]
 struct Direction {
     buffer: Vec<u8>,
-    /// Number of bytes of the buffer that have been written to the other stream.
+    /// Number of bytes of the buffer that have already been written to the other stream.
     written: usize,
     ended: bool,
 }

@@ -23,9 +23,9 @@ const LEASE: &str = "10 min";
 const APPEAR: Duration = Duration::from_secs(60);
 /// Longest wait for the guest's kernel to finish calibrating its clock.
 const SETTLES: Duration = Duration::from_secs(20);
-/// Ports of the guest appear one after the other: if no new port appears for this time, all ports exist.
+/// Time without a new port after which all ports of the guest are taken to exist; ports appear one after the other.
 const LAST: Duration = Duration::from_millis(500);
-/// If no port of the guest has appeared after this time, the guest has no ports.
+/// If no port of the guest has appeared within this time, the guest is taken to have no ports.
 const NONE: Duration = Duration::from_secs(5);
 /// Stack size in bytes of the threads that copy bytes between a port and the holder of agents.
 const STACK: usize = 256 << 10;

@@ -7,7 +7,8 @@ use crate::ports::{HostChannel, socket};
 use std::os::fd::AsRawFd;
 use tailbound_model::VmSpec;
 
-/// Offload features of a virtio network card that are switched off, so that packets are measured as they were sent.
+/// Names of the offload features of a virtio network card that QEMU switches off, so that packets are measured as they
+/// were sent.
 const OFFLOADS: [&str; 13] = [
     "csum",
     "gso",

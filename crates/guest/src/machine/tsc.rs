@@ -32,7 +32,7 @@ fn measure() -> Option<u32> {
 }
 
 /// Reads the time stamp counter and the monotonic clock at the same moment: of many pairs of readings, uses the pair
-/// with the narrowest bracket.
+/// for which the time between the two clock readings around the counter was shortest.
 #[cfg(target_arch = "x86_64")]
 fn reading() -> (u64, i64) {
     let pairs = (0..1000).map(|_| {

@@ -87,7 +87,7 @@ impl Client {
         commands::process(&self.access, name)
     }
 
-    /// Name of the runtime that runs a container, such as `runc`.
+    /// Name of the OCI runtime that runs a container, such as `runc`.
     pub fn runtime(&self, name: &str) -> String {
         commands::runtime(&self.access, name)
     }

@@ -17,7 +17,7 @@ pub(super) fn package(client: ContainerClient) -> &'static str {
     }
 }
 
-/// Remedy that the user is given if a container client does not answer.
+/// Text that says what the user can do if a container client does not answer.
 pub(super) fn remedy(client: ContainerClient) -> &'static str {
     match client {
         Podman => "run `podman info` to see why podman does not answer",
@@ -229,7 +229,8 @@ fn output_of(command: &mut Command) -> io::Result<String> {
     }
     let text = String::from_utf8_lossy(&stderr);
     // The last line contains the error; log lines may precede it.
-    let line = text.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("the client printed no error message");
+    let line =
+        text.lines().map(str::trim).rfind(|l| !l.is_empty()).unwrap_or("the container client printed no error message");
     let line = ["Error: ", "ctr: "].iter().find_map(|front| line.strip_prefix(front)).unwrap_or(line);
     Err(io::Error::other(line.to_owned()))
 }

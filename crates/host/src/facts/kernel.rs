@@ -64,10 +64,10 @@ fn preemption(c: &mut Collector) {
     c.put_text("kernel.preemption", source, model);
 }
 
-/// The choice that a list marks by parentheses: `none voluntary (full) lazy` gives `full`.
+/// The choice that the kernel marks by parentheses in a list of choices: `none voluntary (full) lazy` gives `full`.
 fn chosen(list: &str) -> Result<String, String> {
     let word = list.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
-    word.map(|(word, _)| word.to_owned()).ok_or_else(|| format!("no choice is marked in `{list}`"))
+    word.map(|(word, _)| word.to_owned()).ok_or_else(|| format!("the kernel marks no choice in the list `{list}`"))
 }
 
 pub(super) fn first_whole_number(text: &str) -> Result<i64, String> {

@@ -14,7 +14,7 @@ pub(super) fn read(c: &mut Collector) {
     c.put_text("machine.hypervisor", source, name);
 }
 
-/// Source and name of the hypervisor; the name is `none` on a physical machine.
+/// Source of the knowledge about the hypervisor, and name of the hypervisor; the name is `none` on a physical machine.
 fn hypervisor(c: &Collector) -> (&'static str, Result<String, String>) {
     if let Ok(kind) = c.read("/sys/hypervisor/type") {
         return ("/sys/hypervisor/type", Ok(kind));

@@ -1,8 +1,9 @@
 //! Facts of a host (properties of the machine) that every result must contain.
 //!
-//! In: /proc, /sys and a few system calls, as seen by the calling process, and the answers of chrony and linuxptp. Out:
-//! [`HostFacts`], sorted by key. If a value cannot be read, its fact contains the reason. This module judges and
-//! changes nothing. A value that is equal for all CPUs is written once; otherwise each value is written with its CPUs.
+//! Input: /proc, /sys and a few system calls, as seen by the calling process, and the answers of chrony and linuxptp.
+//! Output: [`HostFacts`], sorted by key. If a value cannot be read, its fact contains the reason. This module judges
+//! and changes nothing. A value that is equal for all CPUs is written once; otherwise each value is written with its
+//! CPUs.
 
 mod confines;
 mod cpu;

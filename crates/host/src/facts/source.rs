@@ -108,8 +108,8 @@ impl Collector {
     }
 }
 
-/// Joins the values of several CPUs: one value if it is equal for all CPUs, else each value with its CPUs, such as
-/// `powersave (CPU 0-3), performance (CPU 4)`.
+/// Joins the values of a fact for several CPUs: one value if it is equal for all CPUs, else each value with its CPUs,
+/// such as `powersave (CPU 0-3), performance (CPU 4)`.
 pub(super) fn grouped(values: impl Iterator<Item = (u32, Result<String, String>)>) -> Result<String, String> {
     let mut groups: BTreeMap<Result<String, String>, CpuList> = BTreeMap::new();
     for (cpu, value) in values {

@@ -1,7 +1,7 @@
 //! Requests of ethtool (linux/ethtool.h), made by ioctl on a socket of the thread's network namespace. Reading needs no
 //! privilege; most settings are written in `tune.rs`.
 //!
-//! In: the name of an interface. Out: values that its driver reports, or the reason why a value is not known.
+//! Input: the name of an interface. Output: values that its driver reports, or the reason why a value is not known.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};

@@ -1,8 +1,8 @@
 //! Facts about one network interface in the calling thread's network namespace, and counters of that namespace.
 //!
-//! In: the name of an interface. Out: [`InterfaceFacts`], and counters by name. Values come from netlink, ioctl and
-//! /proc/thread-self/net, because these follow the thread into a namespace; /sys/class/net always shows the namespace
-//! in which sysfs was mounted. Only `tune` changes settings.
+//! Input: the name of an interface. Output: [`InterfaceFacts`], and counters by name. Values come from netlink, ioctl
+//! and /proc/thread-self/net, because these follow the thread into a namespace; /sys/class/net always shows the
+//! namespace in which sysfs was mounted. Only `tune` changes settings.
 
 mod card;
 mod counters;

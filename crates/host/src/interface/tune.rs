@@ -15,8 +15,8 @@ const COALESCE_WORDS: usize = 23;
 /// Longest time after a change of the queues until the link is up again.
 const LINK_BACK: Duration = Duration::from_secs(10);
 
-/// For a setting of an interface: the ethtool requests that read and set it, the number of words in the struct of these
-/// requests, and the index of the setting in the struct.
+/// For each setting of an interface: the ethtool requests that read and set it, the number of words in the struct of
+/// these requests, and the index of the setting in the struct.
 fn place(setting: NicSetting) -> (u32, u32, usize, usize) {
     let channels = |word| (GCHANNELS, SCHANNELS, CHANNELS_WORDS, word);
     let coalesce = |word| (GCOALESCE, SCOALESCE, COALESCE_WORDS, word);

@@ -35,7 +35,7 @@ pub struct JournalState {
 }
 
 impl JournalState {
-    /// State of a journal that has not been read yet.
+    /// State of a journal file that has not been read yet.
     fn of(path: &Path) -> JournalState {
         JournalState {
             run: path.file_stem().unwrap_or_default().to_string_lossy().into_owned(),

@@ -16,8 +16,8 @@ pub enum JournalError {
         /// Error of the operating system for the failed action on the journal.
         reason: io::Error,
     },
-    /// Error: there is no usable directory for journals; the text gives the reason.
-    #[error("there is no place for the journal: {0}")]
+    /// Error: no directory can be used for journals; the text gives the reason.
+    #[error("no directory can be used for the journal: {0}")]
     NoPlace(String),
     /// Error: the id of the run cannot be the name of a journal file.
     #[error("`{0}` cannot name a journal: use only letters, digits, `-`, `_` and `.`, and no `.` at the beginning")]
@@ -34,7 +34,7 @@ pub enum JournalError {
     #[error("the journal has no open entry {0}")]
     NoSuchEntry(u64),
     /// Error: some changes of the run to the host are not undone; the texts say which changes.
-    #[error("not undone yet: {}; `tailbound lab cleanup` tries again", .0.join("; "))]
+    #[error("some changes are not undone yet: {}; `tailbound lab cleanup` tries again", .0.join("; "))]
     NotUndone(Vec<String>),
 }
 

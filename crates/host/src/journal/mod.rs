@@ -1,9 +1,9 @@
 //! The journal on disk of all changes to a host: an entry is written before each change and kept until the change is
 //! undone.
 //!
-//! In: an [`Undo`](tailbound_model::Undo) before each change, and the complete identity of the changed object after the
-//! change. Out: one file for each run, and the cleanup after runs that were killed. This module does not know why
-//! something was changed.
+//! Input: an [`Undo`](tailbound_model::Undo) before each change, and the complete identity of the changed object after
+//! the change. Output: one file for each run, and the cleanup after runs that were killed. This module does not know
+//! why something was changed.
 //!
 //! A run has one file `<run>.jsonl`: a header, then one line for each event, in the order of events:
 //!

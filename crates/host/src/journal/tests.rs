@@ -27,7 +27,7 @@ impl Home {
     fn files(&self) -> usize {
         fs::read_dir(self.journals()).map_or(0, |dir| dir.count())
     }
-    /// A file with a setting that was changed from 1 to 2, and the undo of this change.
+    /// Makes a file with a setting that was changed from 1 to 2, and the journal entry that undoes this change.
     fn setting(&self, name: &str) -> (PathBuf, Undo) {
         let path = self.dir.path().join(name);
         fs::write(&path, "2\n").unwrap();
@@ -275,8 +275,8 @@ fn journals_in_a_directory_writable_by_others_are_refused() {
     assert!(cleanup_in(&home.journals(), &mut |_| {}).is_err());
 }
 
-/// Not a test of its own: the journal's owner, which [`a_killed_owner_is_cleaned_up_after`] starts and kills. Without
-/// the environment variable that this test sets, the function does nothing.
+/// Process that owns the journal in the test [`a_killed_owner_is_cleaned_up_after`], which starts this process and
+/// kills it. Without the environment variable that the test sets, the function does nothing.
 #[test]
 fn owner_to_be_killed() {
     let Some(dir) = std::env::var_os("TB_TEST_OWNER_DIR").map(PathBuf::from) else { return };

@@ -14,7 +14,7 @@ pub(super) struct FileSetting {
     pub path: PathBuf,
     /// Network namespace to which the value in the file belongs.
     pub netns: Option<NetnsId>,
-    /// Name of the setting in messages: the name of the sysctl, or the path of the file.
+    /// Name of the host setting in messages: the name of the sysctl, or the path of the file.
     pub label: String,
 }
 

@@ -18,7 +18,8 @@ pub struct Knobs {
 struct SettingInForce {
     setting: Box<dyn Setting>,
     place: Place,
-    /// Journal entry of the setting; `None` if the setting had the value already and nothing was changed.
+    /// Journal entry that restores the setting; `None` if the setting had the requested value already, so that nothing
+    /// was changed.
     entry: Option<EntryId>,
     done: KnobDone,
 }
@@ -78,7 +79,7 @@ impl Knobs {
         }
         let undo = setting.undo(&before, &found);
         let (name, value) = (place.name.clone(), found.clone());
-        let done = KnobDone { key, what, at: name, wanted: wanted.clone(), before, found: value, put_back: None };
+        let done = KnobDone { key, what, at: name, wanted: wanted.clone(), before, found: value, restored: None };
         let (key, what) = (done.key.clone(), done.what.clone());
         self.settings.push(SettingInForce { setting, place: place.clone(), entry, done });
         if read? == wanted && written.is_ok() {
@@ -124,20 +125,23 @@ impl Knobs {
                     why
                 }
                 Some(Ok(outcome)) => match place.inside(|| setting.read()) {
-                    Ok(now) if now == done.before => format!("put back to `{now}`"),
+                    Ok(now) if now == done.before => format!("restored to `{now}`"),
                     _ if outcome == Undone::AlreadyGone => {
                         "nothing to restore: the interface or thread that had the setting does not exist any more"
                             .to_owned()
                     }
-                    now => format!("put back, but the value is now `{}`", now.unwrap_or_else(|e| e.to_string())),
+                    now => {
+                        let now = now.unwrap_or_else(|e| e.to_string());
+                        format!("the setting was restored, but its value is now `{now}`")
+                    }
                 },
                 Some(Err(error)) => {
-                    let text = format!("NOT put back: {error}");
+                    let text = format!("NOT restored: {error}");
                     all.failed.push(error);
                     text
                 }
             };
-            done.put_back = Some(became);
+            done.restored = Some(became);
             all.settings.push(done);
         }
         all.settings.reverse();
@@ -173,7 +177,7 @@ mod tests {
         assert_eq!(knobs.verify(), Vec::<String>::new());
         assert_eq!((knobs.settings()[0].before.as_str(), knobs.settings()[0].found.as_str()), ("50", "0"));
         let back = knobs.restore(&journal);
-        assert_eq!(back.settings[0].put_back.as_deref(), Some("put back to `50`"));
+        assert_eq!(back.settings[0].restored.as_deref(), Some("restored to `50`"));
         assert_eq!(fs::read_to_string(&file).unwrap(), "50");
         journal.finish().unwrap();
     }
@@ -185,7 +189,7 @@ mod tests {
         knobs.set_one(&spec("madvise"), setting, &Place::own(), &journal).unwrap();
         assert!(journal.open_entries().is_empty());
         assert_eq!(
-            knobs.restore(&journal).settings[0].put_back.as_deref(),
+            knobs.restore(&journal).settings[0].restored.as_deref(),
             Some("the setting had this value before: nothing to restore")
         );
     }

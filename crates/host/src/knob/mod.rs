@@ -1,8 +1,8 @@
 //! Settings of the host (knobs): they are read, set with an entry in the journal, read back, and restored.
 //!
-//! In: [`KnobSpec`](tailbound_model::KnobSpec)s of a study and the [`Place`] of each setting. Out: the value before,
-//! the value in force, and the result of restoring it ([`KnobDone`](tailbound_model::KnobDone)). All kinds of settings
-//! work in the same way: a `Setting` has a value as text that can be read and written, and an
+//! Input: [`KnobSpec`](tailbound_model::KnobSpec)s of a study and the [`Place`] of each setting. Output: the value
+//! before, the value in force, and the result of restoring it ([`KnobDone`](tailbound_model::KnobDone)). All kinds of
+//! settings work in the same way: a `Setting` has a value as text that can be read and written, and an
 //! [`Undo`](tailbound_model::Undo) that restores it. [`Knobs`] contains the settings of a block of trials. The undo is
 //! written to the journal before the change, so the settings of a killed run are restored too.
 

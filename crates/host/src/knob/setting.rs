@@ -23,6 +23,6 @@ pub(super) trait Setting: Debug + Send + Sync {
     }
     /// Closes the file descriptor that keeps the host setting in force, if there is such a descriptor.
     fn release(&mut self) {}
-    /// The given value of the host setting, spelled as [`read`](Setting::read) would return it.
+    /// The given value of the host setting in the spelling in which [`read`](Setting::read) returns values.
     fn spelled(&self, value: &str) -> String;
 }

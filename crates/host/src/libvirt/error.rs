@@ -103,7 +103,7 @@ pub enum DomainError {
     Unread {
         /// Name of the libvirt domain.
         domain: String,
-        /// Name of the value that libvirt was asked for.
+        /// Name of the value for which libvirt was asked, for example a pin.
         what: String,
         /// Reason why the output of virsh could not be parsed.
         reason: String,

@@ -32,7 +32,7 @@ impl Domain {
         let vcpus = vcpus(&answer).ok_or_else(|| self.unread("the answer of QEMU", &answer))?;
         let elsewhere =
             |reason: String| DomainError::Elsewhere { domain: self.name.clone(), connect: self.virsh.uri(), reason };
-        let first = *vcpus.first().ok_or_else(|| self.unread("the list of its vCPUs", &answer))?;
+        let first = *vcpus.first().ok_or_else(|| self.unread("the list of the domain's vCPUs", &answer))?;
         let status = fs::read_to_string(format!("/proc/{first}/status"));
         let status = status.map_err(|e| elsewhere(format!("thread {first} of vCPU 0 cannot be read: {e}")))?;
         let pid = status.lines().find_map(|l| l.strip_prefix("Tgid:")?.trim().parse().ok());

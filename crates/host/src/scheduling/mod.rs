@@ -1,8 +1,8 @@
 //! Sets the scheduling of threads and locks the memory of the process, reads both back and compares them with the
 //! request.
 //!
-//! In: [`RoleScheduling`] of a study. Out: the thread with these settings, or an error with a remedy. A return value of
-//! 0 is never taken as success without reading the setting back, because the kernel drops CPUs silently.
+//! Input: [`RoleScheduling`] of a study. Output: the thread with these settings, or an error with a remedy. A return
+//! value of 0 is never taken as success without reading the setting back, because the kernel drops CPUs silently.
 
 mod error;
 mod memory;

@@ -1,7 +1,7 @@
 //! Context switches recorded by the kernel: for whole CPUs if permitted, else only for given threads.
 //!
-//! In: threads and the CPUs on which they may run. Out: switches and wake-ups in the order of time, and names of the
-//! other threads. The kernel writes the events into ring buffers; the watched threads execute no code for this.
+//! Input: threads and the CPUs on which they may run. Output: switches and wake-ups in the order of time, and names of
+//! the other threads. The kernel writes the events into ring buffers; the watched threads execute no code for this.
 
 mod ring;
 mod tracefs;

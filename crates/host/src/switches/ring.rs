@@ -6,7 +6,7 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use tailbound_model::{SwitchEvent, SwitchKind};
 
-/// Types of records in a ring buffer of perf events (linux/perf_event.h).
+/// Numbers of the types of records in a ring buffer of perf events (linux/perf_event.h).
 const RECORD_LOST: u32 = 2;
 const RECORD_COMM: u32 = 3;
 const RECORD_FORK: u32 = 7;
@@ -53,7 +53,7 @@ pub(super) enum Record {
 pub(super) struct Ring {
     sampler: Sampler,
     wake: Option<WakePoint>,
-    /// Id of the thread that got this ring buffer's CPU last.
+    /// Id of the thread that got the CPU of this ring buffer last.
     here: Option<i32>,
 }
 
@@ -124,7 +124,7 @@ impl Ring {
         unsafe { BorrowedFd::borrow_raw(self.sampler.as_raw_fd()) }
     }
 
-    /// Calls `take` for each record in the perf ring buffer.
+    /// Calls the function `take` for each record in the perf ring buffer.
     pub fn read(&mut self, mut take: impl FnMut(Record)) {
         while let Some(raw) = self.sampler.next_record() {
             let (kind, misc) = (raw.ty(), raw.misc());

@@ -7,7 +7,7 @@ use std::io;
 use std::time::{Duration, Instant};
 use tailbound_model::{CpuList, DomainPin, ProcessId};
 
-/// A libvirt domain that an entry of the journal names.
+/// A libvirt domain to which an entry of the journal refers.
 pub(super) struct Known<'a> {
     pub virsh: Virsh,
     pub name: &'a str,
@@ -41,7 +41,7 @@ pub(super) fn restore_pin(
     virsh.pin(uuid, pin, before).map_err(io::Error::other)?;
     match read()? {
         Some(now) if now != *before => Err(io::Error::other(format!("{pin} of domain {name} still is on CPU {now}"))),
-        _ => Ok(Undone::Did(format!("pinned {pin} of domain {name} to CPU {before} again"))),
+        _ => Ok(Undone::Did(format!("{pin} of domain {name} was pinned to CPU {before} again"))),
     }
 }
 
@@ -81,7 +81,10 @@ pub(super) fn stop(
     }
     match virsh.ask(&["destroy", uuid, "--graceful"]) {
         Err(error) if is_alive(process) => Err(io::Error::other(error)),
-        _ => Ok(Undone::Did(format!("ended domain {name}: it did not shut down within {} s", patience.as_secs()))),
+        _ => Ok(Undone::Did(format!(
+            "domain {name} was ended, because it did not shut down within {} s",
+            patience.as_secs()
+        ))),
     }
 }
 

@@ -36,8 +36,8 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::process::Command;
 
-    /// Runs a test in a new network namespace on a new thread; returns `false` if a new namespace is not permitted
-    /// here.
+    /// Runs a test in a new network namespace on a new thread; returns `false` if this user may not make a network
+    /// namespace.
     fn in_a_new_netns(test: impl FnOnce() + Send + 'static) -> bool {
         let may = std::thread::spawn(|| {
             let may = unshare(CloneFlags::CLONE_NEWNET).is_ok();

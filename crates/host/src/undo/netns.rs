@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use tailbound_model::NetnsId;
 
-/// Path of the calling thread's network namespace.
+/// Path of the file in /proc for the network namespace of the calling thread.
 pub(super) const OWN: &str = "/proc/thread-self/ns/net";
 
 /// Runs a function in a network namespace; returns `None` if the namespace does not exist any more.

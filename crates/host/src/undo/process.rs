@@ -22,8 +22,8 @@ pub(super) fn end(process: ProcessId, what: &str) -> io::Result<Undone> {
     let pid = process.pid;
     Ok(match process::end(process, GRACE)? {
         Ended::AlreadyGone => Undone::AlreadyGone,
-        Ended::Asked => Undone::Did(format!("ended process {pid} ({what})")),
-        Ended::Killed => Undone::Did(format!("killed process {pid} ({what}), which ignored SIGTERM for 10 s")),
+        Ended::Asked => Undone::Did(format!("process {pid} ({what}) was ended")),
+        Ended::Killed => Undone::Did(format!("process {pid} ({what}) was killed, because it ignored SIGTERM for 10 s")),
     })
 }
 
@@ -56,7 +56,7 @@ pub(super) fn end_by_token(token: &str) -> io::Result<Undone> {
     if ended.is_empty() {
         return Ok(Undone::AlreadyGone);
     }
-    Ok(Undone::Did(format!("ended process {} (found by its run token)", ended.join(", "))))
+    Ok(Undone::Did(format!("process {} was ended; it was found by its run token", ended.join(", "))))
 }
 
 /// Running processes of this user that have `--run-token TOKEN` in their arguments or the run token in their
@@ -144,7 +144,7 @@ mod tests {
         };
         let (mut ours, mut other) = (spawn(&token).unwrap(), spawn(&format!("{token}-other")).unwrap());
         let done = end_by_token(&token).unwrap();
-        assert_eq!(done, Undone::Did(format!("ended process {} (found by its run token)", ours.id())));
+        assert_eq!(done, Undone::Did(format!("process {} was ended; it was found by its run token", ours.id())));
         ours.wait().unwrap();
         assert!(other.try_wait().unwrap().is_none(), "a process with another token is left alone");
         other.kill().unwrap();

@@ -217,6 +217,6 @@ impl Exchange {
 
     fn message(&mut self, size: u64) -> ProbeMessage {
         self.sequence += 1;
-        ProbeMessage { token: self.token, sequence: self.sequence, octets: size }
+        ProbeMessage { token: self.token, sequence: self.sequence, bytes: size }
     }
 }

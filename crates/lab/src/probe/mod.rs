@@ -18,7 +18,7 @@ use probe_socket::ProbeSocket;
 pub(crate) use side::Side;
 use std::io;
 use std::net::SocketAddr;
-use tailbound_model::{Ask, DeviceTold, PathEnd, PathFacts, Told};
+use tailbound_model::{Answer, Ask, DeviceAnswer, PathEnd, PathFacts};
 
 pub(crate) async fn probe(sides: &[Side], spec: &LabSpec) -> Result<PathFacts, LabError> {
     let mut facts = PathFacts::default();
@@ -67,7 +67,7 @@ async fn open(side: &Side) -> io::Result<(ProbeSocket, SocketAddr)> {
             Ok((ProbeSocket::Here(socket), address))
         }
         Site::There(far) => match side.site.ask(Ask::OpenProbe { address, interface, multicast })? {
-            Told::Listens(address) => Ok((ProbeSocket::There { far: far.clone(), group: false }, address)),
+            Answer::Listens(address) => Ok((ProbeSocket::There { far: far.clone(), group: false }, address)),
             other => Err(unexpected(&other)),
         },
     }
@@ -84,7 +84,7 @@ async fn join_group(side: &Side) -> io::Result<(ProbeSocket, SocketAddr)> {
             Ok((ProbeSocket::Here(socket), group))
         }
         Site::There(far) => match side.site.ask(Ask::JoinGroup)? {
-            Told::Listens(group) => Ok((ProbeSocket::There { far: far.clone(), group: true }, group)),
+            Answer::Listens(group) => Ok((ProbeSocket::There { far: far.clone(), group: true }, group)),
             other => Err(unexpected(&other)),
         },
     }
@@ -98,10 +98,11 @@ fn facts_of(side: &Side, end: &str) -> Result<PathEnd, LabError> {
     let interface = all.into_iter().find(|i| i.name == *name);
     let interface =
         interface.ok_or_else(|| failed(io::Error::other("the interface was removed after the lab was built")))?;
-    let DeviceTold { speed_mbit_s, offloads, card } = match side.site.ask(Ask::Device(name.clone())).map_err(failed)? {
-        Told::Device(facts) => facts,
-        other => return Err(failed(unexpected(&other))),
-    };
+    let DeviceAnswer { speed_mbit_s, offloads, card } =
+        match side.site.ask(Ask::Device(name.clone())).map_err(failed)? {
+            Answer::Device(facts) => facts,
+            other => return Err(failed(unexpected(&other))),
+        };
     Ok(PathEnd {
         end: end.to_owned(),
         address: side.net.address.to_string(),

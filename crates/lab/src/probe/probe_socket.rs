@@ -6,15 +6,15 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tailbound_model::{Ask, ProbeMessage, Told};
+use tailbound_model::{Answer, Ask, ProbeMessage};
 
 /// A socket of the path check, on this host or on another host.
 #[derive(Debug)]
 pub(super) enum ProbeSocket {
     /// A socket of this process, which stays in the network namespace in which it was opened.
     Here(UdpSocket),
-    /// A socket of another host; `group` says whether it is the socket that has joined the multicast group, or the
-    /// plain socket.
+    /// A socket of another host. The member `group` is true if the socket has joined the multicast group, and false if
+    /// it is the plain socket.
     There { far: Arc<dyn Far>, group: bool },
 }
 
@@ -27,9 +27,9 @@ impl ProbeSocket {
         match self {
             ProbeSocket::Here(socket) => send(socket, to, message, whole),
             ProbeSocket::There { far, .. } => match far.ask(Ask::Send { to, message, whole })? {
-                Told::Sent => Ok(()),
-                Told::Failed(_, Some(number)) => Err(io::Error::from_raw_os_error(number)),
-                Told::Failed(reason, None) => Err(io::Error::other(reason)),
+                Answer::Sent => Ok(()),
+                Answer::Failed(_, Some(number)) => Err(io::Error::from_raw_os_error(number)),
+                Answer::Failed(reason, None) => Err(io::Error::other(reason)),
                 other => Err(unexpected(&other)),
             },
         }
@@ -41,7 +41,7 @@ impl ProbeSocket {
             ProbeSocket::Here(socket) => received(socket, message, limit),
             ProbeSocket::There { far, group } => {
                 let ask = Ask::Received { message, group: *group, within_ns: limit.as_nanos() as i64 };
-                matches!(far.ask(ask), Ok(Told::Received(true))).then(Instant::now)
+                matches!(far.ask(ask), Ok(Answer::Received(true))).then(Instant::now)
             }
         }
     }

@@ -11,7 +11,8 @@ pub(super) enum Action {
     Step(Step),
     /// Action of making the wiring: make the directory for sockets and files of programs.
     Directory(PathBuf),
-    /// Action of making the wiring: make a tap device, and the plug by which QEMU gives it to a guest.
+    /// Action of making the wiring: make a tap device, and the plug (descriptors) by which QEMU gives the device to a
+    /// guest.
     Tap {
         at: At,
         mtu: u32,
@@ -21,7 +22,8 @@ pub(super) enum Action {
         /// also has no IPv6.
         card: Option<[u8; 6]>,
     },
-    /// Action: make a macvtap device in bridge mode on a lower device, and the plug of a guest.
+    /// Action of making the wiring: make a macvtap device in bridge mode on top of another device, and the plug
+    /// (descriptors) of a guest.
     Macvtap {
         at: At,
         lower: At,
@@ -42,18 +44,18 @@ pub(super) enum Action {
         end: usize,
         device: String,
     },
-    /// Action: make the kernel complete checksums before an interface sends.
+    /// Action of making the wiring: make the kernel complete checksums before an interface sends.
     WholeChecksums(At),
-    /// Action: make the kernel write VLAN tags into frames, because XDP programs do not see the tags in the packet's
-    /// metadata.
+    /// Action of making the wiring: make the kernel write VLAN tags into frames, because XDP programs do not see the
+    /// tags in the packet's metadata.
     TagsInFrames(At),
-    /// Action: attach XDP programs that redirect all packets of each port to the other port.
+    /// Action of making the wiring: attach XDP programs that redirect all packets of each port to the other port.
     Redirect {
         ports: [At; 2],
         mode: XdpMode,
     },
-    /// Action: attach an XDP program that passes all packets, because a veth accepts packets redirected to its peer
-    /// only while the veth has a program.
+    /// Action of making the wiring: attach an XDP program that passes all packets, because a veth accepts packets
+    /// redirected to its peer only while the veth has a program.
     Pass(At),
     /// Action of making the wiring: start a daemon and wait until its socket exists.
     Start {

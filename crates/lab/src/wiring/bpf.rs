@@ -125,7 +125,7 @@ struct LinkCreate {
     flags: u32,
 }
 
-/// Marks structs that are parts of `union bpf_attr`, the argument of bpf(2).
+/// Marks structs that may be used as parts of `union bpf_attr`, the argument of bpf(2).
 ///
 /// # Safety
 /// Every implementing struct is `repr(C)`, and the pointers in it, if any, are valid for everything that the command

@@ -188,7 +188,7 @@ fn switch_lack(missing: &str) -> Problem {
 fn kernel_switch_lack(found: io::Result<bool>) -> Option<Problem> {
     let why = match found {
         Ok(true) => return None,
-        Ok(false) => "it was built without CONFIG_OPENVSWITCH, or the module is missing".to_owned(),
+        Ok(false) => "the kernel was built without CONFIG_OPENVSWITCH, or the module is missing".to_owned(),
         Err(error) => error.to_string(),
     };
     Some(lack(

@@ -1,9 +1,9 @@
 //! Wiring of guests: the taps, macvtap devices, XDP programs, switches and passed-through cards that carry the packets
 //! of virtual machines. The wiring is made before the guests start.
 //!
-//! In: a path, its ends ([`Port`]) and the journal. Out: for each guest the descriptors, socket names or device that
-//! QEMU needs ([`Plug`]), for each end on this host a network namespace, and counters which prove that packets took the
-//! path. This module knows nothing of QEMU's command line, of programs in a guest, or of measuring.
+//! Input: a path, its ends ([`Port`]) and the journal. Output: for each guest the descriptors, socket names or device
+//! that QEMU needs ([`Plug`]), for each end on this host a network namespace, and counters which prove that packets
+//! took the path. This module knows nothing of QEMU's command line, of programs in a guest, or of measuring.
 //!
 //! As in a [`Lab`](crate::Lab), interfaces lie in network namespaces without a name, and XDP programs are kept by
 //! descriptors of this process. The processes of Open vSwitch and the directory of their sockets, which the kernel does
@@ -53,14 +53,15 @@ pub struct Wiring {
     attachments: Vec<Attachment>,
     dir: PathBuf,
     plugs: Vec<Option<Plug>>,
-    /// Copies of the descriptors in the plugs, so that interfaces and counters still exist after the guests have ended.
+    /// Copies of the descriptors that were given to QEMU. They keep the interfaces and counters in existence after the
+    /// guests have ended.
     kept: Vec<OwnedFd>,
     redirect: Option<bpf::Redirect>,
     passing: Vec<OwnedFd>,
     daemons: Vec<Daemon>,
     rooms: Rooms,
-    /// Journal entries of each network namespace that was made, each with the purpose ([`Room`]) of the namespace, and
-    /// of the directory (an entry without a purpose).
+    /// Journal entries of the wiring: for each network namespace that was made, an entry with the purpose ([`Room`]) of
+    /// the namespace; for the directory, an entry without a purpose.
     entries: Vec<(Option<Room>, EntryId)>,
 }
 
@@ -74,7 +75,8 @@ impl Wiring {
         actions.iter().map(action::Action::with_privilege).collect()
     }
 
-    /// Takes the plug of a guest; `None` for an end on this host, or if the plug was taken before.
+    /// Takes the plug of a guest (the descriptors, socket names or device for QEMU); `None` for an end on this host, or
+    /// if the plug was taken before.
     pub fn plug(&mut self, end: usize) -> Option<Plug> {
         self.plugs.get_mut(end)?.take()
     }

@@ -6,7 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use tailbound_model::{PathSpec, VlanSpec};
 
-/// A path and the VLAN on top of the path, if there is a VLAN.
+/// A path, and the VLAN on top of it if there is a VLAN.
 pub type Joined<'a> = (&'a PathSpec, Option<&'a VlanSpec>);
 
 /// Kind of an end of a path between guests: a guest, this host, or an existing end.
@@ -23,7 +23,7 @@ pub enum Port {
     Existing,
 }
 
-/// The descriptors, socket names or device that QEMU is given for the interface of a guest.
+/// Plug of a guest: the descriptors, socket names or device by which QEMU gives a network interface to the guest.
 #[derive(Debug)]
 pub enum Plug {
     /// The interface of the guest is a tap or macvtap device.

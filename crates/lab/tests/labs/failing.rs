@@ -86,7 +86,7 @@ pub fn process_left_inside() -> Result<(), Skip> {
     Ok(())
 }
 
-/// The other process of the test [`kill_9`]: keeps a lab until the process is killed.
+/// Runs as the second process of the test [`kill_9`], and keeps a lab until the process is killed.
 pub fn hold_lab(run: &str) {
     let journal = Journal::create(run).unwrap();
     let lab = block_on(Lab::up(&made(PathSpec::Bridge { mtu: None }), run, &journal)).unwrap();

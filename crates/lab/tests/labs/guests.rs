@@ -171,7 +171,7 @@ pub fn lacks() -> Result<(), Skip> {
             interfaces_counted,
         );
     } else {
-        let lack = "this kernel has no openvswitch: it was built without CONFIG_OPENVSWITCH, or the module is \
+        let lack = "this kernel has no openvswitch: the kernel was built without CONFIG_OPENVSWITCH, or the module is \
                     missing; load the module (`modprobe openvswitch`), or use `ports: tap`";
         assert_eq!(kernel, lack);
     }
@@ -220,7 +220,7 @@ fn links_name_a_namespace() -> bool {
     links.into_iter().any(|target| target.to_string_lossy().starts_with("net:["))
 }
 
-/// The other process of the test [`kill_9`]: keeps a path of guests until the process is killed.
+/// Runs as the second process of the test [`kill_9`], and keeps a path of guests until the process is killed.
 pub fn hold_path(run: &str, scratch: &str) {
     let journal = Journal::create(run).unwrap();
     let path = PathSpec::OpenVswitch { ports: SwitchPorts::AfXdpNative, mtu: None };

@@ -131,7 +131,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Runs a command of the system; if the command fails, the test is skipped.
+/// Runs a command of the system. If the command fails, the test is skipped.
 pub fn run(program: &str, arguments: &[&str]) -> Result<(), Skip> {
     let output = Command::new(program).args(arguments).output().map_err(|e| Skip(format!("{program}: {e}")))?;
     let text = String::from_utf8_lossy(&output.stderr);

@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use tailbound_lab::netns::{NetNs, run_in};
 use tailbound_lab::{Answers, HopsStart};
-use tailbound_model::{Ask, Hop, LinksSeen, Told};
+use tailbound_model::{Answer, Ask, Hop, LinksSeen};
 
 /// Addresses of the pod on the other node, and of the other node itself.
 const OTHER: [&str; 2] = ["10.9.2.7", "192.0.2.2"];
@@ -32,7 +32,7 @@ impl Cluster {
         self.node.ip(arguments)
     }
 
-    /// Makes the interface `eth0` of the pod, whose other half on the node is `pod1`.
+    /// Makes the interface `eth0` of the pod. The other interface of the veth pair is `pod1` on the node.
     fn pair(&self) -> Result<(), Skip> {
         self.node(&format!("link add pod1 mtu 1450 type veth peer name eth0 mtu 1450 netns {}", self.pod.0))?;
         self.node("link set pod1 up")
@@ -42,7 +42,7 @@ impl Cluster {
         let to: Vec<IpAddr> = to.iter().map(|a| a.parse().unwrap()).collect();
         let netns = NetNs::open(&netns.0).unwrap();
         match run_in(&netns, move || Answers::default().answer(Ask::Links(to))).unwrap().join().unwrap() {
-            Told::Links(seen) => seen,
+            Answer::Links(seen) => seen,
             other => panic!("{other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A latency that each slot has. Definitions: the chapter "How the numbers are made".
+/// A latency that every slot has. The chapter "How the numbers are made" has the definitions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Metric {

@@ -123,7 +123,7 @@ impl Pattern {
         Pattern::NoEffect,
     ];
 
-    /// Name of the pattern of disturbed communication in words, for example `sender starved`.
+    /// Name in words of the pattern of a load's effect, for example `sender starved`.
     pub fn words(self) -> &'static str {
         match self {
             Pattern::DiscoveryStarved => "discovery starved",

@@ -207,5 +207,6 @@ pub struct KnobDone {
     /// Value of the host setting that was read back after the change.
     pub found: String,
     /// Result of restoring the setting after the trials; null if the run ended before the setting was restored.
-    pub put_back: Option<String>,
+    #[serde(rename = "put_back")]
+    pub restored: Option<String>,
 }

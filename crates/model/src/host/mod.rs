@@ -5,5 +5,5 @@ mod site;
 mod undo;
 
 pub use knob::{HostSettings, KVM_HALT_POLL, KnobDone, KnobSpec, NicSetting};
-pub use site::{Ask, DeviceTold, ProbeMessage, PutBackTold, Told};
+pub use site::{Answer, Ask, DeviceAnswer, ProbeMessage, RestoreAnswer};
 pub use undo::{DomainPin, JournalEntry, NetnsId, ProcessId, RUN_TOKEN, Undo};

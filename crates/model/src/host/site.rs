@@ -45,7 +45,8 @@ pub enum Ask {
     /// Request to read which of the applied host settings another program has changed since.
     Changed,
     /// Request to a host to restore the host settings that were applied.
-    PutBack,
+    #[serde(rename = "put-back")]
+    Restore,
     /// Request to open a UDP socket for the path check on an address; sockets of earlier requests are closed.
     OpenProbe {
         /// IP address on which the socket for the path check is opened.
@@ -86,13 +87,14 @@ pub struct ProbeMessage {
     /// Number that identifies the datagram within its path check.
     pub sequence: u64,
     /// Length of the path check's datagram in bytes.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
 }
 
 /// Answer of a host to a request ([`Ask`]) of a lab.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Told {
+pub enum Answer {
     /// Answer to [`Ask::Facts`]: the facts of the host that was asked.
     Facts(Box<HostFacts>),
     /// Answer to [`Ask::Cpus`]: numbers of the CPUs on which a process may run.
@@ -102,7 +104,7 @@ pub enum Told {
     /// Answer to [`Ask::Interfaces`]: all network interfaces of the host that was asked.
     Interfaces(Vec<Interface>),
     /// Answer to [`Ask::Device`]: speed, offloads and facts of the interface's device.
-    Device(DeviceTold),
+    Device(DeviceAnswer),
     /// Answer to [`Ask::Counters`]: counters of one interface, of IP and of UDP, by name.
     Counters(BTreeMap<String, i64>),
     /// Answer to [`Ask::Counted`]: counters of all interfaces, of IP and of UDP.
@@ -121,8 +123,9 @@ pub enum Told {
     Set(Vec<KnobDone>),
     /// Answer to [`Ask::Changed`]: one sentence for each setting that another program has changed.
     Changed(Vec<String>),
-    /// Answer to [`Ask::PutBack`]: the result of restoring the host settings.
-    PutBack(PutBackTold),
+    /// Answer to [`Ask::Restore`]: the result of restoring the host settings.
+    #[serde(rename = "put-back")]
+    Restore(RestoreAnswer),
     /// Answer to [`Ask::OpenProbe`] and [`Ask::JoinGroup`]: the address of the socket.
     Listens(SocketAddr),
     /// Answer to [`Ask::Send`]: the datagram of the path check was sent.
@@ -135,7 +138,7 @@ pub enum Told {
 
 /// Facts about the device behind a network interface.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-pub struct DeviceTold {
+pub struct DeviceAnswer {
     /// Link speed of the network interface in Mbit/s, if the device reports the speed.
     pub speed_mbit_s: Option<i64>,
     /// Names of the network interface's offload features that are on.
@@ -146,7 +149,7 @@ pub struct DeviceTold {
 
 /// Result of restoring the host settings that a run had changed.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct PutBackTold {
+pub struct RestoreAnswer {
     /// All host settings of the run, each with the result of restoring it.
     pub settings: Vec<KnobDone>,
     /// One sentence for each setting that another program had changed and that was therefore not restored.

@@ -23,7 +23,7 @@ pub struct NetnsId {
     pub path: String,
 }
 
-/// Name of the environment variable that holds the run's token in every process that an agent starts.
+/// Name of the environment variable that holds the run token: every process that an agent starts has the variable.
 pub const RUN_TOKEN: &str = "TAILBOUND_RUN_TOKEN";
 
 /// One line of the journal, written before the change to the host is made.

@@ -17,7 +17,7 @@ pub struct Link {
     pub kind: Option<String>,
     /// MTU of the network interface in bytes.
     pub mtu: u32,
-    /// Index of the interface that packets reach next: the lower interface, or the other side of a veth pair.
+    /// Index of the interface that packets reach next: the interface below this one, or the other end of a veth pair.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<u32>,
     /// True if the interface that packets reach next, whose index is `below`, is in another network namespace.
@@ -65,7 +65,7 @@ pub struct NodeProcess {
     pub cpu_ns: i64,
 }
 
-/// Interfaces as seen from one place: a pod sees its own interfaces, and an observing pod sees the interfaces of its
+/// Interfaces as one observer sees them: a pod sees its own interfaces, and an observer pod sees the interfaces of its
 /// node.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinksSeen {

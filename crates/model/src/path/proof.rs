@@ -138,8 +138,8 @@ impl Space {
         self.quiet.as_ref().map_or(0.0, |q| self.data.ns as f64 / q.ns.max(1) as f64)
     }
 
-    /// Value of a counter for the time in which messages were sent, and for the quiet interval, scaled to the same
-    /// length.
+    /// Value of one counter twice: for the time in which messages were sent, and for the quiet interval, scaled to the
+    /// same length.
     pub fn pair(&self, of: impl Fn(&Counted) -> i64) -> (f64, f64) {
         (of(&self.data) as f64, self.quiet.as_ref().map_or(0.0, |q| of(q) as f64) * self.scale())
     }
@@ -180,7 +180,8 @@ pub struct Segment {
     /// Name of the shared memory file below /dev/shm.
     pub name: String,
     /// Number of bytes of the shared memory file that are mapped.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
 }
 
 /// Kernel data about a measuring process, read while the driver's session is still open.

@@ -24,7 +24,7 @@ pub enum PathSpec {
         /// MTU of every interface of the path in bytes; `None` means 1500.
         mtu: Option<u32>,
     },
-    /// A macvtap device for each guest, all on one lower device. An end on this host is at the other side of the lower
+    /// A macvtap device for each guest, all on top of one other device. An end on this host is at the other end of that
     /// device.
     Macvtap {
         /// MTU of the path in bytes; `None` means 1500.
@@ -107,7 +107,7 @@ impl SwitchPorts {
     }
 }
 
-/// One side of an existing path: an interface, an address, or both. For a guest: the interface or device of the host to
+/// One end of an existing path: an interface, an address, or both. For a guest: the interface or device of the host to
 /// which the guest's network card is attached.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 pub struct ExistingEnd {

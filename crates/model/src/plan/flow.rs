@@ -1,4 +1,4 @@
-//! Flows: messages from the publishers of one topic to its subscribers, and the counters of each end.
+//! Flows: messages from the publishers of one topic to its subscribers, and the counters that each end of a flow keeps.
 
 use crate::{Nanos, ReceiveMode};
 use serde::{Deserialize, Serialize};
@@ -112,7 +112,8 @@ pub struct PartCounts {
     /// Number of messages that the publisher sent, or that the subscriber received for the first time.
     pub messages: u64,
     /// Number of payload bytes in the counted messages of this part of the flow.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// Message counter (sequence number) of the first message of this part of the flow; for publishers only.
     pub first: u64,
     /// Monotonic time of the first message of this part of the flow, ns; 0 if there was no message.
@@ -132,7 +133,8 @@ pub struct SecondCounts {
     /// Number of messages that the publisher sent, or that the subscriber received for the first time.
     pub messages: u64,
     /// Number of payload bytes in the counted messages of this second.
-    pub octets: u64,
+    #[serde(rename = "octets")]
+    pub bytes: u64,
     /// Number of message counters that the subscriber skipped in this second, because a message with a higher counter
     /// arrived first: the skipped messages are lost, or may still arrive out of order.
     #[serde(default)]
@@ -208,8 +210,8 @@ impl FlowCounts {
         self.parts.iter().map(|p| p.messages).sum()
     }
 
-    /// Adds up the counters of several ends: numbers are added, and times extend from the first to the last time of all
-    /// ends. `None` if there are no ends.
+    /// Adds up the counters of several ends: numbers are added, and the period from the first to the last time covers
+    /// the times of all ends. `None` if there are no ends.
     pub fn of_all<'a>(mut ends: impl Iterator<Item = &'a FlowCounts>) -> Option<FlowCounts> {
         let first = ends.next()?.clone();
         Some(ends.fold(first, FlowCounts::with))
@@ -221,7 +223,7 @@ impl FlowCounts {
         for (part, other) in self.parts.iter_mut().zip(&other.parts) {
             *part = PartCounts {
                 messages: part.messages + other.messages,
-                octets: part.octets + other.octets,
+                bytes: part.bytes + other.bytes,
                 first: part.first,
                 first_ns: match (part.first_ns, other.first_ns) {
                     (0, ns) | (ns, 0) => ns,
@@ -236,7 +238,7 @@ impl FlowCounts {
                 None => self.seconds.push(*theirs),
                 Some(s) => {
                     s.messages += theirs.messages;
-                    s.octets += theirs.octets;
+                    s.bytes += theirs.bytes;
                     s.missing += theirs.missing;
                     s.out_of_order += theirs.out_of_order;
                     s.duplicates += theirs.duplicates;
@@ -322,7 +324,7 @@ mod tests {
     fn counts_of_two_are_their_sum() {
         let part = |messages, first_ns, last_ns, cpu_began_ns| PartCounts {
             messages,
-            octets: messages * 64,
+            bytes: messages * 64,
             first: 0,
             first_ns,
             last_ns,
@@ -340,7 +342,7 @@ mod tests {
         let (a, b) = (one(10, 1000, 5, &[second(1, 10)]), one(20, 1003, 7, &[second(0, 4), second(1, 16)]));
         let both = FlowCounts::of_all([&a, &b].into_iter()).unwrap();
         let window = both.part(FlowPart::Window);
-        assert_eq!((window.messages, window.octets, window.first_ns, window.last_ns), (30, 1920, 1000, 1103));
+        assert_eq!((window.messages, window.bytes, window.first_ns, window.last_ns), (30, 1920, 1000, 1103));
         assert_eq!((both.messages(), both.next, both.longest_ns), (32, 32, 1003));
         assert_eq!(both.cpu_ns(), Some(80), "40 ns of each");
         assert_eq!(both.seconds, [second(0, 4), second(1, 26)]);

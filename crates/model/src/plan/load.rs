@@ -1,6 +1,6 @@
 //! Loads: work that runs during a measurement, to show the effect of the work on messages.
 
-use crate::{Nanos, Octets, Rate, RoleScheduling};
+use crate::{ByteSize, Nanos, Rate, RoleScheduling};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -20,7 +20,8 @@ pub struct LoadSpec {
 }
 
 impl fmt::Display for LoadSpec {
-    /// Writes the load, e.g. `cpu rr 90 CPU 0 at pong, after 2 s, for 1 s`; values equal to the default are left out.
+    /// Writes the load as text, e.g. `cpu rr 90 CPU 0 at pong, after 2 s, for 1 s`; values equal to the default are
+    /// left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.run)?;
         if let Some(policy) = &self.scheduling.policy {
@@ -93,7 +94,7 @@ pub struct UdpStream {
     /// Number of streams of datagrams; each stream has its own source port.
     pub flows: u32,
     /// Size of the payload of each datagram that the load sends.
-    pub payload: Octets,
+    pub payload: ByteSize,
     /// Rate of datagrams in each stream; `max` means without pause.
     pub rate: Rate,
 }
@@ -102,7 +103,7 @@ pub struct UdpStream {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TopicLoad {
     /// Size of the payload of each message that the load sends.
-    pub payload: Octets,
+    pub payload: ByteSize,
     /// Rate at which the load sends messages.
     pub rate: Rate,
     /// The DDS participant that sends and receives the messages of the load.
@@ -187,7 +188,8 @@ pub struct LoadDone {
     /// CPU time of the load and of the child processes that the load waited for, ns.
     pub cpu_ns: u64,
     /// Number of bytes that the load processed, if the load counts bytes.
-    pub octets: Option<u64>,
+    #[serde(rename = "octets")]
+    pub bytes: Option<u64>,
     /// Number of rounds, memory accesses or system calls of the load, if it counts them.
     pub rounds: Option<u64>,
     /// Number of messages or datagrams that the load sent or received; `None` if the load sends and receives nothing.

@@ -1,7 +1,7 @@
 //! The plan: the conditions and trials that follow from a study.
 
 use crate::{
-    Arrangement, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, Octets, PathSpec, PlaceSpec,
+    Arrangement, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, PathSpec, PlaceSpec,
     Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
 };
 use serde::{Deserialize, Serialize};
@@ -63,10 +63,10 @@ pub struct TrialSpec {
     /// The kind of measurement of the trial, e.g. ping-pong.
     pub measure: Measure,
     /// Size of the member `payload` of each message (type `Sample`).
-    pub payload: Octets,
+    pub payload: ByteSize,
     /// Rate at which slots (scheduled messages) are due.
     pub rate: Rate,
-    /// The driver of both ends, or of the ping end only if `pong_driver` is given.
+    /// The driver of both ends; if `pong_driver` is given, the driver of the ping end only.
     pub driver: DriverSpec,
     /// The driver of the pong end, if it differs from the ping end's driver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,7 +135,12 @@ impl TrialSpec {
     /// A problem for the user if a message of the trial is longer than `limit_bytes`, the longest message that the
     /// driver can send; otherwise `None`.
     pub fn payload_problem(&self, driver: &str, limit_bytes: u64) -> Option<Problem> {
-        payload_problem(self.payload, Octets(self.message_bytes()), &format!("driver {driver}"), Octets(limit_bytes))
+        payload_problem(
+            self.payload,
+            ByteSize(self.message_bytes()),
+            &format!("driver {driver}"),
+            ByteSize(limit_bytes),
+        )
     }
 
     /// Number of payload bytes in one message of the trial.
@@ -151,7 +156,7 @@ impl TrialSpec {
 
 /// A problem for the user if a message, which contains one or more payloads, is longer than `limit`; otherwise `None`.
 /// The text names `whose` as the owner of the limit, e.g. `driver udp`.
-pub fn payload_problem(payload: Octets, message: Octets, whose: &str, limit: Octets) -> Option<Problem> {
+pub fn payload_problem(payload: ByteSize, message: ByteSize, whose: &str, limit: ByteSize) -> Option<Problem> {
     if message <= limit {
         return None;
     }

@@ -34,7 +34,7 @@ impl Problem {
         self
     }
 
-    /// Returns the problem with another remedy.
+    /// Returns the same problem with another remedy.
     pub fn with_remedy(mut self, remedy: impl Into<String>) -> Problem {
         self.remedy = remedy.into();
         self

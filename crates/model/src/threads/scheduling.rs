@@ -159,7 +159,7 @@ pub struct RoleScheduling {
 }
 
 impl fmt::Display for RoleScheduling {
-    /// Writes policy and CPUs, e.g. `fifo 10, CPU 0-1`; absent values are left out.
+    /// Writes policy and CPUs as text, e.g. `fifo 10, CPU 0-1`; absent values are left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let policy = self.policy.map(|p| p.to_string());
         let cpus = self.cpus.as_ref().map(|c| format!("CPU {c}"));

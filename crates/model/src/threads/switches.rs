@@ -1,5 +1,5 @@
-//! Context switches around the worst messages of a trial: which threads had the CPUs, which waited, and which woke
-//! which.
+//! Context switches around the worst messages of a trial: which threads had the CPUs, which threads waited, and which
+//! thread woke which other thread.
 
 use crate::Policy;
 use serde::{Deserialize, Serialize};

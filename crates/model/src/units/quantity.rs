@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A problem for the user: `text` is not a quantity of the wanted kind, e.g. `wanted` = "a duration such as `10 ms`".
+/// Makes the problem that `text` is not a quantity of the wanted kind; `wanted` names the kind, e.g. "a duration such
+/// as `10 ms`".
 pub(crate) fn not_a_quantity(text: &str, wanted: impl fmt::Display) -> Problem {
     Problem::new("not_a_quantity", format!("`{text}` is not {wanted}"), "")
 }
@@ -97,9 +98,9 @@ impl fmt::Display for Nanos {
 /// A size or length as a number of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Octets(pub u64);
+pub struct ByteSize(pub u64);
 
-impl Octets {
+impl ByteSize {
     const UNITS: [(&'static str, f64); 7] = [
         ("B", 1.0),
         ("kB", 1e3),
@@ -111,14 +112,14 @@ impl Octets {
     ];
 }
 
-impl FromStr for Octets {
+impl FromStr for ByteSize {
     type Err = Problem;
     fn from_str(text: &str) -> Result<Self, Problem> {
-        parse_with(text, &Self::UNITS, "a size such as `60 kB`").map(|v| Octets(v.round() as u64))
+        parse_with(text, &Self::UNITS, "a size such as `60 kB`").map(|v| ByteSize(v.round() as u64))
     }
 }
 
-impl fmt::Display for Octets {
+impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let n = self.0;
         for (unit, factor) in [

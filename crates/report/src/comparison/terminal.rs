@@ -69,7 +69,7 @@ fn changes(changed: &[Change], width: usize) -> Vec<String> {
     lines
 }
 
-/// Upper end of the axis, as a ratio: a round number that is at least as large as every end of an interval.
+/// Upper end of the axis for ratios: a round number that is at least as large as the upper end of every interval.
 fn reach(comparison: &Comparison) -> f64 {
     let ends = comparison.pairs.iter().flat_map(|p| &p.statistics).flat_map(|c| {
         let [low, high] = c.interval.unwrap_or([1.0, 1.0]);
@@ -142,7 +142,7 @@ fn axis(c: &Compared, reach: f64) -> String {
     cells.iter().collect()
 }
 
-/// Lines below a pair of compared conditions, for text that does not fit into the columns of the table.
+/// Lines of text that follow a pair of compared conditions, for text that does not fit into the columns of the table.
 fn below(pair: &Pair) -> Vec<String> {
     let mut lines = Vec::new();
     for c in &pair.statistics {

@@ -22,7 +22,7 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
         1 => "the subscriber".to_owned(),
         n => format!("the slowest of {n} subscribers"),
     };
-    let Some((samples, octets)) = flow.samples_per_s.zip(flow.payload_mbit_s) else {
+    let Some((samples, bytes)) = flow.samples_per_s.zip(flow.payload_mbit_s) else {
         // The pings of this flow have a finding of their own.
         if condition.finding.is_some() && condition.counts.scheduled > 0 {
             return None;
@@ -51,7 +51,7 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
         "{}: {} samples/s ({} Mbit/s of payload) reach {whom}, {share}{blocked}{late}.",
         condition.name,
         three_digits(samples.median),
-        three_digits(octets.median)
+        three_digits(bytes.median)
     );
     let text = match flow.publishers {
         1 => text,

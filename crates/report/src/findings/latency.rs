@@ -67,7 +67,7 @@ fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, 
             text.push_str(&format!("half of the messages return within {}", time(*value_ns as f64)));
         }
         Some(QuantileReport::Beyond { beyond, .. }) => {
-            text.push_str(&format!("more than half of the messages {}", happens(*beyond, true)));
+            text.push_str(most(*beyond));
         }
         _ if figures.scheduled == 1 => text.push_str("only 1 message"),
         _ => text.push_str(&format!("only {} messages", count(figures.scheduled))),
@@ -107,7 +107,7 @@ fn tail_words(quantile: &QuantileReport, counts: &Counts) -> String {
         }
         // The quantile has no value, so the share of slots without an answer is given, which was counted.
         QuantileReport::Beyond { beyond, .. } => {
-            format!("{} {}", share(counts.lost + counts.not_sent, counts.scheduled), happens(*beyond, false))
+            rarely(&share(counts.lost + counts.not_sent, counts.scheduled), *beyond)
         }
         QuantileReport::Needs { .. } => format!("{rare} is not known"),
     }
@@ -133,15 +133,20 @@ fn outcome_words(condition: &ConditionReport) -> String {
     format!("{}{rest}.", first.to_uppercase())
 }
 
-/// Words for messages that count as later than every value, because they were lost or never sent; for one message or
-/// for many.
-fn happens(beyond: Beyond, many: bool) -> &'static str {
-    match (beyond, many) {
-        (Beyond::Lost, false) => "never comes back",
-        (Beyond::Lost, true) => "never return",
-        (Beyond::NotSent, false) => "is never sent",
-        (Beyond::NotSent, true) => "are never sent",
-        (Beyond::LostOrNotSent, false) => "is lost or never sent",
-        (Beyond::LostOrNotSent, true) => "are lost or never sent",
+/// Says that most messages count as later than every value, because they were lost or never sent.
+fn most(beyond: Beyond) -> &'static str {
+    match beyond {
+        Beyond::Lost => "more than half of the messages never return",
+        Beyond::NotSent => "more than half of the messages are never sent",
+        Beyond::LostOrNotSent => "more than half of the messages are lost or never sent",
+    }
+}
+
+/// Says that one message in a number (`share`) counts as later than every value, because it was lost or never sent.
+fn rarely(share: &str, beyond: Beyond) -> String {
+    match beyond {
+        Beyond::Lost => format!("{share} never comes back"),
+        Beyond::NotSent => format!("{share} is never sent"),
+        Beyond::LostOrNotSent => format!("{share} is lost or never sent"),
     }
 }

@@ -64,7 +64,7 @@ fn sent(report: &Report, loads: &[&LoadReport]) -> String {
         let sum: u64 = of.iter().map(|l| n(l)).sum::<Option<u64>>()?;
         (ran > 0).then(|| sum as f64 * 1e9 / ran as f64)
     };
-    let (Some(sent), Some(octets)) = (rate(loads, |l| l.messages), rate(loads, |l| l.octets)) else {
+    let (Some(sent), Some(bytes)) = (rate(loads, |l| l.messages), rate(loads, |l| l.bytes)) else {
         return String::new();
     };
     let halves = |l: &&LoadReport| {
@@ -82,8 +82,9 @@ fn sent(report: &Report, loads: &[&LoadReport]) -> String {
         format!("; {} came to the {} end, {missing}", count(came), first.at)
     });
     let late: u64 = loads.iter().filter_map(|l| l.late).sum();
-    let late = if late > 0 { format!("; {} of them late by a period or more", count(late)) } else { String::new() };
-    let megabits = three_digits(octets * 8.0 / 1e6);
+    let late =
+        if late > 0 { format!("; {} of them were late by a period or more", count(late)) } else { String::new() };
+    let megabits = three_digits(bytes * 8.0 / 1e6);
     let told = received.unwrap_or("; how many of them arrived is not known".into());
     format!(" It sent {} messages a second ({megabits} Mbit/s of payload){late}{told}.", three_digits(sent))
 }

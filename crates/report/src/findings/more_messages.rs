@@ -46,7 +46,8 @@ fn conditions(n: usize, report: &Report) -> String {
     if n == report.conditions.len() { format!("the {n} conditions") } else { format!("{n} conditions") }
 }
 
-/// Time per message in ns: the period or, for stop-and-wait, the mean round trip.
+/// Time that one message takes in ns, to compute the duration of further messages: the period or, for stop-and-wait,
+/// the mean round trip.
 fn per_slot_ns(condition: &ConditionReport) -> Option<f64> {
     condition.period_ns.map(|p| p as f64).or_else(|| condition.round_trip.as_ref()?.mean_ns)
 }

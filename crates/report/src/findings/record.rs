@@ -18,10 +18,11 @@ pub(crate) fn untrusted(report: &Report) -> Vec<Finding> {
     for id in report.invalid_trials() {
         let of = |trial: Option<usize>| {
             let invalid = report.warnings.iter().filter(|w| w.severity == Severity::Invalid);
-            invalid.filter(|w| w.code != TRIALS_MISSING).find(move |w| w.trial == trial)
+            invalid.filter(|w| w.problem.code != TRIALS_MISSING).find(move |w| w.trial == trial)
         };
         let warning = of(Some(id)).or_else(|| of(None));
-        let (reason, remedy) = warning.map_or(("the record does not contain the reason", ""), |w| (&w.text, &w.remedy));
+        let (reason, remedy) =
+            warning.map_or(("the record does not contain the reason", ""), |w| (&w.problem.what, &w.problem.remedy));
         match reasons.iter_mut().find(|(r, ..)| *r == reason) {
             Some((.., trials)) => trials.push(id),
             None => reasons.push((reason, remedy, vec![id])),
@@ -38,8 +39,8 @@ pub(crate) fn untrusted(report: &Report) -> Vec<Finding> {
         let text = format!("Not to be trusted: {}: {}.{rest}{remedy}", trials_named(report, &trials), trimmed(reason));
         all.push(Finding { evidence: "warnings".into(), ..finding(level, "trial_invalid", text, &conditions) });
     }
-    if let Some(lacking) = report.warnings.iter().find(|w| w.code == TRIALS_MISSING) {
-        let text = format!("Not to be trusted: {}. {}", trimmed(&lacking.text), lacking.remedy);
+    if let Some(lacking) = report.warnings.iter().find(|w| w.problem.code == TRIALS_MISSING) {
+        let text = format!("Not to be trusted: {}. {}", trimmed(&lacking.problem.what), lacking.problem.remedy);
         all.push(Finding { evidence: "warnings".into(), ..finding(level, TRIALS_MISSING, text, &[]) });
     }
     if report.status == ReportStatus::Incomplete {

@@ -45,7 +45,7 @@ fn not_blocked(report: &Report, quiet: &[Finding]) -> Option<Finding> {
     Some(finding(FindingLevel::Caution, NOTHING_BLOCKED, text, &ids))
 }
 
-/// A thread that waited for a CPU between the first and the last slot.
+/// A thread that waited for a CPU between the first and the last slot, with its process and its waiting time.
 struct Waiting<'a> {
     process: &'a ThreadReport,
     thread: &'a Thread,
@@ -66,7 +66,7 @@ impl Waiting<'_> {
         bound == Bound::AtMost && ns >= LEAST_NS && ns as f64 >= PERHAPS * span_ns as f64
     }
 
-    /// Upper bound of the time for which the thread waited for a CPU, in ns.
+    /// Longest time in ns for which the thread can have waited for a CPU.
     fn most_ns(&self) -> i64 {
         if self.is_known() || self.waited.bound == Bound::AtMost {
             self.waited.ns
@@ -109,23 +109,26 @@ fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
     let Waited { ns, bound, cpu_ns, span_ns, later_ns, .. } = worst.waited;
     let (waited, span, ran) = (time(ns as f64), time(span_ns as f64), time(cpu_ns as f64));
     let (perhaps, known) = (worst.waited.bound == Bound::AtMost, worst.is_known());
+    let (name, policy) = (&worst.thread.name, &worst.thread.policy);
     let waited = if known || perhaps {
-        format!("was ready to run but waited {}{waited} of {span}, and ran for {ran}", bound.words())
+        let bound = bound.words();
+        format!(
+            "thread `{name}` of the {end} end ({policy}) was ready to run but waited {bound}{waited} of {span}, and ran \
+                for {ran}"
+        )
     } else {
         let later = time(later_ns as f64);
         format!(
-            "was waiting for a CPU when the trial ended, and still {later} later; the kernel does not say when the \
-                wait began; the thread ran for {ran} of {span}"
+            "thread `{name}` of the {end} end ({policy}) was waiting for a CPU when the trial ended, and still {later} \
+                later; the kernel does not say when the wait began; the thread ran for {ran} of {span}"
         )
     };
     let text = format!(
-        "{}: {} of CPU {}: thread `{}` of the {end} end ({}) {waited}.{others} {}",
+        "{}: {} of CPU {}: {waited}.{others} {}",
         condition.name,
         // A wait that had begun before the first slot is counted completely.
         if perhaps { "perhaps starved" } else { "starved" },
         worst.thread.cpus,
-        worst.thread.name,
-        worst.thread.policy,
         instead(report, worst),
     );
     Some(Finding { evidence: "threads".into(), ..finding(FindingLevel::Caution, "starved", text, &[condition.id]) })
@@ -162,7 +165,7 @@ fn instead(report: &Report, worst: &Waiting<'_>) -> String {
             thread.policy,
             time(used(&(process, thread)) as f64)
         ),
-        _ => "What ran instead is not in the record.".into(),
+        _ => "The record does not show what ran on the CPU instead.".into(),
     }
 }
 
@@ -227,15 +230,15 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     }
     let max = |m: &Option<tailbound_document::MetricReport>| m.as_ref().and_then(|m| m.max_ns).unwrap_or(0);
     let mut effects = Vec::new();
-    for (what, worst, late) in [
-        ("the main thread woke up to", max(&condition.send_lateness), " late"),
-        ("the call that publishes took up to", max(&condition.send_duration), ""),
-        ("delivery on the way out took up to", max(&condition.out), ""),
-        ("the turnaround in the pong took up to", max(&condition.turnaround), ""),
-        ("delivery on the way back took up to", max(&condition.back), ""),
+    for (text, worst) in [
+        ("the main thread woke up to {} late", max(&condition.send_lateness)),
+        ("the call that publishes took up to {}", max(&condition.send_duration)),
+        ("delivery on the way out took up to {}", max(&condition.out)),
+        ("the turnaround in the pong took up to {}", max(&condition.turnaround)),
+        ("delivery on the way back took up to {}", max(&condition.back)),
     ] {
         if worst >= BLOCKED_NS {
-            effects.push(format!("{what} {}{late}", time(worst as f64)));
+            effects.push(text.replace("{}", &time(worst as f64)));
         }
     }
     let counts = &condition.counts;

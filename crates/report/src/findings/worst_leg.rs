@@ -6,7 +6,7 @@ use tailbound_document::{ConditionReport, Message};
 /// A worst message belongs to the tail if its latency is at least this many times the latency of the median message.
 const FAR: i64 = 2;
 
-/// Function that returns the duration of one part of a message, in ns.
+/// Type of a function that returns the duration of one part of a message, in ns.
 type Part = fn(&Message) -> Option<i64>;
 
 /// The parts of a message from its due time to its answer, in order, with their names in sentences.
@@ -17,9 +17,10 @@ const PARTS: [(&str, Part); 4] = [
     ("on the way back", |m| m.back_ns),
 ];
 
-/// Parts of the way of a message whose legs are not known separately: before the send call, and between sending and its
-/// answer.
-const WHOLE: [(&str, Part); 2] = [PARTS[0], ("between sending and its answer", |m| m.round_trip_ns)];
+/// Parts of the time of a message whose legs are not known separately: the part before the send call, and the part
+/// between the send call and the answer.
+const WHOLE: [(&str, Part); 2] =
+    [PARTS[0], ("between the send call of the message and its answer", |m| m.round_trip_ns)];
 
 /// Makes a sentence such as "In 9 of the 10 worst messages most of the time went by on the way back.", if the same part
 /// took most of the time in most of the worst messages.

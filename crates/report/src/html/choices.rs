@@ -36,7 +36,7 @@ fn chart(report: &Report) -> Chart<'_> {
     Chart::new(report, Medium::Page, Metric::RoundTrip, &report.view.x)
 }
 
-/// The controls that apply to all charts: the levels that are shown, and the metric.
+/// The controls of the HTML page that apply to all charts: the levels that are shown, and the metric.
 pub(crate) fn for_all(report: &Report) -> String {
     let chart = chart(report);
     let mut rows = String::new();
@@ -64,7 +64,7 @@ pub(crate) fn for_all(report: &Report) -> String {
     )
 }
 
-/// The controls that apply to one chart.
+/// The controls of the HTML page that apply to one chart.
 pub(crate) fn over(report: &Report, id: &str) -> String {
     let chart = chart(report);
     let controls = match id {
@@ -79,7 +79,7 @@ pub(crate) fn over(report: &Report, id: &str) -> String {
     if controls.is_empty() { controls } else { format!("<div class=\"choose choose-{id}\">\n{controls}</div>\n") }
 }
 
-/// The control that selects the conditions whose curves are drawn in the same chart.
+/// The control of the HTML page that selects the conditions whose curves are drawn in the same chart.
 fn overlay(chart: &Chart<'_>) -> String {
     let shown = chart.overlay();
     let one = |c: &&ConditionReport| {
@@ -89,7 +89,7 @@ fn overlay(chart: &Chart<'_>) -> String {
     if chart.measured.len() < 2 { String::new() } else { chart.measured.iter().map(one).collect() }
 }
 
-/// The control that selects the condition of a chart; empty if there is only one condition.
+/// The control of the HTML page that selects the condition of a chart; empty if there is only one condition.
 fn of_condition(report: &Report, id: &str) -> String {
     let mut some = conditions_of(report, id);
     if some.len() < 2 {
@@ -103,7 +103,7 @@ fn of_condition(report: &Report, id: &str) -> String {
     select(id, "Condition", &options)
 }
 
-/// The controls that select the trial that is shown over time, and the range of the trial.
+/// The controls of the HTML page that select the trial that is shown over time, and the range of the trial.
 fn time(report: &Report) -> String {
     let followed = report.trials.iter().filter(|t| t.over_time.as_ref().is_some_and(|o| o.slots > 0));
     let option = |t: &tailbound_document::TrialReport| {

@@ -146,12 +146,12 @@ pub(crate) fn trials(report: &Report) -> String {
             let cells = [
                 words(end),
                 format!("<td class=\"l wrap\">{}</td>", escape(&qos.join(", "))),
-                optional(found.serialised_octets),
+                optional(found.serialised_bytes),
                 number(&found.matched_after_ns.map_or("not known".into(), |ns| Unit::Ms.number(ns as f64))),
                 words(if found.memory_locked { "yes" } else { "no" }),
                 optional(found.timer_slack_ns),
                 number(&count(found.rows_dropped)),
-                number(&count(found.control_octets)),
+                number(&count(found.control_bytes)),
                 number(&trial.controller_share.map_or("not known".into(), |s| three_digits(100.0 * s))),
             ];
             rows.push(format!("<tr>{head}{}</tr>\n", cells.concat()));

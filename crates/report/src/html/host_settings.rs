@@ -24,7 +24,7 @@ pub(crate) fn section(report: &Report) -> String {
                 words(&s.wanted),
                 words(&s.before),
                 words(&s.found),
-                words(s.put_back.as_deref().unwrap_or("not known")),
+                words(s.restored.as_deref().unwrap_or("not known")),
             ];
             format!("<tr>{}</tr>\n", cells.concat())
         })

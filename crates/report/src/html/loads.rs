@@ -23,7 +23,7 @@ pub(crate) fn section(report: &Report) -> String {
         right("CPU time", unit.name()),
         right("busy", "%"),
         right("rounds", "per s"),
-        right("octets", "per s"),
+        right("bytes", "per s"),
     ];
     if some_send {
         heads.extend([left("half"), right("messages", "per s"), right("messages", "")]);
@@ -45,7 +45,7 @@ pub(crate) fn section(report: &Report) -> String {
                 number(&unit.number(l.cpu_ns as f64)),
                 number(&busy(l).map_or("not known".into(), |b| format!("{b:.0}"))),
                 rate(l.rounds),
-                rate(l.octets),
+                rate(l.bytes),
             ];
             let of = |n: Option<u64>| number(&n.map_or(String::new(), count));
             let sent = [

@@ -13,7 +13,7 @@ const METRICS: [(&str, Metric); 3] =
 
 const SHOWN: [f64; 2] = [0.5, 0.99];
 
-/// True if the report has the course, slot by slot, of at least one trial.
+/// True if the report contains the measures of the sender's loop, slot by slot, for at least one trial.
 pub(crate) fn is_there(report: &Report) -> bool {
     report.trials.iter().any(|t| t.course.as_ref().is_some_and(|c| c.slots > 0))
 }

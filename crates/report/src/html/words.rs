@@ -41,7 +41,7 @@ fn more(report: &Report, folded: &[&Finding]) -> String {
     )
 }
 
-/// Adds the kind of finding as a label to the first finding of each kind.
+/// Adds a label with the kind of finding to the first finding of each kind.
 fn item(report: &Report, finding: &Finding, first: bool) -> String {
     let (class, kind) = match finding.level {
         FindingLevel::Untrusted => ("untrusted", "not to be trusted"),
@@ -89,15 +89,15 @@ pub(crate) fn warnings(report: &Report) -> String {
             Severity::Warning => "warning",
             Severity::Invalid => "invalid",
         };
-        let remedy = if warning.remedy.is_empty() {
+        let remedy = if warning.problem.remedy.is_empty() {
             String::new()
         } else {
-            format!(" <span class=\"remedy\">{}</span>", prose(&warning.remedy))
+            format!(" <span class=\"remedy\">{}</span>", prose(&warning.problem.remedy))
         };
         html.push_str(&format!(
             "<li class=\"{class}\"><span class=\"word\">{class}</span>{}: {}.{remedy}</li>\n",
             escape(&told.whom()),
-            prose(warning.text.trim_end_matches('.')),
+            prose(warning.problem.what.trim_end_matches('.')),
         ));
     }
     html.push_str("</ul></section>\n");

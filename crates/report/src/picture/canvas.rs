@@ -10,7 +10,7 @@ use std::fmt::{Arguments, Write};
 /// Width of every drawing, in SVG units.
 pub(crate) const WIDTH: f64 = 960.0;
 
-/// Destination of a drawing: the HTML page or a file.
+/// Destination of a drawing: the HTML page, or an SVG file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Medium {
     /// The drawing is part of the HTML page, which has the style sheet and the script.
@@ -19,7 +19,7 @@ pub(crate) enum Medium {
     Still,
 }
 
-/// Alignment of a text: the part of the text that lies at the given position.
+/// Alignment of a text: which part of the text lies at the given position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hold {
     Start,
@@ -46,7 +46,7 @@ pub(crate) struct Canvas {
     condition: Option<usize>,
     class: &'static str,
     body: String,
-    /// Hues of the groups of shapes that are open.
+    /// Hues of the groups of shapes to which shapes are being added; the innermost group is the last.
     hues: Vec<usize>,
 }
 
@@ -63,7 +63,8 @@ impl Canvas {
         }
     }
 
-    /// Stores the only condition of the drawing. If a reader hides this condition, the page hides the drawing.
+    /// Stores the condition of a drawing that shows only one condition. If a reader hides this condition, the page
+    /// hides the drawing.
     pub fn of(mut self, condition: usize) -> Canvas {
         self.condition = Some(condition);
         self
@@ -174,7 +175,7 @@ impl Canvas {
         }
     }
 
-    /// Adds SVG definitions, such as patterns. Their shapes have classes like all other shapes.
+    /// Adds SVG definitions, such as patterns. The shapes in the definitions have classes like all other shapes.
     pub fn define(&mut self, element: &str, draw: impl FnOnce(&mut Canvas)) {
         self.push(format_args!("<defs><{element}>"));
         draw(self);
@@ -238,7 +239,8 @@ impl Canvas {
         self.push(format_args!("<path{look}{data} d=\"{d}\"/>\n"));
     }
 
-    /// Adds an SVG path in units of its own, which begins at `left`: `unit` of them are one unit of the drawing.
+    /// Adds an SVG path that has its own units and begins at `left`; `unit` is the width and height of a path unit in
+    /// the units of the drawing.
     pub fn path_in_units(
         &mut self,
         class: &str,
@@ -254,8 +256,8 @@ impl Canvas {
         self.push(format_args!("<path{look}{data}{transform} d=\"{d}\"/>\n"));
     }
 
-    /// Adds an SVG path whose line width is not set by its class, in units of its own: `unit` of them are one unit of
-    /// the drawing.
+    /// Adds an SVG path that has its own units, and a line width of its own in place of the width of its class; `unit`
+    /// is the width and height of a path unit in the units of the drawing.
     pub fn stroke(
         &mut self,
         class: &str,
@@ -275,8 +277,8 @@ impl Canvas {
         self.rect_with(class, at, size, "");
     }
 
-    /// Adds a rectangle with attributes of its own. There are many such rectangles, so they are in no group of their
-    /// own.
+    /// Adds a rectangle with attributes of its own. There are many such rectangles, so a rectangle has no group for
+    /// itself.
     pub fn bar(&mut self, class: &str, at: (f64, f64), size: (f64, f64), mark: &Mark) {
         match self.medium {
             Medium::Page => self.rect_with(&format!("mark {class}"), at, size, &mark.attributes()),

@@ -6,9 +6,10 @@ use crate::picture::canvas::{Canvas, Hold, Mark, d, n};
 use crate::picture::reading::share;
 use crate::picture::series::Chart;
 use crate::picture::tail::{end_mark, exceedance};
-use crate::picture::{Plot, across, strength};
+use crate::picture::{Plot, across, no_chart, strength};
 use tailbound_document::number::{THIN, count, time};
 use tailbound_document::{ConditionReport, MetricReport, TailReport};
+use tailbound_model::Problem;
 use tailbound_stats::FARTHEST;
 
 const HEIGHT: f64 = 420.0;
@@ -31,13 +32,13 @@ pub(crate) fn draw(
     chart: &Chart<'_>,
     condition: &ConditionReport,
     figures: &MetricReport,
-) -> Result<Vec<Canvas>, String> {
+) -> Result<Vec<Canvas>, Problem> {
     match &figures.tail {
         Some(tail @ TailReport::Estimate { .. }) => Ok(vec![one(chart, condition, figures, tail)]),
         Some(TailReport::NotApplicable { one_in, not_applicable }) => {
-            Err(format!("a tail estimate of 1 in {} is not applicable: {not_applicable}", count(*one_in)))
+            Err(no_chart(format!("a tail estimate of 1 in {} is not applicable: {not_applicable}", count(*one_in))))
         }
-        None => Err("the study asks for no tail estimate".into()),
+        None => Err(no_chart("the study asks for no tail estimate")),
     }
 }
 
@@ -80,7 +81,8 @@ fn one(chart: &Chart<'_>, condition: &ConditionReport, figures: &MetricReport, t
     canvas
 }
 
-/// Draws three marks: where the tail begins, where the measured messages end, and from where on there is no estimate.
+/// Draws three marks on the axis: where the tail begins, where the measured messages end, and from where on there is no
+/// estimate.
 fn borders(canvas: &mut Canvas, figures: &MetricReport, tail: &TailReport, x: Log, y: Log) {
     let TailReport::Estimate { threshold_ns, exceedances, clusters, .. } = tail else { return };
     let farthest = FARTHEST * figures.scheduled;

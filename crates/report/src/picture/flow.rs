@@ -11,7 +11,7 @@ const LEFT: f64 = 90.0;
 
 const RIGHT: f64 = WIDTH - 30.0;
 
-/// One drawing for each condition with a flow of two seconds or more.
+/// Makes one drawing for each condition with a flow of two seconds or more.
 pub(crate) fn draw(report: &Report, medium: Medium) -> Vec<Canvas> {
     let trial = |c: &'_ tailbound_document::ConditionReport| {
         c.flow.as_ref()?.trials.first().filter(|t| t.seconds.len() > 1).cloned()

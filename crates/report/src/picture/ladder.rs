@@ -82,8 +82,8 @@ fn rung(canvas: &mut Canvas, chart: &Chart<'_>, figures: &MetricReport, x: Log, 
     }
 }
 
-/// Writes the names of quantiles above their marks where there is room: the median first, then the others beginning
-/// with the highest.
+/// Writes the names of quantiles above their marks where there is room: first the name of the median, then the other
+/// names, beginning with the highest quantile.
 fn name_marks(canvas: &mut Canvas, names: &[(f64, String)], y: f64) {
     let mut taken: Vec<(f64, f64)> = Vec::new();
     for (at, words) in names.first().into_iter().chain(names.iter().skip(1).rev()) {

@@ -13,7 +13,7 @@ const WIDTH: f64 = crate::picture::canvas::WIDTH;
 
 const QUANTILES: [(f64, &str, f64); 2] = [(0.5, "line", 4.0), (0.99, "line thin", 2.5)];
 
-/// One drawing for each panel; empty if no message has a value.
+/// Makes one drawing for each panel; returns no drawing if no message has a value.
 pub(crate) fn draw(chart: &Chart<'_>) -> Vec<Canvas> {
     let Some(domain) = chart.whole_axis() else { return Vec::new() };
     chart.groups().iter().map(|group| panel(chart, group, domain)).collect()
@@ -58,7 +58,8 @@ fn beyond<'c>(chart: &Chart<'_>, condition: &'c ConditionReport) -> Option<&'c Q
 
 /// Positions of the conditions on the horizontal axis.
 struct Places {
-    /// Levels that are numbers, on a logarithmic axis. Other levels are drawn side by side, and no line connects them.
+    /// Sorts levels into two kinds: levels that are numbers have positions on a logarithmic axis; other levels are
+    /// drawn side by side, and no line connects them.
     scale: Option<Log>,
     at: Vec<(usize, f64)>,
     ticks: Vec<(String, f64)>,
@@ -211,7 +212,8 @@ impl<'s> Known<'s> {
     }
 }
 
-/// Writes names of lines beside the plot; inside the plot if a connecting stroke would look like a part of the line.
+/// Writes the names of lines beside the plot. If the stroke that connects a name with its line would look like a part
+/// of the line, the name is written inside the plot.
 fn set_names(canvas: &mut Canvas, names: Vec<Name>, joins: bool, plot: &Plot) {
     let last = names.iter().map(|n| n.end.0).fold(0.0, f64::max);
     let (early, late): (Vec<Name>, Vec<Name>) = names.into_iter().partition(|n| joins && n.end.0 < last - 20.0);

@@ -33,7 +33,7 @@ use canvas::{Canvas, Hold, Medium};
 pub use png::{PngError, render_png};
 use series::Chart;
 use tailbound_document::Report;
-use tailbound_model::Metric;
+use tailbound_model::{Metric, Problem};
 
 /// The charts of a report that can be drawn as SVG.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,20 +80,26 @@ impl Figure {
 ///
 /// # Errors
 /// The record does not contain the data of the chart. The error gives the reason and the charts that the record has.
-pub fn render_svg(report: &Report, figure: Figure) -> Result<String, String> {
+pub fn render_svg(report: &Report, figure: Figure) -> Result<String, Problem> {
     let report = &crate::plain::plain(report);
-    draw(report, figure).map_err(|why| {
+    draw(report, figure).map_err(|problem| {
         let there: Vec<&str> =
             Figure::ALL.iter().filter(|(other, _)| draw(report, *other).is_ok()).map(|(_, name)| *name).collect();
-        let there = if there.is_empty() { "no figure".to_owned() } else { there.join(", ") };
-        format!("this chart cannot be drawn: {why}\n  there is: {there}")
+        let remedy =
+            if there.is_empty() { String::new() } else { format!("these charts can be drawn: {}", there.join(", ")) };
+        problem.context("this chart cannot be drawn").with_remedy(remedy)
     })
+}
+
+/// Makes a problem from the reason why a chart cannot be drawn.
+pub(crate) fn no_chart(why: impl Into<String>) -> Problem {
+    Problem::new("no_chart", why, "")
 }
 
 /// A figure: what it shows, in words, and its drawings.
 type Drawn = (String, Vec<Canvas>);
 
-fn draw(report: &Report, figure: Figure) -> Result<String, String> {
+fn draw(report: &Report, figure: Figure) -> Result<String, Problem> {
     let none = match (report.conditions.is_empty(), report.conditions.iter().any(|c| c.flow.is_some())) {
         (true, _) => "the record contains the output of another program, and no messages",
         (_, true) => "the record contains flows, and no round trips",
@@ -112,13 +118,13 @@ fn draw(report: &Report, figure: Figure) -> Result<String, String> {
         }
         _ => (of_round_trips(report, figure, none)?, none),
     };
-    if drawn.is_empty() { Err(none.into()) } else { Ok(still::still(report, &title, drawn)) }
+    if drawn.is_empty() { Err(no_chart(none)) } else { Ok(still::still(report, &title, drawn)) }
 }
 
-fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, String> {
+fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, Problem> {
     let chart = &Chart::new(report, Medium::Still, Metric::RoundTrip, &report.view.x);
     if chart.answered().is_empty() {
-        return Err(none.into());
+        return Err(no_chart(none));
     }
     Ok(match figure {
         Figure::Tail => {
@@ -127,7 +133,7 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
         }
         Figure::TailEstimate => {
             let all = estimate::conditions(chart);
-            let (condition, figures) = all.first().ok_or("the study asks for no tail estimate")?;
+            let (condition, figures) = all.first().ok_or_else(|| no_chart("the study asks for no tail estimate"))?;
             let title = format!("Tail estimate, not a bound: {}", chart.short_name(condition));
             (title, estimate::draw(chart, condition, figures)?)
         }
@@ -141,19 +147,19 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
         Figure::Time => {
             let trials = time::trials(chart);
             let drawn = trials.iter().map(|(t, c)| (t, c, time::draw(chart, t, c))).find(|(.., d)| !d.is_empty());
-            let (trial, condition, drawn) = drawn.ok_or("the record contains no trial over time")?;
+            let (trial, condition, drawn) = drawn.ok_or_else(|| no_chart("the record contains no trial over time"))?;
             (format!("Round trips of trial {}: {}", trial.id, condition.name), drawn)
         }
         Figure::Legs => {
             let all = legs::conditions(chart);
-            let condition = all.first().ok_or("the record contains no worst message")?;
+            let condition = all.first().ok_or_else(|| no_chart("the record contains no worst message"))?;
             let bars = legs::draw(chart, Some(condition));
             let drawn = [legs::keys(chart, condition)].into_iter().chain(bars).collect();
             (format!("From due to answered: {}", condition.name), drawn)
         }
         Figure::Loop => {
             let all = sender_loop::conditions(chart);
-            let condition = all.first().ok_or("the record contains no trial slot by slot")?;
+            let condition = all.first().ok_or_else(|| no_chart("the record contains no trial slot by slot"))?;
             (format!("The sender's loop: {}", condition.name), sender_loop::draw(chart, condition))
         }
         // Flows and overheads are no round trips; their figures are drawn before.
@@ -173,13 +179,13 @@ pub(crate) struct Plot {
 }
 
 impl Plot {
-    /// Ticks of the horizontal axis: as many as fit.
+    /// Ticks of the horizontal axis: as many as there is room for.
     pub fn ticks(&self) -> usize {
         ((self.right - self.left) / 62.0) as usize
     }
 }
 
-/// Writes the name of the horizontal axis.
+/// Writes the name of the horizontal axis below the axis.
 pub(crate) fn across(canvas: &mut Canvas, plot: &Plot, words: &str) {
     canvas.text("title", ((plot.left + plot.right) / 2.0, plot.bottom + 36.0), words, Hold::Middle);
 }

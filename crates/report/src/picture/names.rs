@@ -4,10 +4,10 @@ use crate::picture::canvas::{Canvas, Hold, ids, n};
 
 /// A name that is drawn beside the end of a line.
 pub(crate) struct Name {
-    /// Vertical position of the end of the line.
+    /// Vertical position, in the drawing, of the end of the line to which the name belongs.
     pub end: (f64, f64),
     pub words: String,
-    /// Further classes of the name's text.
+    /// Further CSS classes of the text that shows the name.
     pub class: &'static str,
     pub hue: usize,
     pub conditions: Vec<usize>,

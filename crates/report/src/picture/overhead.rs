@@ -30,7 +30,7 @@ pub(crate) fn title(against: &AgainstReport) -> String {
     format!("Overhead in % against {}, with 95 % intervals; above zero is a cost", against.name())
 }
 
-/// One drawing for each figure whose overhead is known; empty if no overhead is known.
+/// Makes one drawing for each figure whose overhead is known; returns no drawing if no overhead is known.
 pub(crate) fn draw(report: &Report, medium: Medium) -> Vec<Canvas> {
     let Some(against) = &report.against else { return Vec::new() };
     let factor = &report.view.x;

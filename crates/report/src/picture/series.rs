@@ -19,7 +19,7 @@ pub(crate) struct Chart<'r> {
     pub report: &'r Report,
     pub medium: Medium,
     pub metric: Metric,
-    /// The factor on the horizontal axis. It determines the hues.
+    /// The factor on the horizontal axis of the drawing. This factor determines the hues.
     pub x: String,
     /// Factors with more than one level, in the order of the study.
     pub varied: Vec<String>,
@@ -164,7 +164,7 @@ impl<'r> Chart<'r> {
         some.sort_by_key(|(_, m)| std::cmp::Reverse(m.max_ns));
         some.truncate(HUES);
         some.sort_by_key(|(c, _)| c.id);
-        (some, format!(", the {HUES} conditions with the longest"))
+        (some, format!(", for the {HUES} conditions with the longest"))
     }
 }
 

@@ -1,7 +1,8 @@
-//! Outlines of bars that stand side by side, as short paths: each step is relative to the end of the step before, in units
-//! of the path's own.
+//! Outlines of bars that stand side by side, as short paths: each step is relative to the end of the step before, in
+//! units of the path's own.
 
-/// A bar, as places in the drawing; `top` is above `bottom` and therefore the smaller number.
+/// A bar (column) by its position in the drawing: left and right side, top, median and bottom. A smaller vertical
+/// number is higher up.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub from: f64,
@@ -11,24 +12,24 @@ pub(crate) struct Column {
     pub bottom: f64,
 }
 
-/// Units of a path.
+/// Units of an SVG path: where the path begins, how large a unit is, and how many decimals the path has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Units {
-    /// Horizontal place in the drawing that is 0 in the path.
+    /// Horizontal position in the drawing that is 0 in the SVG path.
     pub left: f64,
-    /// Width and height of one unit in the drawing.
+    /// Width and height of one unit of the SVG path, in units of the drawing.
     pub unit: (f64, f64),
-    /// Number of decimals of horizontal and vertical steps.
+    /// Number of decimals of horizontal and of vertical steps of the SVG path.
     pub digits: (u32, u32),
 }
 
-/// A path that grows step by step.
+/// An SVG path to which steps are appended one by one.
 pub(crate) struct Steps {
     pub d: String,
     units: Units,
-    /// The end of the last step, counted in the last decimal of a step.
+    /// The position after the last step of the SVG path, as a multiple of the last decimal of a step.
     at: (i64, i64),
-    /// The beginning of the shape, counted in the last decimal of a step.
+    /// The position at which the present shape of the SVG path begins, as a multiple of the last decimal of a step.
     begin: (i64, i64),
 }
 
@@ -47,7 +48,7 @@ impl Steps {
         (y / unit.1 * 10_f64.powi(digits.1 as i32)).round() as i64
     }
 
-    /// Begins a shape at a place in the drawing.
+    /// Begins a shape of the SVG path at a position in the drawing.
     pub fn begin(&mut self, (x, y): (f64, f64)) {
         let (x, y) = (self.x(x), self.y(y));
         let across = number(x - self.at.0, self.units.digits.0);
@@ -57,14 +58,14 @@ impl Steps {
         (self.at, self.begin) = ((x, y), (x, y));
     }
 
-    /// A horizontal line to a place in the drawing.
+    /// Appends a horizontal line to a position in the drawing.
     pub fn level(&mut self, x: f64) {
         let x = self.x(x);
         self.d.push_str(&format!("h{}", number(x - self.at.0, self.units.digits.0)));
         self.at.0 = x;
     }
 
-    /// A vertical line to a place in the drawing.
+    /// Appends a vertical line to a position in the drawing.
     pub fn upright(&mut self, y: f64) {
         let y = self.y(y);
         if y != self.at.1 {
@@ -73,14 +74,14 @@ impl Steps {
         }
     }
 
-    /// Closes the shape.
+    /// Closes the shape that was begun last.
     pub fn close(&mut self) {
         self.d.push('z');
         self.at = self.begin;
     }
 }
 
-/// Writes a step with at most `digits` decimals, without zeros at the end.
+/// Writes the length of a step with at most `digits` decimals, without zeros at the end.
 fn number(value: i64, digits: u32) -> String {
     let one = 10_i64.pow(digits);
     let (sign, value) = (if value < 0 { "-" } else { "" }, value.abs());
@@ -92,8 +93,8 @@ fn number(value: i64, digits: u32) -> String {
     }
 }
 
-/// The area of columns from their bottom to their top. Columns that touch each other share an outline. Columns that have
-/// no value in common do not: a line between them would show values that no message had.
+/// The area of columns from their bottom to their top. Columns that touch each other share an outline. Columns that
+/// have no value in common share no outline, because a line between them would show values that no message had.
 pub(crate) fn outlines(columns: &[Column], units: Units) -> String {
     let mut steps = Steps::new(units);
     let touch = |a: &Column, b: &Column| b.from <= a.to && a.top <= b.bottom && b.top <= a.bottom;

@@ -96,7 +96,7 @@ fn line(
     if lost { (plot.right, end.1) } else { end }
 }
 
-/// Writes the name of the condition beside the end of its line.
+/// Writes the name of the condition beside the end of the condition's line.
 fn end_words(chart: &Chart<'_>, condition: &ConditionReport, figures: &MetricReport) -> String {
     let name: String = chart.short_name(condition).chars().take(30).collect();
     let lost = figures.scheduled - figures.n;

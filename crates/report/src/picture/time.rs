@@ -1,7 +1,7 @@
 //! Chart of one trial over time: every column spans its lowest to its highest message, and no maximum is left out.
 //!
-//! Everything is drawn in the scale of the whole trial, with all columns of the document. What moves with the zoom lies in
-//! one window, of which the script shows a part.
+//! Everything is drawn in the scale of the whole trial, with all columns of the document. What moves with the zoom lies
+//! in one window, of which the script shows a part.
 
 use crate::picture::axis::{Log, linear_ticks, nice};
 use crate::picture::canvas::{Canvas, Hold, Mark, WIDTH, n};
@@ -58,7 +58,8 @@ pub(crate) fn metrics(trial: &TrialReport) -> Vec<Metric> {
     if intended { vec![Metric::RoundTrip, Metric::FromIntended] } else { vec![Metric::RoundTrip] }
 }
 
-/// Draws the trial and, in the page, the picture of the whole trial below; empty if no message was answered.
+/// Draws the chosen part of the trial. For the HTML page, a small picture of the whole trial is drawn below it. The
+/// result is empty if no message was answered.
 pub(crate) fn draw(chart: &Chart<'_>, trial: &TrialReport, condition: &ConditionReport) -> Vec<Canvas> {
     let Some(over) = &trial.over_time else { return Vec::new() };
     let values = match chart.metric {
@@ -78,7 +79,7 @@ pub(crate) fn draw(chart: &Chart<'_>, trial: &TrialReport, condition: &Condition
     drawn
 }
 
-/// Begin of each column in ns after slot 0, and the end of the last column.
+/// Begin of each column of the chart over time, in ns after slot 0, and the end of the last column.
 fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
     let per = over.slots_per_column.max(1);
     let warm = over.warm_up_slots.div_ceil(per);
@@ -190,7 +191,8 @@ impl View<'_> {
         }
     }
 
-    /// Draws a bar from the lowest to the highest message of each column, and the median of the column as a darker line.
+    /// Draws a bar from the lowest to the highest message of each column, and the median of the column as a darker
+    /// line.
     ///
     /// A column may be much narrower than a pixel. The shapes therefore have strokes that stay as wide as they are when
     /// the script stretches the shapes, so that each column is seen at every zoom.
@@ -215,7 +217,7 @@ impl View<'_> {
         canvas.path_in_units("middle", &medians.d, (units.left, units.unit), &[]);
     }
 
-    /// Columns in which a message was answered, as places in the drawing.
+    /// Columns in which a message was answered, with their positions in the drawing.
     fn columns(&self) -> Vec<Column> {
         let y = |ns: i64| self.y.at(ns.max(1) as f64);
         let place = |(i, edge): (usize, &[f64])| {
@@ -314,7 +316,8 @@ impl View<'_> {
         canvas.close();
     }
 
-    /// The whole trial, in which a reader chooses a range. It shows the bars of the plot again, less tall.
+    /// Draws the whole trial below the plot; a reader chooses a range in it. The drawing has the same bars as the plot,
+    /// less tall.
     fn whole(&self) -> Canvas {
         let mut canvas = self.chart.canvas(WHOLE, "The whole trial, and the range that is shown").class("whole");
         canvas.text("tick", (PLOT.left - 8.0, 32.0), "whole", Hold::End);

@@ -85,7 +85,7 @@ pub(crate) fn variants(report: &Report, id: &str) -> Vec<Variant> {
     }
 }
 
-/// The conditions that a reader can choose in a figure that shows one condition.
+/// The conditions among which a reader can choose in a figure that shows one condition.
 pub(crate) fn conditions_of<'r>(report: &'r Report, id: &str) -> Vec<&'r ConditionReport> {
     let chart = Chart::new(report, Medium::Page, Metric::RoundTrip, &report.view.x);
     match id {

@@ -41,7 +41,7 @@ pub(crate) struct Line {
     pub growth: Option<(f64, f64)>,
 }
 
-/// A point of a line: the value of one condition.
+/// A point of a line in a chart: the position and the value of one condition.
 pub(crate) struct Point {
     pub x: f64,
     pub level: String,

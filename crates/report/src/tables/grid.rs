@@ -99,8 +99,8 @@ impl Grid {
         grids
     }
 
-    /// Formats the head and the rows of the table as lines. `behind` returns text for the end of the first line of a
-    /// row, `below` returns lines under the row.
+    /// Formats the head and the rows of the table as lines. The function `behind` returns text that follows the first
+    /// line of a row, and the function `below` returns lines that follow the row.
     pub fn lines(
         &self,
         paint: &Paint,

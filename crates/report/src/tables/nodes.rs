@@ -36,9 +36,9 @@ fn cost_words(cost: &NodeCostReport) -> String {
         true => "no program of the cluster itself was found on the node".to_owned(),
         false => format!("{} of a CPU", programs.join(", ")),
     };
-    let octets = |n: Option<i64>| count(n.unwrap_or(0).unsigned_abs());
+    let bytes = |n: Option<i64>| count(n.unwrap_or(0).unsigned_abs());
     let carried = cost.interface.as_ref().map_or(String::new(), |name| {
-        format!("; {name} sent {} B and received {} B", octets(cost.sent_octets), octets(cost.received_octets))
+        format!("; {name} sent {} B and received {} B", bytes(cost.sent_bytes), bytes(cost.received_bytes))
     });
     format!("{programs}{carried} in {:.1} s", cost.span_ns as f64 / 1e9)
 }
@@ -55,8 +55,8 @@ mod tests {
             span_ns: 2_000_000_000,
             programs: [program("kubelet", 1, 0.02), program("shim", 3, 0.001)].into(),
             interface: Some("eth0".into()),
-            sent_octets: Some(1_400),
-            received_octets: Some(2_600),
+            sent_bytes: Some(1_400),
+            received_bytes: Some(2_600),
         };
         assert_eq!(
             cost_words(&cost),

@@ -15,7 +15,9 @@ pub(crate) fn grouped(warnings: &[Warning]) -> Vec<WarningGroup<'_>> {
     for warning in warnings {
         let same = |t: &&mut WarningGroup<'_>| {
             let of = |w: &'_ Warning| (w.severity, w.trial.is_some(), w.end.is_some());
-            t.warning.text == warning.text && t.warning.remedy == warning.remedy && of(t.warning) == of(warning)
+            t.warning.problem.what == warning.problem.what
+                && t.warning.problem.remedy == warning.problem.remedy
+                && of(t.warning) == of(warning)
         };
         let group = match all.iter_mut().find(same) {
             Some(group) => group,
@@ -56,8 +58,8 @@ pub(crate) fn warning_text(group: &WarningGroup<'_>) -> String {
         Severity::Invalid => "invalid",
     };
     let whom = group.whom();
-    let text = warning.text.trim_end_matches('.');
-    let remedy = if warning.remedy.is_empty() { String::new() } else { format!(" {}", warning.remedy) };
+    let text = warning.problem.what.trim_end_matches('.');
+    let remedy = if warning.problem.remedy.is_empty() { String::new() } else { format!(" {}", warning.problem.remedy) };
     format!("{word}{whom}: {text}.{remedy}")
 }
 
@@ -68,19 +70,17 @@ mod tests {
     #[test]
     fn equal_warnings_are_one_line() {
         let warning = |text: &str, trial: Option<usize>, end: Option<&str>| Warning {
-            code: "c".into(),
-            severity: Severity::Warning,
-            text: text.into(),
-            remedy: String::new(),
             trial,
             end: end.map(str::to_owned),
+            ..Warning::new("c", Severity::Warning, text, "")
         };
         let mut all = Vec::new();
         for trial in 0..3 {
             all.extend(["pong", "ping"].map(|end| warning("not locked", Some(trial), Some(end))));
         }
         all.extend([warning("late", Some(1), None), warning("late", Some(4), None), warning("odd", None, None)]);
-        let lines: Vec<String> = grouped(&all).iter().map(|t| format!("{}{}", t.warning.text, t.whom())).collect();
+        let lines: Vec<String> =
+            grouped(&all).iter().map(|t| format!("{}{}", t.warning.problem.what, t.whom())).collect();
         assert_eq!(lines, ["not locked (3 trials, ping and pong)", "late (trials 1 and 4)", "odd"]);
     }
 }

@@ -58,7 +58,7 @@ pub(crate) fn columns(report: &Report) -> Vec<ValueColumn> {
         words.dedup();
         (words.join(", "), String::new())
     };
-    let octets = |v: f64| format!("{} B", count(v as u64));
+    let bytes = |v: f64| format!("{} B", count(v as u64));
     let whole = |v: f64| count(v as u64);
     let waited = of.iter().filter_map(|a| numbers(a, "throttled_ns"));
     let unit = Unit::of_all(waited.map(|n| n.0 as i64).filter(|ns| *ns > 0)).unwrap_or(Unit::Ms);
@@ -66,7 +66,7 @@ pub(crate) fn columns(report: &Report) -> Vec<ValueColumn> {
         column("batching in force", "", &|a| word(a, "batching")),
         column("limit in force", "", &|a| {
             let text = numbers(a, LIMIT).map_or_else(|| absent(a, LIMIT), |n| set(n, whole));
-            (text, numbers(a, "unacked_limit_bytes").map_or_else(String::new, |n| set(n, octets)))
+            (text, numbers(a, "unacked_limit_bytes").map_or_else(String::new, |n| set(n, bytes)))
         }),
         column("data", "", &|a| word(a, "data")),
         column("sent again", "B", &|a| {
@@ -82,7 +82,8 @@ pub(crate) fn columns(report: &Report) -> Vec<ValueColumn> {
     ]
 }
 
-/// Reasons why figures of the writer are missing. Each reason occurs once, with the number of its conditions.
+/// Lists the reasons why figures of the writer are missing. Each reason occurs once, with the number of conditions that
+/// have this reason.
 pub(crate) fn notes(report: &Report) -> Vec<String> {
     const FIGURES: [(&str, &str, &str); 3] = [
         (LIMIT, LIMIT, "limit in force"),

@@ -506,7 +506,7 @@ fn legs_to_the_kernels_stamp_are_exact_and_only_of_messages_that_have_one() {
     let condition = &some.conditions[0];
     assert_eq!(condition.out_network.as_ref().map(|m| (m.n, m.scheduled)), Some((100, 100)));
     assert_eq!(condition.out.as_ref().map(|m| m.n), Some(1_000));
-    assert!(some.warnings.iter().all(|w| w.code != "pong_rows_missing"), "{:?}", some.warnings);
+    assert!(some.warnings.iter().all(|w| w.problem.code != "pong_rows_missing"), "{:?}", some.warnings);
     assert_eq!(render_json(&some).matches("out_network\"").count(), 1);
 
     // Without stamps the report has no field for them.
@@ -558,10 +558,14 @@ fn a_chosen_range_has_figures_in_addition_to_the_whole_trial() {
     // A range beyond the end of the trial gives a warning.
     let beyond = asked(Some(range(900, 1_500)));
     assert_eq!(beyond.conditions[0].range.as_ref().map(|c| c.messages), Some(100));
-    let warning = beyond.warnings.iter().find(|w| w.code == "range_beyond_end").expect("a warning");
-    assert!(warning.text.contains("1 of 1 trials end before it does, the first after 1 s"), "{}", warning.text);
-    assert!(report.warnings.iter().all(|w| w.code != "range_beyond_end"), "{:?}", report.warnings);
+    let warning = beyond.warnings.iter().find(|w| w.problem.code == "range_beyond_end").expect("a warning");
+    assert!(
+        warning.problem.what.contains("1 of 1 trials end before it does, the first after 1 s"),
+        "{}",
+        warning.problem.what
+    );
+    assert!(report.warnings.iter().all(|w| w.problem.code != "range_beyond_end"), "{:?}", report.warnings);
     let after = asked(Some(range(2_000, 3_000)));
     assert_eq!(after.conditions[0].range.as_ref().map(|c| (c.messages, c.metrics.len())), Some((0, 0)));
-    assert!(after.warnings.iter().any(|w| w.code == "range_beyond_end"));
+    assert!(after.warnings.iter().any(|w| w.problem.code == "range_beyond_end"));
 }

@@ -20,7 +20,7 @@ fn given(payload: u64, trials: Vec<GivenTrial>) -> Given {
     Given { driver: "udp", payload, rate: Rate::Period(Nanos(PERIOD)), trials }
 }
 
-/// Computes the report on two conditions of two trials each, after `harm` has damaged the directory of the record.
+/// Computes the report of two conditions with two trials each. Before that, `harm` damages the directory of the record.
 fn harmed(harm: impl FnOnce(&Path)) -> Report {
     let conditions = [64, 1_024].map(|payload| given(payload, vec![trial(0), trial(0)]));
     let folder = tempfile::tempdir().unwrap();
@@ -32,11 +32,15 @@ fn harmed(harm: impl FnOnce(&Path)) -> Report {
 
 /// Codes of the report's warnings with their trials, and the status of the report.
 fn codes(report: &Report) -> (Vec<(&str, Option<usize>)>, ReportStatus) {
-    (report.warnings.iter().map(|w| (w.code.as_str(), w.trial)).collect(), report.status)
+    (report.warnings.iter().map(|w| (w.problem.code.as_str(), w.trial)).collect(), report.status)
 }
 
 fn told(report: &Report) -> String {
-    let warnings: String = report.warnings.iter().map(|w| format!("{}: {} {}\n", w.code, w.text, w.remedy)).collect();
+    let warnings: String = report
+        .warnings
+        .iter()
+        .map(|w| format!("{}: {} {}\n", w.problem.code, w.problem.what, w.problem.remedy))
+        .collect();
     let findings: String = report
         .findings
         .iter()
@@ -126,18 +130,18 @@ fn damaged_samples() {
     let cut = |end: &'static str, part: fn(&mut Vec<u8>)| {
         harmed(move |dir| {
             let file = RecordWriter::segment_path(dir, 0, end, 0);
-            let mut octets = fs::read(&file).unwrap();
-            part(&mut octets);
-            fs::write(file, octets).unwrap();
+            let mut bytes = fs::read(&file).unwrap();
+            part(&mut bytes);
+            fs::write(file, bytes).unwrap();
         })
     };
-    let half = |octets: &mut Vec<u8>| octets.truncate(octets.len() / 2);
+    let half = |bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2);
     only_trial_0_is_out(&cut("pong", half), "samples_damaged");
     let report = cut("ping", half);
     only_trial_0_is_out(&report, "samples_damaged");
     insta::assert_snapshot!("damaged", told(&report));
     // The end of the file is whole, but pages are damaged: the pass that reads the pages reports the damage.
-    only_trial_0_is_out(&cut("ping", |octets| octets[4..400].fill(0xff)), "samples_damaged");
+    only_trial_0_is_out(&cut("ping", |bytes| bytes[4..400].fill(0xff)), "samples_damaged");
 }
 
 #[test]

@@ -10,8 +10,8 @@ const PERIOD: i64 = 10_000_000;
 const SLOTS: u64 = 500;
 const SECOND: i64 = 1_000_000_000;
 
-/// Changes to the trial under load: its slots, its record, and the run delays of the ping end's threads before the
-/// first slot and of its main thread during the trial.
+/// Changes that a test makes to the trial under load: to its slots, to its record, to the run delays of the ping end's
+/// threads before the first slot, and to the run delay of the ping end's main thread during the trial.
 #[derive(Clone, Copy)]
 struct Load {
     /// Time at which the load began, in ns after the first slot; `None` if it never began.
@@ -45,14 +45,14 @@ fn given(rate: Rate, trials: Vec<GivenTrial>) -> Given {
     Given { driver: "udp", payload: 64, rate, trials }
 }
 
-/// Computes the report on a condition without a load and the same condition with a load, of one trial each; `level` is
-/// the level of the factor `load`.
+/// Computes the report of two conditions, one without and one with a load, with one trial each; `level` is the level of
+/// the factor `load`.
 fn report(load: &Load, level: &str) -> Report {
     report_of(load, level, |_| ())
 }
 
-/// Computes the report on a condition without a load and the same condition with a load, after `change` has changed the
-/// thread table of the ping end.
+/// Computes the report of two conditions, one without and one with a load, after `change` has changed the thread table
+/// of the ping end.
 fn report_of(load: &Load, level: &str, threads: impl FnOnce(&mut ThreadTable)) -> Report {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("record");
@@ -72,7 +72,7 @@ fn report_of(load: &Load, level: &str, threads: impl FnOnce(&mut ThreadTable)) -
                 began_ns: load.began_ns.map(|ns| crate::support::T0 + ns),
                 ended_ns: Some(crate::support::T0 + 5 * SECOND),
                 cpu_ns: 4_900_000_000,
-                octets: None,
+                bytes: None,
                 rounds: None,
                 failed: None,
                 ..LoadDone::default()

@@ -55,12 +55,12 @@ impl Process {
         wanted: RoleScheduling,
         longest_ns: i64,
         most_output: Option<u64>,
-    ) -> Result<Process, String> {
+    ) -> Result<Process, Problem> {
         let real_time = wanted.policy.is_some_and(|p| p.is_real_time());
         let output = memfd_create(c"tailbound-output", MFdFlags::MFD_CLOEXEC).map(File::from);
-        let output = output.map_err(|e| format!("no file can be created for the output of the program: {e}"))?;
-        let copy =
-            || output.try_clone().map_err(|e| format!("no file can be created for the output of the program: {e}"));
+        let no_file = |e| not_started(format!("no file can be created for the output of the program: {e}"));
+        let output = output.map_err(|e| no_file(e.into()))?;
+        let copy = || output.try_clone().map_err(no_file);
         command.stdout(copy()?).stderr(copy()?).process_group(0);
         let parent = std::process::id() as i32;
         let prepare = move || {
@@ -81,7 +81,7 @@ impl Process {
         };
         // SAFETY: `prepare` makes system calls on what it captured; it neither allocates nor locks.
         unsafe { command.pre_exec(prepare) };
-        let mut child = command.spawn().map_err(|e| e.to_string())?;
+        let mut child = command.spawn().map_err(|e| not_started(e.to_string()))?;
         let (pid, began_ns) = (child.id() as i32, host::monotonic_ns());
         let watch = || -> io::Result<_> {
             let guard = real_time.then(|| Guard::watch(pid, began_ns.saturating_add(longest_ns))).transpose()?;
@@ -96,7 +96,7 @@ impl Process {
                 // Both calls fail only if the program is gone.
                 let _ = child.kill();
                 let _ = child.wait();
-                Err(format!("the program cannot be watched: {e}"))
+                Err(not_started(format!("the program cannot be watched: {e}")))
             }
         }
     }
@@ -171,6 +171,11 @@ impl Drop for Process {
     }
 }
 
+/// Makes the problem of a program that cannot be started.
+fn not_started(what: String) -> Problem {
+    Problem::new("program_not_started", what, "")
+}
+
 /// All CPUs that a program may use. The agent itself runs on fewer CPUs, which its children would inherit.
 fn all_cpus() -> Option<CpuList> {
     let agent = host::allowed_cpus();
@@ -186,11 +191,13 @@ fn all_cpus() -> Option<CpuList> {
 
 /// Tries to set a scheduling on a thread that ends at once, so that a refusal is known with its full reason. Returns
 /// the scheduling; if it names no CPUs, all CPUs are filled in.
-pub(super) fn rehearse(asked: &RoleScheduling) -> Result<RoleScheduling, String> {
+pub(super) fn rehearse(asked: &RoleScheduling) -> Result<RoleScheduling, Problem> {
     let cpus = asked.cpus.clone().or_else(all_cpus);
     let wanted = RoleScheduling { policy: asked.policy, cpus };
-    let tried = std::thread::spawn(move || host::apply(0, &wanted).map(|()| wanted).map_err(|e| e.to_string())).join();
-    tried.unwrap_or_else(|_| Err("the scheduling of the program cannot be tried".into()))
+    let refused = |what: String| Problem::new("scheduling", what, "");
+    let tried = std::thread::spawn(move || host::apply(0, &wanted).map(|()| wanted)).join();
+    let tried = tried.map_err(|_| refused("the scheduling of the program cannot be tried".into()))?;
+    tried.map_err(|e| refused(e.to_string()))
 }
 
 /// Checks whether a child process has ended. Returns its wait status, and the CPU time of the child and of those of its

@@ -4,7 +4,7 @@
 use crate::undo_failures::undo_failures;
 use tailbound_host::journal::{self, Journal};
 use tailbound_host::knob::Knobs;
-use tailbound_model::{Ask, KnobSpec, PutBackTold, Told};
+use tailbound_model::{Answer, Ask, KnobSpec, RestoreAnswer};
 
 /// Settings of this host that this agent has changed.
 #[derive(Default)]
@@ -15,14 +15,14 @@ pub(super) struct Settings {
 impl Settings {
     /// Answers a question of the controller about settings of this host. Returns `None` if the question is about
     /// something else.
-    pub fn answer(&mut self, ask: &Ask) -> Option<Told> {
+    pub fn answer(&mut self, ask: &Ask) -> Option<Answer> {
         Some(match ask {
             Ask::Set { run, settings } => match self.set(run, settings) {
-                Ok(()) => Told::Set(self.changed.iter().flat_map(|(knobs, _)| knobs.settings()).collect()),
-                Err(text) => Told::Failed(text, None),
+                Ok(()) => Answer::Set(self.changed.iter().flat_map(|(knobs, _)| knobs.settings()).collect()),
+                Err(text) => Answer::Failed(text, None),
             },
-            Ask::Changed => Told::Changed(self.changed.iter().flat_map(|(knobs, _)| knobs.verify()).collect()),
-            Ask::PutBack => Told::PutBack(self.put_back()),
+            Ask::Changed => Answer::Changed(self.changed.iter().flat_map(|(knobs, _)| knobs.verify()).collect()),
+            Ask::Restore => Answer::Restore(self.restore_settings()),
             _ => return None,
         })
     }
@@ -32,7 +32,7 @@ impl Settings {
     /// # Errors
     /// A setting cannot be changed.
     fn set(&mut self, run: &str, settings: &[KnobSpec]) -> Result<(), String> {
-        self.put_back();
+        self.restore_settings();
         // Without this, values that a killed run has left would be taken for the original values.
         let _ = journal::cleanup(&mut |_| ());
         let journal = Journal::create(run).map_err(|e| e.to_string())?;
@@ -42,20 +42,20 @@ impl Settings {
         let made = all.try_for_each(|s| knobs.set(s, &[], journal).map_err(|e| e.to_string()));
         // All settings are compared at the end: one may have changed another.
         let made = made.and_then(|()| knobs.verify().into_iter().next().map_or(Ok(()), Err));
-        made.map_err(|text| match self.put_back().failed {
+        made.map_err(|text| match self.restore_settings().failed {
             left if left.is_empty() => text,
-            left => format!("{text}; and a setting could NOT be put back: {}", left.join("; ")),
+            left => format!("{text}; and a setting could NOT be restored: {}", left.join("; ")),
         })
     }
 
     /// Restores all settings of this host that this agent has changed.
-    pub fn put_back(&mut self) -> PutBackTold {
-        let Some((knobs, journal)) = self.changed.take() else { return PutBackTold::default() };
+    pub fn restore_settings(&mut self) -> RestoreAnswer {
+        let Some((knobs, journal)) = self.changed.take() else { return RestoreAnswer::default() };
         let back = knobs.restore(&journal);
         let mut failed: Vec<String> = back.failed.iter().flat_map(undo_failures).collect();
         if failed.is_empty() {
             failed.extend(journal.finish().err().map(|e| e.to_string()));
         }
-        PutBackTold { settings: back.settings, left_alone: back.left_alone, failed }
+        RestoreAnswer { settings: back.settings, left_alone: back.left_alone, failed }
     }
 }

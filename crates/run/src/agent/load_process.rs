@@ -22,7 +22,7 @@ const KEPT: u64 = 4096;
 /// A running process that does the work of a load.
 pub(super) struct Running {
     process: Process,
-    /// Socket by which the agent tells a waiting load process to begin to send.
+    /// Socket by which the agent orders a waiting load process to begin to send.
     held: Option<Held>,
     pub began_ns: i64,
     /// Time at which the load is to end, monotonic ns. `None` = the load ends with the trial, or a waiting sender has
@@ -46,17 +46,17 @@ impl Running {
         wanted: RoleScheduling,
         limit_ns: i64,
         held: bool,
-    ) -> Result<Running, String> {
+    ) -> Result<Running, Problem> {
         let longest_ns = spec.duration.filter(|_| !held).map_or(limit_ns, |d| d.0).saturating_add(MARGIN_NS);
-        let (given, socket) =
-            given(input, held).map_err(|e| format!("the standard input of the load cannot be created: {e}"))?;
-        let mut command = command(spec).map_err(|e| e.to_string())?;
+        let (given, socket) = given(input, held)
+            .map_err(|e| not_begun(format!("the standard input of the load cannot be created: {e}")))?;
+        let mut command = command(spec).map_err(|e| not_begun(e.to_string()))?;
         command.stdin(given);
         let process = Process::start(command, wanted, longest_ns, None)?;
         let held = socket
             .map(|s| Held::new(s, input))
             .transpose()
-            .map_err(|e| format!("the order cannot be sent to the load: {e}"))?;
+            .map_err(|e| not_begun(format!("the order cannot be sent to the load: {e}")))?;
         let began_ns = process.began_ns;
         let end_ns = spec.duration.filter(|_| held.is_none()).map(|d| began_ns.saturating_add(d.0));
         Ok(Running { process, held, began_ns, end_ns })
@@ -84,15 +84,15 @@ impl Running {
         }
     }
 
-    /// Tells a waiting sender to begin to send. Returns the present time, ns.
+    /// Orders a waiting sender to begin to send. Returns the present time, ns.
     ///
     /// # Errors
     /// The sender no longer reads its socket.
-    pub fn release(&mut self, spec: &LoadSpec) -> Result<i64, String> {
+    pub fn release(&mut self, spec: &LoadSpec) -> Result<i64, Problem> {
         if let Some(mut held) = self.held.take() {
             // If the load has ended, `end` reports the reason.
             if held.socket.write_all(b"g").is_err() && !self.is_over() {
-                return Err("the load no longer reads its socket".into());
+                return Err(not_begun("the load no longer reads its socket"));
             }
         }
         self.began_ns = host::monotonic_ns();
@@ -110,7 +110,7 @@ impl Running {
         self.process.is_over()
     }
 
-    /// Ends the load with all processes that it started, and fills in its result.
+    /// Ends the load with all processes that it started, and completes the result of the load.
     pub fn end(mut self, spec: &LoadSpec, done: &mut LoadDone) {
         let over = self.process.end(Signal::SIGTERM);
         let now = over.at_ns;
@@ -142,6 +142,11 @@ impl Running {
             done.failed = Some(format!("the load sent no message in {}", Nanos(now - self.began_ns)));
         }
     }
+}
+
+/// Makes the problem of a load that does not begin.
+fn not_begun(what: impl Into<String>) -> Problem {
+    Problem::new("load", what, "")
 }
 
 /// Standard input of a load process: a file or, for a waiting sender, a socket whose other side is returned.

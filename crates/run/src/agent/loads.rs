@@ -11,9 +11,10 @@ use tailbound_wire::Order;
 
 struct Load {
     spec: LoadSpec,
-    /// Bytes for the standard input of the load process.
+    /// Bytes that the load process receives on its standard input.
     input: Vec<u8>,
-    /// True if the load process starts before the load is due, so that discovery takes no time from the load.
+    /// True if the load process starts before the load is due, so that the discovery of the load process is over when
+    /// the load begins.
     held: bool,
     /// Scheduling of the load process. Before the trial, the agent tried whether this scheduling can be set.
     wanted: RoleScheduling,
@@ -49,7 +50,7 @@ fn here(order: &Order) -> Vec<Here> {
     all
 }
 
-/// A load, or one half of a load, that runs at this place.
+/// A load that runs at this place, or the sender or the receiver of such a load.
 struct Here {
     spec: LoadSpec,
     part: Option<LoadPart>,
@@ -71,8 +72,11 @@ impl Loads {
     ///
     /// # Errors
     /// A load cannot be started, or its scheduling is refused.
-    pub fn begin(order: &Order, limit_ns: i64) -> Result<Loads, String> {
-        let refused = |load: &LoadSpec, e: String| format!("load `{}` cannot be started: {e}", load.run);
+    pub fn begin(order: &Order, limit_ns: i64) -> Result<Loads, Problem> {
+        let refused = |load: &LoadSpec, problem: Problem| {
+            let problem = problem.context(format_args!("load `{}` cannot be started", load.run));
+            Problem { code: "load".into(), ..problem }
+        };
         // The scheduling is tried now, so that a refusal is known before anything is measured.
         let loads = here(order).into_iter().map(|Here { spec, part, input, held }| {
             Ok(Load {
@@ -84,7 +88,7 @@ impl Loads {
                 running: None,
             })
         });
-        let mut loads = Loads { loads: loads.collect::<Result<_, String>>()?, go_ns: None, limit_ns };
+        let mut loads = Loads { loads: loads.collect::<Result<_, Problem>>()?, go_ns: None, limit_ns };
         for load in loads.loads.iter_mut().filter(|l| l.held || l.spec.start == LoadStart::BeforeDiscovery) {
             load.start(limit_ns).map_err(|e| refused(&load.spec, e))?;
         }
@@ -116,12 +120,12 @@ impl Loads {
         self.loads.iter().filter_map(of).min()
     }
 
-    /// True if sender and receiver of every load that waits for its start are matched.
+    /// True if the sender and the receiver of every load that waits for its start are matched.
     pub fn have_met(&self) -> bool {
         self.loads.iter().all(|l| l.running.as_ref().is_none_or(Running::has_met))
     }
 
-    /// Descriptors that become readable when both halves of a waiting load are matched.
+    /// Descriptors that become readable when the sender and the receiver of a waiting load are matched.
     pub fn meeting(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.loads.iter().filter_map(|l| l.running.as_ref().and_then(Running::meeting))
     }
@@ -160,7 +164,7 @@ impl Load {
         self.done.began_ns.is_some() || self.done.failed.is_some()
     }
 
-    fn start(&mut self, limit_ns: i64) -> Result<(), String> {
+    fn start(&mut self, limit_ns: i64) -> Result<(), Problem> {
         if let Some(held) = &mut self.running {
             self.done.began_ns = Some(held.release(&self.spec)?);
             return Ok(());

@@ -25,7 +25,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd};
 use tailbound_host as host;
 use tailbound_lab::Answers;
-use tailbound_model::{Ask, Told};
+use tailbound_model::{Answer, Ask};
 use tailbound_wire::*;
 use tool::ToolRun;
 use tracing::level_filters::LevelFilter;
@@ -54,9 +54,9 @@ pub fn main() -> i32 {
         // Standard error is a file in the record.
         eprint!("{lines}");
     }
-    for reason in agent.settings.put_back().failed {
+    for reason in agent.settings.restore_settings().failed {
         // The controller is gone, so that only standard error is left.
-        eprintln!("tailbound agent: a setting could not be put back: {reason}; `tailbound lab cleanup` tries again");
+        eprintln!("tailbound agent: a setting could not be restored: {reason}; `tailbound lab cleanup` tries again");
     }
     code
 }
@@ -243,13 +243,13 @@ impl Agent {
             Message::Ask(ask) => {
                 tracing::debug!(?ask, "question of the controller");
                 let answer = match ask {
-                    Ask::Log => Told::Log(crate::log::of_holder(self.log_level) + &crate::log::take()),
+                    Ask::Log => Answer::Log(crate::log::of_holder(self.log_level) + &crate::log::take()),
                     ask => self.settings.answer(&ask).unwrap_or_else(|| self.answers.answer(ask)),
                 };
-                if let Told::Failed(reason, _) = &answer {
+                if let Answer::Failed(reason, _) = &answer {
                     tracing::info!(reason, "the question has no answer");
                 }
-                self.controller.send(Message::Told(answer))
+                self.controller.send(Message::Answer(answer))
             }
             Message::Prepare(order) if order.tool.is_some() => match ToolRun::start(*order) {
                 Ok(tool) => {
@@ -304,7 +304,7 @@ impl Agent {
 
 impl Agent {
     fn refuse(&mut self, failed: Failed) -> io::Result<()> {
-        tracing::warn!(code = failed.code, what = failed.what, "the order cannot be carried out");
+        tracing::warn!(code = failed.problem.code, what = failed.problem.what, "the order cannot be carried out");
         self.controller.send(Message::Failed(failed))
     }
 }

@@ -61,9 +61,9 @@ impl Drain {
                 // Clock readings belong to the host, not to an end: the first message carries them for all ends.
                 let draining = Draining { end: index, t0_ns, clock: std::mem::take(&mut clock) };
                 controller.send(Message::Draining(draining))?;
-                let octets = memory.octets(end.sent, claimed);
-                send(controller, index, end.sent, memory, &octets)?;
-                end.kept.extend_from_slice(&octets);
+                let bytes = memory.bytes(end.sent, claimed);
+                send(controller, index, end.sent, memory, &bytes)?;
+                end.kept.extend_from_slice(&bytes);
                 memory.release(end.sent, claimed);
                 end.sent = claimed;
             }
@@ -77,7 +77,7 @@ impl Drain {
         let index = stored.end as usize;
         if let (Some(end), Some((_, memory))) = (self.ends.get_mut(index), memories.get(index)) {
             let rows = stored.rows.clamp(end.stored, end.sent);
-            end.kept.drain(..memory.octets_of(rows - end.stored));
+            end.kept.drain(..memory.bytes_of(rows - end.stored));
             end.stored = rows;
         }
     }
@@ -85,24 +85,24 @@ impl Drain {
     /// Sends all rows of samples that are still in the rings to the controller.
     pub fn rest(&self, memories: &[(OwnedFd, Memory)], controller: &mut Connection) -> io::Result<()> {
         for (index, (end, (_, memory))) in self.ends.iter().zip(memories).enumerate() {
-            let octets = memory.octets(end.sent, memory.rows());
-            send(controller, index as u8, end.sent, memory, &octets)?;
+            let bytes = memory.bytes(end.sent, memory.rows());
+            send(controller, index as u8, end.sent, memory, &bytes)?;
         }
         Ok(())
     }
 
-    /// Number of the first row of samples that may not be on disk, and the bytes of this row and all later rows.
+    /// Number of the first row of samples that may not be on disk, and the bytes of this row and of all later rows.
     pub fn unsaved(&self, index: usize, memory: &Memory) -> (u64, Vec<u8>) {
         let end = &self.ends[index];
-        let mut octets = end.kept.clone();
-        octets.extend(memory.octets(end.sent, memory.rows()));
-        (end.stored, octets)
+        let mut bytes = end.kept.clone();
+        bytes.extend(memory.bytes(end.sent, memory.rows()));
+        (end.stored, bytes)
     }
 }
 
-fn send(controller: &mut Connection, end: u8, first: u64, memory: &Memory, octets: &[u8]) -> io::Result<()> {
-    let begin = memory.octets_of(first) as u64;
-    for (piece, bytes) in octets.chunks(PIECE).enumerate() {
+fn send(controller: &mut Connection, end: u8, first: u64, memory: &Memory, bytes: &[u8]) -> io::Result<()> {
+    let begin = memory.bytes_of(first) as u64;
+    for (piece, bytes) in bytes.chunks(PIECE).enumerate() {
         let offset = begin + (piece * PIECE) as u64;
         controller.send_frame(&Frame::Memory { end, offset, bytes: bytes.to_vec() })?;
     }

@@ -27,7 +27,7 @@ fn an_agent_begins_with_hello_answers_and_ends_on_bye() {
     let (mut controller, thread) = agent();
     assert!(matches!(next(&mut controller), Message::Hello(h) if h.protocol_max >= PROTOCOL_MIN));
     controller.send(Message::Ask(Ask::Clock)).unwrap();
-    assert!(matches!(next(&mut controller), Message::Told(Told::Clock(_))));
+    assert!(matches!(next(&mut controller), Message::Answer(Answer::Clock(_))));
     controller.send(Message::Collect).unwrap();
     assert_eq!(next(&mut controller), Message::Collected, "without a trial there is no memory");
     controller.send(Message::Finish).unwrap();
@@ -50,7 +50,7 @@ fn an_agent_ends_with_an_error_on_a_bad_frame() {
     next(&mut controller);
     controller.send_frame(&Frame::Memory { end: 0, offset: 0, bytes: Vec::new() }).unwrap();
     controller.send(Message::Ask(Ask::Clock)).unwrap();
-    assert!(matches!(next(&mut controller), Message::Told(_)), "sample memory for an agent is ignored");
+    assert!(matches!(next(&mut controller), Message::Answer(_)), "sample memory for an agent is ignored");
     controller.send_bytes(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     let error = thread.join().unwrap().unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidData);
@@ -70,7 +70,7 @@ fn an_agent_that_answers_for_a_host_sends_its_log_when_it_is_asked() {
     let Message::Hello(hello) = next(&mut controller) else { panic!("no hello") };
     controller.send(Message::Hello(Hello { lease_ns: 0, capabilities: vec!["log:info".into()], ..hello })).unwrap();
     controller.send(Message::Ask(Ask::Log)).unwrap();
-    let Message::Told(Told::Log(lines)) = next(&mut controller) else { panic!("no log") };
+    let Message::Answer(Answer::Log(lines)) = next(&mut controller) else { panic!("no log") };
     assert!(lines.contains("INFO agent begins"), "{lines}");
     controller.send(Message::Bye).unwrap();
     assert!(thread.join().unwrap().is_ok());

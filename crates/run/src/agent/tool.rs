@@ -62,20 +62,16 @@ pub(super) struct ToolRun {
 impl ToolRun {
     /// Starts the loads that begin before discovery. Also starts the tool's program if it is the program that answers.
     pub fn start(order: Order) -> Result<ToolRun, Failed> {
-        let fail = |code: &str, exit: ExitCode, text: String| Failed::new(code, exit, text, "");
         let (Some(tool), Some(end)) = (order.tool.clone(), order.ends.first().cloned()) else {
-            return Err(fail(
-                "tool",
-                ExitCode::Unexpected,
-                "the order to run a tool names no program or no end".into(),
-            ));
+            let text = "the order to run a tool names no program or no end";
+            return Err(Failed::new("tool", ExitCode::Unexpected, text, ""));
         };
         let _ = host::scheduling::set_affinity(0, &order.housekeeping);
         let scheduling = order.scheduling();
         let asked = RoleScheduling { policy: scheduling.policy, cpus: scheduling.cpus.clone() };
-        let wanted = rehearse(&asked).map_err(|text| fail("scheduling", ExitCode::MachineNotFit, text))?;
+        let wanted = rehearse(&asked).map_err(|problem| Failed::of(ExitCode::MachineNotFit, problem))?;
         let limit_ns = READY_NS + tool.longest_ns;
-        let loads = Loads::begin(&order, limit_ns).map_err(|text| fail("load", ExitCode::MachineNotFit, text))?;
+        let loads = Loads::begin(&order, limit_ns).map_err(|problem| Failed::of(ExitCode::MachineNotFit, problem))?;
         let mut run = ToolRun {
             end: end.role.word().to_owned(),
             wanted,
@@ -113,7 +109,8 @@ impl ToolRun {
         }
     }
 
-    /// Records why the tool's program failed. Only the first reason is kept, because it causes the later failures.
+    /// Records why the tool's program failed. Only the first reason is kept, because the first failure causes the later
+    /// failures.
     fn fail(&mut self, why: String) {
         self.done.failed.get_or_insert(why);
     }
@@ -255,7 +252,7 @@ impl ToolRun {
             (done.ended_ns, done.cpu_ns) = (over.at_ns, over.cpu_ns);
             done.ended = if over.by_itself { over.status.to_string() } else { "it was ended".into() };
             if process.written() > MOST_OUTPUT {
-                let (written, most) = (Octets(process.written()), Octets(MOST_OUTPUT));
+                let (written, most) = (ByteSize(process.written()), ByteSize(MOST_OUTPUT));
                 self.fail(format!("the program wrote {written}, of which at most {most} are read"));
             } else if over.by_itself && !over.status.success() {
                 let (ran, last) = (Nanos(ran_ns), last(&self.done.output));

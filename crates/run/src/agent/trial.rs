@@ -85,7 +85,7 @@ pub(super) struct Trial {
     track: OffsetTrack,
     scripted: bool,
     open: bool,
-    /// Message for the controller that the agent sends only when the loads are ready too.
+    /// The message `prepared` for the controller, which the agent sends only when the loads are ready too.
     prepared: Option<Message>,
 }
 
@@ -102,7 +102,7 @@ impl Trial {
             let text = format!("cannot allocate sample memory for {} slots: {e}", order.slots);
             Failed::new("sample_memory", ExitCode::MachineNotFit, text, "ask for fewer slots")
         })?;
-        let loads = Loads::begin(&order, limit_ns).map_err(|e| Failed::new("load", ExitCode::MachineNotFit, e, ""))?;
+        let loads = Loads::begin(&order, limit_ns).map_err(|problem| Failed::of(ExitCode::MachineNotFit, problem))?;
         let fds = memories.iter().map(|(fd, _)| fd).chain(counts.iter().map(|(fd, _)| fd));
         let fds: io::Result<Vec<OwnedFd>> = fds.map(OwnedFd::try_clone).collect();
         let run_failed = |code: &str, text: String| Failed::new(code, ExitCode::RunFailed, text, "");
@@ -234,7 +234,7 @@ impl Trial {
     }
 
     /// Takes the message `prepared` for the controller once ends and loads are ready. If the controller got the message
-    /// earlier, a load whose halves are matched later would run for a part of the trial only.
+    /// earlier, a load whose sender and receiver are matched later would run for a part of the trial only.
     pub fn prepared(&mut self) -> Option<Message> {
         self.prepared.take_if(|_| self.loads.have_met())
     }

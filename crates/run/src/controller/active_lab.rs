@@ -80,7 +80,7 @@ impl ActiveLab {
         let path = match path {
             Ok(path) => path,
             Err(e) => {
-                each(&hosts).for_each(|host| drop(host.put_back()));
+                each(&hosts).for_each(|host| drop(host.restore_settings()));
                 // The settings keep the namespaces of the lab open, so they are restored first.
                 let error = knobs::give_up(knobs, journal, e);
                 let _ = lab.down(journal).await;
@@ -108,7 +108,7 @@ impl ActiveLab {
             for (_, agent) in agents {
                 agent.end(context).await;
             }
-            each(&hosts).for_each(|host| drop(host.put_back()));
+            each(&hosts).for_each(|host| drop(host.restore_settings()));
             let error = knobs::give_up(knobs, journal, e);
             let _ = lab.down(journal).await;
             return Err(error);
@@ -247,7 +247,7 @@ impl ActiveLab {
         }
         let mut back = self.knobs.restore(&context.journal);
         for host in each(&self.hosts) {
-            let remote = host.put_back();
+            let remote = host.restore_settings();
             back.settings.extend(remote.settings);
             back.left_alone.extend(remote.left_alone);
             back.failed.extend((!remote.failed.is_empty()).then_some(JournalError::NotUndone(remote.failed)));

@@ -39,7 +39,7 @@ impl Incoming {
     }
 
     fn cell(&self) -> usize {
-        MemoryKind::from(self.role).cell_octets()
+        MemoryKind::from(self.role).cell_bytes()
     }
 
     fn push(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Lost> {
@@ -58,7 +58,7 @@ impl Incoming {
     /// Reads the rows of samples that a lost agent did not send from the sample memory that the controller has mapped.
     fn take_mapped(&mut self, memory: &Memory) {
         self.bytes.truncate(self.bytes.len() / self.cell() * self.cell());
-        self.bytes.extend(memory.octets(self.received(), memory.rows().max(self.received())));
+        self.bytes.extend(memory.bytes(self.received(), memory.rows().max(self.received())));
         self.t0_ns = memory.header().t0_ns.load(Acquire);
         self.cut = true;
     }

@@ -4,7 +4,7 @@ use super::agent::Agent;
 use super::agent_protocol::Lost;
 use super::trial_state::Part;
 use std::time::Duration;
-use tailbound_model::{Ask, Told};
+use tailbound_model::{Answer, Ask};
 use tailbound_record::ClockApart;
 use tailbound_wire::{Message, Role};
 use tokio::time::Instant;
@@ -44,7 +44,7 @@ async fn difference(agent: &mut Agent) -> Result<ClockApart, Lost> {
         agent.send(Message::Ask(Ask::Clock)).await?;
         let answer = agent.message(Instant::now() + PATIENCE).await?;
         let after = tailbound_host::monotonic_ns();
-        let Message::Told(Told::Clock(theirs)) = answer else {
+        let Message::Answer(Answer::Clock(theirs)) = answer else {
             return Err(Lost::unexpected(&answer, "its clock"));
         };
         let within_ns = (after - before) / 2 + 1;

@@ -27,7 +27,7 @@ mod tests {
         assert_eq!(throttled("pong", &change(0, 0)), None);
         let warning = throttled("pong", &change(3, 210_000_000)).unwrap();
         assert_eq!(
-            warning.text,
+            warning.problem.what,
             "the CPU quota of the end's control group was used up 3 times, and its CPUs were stopped for 210 ms in total"
         );
     }

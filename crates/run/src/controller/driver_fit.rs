@@ -1,7 +1,7 @@
 //! Finds the conditions that the drivers of a plan cannot run, before anything is changed on a host.
 
 use super::{RunError, tool};
-use crate::end_plan::{DriverSource, driver_mode};
+use crate::end_plan::{DriverSource, driver_mode, with_driver_list};
 use crate::vendor_threads;
 use std::collections::BTreeMap;
 use tailbound_driver::{Description, DriverOption, OptionType, QosPolicy};
@@ -20,11 +20,8 @@ pub fn check_drivers(plan: &mut Plan, drivers: DriverSource) -> Result<(), RunEr
                 continue;
             }
             let driver = drivers(name).map_err(|e| {
-                RunError::new(
-                    ExitCode::BadInput,
-                    format!("driver `{name}`: {e}"),
-                    "`tailbound driver list` shows what can be used",
-                )
+                let problem = with_driver_list(&e).context(format_args!("driver `{name}`"));
+                RunError::of(ExitCode::BadInput, problem)
             })?;
             found.insert(name.clone(), driver);
         }
@@ -63,7 +60,7 @@ pub fn driver_limit(spec: &TrialSpec, drivers: DriverSource) -> Option<Problem> 
     of_each_end(spec).find_map(|spec| impossible(&spec, drivers(&spec.driver.name).ok()?.description()))
 }
 
-/// Returns the specification of a trial once for each driver that the ends of the trial use.
+/// Returns the specification of a trial several times: once for each driver that the ends of the trial use.
 fn of_each_end(spec: &TrialSpec) -> impl Iterator<Item = TrialSpec> {
     std::iter::once(spec.clone()).chain(spec.pong_driver.is_some().then(|| spec.of_pong()))
 }

@@ -251,7 +251,7 @@ fn unmatched(parts: &[Part], spec: &TrialSpec) -> Option<String> {
     // If an end could not open, the other ends were waiting for it.
     if let Some((part, failed)) = parts.iter().find_map(|p| Some((p, p.failed.as_ref()?))) {
         let names: Vec<&str> = part.roles.iter().map(|r| r.word()).collect();
-        return Some(format!("{}: {}", names.join(" and "), failed.what));
+        return Some(format!("{}: {}", names.join(" and "), failed.problem.what));
     }
     Some(format!("{} never met its peer over {} within {}: {}", why.0, spec.path, flow::match_timeout(spec), why.1))
 }

@@ -79,7 +79,8 @@ pub fn dry_run(plan: &Plan) -> String {
     }
     let _ = writeln!(
         out,
-        "  memory locked by mlockall (CAP_IPC_LOCK or RLIMIT_MEMLOCK; without them, a warning), timer slack 1 ns"
+        "  memory is locked by mlockall (CAP_IPC_LOCK or RLIMIT_MEMLOCK; without them, there is a warning), timer slack \
+            is 1 ns"
     );
     if let Some(c) = plan.conditions.iter().find(|c| c.spec.collect == Collect::Live) {
         let _ = writeln!(out, "  rows are stored during the measurement, from rings of {} cells", ring_cells(&c.spec));

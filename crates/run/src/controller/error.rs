@@ -1,32 +1,35 @@
 //! The error that ends a run before all trials of its plan have run.
 
 use tailbound_lab::LabError;
-use tailbound_model::ExitCode;
+use tailbound_model::{ExitCode, Problem};
 use tailbound_record::RecordError;
 
-/// Error of a run that cannot continue: what is wrong and where, what the user can do, and the exit code.
+/// Error of a run that cannot continue: the problem, and the exit code.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what}{}", if remedy.is_empty() { String::new() } else { format!("\n  help: {remedy}") })]
+#[error("{}", problem.paragraph())]
 pub struct RunError {
     /// Exit code of the command `tailbound` for this error.
     pub exit: ExitCode,
-    /// Text of the error: what is wrong, and where.
-    pub what: String,
-    /// Remedy of the error: what the user can do; empty = no advice.
-    pub remedy: String,
+    /// Problem because of which the run cannot continue: what is wrong and where, and what the user can do.
+    pub problem: Problem,
 }
 
 impl RunError {
     /// Makes an error with an exit code, a text that says what is wrong, and a remedy.
     pub fn new(exit: ExitCode, what: impl ToString, remedy: impl ToString) -> RunError {
-        RunError { exit, what: what.to_string(), remedy: remedy.to_string() }
+        RunError::of(exit, Problem::new("run_failed", what.to_string(), remedy.to_string()))
+    }
+
+    /// Makes an error from a problem.
+    pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> RunError {
+        RunError { exit, problem: problem.into() }
     }
 }
 
 impl From<RecordError> for RunError {
     fn from(e: RecordError) -> RunError {
         let exit = if matches!(e, RecordError::Exists(_)) { ExitCode::BadInput } else { ExitCode::RunFailed };
-        RunError::new(exit, e, "")
+        RunError::of(exit, e)
     }
 }
 
@@ -44,6 +47,6 @@ impl From<tailbound_wire::Failed> for RunError {
             3 => ExitCode::MachineNotFit,
             _ => ExitCode::RunFailed,
         };
-        RunError::new(exit, f.what, f.remedy)
+        RunError::of(exit, f.problem)
     }
 }

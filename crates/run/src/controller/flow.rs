@@ -116,8 +116,8 @@ pub(super) fn account(
     result.scheduled = sent.messages();
     let condition = record.manifest.plan.trials.iter().find(|t| t.id == id).map_or(0, |t| t.condition);
     let spec = &record.manifest.plan.conditions[condition].spec;
-    let octets: u64 = sent.parts.iter().map(|p| p.octets).sum();
-    result.batches = spec.measure.flow().filter(|f| f.batching).map(|_| (octets / LARGEST_DATAGRAM).max(1));
+    let bytes: u64 = sent.parts.iter().map(|p| p.bytes).sum();
+    result.batches = spec.measure.flow().filter(|f| f.batching).map(|_| (bytes / LARGEST_DATAGRAM).max(1));
     result.answered = receiving.iter().map(|(_, c)| c.messages()).min().unwrap_or(0);
     let none: Vec<&str> = receiving.iter().filter(|(_, c)| c.messages() == 0).map(|(name, _)| name.as_str()).collect();
     let finding = match (result.sent, none.as_slice()) {

@@ -5,13 +5,13 @@ use super::active_lab::ActiveLab;
 use super::places::Host;
 use std::sync::Arc;
 use tailbound_guest::Look;
-use tailbound_model::{GuestSeen, PlaceSpec, Severity, Warning};
+use tailbound_model::{GuestSeen, PlaceSpec, Problem, Severity, Warning};
 
 /// Events of QEMU that make a trial with a guest invalid.
 const DISTURBING: [&str; 5] = ["SHUTDOWN", "RESET", "WATCHDOG", "GUEST_PANICKED", "SUSPEND"];
 
 /// Report of QEMU about a guest, or the reason why QEMU did not answer.
-type Report = Result<Look, String>;
+type Report = Result<Look, Problem>;
 
 /// The guests of a trial, with the reports of QEMU from before the messages were sent.
 pub(super) struct Guests(Vec<(Arc<Host>, Report)>);
@@ -29,7 +29,7 @@ impl Guests {
         for (host, before) in self.0 {
             match between(before, host.look()) {
                 Some(Ok((before, after))) => all.push(after.since(&before, name(&host))),
-                Some(Err(why)) => unknown.push(not_asked(&why)),
+                Some(Err(problem)) => unknown.push(not_asked(&problem.what)),
                 None => {}
             }
         }
@@ -38,7 +38,7 @@ impl Guests {
 }
 
 /// Combines both reports about a guest, or returns the reason why a report is missing. `None` = the guest has ended.
-fn between(before: Report, after: Option<Report>) -> Option<Result<(Look, Look), String>> {
+fn between(before: Report, after: Option<Report>) -> Option<Result<(Look, Look), Problem>> {
     let after = after?;
     Some(before.and_then(|before| Ok((before, after?))))
 }
@@ -96,7 +96,7 @@ mod tests {
             events: vec![event.to_owned()],
             ..GuestSeen::default()
         };
-        let texts = |seen: GuestSeen| disturbed(&seen).into_iter().map(|w| w.text).collect::<Vec<_>>();
+        let texts = |seen: GuestSeen| disturbed(&seen).into_iter().map(|w| w.problem.what).collect::<Vec<_>>();
         let paused = "guest pong was paused by QMP for 300 ms: its clock was stopped meanwhile";
         assert_eq!(texts(seen(300_400_000, false, "WATCHDOG")), [paused, "QEMU reported WATCHDOG for guest pong"]);
         let still = "guest pong was paused by QMP for 1500 ms, and still is: its clock was stopped meanwhile";
@@ -105,14 +105,15 @@ mod tests {
         let unknown = not_asked("guest pong: QEMU does not do it: Resource temporarily unavailable");
         let text = "guest pong: QEMU does not do it: Resource temporarily unavailable: it is not known whether \
                     the guest was paused or reset during the measurement";
-        assert_eq!((unknown.severity, unknown.text.as_str()), (Severity::Invalid, text));
+        assert_eq!((unknown.severity, unknown.problem.what.as_str()), (Severity::Invalid, text));
     }
 
     #[test]
     fn a_guest_that_runs_but_was_not_asked_is_reported() {
-        let no = || Err("no answer".to_owned());
+        let problem = || Problem::new("guest_not_asked", "no answer", "");
+        let no = || Err(problem());
         let missing = |before: Report, after| between(before, after).map(|both| both.err());
-        assert_eq!(missing(no(), Some(no())), Some(Some("no answer".into())));
+        assert_eq!(missing(no(), Some(no())), Some(Some(problem())));
         assert_eq!(missing(no(), None), None, "it has ended");
     }
 }

@@ -100,13 +100,13 @@ pub(super) fn describe(plan: &Plan) -> String {
                 knob::now(knob, &ends).into_iter().map(|(what, v)| format!("{what} is `{v}`")).collect();
             let now = if now.is_empty() { "not here".to_owned() } else { now.join(", ") };
             let at = if knob.is_of_network() { ", where the ends are" } else { "" };
-            let line = format!("  {knob}{at}; now {now}; put back afterwards  [{}]", knob.privilege());
+            let line = format!("  {knob}{at}; now {now}; restored afterwards  [{}]", knob.privilege());
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
         if let Some(error) = lack(spec) {
-            let line = format!("  LACKING: {}", error.what);
+            let line = format!("  LACKING: {}", error.problem.what);
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -142,15 +142,15 @@ pub(super) fn record_set(
 ///
 /// # Errors
 /// A setting could not be restored. In this case the run ends, because the host is not in its original state.
-pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, back: Restored) -> Result<(), RunError> {
+pub(super) fn record_restored(record: &mut RecordWriter, entry: Option<usize>, back: Restored) -> Result<(), RunError> {
     let Restored { settings, left_alone, failed } = back;
     let Some(entry) = entry.and_then(|i| record.manifest.host_settings.get_mut(i)) else {
-        return not_put_back(&failed).map_or(Ok(()), Err);
+        return not_restored(&failed).map_or(Ok(()), Err);
     };
-    let what = settings.iter().map(|s| format!("{}: {}", s.what, s.put_back.as_deref().unwrap_or(""))).collect();
+    let what = settings.iter().map(|s| format!("{}: {}", s.what, s.restored.as_deref().unwrap_or(""))).collect();
     entry.settings = settings;
     // The error is made first, because writing the record may fail.
-    let error = not_put_back(&failed);
+    let error = not_restored(&failed);
     for text in left_alone {
         record.warn(Warning::new(
             "host_setting_left",
@@ -160,7 +160,12 @@ pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, b
         ))?;
     }
     if let Some(error) = error {
-        record.warn(Warning::new("host_setting_not_put_back", Severity::Warning, &error.what, &error.remedy))?;
+        record.warn(Warning::new(
+            "host_setting_not_put_back",
+            Severity::Warning,
+            &error.problem.what,
+            &error.problem.remedy,
+        ))?;
         record.save()?;
         return Err(error);
     }
@@ -168,10 +173,10 @@ pub(super) fn record_put_back(record: &mut RecordWriter, entry: Option<usize>, b
     Ok(record.save()?)
 }
 
-fn not_put_back(failed: &[JournalError]) -> Option<RunError> {
+fn not_restored(failed: &[JournalError]) -> Option<RunError> {
     let reasons: Vec<String> = failed.iter().flat_map(undo_failures).collect();
     (!reasons.is_empty()).then(|| {
-        let text = format!("a setting of the host could NOT be put back: {}", reasons.join("; "));
+        let text = format!("a setting of the host could NOT be restored: {}", reasons.join("; "));
         RunError::new(
             ExitCode::RunFailed,
             text,
@@ -184,17 +189,19 @@ fn not_put_back(failed: &[JournalError]) -> Option<RunError> {
 /// this before). If a change cannot be undone, the reason is added to the error, each reason once.
 pub(super) fn undo_rest(journal: &Journal, error: &mut RunError) {
     let Err(left) = journal.undo_all(&mut |_| ()) else { return };
-    for reason in undo_failures(&left).into_iter().filter(|reason| !error.what.contains(reason)).collect::<Vec<_>>() {
-        let _ = write!(error.what, "; and {reason}: `tailbound lab cleanup` tries again");
+    for reason in
+        undo_failures(&left).into_iter().filter(|reason| !error.problem.what.contains(reason)).collect::<Vec<_>>()
+    {
+        let _ = write!(error.problem.what, "; and {reason}: `tailbound lab cleanup` tries again");
     }
 }
 
 /// Restores the host settings that were changed before an error. If a setting cannot be restored, the reason is added
 /// to the error.
 pub(super) fn give_up(knobs: Knobs, journal: &Journal, mut error: RunError) -> RunError {
-    if let Some(left) = not_put_back(&knobs.restore(journal).failed) {
-        let _ = write!(error.what, "; and {}", left.what);
-        error.remedy = left.remedy;
+    if let Some(left) = not_restored(&knobs.restore(journal).failed) {
+        let _ = write!(error.problem.what, "; and {}", left.problem.what);
+        error.problem.remedy = left.problem.remedy;
     }
     error
 }

@@ -14,7 +14,7 @@ use tailbound_model::*;
 pub fn not_fit(plan: &Plan, driver_files: DriverFiles) -> Option<RunError> {
     for condition in plan.conditions.iter().filter(|c| c.not_possible.is_none()) {
         if let Some(lack) = LabSpec::from(&condition.spec).check().into_iter().next() {
-            return Some(RunError::new(ExitCode::MachineNotFit, lack.what, lack.remedy));
+            return Some(RunError::of(ExitCode::MachineNotFit, lack));
         }
         if let Some(error) = tool::lack(&condition.spec).or_else(|| load_lack(&condition.spec)) {
             return Some(error);
@@ -61,10 +61,10 @@ fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
     }
     let (slots, live) = (trial_length::slots(spec).0, spec.collect == Collect::Live);
     let bytes = if live {
-        2 * Memory::octets_for(MemoryKind::Sender, ring_cells(spec))
+        2 * Memory::bytes_for(MemoryKind::Sender, ring_cells(spec))
     } else {
         // As in `agent/trial.rs`: an eighth more echoes than slots.
-        Memory::octets_for(MemoryKind::Sender, slots) + Memory::octets_for(MemoryKind::Echo, slots + slots / 8)
+        Memory::bytes_for(MemoryKind::Sender, slots) + Memory::bytes_for(MemoryKind::Echo, slots + slots / 8)
     };
     let free = available_bytes().filter(|free| bytes > free / 2)?;
     let (needed, free) = (bytes / 1_000_000, free / 1_000_000);

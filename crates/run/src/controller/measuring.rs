@@ -91,7 +91,7 @@ async fn listen(
                     part.done = Some(*done);
                     return Ok(());
                 }
-                Message::Failed(failed) => Err(Lost::Reported(failed.what)),
+                Message::Failed(failed) => Err(Lost::Reported(failed.problem.what)),
                 Message::Draining(draining) => {
                     draining.clock.into_iter().for_each(|reading| part.track.push(reading));
                     if let Some(incoming) = part.incoming.get_mut(draining.end as usize) {

@@ -64,21 +64,21 @@ impl Nodes {
 /// Name of the interface with the address that the cluster reports for the node.
 fn interface(observer: &Arc<Host>) -> Option<String> {
     let address = Far::address(&**observer)?;
-    let Ok(Told::Interfaces(all)) = observer.ask(Ask::Interfaces) else { return None };
+    let Ok(Answer::Interfaces(all)) = observer.ask(Ask::Interfaces) else { return None };
     all.into_iter().find(|i| i.addresses.iter().any(|(own, _)| *own == address)).map(|i| i.name)
 }
 
 fn counts(observer: &Arc<Host>) -> Option<NodeCounts> {
     match observer.ask(Ask::Node) {
-        Ok(Told::Node(counts)) => Some(counts),
+        Ok(Answer::Node(counts)) => Some(counts),
         _ => None,
     }
 }
 
 fn links(host: &Host, to: Vec<std::net::IpAddr>) -> io::Result<LinksSeen> {
     match host.ask(Ask::Links(to))? {
-        Told::Links(seen) => Ok(seen),
-        Told::Failed(why, _) => Err(io::Error::other(format!("{}: {why}", host.name()))),
+        Answer::Links(seen) => Ok(seen),
+        Answer::Failed(why, _) => Err(io::Error::other(format!("{}: {why}", host.name()))),
         other => Err(io::Error::other(format!("{} sent {other:?} instead of a list of interfaces", host.name()))),
     }
 }

@@ -97,7 +97,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
         ended = ended.and_then(|complete| Ok(warned.map(|()| complete)?));
     }
     if let Err(error) = &mut ended {
-        tracing::error!(what = error.what, "the run ends with an error");
+        tracing::error!(what = error.problem.what, "the run ends with an error");
         knobs::undo_rest(&context.journal, error);
     }
     let tidy = context.journal.finish().map_err(journal_failed);
@@ -183,7 +183,7 @@ async fn run_trials(
                     let warning = Warning::new(
                         "interrupted",
                         Severity::Warning,
-                        format!("error while the run was interrupted: {}", e.what),
+                        format!("error while the run was interrupted: {}", e.problem.what),
                         "",
                     );
                     warn(record, progress, warning)?;
@@ -204,19 +204,18 @@ async fn run_trials(
                 progress.event(ProgressEvent::TrialDone { number, trial: trial.id, answered, scheduled });
                 active = Some(lab);
             }
-            Err(error) => {
+            Err(mut error) => {
                 let settings = lab.settings;
                 let (back, _) = lab.abandon(context).await;
-                let left = knobs::record_put_back(record, settings, back).err();
-                return Err(left.map_or(error.clone(), |left| RunError {
-                    what: format!("{}; and {}", error.what, left.what),
-                    ..error
-                }));
+                if let Err(left) = knobs::record_restored(record, settings, back) {
+                    error.problem.what.push_str(&format!("; and {}", left.problem.what));
+                }
+                return Err(error);
             }
             Ok(None) => {
                 let settings = lab.settings;
                 let (back, down) = lab.abandon(context).await;
-                knobs::record_put_back(record, settings, back)?;
+                knobs::record_restored(record, settings, back)?;
                 down?;
                 interrupted(record, progress, "in", (number, plan.trials.len()))?;
                 return Ok(false);
@@ -303,7 +302,7 @@ async fn down(
 ) -> Result<(), RunError> {
     let (settings, warned) = (lab.settings, record.manifest.warnings.len());
     let (back, down) = lab.down(doing.context).await;
-    let back = knobs::record_put_back(record, settings, back);
+    let back = knobs::record_restored(record, settings, back);
     for warning in &record.manifest.warnings[warned..] {
         progress.event(ProgressEvent::Warned(warning));
     }
@@ -347,7 +346,7 @@ async fn run_trial(
     match &result {
         Ok(Some(r)) => tracing::info!(trial = trial.id, r.scheduled, r.sent, r.answered, "trial has ended"),
         Ok(None) => tracing::info!(trial = trial.id, "trial was interrupted"),
-        Err(e) => tracing::error!(trial = trial.id, what = e.what, "trial has failed"),
+        Err(e) => tracing::error!(trial = trial.id, what = e.problem.what, "trial has failed"),
     }
     result
 }

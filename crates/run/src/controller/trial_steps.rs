@@ -110,7 +110,7 @@ pub(super) async fn prepare(parts: &mut [Part], lab: &mut ActiveLab) -> Result<(
                 continue;
             }
             Ok(Message::Failed(failed)) => {
-                let lost = Lost::Reported(failed.what.clone());
+                let lost = Lost::Reported(failed.problem.what.clone());
                 part.failed = Some(failed);
                 lost
             }

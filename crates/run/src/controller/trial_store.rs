@@ -72,10 +72,10 @@ async fn store_part(
     let mut warnings = Vec::new();
     for (role, incoming) in part.roles.iter().zip(incoming) {
         let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
-        end.control_octets = agent.bytes_while_silent;
+        end.control_bytes = agent.bytes_while_silent;
         if let Some(done) = part.end_done(*role) {
             end.stats.clone_from(&done.stats);
-            end.flow_told.clone_from(&done.told);
+            end.flow_answer.clone_from(&done.told);
         }
         let has_rows = part.order.spec.measure.flow().is_none_or(|f| f.rows != FlowRows::None);
         if has_rows && !matches!(role, Role::Publisher(_)) {
@@ -93,10 +93,7 @@ async fn store_part(
 /// Makes the warning for an agent without a complete result, with the reason; `None` = the result is complete.
 fn why_lost(part: &Part, agent: &str) -> Option<Warning> {
     let warning = match (&part.failed, &part.lost) {
-        (Some(failed), _) => {
-            let text = format!("{agent}: {}", failed.what);
-            Warning::new(&failed.code, Severity::Invalid, text, &failed.remedy)
-        }
+        (Some(failed), _) => Warning::of(Severity::Invalid, failed.problem.clone().context(agent)),
         (None, Some(why)) => {
             let text = format!("agent {agent} was lost in mid-trial: {why}");
             Warning::new("agent_lost", Severity::Invalid, text, "")

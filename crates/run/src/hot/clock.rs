@@ -12,8 +12,8 @@ pub trait Clock: Copy + Send + Sync + 'static {
     fn sleep_until(&self, deadline_ns: i64);
     /// Present time of CLOCK_REALTIME, in ns.
     fn realtime(&self) -> i64;
-    /// Clock of an end that receives: the far clock (the scripted clock of the receiving end) if the calibration driver
-    /// provides a far clock, otherwise this clock.
+    /// Clock of a receiving end: the far clock (scripted clock of the receiving end) if the calibration driver provides
+    /// one, otherwise this clock.
     fn of_far_end(self, _: Option<tb_clock>) -> Self {
         self
     }

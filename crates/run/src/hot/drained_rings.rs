@@ -47,7 +47,7 @@ struct Wire {
     /// yet.
     sent: Box<[AtomicU64]>,
     count: AtomicUsize,
-    /// Time within the send call, for each sequence number.
+    /// Monotonic time within the send call of each message, indexed by the sequence number.
     called_ns: Box<[AtomicI64]>,
     /// Number of the slot after the last slot for which the send call was made.
     next: AtomicU64,
@@ -60,7 +60,7 @@ fn is_refused(seq: u64) -> bool {
 }
 
 thread_local! {
-    /// The [`Wire`] of the session that this thread opens next.
+    /// The sent messages ([`Wire`]) of the session that this thread opens next.
     static NEXT: Cell<*const Wire> = const { Cell::new(std::ptr::null()) };
 }
 
@@ -150,12 +150,12 @@ fn drain(memory: &Memory, clock: Ticks, ended: &AtomicBool, mut period: impl FnM
         let last = ended.load(Acquire);
         let claimed = header.drained.claimed.load(Relaxed);
         if claimed > sent {
-            bytes.extend(memory.octets(sent, claimed));
+            bytes.extend(memory.bytes(sent, claimed));
             memory.release(sent, claimed);
             sent = claimed;
         }
         if last {
-            bytes.extend(memory.octets(sent, memory.rows()));
+            bytes.extend(memory.bytes(sent, memory.rows()));
             return bytes;
         }
         header.drained.claimed.store(memory.settled(claimed, clock.0.load(Relaxed) - SETTLE), Release);
@@ -184,7 +184,7 @@ fn await_room(clock: Ticks, header: &Header, slot: u64, each_look: impl Fn()) {
     }
 }
 
-/// Work between slots: the sending thread waits for room in the ring before each slot.
+/// Rule for the sending thread between its slots: it waits for room in the ring before each slot.
 struct Patient<'a> {
     ping: &'a Ping<Ticks>,
     wire: &'a Wire,
@@ -208,7 +208,7 @@ impl Between for Patient<'_> {
     }
 }
 
-/// Work between slots: the sending thread does not wait for room in the ring.
+/// Rule for the sending thread between its slots: it does not wait for room in the ring.
 struct Hasty(Ticks);
 
 impl Between for Hasty {

@@ -12,7 +12,8 @@ use tailbound_driver::{Endpoint, ViewBuf, Wait};
 
 /// What the sending thread does between two slots: it sleeps, or it processes messages.
 pub trait Between {
-    /// True if `until` must be called even if the deadline has passed, because there may be messages to process.
+    /// True if the function `until` must be called even if the deadline has passed, because there may be messages to
+    /// process.
     const BUSY: bool;
     /// Sleeps or processes messages from `now_ns` until `deadline_ns` or later. Returns the time at its end, ns.
     fn until(&mut self, now_ns: i64, deadline_ns: i64) -> i64;

@@ -5,8 +5,8 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Number of letters (places for one received sample) in the ring, a power of two. Miri is some thousand times slower,
-/// so the ring is small there and fills up after few samples.
+/// Number of places in the ring, each for one received sample. The number is a power of two. Miri is some thousand
+/// times slower, so the ring is small there and fills up after few samples.
 const SLOTS: usize = if cfg!(miri) { 4 } else { 256 };
 
 struct Letter {
@@ -127,8 +127,8 @@ mod tests {
         mailbox.put(&Arrival { seq, kernel_rx_ns, received_ns, payload: &seq.to_ne_bytes() });
     }
 
-    /// Serves the mailbox until it is closed, and checks the content of each letter. Returns the sequence numbers of
-    /// all letters.
+    /// Serves the mailbox until it is closed, and checks the content of each received sample. Returns the sequence
+    /// numbers of all samples.
     fn serve(mailbox: &Mailbox) -> Vec<u64> {
         let mut served = Vec::new();
         mailbox.serve(|letter| {

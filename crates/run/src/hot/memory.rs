@@ -27,7 +27,8 @@ pub struct Header {
     pub refused: AtomicU64,
     /// Code `TB_E*` of the last answer that the driver refused to send (pong side).
     pub refusal: AtomicI64,
-    /// Number of answers to slots that were stored already or were about to be stored (ping side of a ring).
+    /// Number of answers that arrived too late for a ring: the row of their slot was already stored, or was about to be
+    /// stored. Counted by the ping end.
     pub late: AtomicU64,
     /// Number of answers that were written while their slot was being stored (ping side of a ring).
     pub raced: AtomicU64,
@@ -52,8 +53,8 @@ pub struct Drained {
 #[derive(Debug)]
 pub struct Ring<T: 'static> {
     cells: &'static [T],
-    /// Bits of the number of a row of samples that select the cell of the row. All bits are set if the memory has room
-    /// for the whole trial.
+    /// Mask of those bits in the number of a row of samples that select the cell of the row. All bits are set if the
+    /// memory has room for the whole trial.
     mask: u64,
 }
 
@@ -101,7 +102,7 @@ impl<T> Ring<T> {
 }
 
 /// Number of bytes before the first cell of the sample memory.
-const HEADER_OCTETS: usize = 4096;
+const HEADER_BYTES: usize = 4096;
 
 /// Type of the cells in a sample memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +124,7 @@ impl From<Role> for MemoryKind {
 
 impl MemoryKind {
     /// Size of one cell of the sample memory in bytes.
-    pub fn cell_octets(self) -> usize {
+    pub fn cell_bytes(self) -> usize {
         match self {
             MemoryKind::Sender => size_of::<SenderCell>(),
             MemoryKind::Echo => size_of::<EchoCell>(),
@@ -136,7 +137,7 @@ impl MemoryKind {
 #[derive(Debug)]
 pub struct Memory {
     base: std::ptr::NonNull<u8>,
-    octets: usize,
+    bytes: usize,
     kind: MemoryKind,
     ring: bool,
 }
@@ -148,8 +149,8 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Number of bytes of a sample memory with `cells` cells.
-    pub fn octets_for(kind: MemoryKind, cells: u64) -> u64 {
-        HEADER_OCTETS as u64 + cells * kind.cell_octets() as u64
+    pub fn bytes_for(kind: MemoryKind, cells: u64) -> u64 {
+        HEADER_BYTES as u64 + cells * kind.cell_bytes() as u64
     }
 
     /// Creates the memory file for `cells` cells of samples.
@@ -158,7 +159,7 @@ impl Memory {
     /// The kernel refuses the memory, for example because none is free.
     pub fn create(kind: MemoryKind, cells: u64) -> std::io::Result<OwnedFd> {
         let fd = memfd_create(c"tailbound-samples", MFdFlags::MFD_CLOEXEC)?;
-        nix::unistd::ftruncate(&fd, Self::octets_for(kind, cells) as i64)?;
+        nix::unistd::ftruncate(&fd, Self::bytes_for(kind, cells) as i64)?;
         Ok(fd)
     }
 
@@ -167,24 +168,24 @@ impl Memory {
     /// # Errors
     /// The file is shorter than the header, or the kernel refuses the mapping.
     pub fn map(fd: impl AsFd, kind: MemoryKind, ring: bool, populate: bool) -> std::io::Result<Memory> {
-        let octets = nix::sys::stat::fstat(fd.as_fd())?.st_size as usize;
-        let length = NonZeroUsize::new(octets)
-            .filter(|n| n.get() >= HEADER_OCTETS)
+        let bytes = nix::sys::stat::fstat(fd.as_fd())?.st_size as usize;
+        let length = NonZeroUsize::new(bytes)
+            .filter(|n| n.get() >= HEADER_BYTES)
             .ok_or_else(|| std::io::Error::other("the sample memory is shorter than its header"))?;
         let flags = if populate { MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE } else { MapFlags::MAP_SHARED };
         // SAFETY: a new shared mapping of a file of ours that never shrinks; no other object lies there.
         let base = unsafe { mmap(None, length, ProtFlags::PROT_READ | ProtFlags::PROT_WRITE, flags, fd, 0)? };
-        Ok(Memory { base: base.cast(), octets, kind, ring })
+        Ok(Memory { base: base.cast(), bytes, kind, ring })
     }
 
     /// Allocates sample memory without a file, for tests under Miri, which cannot map files. The memory is never freed.
     #[cfg(test)]
     pub fn leaked(kind: MemoryKind, cells: u64, ring: bool) -> Memory {
-        let octets = Self::octets_for(kind, cells) as usize;
-        let layout = std::alloc::Layout::from_size_align(octets, HEADER_OCTETS).unwrap();
+        let bytes = Self::bytes_for(kind, cells) as usize;
+        let layout = std::alloc::Layout::from_size_align(bytes, HEADER_BYTES).unwrap();
         // SAFETY: the size is not zero.
         let base = std::ptr::NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) }).unwrap();
-        Memory { base, octets, kind, ring }
+        Memory { base, bytes, kind, ring }
     }
 
     /// The header on the first page of the sample memory.
@@ -195,7 +196,7 @@ impl Memory {
     }
 
     fn count(&self) -> usize {
-        (self.octets - HEADER_OCTETS) / self.kind.cell_octets()
+        (self.bytes - HEADER_BYTES) / self.kind.cell_bytes()
     }
 
     fn ring<T>(&self, cells: &'static [T]) -> Ring<T> {
@@ -206,14 +207,14 @@ impl Memory {
     pub fn sender(&self) -> Ring<SenderCell> {
         let cells = if self.kind == MemoryKind::Sender { self.count() } else { 0 };
         // SAFETY: never unmapped, aligned (48-byte cells of 8-byte atomics after a page), zero is a valid cell.
-        self.ring(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(HEADER_OCTETS).cast(), cells) })
+        self.ring(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(HEADER_BYTES).cast(), cells) })
     }
 
     /// Cells of the sample memory for echoes; empty if the memory is for a sender.
     pub fn echo(&self) -> Ring<EchoCell> {
         let cells = if self.kind == MemoryKind::Echo { self.count() } else { 0 };
         // SAFETY: as in `sender`.
-        self.ring(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(HEADER_OCTETS).cast(), cells) })
+        self.ring(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(HEADER_BYTES).cast(), cells) })
     }
 
     /// Number of the row after the last row that must be stored. The rows of a sender are all slots that the sender has
@@ -254,14 +255,14 @@ impl Memory {
     }
 
     /// Size in bytes of sample memory for `rows` rows of samples.
-    pub fn octets_of(&self, rows: u64) -> usize {
-        rows as usize * self.kind.cell_octets()
+    pub fn bytes_of(&self, rows: u64) -> usize {
+        rows as usize * self.kind.cell_bytes()
     }
 
     /// The bytes of the rows `from..to`, as they lie in the memory; fewer rows if the memory is shorter. Each field is
     /// read atomically, because a very late answer may write a cell at the same time.
-    pub fn octets(&self, from: u64, to: u64) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.octets_of(to.saturating_sub(from).min(self.count() as u64)));
+    pub fn bytes(&self, from: u64, to: u64) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.bytes_of(to.saturating_sub(from).min(self.count() as u64)));
         match self.kind {
             MemoryKind::Sender => {
                 self.sender().between(from, to).for_each(|cell| out.extend_from_slice(&cell.to_bytes()));
@@ -289,6 +290,6 @@ impl Memory {
     /// The caller uses no reference from `header`, `sender` or `echo` afterwards.
     pub unsafe fn unmap(self) {
         // SAFETY: `map` created the mapping with this length; the caller uses no reference any more.
-        let _ = unsafe { nix::sys::mman::munmap(self.base.cast(), self.octets) };
+        let _ = unsafe { nix::sys::mman::munmap(self.base.cast(), self.bytes) };
     }
 }

@@ -5,7 +5,8 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64};
 use tailbound_model::*;
 
-/// A hook that a test may plant into the hot loop. Outside tests there is no hook, and the compiler removes the calls.
+/// A hook in the hot loop, which a test uses to run its own code there. Outside tests the hook does nothing, and the
+/// compiler removes the calls.
 pub trait Hook: Send + Sync + 'static {
     /// The sending thread calls this function once for each slot.
     #[inline]
@@ -38,7 +39,7 @@ pub enum Pace {
 pub struct Ping<C, H = NoHook> {
     /// Clock by which the ping end sends.
     pub clock: C,
-    /// Hook that a test may plant into the send loop.
+    /// Hook in the ping end's send loop, which only tests use.
     pub hook: H,
     /// Writer that sends the messages of the ping end.
     pub writer: Port,
@@ -102,8 +103,8 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         self.run_with(t0_ns, each_second, &mut Asleep(self.clock))
     }
 
-    /// Runs the whole trial on the calling thread, like `run`; `between` defines what the thread does between its
-    /// slots.
+    /// Runs the whole trial on the calling thread, like `run`. The parameter `between` defines what the thread does
+    /// between two slots.
     pub fn run_with(&self, t0_ns: i64, each_second: &mut dyn FnMut(), between: &mut impl Between) -> u64 {
         self.header.t0_ns.store(t0_ns, Release);
         match self.pace {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
-use tailbound_model::{LoadDone, LoadPart, LoadSpec};
+use tailbound_model::{LoadDone, LoadPart, LoadSpec, Problem};
 use tailbound_wire::{EndOrder, Order};
 
 static OVER: AtomicBool = AtomicBool::new(false);
@@ -28,7 +28,7 @@ fn is_over() -> bool {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Did {
     /// Number of bytes that the load processed, sent or received.
-    pub octets: Option<u64>,
+    pub bytes: Option<u64>,
     /// Number of rounds or system calls that the load did.
     pub rounds: Option<u64>,
     /// Number of messages that the load sent or received.
@@ -44,39 +44,44 @@ pub(crate) struct Did {
 impl Did {
     /// Copies these counts into the result of the load.
     pub fn tell(self, done: &mut LoadDone) {
-        (done.octets, done.rounds, done.messages) = (self.octets, self.rounds, self.messages);
+        (done.bytes, done.rounds, done.messages) = (self.bytes, self.rounds, self.messages);
         (done.late, done.refused, done.missing) = (self.late, self.refused, self.missing);
     }
 }
 
-/// One half (sender or receiver) of a load that sends over the path.
+/// The sender or the receiver of a load that sends over the path.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Half {
     pub part: LoadPart,
     /// Index of the load among the loads of the trial.
     pub index: usize,
-    /// Index of the end at whose place this half of the load runs.
+    /// Index of the end at whose place this sender or receiver of the load runs.
     pub end: usize,
     pub order: Order,
-    /// True if the half waits before it sends. Standard input is then a socket: the half reports there when it is
-    /// matched with the other half, and sends once the supervisor has answered.
+    /// True if the sender or receiver waits before it begins. Standard input is then a socket: the process writes to
+    /// the socket when it is matched with the other process, and sends once the supervisor has answered.
     pub held: bool,
 }
 
+/// Makes the problem of a load that cannot run, or that failed.
+fn broken(what: impl Into<String>) -> Problem {
+    Problem::new("load", what, "")
+}
+
 impl Half {
-    fn spec(&self) -> Result<&LoadSpec, String> {
+    fn spec(&self) -> Result<&LoadSpec, Problem> {
         self.order
             .spec
             .loads
             .get(self.index)
-            .ok_or_else(|| "the controller's order has no load with the index of this process".into())
+            .ok_or_else(|| broken("the controller's order has no load with the index of this process"))
     }
 
-    fn end(&self) -> Result<&EndOrder, String> {
+    fn end(&self) -> Result<&EndOrder, Problem> {
         self.order
             .ends
             .get(self.end)
-            .ok_or_else(|| "the controller's order has no end with the index of this process".into())
+            .ok_or_else(|| broken("the controller's order has no end with the index of this process"))
     }
 }
 
@@ -87,9 +92,10 @@ pub fn main(word: &str, drivers: DriverSource) -> i32 {
     // The name that `top` and the report show. The kernel cuts names after 15 bytes.
     let _ = nix::sys::prctl::set_name(&std::ffi::CString::new(format!("tb-load-{word}")).unwrap_or_default());
     // Only the JSON value is read: on a socket, the start message follows.
-    let half = || -> Result<Half, String> {
+    let half = || -> Result<Half, Problem> {
         let half = serde_json::Deserializer::from_reader(std::io::stdin()).into_iter().next();
-        half.ok_or("the load process received no order on standard input")?.map_err(|e| e.to_string())
+        half.ok_or_else(|| broken("the load process received no order on standard input"))?
+            .map_err(|e| broken(e.to_string()))
     };
     let did = match word {
         "udp-stream" => half().and_then(|half| stream::run(&half)),
@@ -105,8 +111,8 @@ pub fn main(word: &str, drivers: DriverSource) -> i32 {
             let _ = writeln!(std::io::stdout(), "{}", serde_json::to_string(&did).unwrap_or_default());
             0
         }
-        Err(why) => {
-            eprintln!("{why}");
+        Err(problem) => {
+            eprintln!("{problem}");
             1
         }
     }

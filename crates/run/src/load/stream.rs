@@ -5,7 +5,7 @@
 //! kind, flow and number. A flow starts when the sink has answered its hello. If the path does not carry the hello, the
 //! load fails.
 
-use super::{Did, Half, is_over};
+use super::{Did, Half, broken, is_over};
 use nix::sys::socket::{setsockopt, sockopt};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Barrier;
@@ -26,16 +26,16 @@ const DRAIN_NS: i64 = 500_000_000;
 /// Size of the receive buffer of the sink (the receiver of the datagrams) in bytes. The kernel may reduce this size.
 const BUFFER: usize = 4 << 20;
 
-pub(super) fn run(half: &Half) -> Result<Did, String> {
+pub(super) fn run(half: &Half) -> Result<Did, Problem> {
     let LoadKind::UdpStream(stream) = &half.spec()?.run else {
-        return Err("the controller's order names a load that is not of kind `udp-stream`".into());
+        return Err(broken("the controller's order names a load that is not of kind `udp-stream`"));
     };
     let path = half
         .order
         .streams
         .iter()
         .find(|s| s.load == half.index)
-        .ok_or("the controller's order does not give the network path for the load")?;
+        .ok_or_else(|| broken("the controller's order does not give the network path for the load"))?;
     let token = token(half);
     match half.part {
         LoadPart::Sends => send(path, stream, token),
@@ -50,20 +50,20 @@ fn token(half: &Half) -> u32 {
 }
 
 fn header(token: u32, kind: u8, flow: u8, number: u64) -> [u8; HEADER] {
-    let mut octets = [0; HEADER];
-    octets[..4].copy_from_slice(&token.to_le_bytes());
-    (octets[4], octets[5]) = (kind, flow);
-    octets[8..].copy_from_slice(&number.to_le_bytes());
-    octets
+    let mut bytes = [0; HEADER];
+    bytes[..4].copy_from_slice(&token.to_le_bytes());
+    (bytes[4], bytes[5]) = (kind, flow);
+    bytes[8..].copy_from_slice(&number.to_le_bytes());
+    bytes
 }
 
 /// Reads kind, flow and number of a datagram. Returns `None` if the datagram does not belong to this load.
-fn parse(octets: &[u8], token: u32) -> Option<(u8, u8, u64)> {
-    let ours = octets.len() >= HEADER && octets[..4] == token.to_le_bytes();
-    ours.then(|| (octets[4], octets[5], u64::from_le_bytes(octets[8..HEADER].try_into().unwrap_or_default())))
+fn parse(bytes: &[u8], token: u32) -> Option<(u8, u8, u64)> {
+    let ours = bytes.len() >= HEADER && bytes[..4] == token.to_le_bytes();
+    ours.then(|| (bytes[4], bytes[5], u64::from_le_bytes(bytes[8..HEADER].try_into().unwrap_or_default())))
 }
 
-fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String> {
+fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Problem> {
     let met = Barrier::new(stream.flows as usize);
     let flows = std::thread::scope(|scope| {
         let flows: Vec<_> = (0..stream.flows)
@@ -74,10 +74,10 @@ fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String
                 })
             })
             .collect();
-        flows.into_iter().map(|f| f.join().unwrap_or_else(|_| Err("a flow panicked".into()))).collect::<Vec<_>>()
+        flows.into_iter().map(|f| f.join().unwrap_or_else(|_| Err(broken("a flow panicked")))).collect::<Vec<_>>()
     });
     let mut sum = Did {
-        octets: Some(0),
+        bytes: Some(0),
         messages: Some(0),
         late: stream.rate.period().map(|_| 0),
         refused: Some(0),
@@ -86,7 +86,7 @@ fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String
     let add = |a: Option<u64>, b: Option<u64>| a.zip(b).map(|(a, b)| a + b);
     for did in flows {
         let did = did?;
-        sum.octets = add(sum.octets, did.octets);
+        sum.bytes = add(sum.bytes, did.bytes);
         sum.messages = add(sum.messages, did.messages);
         sum.refused = add(sum.refused, did.refused);
         sum.late = add(sum.late, did.late);
@@ -94,11 +94,11 @@ fn send(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String
     Ok(sum)
 }
 
-fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barrier) -> Result<Did, String> {
-    let meeting = || -> Result<UdpSocket, String> {
-        let socket = UdpSocket::bind((path.from, 0)).map_err(|e| format!("cannot bind {}: {e}", path.from))?;
+fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barrier) -> Result<Did, Problem> {
+    let meeting = || -> Result<UdpSocket, Problem> {
+        let socket = UdpSocket::bind((path.from, 0)).map_err(|e| broken(format!("cannot bind {}: {e}", path.from)))?;
         let connected = socket.connect(path.to).and_then(|()| socket.set_read_timeout(Some(Duration::from_millis(20))));
-        connected.map_err(|e| format!("cannot send to {}: {e}", path.to))?;
+        connected.map_err(|e| broken(format!("cannot send to {}: {e}", path.to)))?;
         meet(&socket, path.to, header(token, HELLO, flow, 0), token)?;
         Ok(socket)
     };
@@ -126,7 +126,7 @@ fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barri
         slot += 1;
     }
     Ok(Did {
-        octets: Some(sent * stream.payload.0),
+        bytes: Some(sent * stream.payload.0),
         messages: Some(sent),
         late: period.map(|_| late),
         refused: Some(refused),
@@ -135,7 +135,7 @@ fn flow(path: &StreamPath, stream: &UdpStream, token: u32, flow: u8, met: &Barri
 }
 
 /// Sends the first datagram (hello) of a flow until the sink, which receives the datagrams, answers.
-fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> Result<(), String> {
+fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> Result<(), Problem> {
     let until = monotonic_ns() + MEET_NS;
     let mut answer = [0; HEADER];
     while !is_over() && monotonic_ns() < until {
@@ -147,22 +147,22 @@ fn meet(socket: &UdpSocket, to: SocketAddr, hello: [u8; HEADER], token: u32) -> 
             return Ok(());
         }
     }
-    if is_over() { Ok(()) } else { Err(format!("no answer came from the sink at {to}")) }
+    if is_over() { Ok(()) } else { Err(broken(format!("no answer came from the sink at {to}"))) }
 }
 
-fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, String> {
-    let socket = UdpSocket::bind(path.to).map_err(|e| format!("the sink cannot bind {}: {e}", path.to))?;
+fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Problem> {
+    let socket = UdpSocket::bind(path.to).map_err(|e| broken(format!("the sink cannot bind {}: {e}", path.to)))?;
     // If the kernel gives a smaller buffer, datagrams are missing.
     let _ = setsockopt(&socket, sockopt::RcvBuf, &BUFFER);
-    socket.set_read_timeout(Some(TURN)).map_err(|e| e.to_string())?;
-    let mut octets = vec![0; 1 << 16];
+    socket.set_read_timeout(Some(TURN)).map_err(|e| broken(e.to_string()))?;
+    let mut bytes = vec![0; 1 << 16];
     let (mut received, mut sum, mut ended) = (0_u64, 0_u64, None);
     // Highest datagram number of each flow plus one.
     let mut next = vec![0_u64; stream.flows as usize];
     loop {
-        match socket.recv_from(&mut octets) {
-            Ok((n, from)) => match parse(&octets[..n], token) {
-                Some((HELLO, ..)) => drop(socket.send_to(&octets[..HEADER], from)),
+        match socket.recv_from(&mut bytes) {
+            Ok((n, from)) => match parse(&bytes[..n], token) {
+                Some((HELLO, ..)) => drop(socket.send_to(&bytes[..HEADER], from)),
                 Some((DATA, flow, number)) => {
                     (received, sum) = (received + 1, sum + n as u64);
                     if let Some(next) = next.get_mut(flow as usize) {
@@ -180,5 +180,5 @@ fn receive(path: &StreamPath, stream: &UdpStream, token: u32) -> Result<Did, Str
         }
     }
     let missing = next.iter().sum::<u64>().saturating_sub(received);
-    Ok(Did { octets: Some(sum), messages: Some(received), missing: Some(missing), ..Did::default() })
+    Ok(Did { bytes: Some(sum), messages: Some(received), missing: Some(missing), ..Did::default() })
 }

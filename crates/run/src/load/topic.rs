@@ -1,9 +1,9 @@
 //! The load `topic`: a second topic through the measured driver, with a writer at one place and a reader at the other.
 //!
-//! Each half of the load runs in its own process, or on a thread of the measuring process with the session of the end
-//! (`measure/topic_loads.rs`).
+//! The sender and the receiver of the load each run in their own process, or on a thread of the measuring process with
+//! the session of the end (`measure/topic_loads.rs`).
 
-use super::{Did, Half, is_over};
+use super::{Did, Half, broken, is_over};
 use crate::end_plan::{DriverSource, EndPlan};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
@@ -19,7 +19,7 @@ use tailbound_wire::Order;
 
 /// Time between two checks whether a `topic` load is over, ns.
 const TURN_NS: i64 = 50_000_000;
-/// Byte that the sending half writes to the supervisor once it has found its receiver.
+/// Byte that the sending process of a load writes to the supervisor once it has found its receiver.
 const MET: u8 = b'm';
 
 /// Counters of a running load of kind `topic`.
@@ -52,7 +52,7 @@ impl Counts {
         let sends = part == LoadPart::Sends;
         let span = self.next.load(Relaxed) - self.first.load(Relaxed).min(self.next.load(Relaxed));
         Did {
-            octets: Some(messages * topic.payload.0),
+            bytes: Some(messages * topic.payload.0),
             messages: Some(messages),
             late: sends.then(|| self.late.load(Relaxed)),
             refused: sends.then(|| self.refused.load(Relaxed)),
@@ -68,9 +68,9 @@ pub(crate) fn create(
     order: &Order,
     plan: &EndPlan,
     (index, part): (usize, LoadPart),
-) -> Result<Endpoint, String> {
+) -> Result<Endpoint, Problem> {
     let LoadKind::Topic(topic) = &order.spec.loads[index].run else {
-        return Err("the controller's order names a load that is not of kind `topic`".into());
+        return Err(broken("the controller's order names a load that is not of kind `topic`"));
     };
     let (kind, qos) = match part {
         LoadPart::Sends => (Kind::Writer, &plan.writer_qos),
@@ -78,7 +78,7 @@ pub(crate) fn create(
     };
     let name = format!("tailbound_load_{}_{}_{index}", order.run_id, order.trial);
     // No other end point has this tag, so an end that shares the session ignores the callbacks of the load.
-    session.create(kind, &name, topic.payload.0, qos, 1000 + index as u64).map_err(|e| e.to_string())
+    session.create(kind, &name, topic.payload.0, qos, 1000 + index as u64).map_err(|e| broken(e.to_string()))
 }
 
 /// Sends messages of the load at the rate of its topic, from `begin_ns` on until `over` returns true.
@@ -131,8 +131,8 @@ pub(crate) fn read(session: &Session, ep: Endpoint, over: &dyn Fn() -> bool, cou
     }
 }
 
-/// Reports to the supervisor that both halves of the load are matched. Returns when the supervisor has answered, or
-/// when the load is over.
+/// Reports to the supervisor that the sender and the receiver of the load are matched. Returns when the supervisor has
+/// answered, or when the load is over.
 fn say_met_and_wait() -> io::Result<()> {
     let socket = io::stdin();
     nix::unistd::write(&socket, &[MET])?;
@@ -148,15 +148,15 @@ fn say_met_and_wait() -> io::Result<()> {
     Ok(())
 }
 
-/// Runs one half (sender or receiver) of a `topic` load in its own process.
-pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, String> {
+/// Runs the sender or the receiver of a `topic` load in a process of its own.
+pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, Problem> {
     let (order, spec) = (&half.order, half.spec()?);
     let LoadKind::Topic(topic) = &spec.run else {
-        return Err("the controller's order names a load that is not of kind `topic`".into());
+        return Err(broken("the controller's order names a load that is not of kind `topic`"));
     };
-    let driver = drivers(&order.spec.driver.name).map_err(|e| e.to_string())?;
+    let driver = drivers(&order.spec.driver.name)?;
     let plan = EndPlan::new(order, half.end()?, driver.description());
-    let session = Session::open(&driver, &plan.options, Arc::new(Silent)).map_err(|e| e.to_string())?;
+    let session = Session::open(&driver, &plan.options, Arc::new(Silent)).map_err(|e| broken(e.to_string()))?;
     let ep = create(&session, order, &plan, (half.index, half.part))?;
     let counts = Counts::default();
     match half.part {
@@ -166,12 +166,12 @@ pub(super) fn run(half: &Half, drivers: DriverSource) -> Result<Did, String> {
             while !is_over() && session.wait_matched(ep, 1, (monotonic_ns() + TURN_NS).min(until)).is_err() {
                 if monotonic_ns() >= until {
                     let why = session.query(ep, "unmatched").unwrap_or_default();
-                    return Err(format!("the writer of the load found no reader: {why}"));
+                    return Err(broken(format!("the writer of the load found no reader: {why}")));
                 }
             }
             if half.held {
                 say_met_and_wait()
-                    .map_err(|e| format!("the start message of the supervisor cannot be received: {e}"))?;
+                    .map_err(|e| broken(format!("the start message of the supervisor cannot be received: {e}")))?;
             }
             write(&session, ep, topic, monotonic_ns(), &is_over, &counts);
         }

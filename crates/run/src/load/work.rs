@@ -13,13 +13,13 @@ type Done = (Option<u64>, u64);
 
 /// Runs a load of kind `word` until it is over. Returns `None` if there is no such kind of load.
 pub(super) fn run(word: &str) -> Option<Did> {
-    let (octets, rounds) = match kind(word)? {
+    let (bytes, rounds) = match kind(word)? {
         LoadKind::Cpu => invert(),
         LoadKind::Memory => copy(),
         LoadKind::Cache => chase(),
         _ => call(),
     };
-    Some(Did { octets, rounds: Some(rounds), ..Did::default() })
+    Some(Did { bytes, rounds: Some(rounds), ..Did::default() })
 }
 
 fn kind(word: &str) -> Option<LoadKind> {
@@ -29,8 +29,8 @@ fn kind(word: &str) -> Option<LoadKind> {
 fn until_over(mut round: impl FnMut() -> Done) -> Done {
     let mut sum: Done = (None, 0);
     while !is_over() {
-        let (octets, rounds) = round();
-        sum = (octets.map(|o| sum.0.unwrap_or(0) + o), sum.1 + rounds);
+        let (bytes, rounds) = round();
+        sum = (bytes.map(|o| sum.0.unwrap_or(0) + o), sum.1 + rounds);
     }
     sum
 }
@@ -41,7 +41,7 @@ fn invert() -> Done {
     let mut from = 0;
     until_over(|| {
         let piece = &mut black_box(&mut image)[from..from + PIECE];
-        piece.iter_mut().for_each(|octet| *octet = !*octet);
+        piece.iter_mut().for_each(|byte| *byte = !*byte);
         from = (from + PIECE) % image.len();
         (Some(PIECE as u64), u64::from(from == 0))
     })

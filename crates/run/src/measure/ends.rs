@@ -373,7 +373,7 @@ pub(super) struct Opening<'a, C> {
     pub order: &'a Order,
     pub plan: &'a EndPlan,
     pub driver: &'a Driver,
-    /// Session of another end of this process, if both ends share a session.
+    /// Session of another end of this process, if the ends of the process share one session.
     pub shared: Option<&'static Session>,
 }
 
@@ -416,7 +416,7 @@ impl<C: Clock> Opening<'_, C> {
             let mut failed = open_failed(e);
             let log = door.log_text();
             if !log.is_empty() {
-                failed.what = format!("{}\n{}", failed.what, log.trim_end());
+                failed.problem.what = format!("{}\n{}", failed.problem.what, log.trim_end());
             }
             failed
         })?;
@@ -487,7 +487,7 @@ fn processing_thread<S: Sink>(
 }
 
 impl<S: Sink> End<S> {
-    /// Reader and receiver of this end, in the form that an executor needs.
+    /// Reader and receiver of this end, in the form in which an executor uses them.
     fn served(&self) -> (Port, &dyn Serve) {
         let reader = self.reader.expect("an end of an executor has no reader");
         (Port::new(self.session, reader), &*self.receiver)

@@ -12,7 +12,7 @@ mod threads;
 mod topic_loads;
 
 use crate::connection::Connection;
-use crate::end_plan::{DriverSource, EndPlan};
+use crate::end_plan::{DriverSource, EndPlan, with_driver_list};
 use crate::hot::{Clock, Machine, Scripted};
 use crate::thread_policy;
 use ends::Ends;
@@ -21,7 +21,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use tailbound_driver::{Driver, Endpoint, Session, Silent};
+use tailbound_driver::{Driver, Endpoint, LoadError, Session, Silent};
 use tailbound_host as host;
 use tailbound_model::*;
 use tailbound_wire::{Done, Failed, Message, Order, Prepared};
@@ -74,9 +74,11 @@ fn serve(
     drivers: DriverSource,
 ) -> Result<(), Stop> {
     let ready = prepare::process(order)?;
-    let no_driver =
-        |e| Failed::new("driver_load", ExitCode::RunFailed, e, "`tailbound driver list` shows what can be used");
-    let driver: Driver = drivers(&order.spec.driver.name).map_err(|e| no_driver(e.to_string()))?;
+    let no_driver = |e: LoadError| {
+        let Problem { what, remedy, .. } = with_driver_list(&e);
+        Failed::new("driver_load", ExitCode::RunFailed, what, remedy)
+    };
+    let driver: Driver = drivers(&order.spec.driver.name).map_err(no_driver)?;
     prepare::thread_policies(order, &driver)?;
     prepare::check_limits(order, &driver)?;
     let plans: Vec<EndPlan> = order.ends.iter().map(|end| EndPlan::new(order, end, driver.description())).collect();

@@ -163,6 +163,73 @@ pub(super) fn qos_differences(order: &Order, ready: &EndReady) -> Vec<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_wire::{EndOrder, Role};
+
+    /// The order for the first condition of a study, to an agent that runs ends with these roles in one process.
+    fn order(study: &str, roles: &[Role]) -> Order {
+        let text = format!("study: s\nquestion: q\n{study}");
+        let plan = tailbound_study::load_str("s.yaml", &text, std::path::Path::new(""), &[]);
+        let plan = plan.unwrap_or_else(|e| panic!("{e}"));
+        Order {
+            run_id: "1".into(),
+            trial: 0,
+            spec: plan.conditions[0].spec.clone(),
+            ends: roles.iter().map(|role| EndOrder { role: *role, options: Vec::new() }).collect(),
+            slots: 1,
+            warm_up: 0,
+            duration_ns: None,
+            ring: None,
+            match_timeout_ns: 0,
+            limit_ns: 0,
+            driver_path: None,
+            rescue: None,
+            housekeeping: CpuList::default(),
+            tool: None,
+            streams: Vec::new(),
+        }
+    }
+
+    const BATCH: Option<Policy> = Some(Policy::Batch { nice: 0 });
+    const IDLE: Option<Policy> = Some(Policy::Idle);
+
+    /// A study whose ends ask for different policies.
+    const TWO_POLICIES: &str = "measure: { ping-pong: { slots: 200 } }\ndriver: udp\n\
+        ends: { ping: { scheduling: { policy: batch } }, pong: { scheduling: { policy: idle } } }\n";
+
+    #[test]
+    fn each_end_has_the_scheduling_of_its_own_role() {
+        let policy = |roles: &[Role]| order(TWO_POLICIES, roles).scheduling().policy;
+        assert_eq!((policy(&[Role::Ping]), policy(&[Role::Pong])), (BATCH, IDLE));
+        assert_eq!((policy(&[Role::Publisher(2)]), policy(&[Role::Further(2)])), (BATCH, IDLE));
+        let real_time = TWO_POLICIES.replace("policy: idle", "policy: fifo, priority: 50");
+        let is_real_time = |roles: &[Role]| order(&real_time, roles).is_real_time();
+        assert!(!is_real_time(&[Role::Ping]) && is_real_time(&[Role::Pong]) && is_real_time(&[Role::Ping, Role::Pong]));
+    }
+
+    /// Test: nothing is set for two ends of one process that ask for different scheduling.
+    #[test]
+    fn different_scheduling_for_two_ends_of_one_process_is_refused() {
+        let before = host::read_back(0).unwrap();
+        let refused = process(&order(TWO_POLICIES, &[Role::Ping, Role::Pong])).err().expect("an error");
+        assert_eq!((refused.problem.code.as_str(), refused.exit), ("scheduling", ExitCode::BadInput as u8));
+        assert_eq!(refused.problem.what, "the ends of one process ask for different scheduling");
+        assert_eq!(refused.problem.remedy, "give `scheduling` once, for both ends");
+        assert_eq!(host::read_back(0).unwrap(), before);
+    }
+
+    #[test]
+    fn a_message_of_many_payloads_is_refused_with_its_own_size() {
+        let null = Driver::linked("null", tailbound_driver_null::table()).unwrap();
+        let refused = |pack: u32| {
+            let study = format!("measure: {{ throughput: {{ pack: {pack} }} }}\ndriver: udp\npayload: 1 MiB\n");
+            check_limits(&order(&study, &[Role::Ping]), &null).err()
+        };
+        assert_eq!(refused(16), None);
+        let refused = refused(17).expect("an error");
+        assert_eq!(refused.problem.code, "payload");
+        assert_eq!(refused.problem.what, "a message of 17 MiB is beyond the limit of driver null, 16777216 B");
+        assert_eq!(refused.problem.remedy, "send messages of at most 16777216 B");
+    }
 
     fn driver_error(code: Code, text: &str) -> DriverError {
         DriverError { driver: "udp".into(), call: "create", code, text: text.into() }
@@ -172,9 +239,9 @@ mod tests {
     fn an_address_that_cannot_be_bound_is_not_answered_with_the_list_of_options() {
         let failed = open_failed(driver_error(Code::EIO, "cannot bind 192.0.2.1: Cannot assign requested address"));
         assert_eq!(failed.exit, ExitCode::RunFailed as u8);
-        assert_eq!(failed.remedy, "check the addresses and interfaces of this place: `ip address` lists them");
+        assert_eq!(failed.problem.remedy, "check the addresses and interfaces of this place: `ip address` lists them");
         let failed = open_failed(driver_error(Code::EINVAL, "no such option"));
-        assert_eq!(failed.remedy, "`tailbound driver list` shows each driver's options, QoS and limits");
+        assert_eq!(failed.problem.remedy, "`tailbound driver list` shows each driver's options, QoS and limits");
     }
 
     #[test]
@@ -182,9 +249,9 @@ mod tests {
         let error = host::scheduling::LockError { reason: "a; b".into(), limit: "64 KiB".into(), capable: false };
         let warning = memory_not_locked(&error);
         assert_eq!(
-            warning.text,
+            warning.problem.what,
             "memory could not be locked (a; b): RLIMIT_MEMLOCK is 64 KiB and CAP_IPC_LOCK is missing"
         );
-        assert!(warning.remedy.starts_with("run as root"), "{}", warning.remedy);
+        assert!(warning.problem.remedy.starts_with("run as root"), "{}", warning.problem.remedy);
     }
 }

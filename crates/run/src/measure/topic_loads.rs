@@ -1,5 +1,5 @@
-//! Topic loads inside the measuring process: they use the participant of an end, and each half of a load has its own
-//! thread.
+//! Topic loads inside the measuring process: they use the participant of an end, and the sender and the receiver of a
+//! load each have their own thread.
 //!
 //! The load threads are created before the first slot and joined after the last slot. The measured threads do not wait
 //! for load threads.
@@ -60,9 +60,9 @@ impl TopicLoads {
                 let Some(session) = session(plan.role) else { continue };
                 let part = if plan.role.word() == load.at { LoadPart::Sends } else { LoadPart::Receives };
                 let running = start(order, index, (load, topic, part), (plan, session), loads.over.clone());
-                let refused = |e: String| {
-                    let text = format!("load `{}` cannot be started: {e}", load.run);
-                    Failed::new("load", ExitCode::MachineNotFit, text, "")
+                let refused = |problem: Problem| {
+                    let problem = problem.context(format_args!("load `{}` cannot be started", load.run));
+                    Failed::of(ExitCode::MachineNotFit, problem)
                 };
                 loads.running.push(running.map_err(refused)?);
             }
@@ -118,7 +118,8 @@ fn start(
     (load, topic, part): (&LoadSpec, &TopicLoad, LoadPart),
     (plan, session): (&EndPlan, &'static Session),
     over: Arc<AtomicBool>,
-) -> Result<Running, String> {
+) -> Result<Running, Problem> {
+    let failed = |what: String| Problem::new("load", what, "");
     let ep = topic::create(session, order, plan, (index, part))?;
     let (counts, begin) = (Arc::<Counts>::default(), Arc::<AtomicI64>::default());
     if part == LoadPart::Receives || load.start == LoadStart::BeforeDiscovery {
@@ -147,9 +148,10 @@ fn start(
             }
             counts.note_cpu();
         };
-        std::thread::Builder::new().name(format!("{NAME}{index}")).spawn(body).map_err(|e| e.to_string())?
+        std::thread::Builder::new().name(format!("{NAME}{index}")).spawn(body).map_err(|e| failed(e.to_string()))?
     };
-    let (policy, cpus) = wait.recv().map_err(|e| e.to_string())??;
+    let scheduled = wait.recv().map_err(|e| failed(e.to_string()))?;
+    let (policy, cpus) = scheduled.map_err(failed)?;
     let done = LoadDone {
         run: load.run.to_string(),
         at: plan.role.word().into(),

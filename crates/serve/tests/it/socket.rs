@@ -182,9 +182,9 @@ fn broken_requests_do_not_disturb_other_clients() {
 
 #[test]
 fn two_records_can_be_chosen_where_they_can_be_compared() {
-    fn names(a: &Path, b: &Path) -> Result<String, String> {
+    fn names(a: &Path, b: &Path) -> Result<String, Problem> {
         if a == b {
-            Err("a record is the same as itself".into())
+            Err(Problem::new("same_record", "a record is the same as itself", ""))
         } else {
             Ok(format!("<p>{} {}</p>", a.ends_with("first"), b.ends_with("sec <b>&ond")))
         }

@@ -40,7 +40,7 @@ struct Chunk {
 #[derive(Debug, Clone)]
 pub struct Chunks {
     closed: Vec<Chunk>,
-    /// Indexes of the buckets of the values in the chunk that is not complete yet.
+    /// Buckets of the values in that chunk which is not complete yet.
     open: Vec<u32>,
     current: Chunk,
     slots_each: u64,

@@ -15,12 +15,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Number of trials on the side that has fewer of them.
+    /// Number of trials on that side of the comparison which has fewer trials.
     pub(crate) fn trials(&self) -> usize {
         self.a.len().min(self.b.len())
     }
 
-    /// True if no trial of either side is later than every value.
+    /// True if the statistic has a finite value in every trial of both sides, that is, if in no trial it is later than
+    /// every value.
     pub(crate) fn is_finite(&self) -> bool {
         self.a.iter().chain(&self.b).all(|v| v.is_finite())
     }

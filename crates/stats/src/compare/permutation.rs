@@ -12,7 +12,8 @@ use super::welch::Welch;
 const LISTED: u64 = 20_000;
 const DRAWN: usize = 9_999;
 
-/// All ways to choose the trials of side a, the real choice first; a random sample of these ways if there are too many.
+/// All ways to choose which trials belong to side a, the real choice first; a random sample of these ways if there are
+/// too many.
 fn relabellings(of_a: usize, of_b: usize) -> Vec<Vec<bool>> {
     let n = of_a + of_b;
     let real: Vec<bool> = (0..n).map(|i| i < of_a).collect();
@@ -79,8 +80,8 @@ pub(crate) fn shares(cells: &[&Cell]) -> Vec<f64> {
     cells.iter().map(share).collect()
 }
 
-/// The smallest share that [`shares`] can return: the share of the real labels and, if the sides are equally large, of
-/// the exchanged labels.
+/// The smallest value that [`shares`] can return: the share of relabellings that are the real labels or, if the sides
+/// are equally large, the exchanged labels.
 pub(crate) fn least_share(of_a: usize, of_b: usize) -> f64 {
     let alike = if of_a == of_b { 2.0 } else { 1.0 };
     choices(of_a + of_b, of_a).map_or(1.0 / DRAWN as f64, |c| alike / c as f64)
@@ -152,7 +153,8 @@ mod tests {
         assert_eq!(interval(&cell, 0.02), None);
     }
 
-    /// The interval between the sides contains a shift exactly if the relabelling test does not reject this shift.
+    /// Tests that the interval between the sides contains exactly those shifts that the relabelling test does not
+    /// reject.
     #[test]
     fn the_interval_is_the_test_turned_round() {
         let mut random = Random::seeded(3);

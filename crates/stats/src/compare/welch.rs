@@ -83,7 +83,8 @@ mod tests {
     use super::super::random::Random;
     use super::*;
 
-    /// Expected interval of the mean, computed by hand: 3 plus and minus 2.776 times the square root of 2.5 / 5.
+    /// Test: the interval of the mean equals a result computed by hand: 3 plus and minus 2.776 times the square root of
+    /// 2.5 / 5.
     #[test]
     fn the_interval_of_a_mean() {
         assert_eq!(mean_interval(&[1.0, 2.0, 3.0, 4.0]), None);
@@ -98,7 +99,8 @@ mod tests {
         assert!((0.94..=0.965).contains(&share), "{share}");
     }
 
-    /// Expected values are the two-sided 5 % and 1 % quantiles of Student's t from printed tables.
+    /// Test: the two-sided 5 % and 1 % quantiles of Student's t from printed tables give the normal deviates of 5 % and
+    /// 1 %.
     #[test]
     fn the_scale_is_that_of_the_normal_distribution() {
         for (freedom, five, one) in [(4.0, 2.776, 4.604), (8.0, 2.306, 3.355), (30.0, 2.042, 2.750)] {
@@ -108,8 +110,8 @@ mod tests {
         }
     }
 
-    /// Expected values, computed by hand: means 2 and 5, squared standard errors 1/3 and 4/3, degrees of freedom
-    /// (5/3)^2 / (1/18 + 16/18).
+    /// Test: the result equals values computed by hand: means 2 and 5, squared standard errors 1/3 and 4/3, degrees of
+    /// freedom (5/3)^2 / (1/18 + 16/18).
     #[test]
     fn a_small_example() {
         let w = Welch::of([1.0, 2.0, 3.0].into_iter(), [3.0, 5.0, 7.0].into_iter());

@@ -87,8 +87,7 @@ pub struct TailEstimate {
     pub expected_in_held_out: f64,
     /// Number of clusters in the second half of the record above the level that the first half predicts.
     pub found_in_held_out: u64,
-    /// Return levels from the threshold to the requested level, which is the last; absent if the data give no upper
-    /// end.
+    /// Return levels from the threshold up to the requested level, in this order; absent if the data give no upper end.
     pub course: [Option<ReturnLevel>; ON_THE_WAY],
 }
 

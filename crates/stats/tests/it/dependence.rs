@@ -10,7 +10,7 @@ use tailbound_stats::{
 
 const RUNS: usize = 200;
 
-/// Function that draws one record: trials, each with values in the order of their slots.
+/// Type of a function that draws one record: trials, each with values in the order of their slots.
 type Draw = fn(&mut Random) -> Vec<Vec<i64>>;
 
 /// Shares in per cent: intervals for independent slots, and intervals from the effective number of slots, that enclose
@@ -138,7 +138,7 @@ fn slowly_fading_dependence_is_covered() {
     }
 }
 
-/// The true quantiles in this test were computed from twenty million simulated messages.
+/// Test: intervals enclose true quantiles, which were computed from twenty million simulated messages.
 #[test]
 fn stalls_are_covered() {
     for (draw, q, truth) in [

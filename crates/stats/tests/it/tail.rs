@@ -6,7 +6,7 @@
 use crate::random::Random;
 use tailbound_stats::{Distribution, NotApplicable, Peaks, TailEstimate, tail_estimate};
 
-/// Function that draws one record: trials, each with values in the order of their slots.
+/// Type of a function that draws one record: trials, each with values in the order of their slots.
 type Draw = fn(&mut Random) -> Vec<Vec<i64>>;
 
 fn estimate(trials: &[Vec<i64>], one_in: u64) -> Result<TailEstimate, NotApplicable> {

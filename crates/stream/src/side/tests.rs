@@ -4,7 +4,7 @@ use super::*;
 use crate::frame::Frames;
 use proptest::prelude::*;
 
-/// A side of a session for tests, with all bytes that the side sent, and the bytes that it delivered.
+/// A side of a session for tests. It keeps all bytes that the side sent, and all bytes that the side delivered.
 struct End {
     side: Side,
     wire: Vec<u8>,

@@ -29,12 +29,12 @@ fn every_byte_arrives_once_however_often_the_connection_is_cut() {
         let socket = &holder.socket;
         let open = || {
             let n = opened.replace(opened.get() + 1);
-            let octets = || match n {
+            let bytes = || match n {
                 CUTS.. => u64::MAX,
                 n if n % 4 == 0 => 1 + random.borrow_mut().below(300),
                 _ => 1 + random.borrow_mut().below(120_000),
             };
-            cut_after(socket, (octets(), octets()))
+            cut_after(socket, (bytes(), bytes()))
         };
         let ended = join(name, &script("cat; exit 3"), open, &data[..], &mut got, PATIENCE).await.unwrap();
         assert_eq!((ended.status.code(), ended.success()), (Some(3), false));
@@ -46,7 +46,7 @@ fn every_byte_arrives_once_however_often_the_connection_is_cut() {
 
 #[test]
 fn output_that_nobody_reads_waits_in_the_process_and_not_in_memory() {
-    const OCTETS: usize = 100_000_000;
+    const BYTES: usize = 100_000_000;
     let dir = tempfile::tempdir().unwrap();
     let holder = Holder::start(dir.path(), LEASE);
     let opened = Cell::new(0);
@@ -73,12 +73,13 @@ fn output_that_nobody_reads_waits_in_the_process_and_not_in_memory() {
         };
         let command = script("yes 0123456789 | head -c 100000000");
         let joined = async { join("s", &command, open, empty(), ours, PATIENCE).await.unwrap() };
-        let (ended, octets) = tokio::join!(joined, read);
+        let (ended, bytes) = tokio::join!(joined, read);
         assert!(ended.success());
-        assert_eq!((octets, opened.get()), (OCTETS, 2));
+        assert_eq!((bytes, opened.get()), (BYTES, 2));
     });
     let most = holder.memory("VmHWM");
     println!("the holder had {most} octets of memory at most");
+    // Limit: bytes of memory, no time.
     assert!(most < 20_000_000, "{most} octets");
 }
 
@@ -96,11 +97,11 @@ fn a_killed_holder_is_noticed_and_a_new_holder_refuses_its_sessions() {
         let kill = async {
             say.write_all(b"x").await.unwrap();
             hear.read_exact(&mut [0]).await.unwrap();
-            holder.process.kill().unwrap();
+            holder.kill();
         };
         tokio::join!(held, kill).0.unwrap_err()
     });
-    let text = "no connection to the held process for 3 s: Connection refused (os error 111)";
+    let text = "there was no connection to the held process for 3 s: Connection refused (os error 111)";
     assert_eq!(lost.to_string(), text);
 
     let mut holder = Holder::start(dir.path(), LEASE);
@@ -111,7 +112,7 @@ fn a_killed_holder_is_noticed_and_a_new_holder_refuses_its_sessions() {
         let replace = async {
             say.write_all(b"x").await.unwrap();
             hear.read_exact(&mut [0]).await.unwrap();
-            holder.process.kill().unwrap();
+            holder.kill();
             // The new holder replaces the socket of the killed holder.
             holder = Holder::start(dir.path(), LEASE);
         };
@@ -237,7 +238,7 @@ fn a_client_that_cannot_pass_data_on_reports_it() {
     let joined = join("s", &command, || open(&holder.socket), empty(), output, PATIENCE);
     let failed = block_on(joined).unwrap_err();
     assert!(matches!(failed, JoinError::Output(_)));
-    assert_eq!(failed.to_string(), "cannot write the output of the held process: broken pipe");
+    assert_eq!(failed.to_string(), "the output of the held process cannot be written: broken pipe");
 }
 
 #[test]
@@ -259,8 +260,8 @@ fn a_socket_belongs_to_one_holder_and_only_its_user_may_connect() {
     assert_eq!(text(&file), "DIR/file exists and is not a socket: name another path with --socket");
     assert_eq!(
         text(Path::new("/proc/tailbound/agent.sock")),
-        "cannot make the socket /proc/tailbound/agent.sock: No such file or directory (os error 2). Name a path with --socket, in a \
-         directory that this user can write in"
+        "the socket /proc/tailbound/agent.sock cannot be made: No such file or directory (os error 2). \
+         Name a path with --socket, in a directory that this user can write in"
     );
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "mine");
 }

@@ -1,4 +1,4 @@
-//! Smaller choices of a study: collection of samples, context switches, discovery.
+//! Choices of a study that need no module of their own: collection of samples, context switches, discovery.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -8,7 +8,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use std::borrow::Cow;
 use std::fmt;
-use tailbound_model::{CpuList, LoadStart, Nanos, Octets, Problem, Quiet, Rate};
+use tailbound_model::{ByteSize, CpuList, LoadStart, Nanos, Problem, Quiet, Rate};
 
 /// Declares a type of the study format that is read from the text of one value.
 macro_rules! written {
@@ -50,7 +50,7 @@ macro_rules! written {
 
 written! {
     /// A size in bytes, as written in a study.
-    Size(Octets), "a size such as `60 kB`", size, {
+    Size(ByteSize), "a size such as `60 kB`", size, {
         "type": "string", "format": "size",
         "pattern": r"^[0-9]+(\.[0-9]+)? ?(B|kB|MB|GB|KiB|MiB|GiB)$", "examples": ["64 B", "60 kB", "8 KiB"]
     }
@@ -89,7 +89,7 @@ written! {
 }
 
 written! {
-    /// Largest number of messages that a writer may have sent without acknowledgement.
+    /// Largest number of messages that a writer may have sent and that are not acknowledged yet.
     UnackedLimit(Option<u32>), "`none` or a number of messages such as `20`", unacked_limit, {
         "type": ["string", "integer"], "format": "unacked-limit", "pattern": "^(none|[1-9][0-9]{0,6})$",
         "minimum": 1, "maximum": 1_000_000, "examples": ["none", 20]
@@ -138,11 +138,11 @@ fn wrong(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
     Problem::new("study_value", what, remedy)
 }
 
-fn size(text: &str) -> Result<Octets, Problem> {
-    let bytes: Octets = text.parse()?;
+fn size(text: &str) -> Result<ByteSize, Problem> {
+    let bytes: ByteSize = text.parse()?;
     let text = text.trim();
     let unit_at = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let unit: Octets = format!("1 {}", text[unit_at..].trim()).parse()?;
+    let unit: ByteSize = format!("1 {}", text[unit_at..].trim()).parse()?;
     let number: f64 = text[..unit_at].parse().unwrap_or(0.0);
     if (number * unit.0 as f64).fract() != 0.0 {
         return Err(wrong(format!("`{text}` is not a whole number of bytes"), ""));

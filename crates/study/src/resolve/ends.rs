@@ -22,7 +22,7 @@ use tailbound_model::{
 /// Longest delay of a path: a round trip takes twice as long, and delayed packets need memory.
 const MOST_DELAY: Nanos = Nanos::from_secs(1);
 
-/// A resolved value with the positions of its keys in the study.
+/// A resolved value of an end, with the positions in the study of the keys that define it.
 pub(super) struct Placed<T, P> {
     pub value: T,
     pub at: P,

@@ -38,7 +38,7 @@ pub(super) fn fan_out(keys: &FanOutKeys, rate: Rate, measure: Pos) -> Result<Flo
     Ok(Flow { apart: apart(keys.spread), ..flow })
 }
 
-/// True if each end of the flow has its own place; `place` of the study says which kind of place.
+/// True if each end of the flow has its own place. The key `place` of the study says which kind of place.
 fn apart(spread: Option<SpreadChoice>) -> bool {
     spread.is_some_and(|spread| spread != SpreadChoice::Processes)
 }

@@ -77,7 +77,7 @@ fn udp_stream(keys: &UdpStreamKeys) -> Result<UdpStream, Fault> {
     if let Some(at) = keys.flows.as_ref().filter(|_| !(1..=MOST_FLOWS).contains(&flows)) {
         return Err(Fault::new(at.at, format!("a load cannot have {flows} flows")).help(format!("1 to {MOST_FLOWS}")));
     }
-    let payload = keys.payload.as_ref().map_or(Octets(1472), |p| p.value.0);
+    let payload = keys.payload.as_ref().map_or(ByteSize(1472), |p| p.value.0);
     if let Some(at) = keys.payload.as_ref().filter(|_| !(LEAST_DATAGRAM..=LARGEST_DATAGRAM).contains(&payload.0)) {
         let help = format!("{LEAST_DATAGRAM} B to {LARGEST_DATAGRAM} B");
         return Err(Fault::new(at.at, format!("a datagram cannot carry {payload}")).help(help));

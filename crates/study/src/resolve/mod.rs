@@ -25,7 +25,7 @@ use crate::options::Options;
 use crate::source::Pos;
 use crate::tree::Node;
 use std::path::Path;
-use tailbound_model::{Attribution, Collect, Discovery, Measure, Nanos, Octets, Rate, TrialSpec, payload_problem};
+use tailbound_model::{Attribution, ByteSize, Collect, Discovery, Measure, Nanos, Rate, TrialSpec, payload_problem};
 
 pub(crate) use arrangement::arrangement;
 pub(crate) use driver::plain;
@@ -35,11 +35,11 @@ pub(crate) use scheduling::scheduling;
 pub(crate) use vlan::vlan;
 
 /// Largest payload in bytes: a DDS sequence and a socket buffer both count in 31 bits.
-const MAX_PAYLOAD: Octets = Octets(1 << 31);
+const MAX_PAYLOAD: ByteSize = ByteSize(1 << 31);
 /// Largest number of a DDS domain for which UDP ports exist.
 const MAX_DOMAIN: u32 = 232;
 
-/// Positions of the values that the errors of rules point at; for default values, the first byte of the file.
+/// Positions in the study at which the errors of rules point; for default values, the first byte of the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     pub driver: Pos,
@@ -77,7 +77,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         MeasureChoice::PingPong(_) | MeasureChoice::FanOut(_) => Rate::Period(Nanos::from_millis(1)),
     };
     let rate = file.rate.as_ref().map_or(usual, |r| r.value.0);
-    let payload = file.payload.as_ref().map_or(Octets(64), |p| p.value.0);
+    let payload = file.payload.as_ref().map_or(ByteSize(64), |p| p.value.0);
     if let Some(at) = &file.payload
         && let Some(problem) = payload_problem(payload, payload, "every driver", MAX_PAYLOAD)
     {

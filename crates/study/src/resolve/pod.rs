@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::format::{NetworkChoice, NodeKeys, ObserveChoice, PodKeys, PullChoice};
 use crate::read::At;
 use std::collections::BTreeMap;
-use tailbound_model::{NodeChoice, Octets, PodSpec, Pull};
+use tailbound_model::{ByteSize, NodeChoice, PodSpec, Pull};
 
 const MIB: u64 = 1 << 20;
 /// Default memory of a pod in MiB, for the samples of a trial and for the program.
@@ -59,7 +59,7 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
     })
 }
 
-pub(super) fn mib<T>(size: Octets, at: &At<T>, whose: &str) -> Result<u32, Fault> {
+pub(super) fn mib<T>(size: ByteSize, at: &At<T>, whose: &str) -> Result<u32, Fault> {
     let bytes = size.0;
     match u32::try_from(bytes / MIB) {
         Ok(whole) if bytes.is_multiple_of(MIB) && bytes >= LEAST_MIB * MIB => Ok(whole),

@@ -1,5 +1,5 @@
 //! Tests of studies with errors: there are one file and one snapshot for each error. The first lines of a file may have
-//! directives: `# set:`, `# cpus:`, `# drivers:`, `# limit:`, `# strict`.
+//! directives: `# set:`, `# cpus:`, `# drivers:`, `# limit:`, `# limit-at:`, `# strict`.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -34,7 +34,8 @@ fn each_broken_study_has_its_error() {
         let set: Vec<String> = directive(&text, "set").into_iter().map(str::to_owned).collect();
         let cpus: Vec<u32> = words(&text, "cpus").iter().map(|c| c.parse().unwrap()).collect();
         let drivers = words(&text, "drivers");
-        let limit = directive(&text, "limit").first().map(|what| Problem::new("limit", *what, "").at("payload"));
+        let key = directive(&text, "limit-at").first().copied().unwrap_or("payload").to_owned();
+        let limit = directive(&text, "limit").first().map(|what| Problem::new("limit", *what, "").at(key));
         let limits = move |_: &TrialSpec| limit.clone();
         let options = Options {
             settings: &set,

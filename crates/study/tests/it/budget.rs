@@ -62,6 +62,8 @@ fn each_broken_budget_has_its_error() {
         "baseline: { tolerance: 5 %, throughput: [mbit/s] }\n",
         "limits:\n  - round_trip: { p99: 500 }\n",
         "limits:\n  - round_trip: { p99: 500 Us }\n",
+        // The text of the user contains the separator of the reason and the remedy in a printed message.
+        "limits:\n  - round_trip: { p99: \"500; or 600\" }\n",
         "limits:\n  - round_trip: { p99: 0 us }\n",
         "limits:\n  - round_trip: { lost: 3 }\n",
         "limits:\n  - round_trip: 500 us\n",

@@ -2,6 +2,7 @@
 
 mod broken;
 mod budget;
+mod docs;
 mod factors;
 mod properties;
 mod schema;

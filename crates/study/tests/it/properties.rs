@@ -4,7 +4,7 @@ use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
-use tailbound_model::{Nanos, Octets, Plan, Rate};
+use tailbound_model::{ByteSize, Nanos, Plan, Rate};
 use tailbound_study::{embedded, load_str};
 
 fn load(text: &str, settings: &[String]) -> Result<Plan, tailbound_study::StudyError> {
@@ -26,8 +26,8 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn sizes_round_trip(octets in 0u64..1 << 50) {
-        prop_assert_eq!(Octets(octets).to_string().parse(), Ok(Octets(octets)));
+    fn sizes_round_trip(bytes in 0u64..1 << 50) {
+        prop_assert_eq!(ByteSize(bytes).to_string().parse(), Ok(ByteSize(bytes)));
     }
 
     #[test]
@@ -45,14 +45,14 @@ proptest! {
     }
 
     #[test]
-    fn quantities_of_a_study_arrive(octets in 0u64..1 << 31, ms in 1i64..1_000_000, hertz in 1u32..10_000) {
+    fn quantities_of_a_study_arrive(bytes in 0u64..1 << 31, ms in 1i64..1_000_000, hertz in 1u32..10_000) {
         let text = format!(
-            "measure: {{ ping-pong: {{ slots: 1, timeout: {ms} ms }} }}\ndriver: udp\npayload: {octets}B\nrate: {hertz}Hz\n"
+            "measure: {{ ping-pong: {{ slots: 1, timeout: {ms} ms }} }}\ndriver: udp\npayload: {bytes}B\nrate: {hertz}Hz\n"
         );
         let plan = load(&text, &[]).unwrap();
         let spec = &plan.conditions[0].spec;
         let tailbound_model::Measure::PingPong(keys) = &spec.measure else { panic!("a ping-pong") };
-        prop_assert_eq!(spec.payload, Octets(octets));
+        prop_assert_eq!(spec.payload, ByteSize(bytes));
         prop_assert_eq!(keys.timeout, Nanos::from_millis(ms));
         prop_assert_eq!(spec.rate.period().unwrap().0, (1e9 / f64::from(hertz)).round() as i64);
     }
@@ -177,5 +177,5 @@ fn hostile_texts_end_in_an_error() {
     }
     let many: Vec<String> = (0..10_001).map(|n| format!("{n} B")).collect();
     let text = format!("measure: ping-pong\ndriver: udp\nfactors: {{ payload: [{}] }}\n", many.join(", "));
-    assert!(load(&text, &[]).unwrap_err().reason.contains("more than 10000 conditions"));
+    assert!(load(&text, &[]).unwrap_err().problem.what.contains("more than 10000 conditions"));
 }

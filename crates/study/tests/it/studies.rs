@@ -207,7 +207,7 @@ fn files_that_cannot_be_read_are_errors_without_a_place() {
     let latin = dir.path().join("latin.yaml");
     std::fs::write(&latin, b"measure: ping-pong\nquestion: sp\xe4t\n").unwrap();
     let error = load(&latin, &[]).unwrap_err();
-    assert_eq!((error.line, error.column, error.reason.as_str()), (2, 13, "not text in UTF-8"));
+    assert_eq!((error.line, error.column, error.problem.what.as_str()), (2, 13, "not text in UTF-8"));
 }
 
 #[test]

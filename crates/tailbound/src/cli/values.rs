@@ -1,32 +1,37 @@
 //! Parsers of the values of command-line flags.
 
 use std::time::Duration;
-use tailbound_model::{Nanos, RangeSpec};
+use tailbound_model::{Nanos, Problem, RangeSpec};
+
+/// Makes the problem of a value of a flag that is not valid.
+fn bad(what: impl Into<String>) -> Problem {
+    Problem::new("bad_value", what, "")
+}
 
 /// Parses a range of a trial such as `60s..360s`: two times, the first before the second.
-pub fn range(text: &str) -> Result<RangeSpec, String> {
-    let (from, to) =
-        text.split_once("..").ok_or("expected two times with `..` between them, for example `60s..360s`")?;
-    let [from, to] = [from, to].map(|time| time.parse::<Nanos>().map_err(|e| e.to_string()));
-    let (from, to) = (from?, to?);
+pub fn range(text: &str) -> Result<RangeSpec, Problem> {
+    let (from, to) = text
+        .split_once("..")
+        .ok_or_else(|| bad("expected two times with `..` between them, for example `60s..360s`"))?;
+    let (from, to): (Nanos, Nanos) = (from.parse()?, to.parse()?);
     let has_messages = Nanos(0) <= from && from < to;
-    if has_messages { Ok(RangeSpec { from, to }) } else { Err(format!("the range from {from} to {to} is empty")) }
+    if has_messages { Ok(RangeSpec { from, to }) } else { Err(bad(format!("the range from {from} to {to} is empty"))) }
 }
 
 /// Parses a percentage above 0 %, such as `5%` or `5 %`, to a fraction.
-pub fn share(text: &str) -> Result<f64, String> {
+pub fn share(text: &str) -> Result<f64, Problem> {
     let number = text.trim().strip_suffix('%').map(str::trim).and_then(|n| n.parse::<f64>().ok());
     match number {
         Some(n) if n > 0.0 && n <= 1_000.0 => Ok(n / 100.0),
-        _ => Err("expected a percentage such as `5%`, above 0 % and at most 1000 %".into()),
+        _ => Err(bad("expected a percentage such as `5%`, above 0 % and at most 1000 %")),
     }
 }
 
 /// Parses the lease of a holder of agents: the time without messages from clients after which the holder ends.
-pub fn lease(text: &str) -> Result<Duration, String> {
+pub fn lease(text: &str) -> Result<Duration, Problem> {
     match text.parse::<Nanos>() {
         Ok(Nanos(ns)) if ns > 0 => Ok(Duration::from_nanos(ns as u64)),
-        Ok(_) => Err("a lease must be longer than 0 s".into()),
-        Err(e) => Err(e.to_string()),
+        Ok(_) => Err(bad("a lease must be longer than 0 s")),
+        Err(problem) => Err(problem),
     }
 }

@@ -11,13 +11,19 @@ use tailbound_report::BudgetOutcome;
 pub fn budget(args: &Budget) -> CommandResult {
     let budget = tailbound_study::load_budget(&args.budget)
         .map_err(|e| Failure::bad_input(e.render(colour_of_errors(), width())))?;
-    let record = Record::open(&args.record).map_err(Failure::bad_input)?;
+    let record = Record::open(&args.record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     // The budget names its baseline relative to the directory of the budget file.
     let named = budget.baseline.as_ref().and_then(|b| b.record.as_ref());
     let named = named.map(|r| args.budget.parent().unwrap_or_else(|| "".as_ref()).join(r));
-    let baseline =
-        args.baseline.clone().or(named).map(|dir| Record::open(&dir)).transpose().map_err(Failure::bad_input)?;
-    let judged = tailbound_report::judge_budget(&record, &budget, baseline.as_ref()).map_err(Failure::bad_input)?;
+    let baseline = args
+        .baseline
+        .clone()
+        .or(named)
+        .map(|dir| Record::open(&dir))
+        .transpose()
+        .map_err(|e| Failure::of(ExitCode::BadInput, e))?;
+    let judged = tailbound_report::judge_budget(&record, &budget, baseline.as_ref())
+        .map_err(|e| Failure::of(ExitCode::BadInput, e))?;
 
     let undecided = args.undecided.map(|as_what| match as_what {
         Undecided::Pass => BudgetOutcome::Holds,

@@ -13,12 +13,12 @@ pub fn bundle(args: &Bundle) -> CommandResult {
     let directory = args.out.clone().unwrap_or_else(|| PathBuf::from("tailbound-bundle"));
     if directory.exists() {
         let exists = tailbound_bundle::BundleError::Exists { path: directory, what: "directory" };
-        return Err(Failure::bad_input(exists));
+        return Err(Failure::of(ExitCode::BadInput, exists));
     }
     let files = driver_files(&args.drivers)?;
-    let bundle =
-        tailbound_bundle::pack(&program, env!("CARGO_PKG_VERSION"), &files, &directory).map_err(Failure::run_failed)?;
-    let bytes: u64 = bundle.files.iter().map(|f| f.octets).sum();
+    let bundle = tailbound_bundle::pack(&program, env!("CARGO_PKG_VERSION"), &files, &directory)
+        .map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    let bytes: u64 = bundle.files.iter().map(|f| f.bytes).sum();
     let with = drivers_of(&bundle);
     outln!("{}: {} files, {} MB, with {with}", directory.display(), bundle.files.len(), bytes.div_ceil(1_000_000));
     outln!("  name   {}", bundle.name());
@@ -47,7 +47,7 @@ pub fn driver_files(requested: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
             Ok(driver) => driver,
             // A broken driver that was not requested is skipped; `tailbound driver` reports what is wrong with the driver.
             Err(_) if all => continue,
-            Err(e) => return Err(Failure::bad_input(e)),
+            Err(e) => return Err(Failure::of(ExitCode::BadInput, e)),
         };
         let Some(path) = driver.path() else { continue };
         if !files.iter().any(|(known, _)| known == driver.name()) {

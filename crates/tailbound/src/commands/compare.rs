@@ -10,15 +10,19 @@ use tailbound_report::{CompareOptions, ReportStatus};
 
 pub fn compare(args: &Compare) -> CommandResult {
     let options = CompareOptions { metrics: metrics(&args.metrics)?, margin: args.margin };
-    let a = Record::open(&args.a).map_err(Failure::bad_input)?;
+    let a = Record::open(&args.a).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     let comparison = match &args.b {
-        Some(b) => tailbound_report::compare_records(&a, &Record::open(b).map_err(Failure::bad_input)?, &options),
+        Some(b) => tailbound_report::compare_records(
+            &a,
+            &Record::open(b).map_err(|e| Failure::of(ExitCode::BadInput, e))?,
+            &options,
+        ),
         None => {
             let levels = args.levels.as_deref().and_then(|l| Some([l.first()?.as_str(), l.get(1)?.as_str()]));
             tailbound_report::compare_levels(&a, args.factor.as_deref(), levels, &options)
         }
     };
-    let comparison = comparison.map_err(Failure::bad_input)?;
+    let comparison = comparison.map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     let text = match args.format {
         CompareFormat::Terminal => tailbound_report::render_comparison_terminal(&comparison, width(), colour()),
         CompareFormat::Html => tailbound_report::render_comparison_html(&comparison),

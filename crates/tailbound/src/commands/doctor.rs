@@ -80,7 +80,7 @@ fn rescue_test(facts: &HostFacts, json: bool) -> CommandResult {
 /// Runs the rescue test (CPU time of an ordinary thread beside a real-time thread) in this process and prints the
 /// result as JSON.
 pub fn rescue_child(cpu: u32) -> CommandResult {
-    let seen = tailbound_host::rescue::measure(cpu).map_err(Failure::not_fit)?;
+    let seen = tailbound_host::rescue::measure(cpu).map_err(|e| Failure::of(ExitCode::MachineNotFit, e))?;
     outln!("{}", serde_json::to_string(&seen).map_err(Failure::unexpected)?);
     Ok(ExitCode::Done)
 }

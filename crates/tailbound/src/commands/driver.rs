@@ -71,7 +71,7 @@ fn check_in_child(name: &str) -> CommandResult {
 }
 
 fn check(name: &str) -> CommandResult {
-    let driver = drivers::find(name).map_err(Failure::run_failed)?;
+    let driver = drivers::find(name).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
     let report = conformance::run(&driver, &mut |check| {
         let word = match check.outcome {
             conformance::CheckOutcome::Passed => "pass",

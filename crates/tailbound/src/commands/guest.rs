@@ -29,16 +29,18 @@ pub fn guest(command: &GuestSub) -> CommandResult {
         GuestSub::Shell(args) => shell(&args.machine),
         GuestSub::Run(args) => run(args),
         GuestSub::Serve => {
-            serve_named().map(|()| ExitCode::Done).map_err(unexpected("cannot start agents in this guest"))
+            serve_named().map(|()| ExitCode::Done).map_err(unexpected("agents cannot be started in this guest"))
         }
         GuestSub::Stream { directory, with_a_run, words } => stream_to(directory, *with_a_run, words),
-        GuestSub::Init => serve().map(|()| ExitCode::Done).map_err(unexpected("cannot start agents in this guest")),
+        GuestSub::Init => {
+            serve().map(|()| ExitCode::Done).map_err(unexpected("agents cannot be started in this guest"))
+        }
         GuestSub::Clock { ppm, step_ms } => set_clock(*ppm, step_ms.map(Duration::from_millis))
             .map(|()| ExitCode::Done)
             .map_err(unexpected("cannot set the clock")),
         GuestSub::RunInside => serve_run(io::stdin().lock(), io::stdout())
             .map(|()| ExitCode::Done)
-            .map_err(unexpected("cannot run the study in this guest")),
+            .map_err(unexpected("the study cannot be run in this guest")),
     }
 }
 
@@ -62,7 +64,8 @@ fn choice(args: &GuestKernel) -> Result<KernelChoice, Failure> {
 fn contents(args: &GuestKernel) -> Result<Contents, Failure> {
     let program = tailbound_host::own_file().map_err(unexpected("cannot find this program"))?;
     let drivers = super::bundle::driver_files(&[])?;
-    let contents = Contents::gather(&program, env!("CARGO_PKG_VERSION"), &drivers).map_err(Failure::run_failed)?;
+    let contents = Contents::gather(&program, env!("CARGO_PKG_VERSION"), &drivers)
+        .map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
     let contents = with_programs(contents, &PROGRAMS).map_err(Failure::run_failed)?;
     with_named(contents, &args.with).map_err(Failure::not_fit)
 }
@@ -84,7 +87,7 @@ fn build(args: &GuestBuild) -> CommandResult {
     let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
     let bytes = image.metadata().map_or(0, |m| m.len());
     outln!("kernel     {}  {}, {} MB", image.display(), kernel.version, megabytes(bytes));
-    outln!("initramfs  {}  {} MB", file.display(), megabytes(made.octets));
+    outln!("initramfs  {}  {} MB", file.display(), megabytes(made.bytes));
     outln!("modules    {}", if made.modules.is_empty() { "none".into() } else { made.modules.join(" ") });
     Ok(ExitCode::Done)
 }

@@ -11,7 +11,7 @@ use tailbound_model::ExitCode;
 pub fn image(args: &Image) -> CommandResult {
     let failed = |e: BundleError| {
         let input = matches!(e, BundleError::Exists { .. } | BundleError::NotABundle { .. });
-        Failure::new(if input { ExitCode::BadInput } else { ExitCode::RunFailed }, e)
+        Failure::of(if input { ExitCode::BadInput } else { ExitCode::RunFailed }, e)
     };
     let file = args.out.clone().unwrap_or_else(|| PathBuf::from("tailbound-image.tar"));
     let contents = match &args.bundle {
@@ -26,7 +26,7 @@ pub fn image(args: &Image) -> CommandResult {
     let name = args.name.as_deref().unwrap_or("localhost/tailbound");
     let name = ImageName::parse(name, &contents.bundle.tailbound).map_err(Failure::bad_input)?;
     let image = tailbound_bundle::image(&contents, &name, &file).map_err(failed)?;
-    let megabytes = image.octets.div_ceil(1_000_000);
+    let megabytes = image.bytes.div_ceil(1_000_000);
     outln!("{}: {megabytes} MB for {}, with {}", file.display(), image.architecture, drivers_of(&contents.bundle));
     outln!("  name    {name}");
     outln!("  digest  {}", image.digest);

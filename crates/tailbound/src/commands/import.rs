@@ -6,7 +6,7 @@ use crate::output::{colour, out, outln, width};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tailbound_model::{Imported, Plan, ReportSpec, ToolSummary};
+use tailbound_model::{ExitCode, Imported, Plan, ReportSpec, ToolSummary};
 use tailbound_record::{Manifest, RecordWriter, Status};
 use tailbound_tools::Tool;
 
@@ -25,9 +25,9 @@ pub fn import(args: &Import) -> CommandResult {
         );
     }
     let manifest = manifest(&tool, imported?);
-    RecordWriter::create(&dir, manifest).map_err(Failure::run_failed)?;
-    let record = tailbound_record::Record::open(&dir).map_err(Failure::run_failed)?;
-    let report = tailbound_report::analyse(&record).map_err(Failure::run_failed)?;
+    RecordWriter::create(&dir, manifest).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    let record = tailbound_record::Record::open(&dir).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    let report = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
     let page = dir.join("report.html");
     super::report::write(&page, tailbound_report::render_html(&report))?;
     out!("{}", tailbound_report::render_terminal(&report, width(), colour()));

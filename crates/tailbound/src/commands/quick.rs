@@ -22,7 +22,7 @@ pub fn quick(args: &Quick) -> CommandResult {
             warnings.push(Warning::new(
                 "loopback_instead",
                 Severity::Warning,
-                format!("measured over loopback in place of two network namespaces: {reason}"),
+                format!("the run measures over loopback in place of two network namespaces: {reason}"),
                 "run as root, or allow user namespaces",
             ));
         }

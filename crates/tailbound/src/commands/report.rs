@@ -10,9 +10,9 @@ use tailbound_record::Record;
 use tailbound_report::{Figure, ReportStatus};
 
 pub fn report(args: &Report) -> CommandResult {
-    let mut record = Record::open(&args.record).map_err(Failure::bad_input)?;
+    let mut record = Record::open(&args.record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     record.manifest.plan.report.range = args.range.or(record.manifest.plan.report.range);
-    let report = tailbound_report::analyse(&record).map_err(Failure::bad_input)?;
+    let report = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::BadInput, e))?;
     let text: Vec<u8> = match args.format {
         Format::Terminal => tailbound_report::render_terminal(&report, width(), colour()).into(),
         Format::Html => tailbound_report::render_html(&report).into(),
@@ -49,7 +49,7 @@ fn picture(report: &tailbound_report::Report, picture: Option<Picture>) -> Resul
         Picture::Flow => Figure::Flow,
         Picture::Overhead => Figure::Overhead,
     };
-    tailbound_report::render_svg(report, figure).map_err(Failure::bad_input)
+    tailbound_report::render_svg(report, figure).map_err(|e| Failure::of(ExitCode::BadInput, e))
 }
 
 /// Writes the text or the image of a report to a file.

@@ -70,8 +70,8 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
     let finished = controller::run(plan, options, &mut display);
     display.end();
     let finished = finished?;
-    let record = Record::open(&finished.dir).map_err(Failure::run_failed)?;
-    let analysed = tailbound_report::analyse(&record).map_err(Failure::run_failed)?;
+    let record = Record::open(&finished.dir).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
+    let analysed = tailbound_report::analyse(&record).map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
     let page = finished.dir.join("report.html");
     report::write(&page, tailbound_report::render_html(&analysed))?;
     if !quiet {

@@ -4,17 +4,16 @@ use crate::cli::Serve;
 use crate::failure::{CommandResult, Failure};
 use crate::output::{errln, outln};
 use std::path::Path;
-use tailbound_model::{ExitCode, Metric};
+use tailbound_model::{ExitCode, Metric, Problem};
 use tailbound_record::Record;
 use tailbound_report::{CompareOptions, compare_records, render_comparison_html};
 use tailbound_serve::{Options, Server};
 
 /// Compares two records with the default options of `tailbound compare A B`, and returns the comparison as an HTML
 /// page.
-fn compare(a: &Path, b: &Path) -> Result<String, String> {
-    let open = |dir: &Path| Record::open(dir).map_err(|e| e.to_string());
+fn compare(a: &Path, b: &Path) -> Result<String, Problem> {
     let options = CompareOptions { metrics: vec![Metric::RoundTrip], margin: None };
-    let comparison = compare_records(&open(a)?, &open(b)?, &options).map_err(|e| e.to_string())?;
+    let comparison = compare_records(&Record::open(a)?, &Record::open(b)?, &options)?;
     Ok(render_comparison_html(&comparison))
 }
 

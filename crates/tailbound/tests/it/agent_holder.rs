@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-use tailbound_model::{Ask, Told};
+use tailbound_model::{Answer, Ask};
 use tailbound_stream::join;
 use tailbound_wire::{Frame, FrameReader, Hello, Message, PROTOCOL_MAX, PROTOCOL_MIN, encode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -52,7 +52,7 @@ impl Drop for Holder {
     }
 }
 
-/// The controller's side of the streams to and from an agent.
+/// The controller's side of the streams to and from an agent, as a test uses it.
 struct Controller {
     input: DuplexStream,
     output: DuplexStream,
@@ -84,6 +84,30 @@ fn relay(bench: &Bench, holder: &Holder) -> io::Result<tokio::process::Child> {
     let mut command = bench.tailbound();
     command.args(["agent", "relay", "--socket"]).arg(&holder.socket).stdin(Stdio::piped()).stdout(Stdio::piped());
     tokio::process::Command::from(command).kill_on_drop(true).spawn()
+}
+
+/// Test: the next holder at the socket removes the log of a killed holder, as it replaces the socket.
+#[test]
+fn the_log_of_a_killed_holder_goes_with_its_socket() {
+    let bench = Bench::new();
+    let socket = bench.path("held/agent.sock");
+    let start = || Holder::start(bench.tailbound(), socket.clone());
+    let files = || {
+        let files =
+            std::fs::read_dir(bench.path("held")).unwrap().map(|f| f.unwrap().file_name().into_string().unwrap());
+        files.collect::<std::collections::BTreeSet<_>>()
+    };
+    let of = |holder: &Holder| ["agent.sock".to_owned(), format!("agent.sock.{}.log", holder.process.id())].into();
+    let mut killed = start();
+    assert_eq!(files(), of(&killed));
+    killed.process.kill().unwrap();
+    killed.process.wait().unwrap();
+    assert_eq!(files(), of(&killed));
+    let next = start();
+    assert_eq!(files(), of(&next));
+    signal(next.process.id(), "-TERM");
+    assert_eq!(next.ended().0, Some(0));
+    assert!(files().is_empty());
 }
 
 #[test]
@@ -118,14 +142,14 @@ fn an_agent_answers_though_its_relays_are_killed() {
         for cuts in 1..=3 {
             cut();
             controller.say(Message::Ask(Ask::Facts)).await;
-            let Message::Told(Told::Facts(facts)) = controller.hear().await else { panic!("no facts") };
+            let Message::Answer(Answer::Facts(facts)) = controller.hear().await else { panic!("no facts") };
             assert_eq!(facts.boot_id, agent.boot_id);
             assert!(relays.borrow().len() > cuts, "the connection was not cut");
         }
         // At this moment the question or the answer may be in transit.
         controller.say(Message::Ask(Ask::Cpus)).await;
         cut();
-        assert!(matches!(controller.hear().await, Message::Told(Told::Cpus(_))));
+        assert!(matches!(controller.hear().await, Message::Answer(Answer::Cpus(_))));
         assert_eq!(descendants(holder.process.id() as i32), [agent.pid], "it is the same agent");
         drop(controller);
     };

@@ -37,12 +37,12 @@ fn a_bundle_maps_no_library_of_the_host() {
 
     let again = tailbound(&["bundle", "--out", "b"], dir.path());
     assert_eq!(again.status.code(), Some(2), "{}", text(&again));
-    assert_eq!(text(&again).lines().next(), Some("error: b already exists: name another directory with --out"));
+    assert!(text(&again).starts_with("error: b already exists\n  help: name another directory with --out\n"));
 
     let libc = dir.path().join("b/lib/libc.so.6");
-    let mut octets = std::fs::read(&libc).unwrap();
-    *octets.last_mut().unwrap() ^= 1;
-    std::fs::write(&libc, octets).unwrap();
+    let mut bytes = std::fs::read(&libc).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&libc, bytes).unwrap();
     let damaged = tailbound_bundle::Bundle::verify(&dir.path().join("b")).unwrap_err().to_string();
     assert!(damaged.contains("lib/libc.so.6 differs from bundle.json"), "{damaged}");
 }

@@ -167,6 +167,7 @@ fn a_stall_shows_in_the_right_leg_of_every_slot_it_hits() {
             // Messages that arrive during a stalled turnaround wait on the leg out.
             let piled = place == "turnaround" && other == "out";
             let sent = place == "send" && other == "out";
+            // Limit: the times are of a scripted clock.
             assert!(max < 1_000_000 || piled || sent, "{place}: {other} shows {max} ns");
         }
     }

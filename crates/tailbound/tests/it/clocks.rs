@@ -38,7 +38,7 @@ fn script(pong_clock: &Value) -> Value {
     json!({ "seed": 3, "links": links(), "pong_clock": pong_clock })
 }
 
-/// The true legs (out, back) of the measured slots in ns, in rising order.
+/// The true legs (out and back) of the measured slots, in ns, in rising order.
 fn truth(script: &Value) -> [(&'static str, Vec<i64>); 2] {
     let script = Script::parse(&script.to_string()).unwrap();
     let legs = |direction, cost: i64| {
@@ -274,7 +274,7 @@ fn printed(bench: &Bench, arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Ranges such as `12.3 to 18.4` in the first row of a table, in the order of its columns.
+/// Finds the ranges, such as `12.3 to 18.4`, in the first row of a table, in the order of the table's columns.
 fn ranges(text: &str) -> Vec<(f64, f64)> {
     let number = |word: &str| word.trim_matches(|c: char| !c.is_ascii_digit()).replace(',', "").parse().ok();
     let words: Vec<&str> = text.split_whitespace().collect();

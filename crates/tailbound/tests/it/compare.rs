@@ -252,7 +252,7 @@ fn too_few_messages_in_a_trial() {
     assert_eq!(statistic(&document, "p99")["verdict"], "no_difference_found");
     let tail = statistic(&document, "p99.9");
     assert_eq!(tail["verdict"], "not_enough_data");
-    assert_eq!(tail["why"], "needs 3,688 messages in every trial; there are about 400");
+    assert_eq!(tail["why"], "the statistic needs 3,688 messages in every trial; there are about 400");
 }
 
 #[test]

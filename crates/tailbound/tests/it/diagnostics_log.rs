@@ -4,7 +4,7 @@ use crate::support::{Bench, exit_and_stderr, succeeded};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Stdio};
 use std::time::Duration;
-use tailbound_model::{Ask, Told};
+use tailbound_model::{Answer, Ask};
 use tailbound_wire::{Frame, FrameReader, Hello, Message, PROTOCOL_MAX, PROTOCOL_MIN, encode};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
@@ -87,7 +87,7 @@ fn log_of_held_agent(level: &str) -> String {
             let lines = loop {
                 match reader.next_frame().unwrap() {
                     Some(Frame::Message(message)) => match *message {
-                        Message::Told(Told::Log(lines)) => break lines,
+                        Message::Answer(Answer::Log(lines)) => break lines,
                         Message::Hello(_) => {}
                         other => panic!("{other:?}"),
                     },

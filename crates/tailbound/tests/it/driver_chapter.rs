@@ -10,7 +10,7 @@ use std::process::Command;
 
 const CHAPTER: &str = include_str!("../../../../docs/src/write-a-driver.md");
 
-/// A block of commands in the chapter, and the output that the chapter shows for these commands.
+/// A block of commands in the chapter, with the output that the chapter shows for these commands.
 struct Step {
     line: usize,
     commands: String,
@@ -93,7 +93,7 @@ fn plain(line: &str) -> String {
     out
 }
 
-/// Whether `line` matches `shown`, in which `...` matches any text.
+/// Whether a printed line matches the line `shown` of the chapter, in which `...` matches any text.
 fn same(shown: &str, line: &str) -> bool {
     // `...` is split off before numbers are replaced, because a number may end with a full stop.
     let parts: Vec<String> = shown.split("...").map(plain_within).collect();
@@ -124,7 +124,7 @@ fn plain_within(part: &str) -> String {
     }
 }
 
-/// First line of `shown` that is not in `printed`; `None` if `printed` contains all lines.
+/// First line of `shown` (text of the chapter) that is not in `printed`; `None` if `printed` contains all lines.
 fn missing(shown: &str, printed: &str) -> Option<String> {
     let mut lines = printed.lines().filter(|l| !l.trim().is_empty());
     let mut any = false;

@@ -176,7 +176,7 @@ fn the_record_exists() {
     fs::write(bench.path("record/mine"), "precious").unwrap();
     let (code, text) = exit_and_stderr(&bench.run(GOOD, &[]));
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("exists already; give another --out"), "{text}");
+    assert!(text.contains("exists already\n  help: give another --out"), "{text}");
     assert_eq!(fs::read_to_string(bench.path("record/mine")).unwrap(), "precious");
 }
 

@@ -339,11 +339,11 @@ fn an_environment_that_rules_fast_dds_is_refused() {
 fn a_missing_library_names_its_package() {
     let Some(path) = built() else { return };
     let bench = Bench::new();
-    let mut octets = std::fs::read(path).unwrap();
+    let mut bytes = std::fs::read(path).unwrap();
     let (name, other) = (b"libfastrtps.so.2.9\0", b"libfastrtps.so.0.9\0");
-    let at = octets.windows(name.len()).position(|w| w == name).expect("it needs the library");
-    octets[at..at + name.len()].copy_from_slice(other);
-    std::fs::write(bench.path("libtailbound_driver_fastdds.so"), octets).unwrap();
+    let at = bytes.windows(name.len()).position(|w| w == name).expect("it needs the library");
+    bytes[at..at + name.len()].copy_from_slice(other);
+    std::fs::write(bench.path("libtailbound_driver_fastdds.so"), bytes).unwrap();
     let output = bench.tailbound().args(["driver", "check", "./libtailbound_driver_fastdds.so"]).output().unwrap();
     let (code, text) = exit_and_stderr(&output);
     insta::assert_snapshot!(format!("exit {code}\n{}", text.replace(bench.dir.path().to_str().unwrap(), "BENCH")));

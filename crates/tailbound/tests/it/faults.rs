@@ -47,7 +47,7 @@ fn interfaces() -> BTreeSet<String> {
     text.lines().skip(2).filter_map(|l| Some(l.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// Names of the network namespaces of the host that have a name.
+/// Names of all named network namespaces of the host.
 fn named_namespaces() -> BTreeSet<String> {
     fs::read_dir("/run/netns")
         .into_iter()
@@ -264,13 +264,13 @@ fn two_runs_at_once_do_not_disturb_each_other() {
     let spawn = |bench: &Bench| {
         let study = bench.study(&study);
         let mut command = bench.tailbound();
-        command.env("TAILBOUND_STATE_DIR", one.path("state"));
+        command.env("TAILBOUND_STATE_DIR", one.path("state")).env("TAILBOUND_LOG", "debug");
         command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
         command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
     };
     let (first, second) = (spawn(&one), spawn(&two));
     // A clean-up in the middle changes nothing for either run.
-    std::thread::sleep(Duration::from_millis(700));
+    two.wait_for_event("measuring begins", 1);
     let cleanup = one.tailbound().args(["lab", "cleanup"]).output().unwrap();
     assert_eq!(exit_and_stderr(&cleanup).0, 0);
     for child in [first, second] {
@@ -294,7 +294,7 @@ fn ctrl_c_keeps_the_samples_and_marks_the_record_incomplete() {
     let record = Record::open(&bench.path("record")).unwrap();
     assert_eq!(record.status(), Status::Incomplete);
     assert!(segments(&bench.path("record")) > 0);
-    assert!(record.manifest.warnings.iter().any(|w| w.code == "interrupted"));
+    assert!(record.manifest.warnings.iter().any(|w| w.problem.code == "interrupted"));
     // The stop loses no message: messages that were not answered yet have no row.
     let counts = bench.report()["conditions"][0]["counts"].clone();
     assert_eq!(counts["lost"].as_u64(), Some(0), "{counts}");

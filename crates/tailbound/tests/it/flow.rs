@@ -214,6 +214,7 @@ fn a_reader_that_is_killed_is_missed() {
                 drop(other);
                 let begin = Instant::now();
                 while flow(&session, writer).matched != 0 {
+                    // Limit: ends the wait if the reader is never missed.
                     assert!(begin.elapsed() < Duration::from_secs(120), "{name}: the killed reader is missed");
                     std::thread::sleep(Duration::from_millis(100));
                 }

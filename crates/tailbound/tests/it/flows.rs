@@ -13,7 +13,8 @@ fn study(measure: &str, rest: &str) -> String {
     format!("study: flows\nquestion: q\nmeasure: {{ {measure} }}\nquiet: off\n{rest}\n")
 }
 
-/// Message counts of all ends of trial 0: first of the publisher, then of each subscriber with its name.
+/// Message counts of all ends of trial 0: first the counts of the publisher, then the counts of each subscriber with
+/// its name.
 fn counts(bench: &Bench) -> (FlowCounts, Vec<(String, FlowCounts)>) {
     let record = Record::open(&bench.path("record")).unwrap();
     let ends = &record.manifest.trials[0].ends;
@@ -42,8 +43,8 @@ fn adds_up(report: &Value, subscribers: usize) -> u64 {
 /// Checks that the counts of all seconds add up to the counts of the trial.
 fn seconds_hold_all(counts: &FlowCounts) {
     assert_eq!(counts.seconds.iter().map(|s| s.messages).sum::<u64>(), counts.messages());
-    let octets: u64 = counts.parts.iter().map(|p| p.octets).sum();
-    assert_eq!(counts.seconds.iter().map(|s| s.octets).sum::<u64>(), octets);
+    let bytes: u64 = counts.parts.iter().map(|p| p.bytes).sum();
+    assert_eq!(counts.seconds.iter().map(|s| s.bytes).sum::<u64>(), bytes);
 }
 
 /// Test of a publisher that is faster than its subscriber: the number of lost messages equals the number that the
@@ -83,7 +84,7 @@ fn eight_reliable_subscribers_lose_nothing() {
     let (sent, received) = counts(&bench);
     for (name, counts) in &received {
         assert_eq!(counts.parts.map(|p| p.messages), sent.parts.map(|p| p.messages), "{name}");
-        assert_eq!(counts.part(FlowPart::Window).octets, counts.part(FlowPart::Window).messages * 4 * 64, "{name}");
+        assert_eq!(counts.part(FlowPart::Window).bytes, counts.part(FlowPart::Window).messages * 4 * 64, "{name}");
         assert_eq!((counts.missing, counts.duplicates, counts.foreign), (0, 0, 0), "{name}");
     }
     let report = bench.report();
@@ -222,9 +223,9 @@ fn batches_arrive_whole_and_a_driver_without_them_refuses_them() {
     for i in 0..2 {
         assert_eq!(of(i)["lost"], 0, "{}", of(i));
     }
-    let octets = |i: usize| of(i)["trials"][0]["wire_octets_per_message"].as_f64().unwrap();
-    println!("octets per message: {} without, {} with batching", octets(0), octets(1));
-    assert!(octets(1) < 0.8 * octets(0), "{} and {}", octets(0), octets(1));
+    let bytes = |i: usize| of(i)["trials"][0]["wire_octets_per_message"].as_f64().unwrap();
+    println!("octets per message: {} without, {} with batching", bytes(0), bytes(1));
+    assert!(bytes(1) < 0.8 * bytes(0), "{} and {}", bytes(0), bytes(1));
 
     let bench = Bench::new();
     let text = study("throughput: { batching: on }", "driver: udp\nplace: process");

@@ -9,7 +9,7 @@ fn study(measure: &str, rest: &str) -> String {
     format!("study: many\nquestion: q\nmeasure: {{ throughput: {{ {measure} }} }}\nquiet: off\n{rest}\n")
 }
 
-/// Message counts of each end by name: first of the publishers, then of the subscribers.
+/// Message counts of each end by name: first the counts of the publishers, then the counts of the subscribers.
 fn counts(bench: &Bench) -> [BTreeMap<String, FlowCounts>; 2] {
     let record = Record::open(&bench.path("record")).unwrap();
     let ends = &record.manifest.trials[0].ends;

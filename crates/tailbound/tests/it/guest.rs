@@ -73,7 +73,7 @@ impl Agent {
 
     fn facts(&mut self) -> HostFacts {
         self.say(Message::Ask(Ask::Facts));
-        let Message::Told(Told::Facts(facts)) = self.hear() else { panic!("no facts") };
+        let Message::Answer(Answer::Facts(facts)) = self.hear() else { panic!("no facts") };
         *facts
     }
 

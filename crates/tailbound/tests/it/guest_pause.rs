@@ -5,9 +5,9 @@ use serde_json::Value;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// Connection to the QMP socket of a guest that users can use.
+/// Connection to the QMP socket of a guest; Tailbound leaves this socket to users.
 struct Monitor(BufReader<UnixStream>);
 
 impl Monitor {
@@ -36,14 +36,6 @@ impl Monitor {
     }
 }
 
-fn wait_for(guests: &Guests, words: &str) {
-    let until = Instant::now() + Duration::from_secs(90);
-    while !guests.bench.stderr().contains(words) {
-        assert!(Instant::now() < until, "{words} in {}", guests.bench.stderr());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn warnings<'a>(manifest: &'a Value, code: &str) -> Vec<&'a Value> {
     manifest["warnings"].as_array().unwrap().iter().filter(|w| w["code"] == code).collect()
 }
@@ -57,9 +49,8 @@ fn a_trial_in_which_a_guest_was_paused_is_invalid_and_its_late_messages_are_ther
         .replace("place:", "ends:\n  ping: { place: netns }\n  pong:\n    place:");
     let child = guests.measuring(&text);
     let mut monitor = Monitor::of(&guests, "pong");
-    wait_for(&guests, "trial 2/3: driver");
-    // After this time the ends are prepared and matched.
-    std::thread::sleep(Duration::from_millis(3000));
+    guests.bench.wait_for_event("measuring begins", 2);
+    std::thread::sleep(Duration::from_millis(500));
     monitor.say("stop");
     std::thread::sleep(Duration::from_millis(300));
     monitor.say("cont");

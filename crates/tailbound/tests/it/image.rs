@@ -156,7 +156,7 @@ fn a_full_disk_is_reported_and_left_empty() {
         .current_dir(bench.dir.path())
         .output()
         .unwrap();
-    let message = "error: the file system is full: small/i.tar cannot be written; free some space, or name a path on another file system with --out\n";
+    let message = "error: the file system is full: small/i.tar cannot be written\n  help: free some space, or name a path on another file system with --out\n";
     assert_eq!(exit_and_stderr(&output), (4, message.to_owned()));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "", "what is left there");
 }

@@ -71,7 +71,7 @@ fn a_switch_in_the_kernel_joins_namespaces_and_interrupt_threads_have_a_priority
         let [before, found, back] = ["before", "found", "put_back"].map(|key| setting[key].as_str().unwrap());
         assert!(before.contains("fifo") && before.contains("50"), "{setting}");
         assert!(found.contains("fifo") && found.contains("90"), "{setting}");
-        assert_eq!(back, format!("put back to `{before}`"));
+        assert_eq!(back, format!("restored to `{before}`"));
     }
 }
 

@@ -107,7 +107,7 @@ fn an_interrupt_moves_and_moves_back() {
         let (code, text) = exit_and_stderr(&child.wait_with_output().unwrap());
         assert_eq!((code, seen.as_str(), read(found.path)), (0, "0", found.value.clone()), "{irq}: {text}");
         let setting = &bench.report()["host_settings"][0]["settings"][0];
-        assert_eq!(setting["put_back"], format!("put back to `{}`", found.value), "{setting}");
+        assert_eq!(setting["put_back"], format!("restored to `{}`", found.value), "{setting}");
     }
     let bench = Bench::new();
     let (code, text) =
@@ -151,7 +151,7 @@ fn a_thread_of_the_kernel_has_its_policy_and_gets_its_own_back() {
 /// Test: if a pattern of the study matches a thread that another key names, the settings contradict each other; the
 /// study is refused and all settings are restored.
 #[test]
-fn settings_that_undo_each_other_are_refused_and_all_put_back() {
+fn settings_that_undo_each_other_are_refused_and_all_restored() {
     let tid = output_of("pgrep", &["-x", "khungtaskd"]);
     if cannot() || tid.is_empty() {
         return println!("skipped: no thread khungtaskd here");
@@ -235,7 +235,7 @@ impl Drop for Netns {
 }
 
 #[test]
-fn queues_and_coalescing_of_an_interface_are_set_and_put_back() {
+fn queues_and_coalescing_of_an_interface_are_set_and_restored() {
     let Some(netns) = Netns::make().filter(|_| !cannot()) else {
         return println!("skipped: no interfaces with queues can be made here");
     };

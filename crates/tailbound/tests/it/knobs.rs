@@ -37,7 +37,7 @@ fn a_setting_is_in_force_while_it_measures_and_as_found_afterwards() {
     let setting = &block["settings"][0];
     assert_eq!(setting["key"], "host.sysctl.fs.lease-break-time");
     assert_eq!((setting["before"].as_str(), setting["found"].as_str()), (Some(&*lease.value), Some(&*wanted)));
-    assert_eq!(setting["put_back"], format!("put back to `{}`", lease.value));
+    assert_eq!(setting["put_back"], format!("restored to `{}`", lease.value));
     let sentence = report["findings"].to_string();
     let told = format!("host.sysctl.fs.lease-break-time {wanted} (found {})", lease.value);
     assert!(sentence.contains(&told), "{sentence}");
@@ -147,11 +147,11 @@ fn values_that_cannot_be_restored_are_reported_and_stay_in_the_journal() {
     assert_eq!(output_of("nsenter", &["-t", &pid.to_string(), "-m", "sh", "-c", &shut]), "shut");
     let (code, text) = exit_and_stderr(&child.wait_with_output().unwrap());
     assert_eq!((code, read(LEASE)), (4, wanted), "{text}");
-    assert!(text.contains("a setting of the host could NOT be put back"), "{text}");
+    assert!(text.contains("a setting of the host could NOT be restored"), "{text}");
     assert!(text.contains("tailbound lab cleanup") && text.contains(&format!("back to {LEASE}: Read-only")), "{text}");
     let report = bench.report();
     assert!(warning(&report, "host_setting_not_put_back").contains(LEASE));
-    assert!(report["host_settings"][0]["settings"][0]["put_back"].as_str().unwrap().starts_with("NOT put back"));
+    assert!(report["host_settings"][0]["settings"][0]["put_back"].as_str().unwrap().starts_with("NOT restored"));
     assert!(bench.lab("list").1.contains(LEASE));
     let (code, text) = bench.lab("cleanup");
     assert_eq!((code, read(LEASE)), (0, lease.value.clone()), "{text}");
@@ -240,7 +240,7 @@ fn a_dry_run_lists_what_would_be_set_and_sets_nothing() {
     };
     let text = of("host: { sysctl: { fs.lease-break-time: 99 } }");
     let line = format!(
-        "  host.sysctl.fs.lease-break-time: 99; now {LEASE} is `{}`; put back afterwards  [root]\n",
+        "  host.sysctl.fs.lease-break-time: 99; now {LEASE} is `{}`; restored afterwards  [root]\n",
         lease.value
     );
     assert!(text.contains(&line) && !text.contains("no host setting is changed"), "{text}");
@@ -273,7 +273,7 @@ fn settings_of_the_network_are_made_where_the_ends_are() {
 /// Test with a network namespace that the user made and that exists after the run: knobs that were set in it are
 /// restored in it.
 #[test]
-fn a_namespace_of_the_user_is_put_back_after_a_kill() {
+fn a_namespace_of_the_user_is_restored_after_a_kill() {
     let name = format!("tb-knobs-{}", std::process::id());
     let ip = |args: &[&str]| std::process::Command::new("ip").args(args).status().is_ok_and(|s| s.success());
     if cannot() || !ip(&["netns", "add", &name]) {

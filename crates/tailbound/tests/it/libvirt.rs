@@ -43,8 +43,8 @@ fn threads(pid: i32) -> Vec<(String, String, String)> {
     tasks.filter_map(one).collect()
 }
 
-/// Child process of a test, which kills it. The child process starts the libvirt domain if it does not run, and sets
-/// the scheduling of the domain's threads.
+/// Runs as the child process of a test, which kills it: starts the libvirt domain if it does not run, and sets the
+/// scheduling of the domain's threads.
 #[test]
 #[ignore = "a process of another test"]
 fn controller() {
@@ -78,7 +78,7 @@ fn killed(bench: &Bench, look: impl FnOnce()) -> String {
 }
 
 #[test]
-fn a_domain_is_pinned_and_put_back_after_a_kill() {
+fn a_domain_is_pinned_and_restored_after_a_kill() {
     if cannot() || allowed_cpus().len() < 2 {
         return println!("skipped: needs root and two CPUs");
     }
@@ -109,7 +109,7 @@ fn a_domain_is_pinned_and_put_back_after_a_kill() {
 
         libvirt.virsh(&["destroy", NAME]);
         let printed = killed(&bench, || assert!(libvirt.process(NAME).is_some()));
-        assert!(printed.contains("ended domain tb-pinned: it did not shut down within 1 s"), "{printed}");
+        assert!(printed.contains("domain tb-pinned was ended, because it did not shut down within 1 s"), "{printed}");
         assert_eq!(libvirt.virsh(&["domstate", NAME]), "shut off");
     });
 }

@@ -75,8 +75,8 @@ fn each_kind_works_where_and_as_it_was_asked_to() {
         assert!(used > 5, "{kind} took {used} ticks");
         assert!(load["cpu_ns"].as_u64().unwrap() + 20_000_000 >= used * 10_000_000, "{kind}: {load}, {used} ticks");
         assert!(load["rounds"].as_u64().unwrap() > 0, "{kind}: {load}");
-        let counts_octets = matches!(kind, "cpu" | "memory");
-        assert_eq!(load["octets"].as_u64().is_some_and(|o| o > 0), counts_octets, "{kind}: {load}");
+        let counts_bytes = matches!(kind, "cpu" | "memory");
+        assert_eq!(load["octets"].as_u64().is_some_and(|o| o > 0), counts_bytes, "{kind}: {load}");
         assert!(living(&mark).is_empty(), "{kind} is left");
         let text = report["findings"].to_string();
         assert!(text.contains(&format!("the load `{kind}` ran (batch nice 3, CPU 0)")), "{text}");

@@ -62,7 +62,7 @@ fn policy(pid: i32) -> String {
     text.lines().next().unwrap_or_default().rsplit(": ").next().unwrap_or_default().to_owned()
 }
 
-/// Rows of the only load in the report: the part that sends, and the part that receives.
+/// Rows of the report about its only load: the part that sends, and the part that receives.
 fn both(report: &Value) -> (Value, Value) {
     let loads = report["loads"].as_array().unwrap_or_else(|| panic!("no loads: {}", report["warnings"]));
     let part =
@@ -74,7 +74,7 @@ fn number(value: &Value, key: &str) -> u64 {
     value[key].as_u64().unwrap_or_else(|| panic!("{key}: {value}"))
 }
 
-/// Value of a counter that the kernel kept for the interface of an end.
+/// Value of a counter that the kernel keeps for the network interface of an end.
 fn interface(report: &Value, end: &str, counter: &str) -> u64 {
     number(&report["trials"][0]["ends"][end]["counters"], &format!("interface.{counter}"))
 }
@@ -206,8 +206,8 @@ fn a_topic_of_its_own_participant_goes_through_the_same_driver() {
         assert!(received > 0 && received <= sent, "{driver}: {sends} {receives}");
         assert_eq!(number(&receives, "missing"), 0, "{driver}, with a history that keeps all: {receives}");
         assert_eq!(number(&sends, "octets"), sent * 6_000_000);
-        let octets = interface(&report, "ping", "tx_bytes");
-        assert!((received * 6_000_000..(sent + 20) * 7_000_000).contains(&octets), "{driver}: {octets} for {sent}");
+        let bytes = interface(&report, "ping", "tx_bytes");
+        assert!((received * 6_000_000..(sent + 20) * 7_000_000).contains(&bytes), "{driver}: {bytes} for {sent}");
         assert!(pids.iter().all(|pid| !arguments(*pid).contains("--load")), "left");
     }
 }

@@ -29,7 +29,7 @@ fn run_alone(bench: &Bench, study: &str) -> Option<Output> {
     Some(output)
 }
 
-/// The path check of the only condition, and the whole report.
+/// Returns the part of the report about the path of the only condition, and the whole report.
 fn proof(bench: &Bench) -> (Value, Value) {
     let report = bench.report();
     let proof = report["conditions"][0]["path_proof"].clone();
@@ -41,8 +41,8 @@ fn packets(proof: &Value) -> i64 {
     proof["interfaces"].as_array().unwrap().iter().map(|i| i["packets"].as_i64().unwrap()).sum()
 }
 
-/// Values of `key`, such as packets per message, for each interface of the path except lo, because the kernel may send
-/// its own packets over lo.
+/// Values of the key `key`, such as packets per message, for each interface of the path except lo. The interface lo is
+/// left out because the kernel may send its own packets over it.
 fn per_message(proof: &Value, key: &str) -> Vec<f64> {
     let all = proof["interfaces"].as_array().unwrap().iter();
     all.filter(|i| i["path"] == true).map(|i| i[key].as_f64().unwrap()).collect()
@@ -190,7 +190,7 @@ fn another_path_than_the_study_asks_for_makes_the_trial_invalid() {
             "it asks for packets over lo; there were 0 packets on it in 320 answered messages; both ends have \
                         mapped the same memory (shared memory)",
         ),
-        ("intra-process", "SHM", "it asks for delivery inside the process; the ends are in two processes"),
+        ("intra-process", "SHM", "it asks for delivery inside the process, although the ends are in two processes"),
     ] {
         let bench = Bench::new();
         std::fs::write(bench.path("other.xml"), profile(given)).unwrap();

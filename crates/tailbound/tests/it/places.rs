@@ -51,9 +51,9 @@ fn quick_without_root() {
     let (code, text) = exit_and_stderr(&output);
     assert_eq!(code, 0, "{text}");
     let out = String::from_utf8_lossy(&output.stdout);
-    assert!(out.contains("path veth") || text.contains("measured over loopback in place"), "{out}{text}");
+    assert!(out.contains("path veth") || text.contains("the run measures over loopback in place"), "{out}{text}");
     assert!(bench.path("tailbound-quick/report.html").exists());
-    if text.contains("measured over loopback in place") {
+    if text.contains("the run measures over loopback in place") {
         println!("skipped: no user namespaces here, quick fell back to loopback and said so");
     }
 }

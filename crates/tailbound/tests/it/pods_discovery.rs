@@ -12,7 +12,8 @@ fn study(duration: &str, rest: &str) -> String {
     )
 }
 
-/// Objects of runs that are not being deleted, as `KIND/NAME`, without pods that have ended.
+/// Objects in the cluster that runs created and that are not being deleted, as `KIND/NAME`, without pods that have
+/// ended.
 fn made(cluster: &Cluster) -> Vec<String> {
     let ours = ["-l", "app.kubernetes.io/managed-by=tailbound", "-o", "name"];
     let services = cluster.command(&[["kubectl", "get", "deployments,services"].as_slice(), &ours].concat());
@@ -121,6 +122,10 @@ fn a_server_that_is_gone_before_the_ends_met_is_named() {
     let finding = cluster.bench.manifest()["trials"][0]["finding"].as_str().unwrap_or_default().to_owned();
     let name = server.split('/').nth(1).unwrap();
     assert!(finding.contains(":11811 has not answered"), "{finding}");
+    // The record has the diagnostics logs of the agents in the pods, and of the processes that carry their streams.
+    for (name, line) in [("agent-pong.log", "agent begins"), ("pod.log", "stream begins pod=")] {
+        assert!(cluster.bench.log(name).contains(line), "{name}: {}", cluster.bench.log(name));
+    }
     assert!(finding.ends_with(&format!(": the Deployment {name} was deleted")), "{finding}");
     nothing_within(&cluster, Duration::from_secs(10));
 }

@@ -9,7 +9,7 @@ use tailbound_driver::{Code, Driver, Endpoint, Kind, Kv, ReceiveMode, Session, S
 
 const SPIN: Kind = Kind::Reader(ReceiveMode::Spin);
 
-/// The drivers of other vendors that this build of Tailbound contains.
+/// Names of the drivers of other vendors that this build of Tailbound contains.
 fn others() -> Vec<Driver> {
     let cyclonedds = Driver::linked("cyclonedds", tailbound_driver_cyclonedds::table()).unwrap();
     std::iter::once(cyclonedds).chain(fastdds::built().map(|path| load(path).unwrap())).collect()

@@ -63,6 +63,7 @@ fn legs_hold_the_truth(hosts: &TwoHosts) {
                 let truth = exact[(q * exact.len() as f64).ceil() as usize - 1];
                 let (least, most) = (of("low", q), of("high", q));
                 assert!(least <= truth && truth <= most, "{name} p{q}: {truth} is not within {least} to {most}");
+                // Limit: the range is as wide as the round trip of the fastest of 1000 messages.
                 assert!(most - least < 1_000_000, "{name}: {least} to {most} tells nothing");
             }
         }
@@ -187,8 +188,8 @@ fn a_connection_that_is_cut_in_mid_run_costs_that_trial() {
     assert_eq!(code, 6, "{text}");
     let record = Record::open(&hosts.bench.path("record")).unwrap();
     assert_eq!(record.manifest.trials[0].status, TrialStatus::Invalid);
-    let lost = record.manifest.warnings.iter().find(|w| w.code == "agent_lost").expect("a warning");
-    assert!(lost.text.starts_with("agent pong was lost in mid-trial: "), "{}", lost.text);
+    let lost = record.manifest.warnings.iter().find(|w| w.problem.code == "agent_lost").expect("a warning");
+    assert!(lost.problem.what.starts_with("agent pong was lost in mid-trial: "), "{}", lost.problem.what);
     // The samples of this host are in the record.
     let mut rows = 0;
     record.slots(0, &mut |batch| rows += batch.len()).unwrap();
@@ -253,7 +254,10 @@ fn a_tool_is_not_run_on_another_host() {
     let bench = crate::support::Bench::new();
     let (code, text) = exit_and_stderr(&bench.run(&study("host: guest-1", "driver: sockperf"), &[]));
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("a tool is run by the controller, and an end has the place ssh guest-1"), "{text}");
+    assert!(
+        text.contains("a tool needs ends that the controller itself starts, but an end has the place ssh guest-1"),
+        "{text}"
+    );
     assert!(text.contains("name a driver, or places that are neither another host nor a container"), "{text}");
 }
 
@@ -266,7 +270,7 @@ fn ttl(hosts: &TwoHosts, host: usize) -> String {
 }
 
 #[test]
-fn settings_are_made_on_both_hosts_and_put_back() {
+fn settings_are_made_on_both_hosts_and_restored() {
     let hosts = TwoHosts::new(0);
     let set = "host: { sysctl: { net.ipv4.ip_default_ttl: 70 } }\ndriver: udp";
     let mut child = begun(&hosts, &installed("", set));
@@ -278,7 +282,7 @@ fn settings_are_made_on_both_hosts_and_put_back() {
     let settings = &hosts.bench.manifest()["host_settings"][0]["settings"];
     assert_eq!(settings.as_array().unwrap().len(), 2, "{settings}");
     assert_eq!((&settings[1]["at"], &settings[1]["before"]), (&"host guest-1".into(), &"64".into()), "{settings}");
-    assert!(settings[1]["put_back"].as_str().unwrap().contains("put back to `64`"), "{settings}");
+    assert!(settings[1]["put_back"].as_str().unwrap().contains("restored to `64`"), "{settings}");
 
     // Another program changes the value on the other host.
     std::fs::remove_dir_all(hosts.bench.path("record")).unwrap();

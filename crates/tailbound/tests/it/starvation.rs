@@ -19,7 +19,7 @@ fn run(bench: &Bench, name: &str, settings: &[&str]) -> Value {
     bench.report()
 }
 
-/// Texts of the findings with this code about conditions whose name contains all `words`.
+/// Texts of the findings that have this code and are about conditions whose name contains all of `words`.
 fn findings(report: &Value, code: &str, words: &[&str]) -> Vec<String> {
     let name = |id: &Value| report["conditions"][id.as_u64().unwrap() as usize]["name"].as_str().unwrap();
     let about = |f: &&Value| {
@@ -46,8 +46,8 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
     assert!(text.contains("Time-sharing threads had the"), "{text}");
     let blocked = findings(&report, "load_blocked", &["middleware policy other"]);
     assert!(blocked.iter().any(|t| t.contains("delivery on the way back took up to")), "{}", report["findings"]);
-    // The fair server gives time-sharing threads 50 ms of each second; real-time throttling gives the same.
     let back = report["conditions"][0]["back"]["max_ns"].as_i64().unwrap();
+    // Limit: the fair server gives time-sharing threads 50 ms of each second; real-time throttling gives the same.
     assert!((500_000_000..1_500_000_000).contains(&back), "{back}");
     let pattern = |id: usize| report["trials"][id]["pattern"]["name"].as_str().unwrap().to_owned();
     let of = |words: &str| {

@@ -46,7 +46,8 @@ impl Network {
         }
     }
 
-    /// State of the network as text: interfaces, their masters and hardware addresses, and IPv4 addresses.
+    /// State of the network as text: interfaces, the bridges to which they belong, hardware addresses, and IPv4
+    /// addresses.
     fn state(&self) -> String {
         let show = |words: &[&str]| output_of("ip", &[&["-n", &self.hosts.names[0], "-o"], words].concat());
         format!("{}\n{}", show(&["link", "show"]), show(&["-4", "address", "show"]))

@@ -17,7 +17,7 @@ use crate::kv::Kv;
 use crate::session::Kind;
 use crate::view::{View, ViewBuf};
 
-/// A stream number in the upper 16 bits of the sequence number, as in a trial.
+/// Stream number that the conformance checks use, in the upper 16 bits of a sequence number, as a trial has it.
 const STREAM: u64 = 7 << 48;
 const SAMPLES: u64 = 10_000;
 const LEN: usize = 61;
@@ -96,7 +96,7 @@ pub fn block(bench: &Bench) -> Checked {
             .release(reader.ep, &mut buf)
             .map_err(|c| Wrong(reader.session.error("release", c).to_string()))?;
     }
-    pass("100 samples, of which two were held at a time")
+    pass("100 samples arrived, and two were held at a time")
 }
 
 /// Waits until the reader of a conformance check has a sample.
@@ -198,5 +198,5 @@ pub fn send_from_callback(bench: &Bench) -> Checked {
             other => return Err(Wrong(format!("sample {k:#x} was expected back, but {other:?} arrived"))),
         }
     }
-    pass("1,000 samples sent back from the callback")
+    pass("1,000 samples were sent back from the callback")
 }

@@ -34,7 +34,7 @@ pub fn batch(bench: &Bench) -> Checked {
         a.session.flush(writer, now() + SOON_NS).map_err(|e| Wrong(e.to_string()))?;
         reader.expect(seq, LEN).map_err(|e| Wrong(format!("after flush: {e}")))?;
     }
-    pass(if has { "100 samples with batch=on" } else { "100 samples; the driver has no batching" })
+    pass(if has { "100 samples with batch=on" } else { "100 samples arrived; the driver has no batching" })
 }
 
 /// Checks one writer and several readers in separate sessions, where one of the readers is destroyed.
@@ -72,7 +72,7 @@ pub fn several_subscribers(bench: &Bench) -> Checked {
     loop {
         match all(READERS as u32, now()) {
             Err(e) if e.code == Code::ETIMEDOUT => break,
-            Err(e) => return Err(Wrong(format!("wait_matched after a reader was destroyed: {e}"))),
+            Err(e) => return Err(Wrong(format!("wait_matched failed after a reader was destroyed: {e}"))),
             Ok(()) if now() > until => {
                 return Err(Wrong(format!("a reader was destroyed, but {READERS} readers still count as matched")));
             }

@@ -16,13 +16,13 @@ pub fn after_destroy(bench: &Bench) -> Checked {
     a.session.destroy(writer.ep).map_err(|e| Wrong(e.to_string()))?;
     match a.session.send(writer.ep, 2, b"x") {
         Err(Code::ECLOSED) => {}
-        Err(code) => return Err(Wrong(format!("send after destroy gave {code}, not TB_ECLOSED"))),
+        Err(code) => return Err(Wrong(format!("send after destroy returned {code}, not TB_ECLOSED"))),
         Ok(()) => return Err(Wrong("send after destroy was accepted".to_owned())),
     }
     match a.session.destroy(writer.ep) {
         Err(e) if e.code == Code::ECLOSED => pass("send and destroy were called after destroy"),
-        Err(e) => Err(Wrong(format!("destroy after destroy gave {}, not TB_ECLOSED", e.code))),
-        Ok(()) => Err(Wrong("destroy after destroy was accepted".to_owned())),
+        Err(e) => Err(Wrong(format!("a second destroy returned {}, not TB_ECLOSED", e.code))),
+        Ok(()) => Err(Wrong("a second destroy was accepted".to_owned())),
     }
 }
 
@@ -41,11 +41,14 @@ pub fn two_sessions(bench: &Bench) -> Checked {
     }
     drop((first, at_b, a, b));
     for k in 100..200 {
-        second.send_pattern(1000 + k, 30).map_err(|e| Wrong(format!("after the other pair was closed: {e}")))?;
-        at_d.expect(1000 + k, 30).map_err(|e| Wrong(format!("after the other pair was closed: {e}")))?;
+        second
+            .send_pattern(1000 + k, 30)
+            .map_err(|e| Wrong(format!("the other pair was closed, and then this pair failed: {e}")))?;
+        at_d.expect(1000 + k, 30)
+            .map_err(|e| Wrong(format!("the other pair was closed, and then this pair failed: {e}")))?;
     }
     at_d.expect_nothing(SECOND_NS / 10)?;
-    pass("two pairs of sessions, one closed before the other")
+    pass("two pairs of sessions ran, and one pair was closed before the other")
 }
 
 #[derive(Clone, Copy)]

@@ -25,7 +25,7 @@ const fn check(
     Check { name, proves, needs, limit, run }
 }
 
-/// All conformance checks except `silent`, which tests the output of the other checks.
+/// All conformance checks except the check `silent`, which tests that the other checks print nothing.
 pub static ALL: &[Check] = &[
     check("table", "a table of wrong version, size or content is refused", &[], SHORT, table::table),
     check("description", "the description is complete and consistent", &[], SHORT, table::description),

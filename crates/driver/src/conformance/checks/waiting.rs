@@ -43,7 +43,7 @@ pub fn deadline(bench: &Bench) -> Checked {
     if latest > SECOND_NS {
         return Err(Wrong(format!("a wait ended {} ms after its deadline", latest / 1_000_000)));
     }
-    pass(format!("at most {} us after the deadline", latest / 1000))
+    pass(format!("the wait ended at most {} us after its deadline", latest / 1000))
 }
 
 pub fn several(bench: &Bench) -> Checked {

@@ -141,7 +141,7 @@ impl Bench {
         }
     }
 
-    /// Replaces the parts of a cluster's message that differ between runs.
+    /// Replaces those parts of a cluster's message that differ from run to run.
     pub fn plain(&self, text: &str) -> String {
         // Each of the two nodes may have been chosen.
         let text = text.replace("node1", "NODE").replace("node2", "NODE");

@@ -94,7 +94,7 @@ fn spec(given: &Given) -> TrialSpec {
             receive: ReceiveMode::Block,
             hand_off: HandOff::None,
         }),
-        payload: Octets(given.payload),
+        payload: ByteSize(given.payload),
         rate: given.rate,
         driver: DriverSpec { name: given.driver.into(), ..DriverSpec::default() },
         qos: BTreeMap::from([("reliability".to_owned(), "reliable".to_owned())]),
@@ -118,7 +118,7 @@ fn end_record() -> EndRecord {
     EndRecord {
         host: "bench-1".into(),
         qos: BTreeMap::from([("reliability".into(), "reliable".into())]),
-        serialised_octets: Some(80),
+        serialised_bytes: Some(80),
         matched_after_ns: Some(41_000_000),
         memory_locked: true,
         timer_slack_ns: Some(1),
@@ -243,7 +243,7 @@ fn levels(given: &Given) -> BTreeMap<String, String> {
     let text = |k: &str, v: String| (k.to_owned(), v);
     BTreeMap::from([
         text("driver", given.driver.into()),
-        text("payload", Octets(given.payload).to_string()),
+        text("payload", ByteSize(given.payload).to_string()),
         text("rate", given.rate.to_string()),
         text("path", "veth".into()),
     ])

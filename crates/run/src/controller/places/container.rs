@@ -94,7 +94,7 @@ fn start(spec: &ContainerSpec, context: &RunContext, token: String) -> Result<Ho
     Ok(host)
 }
 
-/// Facts about the container that are known on the host of the controller.
+/// Facts about the container that are known on the controller's host, outside the container.
 fn facts(
     client: &Client,
     spec: &ContainerSpec,
@@ -108,7 +108,7 @@ fn facts(
         value: FactValue::Text(value),
         source: source.to_owned(),
     };
-    let memory = inspected.group.memory().map_or("no limit".to_owned(), |octets| Octets(octets).to_string());
+    let memory = inspected.group.memory().map_or("no limit".to_owned(), |bytes| ByteSize(bytes).to_string());
     let cpus = inspected.group.cpus().map_or("not known".to_owned(), |cpus| cpus.to_string());
     vec![
         fact("client", client.version.clone(), program),
@@ -233,8 +233,8 @@ fn verify(spec: &ContainerSpec, cpus: Option<CpuList>, memory: Option<u64>) -> R
     }
     let asked = spec.memory_mib.map(|mib| u64::from(mib) << 20);
     match asked {
-        Some(octets) if memory != asked => {
-            Err(differs("the memory", Octets(octets).to_string(), memory.map(|m| Octets(m).to_string())))
+        Some(bytes) if memory != asked => {
+            Err(differs("the memory", ByteSize(bytes).to_string(), memory.map(|m| ByteSize(m).to_string())))
         }
         _ => Ok(()),
     }
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn a_control_group_that_differs_is_reported() {
         let asked = ContainerSpec { cpus: Some(CpuList::one(1)), memory_mib: Some(512), ..spec() };
-        let text = |cpus: &str, memory| verify(&asked, cpus.parse().ok(), memory).map_err(|e| e.what);
+        let text = |cpus: &str, memory| verify(&asked, cpus.parse().ok(), memory).map_err(|e| e.problem.what);
         assert_eq!(text("1", Some(512 << 20)), Ok(()));
         let front = "container ping (network none, CPUs 1, 512 MiB): ";
         assert_eq!(
@@ -328,6 +328,6 @@ mod tests {
         );
         let memory = "the memory of its control group is nothing, the study asks for 512 MiB";
         assert_eq!(text("1", None), Err(format!("{front}{memory}")));
-        assert_eq!(verify(&spec(), None, None).map_err(|e| e.what), Ok(()));
+        assert_eq!(verify(&spec(), None, None).map_err(|e| e.problem.what), Ok(()));
     }
 }

@@ -1,6 +1,5 @@
 //! The discovery server of a lab, which runs in the Kubernetes cluster of the lab's pods.
 
-use super::not_fit;
 use super::pod::ask;
 use crate::controller::RunError;
 use crate::controller::context::RunContext;
@@ -29,7 +28,7 @@ pub(super) fn make<T: DeserializeOwned>(
         ClusterAnswer::OutOfReach(problem) | ClusterAnswer::Failed(problem) => {
             // The cluster may have created a part of the object.
             let _ = context.journal.undo(entry);
-            Err(not_fit(format!("{what}: {}", problem.what), problem.remedy))
+            Err(RunError::of(ExitCode::MachineNotFit, problem.context(what)))
         }
     }
 }

@@ -78,9 +78,9 @@ fn await_resolved(name: &str, hosts: &[Arc<Host>]) -> Result<(), RunError> {
     for host in hosts {
         loop {
             let got = match host.ask(Ask::Resolve(name.to_owned())) {
-                Ok(Told::Addresses(got)) if all.iter().all(|address| got.contains(address)) => break,
-                Ok(Told::Addresses(got)) => format!("resolves to {} there", list(&got)),
-                Ok(Told::Failed(text, _)) => format!("does not resolve there: {text}"),
+                Ok(Answer::Addresses(got)) if all.iter().all(|address| got.contains(address)) => break,
+                Ok(Answer::Addresses(got)) => format!("resolves to {} there", list(&got)),
+                Ok(Answer::Failed(text, _)) => format!("does not resolve there: {text}"),
                 Ok(other) => format!("got the answer {other:?}"),
                 Err(e) => return Err(not_fit(e, "")),
             };

@@ -125,7 +125,7 @@ impl Host {
         help: &Help<'_>,
     ) -> Result<(HostAgent, Vec<u32>, HostFacts), RunError> {
         let (mut agent, hello) = HostAgent::start(reached.host_agent_command(run_id), reached.patience())
-            .map_err(|text| not_fit(format!("{called}{}: {text}", help.program), help.by_hand))?;
+            .map_err(|problem| not_fit(format!("{called}{}: {}", help.program, problem.what), help.by_hand))?;
         if hello.tailbound != env!("CARGO_PKG_VERSION") {
             let text = format!("{called} has Tailbound {}, this is {}", hello.tailbound, env!("CARGO_PKG_VERSION"));
             return Err(not_fit(text, help.other_release));
@@ -136,7 +136,7 @@ impl Host {
         }
         let fail = |text: String| not_fit(format!("{called}: {text}"), "");
         match (agent.ask(Ask::Cpus), agent.ask(Ask::Facts)) {
-            (Ok(Told::Cpus(cpus)), Ok(Told::Facts(facts))) => Ok((agent, cpus, *facts)),
+            (Ok(Answer::Cpus(cpus)), Ok(Answer::Facts(facts))) => Ok((agent, cpus, *facts)),
             (Err(e), _) | (_, Err(e)) => Err(fail(e.to_string())),
             _ => Err(fail("the host agent sent an answer to another question".into())),
         }
@@ -160,7 +160,7 @@ impl Host {
 
     /// Reads what the hypervisor reports about the guest now, or the reason why the hypervisor does not answer. `None`
     /// = the host is not a guest, or the guest has ended.
-    pub fn look(&self) -> Option<Result<Look, String>> {
+    pub fn look(&self) -> Option<Result<Look, Problem>> {
         self.reached.lock().ok()?.as_ref()?.look()
     }
 
@@ -171,8 +171,8 @@ impl Host {
     pub fn set(&self, run_id: &str, settings: &[KnobSpec]) -> Result<Vec<KnobDone>, RunError> {
         let (run, settings) = (format!("{run_id}-there"), settings.to_vec());
         match Far::ask(self, Ask::Set { run, settings }) {
-            Ok(Told::Set(done)) => Ok(done.into_iter().map(|d| self.named(d)).collect()),
-            Ok(Told::Failed(text, _)) => Err(not_fit(self.sentence(&text), "")),
+            Ok(Answer::Set(done)) => Ok(done.into_iter().map(|d| self.named(d)).collect()),
+            Ok(Answer::Failed(text, _)) => Err(not_fit(self.sentence(&text), "")),
             Ok(other) => Err(not_fit(self.sentence(&format!("the host agent sent {other:?} instead of settings")), "")),
             Err(e) => Err(not_fit(e, "")),
         }
@@ -181,7 +181,7 @@ impl Host {
     /// Lists the settings of the host that no longer have the value that was set, as sentences.
     pub fn changed(&self) -> Vec<String> {
         match Far::ask(self, Ask::Changed) {
-            Ok(Told::Changed(texts)) => texts.iter().map(|t| self.sentence(t)).collect(),
+            Ok(Answer::Changed(texts)) => texts.iter().map(|t| self.sentence(t)).collect(),
             Ok(other) => vec![self.sentence(&format!("the host agent sent {other:?} instead of settings"))],
             // A lost host is reported with its agents.
             Err(_) => Vec::new(),
@@ -196,14 +196,14 @@ impl Host {
 
     /// Restores the settings of the host. If this function is not called, the host agent restores the settings when it
     /// ends.
-    pub fn put_back(&self) -> PutBackTold {
-        match Far::ask(self, Ask::PutBack) {
-            Ok(Told::PutBack(PutBackTold { settings, left_alone, failed })) => PutBackTold {
+    pub fn restore_settings(&self) -> RestoreAnswer {
+        match Far::ask(self, Ask::Restore) {
+            Ok(Answer::Restore(RestoreAnswer { settings, left_alone, failed })) => RestoreAnswer {
                 settings: settings.into_iter().map(|d| self.named(d)).collect(),
                 left_alone: left_alone.iter().map(|t| self.sentence(t)).collect(),
                 failed: failed.iter().map(|t| self.sentence(t)).collect(),
             },
-            _ => PutBackTold::default(),
+            _ => RestoreAnswer::default(),
         }
     }
 
@@ -251,7 +251,7 @@ impl Far for Host {
         self.netns.clone()
     }
 
-    fn ask(&self, ask: Ask) -> io::Result<Told> {
+    fn ask(&self, ask: Ask) -> io::Result<Answer> {
         let mut agent = self.agent.lock().map_err(|_| {
             io::Error::other("the connection to the host agent cannot be used, because a thread that used it panicked")
         })?;

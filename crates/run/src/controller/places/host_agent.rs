@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tailbound_model::{Ask, Told};
+use tailbound_model::{Answer, Ask, Problem};
 use tailbound_wire::*;
 
 /// Longest time for the host agent to restore settings and end.
@@ -31,13 +31,14 @@ impl HostAgent {
     ///
     /// # Errors
     /// The agent does not start. The text has the reason and the last line that was written on the host.
-    pub fn start(mut command: Command, patience: Duration) -> Result<(HostAgent, Hello), String> {
-        let text = |e: io::Error| e.to_string();
+    pub fn start(mut command: Command, patience: Duration) -> Result<(HostAgent, Hello), Problem> {
+        let failed = |what: String| Problem::new("host_agent", what, "");
+        let text = |e: io::Error| failed(e.to_string());
         let mut errors = tempfile::tempfile().map_err(text)?;
         let stderr = errors.try_clone().map_err(text)?;
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         let program = command.get_program().to_string_lossy().into_owned();
-        let mut child = command.spawn().map_err(|e| format!("{program} cannot be started: {e}"))?;
+        let mut child = command.spawn().map_err(|e| failed(format!("{program} cannot be started: {e}")))?;
         let (input, output) = (child.stdin.take(), child.stdout.take());
         let pipe = |fd: Option<OwnedFd>| File::from(fd.expect("the stream is piped"));
         let connection = Connection::new(pipe(output.map(OwnedFd::from)), pipe(input.map(OwnedFd::from)));
@@ -46,7 +47,7 @@ impl HostAgent {
             let mut written = String::new();
             // If this text cannot be read, only the explanation is missing.
             let _ = errors.rewind().and_then(|()| errors.read_to_string(&mut written));
-            format!("Tailbound does not start: {e}{}", last_line(&written))
+            failed(format!("Tailbound does not start: {e}{}", last_line(&written)))
         })?;
         Ok((agent, hello))
     }
@@ -67,13 +68,13 @@ impl HostAgent {
     ///
     /// # Errors
     /// The agent no longer answers.
-    pub fn ask(&mut self, ask: Ask) -> io::Result<Told> {
+    pub fn ask(&mut self, ask: Ask) -> io::Result<Answer> {
         if let Some(why) = &self.gone {
             return Err(io::Error::other(why.clone()));
         }
         let told = self.connection.send(Message::Ask(ask)).and_then(|()| self.receive());
         match told {
-            Ok(Message::Told(told)) => Ok(told),
+            Ok(Message::Answer(told)) => Ok(told),
             Ok(other) => Err(io::Error::other(format!("the agent sent {other:?} instead of an answer"))),
             Err(e) => {
                 // A late answer would be taken as the answer to the next question.
@@ -93,11 +94,11 @@ impl HostAgent {
         self.gone.is_none()
     }
 
-    /// Takes the lines of the diagnostics log that the host agent and its holder have kept; empty if the agent no longer
-    /// answers.
+    /// Takes the lines of the diagnostics log that the host agent and its holder have kept; empty if the agent no
+    /// longer answers.
     pub fn take_log(&mut self) -> String {
         match self.ask(Ask::Log) {
-            Ok(Told::Log(lines)) => lines,
+            Ok(Answer::Log(lines)) => lines,
             _ => String::new(),
         }
     }

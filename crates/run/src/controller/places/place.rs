@@ -9,6 +9,7 @@ use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::Look;
 use tailbound_lab::netns::NetNs;
+use tailbound_model::Problem;
 
 /// A place with a connection: how processes are started at the place, and what is known about the place.
 pub(super) trait Place: Send + Sync {
@@ -58,7 +59,7 @@ pub(super) trait Place: Send + Sync {
 
     /// Reads what the hypervisor reports about the guest, or the reason why the hypervisor does not answer. `None` =
     /// the place is not a guest, or the guest has ended.
-    fn look(&self) -> Option<Result<Look, String>> {
+    fn look(&self) -> Option<Result<Look, Problem>> {
         None
     }
 

@@ -6,7 +6,7 @@
 use super::host::{Candidate, Help, Host};
 use super::kind::{Lifetime, PlaceKind, Reach};
 use super::place::Place;
-use super::{not_fit, wanted};
+use super::wanted;
 use crate::controller::RunError;
 use crate::controller::context::RunContext;
 use serde::Serialize;
@@ -34,11 +34,11 @@ struct Pod {
     spec: PodSpec,
     made: PodMade,
     batch: Arc<Batch>,
-    /// File in the record for the log of the processes that carry streams to the pod.
+    /// Path, in the record, of the log of the processes that carry streams to the pod.
     log: PathBuf,
 }
 
-/// File in the record for the diagnostics log of all processes `tailbound pod` of a run.
+/// Path, in the record, of the diagnostics log of all processes `tailbound pod` of a run.
 fn log_file(context: &RunContext) -> PathBuf {
     context.logs.join("pod.log")
 }
@@ -101,12 +101,12 @@ fn start(order: PodOrder, context: &RunContext) -> Result<Vec<Host>, RunError> {
         Ok(ClusterAnswer::Made(made)) => made,
         Ok(ClusterAnswer::OutOfReach(problem)) => {
             context.journal.done(entry).map_err(|e| failed(e.to_string()))?;
-            return Err(not_fit(format!("{spec}: {}", problem.what), problem.remedy));
+            return Err(RunError::of(ExitCode::MachineNotFit, problem.context(spec)));
         }
         Ok(ClusterAnswer::Failed(problem)) => {
             // The cluster may have created a part of the pods.
             let _ = context.journal.undo(entry);
-            return Err(not_fit(format!("{spec}: {}", problem.what), problem.remedy));
+            return Err(RunError::of(ExitCode::MachineNotFit, problem.context(spec)));
         }
         Err(e) => return Err(failed(e.to_string())),
     };

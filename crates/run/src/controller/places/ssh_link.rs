@@ -16,7 +16,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 use tailbound_bundle::Contents;
 use tailbound_host::journal::{EntryId, journal_dir};
-use tailbound_model::{ExitCode, SshSpec, Undo};
+use tailbound_model::{ExitCode, Problem, SshSpec, Undo};
 
 /// First word of the line that the other host writes once the login is done. Output of the login before that line is
 /// skipped.
@@ -187,13 +187,15 @@ impl Ship {
     /// A file of the bundle cannot be read.
     pub fn contents(&mut self) -> Result<&Contents, RunError> {
         if self.contents.is_none() {
-            let failed = |e: String| {
-                RunError::new(ExitCode::RunFailed, format!("the bundle of this program cannot be created: {e}"), "")
+            let failed = |problem: Problem| {
+                let problem = problem.context("the bundle of this program cannot be created");
+                RunError::of(ExitCode::RunFailed, problem)
             };
-            let program = tailbound_host::own_file().map_err(|e| failed(e.to_string()))?;
+            let program =
+                tailbound_host::own_file().map_err(|e| failed(Problem::new("own_file", e.to_string(), "")))?;
             let files = (self.driver_files)();
             let gathered = Contents::gather(&program, env!("CARGO_PKG_VERSION"), &files);
-            self.contents = Some(gathered.map_err(|e| failed(e.to_string()))?);
+            self.contents = Some(gathered.map_err(|e| failed(e.problem()))?);
         }
         Ok(self.contents.as_ref().expect("the contents of the bundle are missing"))
     }

@@ -353,12 +353,16 @@ impl Place for Guest {
         self.machine.ended().or_else(paused)
     }
 
-    fn look(&self) -> Option<Result<Look, String>> {
+    fn look(&self) -> Option<Result<Look, Problem>> {
         match self.machine.look() {
             Ok(look) => Some(Ok(look)),
             // The error also has the end of the console and a remedy for a failed boot; only its first line is the
             // reason.
-            Err(e) => self.machine.ended().is_none().then(|| Err(e.what.lines().next().unwrap_or_default().to_owned())),
+            Err(e) => self
+                .machine
+                .ended()
+                .is_none()
+                .then(|| Err(Problem::new("guest_not_asked", e.what.lines().next().unwrap_or_default(), ""))),
         }
     }
 

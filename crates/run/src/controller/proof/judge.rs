@@ -113,7 +113,7 @@ pub(super) fn judge(proof: &mut PathProof) {
             }
         }
         Some(Way::InsideProcess) if !inside => {
-            proof.contradiction = Some("delivery inside the process; the ends are in two processes".into());
+            proof.contradiction = Some("delivery inside the process, although the ends are in two processes".into());
         }
         Some(_) if inside => {}
         Some(way) => {
@@ -172,7 +172,7 @@ mod tests {
     }
 
     fn process(end: &str, sockets: usize, segment: &str) -> ProcessSeen {
-        let segments = Some(vec![Segment { name: segment.into(), octets: 4096 }]);
+        let segments = Some(vec![Segment { name: segment.into(), bytes: 4096 }]);
         ProcessSeen { ends: vec![end.into()], segments, sockets: Some(sockets) }
     }
 

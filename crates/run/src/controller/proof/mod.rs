@@ -70,8 +70,8 @@ impl Watch {
     }
 }
 
-/// Waits until the burst of discovery packets is over. If the burst were counted and scaled to the length of a trial,
-/// it would look like many packets.
+/// Waits until the burst of discovery packets is over. A burst that was counted and scaled to the length of a trial
+/// would look like many packets.
 async fn calm(packets: impl Fn() -> i64) {
     let (mut last, mut steps) = (packets(), 0);
     for _ in 0..CALM_MOST_STEPS {

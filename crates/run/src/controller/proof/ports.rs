@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(warning.severity, Severity::Invalid);
         let text = "100 messages were answered, and the path xdp native did not carry them: the XDP programs of the \
                     path redirected no packet";
-        assert_eq!(warning.text, text);
+        assert_eq!(warning.problem.what, text);
         assert!(not_taken(&path, &ports(100), 100).is_none());
         assert!(not_taken(&path, &ports(0), 0).is_none(), "no message was answered: another finding says so");
         assert!(not_taken(&PathSpec::Datagram { mtu: None }, &[], 100).is_none(), "sockets count nothing");

@@ -10,9 +10,10 @@ use tailbound_tools::{Measures, Receives, Tool, ToolEnd, Values};
 ///
 /// # Errors
 /// The tool file has an error.
-pub(in crate::controller) fn read(spec: &TrialSpec) -> Result<Option<Tool>, String> {
+pub(in crate::controller) fn read(spec: &TrialSpec) -> Result<Option<Tool>, Problem> {
     let file = spec.drivers().find_map(|d| d.tool.as_ref());
-    file.map(|file| Tool::read(&file.path, &file.text).map_err(|e| e.to_string())).transpose()
+    let read = |file: &ConfigFile| Tool::read(&file.path, &file.text);
+    file.map(read).transpose().map_err(|e| Problem::new("tool_file", e.to_string(), ""))
 }
 
 /// Number of messages per second; `None` = the study gives no rate.
@@ -24,7 +25,7 @@ pub(super) fn rate_hz(spec: &TrialSpec) -> Option<f64> {
 pub(in crate::controller) fn impossible(spec: &TrialSpec) -> Option<String> {
     match read(spec) {
         Ok(tool) => refusal(spec, &tool?),
-        Err(why) => Some(why),
+        Err(problem) => Some(problem.to_string()),
     }
 }
 
@@ -35,18 +36,22 @@ fn refusal(spec: &TrialSpec, tool: &Tool) -> Option<String> {
     }
     let measures = match (&spec.measure, tool.measures) {
         (Measure::PingPong(_), Measures::PingPong) => None,
-        (Measure::PingPong(_), Measures::Throughput) => Some("throughput, and the study asks for ping-pong"),
-        (Measure::Flow(f), _) if f.rows == FlowRows::OneWay => Some("no fan-out"),
-        (Measure::Flow(_), Measures::PingPong) => Some("latency, and the study asks for throughput"),
+        (Measure::PingPong(_), Measures::Throughput) => {
+            Some(format!("the tool {name} measures throughput, and the study asks for ping-pong"))
+        }
+        (Measure::Flow(f), _) if f.rows == FlowRows::OneWay => Some(format!("the tool {name} measures no fan-out")),
+        (Measure::Flow(_), Measures::PingPong) => {
+            Some(format!("the tool {name} measures latency, and the study asks for throughput"))
+        }
         (Measure::Flow(_), Measures::Throughput) => None,
     };
-    if let Some(what) = measures {
-        return Some(format!("the tool {name} measures {what}"));
+    if measures.is_some() {
+        return measures;
     }
-    if let Some(what) = of_flow(spec).or_else(|| of_ping_pong(spec, tool)) {
-        return Some(format!("the tool {name} {what}"));
+    if let Some(why) = of_flow(spec, name).or_else(|| of_ping_pong(spec, tool)) {
+        return Some(why);
     }
-    if let Some((least, most)) = tool.payload_octets.filter(|(least, most)| !(*least..=*most).contains(&spec.payload.0))
+    if let Some((least, most)) = tool.payload_bytes.filter(|(least, most)| !(*least..=*most).contains(&spec.payload.0))
     {
         return Some(format!(
             "the tool {name} takes payloads of {least} to {most} B, and the payload of the study is {}",
@@ -55,32 +60,34 @@ fn refusal(spec: &TrialSpec, tool: &Tool) -> Option<String> {
     }
     let rated = ["rate_hz", "period_us", "bit_rate"].iter().any(|value| tool.takes(value));
     let own = match spec.rate {
-        Rate::Period(_) if !rated => Some("cannot be given a rate: write `rate: max`".to_owned()),
-        Rate::Max if tool.needs_rate => Some("needs a rate: write one, such as `1 kHz`".into()),
+        Rate::Period(_) if !rated => Some(format!("the tool {name} cannot be given a rate: write `rate: max`")),
+        Rate::Max if tool.needs_rate => Some(format!("the tool {name} needs a rate: write one, such as `1 kHz`")),
         _ => None,
     };
-    own.or_else(|| of_ends(spec)).map(|what| format!("the tool {name} {what}"))
+    own.or_else(|| of_ends(spec, name))
 }
 
-fn of_flow(spec: &TrialSpec) -> Option<String> {
+fn of_flow(spec: &TrialSpec, name: &str) -> Option<String> {
     let flow = spec.measure.flow()?;
     if flow.subscribers > 1 {
-        return Some(format!("has one subscriber, and the study asks for {}", flow.subscribers));
+        return Some(format!("the tool {name} has one subscriber, and the study asks for {}", flow.subscribers));
     }
     if flow.publishers > 1 {
-        return Some(format!("has one publisher, and the study asks for {}", flow.publishers));
+        return Some(format!("the tool {name} has one publisher, and the study asks for {}", flow.publishers));
     }
     if flow.pack > 1 || flow.batching {
-        return Some("neither packs nor batches for the study: remove `pack` and `batching`".into());
+        return Some(format!("the tool {name} neither packs nor batches for the study: remove `pack` and `batching`"));
     }
     if flow.unacked_limit.is_some() {
-        return Some("acknowledges messages in its own way or not at all: remove `unacked_limit`".into());
+        return Some(format!(
+            "the tool {name} acknowledges messages in its own way or not at all: remove `unacked_limit`"
+        ));
     }
     None
 }
 
 fn of_ping_pong(spec: &TrialSpec, tool: &Tool) -> Option<String> {
-    let asked = spec.measure.receive();
+    let (name, asked) = (&tool.tool, spec.measure.receive());
     let has = tool.receive.map(|receive| match receive {
         Receives::Listener => ReceiveMode::Listener,
         Receives::Block => ReceiveMode::Block,
@@ -89,15 +96,15 @@ fn of_ping_pong(spec: &TrialSpec, tool: &Tool) -> Option<String> {
     // `listener` is the default of studies.
     if asked != ReceiveMode::Listener && has != Some(asked) {
         let own = tool.receive.map_or("in its own way", receives);
-        return Some(format!("receives {own}, and not as `receive` of the study asks"));
+        return Some(format!("the tool {name} receives {own}, and not as `receive` of the study asks"));
     }
     if *spec.measure.hand_off() != HandOff::None {
-        return Some("hands nothing off to a second thread: remove `hand_off`".into());
+        return Some(format!("the tool {name} hands nothing off to a second thread: remove `hand_off`"));
     }
     if let Measure::PingPong(PingPong { length: Length::Slots(_), .. }) = &spec.measure
         && spec.rate == Rate::Max
     {
-        return Some("runs for a time: write `duration` in place of `slots`, or give a rate".into());
+        return Some(format!("the tool {name} runs for a time: write `duration` in place of `slots`, or give a rate"));
     }
     None
 }
@@ -111,36 +118,42 @@ fn receives(receive: Receives) -> &'static str {
     }
 }
 
-fn of_ends(spec: &TrialSpec) -> Option<String> {
+fn of_ends(spec: &TrialSpec, name: &str) -> Option<String> {
     let driver = &spec.driver;
     if let Some(key) = driver.options.keys().next() {
-        return Some(format!("takes no options from a study, here `{key}`: set them in the tool file"));
+        return Some(format!("the tool {name} takes no options from a study, here `{key}`: set them in the tool file"));
     }
     if driver.config.is_some() {
-        return Some("takes no `config`: name the file in the command or the environment of its tool file".into());
+        return Some(format!(
+            "the tool {name} takes no `config`: name the file in the command or the environment of its tool file"
+        ));
     }
     if let Some(policy) = spec.qos.keys().next() {
-        return Some(format!("sets its own QoS, which a study cannot change, here `{policy}`"));
+        return Some(format!("the tool {name} sets its own QoS, which a study cannot change, here `{policy}`"));
     }
     if spec.ping.place == PlaceSpec::SameProcess {
-        return Some("has processes of its own: write `place: process` or `place: netns`".into());
+        return Some(format!("the tool {name} has processes of its own: write `place: process` or `place: netns`"));
     }
     if spec.arrangement.is_some() {
-        return Some("arranges its processes itself: remove `arrangement`".into());
+        return Some(format!("the tool {name} arranges its processes itself: remove `arrangement`"));
     }
     if spec.collect == Collect::Live {
-        return Some("has no samples that could be collected: remove `collect: live`".into());
+        return Some(format!("the tool {name} has no samples that could be collected: remove `collect: live`"));
     }
     for end in [&spec.ping, &spec.pong] {
         if end.scheduling.by_vendor || !end.scheduling.roles.is_empty() {
-            return Some("has threads whose roles are unknown: give `scheduling` for the whole process".into());
+            return Some(format!(
+                "the tool {name} has threads whose roles are unknown: give `scheduling` for the whole process"
+            ));
         }
         if end.scheduling.policies().any(|p| matches!(p, Policy::Deadline { .. })) {
-            return Some("creates threads, which the policy deadline does not allow".into());
+            return Some(format!("the tool {name} creates threads, which the policy deadline does not allow"));
         }
     }
     let topic = spec.loads.iter().find(|load| matches!(load.run, LoadKind::Topic(_)));
-    topic.map(|load| format!("carries no topic beside its own, and therefore not the load `{}`", load.run))
+    topic.map(|load| {
+        format!("the tool {name} carries no topic beside its own, and therefore not the load `{}`", load.run)
+    })
 }
 
 /// Makes the error for a tool whose program does not exist; `None` = all programs exist, or the trial has no tool.

@@ -29,8 +29,9 @@ pub(in crate::controller) async fn run(
     record: &mut RecordWriter,
 ) -> Result<Option<TrialResult>, RunError> {
     let (id, spec) = (context.trial.id, context.spec());
-    let bad = |text: String| RunError::new(ExitCode::BadInput, text, "");
-    let tool = fit::read(spec).map_err(bad)?.ok_or_else(|| bad("the trial has no tool".into()))?;
+    let bad = |problem: Problem| RunError::of(ExitCode::BadInput, problem);
+    let no_tool = || bad(Problem::new("tool", "the trial has no tool", ""));
+    let tool = fit::read(spec).map_err(bad)?.ok_or_else(no_tool)?;
     let dir = record_dir(record);
     let streams = lab.streams(spec)?;
     let port = lab.lab.free_port(lab.place_of(Role::Pong)).map_err(|e| {
@@ -86,7 +87,7 @@ pub(in crate::controller) async fn run(
 }
 
 /// Makes the order of the controller to the agent of an end: which program of the tool to start, and how.
-fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, port: u16) -> Result<ToolOrder, String> {
+fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, port: u16) -> Result<ToolOrder, Problem> {
     let measures = roles.contains(&Role::Ping);
     let net = lab.lab.end(lab.place_of(roles[0]));
     let values = Values {
@@ -100,7 +101,8 @@ fn end_order(tool: &Tool, spec: &TrialSpec, roles: &[Role], lab: &ActiveLab, por
         domain: spec.domain,
     };
     let end = if measures { Some(&tool.ping) } else { tool.pong.as_ref() };
-    let filled = end.map(|end| Tool::command(end, &values).map_err(|e| e.to_string())).transpose()?;
+    let filled = end.map(|end| Tool::command(end, &values)).transpose();
+    let filled = filled.map_err(|missing| Problem::new("tool_file", missing.to_string(), ""))?;
     let (command, environment) = filled.unwrap_or_default();
     let stop_signal = match end.map(|end| end.stop).unwrap_or_default() {
         StopBy::Terminate => libc::SIGTERM,
@@ -144,7 +146,7 @@ fn store(
     }
     let failed = |code: &str, text: String| Warning::new(code, Severity::Invalid, text, "").at_trial(id).at_end(agent);
     if let Some(why) = &part.failed {
-        record.warn(failed(&why.code, format!("{agent}: {}", why.what)))?;
+        record.warn(failed(&why.problem.code, format!("{agent}: {}", why.problem.what)))?;
     } else if let Some(why) = &part.lost {
         record.warn(failed("agent_lost", format!("agent {agent} was lost in mid-trial: {why}")))?;
     }

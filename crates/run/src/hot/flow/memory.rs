@@ -16,7 +16,7 @@ pub struct PartCells {
     /// Number of messages that were sent or received in this part of the flow.
     pub messages: AtomicU64,
     /// Number of payload bytes in this part of the flow.
-    pub octets: AtomicU64,
+    pub bytes: AtomicU64,
     /// Message counter of the first message of this part of the flow.
     pub first: AtomicU64,
     /// Monotonic time of the first message of this part, ns.
@@ -71,7 +71,7 @@ pub struct SecondCell {
     /// Number of messages that were sent or received in this second.
     pub messages: AtomicU64,
     /// Number of payload bytes that were sent or received in this second.
-    pub octets: AtomicU64,
+    pub bytes: AtomicU64,
     /// Number of message counters that were skipped in this second.
     pub missing: AtomicU64,
     /// Number of messages in this second that arrived after a message with a higher counter.
@@ -111,7 +111,7 @@ impl FlowCells {
         let t = self.totals;
         let part = |p: &PartCells| PartCounts {
             messages: p.messages.load(Relaxed),
-            octets: p.octets.load(Relaxed),
+            bytes: p.bytes.load(Relaxed),
             first: p.first.load(Relaxed),
             first_ns: p.first_ns.load(Relaxed),
             last_ns: p.last_ns.load(Relaxed),
@@ -120,7 +120,7 @@ impl FlowCells {
         let second = |(i, s): (usize, &SecondCell)| SecondCounts {
             second: t.first_second.load(Relaxed) + i as i64,
             messages: s.messages.load(Relaxed),
-            octets: s.octets.load(Relaxed),
+            bytes: s.bytes.load(Relaxed),
             missing: s.missing.load(Relaxed),
             out_of_order: s.out_of_order.load(Relaxed),
             duplicates: s.duplicates.load(Relaxed),
@@ -151,7 +151,7 @@ impl FlowCells {
 #[derive(Debug)]
 pub struct FlowMemory {
     base: std::ptr::NonNull<u8>,
-    octets: usize,
+    bytes: usize,
 }
 
 // SAFETY: the mapping holds nothing but atomics.
@@ -177,19 +177,19 @@ impl FlowMemory {
     /// # Errors
     /// The file is too short, or the kernel refuses the mapping.
     pub fn map(fd: impl AsFd) -> std::io::Result<FlowMemory> {
-        let octets = nix::sys::stat::fstat(fd.as_fd())?.st_size as usize;
-        let length = NonZeroUsize::new(octets)
+        let bytes = nix::sys::stat::fstat(fd.as_fd())?.st_size as usize;
+        let length = NonZeroUsize::new(bytes)
             .filter(|n| n.get() >= HEAD + size_of::<SecondCell>())
             .ok_or_else(|| std::io::Error::other("the memory for flow counts is too short"))?;
         let protection = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new shared mapping of a file of ours that never shrinks; no other object lies there.
         let base = unsafe { mmap(None, length, protection, MapFlags::MAP_SHARED | MapFlags::MAP_POPULATE, fd, 0)? };
-        Ok(FlowMemory { base: base.cast(), octets })
+        Ok(FlowMemory { base: base.cast(), bytes })
     }
 
     /// References to all flow counts in this mapping of shared memory.
     pub fn cells(&self) -> FlowCells {
-        let seconds = (self.octets - HEAD) / size_of::<SecondCell>();
+        let seconds = (self.bytes - HEAD) / size_of::<SecondCell>();
         // SAFETY: the memory is mapped while the cells are used (see `unmap`) and page aligned, all-zero is valid, and
         // both parts lie within the mapping.
         unsafe {
@@ -206,6 +206,6 @@ impl FlowMemory {
     /// The caller uses no cell of this mapping afterwards.
     pub unsafe fn unmap(self) {
         // SAFETY: `map` created the mapping with this length; the caller uses no reference any more.
-        let _ = unsafe { nix::sys::mman::munmap(self.base.cast(), self.octets) };
+        let _ = unsafe { nix::sys::mman::munmap(self.base.cast(), self.bytes) };
     }
 }

@@ -29,7 +29,7 @@ pub struct FlowPace {
 pub struct Publisher<C, H = NoHook> {
     /// Clock by which the publisher sends.
     pub clock: C,
-    /// Hook that a test may plant into the send loop.
+    /// Hook in the publisher's send loop, which only tests use.
     pub hook: H,
     /// Writer that sends the messages of the flow.
     pub writer: Port,
@@ -132,16 +132,16 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
     #[inline]
     fn count(&self, part: FlowPart, (begin, end): (i64, i64), sent: Result<(), i32>) {
         let (totals, cells, second) = (self.counts.totals, self.counts.part(part), self.counts.second(end));
-        let (taken, octets) = (end - begin, self.payload.len() as u64);
+        let (taken, bytes) = (end - begin, self.payload.len() as u64);
         if sent.is_ok() {
             if cells.messages.load(Relaxed) == 0 {
                 cells.first_ns.store(begin, Relaxed);
             }
             add(&cells.messages, 1);
-            add(&cells.octets, octets);
+            add(&cells.bytes, bytes);
             cells.last_ns.store(end, Relaxed);
             add(&second.messages, 1);
-            add(&second.octets, octets);
+            add(&second.bytes, bytes);
         }
         if part == FlowPart::Window {
             add_ns(&totals.send_ns, taken);

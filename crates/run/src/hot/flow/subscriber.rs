@@ -76,16 +76,16 @@ impl<C: Clock> Sink for Subscriber<C> {
         if part != FlowPart::Drain && self.row_every > 0 && publisher == 0 && counter % self.row_every == 0 {
             self.row(counter / self.row_every, arrival);
         }
-        let (cells, octets) = (self.counts.part(part), arrival.payload.len() as u64);
+        let (cells, bytes) = (self.counts.part(part), arrival.payload.len() as u64);
         if cells.messages.load(Relaxed) == 0 {
             cells.first.store(counter, Relaxed);
             cells.first_ns.store(arrival.received_ns, Relaxed);
         }
         add(&cells.messages, 1);
-        add(&cells.octets, octets);
+        add(&cells.bytes, bytes);
         cells.last_ns.store(arrival.received_ns, Relaxed);
         add(&second.messages, 1);
-        add(&second.octets, octets);
+        add(&second.bytes, bytes);
     }
 }
 

@@ -1,4 +1,4 @@
-//! A holder in its own process, and connections to the holder that are cut.
+//! A holder in a process of its own, and connections to this holder that are cut.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -54,6 +54,13 @@ impl Holder {
         Holder { socket, process }
     }
 
+    /// Kills the holder, and waits until its process has ended. The signal alone would let the old process accept another
+    /// connection, and a new holder would find that the old holder still answers.
+    pub fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
     /// The value of a line of /proc/PID/status of the holder process, in bytes.
     pub fn memory(&self, line: &str) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).unwrap();
@@ -101,11 +108,12 @@ pub fn refusal<T>(joined: Result<T, JoinError>) -> String {
     }
 }
 
-/// Random numbers by splitmix64 (Steele, Lea & Flood, Fast Splittable Pseudorandom Number Generators, 2014).
+/// Generates random numbers by splitmix64 (Steele, Lea & Flood, Fast Splittable Pseudorandom Number Generators, 2014).
 pub struct Random(u64);
 
 impl Random {
-    /// Makes the generator and prints its seed: the seed in TAILBOUND_TEST_SEED, or a new seed each time.
+    /// Makes the generator of random numbers and prints its seed: the seed in TAILBOUND_TEST_SEED, or a new seed each
+    /// time.
     pub fn new() -> Random {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64;
         let seed = std::env::var("TAILBOUND_TEST_SEED").map_or_else(|_| now(), |seed| seed.parse().unwrap());

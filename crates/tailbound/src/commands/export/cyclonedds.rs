@@ -16,7 +16,9 @@ pub fn configuration(mut source: Source) -> Result<String, Failure> {
     if has_policies && source.option("threads").is_none() {
         source.options.push(("threads".into(), threads.option));
     }
-    source.notes.push(format!("domain {}: set by the application when it creates its participant", source.spec.domain));
+    source
+        .notes
+        .push(format!("the application sets the domain, {}, when it creates its participant", source.spec.domain));
     let main = scheduling.of_role("main", false);
     if main.policy.is_some() || main.cpus.is_some() {
         source.notes.push(format!("threads of the application itself: {main}"));
@@ -28,7 +30,7 @@ pub fn configuration(mut source: Source) -> Result<String, Failure> {
     let own = ["domain", "naming", "instance", "transport"];
     let options: Vec<(&str, &str)> =
         source.options.iter().map(|(k, v)| (k.as_str(), v.as_str())).filter(|(k, _)| !own.contains(k)).collect();
-    let dense = tailbound_driver_cyclonedds::configuration(&options).map_err(Failure::bad_input)?;
+    let dense = tailbound_driver_cyclonedds::configuration(&options).map_err(|fail| Failure::bad_input(fail.text))?;
     let mut head = vec![format!("Cyclone DDS 11: {}", source.what), "For CYCLONEDDS_URI=file:///...".into()];
     head.extend(source.notes.iter().map(|note| format!("- {note}")));
     Ok(xml::comment(&head) + &xml::indented(&dense))

@@ -46,10 +46,12 @@ pub fn profiles(mut source: Source) -> Result<String, Failure> {
                 + &end_point("data_reader", &source, &transport))
         )
     );
-    source.notes.push(format!("domain {}: set by the application when it creates its participant", source.spec.domain));
+    source
+        .notes
+        .push(format!("the application sets the domain, {}, when it creates its participant", source.spec.domain));
     let mut head = vec![
         format!("Fast DDS 2.9: {}", source.what),
-        "For FASTRTPS_DEFAULT_PROFILES_FILE=..., or load_XML_profiles_file".into(),
+        "This file is for FASTRTPS_DEFAULT_PROFILES_FILE=..., or for load_XML_profiles_file".into(),
     ];
     head.extend(source.notes.iter().map(|note| format!("- {note}")));
     Ok(xml::comment(&head) + &xml::indented(&profiles) + &threads(&source))

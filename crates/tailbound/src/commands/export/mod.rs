@@ -17,7 +17,7 @@ use tailbound_driver::Description;
 use tailbound_lab::LabSpec;
 use tailbound_model::{Condition, EndSpec, ExitCode, TrialSpec};
 
-/// Input of the function that writes a vendor's configuration file.
+/// Input of a function that writes a vendor's configuration file.
 struct Source<'a> {
     /// Words that name study, condition and end, for the head of the configuration file.
     what: String,
@@ -56,7 +56,7 @@ pub fn export(args: &Export) -> CommandResult {
         End::Pong => (found.spec.of_pong(), "pong"),
     };
     check(found, &spec, end, vendor)?;
-    let driver = drivers::find(vendor).map_err(Failure::run_failed)?.description();
+    let driver = drivers::find(vendor).map_err(|e| Failure::of(ExitCode::RunFailed, e))?.description();
     let (options, notes) = options(&spec, args.end, driver);
     let source = Source {
         what: format!("study {}, condition {} ({}), {end} end", plan.study, found.id, condition::levels(found)),

@@ -136,7 +136,7 @@ async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Co
     let lost = tokio::select! {
         joined = join => match joined {
             Ok(ended) => {
-                tracing::info!(pod = name, status = %ended.status, "stream ends with its process");
+                tracing::info!(pod = name, status = %ended.status, "the stream ends with its process");
                 return Ok(ExitCode::Done);
             }
             Err(e) => e.to_string(),

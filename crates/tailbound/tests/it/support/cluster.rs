@@ -71,7 +71,7 @@ impl Cluster {
         self.command(&["start", &kubelet]);
     }
 
-    /// Names of the pods that runs made and that nobody is deleting.
+    /// Names of the pods that runs created and that nobody is deleting.
     pub fn pods(&self) -> Vec<String> {
         let ours = "app.kubernetes.io/managed-by=tailbound";
         let columns = "custom-columns=:metadata.name,:metadata.deletionTimestamp,:status.phase";

@@ -1,4 +1,4 @@
-//! Settings of the host in tests: programs other than Tailbound read each setting, and every test restores the
+//! Helpers for tests of host settings: programs other than Tailbound read each setting, and every test restores the
 //! settings.
 
 use std::fs;
@@ -17,7 +17,7 @@ impl AsFound {
     pub fn keep(path: &'static str) -> AsFound {
         AsFound { path, value: read(path) }
     }
-    /// A number that differs from the current value of the file by `by`.
+    /// Computes a number that differs by `by` from the present value of the file.
     pub fn other(&self, by: i64) -> String {
         (self.value.parse::<i64>().expect("a number") + by).to_string()
     }

@@ -20,7 +20,7 @@ const CONFIGURATION: &str = "namespaces = [ ]\ncgroup_controllers = [ \"cpuset\"
 pub struct Libvirt {
     daemon: Child,
     directory: PathBuf,
-    /// Control groups that did not exist before the test, which are removed at its end.
+    /// Control groups of the test's libvirtd that did not exist before the test, and that are removed at its end.
     groups: Vec<PathBuf>,
 }
 

@@ -1,4 +1,4 @@
-//! Support of the tests: runs the binary as a user does.
+//! Helpers for all tests: run the binary as a user does.
 #![allow(dead_code, reason = "without the feature system-tests much of it is unused")]
 
 pub mod cluster;
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// A directory for one test, with a state directory inside, which is removed when this value is dropped.
+/// A directory for one test with a state directory inside. The directory is removed when this value is dropped.
 pub struct Bench {
     pub dir: tempfile::TempDir,
 }
@@ -38,8 +38,8 @@ impl Bench {
         command
     }
 
-    /// Writes a study to a file. Without a key `quiet` in the study, trials have no quiet interval: only the tests of the path
-    /// check need the interval, which takes up to a second of each trial.
+    /// Writes a study to a file. Without a key `quiet` in the study, trials have no quiet interval: only the tests of
+    /// the path check need the interval, which takes up to a second of each trial.
     pub fn study(&self, text: &str) -> PathBuf {
         let path = self.path("study.yaml");
         let quiet = if text.contains("measure:") && !text.contains("quiet:") { "\nquiet: off\n" } else { "" };
@@ -72,18 +72,33 @@ impl Bench {
         child
     }
 
-    /// Starts a command as `measuring` does, and returns when the controller has written `event` into its log.
+    /// Starts a command as `measuring` does, and returns when the controller has written the text `event` into its log.
     pub fn running(&self, mut command: Command, event: &str) -> Child {
         let printed = std::fs::File::create(self.path("stderr")).unwrap();
         command.env("TAILBOUND_LOG", "debug");
-        let child = command.stdout(Stdio::null()).stderr(printed).spawn().unwrap();
+        let mut child = command.stdout(Stdio::null()).stderr(printed).spawn().unwrap();
+        self.wait_until(event, 1, || child.try_wait().unwrap().is_none());
+        child
+    }
+
+    /// Waits until the log of the controller of the run into `record` contains `event` at least `times` times.
+    pub fn wait_for_event(&self, event: &str, times: usize) {
+        self.wait_until(event, times, || true);
+    }
+
+    fn wait_until(&self, event: &str, times: usize, mut runs: impl FnMut() -> bool) {
         let log = self.path("record/logs/controller.log");
         let deadline = Instant::now() + Duration::from_secs(120);
-        while !std::fs::read_to_string(&log).is_ok_and(|lines| lines.contains(event)) {
-            assert!(Instant::now() < deadline, "the log does not say {event:?}: {}", self.stderr());
+        while std::fs::read_to_string(&log).unwrap_or_default().matches(event).count() < times {
+            assert!(runs(), "the command ended before {event:?}: {}", self.stderr());
+            assert!(Instant::now() < deadline, "not {times} times {event:?} in the log: {}", self.stderr());
             std::thread::sleep(Duration::from_millis(20));
         }
-        child
+    }
+
+    /// The diagnostics log `name` of the record `record`; empty if there is none.
+    pub fn log(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path("record/logs").join(name)).unwrap_or_default()
     }
 
     /// Standard error, so far, of the command that `running` started.
@@ -110,7 +125,7 @@ impl Bench {
     }
 }
 
-/// A study of one second of ping-pong over loopback, with more keys at the end.
+/// A study of one second of ping-pong over loopback, with further keys at its end.
 pub fn ping_pong(driver: &str, rest: &str) -> String {
     format!(
         "study: tools\nquestion: q\nmeasure: {{ ping-pong: {{ duration: 1 s }} }}\nrate: 500 Hz\npayload: 64 B\n\

@@ -22,7 +22,7 @@ pub fn descendants(pid: i32) -> Vec<i32> {
     found
 }
 
-/// Kills a process of this test with the signal SIGKILL.
+/// Kills a process of this test with SIGKILL.
 pub fn kill(pid: i32) {
     // SAFETY: a process of this test.
     unsafe { libc::kill(pid, libc::SIGKILL) };
