@@ -6,14 +6,14 @@ if [ -z "${STAGES:-}" ]; then
   STAGES=$(mktemp); export STAGES
   trap 'stage_table; rm -f "$STAGES"' EXIT
 fi
-cpu_ticks() { awk '{ sub(/^.*\) /, ""); print $14 + $15 }' "/proc/$BASHPID/stat"; } # cutime and cstime of proc(5)
+cpu_ticks() { awk '{ sub(/^.*\) /, ""); print $14 + $15 }' "/proc/$1/stat"; } # pid; its cutime and cstime of proc(5)
 steal_ticks() { awk '/^cpu / { print $9 }' /proc/stat; }
 stage() { # name command...
-  local name=$1 began=$SECONDS cpu steal result=0 row
-  shift; cpu=$(cpu_ticks); steal=$(steal_ticks)
+  local name=$1 began=$SECONDS shell=$BASHPID cpu steal result=0 row
+  shift; cpu=$(cpu_ticks "$shell"); steal=$(steal_ticks)
   echo "== $name"
   "$@" || result=$?
-  row=$(awk -v wall=$((SECONDS - began)) -v cpu=$(($(cpu_ticks) - cpu)) -v steal=$(($(steal_ticks) - steal)) -v hz="$(getconf CLK_TCK)" \
+  row=$(awk -v wall=$((SECONDS - began)) -v cpu=$(($(cpu_ticks "$shell") - cpu)) -v steal=$(($(steal_ticks) - steal)) -v hz="$(getconf CLK_TCK)" \
     'BEGIN { printf "%d s, CPU %.0f s, steal %.0f s", wall, cpu / hz, steal / hz }')
   [ "$result" = 0 ] || { echo "== $name FAILED after $row"; row="$row (failed)"; }
   [ "$result" != 0 ] || echo "== $name: $row"

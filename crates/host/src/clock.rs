@@ -54,8 +54,8 @@ pub fn read_offset() -> ClockOffset {
     read_offset_with(monotonic_ns, realtime_ns)
 }
 
-/// Measures the offset between any two clocks: reads the monotonic, the wall and again the monotonic clock. The wall
-/// time belongs to the middle of this bracket, with an error of at most half the bracket's width.
+/// Measures the offset between two clocks that the caller gives as functions: reads `mono`, `real` and again `mono`. The
+/// time of `real` belongs to the middle of this bracket, with an error of at most half the bracket's width.
 pub fn read_offset_with(mut mono: impl FnMut() -> i64, mut real: impl FnMut() -> i64) -> ClockOffset {
     let mut best: Option<ClockOffset> = None;
     for _ in 0..TRIES {

@@ -76,7 +76,7 @@ static int send_sample(void *session, uint32_t ep, uint64_t seq, const uint8_t *
 {
     if (opt && (opt->size < sizeof(tb_send) || opt->txtime_ns))
         return opt->size < sizeof(tb_send) ? fail(TB_EINVAL, "the options of send are too short for ABI 1.0")
-                                           : fail(TB_EUNSUPPORTED, "the driver has no launch time");
+                                           : fail(TB_EUNSUPPORTED, "the driver cannot send a message at a given time");
     if (len && !data)
         return fail(TB_EINVAL, "data is null");
     return on(session, ep, [&](Endpoint &e) { return tb::send(e, seq, data, len); });

@@ -19,6 +19,10 @@ use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, gr
 /// `sendmsg` with two parts; with 63 kB, they take more.
 const SMALL: usize = HEADER + 8192;
 
+/// Largest number of times that a datagram is sent again. Every refusal comes from one earlier datagram, and a writer asks
+/// fewer ports at once.
+const MOST_TRIES: usize = 1000;
+
 pub struct Writer {
     pub common: Common,
     pub targets: Mutex<Targets>,
@@ -110,19 +114,18 @@ impl Writer {
     }
 
     #[inline]
-    fn sent(&self, first: Result<(), Error>, again: impl FnOnce() -> Result<(), Error>) -> Outcome {
+    fn sent(&self, first: Result<(), Error>, again: impl Fn() -> Result<(), Error>) -> Outcome {
         match first {
             Ok(()) => Ok(()),
-            // The error belongs to an earlier datagram, and the present datagram was not sent.
-            Err(e) if e.kind() == ErrorKind::ConnectionRefused => {
-                self.refused.fetch_add(1, Ordering::Relaxed);
-                match again() {
-                    Err(e) if e.kind() != ErrorKind::ConnectionRefused => self.failed(&e),
-                    _ => Ok(()),
-                }
-            }
-            Err(e) => self.failed(&e),
+            Err(e) => self.send_again(e, again),
         }
+    }
+
+    #[cold]
+    fn send_again(&self, error: Error, again: impl Fn() -> Result<(), Error>) -> Outcome {
+        let (refusals, sent) = again_while_refused(error, again);
+        self.refused.fetch_add(refusals, Ordering::Relaxed);
+        sent.or_else(|e| self.failed(&e))
     }
 
     #[cold]
@@ -242,5 +245,44 @@ impl Writer {
         drop(lock(&self.targets));
         self.common.drop_socket();
         true
+    }
+}
+
+/// Sends a datagram again as long as the kernel refuses to send it with the error of an earlier datagram, for example of
+/// a discovery question at a port without a reader: the present datagram was then not sent. Under load, the errors of
+/// several questions can arrive one after another. Returns the number of refusals.
+fn again_while_refused(first: Error, again: impl Fn() -> Result<(), Error>) -> (u64, Result<(), Error>) {
+    let (mut refusals, mut result) = (0, Err(first));
+    for _ in 0..MOST_TRIES {
+        if !result.as_ref().is_err_and(|e| e.kind() == ErrorKind::ConnectionRefused) {
+            break;
+        }
+        refusals += 1;
+        result = again();
+    }
+    (refusals, result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::again_while_refused;
+    use std::cell::Cell;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_datagram_is_sent_though_several_earlier_ones_were_refused() {
+        let left = Cell::new(3);
+        let again = || match left.replace(left.get() - 1) {
+            0 => Ok(()),
+            _ => Err(Error::from(ErrorKind::ConnectionRefused)),
+        };
+        let (refusals, sent) = again_while_refused(ErrorKind::ConnectionRefused.into(), again);
+        assert_eq!((refusals, left.get()), (4, -1));
+        sent.unwrap();
+        let full = || Err(Error::from(ErrorKind::WouldBlock));
+        let (refusals, sent) = again_while_refused(ErrorKind::ConnectionRefused.into(), full);
+        assert_eq!((refusals, sent.unwrap_err().kind()), (1, ErrorKind::WouldBlock));
+        let never = || -> Result<(), Error> { panic!("another error is not tried again") };
+        assert_eq!(again_while_refused(ErrorKind::WouldBlock.into(), never).0, 0);
     }
 }

@@ -134,7 +134,7 @@ unsafe fn batch(opt: *const tb_send) -> Outcome<bool> {
     match unsafe { *opt } {
         tb_send { txtime_ns: 0, flags, .. } => Ok(flags & TB_SEND_BATCH != 0),
         // A driver that gets the capability will need the launch time in `Session::send`.
-        _ => fail(TB_EUNSUPPORTED, "the driver has no launch time"),
+        _ => fail(TB_EUNSUPPORTED, "the driver cannot send a message at a given time"),
     }
 }
 

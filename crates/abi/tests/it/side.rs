@@ -199,7 +199,11 @@ fn what_is_sent_arrives_or_is_refused() {
         refused(f(s, 1, 9, null(), 3, null()), TB_EINVAL, "data is null");
         let text = "18446744073709551615 B of payload; the driver takes at most 8 B";
         refused(f(s, 1, 9, bytes.as_ptr(), u64::MAX, null()), TB_ETOOBIG, text);
-        refused(f(s, 1, 9, bytes.as_ptr(), 3, &options(0, 1)), TB_EUNSUPPORTED, "the driver has no launch time");
+        refused(
+            f(s, 1, 9, bytes.as_ptr(), 3, &options(0, 1)),
+            TB_EUNSUPPORTED,
+            "the driver cannot send a message at a given time",
+        );
         let short = tb_send { size: 8, ..options(0, 0) };
         let text = "the options of send are too short for ABI 1.0";
         refused(f(s, 1, 9, bytes.as_ptr(), 3, &short), TB_EINVAL, text);

@@ -40,6 +40,7 @@ fn told(record: &Record) -> BTreeMap<String, String> {
         all.insert(format!("{at}boot"), facts.boot_id);
         for fact in facts.facts.into_iter().filter(|f| !OF_A_MOMENT.contains(&f.key.as_str())) {
             let value = match fact.value {
+                FactValue::Text(text) if fact.key.starts_with("irq.") => without_counts(&text),
                 FactValue::Text(text) => text,
                 FactValue::Number(n) => n.to_string(),
                 FactValue::Flag(flag) => if flag { "yes" } else { "no" }.to_owned(),
@@ -82,6 +83,23 @@ fn told(record: &Record) -> BTreeMap<String, String> {
     all
 }
 
+/// Removes the number of interrupts since boot, which grows all the time, from each interrupt of a fact about a network
+/// card: `128 enp1s0: CPUs 0-1, on 1, 42 times` becomes `128 enp1s0: CPUs 0-1, on 1`.
+fn without_counts(fact: &str) -> String {
+    let mut kept = String::new();
+    for (i, part) in fact.split(", ").enumerate() {
+        let after_number = part.trim_start_matches(|c: char| c.is_ascii_digit());
+        match after_number.strip_prefix(" times").filter(|_| after_number.len() < part.len()) {
+            Some(next) => kept.push_str(next),
+            None => {
+                kept.push_str(if i == 0 { "" } else { ", " });
+                kept.push_str(part);
+            }
+        }
+    }
+    kept
+}
+
 /// Adds every value of a JSON document to `leaves`, under its dotted path such as `a.b.0`.
 fn flatten(path: &str, value: &Value, leaves: &mut BTreeMap<String, String>) {
     let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
@@ -102,4 +120,23 @@ pub(crate) fn shared(record: &Record) -> BTreeMap<String, String> {
     let Some(first) = conditions.first() else { return BTreeMap::new() };
     let same = |(factor, level): &(&String, &String)| conditions.iter().all(|c| c.levels.get(*factor) == Some(level));
     first.levels.iter().filter(same).map(|(f, l)| (f.clone(), l.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_counts;
+
+    #[test]
+    fn the_number_of_interrupts_is_no_change_and_their_cpu_is_one() {
+        let fact = |cpu: u32, count: u32| {
+            format!(
+                "37 virtio2-config: CPUs 0-1, on 0, 0 times; 38 virtio2-input.0: CPUs 0,1, on {cpu}, {count} times; and 3 more"
+            )
+        };
+        let expected = "37 virtio2-config: CPUs 0-1, on 0; 38 virtio2-input.0: CPUs 0,1, on 1; and 3 more";
+        assert_eq!(without_counts(&fact(1, 42)), expected);
+        assert_eq!(without_counts(&fact(1, 4711)), expected);
+        assert_ne!(without_counts(&fact(0, 42)), expected);
+        assert_eq!(without_counts("/sys shows no message interrupts"), "/sys shows no message interrupts");
+    }
 }

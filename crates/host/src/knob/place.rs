@@ -16,7 +16,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The place of host settings with the network namespace of the caller.
+    /// The network namespace of the caller as the place at which host settings are read and made.
     pub fn own() -> Place {
         Place { name: String::new(), netns: None }
     }

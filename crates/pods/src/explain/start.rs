@@ -72,7 +72,8 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
     let news = told(events.last().and_then(|e| e.message.as_deref()));
     if reason.is_empty() && waited >= SANDBOX_WITHIN {
         return Starting::Waits(format!(
-            "node {node} has not begun to start the pod{news}; check whether its kubelet answers in namespace {namespace}"
+            "node {node} has not begun to start the pod{news}; check whether the kubelet of the node runs (namespace of the \
+             pod: {namespace})"
         ));
     }
     Starting::Waits(format!("node {node} is starting the pod{reason}{news}"))

@@ -40,7 +40,7 @@ use tailbound_model::{Metric, Problem};
 pub enum Figure {
     /// Chart of the round trip over the main factor of the study: median with its interval, p99, maximum.
     Latency,
-    /// Chart that shows how rare it is that a round trip takes longer.
+    /// Chart that shows for each duration the share of round trips that take longer.
     Tail,
     /// Chart of the tail estimate, with the fitted tail and its interval.
     TailEstimate,

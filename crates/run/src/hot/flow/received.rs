@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Number of counters below the highest counter that a subscriber remembers, for all publishers together.
 const REACH: u64 = 1 << 22;
 
-/// Status of a received message counter compared with the counters received before.
+/// Result of comparing the counter in a received message with the counters received before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterStatus {
     /// The counter of the received message is higher than all counters received before.
