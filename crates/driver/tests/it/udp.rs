@@ -126,7 +126,10 @@ fn an_unmatched_writer_names_the_addresses_it_asked() {
     assert_eq!((error.code, error.text.as_str()), (Code::ETIMEDOUT, "0 of 1 peers answered for topic alone"));
     let unmatched = json(&s, writer, "unmatched");
     let text = unmatched[0]["text"].as_str().unwrap();
-    assert!(text.starts_with("no answer to discovery questions was received from 127.0.0.1 (ports "), "{text}");
+    assert!(
+        text.starts_with("nothing seen: no answer to discovery questions was received from 127.0.0.1 (ports "),
+        "{text}"
+    );
 }
 
 #[test]
