@@ -51,7 +51,8 @@ impl Failure {
         Failure { exit, problem: problem.into() }
     }
 
-    /// Text that says what failed, without the remedy.
+    /// Text that says what failed, without the remedy. Only the commands of pods log it.
+    #[cfg(feature = "pods")]
     pub fn what(&self) -> &str {
         &self.problem.what
     }
