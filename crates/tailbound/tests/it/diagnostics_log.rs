@@ -1,8 +1,9 @@
 //! Tests of the diagnostics log in a record, with the level that `TAILBOUND_LOG` sets.
 
+use crate::support::processes::Killed;
 use crate::support::{Bench, exit_and_stderr, succeeded};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 use tailbound_model::{Answer, Ask};
 use tailbound_wire::{Frame, FrameReader, Hello, Message, PROTOCOL_MAX, PROTOCOL_MIN, encode};
@@ -36,16 +37,6 @@ fn controller_and_agents_log_into_the_record() {
 #[test]
 fn no_line_is_logged_when_the_log_is_off() {
     assert_eq!(logs("off"), [const { String::new() }; 3]);
-}
-
-/// A process that is killed when this value is dropped.
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
 }
 
 fn say(message: Message) -> Vec<u8> {

@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::fastdds::built;
-use crate::support::{Bench, exit_and_stderr, succeeded};
+use crate::support::{Bench, all_answered, exit_and_stderr, succeeded};
 use serde_json::Value;
 use tailbound_driver::{Kv, Session, Silent, conformance, load};
 
@@ -21,15 +21,6 @@ fn study(driver: &str, receive: &str, place: &str, path: &str) -> String {
          rate: 500 Hz\ndriver: {driver}\nplace: {place}\npath: {path}\npayload: 8 KiB\n\
          qos: {{ history: keep-all }}\n"
     )
-}
-
-fn all_answered(bench: &Bench, what: &str) -> Value {
-    let report = bench.report();
-    for condition in report["conditions"].as_array().expect("conditions") {
-        assert_eq!(condition["counts"]["answered"].as_u64(), Some(300), "{what}: {condition}");
-    }
-    assert_eq!(report["status"], "valid", "{what}: {}", report["warnings"]);
-    report
 }
 
 fn transport(bench: &Bench) -> Value {

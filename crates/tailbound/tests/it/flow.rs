@@ -1,11 +1,12 @@
 //! Tests of flow properties of the drivers `fastdds` and `ros2`: limits, unicast and multicast, and the values that
 //! each driver reports.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use crate::support::processes::Killed;
 use crate::support::{fastdds, ros2};
 use tailbound_driver::{
     Batching, Callbacks, Code, DataWay, Driver, Endpoint, Flow, Hot, Kind, Kv, ReceiveMode, Session, Silent, View,
@@ -185,15 +186,6 @@ fn named(name: &str) -> Option<Driver> {
         "cyclonedds" => Some(Driver::linked(name, tailbound_driver_cyclonedds::table()).unwrap()),
         "fastdds" => fastdds(),
         _ => Some(load(ros2::built()).unwrap()),
-    }
-}
-
-struct Killed(Child);
-
-impl Drop for Killed {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
     }
 }
 

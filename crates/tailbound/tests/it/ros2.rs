@@ -4,7 +4,7 @@
 use std::process::{Command, Stdio};
 
 use crate::support::ros2::{built, nodes};
-use crate::support::{Bench, exit_and_stderr, fastdds, succeeded};
+use crate::support::{Bench, all_answered, exit_and_stderr, fastdds, succeeded};
 use serde_json::Value;
 use tailbound_driver::{Endpoint, Kind, Kv, ReceiveMode, Session, Silent, load};
 
@@ -16,16 +16,6 @@ fn study(driver: &str, receive: &str, place: &str, path: &str) -> String {
          rate: 500 Hz\ndriver: {driver}\nplace: {place}\npath: {path}\npayload: 8 KiB\n\
          qos: {{ history: keep-all }}\n"
     )
-}
-
-fn all_answered(bench: &Bench, what: &str) -> Value {
-    let report = bench.report();
-    for condition in report["conditions"].as_array().expect("conditions") {
-        let (name, counts) = (&condition["name"], &condition["counts"]);
-        assert_eq!(counts["answered"].as_u64(), Some(300), "{what}: {name}: {counts} {}", report["findings"]);
-    }
-    assert_eq!(report["status"], "valid", "{what}: {}", report["warnings"]);
-    report
 }
 
 fn transport(bench: &Bench) -> Value {

@@ -177,3 +177,15 @@ pub fn may_be_real_time() -> bool {
     }
     may
 }
+
+/// Checks that every condition of the record `record` has 300 answered messages and that the record is valid, and
+/// returns the report. `what` is printed with a failure.
+pub fn all_answered(bench: &Bench, what: &str) -> Value {
+    let report = bench.report();
+    for condition in report["conditions"].as_array().expect("conditions") {
+        let (name, counts) = (&condition["name"], &condition["counts"]);
+        assert_eq!(counts["answered"].as_u64(), Some(300), "{what}: {name}: {counts} {}", report["findings"]);
+    }
+    assert_eq!(report["status"], "valid", "{what}: {}", report["warnings"]);
+    report
+}

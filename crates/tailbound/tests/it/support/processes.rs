@@ -3,7 +3,7 @@
 use super::{Bench, exit_and_stderr, output_of};
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 /// Ids of the child processes of `pid` and of all their descendants.
@@ -78,4 +78,14 @@ pub fn seen_from_outside(bench: &Bench, study: &str) -> BTreeMap<String, String>
     let report = bench.report();
     assert_eq!(report["status"], "valid", "{}", report["warnings"]);
     seen
+}
+
+/// A process that is killed when this value is dropped.
+pub struct Killed(pub Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
