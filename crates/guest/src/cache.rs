@@ -1,7 +1,7 @@
 //! Cache of files for guests: unpacked packages, kernel images, initramfs files, and the result of testing whether KVM
 //! runs a kernel.
 
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use sha2::{Digest, Sha256};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
@@ -9,6 +9,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
+use tailbound_model::Problem;
 
 /// Time after which a file of the cache that was not used is removed, when a new file is made.
 const KEPT_FOR: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -24,11 +25,11 @@ impl Cache {
     ///
     /// # Errors
     /// The user has no home directory.
-    pub fn of_user() -> Result<Cache, GuestError> {
+    pub fn of_user() -> Result<Cache, Problem> {
         let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
         let base = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
         let base = base.ok_or_else(|| {
-            GuestError::new("this user has no home directory for the files of guests", "set XDG_CACHE_HOME")
+            guest_error("this user has no home directory for the files of guests", "set XDG_CACHE_HOME")
         })?;
         Ok(Cache::at(base.join("tailbound/guests")))
     }
@@ -40,11 +41,7 @@ impl Cache {
 
     /// Path of the file or directory `name` in the cache. If this file or directory does not exist, `make` creates it
     /// under a temporary name, and it is renamed to `name` once it is complete.
-    pub(crate) fn keep(
-        &self,
-        name: &str,
-        make: impl FnOnce(&Path) -> Result<(), GuestError>,
-    ) -> Result<PathBuf, GuestError> {
+    pub(crate) fn keep(&self, name: &str, make: impl FnOnce(&Path) -> Result<(), Problem>) -> Result<PathBuf, Problem> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let path = self.directory.join(name);
         if let Ok(there) = File::open(&path) {
@@ -52,19 +49,19 @@ impl Cache {
             let _ = there.set_modified(SystemTime::now());
             return Ok(path);
         }
-        std::fs::create_dir_all(&self.directory).map_err(GuestError::file("make", &self.directory))?;
+        std::fs::create_dir_all(&self.directory).map_err(file_error("make", &self.directory))?;
         self.tidy();
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let partial = self.directory.join(format!("{name}.partial-{}-{number}", std::process::id()));
         let used = |()| {
             // An unpacked directory has the time stored in its package.
             let set = File::open(&partial).and_then(|made| made.set_modified(SystemTime::now()));
-            set.map_err(GuestError::file("set the time of", &partial))
+            set.map_err(file_error("set the time of", &partial))
         };
         let made = make(&partial).and_then(used).and_then(|()| match std::fs::rename(&partial, &path) {
             // Another process has made the same directory meanwhile.
-            Err(_) if path.is_dir() => remove(&partial).map_err(GuestError::file("remove", &partial)),
-            renamed => renamed.map_err(GuestError::file("name", &path)),
+            Err(_) if path.is_dir() => remove(&partial).map_err(file_error("remove", &partial)),
+            renamed => renamed.map_err(file_error("name", &path)),
         });
         if made.is_err() {
             // The first error is the one that is reported.
@@ -105,7 +102,7 @@ pub(crate) fn name_of(content: impl AsRef<[u8]>) -> String {
 }
 
 /// Name in the cache for the content of a file: the first 16 hexadecimal digits of its SHA-256 hash.
-pub(crate) fn name_of_file(path: &Path) -> Result<String, GuestError> {
+pub(crate) fn name_of_file(path: &Path) -> Result<String, Problem> {
     let read = || {
         let (mut file, mut hasher, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 18]);
         loop {
@@ -115,7 +112,7 @@ pub(crate) fn name_of_file(path: &Path) -> Result<String, GuestError> {
             }
         }
     };
-    read().map_err(GuestError::file("read", path))
+    read().map_err(file_error("read", path))
 }
 
 fn short(hasher: Sha256) -> String {
@@ -132,11 +129,11 @@ mod tests {
         let cache = Cache::at(dir.path().join("new"));
         let failed = cache.keep("a", |path| {
             std::fs::write(path, "half").unwrap();
-            Err(GuestError::new("it broke", ""))
+            Err(guest_error("it broke", ""))
         });
-        assert_eq!(failed, Err(GuestError::new("it broke", "")));
+        assert_eq!(failed, Err(guest_error("it broke", "")));
         assert_eq!(std::fs::read_dir(dir.path().join("new")).unwrap().count(), 0);
-        let whole = |path: &Path| std::fs::write(path, "whole").map_err(GuestError::file("write", path));
+        let whole = |path: &Path| std::fs::write(path, "whole").map_err(file_error("write", path));
         let path = cache.keep("a", whole).unwrap();
         assert_eq!(cache.keep("a", |_| panic!("it is made again")), Ok(path.clone()));
         assert_eq!(std::fs::read_to_string(path).unwrap(), "whole");
@@ -150,7 +147,7 @@ mod tests {
         file.set_modified(SystemTime::now() - KEPT_FOR - Duration::from_secs(60)).unwrap();
         std::fs::write(&new, "").unwrap();
         Cache::at(dir.path().into())
-            .keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path)))
+            .keep("next", |path| std::fs::write(path, "").map_err(file_error("write", path)))
             .unwrap();
         assert!(!old.exists() && new.exists());
     }
@@ -162,8 +159,8 @@ mod tests {
         let unpack = |path: &Path| {
             std::fs::create_dir(path).unwrap();
             File::open(path).unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
-            cache.keep("other", |other| std::fs::write(other, "").map_err(GuestError::file("write", other)))?;
-            std::fs::write(path.join("module"), "").map_err(GuestError::file("write", path))
+            cache.keep("other", |other| std::fs::write(other, "").map_err(file_error("write", other)))?;
+            std::fs::write(path.join("module"), "").map_err(file_error("write", path))
         };
         assert!(cache.keep("kernel", unpack).unwrap().join("module").exists());
     }
@@ -178,7 +175,7 @@ mod tests {
             Ok(())
         };
         let unpacked = cache.keep("package", unpack).unwrap();
-        cache.keep("next", |path| std::fs::write(path, "").map_err(GuestError::file("write", path))).unwrap();
+        cache.keep("next", |path| std::fs::write(path, "").map_err(file_error("write", path))).unwrap();
         assert!(unpacked.exists());
     }
 }

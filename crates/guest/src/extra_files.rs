@@ -1,9 +1,10 @@
 //! Programs and files of this host that are copied into a guest.
 
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use crate::initramfs::LINKS;
 use std::path::{Component, Path, PathBuf};
 use tailbound_bundle::{BundleError, Contents};
+use tailbound_model::Problem;
 
 /// Directories over which a guest mounts file systems: files that are copied into these directories could not be seen.
 const HIDDEN: [&str; 5] = ["dev", "proc", "run", "sys", "tmp"];
@@ -15,7 +16,7 @@ const WRITTEN: [&str; 3] = ["etc/passwd", "etc/group", "etc/hosts"];
 ///
 /// # Errors
 /// A program needs a library that this host does not have.
-pub fn with_programs(mut contents: Contents, programs: &[&str]) -> Result<Contents, GuestError> {
+pub fn with_programs(mut contents: Contents, programs: &[&str]) -> Result<Contents, Problem> {
     for program in programs {
         if let Some(found) = find(program) {
             contents.add(&format!("bin/{program}"), &found).map_err(bundle_error)?;
@@ -29,14 +30,14 @@ pub fn with_programs(mut contents: Contents, programs: &[&str]) -> Result<Conten
 ///
 /// # Errors
 /// The program or file does not exist, would be hidden in the guest, or needs a library that this host does not have.
-pub fn with_named(mut contents: Contents, named: &[String]) -> Result<Contents, GuestError> {
+pub fn with_named(mut contents: Contents, named: &[String]) -> Result<Contents, Problem> {
     for word in named {
         if word.contains('/') {
-            let path = std::path::absolute(word).map_err(GuestError::file("find", Path::new(word)))?;
+            let path = std::path::absolute(word).map_err(file_error("find", Path::new(word)))?;
             add_path(&mut contents, &plain(&path))?;
         } else {
             let missing = || {
-                GuestError::new(
+                guest_error(
                     format!("there is no program {word} on this host in PATH, /usr/sbin or /sbin"),
                     "install the program, or give the path of a file, with a `/` in the path",
                 )
@@ -47,29 +48,29 @@ pub fn with_named(mut contents: Contents, named: &[String]) -> Result<Contents, 
     Ok(contents)
 }
 
-fn add_path(contents: &mut Contents, path: &Path) -> Result<(), GuestError> {
+fn add_path(contents: &mut Contents, path: &Path) -> Result<(), Problem> {
     let at = place(path);
     let first = at.split('/').next().unwrap_or_default();
     if HIDDEN.contains(&first) {
-        return Err(GuestError::new(
+        return Err(guest_error(
             format!("{} would be hidden in a guest, which mounts its own file system at /{first}", path.display()),
             "copy the file to another directory",
         ));
     }
     if WRITTEN.contains(&at.as_str()) {
         let what = format!("{} would be hidden in a guest, where Tailbound writes its own /{at}", path.display());
-        return Err(GuestError::new(what, "remove the file from the study"));
+        return Err(guest_error(what, "remove the file from the study"));
     }
     if !path.is_dir() {
-        let file = path.canonicalize().map_err(GuestError::file("read", path))?;
+        let file = path.canonicalize().map_err(file_error("read", path))?;
         return contents.add(&at, &file).map_err(bundle_error);
     }
     let read = || std::fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>();
-    let mut entries = read().map_err(GuestError::file("read", path))?;
+    let mut entries = read().map_err(file_error("read", path))?;
     entries.sort();
     // Broken links, pipes, sockets and devices are skipped, and so are links to a parent directory, which would never
     // end.
-    let whole = path.canonicalize().map_err(GuestError::file("read", path))?;
+    let whole = path.canonicalize().map_err(file_error("read", path))?;
     let above = |entry: &Path| entry.canonicalize().is_ok_and(|to| whole.starts_with(to));
     let taken = |entry: &&PathBuf| entry.is_file() || entry.is_dir() && !above(entry);
     entries.iter().filter(taken).try_for_each(|entry| add_path(contents, entry))
@@ -106,9 +107,9 @@ fn find(program: &str) -> Option<PathBuf> {
     directories.find_map(|d| d.join(program).canonicalize().ok().filter(|p| p.is_file()))
 }
 
-fn bundle_error(e: BundleError) -> GuestError {
+fn bundle_error(e: BundleError) -> Problem {
     let problem = e.problem();
-    GuestError::new(problem.what, problem.remedy)
+    guest_error(problem.what, problem.remedy)
 }
 
 #[cfg(test)]
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn files_that_cannot_be_added_are_reported() {
-        let refused = |word: &str| with_named(empty(), &[word.to_owned()]).map(drop).unwrap_err().to_string();
+        let refused = |word: &str| with_named(empty(), &[word.to_owned()]).map(drop).unwrap_err().paragraph();
         let words = ["no-such-program", "/usr/no/such/file", "/run/file", "/usr/../run/file", "/etc/hosts"];
         insta::assert_snapshot!(words.map(refused).join("\n"));
     }

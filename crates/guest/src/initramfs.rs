@@ -13,7 +13,7 @@
 
 use crate::cache::{Cache, name_of};
 use crate::cpio::Cpio;
-use crate::error::GuestError;
+use crate::error::file_error;
 use crate::kernel::Kernel;
 use crate::modules::{self, Module, choose};
 use object::read::elf::{FileHeader, ProgramHeader};
@@ -22,6 +22,7 @@ use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use tailbound_bundle::Contents;
+use tailbound_model::Problem;
 
 /// Version of the content of an initramfs; it changes when the same input gives another initramfs.
 const FORMAT: u32 = 2;
@@ -74,24 +75,24 @@ pub fn initramfs(
     contents: &Contents,
     (wanted, maybe): (&[String], &[&str]),
     cache: &Cache,
-) -> Result<Initramfs, GuestError> {
+) -> Result<Initramfs, Problem> {
     let chosen = choose(kernel, wanted, maybe)?;
     let mut made_from = format!("{FORMAT} {}\n", contents.bundle.hash);
     for Module { file, required } in &chosen {
-        let bytes = file.metadata().map_err(GuestError::file("read", file))?.len();
+        let bytes = file.metadata().map_err(file_error("read", file))?.len();
         made_from.push_str(&format!("{} {bytes} {required}\n", file.display()));
     }
     let file = cache.keep(&format!("initramfs-{}", name_of(made_from)), |path| {
-        let to = File::create_new(path).map_err(GuestError::file("make", path))?;
+        let to = File::create_new(path).map_err(file_error("make", path))?;
         write(contents, &chosen, BufWriter::with_capacity(1 << 20, to), path)
     })?;
-    let bytes = file.metadata().map_err(GuestError::file("read", &file))?.len();
+    let bytes = file.metadata().map_err(file_error("read", &file))?.len();
     let modules = chosen.iter().map(|m| modules::name(&m.file.to_string_lossy())).collect();
     Ok(Initramfs { file, bytes, modules })
 }
 
-fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path) -> Result<(), GuestError> {
-    let failed = |e| GuestError::file("write", path)(e);
+fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path) -> Result<(), Problem> {
+    let failed = |e| file_error("write", path)(e);
     let mut cpio = Cpio::new(to);
     for directory in DIRECTORIES {
         cpio.directory(directory).map_err(failed)?;
@@ -105,7 +106,7 @@ fn write(contents: &Contents, chosen: &[Module], to: impl io::Write, path: &Path
         }
     }
     for (file, from) in contents.files() {
-        let content = std::fs::read(from).map_err(GuestError::file("read", from))?;
+        let content = std::fs::read(from).map_err(file_error("read", from))?;
         let kept = if file.path == "bin/tailbound" { loaded_part(content) } else { content };
         cpio.file(&file.path, 0o755, &kept).map_err(failed)?;
     }

@@ -1,11 +1,11 @@
 //! The kernel of a guest: an image that QEMU boots, and the kernel's modules.
 
 use crate::cache::{Cache, name_of, name_of_file};
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use crate::pvh;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tailbound_model::KernelChoice;
+use tailbound_model::{KernelChoice, Problem};
 
 /// Text that says what the user can do if the kernel of a guest cannot be found.
 const NAME_ONE: &str = "name an image (vmlinuz) or a package file of Debian as the kernel, for example the package that `apt-get download \
@@ -27,15 +27,14 @@ impl Kernel {
     ///
     /// # Errors
     /// The file of the kernel does not exist, or is not a kernel.
-    pub fn find(choice: &KernelChoice, cache: &Cache) -> Result<Kernel, GuestError> {
+    pub fn find(choice: &KernelChoice, cache: &Cache) -> Result<Kernel, Problem> {
         match choice {
             KernelChoice::Host => of_host(cache),
             KernelChoice::Package(package) => of_package(Path::new(package), cache),
             KernelChoice::Image { image, modules } => {
                 let image = Path::new(image);
-                let content = std::fs::read(image).map_err(|e| {
-                    GuestError::new(format!("cannot read the kernel {}: {e}", image.display()), NAME_ONE)
-                })?;
+                let content = std::fs::read(image)
+                    .map_err(|e| guest_error(format!("cannot read the kernel {}: {e}", image.display()), NAME_ONE))?;
                 let version = version(&content).ok_or_else(|| not_a_kernel(image))?;
                 let modules = match modules {
                     Some(directory) => Some(with_modules(Path::new(directory))?),
@@ -47,8 +46,8 @@ impl Kernel {
     }
 }
 
-fn of_host(cache: &Cache) -> Result<Kernel, GuestError> {
-    let release = nix::sys::utsname::uname().map_err(|e| GuestError::new(format!("this host's kernel: {e}"), ""))?;
+fn of_host(cache: &Cache) -> Result<Kernel, Problem> {
+    let release = nix::sys::utsname::uname().map_err(|e| guest_error(format!("this host's kernel: {e}"), ""))?;
     let release = release.release().to_string_lossy().into_owned();
     let image = PathBuf::from(format!("/boot/vmlinuz-{release}"));
     let content = std::fs::read(&image).map_err(|e| {
@@ -56,27 +55,24 @@ fn of_host(cache: &Cache) -> Result<Kernel, GuestError> {
             std::io::ErrorKind::PermissionDenied => "let this user read the kernel file, or run as root",
             _ => NAME_ONE,
         };
-        GuestError::new(
-            format!("the kernel of this host cannot be booted in a guest: {}: {e}", image.display()),
-            remedy,
-        )
+        guest_error(format!("the kernel of this host cannot be booted in a guest: {}: {e}", image.display()), remedy)
     })?;
     let modules = Some(PathBuf::from("/lib/modules").join(&release)).filter(|d| d.join("modules.dep").is_file());
     Ok(Kernel { image: bootable(&image, &content, cache)?, version: release, modules })
 }
 
-fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, GuestError> {
+fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, Problem> {
     let not = |why: &str| {
         let remedy = "name a package that contains a kernel, e.g. linux-image-6.1.0-56-rt-amd64_*.deb; a package that only depends \
                     on it (linux-image-amd64) contains no kernel";
-        GuestError::new(format!("{} is not a kernel package: {why}", package.display()), remedy)
+        guest_error(format!("{} is not a kernel package: {why}", package.display()), remedy)
     };
     if !package.is_file() {
-        return Err(GuestError::new(format!("there is no package file {}", package.display()), NAME_ONE));
+        return Err(guest_error(format!("there is no package file {}", package.display()), NAME_ONE));
     }
     let directory = cache.keep(&format!("kernel-{}", name_of_file(package)?), |directory| {
         run("dpkg-deb", "dpkg", Command::new("dpkg-deb").arg("-x").arg(package).arg(directory))
-            .map_err(|e| if e.mend.is_empty() { not(&e.what) } else { e })?;
+            .map_err(|e| if e.remedy.is_empty() { not(&e.what) } else { e })?;
         let (release, _) = unpacked(directory).ok_or_else(|| not("the package has no file boot/vmlinuz-*"))?;
         // Debian makes modules.dep when the package is installed.
         match library(directory, &release) {
@@ -89,7 +85,7 @@ fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, GuestError> {
         }
     })?;
     let (version, image) = unpacked(&directory).ok_or_else(|| not("the package has no file boot/vmlinuz-*"))?;
-    let content = std::fs::read(&image).map_err(GuestError::file("read", &image))?;
+    let content = std::fs::read(&image).map_err(file_error("read", &image))?;
     Ok(Kernel { image: bootable(&image, &content, cache)?, modules: library(&directory, &version), version })
 }
 
@@ -114,33 +110,33 @@ fn beside(image: &Path, release: &str) -> Option<PathBuf> {
     near.iter().map(|at| own.join(at).join(release)).find(listed)
 }
 
-fn with_modules(directory: &Path) -> Result<PathBuf, GuestError> {
+fn with_modules(directory: &Path) -> Result<PathBuf, Problem> {
     if directory.join("modules.dep").is_file() {
         return Ok(directory.to_owned());
     }
     let text = format!("{} is not a directory of kernel modules: it has no modules.dep", directory.display());
-    Err(GuestError::new(
+    Err(guest_error(
         text,
         "give the path of the directory lib/modules/RELEASE; `depmod -b ROOT RELEASE` makes its file modules.dep",
     ))
 }
 
 /// Runs a program to its end; if the program fails, the error contains its output.
-fn run(program: &str, package: &str, command: &mut Command) -> Result<(), GuestError> {
+fn run(program: &str, package: &str, command: &mut Command) -> Result<(), Problem> {
     let output = command.output().map_err(|e| {
-        GuestError::new(format!("cannot run {program}: {e}"), format!("install the package {package} (Debian's name)"))
+        guest_error(format!("cannot run {program}: {e}"), format!("install the package {package} (Debian's name)"))
     })?;
     if output.status.success() {
         return Ok(());
     }
     let text = String::from_utf8_lossy(&output.stderr);
     let text = text.trim();
-    Err(GuestError::new(format!("{program}: {}", text.strip_prefix(&format!("{program}: ")).unwrap_or(text)), ""))
+    Err(guest_error(format!("{program}: {}", text.strip_prefix(&format!("{program}: ")).unwrap_or(text)), ""))
 }
 
 /// Path of an image that QEMU can start without the kernel's own decompressor, if the kernel contains such an image;
 /// under emulation this saves a second.
-fn bootable(image: &Path, content: &[u8], cache: &Cache) -> Result<PathBuf, GuestError> {
+fn bootable(image: &Path, content: &[u8], cache: &Cache) -> Result<PathBuf, Problem> {
     if version(content).is_none() {
         return Err(not_a_kernel(image));
     }
@@ -150,13 +146,13 @@ fn bootable(image: &Path, content: &[u8], cache: &Cache) -> Result<PathBuf, Gues
     let Some(inner) = pvh::inner(content) else { return Ok(image.to_owned()) };
     cache
         .keep(&format!("vmlinux-{}", name_of(content)), |path| {
-            std::fs::write(path, inner()?).map_err(GuestError::file("write", path))
+            std::fs::write(path, inner()?).map_err(file_error("write", path))
         })
         .or_else(|e| if e.what == pvh::NO_PVH_ENTRY { Ok(image.to_owned()) } else { Err(e) })
 }
 
-fn not_a_kernel(image: &Path) -> GuestError {
-    GuestError::new(format!("{} is not a Linux kernel for x86_64 (vmlinuz or vmlinux)", image.display()), NAME_ONE)
+fn not_a_kernel(image: &Path) -> Problem {
+    guest_error(format!("{} is not a Linux kernel for x86_64 (vmlinuz or vmlinux)", image.display()), NAME_ONE)
 }
 
 /// Release of a kernel, from the header of a bzImage (Documentation/arch/x86/boot.rst) or from the text in a plain
@@ -183,7 +179,7 @@ mod tests {
 
     fn refused(choice: KernelChoice, dir: &Path) -> String {
         let cache = Cache::at(dir.join("cache"));
-        let text = Kernel::find(&choice, &cache).unwrap_err().to_string();
+        let text = Kernel::find(&choice, &cache).unwrap_err().paragraph();
         text.replace(&dir.display().to_string(), "DIR")
     }
 

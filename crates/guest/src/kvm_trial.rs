@@ -2,7 +2,7 @@
 //! paravirtual hosts usual kernels may still not boot.
 
 use crate::cache::{Cache, name_of};
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use crate::init::READY;
 use crate::initramfs::Initramfs;
 use crate::kernel::Kernel;
@@ -38,12 +38,12 @@ pub(crate) fn kvm(
     initramfs: &Initramfs,
     qemu: &str,
     cache: &Cache,
-) -> Result<Verdict, GuestError> {
+) -> Result<Verdict, Problem> {
     // This is checked each time, because permissions are not part of the cache key.
     if let Err(e) = File::options().read(true).write(true).open(DEVICE) {
         return Ok(Err(no_device(&e)));
     }
-    let host = nix::sys::utsname::uname().map_err(|e| GuestError::new(format!("this host's kernel: {e}"), ""))?;
+    let host = nix::sys::utsname::uname().map_err(|e| guest_error(format!("this host's kernel: {e}"), ""))?;
     let small = VmSpec { huge_pages: false, lock_memory: false, ..spec.clone() };
     let words = base(&small, true, &kernel.image, Path::new(""));
     let key = format!("{words:?} {} {qemu} {:?} {:?}", kernel.version, host.release(), host.version());
@@ -51,11 +51,7 @@ pub(crate) fn kvm(
 }
 
 /// The cached verdict on KVM for `key`, or a new verdict from `attempt`.
-fn verdict(
-    key: &str,
-    cache: &Cache,
-    attempt: impl FnOnce() -> Result<Verdict, GuestError>,
-) -> Result<Verdict, GuestError> {
+fn verdict(key: &str, cache: &Cache, attempt: impl FnOnce() -> Result<Verdict, Problem>) -> Result<Verdict, Problem> {
     // The lock is kept during the attempt, so that the next guest waits for this verdict.
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(why) = refused.get(key) {
@@ -63,8 +59,8 @@ fn verdict(
     }
     let mut reason = None;
     let kept = cache.keep(&format!("kvm-works-{key}"), |path| match attempt()? {
-        Ok(()) => std::fs::write(path, "").map_err(GuestError::file("write", path)),
-        Err(why) => Err(GuestError::new(&reason.insert(why).what, "")),
+        Ok(()) => std::fs::write(path, "").map_err(file_error("write", path)),
+        Err(why) => Err(guest_error(&reason.insert(why).what, "")),
     });
     match reason {
         Some(why) => {
@@ -90,18 +86,18 @@ fn no_device(e: &std::io::Error) -> Problem {
 
 /// Boots the kernel with KVM until its first process reports that it runs; the inner error is the reason why it does
 /// not.
-fn attempt(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs) -> Result<Verdict, GuestError> {
+fn attempt(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs) -> Result<Verdict, Problem> {
     let parent = std::env::temp_dir();
     let directory = tempfile::Builder::new()
         .prefix("tailbound-kvm-")
         .tempdir()
-        .map_err(GuestError::file("make a directory in", &parent))?;
+        .map_err(file_error("make a directory in", &parent))?;
     boot(spec, kernel, initramfs, directory.path())
 }
 
-fn boot(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs, directory: &Path) -> Result<Verdict, GuestError> {
+fn boot(spec: &VmSpec, kernel: &Kernel, initramfs: &Initramfs, directory: &Path) -> Result<Verdict, Problem> {
     let log = console::qemu_log(directory);
-    let log = File::create(&log).map_err(GuestError::file("make", &log))?;
+    let log = File::create(&log).map_err(file_error("make", &log))?;
     let line = Line { name: spec.name.clone(), mode: Mode::Probe, channel: None, nics: Vec::new(), irq_cpus: None };
     let mut command = Command::new(crate::qemu::PROGRAM);
     command

@@ -39,7 +39,6 @@ mod stream;
 
 pub use cache::Cache;
 pub use clock::set_clock;
-pub use error::GuestError;
 pub use export::{Exported, libvirt};
 pub use extra_files::{with_named, with_programs};
 pub use init::{init, serve, serve_named};

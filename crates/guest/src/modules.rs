@@ -1,10 +1,11 @@
 //! Modules of a guest's kernel: the files that a module needs, and the order in which they are loaded.
 
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use crate::kernel::Kernel;
 use crate::pvh::unpack;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use tailbound_model::Problem;
 
 /// Names of the kernel modules without which a guest cannot be reached.
 pub const REQUIRED: [&str; 3] = ["virtio_pci", "virtio_net", "virtio_console"];
@@ -47,12 +48,12 @@ pub(crate) struct Module {
 ///
 /// # Errors
 /// The kernel does not have a module that is wanted or that every guest needs.
-pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Result<Vec<Module>, GuestError> {
+pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Result<Vec<Module>, Problem> {
     let Some(directory) = &kernel.modules else {
         return match wanted {
             // The required modules may be built into the kernel image.
             [] => Ok(Vec::new()),
-            [first, ..] => Err(GuestError::new(
+            [first, ..] => Err(guest_error(
                 format!(
                     "the study asks for the module {first}, but no modules of the kernel {} are known",
                     kernel.version
@@ -77,7 +78,7 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
             } else {
                 "use another kernel"
             };
-            return Err(GuestError::new(text, remedy));
+            return Err(guest_error(text, remedy));
         }
     }
     for name in OPTIONAL.iter().chain(maybe) {
@@ -98,9 +99,9 @@ struct Listed {
 }
 
 impl Listed {
-    fn read(directory: &Path) -> Result<Listed, GuestError> {
+    fn read(directory: &Path) -> Result<Listed, Problem> {
         let path = directory.join("modules.dep");
-        let text = std::fs::read_to_string(&path).map_err(GuestError::file("read", &path))?;
+        let text = std::fs::read_to_string(&path).map_err(file_error("read", &path))?;
         let needs = text.lines().filter_map(|line| {
             let (file, needs) = line.split_once(':')?;
             Some((name(file), (file.to_owned(), needs.split_whitespace().map(str::to_owned).collect())))
@@ -167,8 +168,8 @@ pub(crate) fn name(file: &str) -> String {
 }
 
 /// Reads a kernel module in the uncompressed form that the kernel loads.
-pub(crate) fn read(file: &Path) -> Result<Vec<u8>, GuestError> {
-    let content = std::fs::read(file).map_err(GuestError::file("read", file))?;
+pub(crate) fn read(file: &Path) -> Result<Vec<u8>, Problem> {
+    let content = std::fs::read(file).map_err(file_error("read", file))?;
     match file.extension().and_then(|e| e.to_str()) {
         Some("xz") => unpack(&content, "xz", "xz-utils"),
         Some("zst") => unpack(&content, "zstd", "zstd"),
@@ -213,7 +214,7 @@ mod tests {
     fn a_missing_module_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let known = kernel(dir.path());
-        let refused = |kernel: &Kernel| choose(kernel, &["netdevsim".into()], &[]).unwrap_err().to_string();
+        let refused = |kernel: &Kernel| choose(kernel, &["netdevsim".into()], &[]).unwrap_err().paragraph();
         let none = Kernel { modules: None, ..known.clone() };
         let mut texts = vec![refused(&known), refused(&none)];
         std::fs::write(dir.path().join("modules.builtin"), "").unwrap();

@@ -5,7 +5,7 @@
 //! was unused for the longest time is taken, and a connection is used only after the guest has sent [`GREETING`] over
 //! it.
 
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Read};
@@ -13,6 +13,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+use tailbound_model::Problem;
 
 /// The first bytes (greeting) that a guest sends on each connection.
 pub const GREETING: &[u8; 16] = b"tailbound guest\n";
@@ -56,10 +57,10 @@ impl HostChannel {
 ///
 /// # Errors
 /// The guest needs more agents than virtio-serial supports.
-pub(crate) fn count(agents: u32) -> Result<u32, GuestError> {
+pub(crate) fn count(agents: u32) -> Result<u32, Problem> {
     match agents.saturating_add(SPARE) {
         ports if ports <= MOST => Ok(ports.max(FEWEST)),
-        _ => Err(GuestError::new(
+        _ => Err(guest_error(
             format!("{agents} agents at a time are needed in the guest, but virtio-serial supports {}", MOST - SPARE),
             "reach the guest with `channel: tcp`",
         )),
@@ -71,7 +72,7 @@ pub(crate) fn count(agents: u32) -> Result<u32, GuestError> {
 ///
 /// # Errors
 /// There are too few ports, or the directory cannot be written.
-pub fn join_ports(directory: &Path, sockets: &[PathBuf], agents: u32) -> Result<(), GuestError> {
+pub fn join_ports(directory: &Path, sockets: &[PathBuf], agents: u32) -> Result<(), Problem> {
     // A new agent can start before an old port is free.
     let needed = (agents as usize + 1).max(FEWEST_NAMED);
     if sockets.len() < needed {
@@ -83,25 +84,25 @@ pub fn join_ports(directory: &Path, sockets: &[PathBuf], agents: u32) -> Result<
         };
         let remedy =
             "add channels as in the output of `tailbound lab export --format libvirt`, or reach the domain by `ssh`";
-        return Err(GuestError::new(what, remedy));
+        return Err(guest_error(what, remedy));
     }
     for (port, at) in (1..).zip(sockets) {
         let link = socket(directory, port);
-        std::os::unix::fs::symlink(at, &link).map_err(GuestError::file("make", &link))?;
+        std::os::unix::fs::symlink(at, &link).map_err(file_error("make", &link))?;
     }
     let count = HostChannel::Ports(sockets.len() as u32);
-    count.write(directory).map_err(GuestError::file("write in", directory))
+    count.write(directory).map_err(file_error("write in", directory))
 }
 
 /// Waits until `tailbound guest serve` answers on the ports of a directory.
 ///
 /// # Errors
 /// There was no answer within `limit`, or `given_up` ended the waiting.
-pub fn await_ports(directory: &Path, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
-    let over = || given_up().then(|| GuestError::new("waiting for the guest was given up", ""));
+pub fn await_ports(directory: &Path, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), Problem> {
+    let over = || given_up().then(|| guest_error("waiting for the guest was given up", ""));
     await_answer(directory, limit, &over, &|e| {
         let what = format!("there was no answer over the channels of the domain for {} s ({e})", limit.as_secs());
-        GuestError::new(what, "start `tailbound guest serve` in the domain, as root")
+        guest_error(what, "start `tailbound guest serve` in the domain, as root")
     })
 }
 
@@ -110,9 +111,9 @@ pub fn await_ports(directory: &Path, limit: Duration, given_up: &dyn Fn() -> boo
 pub(crate) fn await_answer(
     directory: &Path,
     limit: Duration,
-    over: &dyn Fn() -> Option<GuestError>,
-    late: &dyn Fn(io::Error) -> GuestError,
-) -> Result<(), GuestError> {
+    over: &dyn Fn() -> Option<Problem>,
+    late: &dyn Fn(io::Error) -> Problem,
+) -> Result<(), Problem> {
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -218,7 +219,7 @@ mod tests {
     #[test]
     fn the_number_of_ports_follows_the_number_of_agents() {
         assert_eq!([0, 2, 12, 13, 26].map(|agents| count(agents).unwrap()), [16, 16, 16, 17, 30]);
-        let refused = count(27).unwrap_err().to_string();
+        let refused = count(27).unwrap_err().paragraph();
         assert_eq!(
             refused,
             "27 agents at a time are needed in the guest, but virtio-serial supports 26\n  help: reach the guest with `channel: tcp`"
@@ -229,15 +230,15 @@ mod tests {
     fn ports_of_a_users_domain_are_used_if_there_are_enough() {
         let dir = tempfile::tempdir().unwrap();
         let at = |n: usize| (0..n).map(|n| dir.path().join(format!("there{n}"))).collect::<Vec<_>>();
-        let refused = |n| join_ports(dir.path(), &at(n), 2).unwrap_err().to_string();
+        let refused = |n| join_ports(dir.path(), &at(n), 2).unwrap_err().paragraph();
         insta::assert_snapshot!("no_channels", refused(0));
         insta::assert_snapshot!("few_channels", refused(3));
-        let many = join_ports(dir.path(), &at(8), 11).unwrap_err().to_string();
+        let many = join_ports(dir.path(), &at(8), 11).unwrap_err().paragraph();
         assert!(many.contains("8 virtio-serial channels") && many.contains("12 are needed"), "{many}");
         join_ports(dir.path(), &at(4), 2).unwrap();
-        let given_up = await_ports(dir.path(), Duration::from_secs(60), &|| true).unwrap_err().to_string();
+        let given_up = await_ports(dir.path(), Duration::from_secs(60), &|| true).unwrap_err().paragraph();
         assert!(given_up.contains("given up"), "{given_up}");
-        let silent = await_ports(dir.path(), Duration::ZERO, &|| false).unwrap_err().to_string();
+        let silent = await_ports(dir.path(), Duration::ZERO, &|| false).unwrap_err().paragraph();
         assert!(silent.contains("`tailbound guest serve`"), "{silent}");
         let listener = UnixListener::bind(dir.path().join("there0")).unwrap();
         let guest = std::thread::spawn(move || listener.accept().unwrap().0.write_all(GREETING).unwrap());

@@ -1,13 +1,12 @@
 //! Prepares the files that are needed to start a guest.
 
 use crate::cache::Cache;
-use crate::error::GuestError;
 use crate::initramfs::{Initramfs, initramfs};
 use crate::kernel::Kernel;
 use crate::kvm_trial;
 use crate::qemu::qemu;
 use tailbound_bundle::Contents;
-use tailbound_model::{Accelerator, VmSpec};
+use tailbound_model::{Accelerator, Problem, VmSpec};
 
 /// The prepared files of a guest, with which it can be started any number of times.
 #[derive(Debug, Clone)]
@@ -28,8 +27,9 @@ pub struct Prepared {
 ///
 /// # Errors
 /// QEMU, the kernel or a module is missing, or the study requires KVM and KVM does not work.
-pub fn prepare(spec: &VmSpec, contents: &Contents, maybe: &[&str], cache: &Cache) -> Result<Prepared, GuestError> {
-    let named = |e: GuestError| GuestError::new(format!("guest {}: {}", spec.name, e.what), e.mend);
+pub fn prepare(spec: &VmSpec, contents: &Contents, maybe: &[&str], cache: &Cache) -> Result<Prepared, Problem> {
+    let guest = format!("guest {}", spec.name);
+    let named = |e: Problem| e.context(&guest);
     let qemu = qemu().map_err(named)?;
     let kernel = Kernel::find(&spec.kernel, cache).map_err(named)?;
     let initramfs = initramfs(&kernel, contents, (&spec.modules, maybe), cache).map_err(named)?;
@@ -42,9 +42,9 @@ pub fn prepare(spec: &VmSpec, contents: &Contents, maybe: &[&str], cache: &Cache
         (_, Ok(())) => (true, None),
         (Accelerator::Any, Err(problem)) => (false, Some(problem.what)),
         (Accelerator::Kvm, Err(problem)) => {
-            let mend = "use the accelerator `any` or `emulated` (results of an emulated guest are functional only), \
+            let remedy = "use the accelerator `any` or `emulated` (results of an emulated guest are functional only), \
                         or use a host with KVM";
-            return Err(GuestError::new(format!("guest {}: {}", spec.name, problem.what), mend));
+            return Err(named(problem.with_remedy(remedy)));
         }
     };
     Ok(Prepared { kernel, initramfs, kvm, qemu, without_kvm })

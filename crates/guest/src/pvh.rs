@@ -1,10 +1,11 @@
 //! Finds the uncompressed kernel inside a compressed image. QEMU starts an uncompressed kernel with a PVH entry (Xen's
 //! x86/HVM direct boot ABI) directly; a compressed kernel needs firmware and unpacks itself, which takes longer.
 
-use crate::error::GuestError;
+use crate::error::guest_error;
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::io::Write;
 use std::process::{Command, Stdio};
+use tailbound_model::Problem;
 
 /// Type of the ELF note that contains the PVH entry (include/xen/interface/elfnote.h).
 const PHYS32_ENTRY: u32 = 18;
@@ -38,7 +39,7 @@ pub(crate) fn is_pvh(image: &[u8]) -> bool {
 
 /// Returns a function that unpacks the kernel in a bzImage; `None` if the image is not a bzImage or its compression is
 /// not known.
-pub(crate) fn inner(image: &[u8]) -> Option<impl FnOnce() -> Result<Vec<u8>, GuestError> + '_> {
+pub(crate) fn inner(image: &[u8]) -> Option<impl FnOnce() -> Result<Vec<u8>, Problem> + '_> {
     let number = |at: usize| Some(u32::from_le_bytes(image.get(at..at + 4)?.try_into().ok()?) as usize);
     if image.get(0x202..0x206)? != b"HdrS" {
         return None;
@@ -53,15 +54,15 @@ pub(crate) fn inner(image: &[u8]) -> Option<impl FnOnce() -> Result<Vec<u8>, Gue
     let (_, program, package) = PACKED.into_iter().find(|(magic, ..)| packed.starts_with(magic))?;
     Some(move || {
         let plain = unpack(packed, program, package)?;
-        if is_pvh(&plain) { Ok(plain) } else { Err(GuestError::new(NO_PVH_ENTRY, "")) }
+        if is_pvh(&plain) { Ok(plain) } else { Err(guest_error(NO_PVH_ENTRY, "")) }
     })
 }
 
 /// Unpacks a compressed kernel with a program. Errors of the program are ignored, because the kernel appends the length
 /// to the compressed data.
-pub(crate) fn unpack(packed: &[u8], program: &str, package: &str) -> Result<Vec<u8>, GuestError> {
+pub(crate) fn unpack(packed: &[u8], program: &str, package: &str) -> Result<Vec<u8>, Problem> {
     let failed = |e: std::io::Error| {
-        GuestError::new(format!("cannot run {program}: {e}"), format!("install the package {package} (Debian's name)"))
+        guest_error(format!("cannot run {program}: {e}"), format!("install the package {package} (Debian's name)"))
     };
     let mut command = Command::new(program);
     command.args(["-d", "-c"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -4,12 +4,13 @@
 //! The order is one line of JSON. The answer consists of frames: a kind (u8), a length (u32, little endian), and this
 //! number of bytes.
 
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use serde::{Deserialize, Serialize};
 use std::io::{self, BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Mutex;
+use tailbound_model::Problem;
 
 /// Directory of the run in the guest; paths relative to this directory are the same as on the host.
 const PLACE: &str = "/tmp/run";
@@ -133,8 +134,8 @@ pub fn run_in_guest(
     order: &GuestRunOrder,
     (mut to, mut from): (impl Write, impl Read),
     (mut out, mut err): (impl Write, impl Write),
-) -> Result<i32, GuestError> {
-    let lost = |e: io::Error| GuestError::new(format!("the connection to the run in the guest was lost: {e}"), "");
+) -> Result<i32, Problem> {
+    let lost = |e: io::Error| guest_error(format!("the connection to the run in the guest was lost: {e}"), "");
     let mut line = serde_json::to_vec(order).map_err(|e| lost(e.into()))?;
     line.push(b'\n');
     to.write_all(&line).and_then(|()| to.flush()).map_err(lost)?;
@@ -159,7 +160,7 @@ pub fn run_in_guest(
             // The first error is the one that is reported.
             let _ = std::fs::remove_dir_all(&partial);
         }
-        unpacked.map_err(GuestError::file("write the record", record))?;
+        unpacked.map_err(file_error("write the record", record))?;
     }
     Ok(code)
 }

@@ -1,13 +1,14 @@
 //! A stream between an agent in a guest and the standard input and output of this process. If the connection is cut,
 //! the stream is resumed.
 
-use crate::error::GuestError;
+use crate::error::guest_error;
 use crate::machine::console;
 use crate::ports::{Connected, NotConnected, connect};
 use std::cell::{Cell, RefCell};
 use std::io;
 use std::path::Path;
 use std::time::Duration;
+use tailbound_model::Problem;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 /// Longest time for which a guest with an agent may be silent, for example while the guest gets no CPU. This time is
@@ -34,7 +35,7 @@ pub async fn stream(
     input: impl AsyncRead,
     output: impl AsyncWrite,
     patience: Duration,
-) -> Result<(), GuestError> {
+) -> Result<(), Problem> {
     // The session name is unique among all streams to this guest.
     let session = format!("{}-{}", std::process::id(), tailbound_host::monotonic_ns());
     let (send_gone, gone) = tokio::sync::oneshot::channel();
@@ -64,11 +65,11 @@ pub async fn stream(
     tokio::select! {
         joined = join => match joined {
             Ok(_) => Ok(()),
-            Err(e) => Err(GuestError::new(e.to_string(), "")),
+            Err(e) => Err(guest_error(e.to_string(), "")),
         },
         Ok(reason) = gone => {
             let end = console::last_output(directory);
-            Err(GuestError::new(format!("the guest has ended ({reason}){end}"), ""))
+            Err(guest_error(format!("the guest has ended ({reason}){end}"), ""))
         }
     }
 }

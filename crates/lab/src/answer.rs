@@ -6,7 +6,7 @@ use std::io;
 use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use tailbound_host::interface::{Ethtool, card_facts};
-use tailbound_model::{Answer, Ask, DeviceAnswer, NodeCounts};
+use tailbound_model::{Answer, Ask, DeviceAnswer, NodeCounts, Problem};
 
 /// Answers questions about the calling thread's network namespace, and keeps the sockets of the path check.
 #[derive(Debug, Default)]
@@ -26,7 +26,8 @@ struct Probe {
 impl Answers {
     /// Answers a question of the lab; blocks for at most the time that the question contains.
     pub fn answer(&mut self, ask: Ask) -> Answer {
-        self.attempt(ask).unwrap_or_else(|e| Answer::Failed(e.to_string(), e.raw_os_error()))
+        self.attempt(ask)
+            .unwrap_or_else(|e| Answer::Failed(Problem::new("request_failed", e.to_string(), ""), e.raw_os_error()))
     }
 
     fn attempt(&mut self, ask: Ask) -> io::Result<Answer> {

@@ -1,5 +1,6 @@
 //! Errors of making, reading and removing labs (the places and the path of a trial).
 
+use std::fmt;
 use std::io;
 use tailbound_host::JournalError;
 use tailbound_model::Problem;
@@ -9,15 +10,13 @@ pub(crate) fn lack(what: impl Into<String>, remedy: impl Into<String>) -> Proble
     Problem::new("lab_not_possible", what, remedy)
 }
 
-/// The reason why a lab could not be built, read or removed.
+/// The reason why a lab could not be built, read or removed. `Display` writes [`LabError::problem`] on one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LabError {
     /// Error: the machine lacks something that the lab needs, or the study cannot work.
-    #[error("the lab cannot be built: {}", join(.0))]
     Lacks(Vec<Problem>),
     /// Error: one step of making the lab failed. All earlier steps were undone.
-    #[error("the step `{step}` failed: {reason}; {remedy}")]
     Step {
         /// The failed step of making the lab, as `--dry-run` prints it.
         step: String,
@@ -27,10 +26,6 @@ pub enum LabError {
         remedy: String,
     },
     /// Error: a setting of an interface, read back after it was made, differs from the request.
-    #[error(
-        "{interface} ({place}): {what} is {found}, but {asked} was requested; this is a fault of the kernel, or another program \
-             changes interfaces meanwhile: look for a network manager that configures new interfaces"
-    )]
     NotAsAsked {
         /// Network namespace that has the wrong setting: `ping`, `pong` or `bridge`.
         place: String,
@@ -44,7 +39,6 @@ pub enum LabError {
         found: String,
     },
     /// Error: an action such as reading the interfaces of a lab failed.
-    #[error("{what} ({place}): {reason}")]
     Read {
         /// The attempted action, for example `reading the interfaces back`.
         what: String,
@@ -54,9 +48,6 @@ pub enum LabError {
         reason: io::Error,
     },
     /// Error: processes are still in a network namespace of the lab.
-    #[error(
-        "the network namespace of {place} is still used by {processes}; end these processes, or run `tailbound lab cleanup`"
-    )]
     StillHeld {
         /// Network namespace that still has processes: `ping`, `pong` or `bridge`.
         place: String,
@@ -64,16 +55,57 @@ pub enum LabError {
         processes: String,
     },
     /// Error: the journal could not be written, so nothing was changed.
-    #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
 impl LabError {
+    /// Returns what is wrong with the lab, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        match self {
+            LabError::Lacks(problems) => {
+                const CONTEXT: &str = "the lab cannot be built";
+                match problems.as_slice() {
+                    [one] => one.clone().context(CONTEXT),
+                    many => {
+                        let texts: Vec<String> = many.iter().map(Problem::to_string).collect();
+                        lack(format!("{CONTEXT}: {}", texts.join(". ")), "")
+                    }
+                }
+            }
+            LabError::Step { step, reason, remedy } => {
+                Problem::new("lab_step_failed", format!("the step `{step}` failed: {reason}"), remedy)
+            }
+            LabError::NotAsAsked { place, interface, what, asked, found } => Problem::new(
+                "lab_setting_differs",
+                format!("{interface} ({place}): {what} is {found}, but {asked} was requested"),
+                "this is a fault of the kernel, or another program changes interfaces meanwhile: look for a network \
+                 manager that configures new interfaces",
+            ),
+            LabError::Read { what, place, reason } => {
+                Problem::new("lab_not_read", format!("{what} ({place}): {reason}"), "")
+            }
+            LabError::StillHeld { place, processes } => Problem::new(
+                "lab_in_use",
+                format!("the network namespace of {place} is still used by {processes}"),
+                "end these processes, or run `tailbound lab cleanup`",
+            ),
+            LabError::Journal(error) => error.problem(),
+        }
+    }
+
     pub(crate) fn read(what: impl Into<String>, place: impl Into<String>, reason: io::Error) -> LabError {
         LabError::Read { what: what.into(), place: place.into(), reason }
     }
 }
 
-fn join(problems: &[Problem]) -> String {
-    problems.iter().map(Problem::to_string).collect::<Vec<_>>().join(". ")
+impl fmt::Display for LabError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(f)
+    }
+}
+
+impl From<LabError> for Problem {
+    fn from(error: LabError) -> Problem {
+        error.problem()
+    }
 }

@@ -66,7 +66,7 @@ impl Site {
         };
         match told {
             Answer::Failed(_, Some(number)) => Err(io::Error::from_raw_os_error(number)),
-            Answer::Failed(reason, None) => Err(io::Error::other(reason)),
+            Answer::Failed(problem, None) => Err(io::Error::other(problem)),
             told => Ok(told),
         }
     }
@@ -89,6 +89,6 @@ impl Site {
 }
 
 /// Makes the error for an answer that does not fit the question.
-pub(crate) fn unexpected(told: &Answer) -> io::Error {
-    io::Error::other(format!("the answer does not fit the question: {told:?}"))
+pub(crate) fn unexpected(answer: &Answer) -> io::Error {
+    io::Error::other(format!("the agent of the other host sent an answer that does not fit the question: {answer:?}"))
 }

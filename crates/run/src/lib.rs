@@ -14,6 +14,7 @@ mod connection;
 pub mod controller;
 mod creation_list;
 mod end_plan;
+mod host_problems;
 pub mod hot;
 mod live_collect;
 pub mod load;
@@ -22,7 +23,6 @@ pub mod measure;
 mod store;
 pub mod thread_creation;
 pub mod thread_policy;
-mod undo_failures;
 pub mod vendor_threads;
 
 pub use controller::{Progress, ProgressEvent, RunError, RunOptions, dry_run, run};

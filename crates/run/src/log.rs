@@ -246,7 +246,8 @@ impl Drop for OwnProcessLog {
 }
 
 /// Begins the log of a process that the controller starts on its own host, if the controller has named a log file. The
-/// lines are kept in memory until the process ends, because it may carry a stream while ends measure.
+/// lines are kept in memory until the process ends: the process may carry the messages between controller and agent, and
+/// writing a file during a trial could disturb the ends.
 pub fn own_process() -> OwnProcessLog {
     let path = std::env::var_os(FILE_VARIABLE).map(PathBuf::from);
     if path.is_some() {

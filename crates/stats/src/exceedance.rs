@@ -119,7 +119,8 @@ impl Exceedance {
         self.sequences = self.ended();
     }
 
-    /// Returns the sums over sequences, including the sequence that is not complete yet.
+    /// Returns the sums over all sequences of consecutive slots (one for each trial), including the sequence whose end
+    /// has not been offered yet.
     fn ended(&self) -> Sequences {
         let Sequences { ended, slots, exceeded, products, before } = self.sequences;
         let [n, s] = [self.n - before.0, self.exceeded - before.1].map(u128::from);

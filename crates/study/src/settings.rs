@@ -1,4 +1,5 @@
-//! Applies `--set key=value` arguments to a study whose factors are already separated; keys are paths as for factors.
+//! Applies `--set key=value` arguments to a study from which the section `factors` has already been taken out. A key is
+//! written as in `factors`: names of nested keys, separated by dots.
 
 use crate::error::{Fault, advice};
 use crate::factors::{Factor, Study, factor};

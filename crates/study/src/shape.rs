@@ -150,8 +150,9 @@ impl Shape {
         }
     }
 
-    /// Number of path segments that form a name which the user chose (for example the name of an interface, which may
-    /// contain dots). It is the smallest number for which the rest of the path exists.
+    /// Number of parts of a key path, separated by dots, that together are one name which the user chose (for example the
+    /// name of an interface, which may contain dots). It is the smallest number for which the remaining parts are a key of
+    /// the study format.
     pub fn name_length(&self, path: &[&str]) -> Option<usize> {
         (1..=path.len()).find(|&n| !path[n - 1].is_empty() && self.find(&path[n..]).is_some())
     }

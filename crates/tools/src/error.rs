@@ -1,10 +1,13 @@
 //! Errors of tool files and of the outputs of tools.
 
-/// The reason why a tool file or the output of a tool cannot be used.
+use std::fmt;
+use tailbound_model::Problem;
+
+/// The reason why a tool file or the output of a tool cannot be used. `Display` writes [`ToolError::problem`] on one
+/// line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ToolError {
     /// Error: a file is not a valid tool file.
-    #[error("{file}: {reason}")]
     File {
         /// Name of the invalid tool file.
         file: String,
@@ -12,7 +15,6 @@ pub enum ToolError {
         reason: String,
     },
     /// Error: the output of the tool does not contain what the tool file describes.
-    #[error("the output of {tool} differs from its tool file: {expected} was expected, but {came}")]
     Output {
         /// Name of the tool whose output was read.
         tool: String,
@@ -22,7 +24,6 @@ pub enum ToolError {
         came: String,
     },
     /// Error: no tool has the name that the study gives.
-    #[error("there is no tool `{name}`{}; there are {known}", hint.as_ref().map(|h| format!(" (did you mean `{h}`?)")).unwrap_or_default())]
     Unknown {
         /// Name of the unknown tool in the study.
         name: String,
@@ -31,4 +32,35 @@ pub enum ToolError {
         /// Names of all known tools, for the error message.
         known: String,
     },
+}
+
+impl ToolError {
+    /// Returns what is wrong with the tool file or the output, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        match self {
+            ToolError::File { file, reason } => Problem::new("tool_file", format!("{file}: {reason}"), ""),
+            ToolError::Output { tool, expected, came } => Problem::new(
+                "tool_output",
+                format!("the output of {tool} differs from its tool file: {expected} was expected, but {came}"),
+                "",
+            ),
+            ToolError::Unknown { name, hint, known } => {
+                let hint = hint.as_ref().map_or_else(String::new, |h| format!(" (did you mean `{h}`?)"));
+                let what = format!("there is no tool `{name}`{hint}");
+                Problem::new("unknown_tool", what, format!("there are {known}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(f)
+    }
+}
+
+impl From<ToolError> for Problem {
+    fn from(error: ToolError) -> Problem {
+        error.problem()
+    }
 }

@@ -72,7 +72,10 @@ pub fn answer(endpoints: &Endpoints, domain: &Domain, ep: u32, what: &str) -> Ou
         };
         let clock = if what == "clock" { Some(world.clock()) } else { world.far_clock() };
         let Some(clock) = clock else {
-            return fail(TB_EUNSUPPORTED, "far_clock: all ends use the clock of the session");
+            return fail(
+                TB_EUNSUPPORTED,
+                "far_clock: the other end has no clock of its own; all ends use the clock of the session",
+            );
         };
         // SAFETY: a `tb_clock` has no padding: two u32 and four pointers.
         let bytes: &[u8] = unsafe { std::slice::from_raw_parts((&raw const clock).cast(), size_of::<tb_clock>()) };

@@ -16,7 +16,8 @@ const DEPTH: u32 = 2;
 thread_local! {
     static DEPTH_NOW: Cell<u32> = const { Cell::new(0) };
     static LATER: RefCell<VecDeque<Later>> = const { RefCell::new(VecDeque::new()) };
-    /// Payload buffers for `LATER`, which are used again so that a steady exchange does not allocate memory.
+    /// Payload buffers of messages that were delivered. They are used again for the messages that wait in `LATER` for
+    /// their delivery, so that a steady exchange does not allocate memory.
     static SPARE: RefCell<Vec<Vec<u8>>> = const { RefCell::new(Vec::new()) };
 }
 

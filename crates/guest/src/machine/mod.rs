@@ -14,7 +14,7 @@ pub use order::{MachineOrder, Nic, Plug};
 pub use qmp::NOT_COUNTED;
 pub use threads::OutsideThread;
 
-use crate::error::GuestError;
+use crate::error::{file_error, guest_error};
 use crate::line::Mode;
 use crate::ports::{HostChannel, await_answer};
 use nix::sys::signal::{SigSet, Signal};
@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use tailbound_model::{ProcessId, RUN_TOKEN, VmChannel, VmSpec};
+use tailbound_model::{Problem, ProcessId, RUN_TOKEN, VmChannel, VmSpec};
 
 /// Name of the socket of the QMP monitor that Tailbound uses.
 const MONITOR: &str = "qmp.sock";
@@ -56,26 +56,26 @@ impl Machine {
     ///
     /// # Errors
     /// QEMU does not start or runs with another accelerator, or the scheduling of a thread cannot be set.
-    pub fn start(order: MachineOrder<'_>) -> Result<Machine, GuestError> {
+    pub fn start(order: MachineOrder<'_>) -> Result<Machine, Problem> {
         let (name, directory) = (order.spec.name.clone(), order.directory.to_owned());
-        let failed = |what: String| GuestError::new(format!("guest {name}: {what}"), "");
+        let failed = |what: String| guest_error(format!("guest {name}: {what}"), "");
         if directory.as_os_str().len() > LONGEST_DIRECTORY {
             let text = format!("the path {} is too long for sockets in this directory", directory.display());
-            return Err(GuestError { mend: "name a shorter directory, e.g. with TMPDIR".into(), ..failed(text) });
+            return Err(failed(text).with_remedy("name a shorter directory, e.g. with TMPDIR"));
         }
         let channel = match order.spec.channel {
             VmChannel::VirtioSerial => {
                 let ports = crate::ports::count(order.agents);
-                HostChannel::Ports(ports.map_err(|e| GuestError { mend: e.mend, ..failed(e.what) })?)
+                HostChannel::Ports(ports.map_err(|e| e.context(format_args!("guest {name}")))?)
             }
             VmChannel::Tcp => HostChannel::Tcp(free_port().map_err(|e| failed(format!("no port is free: {e}")))?),
         };
-        channel.write(&directory).map_err(GuestError::file("write in", &directory))?;
+        channel.write(&directory).map_err(file_error("write in", &directory))?;
         let mut command = Command::new(crate::qemu::PROGRAM);
         command.args(arguments::arguments(&order, channel, tsc::khz())).env(RUN_TOKEN, order.token);
         if order.mode != Mode::Shell {
             let log = console::qemu_log(&directory);
-            let log = File::create(&log).map_err(GuestError::file("make", &log))?;
+            let log = File::create(&log).map_err(file_error("make", &log))?;
             let both = log.try_clone().map_err(|e| failed(e.to_string()))?;
             command.stdin(Stdio::null()).stdout(both).stderr(log);
             // Ctrl-C in the terminal must not reach QEMU: the caller decides.
@@ -113,7 +113,7 @@ impl Machine {
         Ok(machine)
     }
 
-    fn begin(&mut self, spec: &VmSpec, kvm: bool, pid: i32) -> Result<(), GuestError> {
+    fn begin(&mut self, spec: &VmSpec, kvm: bool, pid: i32) -> Result<(), Problem> {
         let deadline = Instant::now() + STARTS;
         let socket = self.directory.join(MONITOR);
         let mut monitor = loop {
@@ -147,10 +147,10 @@ impl Machine {
     /// # Errors
     /// The guest has ended or has not booted within `limit` (the error contains the end of its console), or `given_up`
     /// ended the waiting.
-    pub fn wait(&self, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), GuestError> {
+    pub fn wait(&self, limit: Duration, given_up: &dyn Fn() -> bool) -> Result<(), Problem> {
         let over = || {
             if given_up() {
-                return Some(GuestError::new(format!("guest {}: waiting for the guest was given up", self.name), ""));
+                return Some(guest_error(format!("guest {}: waiting for the guest was given up", self.name), ""));
             }
             self.status().map(|_| self.failed("the guest ended while it booted"))
         };
@@ -183,7 +183,7 @@ impl Machine {
     ///
     /// # Errors
     /// QEMU does not answer on its monitor.
-    pub fn look(&self) -> Result<Look, GuestError> {
+    pub fn look(&self) -> Result<Look, Problem> {
         self.ask_monitor(|monitor| monitor.look(self.kvm))
     }
 
@@ -191,7 +191,7 @@ impl Machine {
     ///
     /// # Errors
     /// QEMU does not answer on its monitor.
-    pub fn pause(&self) -> Result<(), GuestError> {
+    pub fn pause(&self) -> Result<(), Problem> {
         self.ask_monitor(Monitor::pause)
     }
 
@@ -199,7 +199,7 @@ impl Machine {
     ///
     /// # Errors
     /// QEMU does not answer on its monitor.
-    pub fn resume(&self) -> Result<(), GuestError> {
+    pub fn resume(&self) -> Result<(), Problem> {
         self.ask_monitor(Monitor::go_on)
     }
 
@@ -239,7 +239,7 @@ impl Machine {
         let _ = child.wait();
     }
 
-    fn ask_monitor<T>(&self, what: impl FnOnce(&mut Monitor) -> io::Result<T>) -> Result<T, GuestError> {
+    fn ask_monitor<T>(&self, what: impl FnOnce(&mut Monitor) -> io::Result<T>) -> Result<T, Problem> {
         let mut monitor = self.monitor.lock().map_err(|_| self.failed("a thread failed while it used the monitor"))?;
         let monitor = monitor.as_mut().ok_or_else(|| self.failed("the virtual machine has no QMP monitor"))?;
         what(monitor).map_err(|e| {
@@ -255,9 +255,9 @@ impl Machine {
         self.child.lock().ok()?.try_wait().ok()?
     }
 
-    fn failed(&self, what: &str) -> GuestError {
+    fn failed(&self, what: &str) -> Problem {
         let remedy = "read the last lines of QEMU's output; `tailbound guest shell` shows how the same kernel boots";
-        GuestError::new(format!("guest {}: {what}{}", self.name, console::last_output(&self.directory)), remedy)
+        guest_error(format!("guest {}: {what}{}", self.name, console::last_output(&self.directory)), remedy)
     }
 }
 

@@ -1,11 +1,11 @@
 //! The threads on this host that run a guest: sets their policy and CPUs, and reads them back.
 
-use crate::error::GuestError;
+use crate::error::guest_error;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use tailbound_host::scheduling::{apply, read_back};
-use tailbound_model::{RoleScheduling, VmSpec};
+use tailbound_model::{Problem, RoleScheduling, VmSpec};
 
 /// Name of the kernel thread that carries packets between a guest and the host.
 const VHOST: &str = "vhost";
@@ -31,9 +31,9 @@ pub(super) fn set_scheduling(
     spec: &VmSpec,
     pid: i32,
     vcpus: &BTreeMap<i32, usize>,
-) -> Result<Vec<OutsideThread>, GuestError> {
+) -> Result<Vec<OutsideThread>, Problem> {
     let all = tasks(pid)
-        .map_err(|e| GuestError::new(format!("guest {}: the threads of QEMU cannot be read: {e}", spec.name), ""))?;
+        .map_err(|e| guest_error(format!("guest {}: the threads of QEMU cannot be read: {e}", spec.name), ""))?;
     let mut threads = Vec::new();
     for (tid, name) in all {
         let (name, asked) = match vcpus.get(&tid) {
@@ -41,7 +41,7 @@ pub(super) fn set_scheduling(
             None if name.starts_with("vhost-") => (VHOST.into(), spec.vhost.clone().unwrap_or_default()),
             None => (name, spec.emulator.clone()),
         };
-        let failed = |e: String| GuestError::new(format!("guest {}: {name} (thread {tid}): {e}", spec.name), "");
+        let failed = |e: String| guest_error(format!("guest {}: {name} (thread {tid}): {e}", spec.name), "");
         apply(tid, &asked).map_err(|e| failed(e.to_string()))?;
         let (policy, cpus) = read_back(tid).map_err(|e| failed(e.to_string()))?;
         let seen = RoleScheduling { policy: Some(policy), cpus: Some(cpus) };
@@ -49,7 +49,7 @@ pub(super) fn set_scheduling(
     }
     threads.sort_by_key(|t| (t.vcpu(), t.tid));
     match missing(spec, &threads) {
-        Some(what) => Err(GuestError::new(format!("guest {}: {what}", spec.name), "")),
+        Some(what) => Err(guest_error(format!("guest {}: {what}", spec.name), "")),
         None => Ok(threads),
     }
 }
@@ -126,7 +126,7 @@ mod tests {
     struct Process(Child);
 
     impl Process {
-        fn set_scheduling(&self, spec: &VmSpec) -> Result<Vec<OutsideThread>, GuestError> {
+        fn set_scheduling(&self, spec: &VmSpec) -> Result<Vec<OutsideThread>, Problem> {
             let pid = self.0.id() as i32;
             set_scheduling(spec, pid, &BTreeMap::from([(pid, 0)]))
         }

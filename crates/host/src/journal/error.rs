@@ -1,13 +1,15 @@
 //! Errors of writing and reading journals of changes to a host.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use tailbound_model::Problem;
 
-/// A journal that could not be written, or whose entries could not all be undone.
+/// A journal that could not be written, or whose entries could not all be undone. `Display` writes
+/// [`JournalError::problem`] on one line.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// Error: the file or the directory of a journal could not be used.
-    #[error("could not {what} {}: {reason}; nothing on this host is changed without a journal", path.display())]
     File {
         /// The action that failed, such as `create` or `write to`.
         what: &'static str,
@@ -17,13 +19,10 @@ pub enum JournalError {
         reason: io::Error,
     },
     /// Error: no directory can be used for journals; the text gives the reason.
-    #[error("no directory can be used for the journal: {0}")]
     NoPlace(String),
     /// Error: the id of the run cannot be the name of a journal file.
-    #[error("`{0}` cannot name a journal: use only letters, digits, `-`, `_` and `.`, and no `.` at the beginning")]
     BadRunId(String),
     /// Error: a journal of another run with this id already exists.
-    #[error("a journal of the run `{run}` already exists at {}", path.display())]
     Exists {
         /// Id that both the new run and the run of the existing journal have.
         run: String,
@@ -31,16 +30,60 @@ pub enum JournalError {
         path: PathBuf,
     },
     /// Error: the journal has no open entry with this number.
-    #[error("the journal has no open entry {0}")]
     NoSuchEntry(u64),
     /// Error: some changes of the run to the host are not undone; the texts say which changes.
-    #[error("some changes are not undone yet: {}; `tailbound lab cleanup` tries again", .0.join("; "))]
     NotUndone(Vec<String>),
 }
 
 impl JournalError {
+    /// Returns what is wrong with the journal, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        match self {
+            JournalError::File { what, path, reason } => Problem::new(
+                "journal_file",
+                format!(
+                    "could not {what} {}: {reason}; nothing on this host is changed without a journal",
+                    path.display()
+                ),
+                "",
+            ),
+            JournalError::NoPlace(why) => {
+                Problem::new("journal_directory", format!("no directory can be used for the journal: {why}"), "")
+            }
+            JournalError::BadRunId(run) => Problem::new(
+                "journal_name",
+                format!("`{run}` cannot name a journal"),
+                "use only letters, digits, `-`, `_` and `.`, and no `.` at the beginning",
+            ),
+            JournalError::Exists { run, path } => {
+                let what = format!("a journal of the run `{run}` already exists at {}", path.display());
+                Problem::new("journal_exists", what, "")
+            }
+            JournalError::NoSuchEntry(number) => {
+                Problem::new("journal_entry", format!("the journal has no open entry {number}"), "")
+            }
+            JournalError::NotUndone(reasons) => Problem::new(
+                "not_undone",
+                format!("some changes are not undone yet: {}", reasons.join("; ")),
+                "`tailbound lab cleanup` tries again",
+            ),
+        }
+    }
+
     pub(super) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError {
         let path = path.to_owned();
         move |reason| JournalError::File { what, path, reason }
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(f)
+    }
+}
+
+impl From<JournalError> for Problem {
+    fn from(error: JournalError) -> Problem {
+        error.problem()
     }
 }

@@ -1,13 +1,14 @@
 //! Reasons why a host setting could not be read or set.
 
 use crate::journal::JournalError;
+use std::fmt;
 use std::io;
+use tailbound_model::Problem;
 
-/// Reason why a host setting could not be read or set.
+/// Reason why a host setting could not be read or set. `Display` writes [`KnobError::problem`] on one line.
 #[derive(Debug, thiserror::Error)]
 pub enum KnobError {
     /// Error: the host setting does not exist on this host.
-    #[error("{key}: {what} does not exist here: {why}")]
     Absent {
         /// Path of the host setting's key in the study file.
         key: String,
@@ -17,7 +18,6 @@ pub enum KnobError {
         why: String,
     },
     /// Error: this user may not read or set the host setting.
-    #[error("{key}: {what} may not be {action} by this user ({reason}); run as root")]
     NotPermitted {
         /// Path of the host setting's key in the study file.
         key: String,
@@ -29,7 +29,6 @@ pub enum KnobError {
         reason: String,
     },
     /// Error: the kernel refused the requested value of a host setting.
-    #[error("{key}: {what} does not take `{wanted}`: {reason}")]
     Refused {
         /// Path of the host setting's key in the study file.
         key: String,
@@ -41,7 +40,6 @@ pub enum KnobError {
         reason: String,
     },
     /// Error: the value of a host setting that was read back from the kernel differs from the requested value.
-    #[error("{key}: {what} was set to `{wanted}`, but reads `{found}`")]
     Differs {
         /// Path of the host setting's key in the study file.
         key: String,
@@ -53,11 +51,32 @@ pub enum KnobError {
         found: String,
     },
     /// Error: the journal could not be written, so no host setting was changed.
-    #[error(transparent)]
     Journal(#[from] JournalError),
 }
 
 impl KnobError {
+    /// Returns what is wrong with the host setting, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        match self {
+            KnobError::Absent { key, what, why } => {
+                Problem::new("host_setting_absent", format!("{key}: {what} does not exist here: {why}"), "")
+            }
+            KnobError::NotPermitted { key, what, action, reason } => {
+                let text = format!("{key}: {what} may not be {action} by this user ({reason})");
+                Problem::new("host_setting_not_permitted", text, "run as root")
+            }
+            KnobError::Refused { key, what, wanted, reason } => {
+                Problem::new("host_setting_refused", format!("{key}: {what} does not take `{wanted}`: {reason}"), "")
+            }
+            KnobError::Differs { key, what, wanted, found } => Problem::new(
+                "host_setting_differs",
+                format!("{key}: {what} was set to `{wanted}`, but reads `{found}`"),
+                "",
+            ),
+            KnobError::Journal(error) => error.problem(),
+        }
+    }
+
     /// Converts a failed read or write of a host setting to an error.
     pub(super) fn of(key: &str, what: String, action: &'static str, wanted: &str, error: &io::Error) -> KnobError {
         let (key, reason) = (key.to_owned(), error.to_string());
@@ -70,5 +89,17 @@ impl KnobError {
             }
             _ => KnobError::Refused { key, what, wanted: wanted.to_owned(), reason },
         }
+    }
+}
+
+impl fmt::Display for KnobError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem().fmt(f)
+    }
+}
+
+impl From<KnobError> for Problem {
+    fn from(error: KnobError) -> Problem {
+        error.problem()
     }
 }

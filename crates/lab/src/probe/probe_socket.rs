@@ -29,7 +29,7 @@ impl ProbeSocket {
             ProbeSocket::There { far, .. } => match far.ask(Ask::Send { to, message, whole })? {
                 Answer::Sent => Ok(()),
                 Answer::Failed(_, Some(number)) => Err(io::Error::from_raw_os_error(number)),
-                Answer::Failed(reason, None) => Err(io::Error::other(reason)),
+                Answer::Failed(problem, None) => Err(io::Error::other(problem)),
                 other => Err(unexpected(&other)),
             },
         }

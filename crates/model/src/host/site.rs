@@ -1,6 +1,6 @@
 //! Requests of a lab to the host on which an end runs, and the answers of that host.
 
-use crate::{Counted, Fact, HostFacts, Interface, KnobDone, KnobSpec, LinksSeen, NodeCounts};
+use crate::{Counted, Fact, HostFacts, Interface, KnobDone, KnobSpec, LinksSeen, NodeCounts, Problem};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -132,8 +132,8 @@ pub enum Answer {
     Sent,
     /// Answer to [`Ask::Received`]: true if the datagram of the path check arrived.
     Received(bool),
-    /// The request failed: error text of the system, and the error number if there is one.
-    Failed(String, Option<i32>),
+    /// The request failed: the problem, and the error number of the system if there is one.
+    Failed(Problem, Option<i32>),
 }
 
 /// Facts about the device behind a network interface.

@@ -20,8 +20,8 @@ impl VlanSpec {
     /// The VLAN as the kernel reports it after all its settings were applied. The kernel keeps no entry for PCP 0,
     /// which is the default of every socket priority (`vlan_fill_info` in net/8021q/vlan_netlink.c).
     pub fn as_reported(&self) -> VlanSpec {
-        let told = |(_, pcp): &(&u32, &u8)| **pcp != 0;
-        VlanSpec { id: self.id, egress: self.egress.iter().filter(told).map(|(from, to)| (*from, *to)).collect() }
+        let is_set = |(_, pcp): &(&u32, &u8)| **pcp != 0;
+        VlanSpec { id: self.id, egress: self.egress.iter().filter(is_set).map(|(from, to)| (*from, *to)).collect() }
     }
 
     /// The mapping from socket priorities to PCPs as ip-link(8) writes it, e.g. `6:3 7:7`; empty if there are no

@@ -246,8 +246,8 @@ impl Agent {
                     Ask::Log => Answer::Log(crate::log::of_holder(self.log_level) + &crate::log::take()),
                     ask => self.settings.answer(&ask).unwrap_or_else(|| self.answers.answer(ask)),
                 };
-                if let Answer::Failed(reason, _) = &answer {
-                    tracing::info!(reason, "the question has no answer");
+                if let Answer::Failed(problem, _) = &answer {
+                    tracing::info!(%problem, "the question has no answer");
                 }
                 self.controller.send(Message::Answer(answer))
             }

@@ -101,7 +101,7 @@ impl Agent {
         use std::os::unix::process::CommandExt;
         let AgentOrder { mut command, name, token, log, remote_silence } = order;
         let fail = |text: String| RunError::new(ExitCode::RunFailed, format!("agent {name}: {text}"), "");
-        let journal_failed = |e: tailbound_host::journal::JournalError| RunError::new(ExitCode::RunFailed, e, "");
+        let journal_failed = |e: tailbound_host::journal::JournalError| RunError::of(ExitCode::RunFailed, e);
         let journal = &context.journal;
         let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(journal_failed)?;
         command.args(["agent", "--run-token", &token]).env(tailbound_model::RUN_TOKEN, &token);

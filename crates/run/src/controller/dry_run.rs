@@ -103,8 +103,8 @@ fn length(spec: &TrialSpec) -> String {
     let plural = if flow.subscribers == 1 { "" } else { "s" };
     let from = if flow.publishers > 1 { format!(" of {} publishers", flow.publishers) } else { String::new() };
     format!(
-        "messages{from} for {} after {} of ramp-up to {} subscriber{plural}{pack}",
-        flow.window, flow.ramp_up, flow.subscribers
+        "messages{from} to {} subscriber{plural} for {}, after {} that do not count{pack}",
+        flow.subscribers, flow.window, flow.ramp_up
     )
 }
 

@@ -12,6 +12,8 @@ pub struct RunError {
     pub exit: ExitCode,
     /// Problem because of which the run cannot continue: what is wrong and where, and what the user can do.
     pub problem: Problem,
+    /// Reasons why changes to a host could not be undone, as far as the problem already contains them.
+    pub(super) not_undone: Box<[String]>,
 }
 
 impl RunError {
@@ -22,7 +24,7 @@ impl RunError {
 
     /// Makes an error from a problem.
     pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> RunError {
-        RunError { exit, problem: problem.into() }
+        RunError { exit, problem: problem.into(), not_undone: Box::default() }
     }
 }
 
@@ -36,7 +38,7 @@ impl From<RecordError> for RunError {
 impl From<LabError> for RunError {
     fn from(e: LabError) -> RunError {
         let lacks = matches!(e, LabError::Lacks(_));
-        RunError::new(if lacks { ExitCode::MachineNotFit } else { ExitCode::RunFailed }, e, "")
+        RunError::of(if lacks { ExitCode::MachineNotFit } else { ExitCode::RunFailed }, e)
     }
 }
 

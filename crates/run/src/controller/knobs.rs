@@ -1,7 +1,7 @@
 //! Host settings: changes the settings that a trial asks for, restores them, and writes both into the record.
 
 use super::RunError;
-use crate::undo_failures::undo_failures;
+use crate::host_problems::{changed_again, undo_failures};
 use std::fmt::Write;
 use tailbound_host::journal::{Journal, JournalError};
 use tailbound_host::knob::{self, KnobError, Knobs, Place, Restored};
@@ -12,10 +12,8 @@ use tailbound_record::*;
 
 /// Makes the error for a host setting that cannot be changed.
 fn failed(e: KnobError) -> RunError {
-    match e {
-        KnobError::Journal(e) => RunError::new(ExitCode::RunFailed, e, ""),
-        e => RunError::new(ExitCode::MachineNotFit, e, ""),
-    }
+    let exit = if matches!(e, KnobError::Journal(_)) { ExitCode::RunFailed } else { ExitCode::MachineNotFit };
+    RunError::of(exit, e)
 }
 
 fn place(end: usize, spec: &PlaceSpec, netns: &NetNs) -> Option<Place> {
@@ -79,8 +77,7 @@ pub(super) fn set_network(
     specs.iter().filter(|s| s.is_of_network()).try_for_each(|s| knobs.set(s, &ends, journal)).map_err(failed)?;
     // All settings are compared at the end, because one setting may have changed another.
     let Some(text) = knobs.verify().into_iter().next() else { return Ok(()) };
-    let remedy = "check whether another setting of the study or another program changes the setting again";
-    Err(RunError::new(ExitCode::MachineNotFit, text, remedy))
+    Err(RunError::of(ExitCode::MachineNotFit, changed_again(text)))
 }
 
 /// Makes the error for a host setting of a trial that cannot be changed on this machine; `None` = all settings can be
@@ -177,11 +174,8 @@ fn not_restored(failed: &[JournalError]) -> Option<RunError> {
     let reasons: Vec<String> = failed.iter().flat_map(undo_failures).collect();
     (!reasons.is_empty()).then(|| {
         let text = format!("a setting of the host could NOT be restored: {}", reasons.join("; "));
-        RunError::new(
-            ExitCode::RunFailed,
-            text,
-            "`tailbound lab list` shows the setting, `tailbound lab cleanup` tries again",
-        )
+        let remedy = "`tailbound lab list` shows the setting, `tailbound lab cleanup` tries again";
+        RunError { not_undone: reasons.into(), ..RunError::new(ExitCode::RunFailed, text, remedy) }
     })
 }
 
@@ -189,9 +183,7 @@ fn not_restored(failed: &[JournalError]) -> Option<RunError> {
 /// this before). If a change cannot be undone, the reason is added to the error, each reason once.
 pub(super) fn undo_rest(journal: &Journal, error: &mut RunError) {
     let Err(left) = journal.undo_all(&mut |_| ()) else { return };
-    for reason in
-        undo_failures(&left).into_iter().filter(|reason| !error.problem.what.contains(reason)).collect::<Vec<_>>()
-    {
+    for reason in undo_failures(&left).into_iter().filter(|reason| !error.not_undone.contains(reason)) {
         let _ = write!(error.problem.what, "; and {reason}: `tailbound lab cleanup` tries again");
     }
 }
@@ -202,6 +194,7 @@ pub(super) fn give_up(knobs: Knobs, journal: &Journal, mut error: RunError) -> R
     if let Some(left) = not_restored(&knobs.restore(journal).failed) {
         let _ = write!(error.problem.what, "; and {}", left.problem.what);
         error.problem.remedy = left.problem.remedy;
+        error.not_undone = left.not_undone;
     }
     error
 }

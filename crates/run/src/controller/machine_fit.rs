@@ -69,7 +69,7 @@ fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
     let free = available_bytes().filter(|free| bytes > free / 2)?;
     let (needed, free) = (bytes / 1_000_000, free / 1_000_000);
     let what = if live { "rate".into() } else { format!("trial of {slots} slots") };
-    let mend = if live {
+    let remedy = if live {
         "ask for a lower rate or a shorter timeout"
     } else {
         "ask for fewer slots or a shorter duration and more repeats, or for `collect: live`, which stores samples \
@@ -77,7 +77,7 @@ fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
     };
     let text =
         format!("this {what} needs {needed} MB of sample memory, and {free} MB are free; half of it may be used");
-    Some(RunError::new(ExitCode::MachineNotFit, text, mend))
+    Some(RunError::new(ExitCode::MachineNotFit, text, remedy))
 }
 
 /// Makes the error for `collect: live` without a CPU that is not measured: draining the rings needs such a CPU.

@@ -67,8 +67,9 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let housekeeping = cpu_plan::housekeeping(&plan, &allowed);
     // If this fails, the controller shares the measured CPUs, but it sleeps while the ends measure.
     let _ = host::scheduling::set_affinity(0, &housekeeping);
-    let journal_failed =
-        |e: host::JournalError| RunError::new(ExitCode::RunFailed, e, "a run does not start without its journal");
+    let journal_failed = |e: host::JournalError| {
+        RunError::of(ExitCode::RunFailed, e.problem().with_remedy("a run does not start without its journal"))
+    };
     let run_id = run_id();
     let journal = Journal::create(&run_id).map_err(journal_failed)?;
     let out = std::path::absolute(&options.out).unwrap_or(options.out);

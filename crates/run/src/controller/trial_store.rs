@@ -145,7 +145,8 @@ fn clock_stepped(window: &InvalidWindow, slot_0_ns: Option<i64>) -> Warning {
         None => format!("within {} on its host", Nanos(to - from)),
     };
     let step = Nanos(window.step_ns);
-    let text = format!("the wall clock was stepped by {step} {when}: kernel timestamps in that window cannot be used");
+    let text =
+        format!("the wall clock was stepped by {step} {when}: the kernel timestamps of this time cannot be used");
     Warning::new(
         "clock_stepped",
         Severity::Invalid,

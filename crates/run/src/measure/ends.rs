@@ -489,7 +489,7 @@ fn processing_thread<S: Sink>(
 impl<S: Sink> End<S> {
     /// Reader and receiver of this end, in the form in which an executor uses them.
     fn served(&self) -> (Port, &dyn Serve) {
-        let reader = self.reader.expect("an end of an executor has no reader");
+        let reader = self.reader.expect("this end uses an executor, but its driver created no reader");
         (Port::new(self.session, reader), &*self.receiver)
     }
 

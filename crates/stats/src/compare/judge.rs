@@ -8,10 +8,11 @@ use super::{family, permutation::least_share};
 /// Probability that a table of comparisons gets a false verdict although the sides do not differ.
 const LEVEL: f64 = 0.05;
 
-/// Statistics of the same trials; the trials have the same order in each cell of the table of comparisons.
+/// Cells of the table of comparisons that are computed from the same trials, each cell from another statistic of these
+/// trials, for example the median and p99. All cells list the trials in the same order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Group {
-    /// Cells of the table of comparisons: one cell for each statistic of the same trials.
+    /// Cells of the table of comparisons: one cell for each statistic.
     pub cells: Vec<Cell>,
 }
 
@@ -61,8 +62,8 @@ impl Judged {
 /// The error rate is divided by the number of cells: between groups that are decided by relabelling, single cells with
 /// values later than every other, and all remaining cells together, which [`family::critical`] handles.
 pub fn judge(groups: &[Group], margin: Option<f64>) -> Vec<Vec<Judged>> {
-    let told: usize = groups.iter().flat_map(|g| &g.cells).filter(|c| c.trials() >= EXACT_TRIALS).count();
-    let level = |cells: usize| LEVEL * cells as f64 / told.max(1) as f64;
+    let tested: usize = groups.iter().flat_map(|g| &g.cells).filter(|c| c.trials() >= EXACT_TRIALS).count();
+    let level = |cells: usize| LEVEL * cells as f64 / tested.max(1) as f64;
     let welch = |c: &&Cell| c.is_finite() && c.trials() >= WELCH_TRIALS;
     let by_welch: Vec<Vec<&Cell>> =
         groups.iter().map(|g| g.cells.iter().filter(welch).collect::<Vec<_>>()).filter(|g| !g.is_empty()).collect();

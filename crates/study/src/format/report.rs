@@ -99,8 +99,8 @@ pub(crate) struct PublishedKeys {
     pub name: String,
     /// Statement of the publication about the published result, as text.
     pub text: Option<String>,
-    /// Number of messages in each bin of `histogram` that the publication gives; the last number belongs to the open
-    /// bin, which counts all larger values.
+    /// Histogram of the published result: number of messages in each bin of `report.histogram`, in the same order. The
+    /// last bin has no upper limit.
     pub histogram: Option<At<Vec<u64>>>,
     /// For each pattern of disturbed communication: number of published runs in which the pattern was found.
     pub patterns: Option<PatternKeys>,

@@ -33,7 +33,7 @@ pub(super) fn role(word: &str, role: &At<RoleKeys>) -> Result<RoleScheduling, Fa
     }
     let cpus = match cpus {
         Some((at, None)) => {
-            let reason = format!("`any` is not possible for the threads of role {word}");
+            let reason = format!("`cpus: any` is not possible for the threads of role {word}");
             return Err(Fault::new(at, reason).help("leave `cpus` out: the threads then have the CPUs of their end"));
         }
         cpus => cpus.and_then(|(_, list)| list),

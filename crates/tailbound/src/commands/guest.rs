@@ -15,7 +15,7 @@ use std::time::Duration;
 use tailbound_bundle::Contents;
 use tailbound_guest::*;
 use tailbound_host::Journal;
-use tailbound_model::{Accelerator, ExitCode, KernelChoice, Undo, VmSpec};
+use tailbound_model::{Accelerator, ExitCode, KernelChoice, Problem, Undo, VmSpec};
 
 /// Programs for interactive use that are copied to a guest if this host has them.
 const PROGRAMS: [&str; 8] = ["sh", "busybox", "ip", "tc", "ethtool", "taskset", "chrt", "modprobe"];
@@ -48,6 +48,14 @@ fn unexpected(what: &'static str) -> impl FnOnce(io::Error) -> Failure {
     move |e| Failure::unexpected(format!("{what}: {e}"))
 }
 
+fn failed(problem: impl Into<Problem>) -> Failure {
+    Failure::of(ExitCode::RunFailed, problem)
+}
+
+fn not_fit(problem: Problem) -> Failure {
+    Failure::of(ExitCode::MachineNotFit, problem)
+}
+
 fn choice(args: &GuestKernel) -> Result<KernelChoice, Failure> {
     match (args.kernel.as_str(), &args.modules) {
         (image, modules) if image != "host" && !image.ends_with(".deb") => {
@@ -66,15 +74,15 @@ fn contents(args: &GuestKernel) -> Result<Contents, Failure> {
     let drivers = super::bundle::driver_files(&[])?;
     let contents = Contents::gather(&program, env!("CARGO_PKG_VERSION"), &drivers)
         .map_err(|e| Failure::of(ExitCode::RunFailed, e))?;
-    let contents = with_programs(contents, &PROGRAMS).map_err(Failure::run_failed)?;
-    with_named(contents, &args.with).map_err(Failure::not_fit)
+    let contents = with_programs(contents, &PROGRAMS).map_err(failed)?;
+    with_named(contents, &args.with).map_err(not_fit)
 }
 
 fn build(args: &GuestBuild) -> CommandResult {
-    let cache = Cache::of_user().map_err(Failure::not_fit)?;
-    let kernel = Kernel::find(&choice(&args.kernel)?, &cache).map_err(Failure::not_fit)?;
-    let made = initramfs(&kernel, &contents(&args.kernel)?, (&args.kernel.module, &NETWORK), &cache)
-        .map_err(Failure::not_fit)?;
+    let cache = Cache::of_user().map_err(not_fit)?;
+    let kernel = Kernel::find(&choice(&args.kernel)?, &cache).map_err(not_fit)?;
+    let made =
+        initramfs(&kernel, &contents(&args.kernel)?, (&args.kernel.module, &NETWORK), &cache).map_err(not_fit)?;
     let (mut image, mut file) = (kernel.image.clone(), made.file.clone());
     if let Some(out) = &args.out {
         let copy = |from: &Path, name: &str| {
@@ -138,8 +146,8 @@ impl Drop for Directory {
 }
 
 fn prepared(args: &GuestMachine, name: &str) -> Result<(VmSpec, Prepared), Failure> {
-    let (spec, cache) = (spec(args, name)?, Cache::of_user().map_err(Failure::not_fit)?);
-    let prepared = prepare(&spec, &contents(&args.kernel)?, &NETWORK, &cache).map_err(Failure::not_fit)?;
+    let (spec, cache) = (spec(args, name)?, Cache::of_user().map_err(not_fit)?);
+    let prepared = prepare(&spec, &contents(&args.kernel)?, &NETWORK, &cache).map_err(not_fit)?;
     if let Some(why) = &prepared.without_kvm {
         let why = why.lines().next().unwrap_or_default();
         errln!("warning: the guest is emulated, so its latencies say nothing about real hardware: {why}");
@@ -172,7 +180,7 @@ fn start(
         mode,
         agents: 2,
     };
-    Machine::start(order).map_err(Failure::run_failed)
+    Machine::start(order).map_err(failed)
 }
 
 fn run(args: &GuestRun) -> CommandResult {
@@ -190,17 +198,16 @@ fn run(args: &GuestRun) -> CommandResult {
     }
     let (spec, prepared) = prepared(&args.machine, "study")?;
     let token = format!("guest-{}-{}", std::process::id(), tailbound_host::monotonic_ns());
-    let journal = Arc::new(Journal::create(&token).map_err(Failure::run_failed)?);
+    let journal = Arc::new(Journal::create(&token).map_err(failed)?);
     let path = Directory::path();
-    let made =
-        journal.before(Undo::RemovePartialRecord { path: path.display().to_string() }).map_err(Failure::run_failed)?;
-    let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(Failure::run_failed)?;
+    let made = journal.before(Undo::RemovePartialRecord { path: path.display().to_string() }).map_err(failed)?;
+    let entry = journal.before(Undo::EndProcessByToken { token: token.clone() }).map_err(failed)?;
     let ended = Arc::new(AtomicBool::new(false));
     let in_directory = |directory: Directory| {
         undo_at_signal(journal.clone(), ended.clone()).map_err(unexpected("cannot wait for signals"))?;
         // The guest ends when `machine` is dropped.
         let machine = start(&spec, &prepared, &directory, (&token, Mode::Agents))?;
-        machine.wait(BOOT_LIMIT, &|| false).map_err(Failure::run_failed)?;
+        machine.wait(BOOT_LIMIT, &|| false).map_err(failed)?;
         let order = GuestRunOrder { study: given, text, record, arguments: args.arguments.clone() };
         inside(&order, &machine)
     };
@@ -209,11 +216,7 @@ fn run(args: &GuestRun) -> CommandResult {
         // A signal ended the guest. The thread of the signal reports this and ends the process.
         std::thread::park();
     }
-    [entry, made]
-        .into_iter()
-        .try_for_each(|e| journal.done(e))
-        .and_then(|()| journal.finish())
-        .map_err(Failure::run_failed)?;
+    [entry, made].into_iter().try_for_each(|e| journal.done(e)).and_then(|()| journal.finish()).map_err(failed)?;
     // The exit code of the run in the guest is the exit code of this command.
     std::process::exit(ran?)
 }
@@ -250,11 +253,13 @@ fn inside(order: &GuestRunOrder, machine: &Machine) -> Result<i32, Failure> {
         .spawn()
         .map_err(unexpected("cannot start this program"))?;
     let (Some(to), Some(from)) = (stream.stdin.take(), stream.stdout.take()) else {
-        return Err(Failure::unexpected("the process of the stream to the guest has no standard input and output"));
+        return Err(Failure::unexpected(
+            "the process that carries messages to and from the guest was started without standard input or output",
+        ));
     };
     let code = run_in_guest(order, (to, from), (io::stdout(), io::stderr())).map_err(|e| {
         let ended = machine.ended().map_or_else(String::new, |text| format!("; {text}"));
-        Failure::run_failed(GuestError { what: format!("{}{ended}", e.what), ..e })
+        failed(Problem { what: format!("{}{ended}", e.what), ..e })
     })?;
     // The answer is complete, so the exit status of the stream does not matter.
     let _ = stream.wait();
@@ -270,5 +275,5 @@ fn stream_to(directory: &Path, with_a_run: bool, words: &[String]) -> CommandRes
     let streamed = runtime.block_on(stream(directory, words, tokio::io::stdin(), tokio::io::stdout(), patience));
     // A thread may still be blocked on standard input.
     runtime.shutdown_background();
-    streamed.map(|()| ExitCode::Done).map_err(Failure::run_failed)
+    streamed.map(|()| ExitCode::Done).map_err(failed)
 }

@@ -10,7 +10,7 @@ use tailbound_host::journal;
 use tailbound_model::{ExitCode, PlaceSpec, VmSpec};
 
 pub fn lab(command: Option<&LabSub>) -> CommandResult {
-    let failed = |e: journal::JournalError| Failure::run_failed(e);
+    let failed = |e: journal::JournalError| Failure::of(ExitCode::RunFailed, e);
     match command {
         None | Some(LabSub::List) => {
             let states = journal::list().map_err(failed)?;

@@ -235,8 +235,8 @@ fn idle_states_are_reported_if_the_rate_varies() {
     assert_eq!(told("rate=[1 kHz]"), None);
 }
 
-/// Test of the range of the study and of a range on the command line: a stall before the range affects only the figures
-/// of the whole trial.
+/// Test of the time range to which figures can be limited, in the study and on the command line: a stall before this
+/// range affects only the figures of the whole trial.
 #[test]
 fn a_range_leaves_a_stall_to_the_whole() {
     let script = json!({ "links": {

@@ -77,7 +77,8 @@ impl Agent {
         *facts
     }
 
-    /// Closes the input of the agent. Returns whether the stream succeeded, and its standard error.
+    /// Closes the standard input of the process that carries the agent's stream, and waits for this process. Returns
+    /// whether the process succeeded, and what it wrote to standard error.
     fn leave(mut self) -> (bool, String) {
         drop(self.stream.stdin.take());
         self.last_words()

@@ -55,7 +55,7 @@ impl PlaceKind for ContainerSpec {
 /// Creates and starts a container. `token` is a label that no other container has.
 fn start(spec: &ContainerSpec, context: &RunContext, token: String) -> Result<Host, RunError> {
     let failed = |text: String| RunError::new(ExitCode::RunFailed, format!("{spec}: {text}"), "");
-    let client = Client::find(spec.client).map_err(|(text, mend)| not_fit(format!("{spec}: {text}"), mend))?;
+    let client = Client::find(spec.client).map_err(|(text, remedy)| not_fit(format!("{spec}: {text}"), remedy))?;
     refuse_network(spec, &client)?;
     let name = spec.image.clone().unwrap_or_else(|| format!("localhost/tailbound:{}", env!("CARGO_PKG_VERSION")));
     let image = client.image(&name).map_err(|e| failed(e.to_string()))?;
@@ -143,8 +143,8 @@ fn fitting(spec: &ContainerSpec, client: ContainerClient, name: &str, image: Opt
         ContainerClient::Ctr => "ctr images import tailbound-image.tar",
     };
     let Some(image) = image else {
-        let mend = format!("make the image with `tailbound image --name {name}` and load the image with `{load}`");
-        return Err(not_fit(format!("{spec}: {} has no image {name}", client.program()), mend));
+        let remedy = format!("make the image with `tailbound image --name {name}` and load the image with `{load}`");
+        return Err(not_fit(format!("{spec}: {} has no image {name}", client.program()), remedy));
     };
     if image.architecture != own_architecture() {
         let text =

@@ -12,7 +12,7 @@ use crate::controller::stop_signal::StopSignal;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use tailbound_guest::{GuestError, PORT_NAMES, await_ports, join_ports};
+use tailbound_guest::{PORT_NAMES, await_ports, join_ports};
 use tailbound_host::journal::EntryId;
 use tailbound_host::libvirt::{Domain, DomainError};
 use tailbound_model::*;
@@ -122,7 +122,8 @@ fn log_in(spec: &SshSpec, reach: &mut Reach<'_>, started: bool) -> Result<Box<dy
 
 /// Connects to the agents in a libvirt domain over its virtio-serial channels.
 fn over_channels(domain: &Domain, reach: &mut Reach<'_>, started: bool) -> Result<Box<dyn Place>, RunError> {
-    let failed = |e: GuestError| not_fit(format!("domain {}: {}", domain.name(), e.what), e.mend);
+    let failed =
+        |e: Problem| RunError::of(ExitCode::MachineNotFit, e.context(format_args!("domain {}", domain.name())));
     let sockets = domain.channels(PORT_NAMES).map_err(|e| not_fit(e, ""))?;
     let directory = reach.hosts.scratch(reach.context)?.join(format!("domain-{}", domain.uuid()));
     // Links of an earlier lab may be there.

@@ -172,7 +172,7 @@ impl Host {
         let (run, settings) = (format!("{run_id}-there"), settings.to_vec());
         match Far::ask(self, Ask::Set { run, settings }) {
             Ok(Answer::Set(done)) => Ok(done.into_iter().map(|d| self.named(d)).collect()),
-            Ok(Answer::Failed(text, _)) => Err(not_fit(self.sentence(&text), "")),
+            Ok(Answer::Failed(problem, _)) => Err(RunError::of(ExitCode::MachineNotFit, problem.context(&self.called))),
             Ok(other) => Err(not_fit(self.sentence(&format!("the host agent sent {other:?} instead of settings")), "")),
             Err(e) => Err(not_fit(e, "")),
         }

@@ -223,7 +223,7 @@ impl Hosts {
     }
 
     /// Host of an end of the lab; `None` = the end is on this host, or there is no connection to its host. If each end
-    /// has its own pod, the pods of one side are used in order.
+    /// has its own pod, the first publisher gets the first pod of the publishers, and so on; the same for subscribers.
     pub fn of_end(&self, lab: &LabSpec, end: usize) -> Option<&Arc<Host>> {
         let place = lab.place(end);
         let before = (0..end).filter(|other| lab.apart && lab.place(*other) == place).count();

@@ -54,7 +54,7 @@ impl Link {
             std::io::ErrorKind::NotFound => not_fit("this host has no program `ssh`", "install openssh-client"),
             _ => RunError::new(ExitCode::RunFailed, format!("ssh cannot be started: {e}"), ""),
         };
-        let journal_failed = |e: tailbound_host::journal::JournalError| RunError::new(ExitCode::RunFailed, e, "");
+        let journal_failed = |e: tailbound_host::journal::JournalError| RunError::of(ExitCode::RunFailed, e);
         let control = control(token);
         let hello = format!(
             "echo {MARK} \"$(uname -s)\" \"$(uname -m)\" \"${{XDG_CACHE_HOME:-$HOME/.cache}}/tailbound\"; {KEEP_OPEN}"

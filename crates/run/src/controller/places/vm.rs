@@ -7,7 +7,7 @@
 use super::host::{Candidate, Help, Host};
 use super::kind::{Lifetime, PlaceKind, Reach};
 use super::place::Place;
-use super::{DriverFiles, not_fit, ssh_link::Ship};
+use super::{DriverFiles, ssh_link::Ship};
 use crate::controller::RunError;
 use crate::controller::context::RunContext;
 use std::io;
@@ -16,8 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 use tailbound_guest::{
-    Cache, Card, GuestError, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread,
-    Prepared, prepare,
+    Cache, Card, Look, Mac, Machine, MachineOrder, Mode, NOT_COUNTED, Nic, NicLine, OutsideThread, Prepared, prepare,
 };
 use tailbound_host::journal::EntryId;
 use tailbound_host::own_program;
@@ -83,7 +82,7 @@ fn booted(spec: &VmSpec, vlan: Option<&VlanSpec>) -> VmSpec {
 
 /// Prepares the files from which a guest boots.
 fn prepared(spec: &VmSpec, ship: &mut Ship) -> Result<Prepared, RunError> {
-    let unfit = |e: GuestError| not_fit(e.what, e.mend);
+    let unfit = |e| RunError::of(ExitCode::MachineNotFit, e);
     prepare(spec, ship.contents()?, &[], &Cache::of_user().map_err(unfit)?).map_err(unfit)
 }
 
@@ -144,7 +143,7 @@ fn start_all(wanted: &[Wanted<'_>], reach: &mut Reach<'_>) -> Result<Vec<Host>, 
     }
     if let Some(e) = await_boot(&guests, context) {
         leave(guests);
-        return Err(RunError::new(ExitCode::RunFailed, e.what, e.mend));
+        return Err(RunError::of(ExitCode::RunFailed, e));
     }
     let help = Help {
         program: "",
@@ -167,12 +166,13 @@ fn start_all(wanted: &[Wanted<'_>], reach: &mut Reach<'_>) -> Result<Vec<Host>, 
 }
 
 /// Waits until all guests have booted. Returns the reason if a guest has not booted.
-fn await_boot(guests: &[Guest], context: &RunContext) -> Option<GuestError> {
+fn await_boot(guests: &[Guest], context: &RunContext) -> Option<Problem> {
     std::thread::scope(|scope| {
         let wait = move |guest: &Guest| guest.machine.wait(BOOTS, &|| context.stop.came());
         let waiting: Vec<_> = guests.iter().map(|guest| scope.spawn(move || wait(guest))).collect();
         waiting.into_iter().find_map(|w| {
-            w.join().unwrap_or_else(|_| Err(GuestError::new("the thread that waits for the guest panicked", ""))).err()
+            let panicked = || Problem::new("guest_failed", "the thread that waits for the guest panicked", "");
+            w.join().unwrap_or_else(|_| Err(panicked())).err()
         })
     })
 }
@@ -216,7 +216,7 @@ fn start(one: &Wanted<'_>, reach: &mut Reach<'_>) -> Result<(Guest, Vec<Fact>, O
         Ok(machine) => machine,
         Err(e) => {
             let _ = context.journal.undo(entry);
-            return Err(RunError::new(ExitCode::RunFailed, e.what, e.mend));
+            return Err(RunError::of(ExitCode::RunFailed, e));
         }
     };
     tracing::info!(guest = spec.name, pid = machine.process().pid, kvm = prepared.kvm, "guest started");

@@ -13,7 +13,7 @@ use tailbound_tools::{Measures, Receives, Tool, ToolEnd, Values};
 pub(in crate::controller) fn read(spec: &TrialSpec) -> Result<Option<Tool>, Problem> {
     let file = spec.drivers().find_map(|d| d.tool.as_ref());
     let read = |file: &ConfigFile| Tool::read(&file.path, &file.text);
-    file.map(read).transpose().map_err(|e| Problem::new("tool_file", e.to_string(), ""))
+    file.map(read).transpose().map_err(Problem::from)
 }
 
 /// Number of messages per second; `None` = the study gives no rate.
@@ -162,11 +162,11 @@ pub(in crate::controller) fn lack(spec: &TrialSpec) -> Option<RunError> {
     let commands = std::iter::once(&tool.ping).chain(&tool.pong).filter_map(|end| end.command.first());
     let missing = commands.into_iter().find(|program| !is_program(program))?;
     let text = format!("the tool {} cannot be run: there is no program `{missing}`", tool.tool);
-    let mend = match &tool.package {
+    let remedy = match &tool.package {
         Some(package) => format!("install the package {package} (Debian, Ubuntu: apt install {package})"),
         None => "install the program, or write its full path in the tool file".into(),
     };
-    Some(RunError::new(ExitCode::MachineNotFit, text, mend))
+    Some(RunError::new(ExitCode::MachineNotFit, text, remedy))
 }
 
 /// Lists the differences between what a tool can do and what the study asks for, as sentences.

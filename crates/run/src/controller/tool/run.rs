@@ -197,9 +197,9 @@ fn figures(
         // A lost agent is reported already.
         Err(_) if parts.iter().any(|p| p.lost.is_some()) => {}
         Err(why) => {
-            let mend = "The output of the tool is in the directory `logs` of the record.";
+            let remedy = "The output of the tool is in the directory `logs` of the record.";
             record.manifest.trials[id].finding = Some(why.clone());
-            record.warn(Warning::new("tool_failed", Severity::Invalid, why, mend).at_trial(id))?;
+            record.warn(Warning::new("tool_failed", Severity::Invalid, why, remedy).at_trial(id))?;
         }
     }
     let total =

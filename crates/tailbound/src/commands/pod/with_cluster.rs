@@ -89,7 +89,8 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, Proble
 async fn pod_made(cluster: &Cluster, pod: Pod, spec: &PodSpec, asked: &mut Asked) -> Result<PodMade, Problem> {
     let Some(address) = pod.addresses.first().copied() else {
         let text = format!("the pod {} runs on {} and has no address", pod.name, pod.node);
-        return Err(Problem::new("pod_without_address", text, "check the network plugin of that node"));
+        let remedy = format!("check the network plugin (CNI) of node {}", pod.node);
+        return Err(Problem::new("pod_without_address", text, remedy));
     };
     tracing::info!(pod = pod.name, node = pod.node, %address, "pod is ready");
     let facts = pod.facts(asked).await;
