@@ -154,8 +154,8 @@ typedef struct tb_send {
 // session.
 typedef void (*tb_sink)(void *ctx, const char *bytes, size_t len);
 
-// The table of functions of one driver. Every pointer of the first block is mandatory; `loan` and `commit` are null if
-// the driver lacks the capability `loan`.
+// The table of functions of one driver. All functions except `loan` and `commit` are mandatory; these two are null
+// pointers if the driver lacks the capability `loan`.
 //
 // A session is one participant; one process may have many sessions. End points are numbers that the driver assigns and
 // never uses again within a session. `send`, `take`, `release` and `wait` are the hot path: they allocate nothing,
@@ -204,8 +204,8 @@ typedef struct tb_driver {
     int (*flush)(void *session, uint32_t ep, int64_t deadline_ns);
     // Waits until every message that a reliable writer sent is acknowledged.
     int (*wait_acked)(void *session, uint32_t ep, int64_t deadline_ns);
-    // Writes the answer to the question `what` (qos stats peers unmatched transport threads clock flow) into `sink`;
-    // `ep` 0 means the session.
+    // Passes the answer to the query `what` (qos stats peers unmatched transport threads clock far_clock flow) to
+    // `sink`; `ep` 0 means that the query is about the session.
     int (*query)(void *session, uint32_t ep, const char *what, tb_sink sink, void *ctx);
     // Destroys an end point. A `wait` on the end point ends before this call returns.
     int (*destroy)(void *session, uint32_t ep);

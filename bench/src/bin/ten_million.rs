@@ -41,7 +41,7 @@ fn main() {
     let json = serde_json::to_string(&report).expect("the report is written");
     println!("analyse {analysed:.2?}, with JSON {:.2?}, {} bytes of JSON", begin.elapsed(), json.len());
     let page = tailbound_report::render_html(&report);
-    println!("with the page {:.2?}, {} bytes of HTML", begin.elapsed(), page.len());
+    println!("analyse, with JSON and HTML {:.2?}, {} bytes of HTML", begin.elapsed(), page.len());
     std::fs::write(dir.with_extension("html"), page).expect("the page is written");
     spent();
     let begin = Instant::now();

@@ -3,8 +3,8 @@
 use crate::{tb_host, tb_kv, tb_send, tb_sink, tb_view};
 use core::ffi::{c_char, c_int, c_void};
 
-/// The table of functions of one driver. Every pointer of the first block is mandatory; `loan` and `commit` are null if
-/// the driver lacks the capability `loan`.
+/// The table of functions of one driver. All functions except `loan` and `commit` are mandatory; these two are null
+/// pointers if the driver lacks the capability `loan`.
 ///
 /// A session is one participant; one process may have many sessions. End points are numbers that the driver assigns and
 /// never uses again within a session. `send`, `take`, `release` and `wait` are the hot path: they allocate nothing,
@@ -80,8 +80,8 @@ pub struct tb_driver {
     pub flush: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, deadline_ns: i64) -> c_int>,
     /// Waits until every message that a reliable writer sent is acknowledged.
     pub wait_acked: Option<unsafe extern "C" fn(session: *mut c_void, ep: u32, deadline_ns: i64) -> c_int>,
-    /// Writes the answer to the question `what` (qos stats peers unmatched transport threads clock flow) into `sink`;
-    /// `ep` 0 means the session.
+    /// Passes the answer to the query `what` (qos stats peers unmatched transport threads clock far_clock flow) to
+    /// `sink`; `ep` 0 means that the query is about the session.
     pub query: Option<
         unsafe extern "C" fn(
             session: *mut c_void,

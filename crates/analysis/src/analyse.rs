@@ -33,7 +33,7 @@ struct Chosen {
 
 /// Computes the report document of a record.
 ///
-/// The samples are read three times, three more times if the study chooses a range, and twice more if the study
+/// The samples are read three times, three more times if the study chooses a time range, and twice more if the study
 /// compares levels with each other. As many threads as there are CPUs read them. The memory does not grow with the
 /// number of samples.
 ///
@@ -158,7 +158,8 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     Ok(report)
 }
 
-/// For each trial, by trial id: the sender's measures M2, M3 and M4, summarised slot by slot in the columns of a chart.
+/// For each trial, by trial id: the sender's measures M2, M3 and M4 over the trial; each column of the chart summarises
+/// consecutive slots.
 fn courses(plan: &Plan, firsts: &[FirstPass]) -> BTreeMap<usize, Course> {
     let of_sender = firsts.iter().skip(Group::Send as usize).step_by(Group::COUNT).zip(&plan.conditions);
     let courses = of_sender.flat_map(|(first, condition)| {
@@ -190,7 +191,7 @@ struct Samples {
     clocks: Clocks,
     chosen: Vec<Chosen>,
     whole: Passes,
-    /// Results of the passes that read only the messages of the chosen range, if the study chooses a range.
+    /// Results of the passes that read only the messages of the chosen time range, if the study chooses a time range.
     in_range: Option<Passes>,
 }
 
@@ -236,7 +237,8 @@ fn kernel_stamps(record: &Record, trials: &[usize]) -> Result<bool, PassError> {
     Ok(false)
 }
 
-/// Computes, for all trials with answers, the bounds between the clocks of the ends that follow from the messages.
+/// Computes, for all trials with answers whose ends have different clocks, the smallest and largest possible difference
+/// between the two clocks, which follows from the times of the messages.
 fn clocks(record: &Record, faults: &SampleFaults) -> Result<Clocks, PassError> {
     let manifest = &record.manifest;
     let answers = |c: &usize| manifest.plan.conditions[*c].spec.measure.flow().is_none_or(Flow::has_answers);

@@ -26,7 +26,7 @@ pub(crate) fn run(manifest: &Manifest) -> RunReport {
     }
 }
 
-/// Converts all trials of the plan into the document, in the order of their ids.
+/// Converts all trials of the plan into the form of the report document, in the order of their ids.
 pub(crate) fn trials(
     manifest: &Manifest,
     spoilt: &dyn Fn(usize) -> bool,

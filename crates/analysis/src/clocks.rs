@@ -1,4 +1,5 @@
-//! Bounds between the clocks of two ends, computed from the messages of a trial.
+//! Smallest and largest possible difference between the clocks of two ends (the bounds), computed from the times of the
+//! messages of a trial.
 //!
 //! Input: timestamps of both ends. Output: for each trial, whether its legs are exact (one clock), known as a range
 //! (from the shortest to the longest time that is possible with these clocks), or unknown. The memory does not grow
@@ -25,7 +26,7 @@ pub(crate) enum Legs<'a> {
     Unknown,
 }
 
-/// Bounds for the difference between the clocks of the two ends of a trial.
+/// Smallest and largest possible difference between the clocks of the two ends of a trial.
 #[derive(Debug)]
 pub(crate) struct Bounded {
     pub clocks: ClockBounds,
@@ -34,8 +35,8 @@ pub(crate) struct Bounded {
     pub kernel_ns: [i64; 2],
 }
 
-/// Trials whose two ends have different clocks, by trial id: the bounds between the clocks, or the reason why there are
-/// no bounds.
+/// Trials whose two ends have different clocks, by trial id: the bounds of the difference between the clocks, or the
+/// reason why there are no bounds.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks(BTreeMap<usize, Result<Bounded, NoLegs>>);
 
@@ -43,8 +44,8 @@ pub(crate) struct Clocks(BTreeMap<usize, Result<Bounded, NoLegs>>);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct NoLegs {
     why: NoBounds,
-    /// The first message that contradicts the bounds between the clocks: its time after slot 0 in ns, and how far the
-    /// message lies outside the bounds, at least, in ns.
+    /// The first message whose times are not possible within the bounds of the clock difference that follow from the
+    /// earlier messages: time of the message after slot 0, and smallest possible distance from the bounds, both in ns.
     parted: Option<(i64, i64)>,
 }
 
@@ -68,8 +69,8 @@ fn kernel_width(record: &Record, trial: usize, end: &str) -> i64 {
 }
 
 impl Clocks {
-    /// Reads the timestamps of the trials among `trials` whose ends have different clocks, and computes the bounds
-    /// between the clocks.
+    /// Reads the timestamps of those of the given trials whose ends have different clocks, and computes the bounds of
+    /// the difference between the clocks.
     pub fn of(record: &Record, trials: &[usize]) -> Result<Clocks, PassError> {
         let two: Vec<usize> = trials.iter().copied().filter(|id| apart_in(record, *id, "pong")).collect();
         let read = |trial: &usize| {
@@ -122,8 +123,8 @@ fn warning(no: &NoLegs) -> Warning {
             Warning::new("clocks_moved", Severity::Invalid, text, remedy)
         }
         NoBounds::OneWay => {
-            let text = "ping and pong have different clocks, and messages went in one direction only, so their \
-                        duration is not known";
+            let text = "ping and pong have different clocks, and messages went in one direction only, so the \
+                        legs are not known";
             Warning::new("clocks_unbounded", Severity::Warning, text, "")
         }
     }
@@ -168,8 +169,9 @@ fn crossed(two: &mut TwoClocks) -> bool {
     two.bounds() == Err(NoBounds::Crossed)
 }
 
-/// Finds, by bisection, the first message in a batch of rows that contradicts the earlier messages. Returns the time
-/// from `begin` until this message was sent, and how far the message lies outside the bounds, both in ns.
+/// Finds, by bisection, the first message in a batch of rows whose times are not possible within the bounds of the
+/// clock difference that follow from the earlier messages. Returns the time from `begin` until this message was sent,
+/// and its distance from the bounds, both in ns.
 fn moment(before: TwoClocks, batch: &SlotBatch, begin: i64) -> Option<(i64, i64)> {
     let first = |rows: usize| {
         let mut two = before.clone();

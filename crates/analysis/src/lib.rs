@@ -3,8 +3,8 @@
 //! [`analyse`] reads the samples of a record in passes and fills a [`Report`](tailbound_document::Report).
 //! [`compare_records`] and [`compare_levels`] fill a [`Comparison`](tailbound_document::Comparison), and
 //! [`judge_budget`] fills a [`BudgetReport`](tailbound_document::BudgetReport). The list of sentences about the figures
-//! (`findings`) remains empty: `tailbound-report` fills it. If a figure is missing, the function that looked for the
-//! figure writes the reason.
+//! (`findings`) remains empty: `tailbound-report` fills it. If a figure cannot be computed, the document contains the
+//! reason.
 //!
 //! This crate measures nothing, and it knows no host, no lab and no driver: a record is enough.
 

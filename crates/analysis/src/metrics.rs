@@ -100,7 +100,7 @@ pub(crate) fn metric_report(beyond: Beyond, first: &First, estimates: &[Dependen
     }
 }
 
-/// Rounds a value to 1 / `parts`, because further digits are finer than the resolution of any clock.
+/// Rounds a value to a multiple of 1 / `parts`, because further digits are finer than the resolution of any clock.
 fn rounded(value: f64, parts: f64) -> f64 {
     (value * parts).round() / parts
 }

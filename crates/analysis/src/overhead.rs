@@ -26,7 +26,10 @@ pub(crate) fn of(record: &Record, conditions: &[ConditionReport], warnings: &[Wa
         let baseline = plan.conditions.iter().find(|b| level(b) == asked.level && equal(condition, b));
         let failed = |c: &Condition| failed(&conditions[c.id], warnings);
         let why = failed(condition).or_else(|| match baseline {
-            None => Some(format!("no condition with {} has the same other levels", report.name())),
+            None => {
+                let why = "has the same levels of the other factors as this condition";
+                Some(format!("no condition with {} {why}", report.name()))
+            }
             Some(b) => failed(b)
                 .map(|why| format!("{}: {why}", report.name()))
                 .or_else(|| compare::apart((record, b), (record, condition), Some(&asked.factor), &options)),

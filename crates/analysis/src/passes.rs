@@ -50,15 +50,15 @@ pub(crate) struct FirstPass {
     pub worst: Worst,
     /// Medians of the round trips in blocks of consecutive slots, by trial id.
     pub medians: BTreeMap<usize, BlockMedians>,
-    /// The sender's measures M2, M3 and M4 of each trial, summarised slot by slot in the columns of a chart. Only the
-    /// group of the sender's own metrics has them, because it reads all necessary columns of the samples.
+    /// The sender's measures M2, M3 and M4 over each trial; each column of the chart summarises consecutive slots. Only
+    /// the group of the sender's own metrics has them, because it reads all necessary columns of the samples.
     pub courses: Courses,
     /// Number of slots of each trial, by trial id.
     pub extents: BTreeMap<usize, Extent>,
     /// Bins of equal width, if the study asks for bins of a metric of this group.
     pub bins: Option<Bins>,
     /// Time at which the last slot of each trial was due or its send call began, in ns, by trial id; only if the study
-    /// chooses a range.
+    /// chooses a time range.
     pub lasts: BTreeMap<usize, i64>,
 }
 

@@ -80,8 +80,8 @@ fn interfaces(proofs: &[&PathProof], sent: u64) -> Vec<InterfaceProof> {
     all
 }
 
-/// Sums the counters at the path's own interfaces by end. Trials of a condition have the same path, but its interfaces
-/// may have different names.
+/// Sums the counters of the path's own interfaces over the trials, for each end. Trials of a condition have the same
+/// path, but its interfaces may have different names.
 fn ports(records: &[&TrialRecord]) -> Vec<PortCounted> {
     let mut all: Vec<PortCounted> = Vec::new();
     for counted in records.iter().flat_map(|t| &t.ports) {
@@ -93,7 +93,8 @@ fn ports(records: &[&TrialRecord]) -> Vec<PortCounted> {
     all
 }
 
-/// Describes the counters of the path itself, per message that was sent.
+/// Describes as text the counters of the path's own interfaces, XDP programs and switch, per message that was sent;
+/// `None` if there are no counters.
 fn at_path(report: &PathProofReport) -> Option<String> {
     let of = |key: &str, words: &str| {
         let of: Vec<i64> = report.ports.iter().filter_map(|p| p.counters.get(key).copied()).collect();
@@ -128,9 +129,9 @@ fn text(report: &PathProofReport, first: &PathProof, proofs: &[&PathProof], (pat
             let others = count(n.unsigned_abs());
             let why = match report.network_sockets {
                 Some(0) => "the measuring processes have no network socket".to_owned(),
-                _ => format!("{without:.0} a second without messages"),
+                _ => format!("{without:.0} a second while no message was sent"),
             };
-            format!("no packet on any interface except {others} of other programs ({why})")
+            format!("no packet on any interface except {others} packets of other programs ({why})")
         }
     };
     let segments = match report.shared_segments.len() {
@@ -138,7 +139,7 @@ fn text(report: &PathProofReport, first: &PathProof, proofs: &[&PathProof], (pat
         1 => "1 segment".to_owned(),
         n => format!("{n} segments"),
     };
-    let by = if first.processes.len() > 1 { "both ends" } else { "the process of both ends" };
+    let by = if first.processes.len() > 1 { "both ends" } else { "the process in which both ends run" };
     match first.found.filter(|_| report.found.is_some()) {
         Some(Way::Packets) => packets_text(report, path, message),
         Some(Way::InsideProcess) => format!("inside the process: {nothing}"),

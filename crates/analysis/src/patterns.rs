@@ -139,8 +139,8 @@ fn longer(course: &Course, m1_ns: Option<i64>, quiet: Option<i64>) -> Option<Str
         .then(|| format!("M1 {}, {instead} {}", time(m1 as f64), time(due as f64)))
 }
 
-/// The loads of a trial that really ran. The receiver of a load that sends is left out, because it does nothing before
-/// the sender sends.
+/// The loads of a trial that really ran. If a load has a sending and a receiving part, the receiving part is left out,
+/// because it does nothing before the sending part sends.
 fn at_work(report: &Report, trial: usize) -> impl Iterator<Item = &LoadReport> {
     let began = |l: &&LoadReport| l.failed.is_none() && l.ran_ns > 0 && l.part.as_deref() != Some("receives");
     report.loads.iter().filter(move |l| l.trial == trial).filter(began)

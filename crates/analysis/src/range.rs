@@ -1,7 +1,8 @@
-//! Computes figures over a chosen range of every trial, and counts the messages above a limit.
+//! Computes figures over a chosen time range of every trial, and counts the messages above the latency limit of the
+//! study.
 //!
-//! Input: the results of the passes over the messages of the range, and over all messages. Output: the part of the
-//! document about the range and the limit.
+//! Input: the results of the passes over the messages of the time range, and over all messages. Output: the parts of
+//! the report document about the time range and the latency limit.
 
 use crate::metrics;
 use crate::passes::{Figures, First, FirstPass, place};
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 use tailbound_document::{AboveCount, AboveReport, ChosenReport, ConditionReport, LegRange, MetricReport};
 use tailbound_model::{Condition, Metric, Nanos, RangeSpec, Severity, Warning};
 
-/// Computes the figures of a condition over a range of each trial; `of` is the number of messages in the whole trials.
+/// Computes the figures of a condition over a time range of each trial; `of` is the number of messages in the whole
+/// trials.
 pub(crate) fn of(
     (condition, range): (&Condition, RangeSpec),
     firsts: &[FirstPass],
@@ -36,8 +38,8 @@ pub(crate) fn of(
     }
 }
 
-/// Counts the messages above the limit: for each metric for which the function `exact` returns true, and for legs
-/// between two clocks.
+/// Counts the messages above the latency limit: for each metric for which the function `exact` returns true, and for
+/// legs between two clocks.
 pub(crate) fn above(Nanos(limit_ns): Nanos, firsts: &[FirstPass], exact: &dyn Fn(Metric) -> bool) -> AboveReport {
     let mut metrics = BTreeMap::new();
     let mut add = |key: String, first: &First| {
@@ -63,7 +65,7 @@ pub(crate) fn above(Nanos(limit_ns): Nanos, firsts: &[FirstPass], exact: &dyn Fn
     AboveReport { limit_ns, metrics }
 }
 
-/// Warning about trials that end before the chosen range ends.
+/// Warning about trials that end before the chosen time range ends.
 pub(crate) fn beyond(report: &ConditionReport, range: RangeSpec, ends_ns: &BTreeMap<usize, i64>) -> Option<Warning> {
     let shortest = ends_ns.values().copied().min()?;
     if shortest >= range.to.0 {
@@ -71,13 +73,14 @@ pub(crate) fn beyond(report: &ConditionReport, range: RangeSpec, ends_ns: &BTree
     }
     let short = ends_ns.values().filter(|end| **end < range.to.0).count();
     let text = format!(
-        "{}: the chosen range is {} to {}, and {short} of {} trials end before it does, the first after {}: its figures are \
-         over what there is",
+        "{}: the chosen range is {} to {}, and {short} of {} trials end before the range ends, the first after {}: \
+         the figures of the range cover these trials only until they end",
         report.name,
         range.from,
         range.to,
         ends_ns.len(),
         Nanos(shortest),
     );
-    Some(Warning::new("range_beyond_end", Severity::Warning, text, "Choose a range that lies within every trial."))
+    let remedy = "Choose a time range that ends before the shortest trial ends.";
+    Some(Warning::new("range_beyond_end", Severity::Warning, text, remedy))
 }

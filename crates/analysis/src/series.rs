@@ -47,8 +47,8 @@ impl Group {
     }
 }
 
-/// The end of a leg's range (minimum or maximum) from which a figure is computed. For exact legs and for all other
-/// metrics, both ends are the same.
+/// The bound of a leg's range (minimum or maximum) from which a figure is computed. For exact legs and for all other
+/// metrics, both bounds are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Low,

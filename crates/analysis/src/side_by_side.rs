@@ -1,5 +1,5 @@
-//! Compares other programs with drivers: finds the figures that have the same definition, and the reasons why other
-//! figures cannot be compared.
+//! Compares other benchmark programs with drivers: finds the figures that have the same definition, and the reasons why
+//! other figures cannot be compared.
 
 use std::collections::BTreeMap;
 use tailbound_document::number::count;

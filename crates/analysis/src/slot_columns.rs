@@ -1,12 +1,12 @@
-//! The times of the sender in a trial, slot by slot, in as many columns as fit into a chart. Each column contains the
-//! lowest and highest values of its slots, so that no late message is missing.
+//! The times of the sender over a trial, in as many columns as fit into a chart. Each column summarises consecutive
+//! slots by their lowest and highest values, so that no late message is missing.
 
 use std::collections::BTreeMap;
 use tailbound_document::{Course, Range};
 use tailbound_model::NO_TIME;
 use tailbound_record::SlotBatch;
 
-/// Number of columns of all trials together; an HTML page can contain twice as many.
+/// Target for the number of columns of all trials together; the actual number can be twice as large.
 const COLUMNS_OF_ALL: usize = 6_000;
 
 /// Smallest and largest target for the number of columns of one trial. A trial with more slots has between one and two

@@ -1,4 +1,4 @@
-//! Reports the figures that other programs printed, with their definitions.
+//! Reports the figures that other benchmark programs (tools) printed, with their definitions.
 
 use std::collections::BTreeMap;
 use tailbound_document::number::{count, three_digits, time};

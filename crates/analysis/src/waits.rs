@@ -32,8 +32,8 @@ pub struct Waited {
 pub enum Bound {
     /// The waiting time of the thread is exact, as counted by the kernel.
     Exact,
-    /// The time is a lower bound. The thread was waiting after the last slot, and this wait is known only minus the
-    /// time until the counters were read again.
+    /// The time is a lower bound, because a wait that had not ended when the counters were read after the last slot is
+    /// counted only in part or not at all.
     AtLeast,
     /// The time is an upper bound, because a wait that had begun before the first slot is counted completely.
     AtMost,

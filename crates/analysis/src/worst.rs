@@ -80,7 +80,8 @@ impl MessagePart {
     }
 }
 
-/// True if the metric is the exact difference of two timestamps, because no different clocks are involved.
+/// True if the value of the metric is known exactly. If the ends have different clocks, the legs between the ends are
+/// known as ranges or not at all; if the legs are unknown, the turnaround is unknown too.
 fn is_known(metric: Metric, legs: Legs<'_>) -> bool {
     match legs {
         Legs::Exact => true,

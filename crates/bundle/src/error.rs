@@ -75,14 +75,15 @@ impl BundleError {
             }
             BundleError::Changed(path) => {
                 let what = format!("{} changed while it was read", path.display());
-                Problem::new("bundle_file_changed", what, "wait until nothing writes to it, and try again")
+                Problem::new("bundle_file_changed", what, "wait until no program writes to this file, and try again")
             }
             BundleError::Program { path, reason } => {
                 Problem::new("not_bundled", format!("{} cannot be bundled: {reason}", path.display()), "")
             }
             BundleError::Library { needs, library } => {
                 let what = format!("{} needs {library}, which this host does not have", needs.display());
-                Problem::new("library_missing", what, "install the package of this library, or remove the driver")
+                let remedy = format!("install the package that contains {library}, or remove the driver that needs it");
+                Problem::new("library_missing", what, remedy)
             }
             BundleError::Twice { first, second } => {
                 let what = format!(

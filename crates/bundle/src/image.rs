@@ -38,7 +38,7 @@ pub struct Image {
     pub bytes: u64,
 }
 
-/// A part of a container image, identified by the hash of its content.
+/// A part of a container image (layer, configuration or manifest), identified by the hash of its content.
 struct Blob {
     sha256: String,
     bytes: u64,

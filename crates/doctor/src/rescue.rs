@@ -4,14 +4,14 @@
 use crate::condition::{flag, number, text};
 use tailbound_model::{HostFacts, RescueSeen};
 
-/// Share of a CPU: if an ordinary thread got less beside a busy real-time thread, no kernel feature gave the ordinary
-/// thread CPU time.
+/// Smallest share of a CPU that counts as help by the kernel: if an ordinary thread got a smaller share beside a busy
+/// real-time thread, no kernel feature gave the ordinary thread CPU time.
 const SHARE: f64 = 0.002;
 /// Limit, in ns, of the time for which a real-time thread did not get its CPU although no other thread wanted the CPU.
-/// If the time is longer, the kernel stopped the thread.
+/// If the time is at least this long, the kernel stopped the thread.
 const STOPPED_NS: u64 = 20_000_000;
 /// Limit, in ns, of the idle time of a CPU that a real-time thread wanted. If the idle time is at least this long, the
-/// kernel stopped the thread. The value is two ticks of the kernel's count.
+/// kernel stopped the thread. The value is two clock ticks of 10 ms, the unit in which /proc/stat counts idle time.
 const IDLE_NS: u64 = 20_000_000;
 
 /// The kernel feature that gives CPU time to starved threads according to the facts, as a part of a sentence.

@@ -1,4 +1,4 @@
-//! Effect of a load on each trial, as a pattern. The pattern is decided from the discovery time, M1, M2, M3 and run
+//! Effect of a load on each trial, as a pattern. The pattern is decided from the discovery time, M1, M2, M3, M4 and run
 //! delays, in comparison with the trials of the same study without a load, or otherwise with the trial's own schedule.
 //! The requests of the study play no part in the decision.
 

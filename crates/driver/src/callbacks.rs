@@ -47,7 +47,7 @@ impl Callbacks for Silent {
     fn on_sample(&self, _: &Hot, _: u64, _: &View) {}
 }
 
-/// The data that a session's callbacks use (type `C`); the pointer `tb_host.ctx` leads to these data.
+/// The data that a session's callbacks use (type `C`); the pointer `tb_host.ctx` points to these data.
 pub(crate) struct Shared<C> {
     pub(crate) hot: Hot,
     pub(crate) callbacks: std::sync::Arc<C>,

@@ -1,5 +1,5 @@
-//! Checks that a shared object is complete. The dynamic linker maps the ranges that the program headers describe; if
-//! the file is shorter, the first access to a missing part ends the process with SIGBUS.
+//! Checks that a shared object is complete. The dynamic linker maps the parts of the file that its program headers
+//! describe. If the file is too short, the first access to a missing part ends the process with SIGBUS.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,8 +11,8 @@ const HEADER: usize = 64;
 const PROGRAM_HEADER: usize = 56;
 const PT_LOAD: u32 = 1;
 
-/// Describes the missing part of a shared object. The result is `None` if the file is complete, or if it is not a
-/// 64-bit ELF file of this byte order, which the linker reports.
+/// Describes the missing part of a shared object. The result is `None` if the file is complete. It is also `None` if
+/// the file is not a 64-bit ELF file of this byte order, because the dynamic linker reports this error.
 pub(crate) fn damage(path: &Path) -> Option<String> {
     let mut file = File::open(path).ok()?;
     let size = file.metadata().ok()?.len();

@@ -170,14 +170,16 @@ impl LoadError {
                 let files = crate::file_name::file_names(name).join(" or ");
                 let searched: Vec<String> = searched.iter().map(|d| d.display().to_string()).collect();
                 let what = format!("no {files} in {}", searched.join(", "));
-                let remedy =
-                    "install the driver's package, or set TAILBOUND_DRIVER_PATH to the directory with this file";
+                let remedy = "install the driver's package, or set TAILBOUND_DRIVER_PATH to the directory that \
+                              contains the file";
                 of("driver_missing", &format_args!("`{name}`"), what, remedy)
             }
             LoadError::LibraryMissing { path, library } => {
                 let debian = debian_package(library).map_or_else(String::new, |name| format!(", on Debian {name}"));
                 let what = format!("the native library {library} is not installed");
-                let remedy = format!("install the package that brings it{debian} (the other drivers are not affected)");
+                let remedy = format!(
+                    "install the package that contains this library{debian} (the other drivers are not affected)"
+                );
                 of("library_missing", &path.display(), what, &remedy)
             }
             LoadError::NotLoadable { path, text } => {
@@ -189,26 +191,28 @@ impl LoadError {
             }
             LoadError::WrongAbi { place, found } => {
                 let ours = abi::TB_ABI_MAJOR;
-                let what = format!("built for driver ABI {found}, this tailbound uses driver ABI {ours}");
+                let what =
+                    format!("the driver was built for driver ABI {found}, but this tailbound uses driver ABI {ours}");
                 of("driver_abi", place, what, "use a driver of the same release as this tailbound")
             }
             LoadError::TableTooShort { place, found, needed } => {
                 let ours = abi::TB_ABI_MAJOR;
                 let what = format!(
-                    "its table has {found} bytes, but ABI {ours}.0 needs {needed}: the driver was built with a damaged \
-                     header"
+                    "the driver's table of functions has {found} bytes, but ABI {ours}.0 needs {needed}: the driver \
+                     was built with a damaged header"
                 );
                 of("driver_table", place, what, "")
             }
             LoadError::FunctionMissing { place, function } => {
-                let what = format!("the mandatory function `{function}` is missing from its table");
+                let what =
+                    format!("the mandatory function `{function}` is missing from the driver's table of functions");
                 of("driver_table", place, what, "")
             }
             LoadError::NoTable { place } => {
                 of("driver_table", place, "tailbound_driver_v1 returned no table".into(), "")
             }
             LoadError::Description { place, text } => {
-                of("driver_description", place, format!("its description cannot be read: {text}"), "")
+                of("driver_description", place, format!("the driver's description cannot be read: {text}"), "")
             }
         }
     }

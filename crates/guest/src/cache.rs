@@ -96,12 +96,13 @@ fn remove(path: &Path) -> io::Result<()> {
     if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) }
 }
 
-/// Name in the cache for a content: the first 16 hexadecimal digits of its SHA-256 hash.
+/// Name of a cached file, computed from `content`: the first 16 hexadecimal digits of the SHA-256 hash of `content`.
 pub(crate) fn name_of(content: impl AsRef<[u8]>) -> String {
     short(Sha256::new_with_prefix(content))
 }
 
-/// Name in the cache for the content of a file: the first 16 hexadecimal digits of its SHA-256 hash.
+/// Name of a cached file, computed from the content of another file: the first 16 hexadecimal digits of the SHA-256
+/// hash of this content.
 pub(crate) fn name_of_file(path: &Path) -> Result<String, Problem> {
     let read = || {
         let (mut file, mut hasher, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 18]);

@@ -4,8 +4,8 @@
 //! ```text
 //! init -> bin/tailbound         the first process
 //! bin/, lib/, lib/tailbound/    as in the bundle
-//! lib64 -> lib, usr/lib -> ...  where loaders look
-//! modules/000-virtio.ko ...     in the order in which they are loaded; *.maybe.ko if the kernel takes them
+//! lib64 -> lib, usr/lib -> ...  links, because loaders of other distributions search these directories
+//! modules/000-virtio.ko ...     kernel modules in load order; *.maybe.ko: modules that the guest can do without
 //! ```
 //!
 //! The initramfs is not compressed, because an emulated processor would have to unpack it; its memory is freed after

@@ -8,8 +8,9 @@ use std::process::Command;
 use tailbound_model::{KernelChoice, Problem};
 
 /// Text that says what the user can do if the kernel of a guest cannot be found.
-const NAME_ONE: &str = "name an image (vmlinuz) or a package file of Debian as the kernel, for example the package that `apt-get download \
-                        linux-image-cloud-amd64` depends on";
+const NAME_ONE: &str = "give the path of a kernel image (vmlinuz) or of a Debian package file that contains a kernel, \
+                        for example of the package on which linux-image-cloud-amd64 depends (download it with \
+                        `apt-get download`)";
 
 /// A kernel that QEMU can boot in a guest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +64,8 @@ fn of_host(cache: &Cache) -> Result<Kernel, Problem> {
 
 fn of_package(package: &Path, cache: &Cache) -> Result<Kernel, Problem> {
     let not = |why: &str| {
-        let remedy = "name a package that contains a kernel, e.g. linux-image-6.1.0-56-rt-amd64_*.deb; a package that only depends \
-                    on it (linux-image-amd64) contains no kernel";
+        let remedy = "give the path of a package that contains a kernel, e.g. linux-image-6.1.0-56-rt-amd64_*.deb; a \
+                    package that only depends on such a package (linux-image-amd64) contains no kernel";
         guest_error(format!("{} is not a kernel package: {why}", package.display()), remedy)
     };
     if !package.is_file() {

@@ -24,7 +24,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// host can cause a failure.
 static REFUSED: Mutex<BTreeMap<String, Problem>> = Mutex::new(BTreeMap::new());
 
-/// Whether KVM runs a kernel on this host, or the problem because of which it does not.
+/// Result of the test whether KVM runs a kernel on this host; the error says why KVM does not run the kernel.
 type Verdict = Result<(), Problem>;
 
 /// Tests whether KVM runs the kernel; the inner error is the reason why it does not. A success is cached for the same
@@ -50,7 +50,7 @@ pub(crate) fn kvm(
     verdict(&name_of(key), cache, || attempt(&small, kernel, initramfs))
 }
 
-/// The cached verdict on KVM for `key`, or a new verdict from `attempt`.
+/// Returns the stored result of the KVM test for `key`, or runs the test `attempt` and stores its result.
 fn verdict(key: &str, cache: &Cache, attempt: impl FnOnce() -> Result<Verdict, Problem>) -> Result<Verdict, Problem> {
     // The lock is kept during the attempt, so that the next guest waits for this verdict.
     let mut refused = REFUSED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +71,7 @@ fn verdict(key: &str, cache: &Cache, attempt: impl FnOnce() -> Result<Verdict, P
     }
 }
 
-/// Makes the problem of a kernel that KVM does not run.
+/// Makes the [`Problem`] that says why KVM does not run a kernel.
 fn no_kvm(what: String) -> Problem {
     Problem::new("no_kvm", what, "")
 }
@@ -79,7 +79,9 @@ fn no_kvm(what: String) -> Problem {
 fn no_device(e: &std::io::Error) -> Problem {
     no_kvm(match e.kind() {
         std::io::ErrorKind::NotFound => format!("this host has no KVM: there is no {DEVICE}"),
-        std::io::ErrorKind::PermissionDenied => format!("this user may not use KVM ({DEVICE}: {e}; the group kvm may)"),
+        std::io::ErrorKind::PermissionDenied => {
+            format!("this user may not use KVM ({DEVICE}: {e}; members of the group kvm may)")
+        }
         _ => format!("KVM does not work on this host: {DEVICE}: {e}"),
     })
 }
@@ -141,7 +143,7 @@ mod tests {
         let reason = |kind: ErrorKind| no_device(&Error::from(kind)).what;
         assert_eq!(reason(ErrorKind::NotFound), "this host has no KVM: there is no /dev/kvm");
         let refused = reason(ErrorKind::PermissionDenied);
-        assert_eq!(refused, "this user may not use KVM (/dev/kvm: permission denied; the group kvm may)");
+        assert_eq!(refused, "this user may not use KVM (/dev/kvm: permission denied; members of the group kvm may)");
     }
 
     #[test]

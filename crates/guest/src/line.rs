@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::str::FromStr;
 use tailbound_model::{CpuList, Problem, VlanSpec};
 
-/// Makes the problem of a setting of a guest that cannot be parsed.
+/// Makes the [`Problem`] for a setting of a guest that cannot be parsed.
 fn bad_line(what: String) -> Problem {
     Problem::new("guest_setting", what, "")
 }
@@ -120,7 +120,7 @@ pub enum Mode {
     Agents,
     /// After it has booted, the guest runs a shell on its console and ends with the shell.
     Shell,
-    /// After it has booted, the guest reports this and ends.
+    /// After it has booted, the guest reports on its console that it has booted, and ends.
     Probe,
 }
 

@@ -58,7 +58,7 @@ pub(crate) fn choose(kernel: &Kernel, wanted: &[String], maybe: &[&str]) -> Resu
                     "the study asks for the module {first}, but no modules of the kernel {} are known",
                     kernel.version
                 ),
-                "name the directory of the kernel's modules, which contains modules.dep",
+                "give the path of the directory with the kernel's modules, which contains modules.dep",
             )),
         };
     };

@@ -19,8 +19,8 @@ use tailbound_model::Problem;
 pub const GREETING: &[u8; 16] = b"tailbound guest\n";
 /// Beginning of the names of virtio-serial ports that lead to agents, in libvirt domains that the user has set up.
 pub const PORT_NAMES: &str = "org.tailbound.agent";
-/// Minimum number of ports in a libvirt domain of the user: for two agents of ends, for the agent that answers for the
-/// domain, and one port that is not in use.
+/// Minimum number of ports in a libvirt domain of the user: for two agents of ends, for the host agent of the domain,
+/// and one port that is not in use.
 const FEWEST_NAMED: usize = 4;
 /// Minimum number of virtio-serial ports of a guest. A guest has more ports than agents, because a new agent can start
 /// before an old port is free.
@@ -156,7 +156,8 @@ pub(crate) enum NotConnected {
     Silent(io::Error),
 }
 
-/// Connects to the guest whose machine has this directory, and waits at most `limit` for the guest's greeting.
+/// Connects to the guest whose virtual machine uses `directory`, and waits at most `limit` for the greeting of the
+/// guest.
 pub(crate) fn connect(directory: &Path, limit: Duration) -> Result<Connected, NotConnected> {
     match HostChannel::read(directory).map_err(NotConnected::Gone)? {
         HostChannel::Ports(count) => {

@@ -18,7 +18,7 @@ const PACKED: [(&[u8], &str, &str); 4] = [
     (b"\x1f\x8b", "gzip", "gzip"),
 ];
 /// Error text for a kernel image whose uncompressed kernel has no PVH entry.
-pub(crate) const NO_PVH_ENTRY: &str = "the kernel has no entry for PVH";
+pub(crate) const NO_PVH_ENTRY: &str = "the kernel has no PVH entry point";
 
 /// Whether the kernel image is uncompressed and has a PVH entry.
 pub(crate) fn is_pvh(image: &[u8]) -> bool {

@@ -24,8 +24,8 @@ const GREETED: Duration = Duration::from_secs(5);
 type Reader = Box<dyn AsyncRead + Unpin>;
 type Writer = Box<dyn AsyncWrite + Unpin>;
 
-/// Starts Tailbound with these arguments in the guest whose machine has this directory. Copies `input` and `output`
-/// until the started program ends or the guest has been silent for `patience`.
+/// Starts Tailbound with the arguments `words` in the guest whose virtual machine uses `directory`. Copies `input` to
+/// the started program and its output to `output`, until the program ends or the guest has been silent for `patience`.
 ///
 /// # Errors
 /// The guest does not answer, or has ended; then the error contains the end of its console.

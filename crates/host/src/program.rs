@@ -1,4 +1,5 @@
-//! Commands that start this program again: directly or, in a bundle, by the loader in the directory of the libraries.
+//! Commands that start this program again: directly or, in a bundle, by the dynamic loader in the bundle's directory of
+//! libraries.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,8 +17,8 @@ pub fn own_program() -> io::Result<Command> {
     Ok(command)
 }
 
-/// Starts this program again with these arguments, writes `input` to its standard input and waits until it ends. If the
-/// started program does not read its input, its output says why.
+/// Starts this program again with these arguments, writes `input` to its standard input and waits until it ends. It is
+/// not an error if the started program does not read all of `input`.
 ///
 /// # Errors
 /// The program cannot be started.
@@ -25,8 +26,8 @@ pub fn ask_own_program(args: &[&str], input: &[u8]) -> io::Result<Output> {
     ask_program(own_program()?, args, input)
 }
 
-/// Starts a prepared command of this program (for example with an environment of its own), writes `input` to its
-/// standard input, and waits until it ends.
+/// Adds `args` to a command of [`own_program`], whose environment the caller may have changed, and starts the command.
+/// Writes `input` to the standard input of the started program, and waits until the program ends.
 ///
 /// # Errors
 /// The program cannot be started, or its input cannot be written.

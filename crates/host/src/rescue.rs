@@ -19,7 +19,7 @@ const BESIDE_NS: i64 = 2_000_000_000;
 /// Value of RLIMIT_RTTIME in us: the kernel ends a real-time thread that has not slept for this time.
 const LIMIT_US: u64 = 4_500_000;
 
-/// Makes the problem of a step of the self-test that failed.
+/// Returns the [`Problem`] that describes a failed step of the rescue test.
 fn failed(what: impl Into<String>) -> Problem {
     Problem::new("rescue_test", what, "")
 }
@@ -63,7 +63,8 @@ pub fn measure(cpu: u32) -> Result<RescueSeen, Problem> {
 /// Runs the real-time thread: alone first, then together with the ordinary thread that `wake` releases.
 fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, Problem> {
     set_policy(0, &Policy::Fifo { priority: 1 }, false).map_err(|e| failed(e.to_string()))?;
-    let reading = |what: io::Result<u64>| what.map_err(|e| failed(format!("the kernel's counts cannot be read: {e}")));
+    let unread = |e: io::Error| failed(format!("the run delay or the idle time cannot be read: {e}"));
+    let reading = |what: io::Result<u64>| what.map_err(unread);
     let (begin, delay, idle) = (crate::monotonic_ns(), reading(run_delay_ns())?, reading(idle_ns(cpu))?);
     while crate::monotonic_ns() - begin < ALONE_NS {
         std::hint::spin_loop();
@@ -81,8 +82,8 @@ fn spinner(cpu: u32, over: &AtomicBool, wake: &dyn Fn()) -> Result<RescueSeen, P
     Ok(RescueSeen { cpu, alone_ns, alone_delay_ns, alone_idle_ns, beside_ns, ordinary_cpu_ns: 0, ordinary_gap_ns: 0 })
 }
 
-/// Spins until the test is over. Returns two times in ns: the CPU time of this thread, and the longest time for which
-/// the thread did not get the CPU.
+/// Runs the ordinary thread of the self-test: spins until the test is over. Returns two times in ns: the CPU time of
+/// this thread, and the longest time for which the thread did not get the CPU.
 fn ordinary(over: &AtomicBool) -> (u64, u64) {
     let mut gap = 0;
     let begin = crate::monotonic_ns();

@@ -1,4 +1,4 @@
-//! Converts the text of a kernel setting to the one spelling in which two values are compared.
+//! Converts the text of a kernel setting to a normal form, so that two values of the setting can be compared.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Answers the questions of a lab on the host of an end.
+//! Carries out the requests ([`Ask`]) of a lab on the host of an end, for example to read its network interfaces.
 
 use crate::netns::NetNs;
 use crate::{counters, datagram_socket, interface, links};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tailbound_host::interface::{Ethtool, card_facts};
 use tailbound_model::{Answer, Ask, DeviceAnswer, NodeCounts, Problem};
 
-/// Answers questions about the calling thread's network namespace, and keeps the sockets of the path check.
+/// Carries out requests of a lab in the calling thread's network namespace, and keeps the sockets of the path check.
 #[derive(Debug, Default)]
 pub struct Answers {
     probe: Option<Probe>,
@@ -24,7 +24,7 @@ struct Probe {
 }
 
 impl Answers {
-    /// Answers a question of the lab; blocks for at most the time that the question contains.
+    /// Carries out a request of the lab and returns the answer. [`Ask::Received`] blocks for at most its `within_ns`.
     pub fn answer(&mut self, ask: Ask) -> Answer {
         self.attempt(ask)
             .unwrap_or_else(|e| Answer::Failed(Problem::new("request_failed", e.to_string(), ""), e.raw_os_error()))

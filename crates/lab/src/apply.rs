@@ -30,7 +30,7 @@ async fn attempt(step: &Step, rooms: &Rooms) -> io::Result<()> {
             let job = move |handle: Handle| async move {
                 let fd = far_netns
                     .raw_fd()
-                    .ok_or(Error::NamespaceError("the namespace of the peer was not made for the lab".into()))?;
+                    .ok_or(Error::NamespaceError("the peer of the veth pair is in Tailbound's own namespace".into()))?;
                 let peer = LinkMessageBuilder::<LinkUnspec>::new().name(far.name).mtu(mtu).setns_by_fd(fd).build();
                 let pair = LinkMessageBuilder::<LinkVeth>::new(&near.name, "")
                     .mtu(mtu)

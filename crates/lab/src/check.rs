@@ -130,7 +130,8 @@ impl LabSpec {
             if guest.offloads && self.is_wired() && !carries_offloads(&self.path) {
                 lacks.push(lack(
                     format!(
-                        "guest {}: offloads are not possible on the path {}, because nothing completes checksums and segments",
+                        "guest {}: offloads are not possible on the path {}, because no part of the path computes the \
+                         missing checksums or splits large segments",
                         guest.name, self.path
                     ),
                     "write `offloads: off`, which is the default",
@@ -159,8 +160,11 @@ impl LabSpec {
             PlaceSpec::Container(container) if container.network == ContainerNetwork::None => {
                 matches!(path, PathSpec::Existing { .. }).then(|| {
                     lack(
-                        format!("place `{place}` ({name}): this place has no interface of the path `{path}`"),
-                        "use `path: veth` or `path: bridge`, or name a network",
+                        format!(
+                            "place `{place}` ({name}): a container without a network has no interface for the path \
+                             `{path}`"
+                        ),
+                        "use `path: veth` or `path: bridge`, or give the container a network",
                     )
                 })
             }
@@ -258,7 +262,7 @@ mod tests {
         let missing = lacks(existing(Some("lp"), None), Process, Process);
         assert!(
             missing.starts_with(
-                "there is no interface lp in this network namespace (ping); did you mean `lo`? these exist: "
+                "there is no interface lp in this network namespace (ping); did you mean `lo`? existing interfaces: "
             ),
             "{missing}"
         );
@@ -267,8 +271,8 @@ mod tests {
             "interface lo in this network namespace does not have the address 192.0.2.77 (ping); it has 127.0.0.1";
         assert!(address.starts_with(begin), "{address}");
         let nowhere = lacks(existing(None, Some("192.0.2.77")), Process, Process);
-        let begin =
-            "no interface in this network namespace has the address 192.0.2.77 (ping); these exist: 127.0.0.1 (lo)";
+        let begin = "no interface in this network namespace has the address 192.0.2.77 (ping); existing addresses: \
+                     127.0.0.1 (lo)";
         assert!(nowhere.starts_with(begin), "{nowhere}");
         assert!(
             lacks(existing(None, None), Process, Process).starts_with("the existing path names neither interface nor")

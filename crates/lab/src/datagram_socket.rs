@@ -53,7 +53,8 @@ fn mreqn(group: Ipv4Addr, address: Ipv4Addr, interface: &str) -> io::Result<libc
     })
 }
 
-/// Makes the content of a datagram: token and sequence number, then bytes that depend on their position.
+/// Returns the content of a datagram: the number that identifies the path check, the sequence number of the datagram,
+/// and then bytes whose values depend on their position.
 fn content(message: ProbeMessage) -> Vec<u8> {
     let head = [message.token.to_be_bytes(), message.sequence.to_be_bytes()].concat();
     let mut bytes: Vec<u8> = (0..message.bytes).map(|i| (i.wrapping_mul(167) >> 3) as u8).collect();
@@ -67,8 +68,8 @@ pub(crate) fn send(socket: &UdpSocket, to: SocketAddr, message: ProbeMessage, wh
     socket.send_to(&content(message), to).map(drop)
 }
 
-/// Waits for a message and returns the time at which it arrived; other datagrams, for example of an earlier attempt,
-/// are ignored.
+/// Waits for the datagram `message` of the path check and returns the time at which it arrived. Other datagrams, for
+/// example of an earlier attempt, are ignored.
 pub(crate) fn received(socket: &UdpSocket, message: ProbeMessage, limit: Duration) -> Option<Instant> {
     let end = Instant::now() + limit;
     let message = content(message);

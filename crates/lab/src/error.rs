@@ -5,7 +5,7 @@ use std::io;
 use tailbound_host::JournalError;
 use tailbound_model::Problem;
 
-/// Makes a problem that prevents a lab and that was found before anything was made.
+/// Returns the [`Problem`] for a lab that cannot be built, found before anything was made.
 pub(crate) fn lack(what: impl Into<String>, remedy: impl Into<String>) -> Problem {
     Problem::new("lab_not_possible", what, remedy)
 }

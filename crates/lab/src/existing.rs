@@ -157,7 +157,7 @@ fn open(place: &PlaceSpec, host: Option<&Arc<dyn Far>>) -> Result<Site, Problem>
         let names = netns::names();
         let remedy = match nearest(name, names.iter().map(String::as_str)) {
             None => format!("make the namespace (`ip netns add {name}`); there are no namespaces in /run/netns now"),
-            Some(near) => format!("did you mean `{near}`? these exist: {}", names.join(", ")),
+            Some(near) => format!("did you mean `{near}`? existing network namespaces: {}", names.join(", ")),
         };
         lack(format!("there is no network namespace {name} ({})", path.display()), remedy)
     })
@@ -215,7 +215,7 @@ fn parse(end: &str, text: &str) -> Result<Ipv4Addr, Problem> {
         )),
         Err(_) => Err(lack(
             format!("`{text}` is not an IP address ({end})"),
-            "write it like 192.0.2.1, without a prefix length",
+            "write the address like 192.0.2.1, without a prefix length",
         )),
     }
 }

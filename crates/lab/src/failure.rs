@@ -23,7 +23,7 @@ pub(crate) fn failed(step: &Step, reason: io::Error) -> LabError {
             "this kernel has no bridge: load the module (`modprobe bridge`) or use `path: veth`"
         }
         (Step::Vlan { .. }, Some(libc::EOPNOTSUPP)) => {
-            "this kernel has no 802.1Q: load the module (`modprobe 8021q`) or remove `vlan`"
+            "this kernel does not support VLANs (802.1Q): load the module (`modprobe 8021q`) or remove `vlan`"
         }
         (Step::NoIpv6(_), Some(libc::EROFS)) => {
             "/proc/sys is mounted read-only (a container?): allow the container to write there, or use `path: loopback`"

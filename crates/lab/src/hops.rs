@@ -1,8 +1,8 @@
 //! Finds the interfaces that packets pass on their way from an interface of a pod through its node.
 //!
 //! Input: the interfaces of the pod, and the interfaces and routes of the node. Output: the interfaces in order, and
-//! the reason if the next interface is not known. A program at an interface can send packets to another interface than
-//! the routes do, so the result contains the programs.
+//! the reason if the next interface is not known. An eBPF program (XDP or tc) on an interface can send packets to
+//! another interface than the routes do, so the result names the eBPF programs on each interface.
 
 use tailbound_model::{Hop, Link, LinksSeen};
 

@@ -8,9 +8,9 @@
 //! process and by the processes started inside. The namespace of the controller is not changed, and the kernel removes
 //! the lab when these processes have ended, also after SIGKILL. An existing path is only read.
 //!
-//! An end can be on another host ([`Far`]). The lab sends questions ([`tailbound_model::Ask`]) to the host of each end,
-//! and the code that answers them ([`Answers`]) is the same for this host and for other hosts. The caller connects to
-//! other hosts.
+//! An end can be on another host ([`Far`]). The lab sends requests ([`tailbound_model::Ask`]) to the host of each end,
+//! and the code that answers the requests ([`Answers`]) is the same for this host and for other hosts. The caller
+//! connects to other hosts.
 //!
 //! Five operations: [`LabSpec::check`] before anything is made, [`Lab::up`], [`Lab::probe`], [`Lab::counters`],
 //! [`Lab::down`]. [`LabSpec::describe`] prints the same steps that `up` executes.

@@ -1,5 +1,6 @@
-//! Reads by netlink how interfaces are connected, the programs at interfaces, and the routes to addresses. No privilege
-//! is needed. Programs attached by tcx are not read, because the kernel shows these programs only with CAP_NET_ADMIN.
+//! Reads by netlink how interfaces are connected, the eBPF programs (XDP and tc) on interfaces, and the routes to
+//! addresses. No privilege is needed. Programs attached by tcx are not read, because the kernel shows these programs
+//! only with CAP_NET_ADMIN.
 
 use crate::netlink::converse;
 use crate::netns::NetNs;
@@ -15,7 +16,7 @@ use std::io;
 use std::net::IpAddr;
 use tailbound_model::{Link, LinksSeen, Tunnel};
 
-/// Kinds of queueing disciplines to which tc programs can be attached.
+/// Kinds of queueing disciplines to which eBPF programs can be attached as tc filters.
 const HOOKS: [&str; 2] = ["clsact", "ingress"];
 
 /// Reads all interfaces of the calling thread's network namespace, and for each address in `to` the index of the
@@ -116,8 +117,8 @@ fn xdp(all: &[LinkXdp]) -> Option<String> {
     Some(format!("xdp ({how}){}", id.unwrap_or_default()))
 }
 
-/// Adds descriptions of tc programs to the interfaces that have a queueing discipline to which such programs can be
-/// attached. Programs that cannot be read are left out.
+/// Adds descriptions of the eBPF programs that are attached as tc filters to the interfaces. Programs that cannot be
+/// read are left out.
 async fn attached(handle: &Handle, links: &mut [Link]) {
     let found: Result<Vec<TcMessage>, Error> = handle.qdisc().get().execute().try_collect().await;
     let has_place = |message: &&TcMessage| {
@@ -138,7 +139,8 @@ async fn attached(handle: &Handle, links: &mut [Link]) {
     }
 }
 
-/// Describes a tc program, such as `tc ingress cil_from_container id 8`.
+/// Describes the eBPF program of a tc filter, such as `tc ingress cil_from_container id 8`; `None` if the filter has no
+/// eBPF program.
 fn program(direction: &str, filter: &TcMessage) -> Option<String> {
     let options =
         filter.attributes.iter().find_map(|a| if let TcAttribute::Options(all) = a { Some(all) } else { None })?;

@@ -9,7 +9,7 @@ pub(crate) fn by_name<'a>(end: &str, name: &str, here: &str, all: &'a [Interface
     all.iter().find(|i| i.name == name).ok_or_else(|| {
         let names: Vec<&str> = all.iter().map(|i| i.name.as_str()).collect();
         let remedy = match nearest(name, names.iter().copied()) {
-            Some(near) => format!("did you mean `{near}`? these exist: {}", names.join(", ")),
+            Some(near) => format!("did you mean `{near}`? existing interfaces: {}", names.join(", ")),
             None => "there are no interfaces".to_owned(),
         };
         lack(format!("there is no interface {name} {here} ({end})"), remedy)
@@ -24,7 +24,7 @@ pub(crate) fn by_address<'a>(
 ) -> Result<&'a Interface, Problem> {
     all.iter().find(|i| i.ipv4().any(|a| a == address)).ok_or_else(|| {
         let addresses = all.iter().flat_map(|i| i.ipv4().map(move |a| format!("{a} ({})", i.name)));
-        let remedy = format!("these exist: {}", list(addresses.collect()));
+        let remedy = format!("existing addresses: {}", list(addresses.collect()));
         lack(format!("no interface {here} has the address {address} ({end})"), remedy)
     })
 }

@@ -1,4 +1,4 @@
-//! The place of an end: a network namespace of this host, or another host that answers questions.
+//! The place of an end: a network namespace of this host, or another host to which a lab sends requests ([`Ask`]).
 
 use crate::answer::Answers;
 use crate::netns::{NetNs, run_in};
@@ -9,8 +9,8 @@ use std::process::Command;
 use std::sync::Arc;
 use tailbound_model::{Answer, Ask, Interface};
 
-/// Connection to another host or to a container. The caller makes the connection; the lab only asks questions and
-/// starts programs.
+/// Connection to another host or to a container. The caller makes the connection; the lab only sends requests ([`Ask`])
+/// over it and starts programs.
 pub trait Far: fmt::Debug + Send + Sync {
     /// Name of the other host or container as it appears in sentences, such as `host guest-1`.
     fn name(&self) -> &str;
@@ -23,11 +23,11 @@ pub trait Far: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Sends a question to the place and waits for the answer, at most some seconds.
+    /// Sends a request to the place and waits for the answer, at most some seconds.
     ///
     /// # Errors
-    /// There was no answer. If the place answers that it could not do what was asked, the answer is returned, not an
-    /// error.
+    /// There was no answer. If the place answers that the request failed ([`Answer::Failed`]), the answer is returned,
+    /// not an error.
     fn ask(&self, ask: Ask) -> io::Result<Answer>;
 
     /// Returns a command of this host that starts Tailbound at the place and connects the standard streams; the caller
@@ -40,8 +40,8 @@ pub trait Far: fmt::Debug + Send + Sync {
 pub(crate) enum Site {
     /// The end of the lab is in a network namespace of this host.
     Here(NetNs),
-    /// The end is in the network namespace of a container of this host; the client of the container starts its
-    /// processes.
+    /// The end is in the network namespace of a container of this host; the container client (for example `podman`)
+    /// starts the processes of the end.
     Inside(NetNs, Arc<dyn Far>),
     /// The end of the lab is on another host.
     There(Arc<dyn Far>),
@@ -57,7 +57,7 @@ impl From<Arc<dyn Far>> for Site {
 }
 
 impl Site {
-    /// Sends a question to the place of the end and waits for the answer; blocks for a moment.
+    /// Sends a request to the place of the end and waits for the answer; blocks for a moment.
     pub fn ask(&self, ask: Ask) -> io::Result<Answer> {
         let told = match self {
             Site::Here(netns) => run_in(netns, move || Answers::default().answer(ask))?.join()?,
@@ -88,7 +88,7 @@ impl Site {
     }
 }
 
-/// Makes the error for an answer that does not fit the question.
+/// Returns the error for an answer that has the wrong type for the request, for example a port for [`Ask::Clock`].
 pub(crate) fn unexpected(answer: &Answer) -> io::Error {
     io::Error::other(format!("the agent of the other host sent an answer that does not fit the question: {answer:?}"))
 }

@@ -193,7 +193,7 @@ impl LabSpec {
                             "the interface with the address that the cluster gave the pod".to_owned()
                         }
                         (None, None) if matches!(self.place(i), PlaceSpec::Container(_)) => {
-                            "the interface with the first address that the client gave the container".to_owned()
+                            "the interface with the first address that podman or ctr gave the container".to_owned()
                         }
                         (None, None) => "an interface that the study does not name".to_owned(),
                     };

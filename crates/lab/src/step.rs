@@ -188,7 +188,7 @@ impl Step {
     /// Line for `--dry-run`: the step as a command, and the privilege that the step needs.
     pub fn with_privilege(&self) -> String {
         let privilege = match self {
-            Step::Namespace(_) => "CAP_SYS_ADMIN, or in a user namespace none",
+            Step::Namespace(_) => "CAP_SYS_ADMIN, or no privilege in a user namespace",
             Step::Given(_) => "CAP_SYS_ADMIN",
             Step::Join { port: at, .. } | Step::Up(at) if at.room == Room::Here => "root: CAP_NET_ADMIN",
             _ => "CAP_NET_ADMIN within the new namespace",
@@ -282,7 +282,8 @@ mod tests {
                 .collect();
         assert_eq!(
             lines[0],
-            "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or in a user namespace none]"
+            "ping: make an unnamed network namespace (unshare --net)  [CAP_SYS_ADMIN, or no privilege in a user \
+             namespace]"
         );
         let pair = "ping: ip link add tbRUN-p0 mtu 9000 type veth peer name tbRUN-p1 mtu 9000 netns pong";
         assert!(lines.contains(&format!("{pair}  [CAP_NET_ADMIN within the new namespace]")), "{lines:#?}");

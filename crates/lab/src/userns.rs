@@ -60,7 +60,8 @@ pub fn enter_if_needed(spec_needs_netns: bool) -> Result<Privilege, LabError> {
     let failed = |error| LabError::read("entering a user namespace", "this process", error);
     let threads = fs::read_dir("/proc/self/task").map_err(failed)?.count();
     if threads != 1 {
-        return Err(failed(io::Error::other(format!("the process already has {threads} threads, but must have one"))));
+        let text = format!("a process with {threads} threads cannot enter a user namespace: it must have one thread");
+        return Err(failed(io::Error::other(text)));
     }
     // A process that fails in the middle has lost privileges for good, so a child process tries first.
     let privilege = match try_in_child().map_err(failed)? {
@@ -180,7 +181,7 @@ mod tests {
         // The test harness runs this on a second thread.
         match enter_if_needed(true) {
             Ok(privilege) => assert_eq!(privilege, Privilege::Root),
-            Err(error) => assert!(error.to_string().contains("threads, but must have one"), "{error}"),
+            Err(error) => assert!(error.to_string().contains("threads cannot enter a user namespace"), "{error}"),
         }
         assert!(enter_if_needed(false).is_ok());
     }

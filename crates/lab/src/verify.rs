@@ -13,7 +13,7 @@ use tailbound_model::{BridgeState, Interface};
 const OPERATIONAL_WITHIN: Duration = Duration::from_secs(5);
 
 /// Reads the interfaces of a network namespace; waits first until all interfaces that were set up are operational, or
-/// the time is over.
+/// until a time limit is reached.
 pub(crate) async fn settled(room: Room, rooms: &Rooms, steps: &[Step]) -> Result<Vec<Interface>, LabError> {
     let names: Vec<&str> = steps.iter().filter_map(|s| up_in(s, room)).collect();
     let end = Instant::now() + OPERATIONAL_WITHIN;

@@ -28,7 +28,8 @@ pub struct Cluster {
 const OWN_NAMESPACE: &str = "/var/run/secrets/kubernetes.io/serviceaccount/namespace";
 
 impl Cluster {
-    /// Finds the cluster of a study and checks that this user may list pods there. Takes at most 10 s.
+    /// Finds the cluster of a study and checks that this user may list the pods of the namespace. Each of the two
+    /// requests to the API server takes at most 10 s.
     ///
     /// # Errors
     /// There is no kubeconfig, or it cannot be used; the context does not exist; the API server does not answer, has
@@ -43,8 +44,8 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// Finds the cluster of a study without a request, for callers that make a request immediately. The version is
-    /// empty.
+    /// Finds the cluster of a study without sending a request, for callers that send a request immediately. The version
+    /// of Kubernetes is not known then: its text is empty.
     ///
     /// # Errors
     /// There is no kubeconfig, or it cannot be used; the context does not exist.

@@ -14,7 +14,7 @@ pub(crate) async fn config(spec: &PodSpec) -> Result<(Config, String), Problem> 
             Problem::new(
                 "kubeconfig",
                 format!("the account of this pod cannot be used to ask its cluster: {e}"),
-                "let the pod have the token of a service account (automountServiceAccountToken: true)",
+                "mount the token of a service account into the pod (automountServiceAccountToken: true)",
             )
         })?;
         return Ok((config, OWN_ACCOUNT.to_owned()));
@@ -33,7 +33,7 @@ fn kubeconfig(spec: &PodSpec) -> Result<Option<(Kubeconfig, String)>, Problem> {
         KubeconfigError::ReadConfig(e, file) => Problem::new(
             "kubeconfig",
             format!("the kubeconfig {} cannot be read: {e}", file.display()),
-            "name another `kubeconfig`, or look at KUBECONFIG",
+            "name another `kubeconfig`, or correct the variable KUBECONFIG",
         ),
         e => Problem::new(
             "kubeconfig",
@@ -68,7 +68,10 @@ fn kubeconfig(spec: &PodSpec) -> Result<Option<(Kubeconfig, String)>, Problem> {
 }
 
 fn unusable(error: &KubeconfigError, from: &str, contexts: &[String]) -> Problem {
-    let there = if contexts.is_empty() { "it has none".to_owned() } else { format!("it has {}", contexts.join(", ")) };
+    let there = match contexts.is_empty() {
+        true => "the kubeconfig has none".to_owned(),
+        false => format!("the kubeconfig has {}", contexts.join(", ")),
+    };
     match error {
         KubeconfigError::LoadContext(name) => Problem::new(
             "kubeconfig",

@@ -21,7 +21,8 @@ const SAID: usize = 4096;
 type Over = Shared<BoxFuture<'static, Option<Status>>>;
 
 impl Pod {
-    /// Starts a program in the pod and returns its standard output and input. The program ends when both are dropped.
+    /// Starts a program in the pod and returns its standard output and input. The connection and the program end when
+    /// the standard output ([`ExecOutput`]) is dropped.
     ///
     /// # Errors
     /// The API server does not answer or refuses; the pod does not run. If the program cannot be started or fails,

@@ -105,8 +105,8 @@ impl Pod {
     }
 }
 
-/// Makes a sentence about a network policy that selects the pod but is not enforced. The listed networks are known to
-/// enforce no policies; with Flannel, another program may enforce them.
+/// Returns a sentence for the user if a network policy selects the pod but is not enforced. Flannel enforces no network
+/// policies; the result is `None` for other pod networks, and if another program of the cluster enforces the policies.
 pub fn unenforced(facts: &[Fact], host_network: bool) -> Option<String> {
     let text = |key: &str| match &facts.iter().find(|f| f.key == key)?.value {
         FactValue::Text(text) => Some(text.as_str()),

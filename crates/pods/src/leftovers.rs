@@ -22,7 +22,8 @@ pub struct Leftover {
 }
 
 impl Cluster {
-    /// Finds the pods in this namespace that Tailbound created: only the pods with a token, or all.
+    /// Finds the pods in this namespace that Tailbound created: only the pods that have `token` in a label, or all pods
+    /// if `token` is `None`.
     ///
     /// # Errors
     /// The API server does not answer, or refuses.

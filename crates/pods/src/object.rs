@@ -23,7 +23,7 @@ pub struct PodRequest {
     pub name: String,
     /// Token in a label of the requested pod, by which the pod can be found.
     pub token: String,
-    /// Further labels of the requested pod: the end and the session.
+    /// Further labels of the requested pod, for example the run id ([`RUN_LABEL`]).
     pub labels: BTreeMap<String, String>,
     /// Node of the other end's pod, which [`NodeChoice::Other`] avoids.
     pub avoid: Option<String>,

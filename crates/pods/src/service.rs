@@ -33,8 +33,8 @@ pub struct ServiceRequest {
     pub token: String,
     /// Name of the pod that owns the Service and the Deployment: if this pod is removed, the cluster removes them.
     pub owner: String,
-    /// Arguments of Tailbound in the service's pod. The pod is ready when the process also listens on the service's
-    /// port by TCP.
+    /// Arguments of Tailbound in the service's pod. The pod is ready as soon as the process accepts TCP connections on
+    /// the number of the service's UDP port.
     pub args: Vec<String>,
     /// UDP port of the requested Kubernetes Service.
     pub port: u16,
@@ -82,7 +82,7 @@ fn objects(spec: &PodSpec, request: &ServiceRequest, owner_uid: &str) -> (Value,
     (service, deployment)
 }
 
-/// Makes the name, labels and owner of an object for the pods of a run.
+/// Returns the metadata (name, labels, owner) of a Kubernetes object that is made for the pods of a run.
 pub(crate) fn metadata(name: &str, token: &str, (owner, uid): (&str, &str)) -> Value {
     json!({
         "name": name,

@@ -33,8 +33,8 @@ impl Cluster {
         Ok(pods.swap_remove(0))
     }
 
-    /// Creates the pods of one token together and waits until all run; returns the pods in the order of the requests.
-    /// One Kubernetes watch observes all of the pods. If a pod cannot run, all pods are removed again.
+    /// Creates pods that have the same token in a label, waits until all of these pods run, and returns them in the
+    /// order of the requests. One Kubernetes watch observes all pods. If a pod cannot run, all pods are removed again.
     ///
     /// # Errors
     /// The first error, as for [`Cluster::start`].
@@ -104,7 +104,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the pod if it runs, an error if it cannot run or its time is over, and otherwise `None`.
+    /// Returns the pod if it runs, an error if it cannot run or does not run after [`LIMIT`], and otherwise `None`.
     pub(crate) async fn judge(&self, seen: &PodObject, waited: Duration) -> Result<Option<Pod>, Problem> {
         let events = match is_late(waited, seen) {
             true => self.events(&seen.uid().unwrap_or_default()).await,
@@ -129,7 +129,7 @@ impl Cluster {
         }
     }
 
-    /// Returns the pods if all run, an error if a pod cannot run or their time is over, and otherwise `None`.
+    /// Returns the pods if all run, an error if a pod cannot run or does not run after [`LIMIT`], and otherwise `None`.
     async fn judge_all(&self, pods: &mut Starters, waited: Duration) -> Result<Option<Vec<Pod>>, Problem> {
         let late = pods.all.iter().any(|seen| is_late(waited, seen)) && waited >= pods.looked + LOOK;
         let events = if late { self.events_of_pods().await } else { Vec::new() };

@@ -11,8 +11,8 @@ use crate::segment::ECHO_TIMES;
 use std::path::PathBuf;
 use tailbound_model::NO_TIME;
 
-/// Largest number of slots for which memory is allocated, so that a damaged number does not request all memory of the
-/// machine.
+/// Largest number of slots for which memory is allocated, so that a wrong number in a damaged file does not request
+/// all memory of the machine.
 const MOST_SLOTS: u64 = 1 << 33;
 
 /// Number of time columns in the rows of samples of the pong side.

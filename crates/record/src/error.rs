@@ -106,7 +106,7 @@ impl RecordError {
         match self {
             RecordError::Exists(path) => {
                 let what = format!("{} exists already", path.display());
-                Problem::new("record_exists", what, "give another --out, or move it away")
+                Problem::new("record_exists", what, "name another directory with --out, or move the existing one away")
             }
             RecordError::NotARecord(path) => {
                 let what = format!("{} is not a record: it has no manifest.json", path.display());
@@ -120,7 +120,7 @@ impl RecordError {
             RecordError::Damaged { path, reason } => at("record_damaged", path, reason),
             RecordError::SamplesMissing { path, reason } => at("samples_missing", path, reason),
             RecordError::SamplesForeign { path, trial, found } => {
-                let what = format!("holds rows of trial {found}, not of trial {trial}");
+                let what = format!("the file holds rows of trial {found}, not of trial {trial}");
                 at("samples_foreign", path, &what)
             }
             RecordError::SamplesNotConsecutive { path, due, found } => {

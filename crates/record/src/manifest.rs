@@ -148,11 +148,11 @@ pub struct TrialRecord {
     pub guests: Vec<GuestSeen>,
 }
 
-/// CPU time of the controller, and of the processes that carry its streams to other hosts, from the message `go` until
-/// the last end had finished the trial.
+/// CPU time of the controller, and of the processes that pass on its control streams to other hosts, from the message
+/// `go`, which starts the trial, until the last end has finished the trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControllerUse {
-    /// CPU time of all threads of the controller and of the processes that carry its streams, ns.
+    /// CPU time of all threads of the controller and of the processes that pass on its control streams, ns.
     pub cpu_ns: i64,
     /// Length of the time span in which the CPU time was used, ns.
     pub span_ns: i64,
@@ -204,7 +204,8 @@ pub struct EndRecord {
     pub clock_apart: Option<ClockApart>,
     /// Number of rows of samples that were lost because a buffer was full.
     pub rows_dropped: u64,
-    /// Number of bytes on the control stream of the end between the messages `go` and `done`.
+    /// Number of bytes on the control stream of the end between the messages `go` (start of the trial) and `done` (end
+    /// of the trial).
     #[serde(rename = "control_octets")]
     pub control_bytes: u64,
     /// Largest possible error of timestamps that were converted to monotonic time, ns; absent if no timestamp was

@@ -1,4 +1,4 @@
-//! Computes the latencies of one row of samples, as the chapter on definitions describes them.
+//! Computes the latencies of one row of samples, as the chapter "How the numbers are made" defines them.
 
 use crate::SlotBatch;
 use tailbound_model::{Metric, NO_TIME};

@@ -1,7 +1,7 @@
 //! Reads the column of outcomes: words that are stored as keys of a dictionary with a few entries.
 //!
 //! The general reader of Parquet returns each word as a value of its own, which would cost more than all other columns
-//! together. Here a run of equal keys is decoded at once.
+//! together. Here consecutive equal keys are decoded together.
 
 use crate::RecordError;
 use parquet::basic::Encoding;
@@ -78,8 +78,8 @@ fn words(mut data: &[u8], count: usize) -> Result<Vec<u8>, String> {
     Ok(outcomes)
 }
 
-/// Decodes dictionary keys into the numbers of the outcomes. The keys are stored as runs of one key, and as groups of
-/// eight packed keys.
+/// Decodes dictionary keys into the numbers of the outcomes. Equal consecutive keys are stored as one key with the
+/// number of its repetitions; other keys are stored in groups of eight packed keys.
 ///
 /// Source: Parquet format, "Run Length Encoding / Bit-Packing Hybrid".
 fn keys(data: &[u8], count: usize, dictionary: &[u8]) -> Result<Vec<u8>, String> {

@@ -87,8 +87,8 @@ impl Columns {
         }
     }
 
-    /// Selects the columns from which bounds between two clocks are computed: the times at which a message was sent and
-    /// received, and at which its answer was sent and received.
+    /// Selects the columns from which bounds of the difference between two clocks are computed: the times at which a
+    /// message was sent and received, and at which its answer was sent and received.
     pub fn of_clocks() -> Columns {
         Columns {
             times: BTreeSet::from(["send_begin_ns", "receive_ns"]),

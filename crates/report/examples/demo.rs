@@ -15,7 +15,7 @@ use tailbound_record::*;
 const SLOTS: u64 = 6_000;
 const PERIOD: i64 = 1_000_000;
 
-/// Id of the trial that has the latest messages of the demonstration record.
+/// Id of the trial of the demonstration record to which a load and a step of the clock are added.
 const DISTURBED: usize = 7;
 
 fn main() {
@@ -88,7 +88,7 @@ fn trial(random: &mut Random, wire: f64, lossy: bool) -> GivenTrial {
     GivenTrial { status: TrialStatus::Valid, slots, echoes, finding: None }
 }
 
-/// Adds a load and a stepped clock to the middle of that trial of the demonstration record that has the worst message.
+/// Adds a load and a step of the clock to the middle of the trial [`DISTURBED`] of the demonstration record.
 fn disturb(manifest: &mut Manifest) {
     let Some(end) = manifest.trials.get_mut(DISTURBED).and_then(|t| t.ends.get_mut("ping")) else { return };
     let at = |ms: i64| support::T0 + ms * 1_000_000;

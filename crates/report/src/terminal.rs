@@ -12,7 +12,7 @@ use crate::text::{Paint, wrap};
 use tailbound_document::{Finding, FindingLevel, Report};
 use tailbound_model::Severity;
 
-/// Smallest and largest width of a distribution line, in characters.
+/// Smallest and largest width of the line of text that shows a distribution, in characters.
 const SPARK: std::ops::RangeInclusive<usize> = 6..=24;
 
 /// Largest number of messages whose cause is printed on a terminal.

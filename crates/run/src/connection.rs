@@ -53,7 +53,7 @@ impl Connection {
         self.send_frame(&Frame::Message(Box::new(message)))
     }
 
-    /// Writes bytes that are not a frame, for tests of the other side.
+    /// Writes bytes that are not a frame, for tests of the process that receives them.
     #[cfg(test)]
     pub fn send_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.output.write_all(bytes)

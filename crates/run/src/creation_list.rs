@@ -1,7 +1,7 @@
 //! The list of thread creations, which creators and new threads write without locks.
 //!
-//! What goes in: a creation from its creator, then the id of the new thread from the thread itself. What comes out: the
-//! creations whose thread runs. The list does not know how creations are observed.
+//! What goes in: an entry from the creator of a thread, then the id of the new thread from the thread itself. What
+//! comes out: the entries whose thread runs. The list does not know how the creation of threads is observed.
 
 use std::ffi::{CStr, c_char};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub(crate) type CallPosition = (&'static CStr, u32);
 
 struct Slot {
-    /// Id of the created thread; zero until the thread runs. The id is written last, so a creation with an id is
+    /// Id of the created thread; zero until the thread runs. The id is written last, so an entry with an id is
     /// complete.
     tid: AtomicI32,
     creator: AtomicI32,
@@ -55,7 +55,8 @@ impl<const KEPT: usize> CreationList<KEPT> {
         CreationList { slots: [const { Slot::empty() }; KEPT], count: AtomicU32::new(0) }
     }
 
-    /// Adds a creation; the creator calls this function before the thread exists. Returns the number of the creation.
+    /// Adds an entry for a new thread; the creator calls this function before the thread exists. Returns the number of
+    /// the entry.
     pub fn created(&self, creator: i32, start: usize, position: Option<CallPosition>) -> u32 {
         let number = self.count.fetch_add(1, Relaxed);
         if let Some(slot) = self.slots.get(number as usize) {
@@ -69,8 +70,8 @@ impl<const KEPT: usize> CreationList<KEPT> {
         number
     }
 
-    /// Adds the id of a created thread to its creation; the new thread calls this function. The creation of a thread
-    /// makes everything that the creator wrote before visible to the thread.
+    /// Writes the id of a new thread into the thread's entry of this list; the new thread calls this function. The new
+    /// thread sees the complete entry, because it sees everything that its creator wrote before it created the thread.
     pub fn started(&self, number: u32, tid: i32) {
         if let Some(slot) = self.slots.get(number as usize) {
             slot.tid.store(tid, Release);
@@ -103,8 +104,8 @@ impl<const KEPT: usize> CreationList<KEPT> {
         (0..).zip(self.used()).filter_map(listed).collect()
     }
 
-    /// Waits until every created thread has set its scheduling or was not created. Returns `false` if this takes longer
-    /// than `limit`.
+    /// Waits until the thread of every entry has set its scheduling or could not be created. Returns `false` if this
+    /// takes longer than `limit`.
     pub fn await_all(&self, limit: Duration) -> bool {
         let end = Instant::now() + limit;
         loop {

@@ -9,9 +9,9 @@ use tailbound_wire::{EndOrder, Order, Role};
 /// Function that finds a driver by its name, first among the drivers that are linked in, then among files.
 pub type DriverSource = fn(&str) -> Result<Driver, LoadError>;
 
-/// Adds to the problem of a driver that cannot be used where the user finds the names of drivers that can be used.
+/// Makes the [`Problem`] for a driver that cannot be used. The remedy names the command that lists the usable drivers.
 pub(crate) fn with_driver_list(error: &LoadError) -> Problem {
-    const LIST: &str = "`tailbound driver list` shows what can be used";
+    const LIST: &str = "`tailbound driver list` shows the drivers that can be used";
     let problem = error.problem();
     let remedy = match problem.remedy.as_str() {
         "" => LIST.to_owned(),
@@ -75,12 +75,11 @@ pub(crate) fn driver_mode(mode: ReceiveMode) -> tailbound_driver::ReceiveMode {
     }
 }
 
-/// Driver options of the session: first the options of the path, then the options of the study, then its configuration
-/// file. The lab offers interface, address, peers and multicast for every driver. A driver gets only those options of
-/// the lab that the driver has.
+/// Driver options of the session: first the options of the path, then the options of the study, then the driver's
+/// configuration file.
 ///
-/// The lab offers interface, address, peers and multicast for every driver. A driver gets only those options that it
-/// has.
+/// The lab offers interface, address, peers and multicast for every driver. A driver gets only those options of the lab
+/// that the driver has.
 fn options(order: &Order, end: &EndOrder, driver: &Description) -> Kv {
     let spec = &order.spec;
     let has = |key: &str| driver.option(key).is_some();

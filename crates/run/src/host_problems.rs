@@ -11,7 +11,7 @@ pub(crate) fn undo_failures(error: &JournalError) -> Vec<String> {
     }
 }
 
-/// Makes the problem of a setting that no longer has the value that was set; `text` says which.
+/// Makes the [`Problem`] for a host setting that no longer has the value that Tailbound set; `text` names the setting.
 pub(crate) fn changed_again(text: String) -> Problem {
     let remedy = "check whether another setting of the study or another program changes the setting again";
     Problem::new("host_setting_changed", text, remedy)

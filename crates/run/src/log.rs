@@ -147,9 +147,9 @@ pub(crate) fn file_name(host: &str) -> String {
 static HOLDER: OnceLock<PathBuf> = OnceLock::new();
 
 /// Begins the log of a holder of agents in a file beside its socket. The file has lines of all levels, because a holder
-/// begins before it has a controller: the agent that reads the file selects the lines. A holder logs only when a session
-/// begins, is interrupted or ends. The file is removed when the returned guard is dropped; if the holder is killed, the next
-/// holder at the socket removes the file.
+/// begins before it has a controller: the agent that reads the file selects the lines. A holder logs only when a
+/// session begins, is interrupted or ends. The file is removed when the returned guard is dropped; if the holder is
+/// killed, the next holder at the socket removes the file.
 pub fn holder(socket: &Path) -> HolderLog {
     let mut path = socket.as_os_str().to_owned();
     path.push(format!(".{}.log", std::process::id()));
@@ -246,8 +246,8 @@ impl Drop for OwnProcessLog {
 }
 
 /// Begins the log of a process that the controller starts on its own host, if the controller has named a log file. The
-/// lines are kept in memory until the process ends: the process may carry the messages between controller and agent, and
-/// writing a file during a trial could disturb the ends.
+/// lines are kept in memory until the process ends: the process may carry the messages between controller and agent,
+/// and writing a file during a trial could disturb the ends.
 pub fn own_process() -> OwnProcessLog {
     let path = std::env::var_os(FILE_VARIABLE).map(PathBuf::from);
     if path.is_some() {

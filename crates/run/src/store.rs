@@ -52,9 +52,10 @@ impl Stored {
 
 /// Largest number of slow answers that are kept for each trial. A report shows this number for each condition.
 const MOST_ANSWERS: usize = 50;
-/// Time from the begin of the window around an answer to the moment at which the message was due, ns.
+/// Thread switches are stored for a time span around each slow answer. The span begins this long before the message was
+/// due, ns.
 const BEFORE_NS: i64 = 2_000_000;
-/// Time from the answer to the end of the window around the answer, ns.
+/// The time span around a slow answer, for which thread switches are stored, ends this long after the answer, ns.
 const AFTER_NS: i64 = 500_000;
 
 /// The answers of a trial with the longest delay, in descending order of the delay: time at which the message was due,

@@ -20,12 +20,12 @@ const KEPT: usize = 1024;
 
 static LIST: CreationList<KEPT> = CreationList::new();
 
-/// The present call of the driver, `open` or `create`; null = none.
+/// The driver's function `open` or `create`, if it is being called now; null = none.
 static CALL: AtomicPtr<c_char> = AtomicPtr::new(std::ptr::null_mut());
 static CREATED: AtomicU32 = AtomicU32::new(0);
 
-/// Marks the present call of the driver, `open` or `create`: threads that are created until the returned guard is
-/// dropped count as created in this call.
+/// Marks that the driver's function `open` or `create` is being called: threads that are created until the returned
+/// guard is dropped count as created in this call.
 pub(crate) fn during(call: &'static CStr) -> impl Drop {
     struct Call;
     impl Drop for Call {
@@ -49,7 +49,8 @@ pub struct Creation {
     pub creator: i32,
     /// File (program or library) that contains the start routine of the thread; `None` = not known.
     pub object: Option<String>,
-    /// Call of the driver in which the thread was created, and position of the thread in that call.
+    /// Function of the driver (`open` or `create`) in which the thread was created, and position of the thread in that
+    /// call.
     pub(crate) position: Option<CallPosition>,
 }
 

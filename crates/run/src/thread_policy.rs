@@ -39,7 +39,8 @@ struct Rules {
 }
 
 static RULES: OnceLock<Rules> = OnceLock::new();
-/// True once the driver is open, so that deadlines may be set. A thread with a deadline cannot create threads.
+/// True once the driver is open, so that the scheduling policy `deadline` may be set. A thread with this policy cannot
+/// create threads.
 static OPEN: AtomicBool = AtomicBool::new(false);
 
 /// Begins to give each new thread the scheduling of its role. If the study names no roles, threads inherit their
@@ -61,8 +62,8 @@ pub fn begin(asked: &Scheduling, roles: &[ThreadRole]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Marks the present call of the driver, `open` or `create`: threads that are created until the returned guard is
-/// dropped count as created in this call.
+/// Marks that the driver's function `open` or `create` is being called: threads that are created until the returned
+/// guard is dropped count as created in this call.
 pub fn during(call: &'static CStr) -> impl Drop {
     thread_creation::during(call)
 }

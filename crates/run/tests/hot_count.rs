@@ -1,7 +1,8 @@
 //! Counts the allocations and system calls of the hot thread exactly, from the first slot to the last.
 //!
 //! The test starts itself again as a child process that runs the ping end with the driver `null` at 1 kHz, and traces
-//! the child. The test also plants a getpid and a push, and must find both: a count that cannot fail proves nothing.
+//! the child. The test also adds a `getpid` call to the hot loop, and in another child a `Vec::push` that allocates. It
+//! must find both: a count that cannot fail proves nothing.
 
 use nix::sys::ptrace;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};

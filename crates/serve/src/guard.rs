@@ -25,13 +25,13 @@ pub(crate) fn check(method: &Method, headers: &HeaderMap, names: &[String]) -> R
     if ours(host, names) {
         return Ok(());
     }
-    let text =
-        "the `Host` header does not name this server: open its address, or start it with `--host NAME`".to_owned();
-    Err(Refusal { status: StatusCode::FORBIDDEN, text })
+    let text = "the `Host` header does not name this server: open the server by its IP address or as `localhost`, or \
+                start the server with `--host NAME`";
+    Err(Refusal { status: StatusCode::FORBIDDEN, text: text.to_owned() })
 }
 
-/// True if a `Host` header contains an IP address, `localhost` or an allowed name. Somebody else can make a name of
-/// their own point to this server, but cannot use one of these.
+/// True if a `Host` header contains an IP address, `localhost` or an allowed name. Another web site can make
+/// its own name point to this server (DNS rebinding), but the `Host` header of its requests is that name.
 fn ours(host: &HeaderValue, names: &[String]) -> bool {
     let Ok(host) = host.to_str() else { return false };
     let name = match host.rsplit_once(':') {

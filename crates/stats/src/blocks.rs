@@ -14,8 +14,9 @@ pub(crate) struct Level {
     pub blocks: u64,
     pub sum: u64,
     pub squares: u128,
-    /// Pairs of neighbouring blocks within one sequence: number of pairs, then the sum of the counts of the first
-    /// blocks and the sum of the counts of the second blocks, then the sum of the products of both counts.
+    /// Pairs of neighbouring blocks within one sequence of slots (such as a trial): number of pairs, then the sum of
+    /// the counts of the first blocks and the sum of the counts of the second blocks, then the sum of the products of
+    /// both counts.
     pub pairs: u64,
     pub first: u64,
     pub second: u64,

@@ -134,7 +134,7 @@ pub struct SecondPass {
 enum Planned {
     /// The first pass over the values was enough for the estimate of the quantile.
     Known(Estimate),
-    /// The estimate of the quantile needs the next value that the second pass finds.
+    /// The estimate still needs the exact value of the quantile, which the second pass finds.
     Picked { q: Quantile, low_ns: i64, high: Bound },
 }
 

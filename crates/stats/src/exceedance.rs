@@ -10,7 +10,7 @@ use crate::reference::{Z_99, Z_975, chi_squared, student_975};
 /// Minimum number of blocks of slots for an estimate of the variance.
 const FEWEST_BLOCKS: u64 = 16;
 
-/// Minimum number of sequences of slots for an estimate of the variance.
+/// Minimum number of sequences of consecutive slots (trials) for an estimate of the variance.
 const FEWEST_SEQUENCES: f64 = 5.0;
 
 /// Sums from which the dependence of an indicator follows, updated one slot at a time in the order of the slots.
@@ -21,7 +21,7 @@ const FEWEST_SEQUENCES: f64 = 5.0;
 pub struct Exceedance {
     n: u64,
     exceeded: u64,
-    /// Number of pairs of neighbouring slots that belong to the same sequence.
+    /// Number of pairs of neighbouring slots that belong to the same sequence of slots (trial).
     pairs: u64,
     /// Numbers of pairs of neighbouring slots in which the first slot, the second slot, and both slots exceeded the
     /// threshold.
@@ -133,7 +133,8 @@ impl Exceedance {
         }
     }
 
-    /// Adds the sums of other sequences; the open sequences of both sums are ended.
+    /// Adds the sums of other sequences of slots (trials). A sequence that is not complete yet in one of the two
+    /// objects is ended.
     pub fn merge(&mut self, other: &Exceedance) {
         let (mine, theirs) = (self.ended(), other.ended());
         self.n += other.n;

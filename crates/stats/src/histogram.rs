@@ -18,7 +18,7 @@ pub struct Histogram {
 pub struct RankedBucket {
     /// The histogram bucket that contains the value with the requested rank.
     pub bucket: Bucket,
-    /// Number of recorded values in the lower buckets of the histogram.
+    /// Number of recorded values in all buckets of the histogram below this bucket.
     pub before: u64,
 }
 

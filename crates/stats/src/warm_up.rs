@@ -30,8 +30,9 @@ pub struct BlockMedians {
     /// Number of slots in each block of which the median is taken.
     block: u64,
     open: Vec<i64>,
-    /// For the block that is not full yet: the sum of the known medians, the number of medians, and the number of known
-    /// medians.
+    /// For the block that is not full yet: the sum of the medians of its parts of [`SHORTEST`] slots, the number of
+    /// these parts, and the number of parts that have a median. A part has none if at least half of its slots have no
+    /// answer.
     joined: (f64, u64, u64),
     medians: Vec<f64>,
     slots: u64,
@@ -163,8 +164,9 @@ fn variance_ratio(levels: &[f64]) -> f64 {
     (squares / n).max(1.0) * (1.0 + lag1) / (1.0 - lag1)
 }
 
-/// Positions at which the mean of `levels`, which have unit variance, changes, and the end: the least sum of squared
-/// distances from the means of the stretches plus a penalty for each stretch.
+/// Positions at which the mean of `levels` (values with unit variance) changes, and the position of the end. They
+/// minimise the sum of squared distances from the means of the stretches between the positions, plus a penalty for each
+/// stretch.
 fn change_points(levels: &[f64], penalty: f64) -> Vec<usize> {
     let mut sums = vec![(0.0, 0.0)];
     for x in levels {

@@ -28,7 +28,8 @@ impl<W: AsyncWrite + Unpin> Outlet<W> {
         Outlet { to, out: Vec::new(), begin: 0, unflushed: false }
     }
 
-    /// The buffer for new bytes of the connection; `None` if bytes still wait to be written.
+    /// The empty buffer into which the next bytes for the connection are put; `None` if earlier bytes still wait to be
+    /// written.
     fn free(&mut self) -> Option<&mut Vec<u8>> {
         if self.begin < self.out.len() {
             return None;

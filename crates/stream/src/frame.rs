@@ -76,7 +76,8 @@ impl Frames {
     pub fn line(&mut self) -> Result<Option<Vec<u8>>, NotFrames> {
         let Some(end) = self.buffer.iter().position(|b| *b == b'\n') else {
             let long = self.buffer.len() > MAX_BODY;
-            return if long { Err(NotFrames("the connection does not begin with a line".into())) } else { Ok(None) };
+            let no_line = || NotFrames("the connection does not begin with a line of text".into());
+            return if long { Err(no_line()) } else { Ok(None) };
         };
         self.begin = end + 1;
         Ok(Some(self.buffer[..end].to_vec()))

@@ -80,7 +80,7 @@ pub async fn hold(
     let over = loop {
         let due = *last_received.lock().expect("nobody panics with it") + lease;
         if due <= Instant::now() {
-            tracing::warn!(lease_s = lease.as_secs_f64(), "no client has sent anything for the lease");
+            tracing::warn!(lease_s = lease.as_secs_f64(), "no client has sent anything for the time of the lease");
             break Over::Lease(lease);
         }
         tokio::select! {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-/// The end of a process that a holder keeps running for its client.
+/// How a process that a holder kept running for its client has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     /// Exit status of the process, as its holder received it from the kernel.

@@ -12,7 +12,8 @@ use std::sync::mpsc;
 pub enum RelayError {
     /// Error: no holder listens at the socket.
     #[error(
-        "no holder answers at {}: {source}. `tailbound agent hold` has to run in this place, with the same --socket",
+        "no holder answers at {}: {source}. `tailbound agent hold` must run on the same host or in the same container, \
+         with the same --socket",
         socket.display()
     )]
     NoHolder {
@@ -26,8 +27,8 @@ pub enum RelayError {
     Broken(#[from] io::Error),
 }
 
-/// Passes bytes between `input`, `output` and the holder's socket, until either side ends. A thread may still wait for
-/// `input` afterwards, so the caller should end the process.
+/// Passes bytes from `input` to the holder's socket, and from the socket to `output`, until `input` or the socket ends.
+/// A thread may still wait for `input` afterwards, so the caller should end the process.
 ///
 /// # Errors
 /// No holder answers at the socket, or a stream failed.

@@ -125,7 +125,7 @@ pub(crate) async fn hold_process(
                 carrier.side.close();
             }
             () = sleep_until(last_received + lease) => {
-                tracing::warn!(pid, "the client of a session has sent nothing for the lease");
+                tracing::warn!(pid, "the client of a session has sent nothing for the time of the lease");
                 break;
             }
         }

@@ -12,7 +12,8 @@ Every key of a study file, by its path. The path is the name of the key as a fac
 study](studies.md) describes how to write a study; an editor that knows JSON Schema can use `schema/study.json`.
 ";
 
-/// Text of the study reference for each `format` that the schema uses.
+/// Words with which the study reference describes a value, for each `format` (kind of text, such as `size`) in the
+/// schema.
 const FORMATS: [(&str, &str); 7] = [
     ("size", "a size, such as `64 B`, `8 KiB`, `60 kB`"),
     ("duration", "a duration, such as `10 s`, `200 ms`, `100 us`"),
@@ -102,7 +103,7 @@ impl Reference {
         }
         let any = variants.iter().find(|v| v["maxProperties"] == 1);
         if let Some(inner) = any.map(|v| v["additionalProperties"].clone()) {
-            self.text.push_str("\nOptions that every driver has; the rest are defined by the driver:\n");
+            self.text.push_str("\nOptions that every driver has; each driver defines further options:\n");
             self.keys(path, &inner);
         }
     }

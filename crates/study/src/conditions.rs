@@ -16,8 +16,8 @@ use tailbound_model::{Condition, TrialSpec};
 /// Keys that every condition shows as levels, whether they are factors or not.
 pub(crate) const ALWAYS: [&str; 4] = ["driver", "payload", "rate", "path"];
 
-/// Makes all conditions of a study. Also returns the study file of the first condition, for keys that are equal in all
-/// conditions.
+/// Makes all conditions of a study. Also returns the study file with the levels of the first condition, from which the
+/// caller reads keys that are equal in all conditions.
 pub(crate) fn conditions(study: &Study, context: &Context<'_>) -> Result<(Vec<Condition>, StudyFile), Fault> {
     let mut conditions = Vec::new();
     let mut first_file = None;
@@ -63,7 +63,8 @@ fn limit(spec: &TrialSpec, root: &Node, places: &Places, context: &Context<'_>) 
     Some(Fault { at, problem })
 }
 
-/// The position of the value with this path, or of the deepest value on the path that the study contains.
+/// The position of the value with this key path or, if the study does not contain the value, of the deepest value on
+/// the key path that the study contains.
 fn position(root: &Node, path: &str) -> Option<Pos> {
     let (mut node, mut at) = (root, None);
     for key in path.split('.') {

@@ -1,4 +1,4 @@
-//! Factors: paths in the study with their levels, and the combinations of levels.
+//! Factors: key paths of the study (such as `measure.slots`) with their levels, and the combinations of levels.
 
 use crate::error::Fault;
 use crate::levels;
@@ -110,7 +110,7 @@ pub(crate) fn factor(path: &str, at: Pos, value: Node) -> Result<Factor, Fault> 
     Ok(Factor { path: path.into(), at, levels, names: None })
 }
 
-/// Reads a factor with named levels: each level has a name and is a map from paths to values.
+/// Reads a factor with named levels: each level has a name and is a map from key paths to values.
 fn named(path: &str, at: Pos, entries: Vec<(Key, Node)>, place: Pos) -> Result<Factor, Fault> {
     let known = shape::factor_paths();
     if entries.is_empty() {
@@ -127,8 +127,8 @@ fn named(path: &str, at: Pos, entries: Vec<(Key, Node)>, place: Pos) -> Result<F
                 level.what()
             );
             return Err(Fault::new(place, reason).help(format!(
-                "`{path}` is not the path of a key of the study; such a factor has levels \
-                     with names, as in `{path}: {{ tuned: {{ place: netns }} }}`"
+                "`{path}` is not the path of a key of the study, so each of its levels must be a name with a map, as \
+                     in `{path}: {{ tuned: {{ place: netns }} }}`"
             )));
         };
         if let Some((key, _)) = keys.iter().find(|(key, _)| shape::at(&key.text).is_none() || is_fixed(&key.text)) {
@@ -141,13 +141,13 @@ fn named(path: &str, at: Pos, entries: Vec<(Key, Node)>, place: Pos) -> Result<F
     Ok(Factor { path: path.into(), at, levels, names: Some(names) })
 }
 
-/// True if the path belongs to a key that describes the whole study and cannot be varied.
+/// True if the key path begins with a key that describes the whole study and cannot be varied.
 fn is_fixed(path: &str) -> bool {
     NOT_VARIED.contains(&path.split('.').next().unwrap_or(""))
 }
 
 impl Factor {
-    /// Text of the level with the given index.
+    /// Text of the level of this factor that has the given index.
     pub fn level(&self, index: usize) -> String {
         if let Some(names) = &self.names {
             return names.get(index).cloned().unwrap_or_default();

@@ -63,7 +63,8 @@ pub fn load_str_with(name: &str, text: &str, dir: &Path, options: &Options<'_>) 
     sources.extend(options.settings.iter().map(|s| Source { name: format!("`--set {s}`"), text: s.clone() }));
     let sources = Sources(sources);
     if sources.0.len() > 1000 || sources.0.iter().any(|s| s.text.len() > MAX_TEXT) {
-        return Err(StudyError::unreadable(name, "the study or its `--set` arguments are too large", ""));
+        let reason = "the study or a `--set` argument is larger than 1 MiB, or there are too many `--set` arguments";
+        return Err(StudyError::unreadable(name, reason, ""));
     }
     plan(name, text, dir, options).map_err(|fault| fault.in_sources(&sources))
 }

@@ -7,7 +7,8 @@
 use tailbound_model::{Condition, Discovery, KnobSpec, PathSpec, PlaceSpec, Trial, TrialSpec, VlanSpec};
 use tailbound_stats::SplitMix64;
 
-/// The parts of a trial that decide its lab, including the host settings, which are set and restored with the lab.
+/// The settings that decide which lab a trial needs; the host settings are included, because they are set and restored
+/// with the lab.
 type Lab<'a> =
     ((&'a PathSpec, Option<&'a VlanSpec>), &'a PlaceSpec, &'a PlaceSpec, (u32, u32, bool), Discovery, &'a [KnobSpec]);
 
@@ -48,7 +49,8 @@ pub(crate) fn trials(conditions: &[Condition], seed: u64, repeat: usize) -> Vec<
     trials
 }
 
-/// Draws a uniform random number in `0..n` without bias: a value from the incomplete last range is drawn again.
+/// Draws a uniform random number in `0..n`. A 64-bit value that is not below the largest multiple of `n` in 64 bits is
+/// drawn again, because its remainder would favour small numbers.
 fn below(random: &mut SplitMix64, n: u64) -> u64 {
     let limit = u64::MAX - u64::MAX % n;
     loop {

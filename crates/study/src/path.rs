@@ -1,8 +1,8 @@
-//! Sets a value by its path in the study: `payload`, `ends.ping.cpus`, `measure.slots`.
+//! Sets a value by its key path in the study: `payload`, `ends.ping.cpus`, `measure.slots`.
 //!
-//! If a segment of the path is not a key at its position, the segment is looked up below the chosen word:
-//! `measure.slots` is the option `slots` of the measurement that the study names. If an option of a bare word is set,
-//! the word becomes a map.
+//! A key path is a list of names, separated by dots. If the value of a key is a choice, the next name is either a word
+//! of the choice or an option of the chosen word: `measure.slots` is the option `slots` of the measurement that the
+//! study names. If an option of a bare word is set, the word becomes a map.
 
 use crate::error::{Fault, advice};
 use crate::shape::{RESERVED, Shape};
@@ -24,38 +24,40 @@ pub(crate) enum Mode {
 pub(crate) enum Miss {
     /// The study, or the path of the value to be set, contains an error.
     Fault(Fault),
-    /// The path is an option of a word that this combination of levels does not choose.
+    /// The path is an option of a word of a choice (for example of a driver), and this combination of levels chooses
+    /// another word.
     OtherChoice(Fault),
 }
 
-/// A path whose value is to be set in the study.
+/// A key path whose value is to be set in the study.
 pub(crate) struct Setting<'a> {
     /// The path, as written in the study or the `--set` argument.
     pub path: &'a str,
     /// Position in the study or the `--set` argument at which the path is written.
     pub at: Pos,
-    /// All paths that exist in studies. Error messages suggest one of these paths.
+    /// All key paths that exist in studies. Error messages suggest one of these key paths.
     pub known: &'a [String],
     pub mode: Mode,
 }
 
 impl Setting<'_> {
-    /// Sets `value` at the path in the YAML tree `root` of the study.
+    /// Sets `value` at the key path in the YAML tree `root` of the study.
     pub fn apply(&self, root: &mut Node, shape: &Shape, value: Node) -> Result<(), Miss> {
         let segments: Vec<&str> = self.path.split('.').collect();
         self.descend(root, shape, &segments, 0, value)
     }
 
-    /// Makes the error for a path that does not exist in the study.
+    /// Makes the error for a key path that does not exist in studies.
     pub fn unknown(&self) -> Fault {
         let first = self.path.split('.').next().unwrap_or("");
         if RESERVED.contains(&first) {
             return reserved(self.at, first);
         }
-        let fault = Fault::new(self.at, format!("`{}` is not a path in the study", self.path));
         if first == "factors" {
-            return fault.help("name the factor itself, for example `payload=[64B,1KiB]`");
+            return Fault::new(self.at, format!("`{}` cannot be set or varied", self.path))
+                .help("name the factor itself, for example `payload=[64B,1KiB]`");
         }
+        let fault = Fault::new(self.at, format!("`{}` is not the path of a key of a study", self.path));
         let known: Vec<&str> = self.known.iter().map(String::as_str).collect();
         if let Some(near) = nearest(self.path, known.iter().copied()) {
             return fault.help(format!("did you mean `{near}`?"));
@@ -148,7 +150,8 @@ impl Setting<'_> {
         Ok(&mut entries[index].1)
     }
 
-    /// Returns the options of the chosen word; if the word is bare, it becomes a map.
+    /// Returns the options of the chosen word; a bare word without options is replaced by a map with the word as its
+    /// only key.
     fn option<'n>(&self, node: &'n mut Node, word: &str) -> Result<&'n mut Node, Miss> {
         if !matches!(&node.kind, Kind::Map(entries) if entries.len() == 1) {
             let at = if node.kind == Kind::Null { self.at } else { node.at };

@@ -52,7 +52,7 @@ fn no_factor(name: &At<String>, there: &[&str]) -> Fault {
 /// factor.
 fn against(keys: &At<Named<At<String>>>, factors: &[Factor]) -> Result<Option<AgainstSpec>, Fault> {
     let [(name, level)] = keys.value.0.as_slice() else {
-        let reason = format!("one factor with one of its levels is needed, found {}", keys.value.0.len());
+        let reason = format!("`against` needs one factor with one of its levels, found {} factors", keys.value.0.len());
         return Err(Fault::new(keys.at, reason).help("for example `against: { place.network: host }`"));
     };
     let Some(factor) = factors.iter().find(|f| f.path == name.value) else {

@@ -142,7 +142,7 @@ fn arrangement(spec: &TrialSpec, at: &Places) -> Option<Fault> {
         return Some(Fault::new(at.arrangement, reason).help(help));
     }
     if together && keys.receive == ReceiveMode::Listener {
-        let reason = "both ends share one session: the send call delivers messages, so a callback cannot answer";
+        let reason = "both ends share one session, whose send call delivers messages: a callback cannot answer";
         let help = "write `receive: executor`, `block` or `spin` in `measure`, or `place: same-process` without an arrangement";
         return Some(Fault::new(at.arrangement, reason).help(help));
     }
@@ -311,7 +311,8 @@ fn guests(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     })
 }
 
-/// Refuses a virtual CPU that has the same CPU as an end on this host, because one would wait for the other.
+/// Refuses a virtual CPU that has the same CPU as an end on this host, because virtual CPU and end would wait for each
+/// other.
 fn vcpu_on_an_end(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     let pairs = [(&spec.ping, &spec.pong, "pong", at.pong.cpus), (&spec.pong, &spec.ping, "ping", at.ping.cpus)];
     pairs.into_iter().find_map(|(guest, other, name, place)| {
@@ -336,7 +337,8 @@ fn vcpu_on_an_end(spec: &TrialSpec, at: &Places) -> Option<Fault> {
     })
 }
 
-/// The reason why a side of an existing network path does not fit the place of its end, and the remedy.
+/// The reason why the interface or address that the study gives an end for an existing network path does not fit the
+/// place of the end, and the remedy.
 fn side_fits(path: &PathSpec, place: &PlaceSpec, end: &str) -> Option<(String, &'static str)> {
     const AS: &str = "write for example `{ interface: br0, address: 10.0.0.5/24 }`: the interface to which \
                       the guest's card is attached, and the guest's address";
@@ -427,7 +429,7 @@ fn guest_reached(
             format!(
                 "{path} goes from a virtual machine to another one, or to a network namespace made for it, and the place of the {end} end is {place}"
             ),
-            "write `place: netns` for that end, or a path `existing` that leads to it",
+            "write `place: netns` for the end outside the guest, or a path `existing` to this end",
         )),
     }
 }

@@ -8,7 +8,7 @@ use crate::shape::{self, NOT_VARIED};
 use crate::source::Pos;
 use crate::tree::{Key, Kind, Node, parse};
 
-/// Applies one `--set` argument; `source` is the number of the argument among the texts of the study.
+/// Applies one `--set` argument; `source` is the index of the argument among the texts from which the plan is made.
 pub(crate) fn apply(study: &mut Study, argument: &str, source: u16) -> Result<(), Fault> {
     let Some((path, written)) = argument.split_once('=') else {
         let at = Pos { source, start: 0, len: argument.len() as u32 };
@@ -123,8 +123,8 @@ fn choose(factor: &mut Factor, value: Node) -> Result<(), Fault> {
         kept.push(names[index].clone());
     }
     if levels.is_empty() {
-        let help = format!("its levels are: {}", names.join(", "));
-        return Err(Fault::new(factor.at, format!("the factor `{}` has no levels", factor.path)).help(help));
+        let help = format!("the levels of the factor are: {}", names.join(", "));
+        return Err(Fault::new(factor.at, format!("no level of the factor `{}` is selected", factor.path)).help(help));
     }
     (factor.levels, factor.names) = (levels, Some(kept));
     Ok(())

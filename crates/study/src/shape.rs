@@ -1,6 +1,6 @@
 //! The structure of the study file as a tree of keys and choices, derived from its JSON Schema.
 //!
-//! Paths of factors and of `--set` arguments are looked up in this tree, so a new key of the format can be varied
+//! Key paths of factors and of `--set` arguments are looked up in this tree, so a new key of the format can be varied
 //! without further code.
 
 use crate::schema::{resolve, schema, tagged};
@@ -87,7 +87,8 @@ fn from_schema(name: &str, value: &Value, definitions: &Value) -> Shape {
 }
 
 impl Shape {
-    /// All paths of study keys below this structure, without the words of choices.
+    /// All key paths below this structure. A key path does not contain the word of a choice: `measure.slots`, not
+    /// `measure.ping-pong.slots`.
     pub fn paths(&self) -> Vec<String> {
         let mut found = Vec::new();
         self.collect("", &mut found);
@@ -112,18 +113,19 @@ impl Shape {
     }
 }
 
-/// Lists the paths in a study that a factor may vary.
+/// Lists the key paths of a study that a factor may vary.
 pub(crate) fn factor_paths() -> Vec<String> {
     let varied = |path: &String| !NOT_VARIED.contains(&path.split('.').next().unwrap_or(""));
     study().paths().into_iter().filter(varied).collect()
 }
 
-/// Lists the paths in a study that the option `--set` may set.
+/// Lists the key paths of a study that the option `--set` may set.
 pub(crate) fn setting_paths() -> Vec<String> {
     study().paths().into_iter().filter(|path| path != "factors").collect()
 }
 
-/// The structure of the value at a path; the words that choices on the path name may be any words.
+/// The structure of the value with this key path, for any chosen words: if the value of a key on the key path is a
+/// choice, the options of all its words are searched.
 pub(crate) fn at(path: &str) -> Option<&'static Shape> {
     let segments: Vec<&str> = path.split('.').collect();
     study().find(&segments)
@@ -150,9 +152,9 @@ impl Shape {
         }
     }
 
-    /// Number of parts of a key path, separated by dots, that together are one name which the user chose (for example the
-    /// name of an interface, which may contain dots). It is the smallest number for which the remaining parts are a key of
-    /// the study format.
+    /// Number of parts of a key path, separated by dots, that together are one name which the user chose (for example
+    /// the name of an interface, which may contain dots). It is the smallest number for which the remaining parts are a
+    /// key of the study format.
     pub fn name_length(&self, path: &[&str]) -> Option<usize> {
         (1..=path.len()).find(|&n| !path[n - 1].is_empty() && self.find(&path[n..]).is_some())
     }

@@ -37,7 +37,7 @@ pub(crate) struct Source {
     pub text: String,
 }
 
-/// All texts of one load: the study file first, then the `--set` arguments in order.
+/// All texts from which one plan is made: the study file first, then the `--set` arguments in order.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sources(pub Vec<Source>);
 

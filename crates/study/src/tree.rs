@@ -83,7 +83,8 @@ const MAX_DEPTH: usize = 24;
 /// Largest number of values, keys and lists in a file, including values from aliases.
 const MAX_NODES: usize = 50_000;
 
-/// Parses one YAML document; `source` is the number of its text in positions.
+/// Parses one YAML document; `source` is the index of its text among the texts from which the plan is made, for
+/// positions.
 pub(crate) fn parse(text: &str, source: u16) -> Result<Node, Fault> {
     let options = serde_saphyr::options! {
         strict_booleans: true,

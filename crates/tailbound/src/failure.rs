@@ -46,7 +46,8 @@ impl Failure {
         Failure { problem: self.problem.with_remedy(remedy), ..self }
     }
 
-    /// Creates the failure of a command from a problem that another crate found, or from an error that contains a problem.
+    /// Creates the failure of a command from a problem that another crate found, or from an error that contains a
+    /// problem.
     pub fn of(exit: ExitCode, problem: impl Into<Problem>) -> Failure {
         Failure { exit, problem: problem.into() }
     }

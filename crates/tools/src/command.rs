@@ -24,7 +24,7 @@ pub struct Values {
 /// Error: a name in braces in the command of a tool is not known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{{{0}}}` is not a known name; the known names are payload, payload+N, seconds, rate_hz, period_us, bit_rate, address, peer, interface, port and domain"
+    "`{{{0}}}` is not a known placeholder; the known placeholders are payload, payload+N, seconds, rate_hz, period_us, bit_rate, address, peer, interface, port and domain"
 )]
 pub struct WhatIsMissing(pub String);
 

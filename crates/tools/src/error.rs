@@ -41,7 +41,7 @@ impl ToolError {
             ToolError::File { file, reason } => Problem::new("tool_file", format!("{file}: {reason}"), ""),
             ToolError::Output { tool, expected, came } => Problem::new(
                 "tool_output",
-                format!("the output of {tool} differs from its tool file: {expected} was expected, but {came}"),
+                format!("the output of {tool} does not match its tool file: {expected} was expected, but {came}"),
                 "",
             ),
             ToolError::Unknown { name, hint, known } => {

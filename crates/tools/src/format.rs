@@ -264,7 +264,8 @@ impl Tool {
         for (pattern, groups) in with_group.chain(ready.into_iter().flatten().map(|p| (p, 1))) {
             let found = regex::Regex::new(pattern).map_err(|e| wrong(format!("the pattern `{pattern}`: {e}")))?;
             if found.captures_len() < groups {
-                return Err(wrong(format!("the pattern `{pattern}` has no group: put brackets around the figure")));
+                let text = format!("the pattern `{pattern}` has no group: put parentheses around the value to read");
+                return Err(wrong(text));
             }
         }
         for end in [Some(&self.ping), self.pong.as_ref()].into_iter().flatten() {
@@ -274,7 +275,7 @@ impl Tool {
             Tool::command(end, &Values::default()).map_err(|e| wrong(e.to_string()))?;
         }
         if self.figures.is_empty() {
-            return Err(wrong("it has no figures"));
+            return Err(wrong("the tool file has no figures"));
         }
         if self.output == OutputOf::Pong && self.pong.is_none() {
             return Err(wrong("the tool file has `output: pong`, but no key `pong`"));
@@ -308,7 +309,7 @@ impl Tool {
             "us" => Ok(1e3),
             "ms" => Ok(1e6),
             "s" => Ok(1e9),
-            other => Err(wrong(format!("`{other}` is not a unit of time: ns, us, ms or s"))),
+            other => Err(wrong(format!("`{other}` is not a known unit of time; the units are ns, us, ms and s"))),
         };
         let count = |metric| match figure.unit.as_str() {
             "" => Ok((metric, 1.0)),
@@ -320,7 +321,7 @@ impl Tool {
                 Some(PrintedLatency::HalfRoundTrip) => Ok((ToolMetric::RoundTripNs, 2.0 * time()?)),
                 Some(PrintedLatency::OneWay) => Ok((ToolMetric::OneWayNs, time()?)),
                 Some(PrintedLatency::WakeUp) => Ok((ToolMetric::WakeUpNs, time()?)),
-                None => Err(wrong("a figure is a latency, but `definition.latency` does not say of which kind")),
+                None => Err(wrong("a figure of kind `latency` needs the key `definition.latency`, e.g. `round-trip`")),
             },
             FigureKind::Jitter => Ok((ToolMetric::JitterNs, time()?)),
             FigureKind::PayloadRate => {
@@ -331,7 +332,7 @@ impl Tool {
                     "Gbit/s" => 1e3,
                     other => {
                         return Err(wrong(format!(
-                            "`{other}` is not a unit of a rate: bit/s, kbit/s, Mbit/s or Gbit/s"
+                            "`{other}` is not a known unit of a rate; the units are bit/s, kbit/s, Mbit/s and Gbit/s"
                         )));
                     }
                 };

@@ -47,7 +47,8 @@ pub fn figures(tool: &Tool, output: &str) -> Result<Vec<ToolFigure>, ToolError> 
     Ok(figures)
 }
 
-/// Returns the first group of a pattern, or the whole match, in the first line of an output that matches.
+/// Finds the first line of an output that matches a pattern. Returns the text of the pattern's first group or, if the
+/// pattern has no group, the whole match.
 pub fn first(pattern: &str, output: &str) -> Option<String> {
     let pattern = Regex::new(pattern).ok()?;
     let output = strip_colours(output);

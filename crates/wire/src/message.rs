@@ -283,8 +283,8 @@ pub struct Prepared {
     pub warnings: Vec<Warning>,
     /// The driver's description of itself, as JSON.
     pub driver: Option<serde_json::Value>,
-    /// Descriptors in the agent's process of the sample memory, one for each end, and then of the flow counts. A
-    /// controller on the same host maps the same memory through these descriptors.
+    /// File descriptors of the agent's process: first the sample memory of each end, then the flow counts of each end
+    /// of a flow. A controller on the same host maps the same memory through these descriptors.
     pub memory_fds: Vec<i32>,
     /// True if the times in the sample memory are times of a scripted clock.
     #[serde(default)]

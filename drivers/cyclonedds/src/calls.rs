@@ -29,7 +29,8 @@ impl side::Session for Session {
         let mut options = Options::parse(pairs)?;
         options.resolve_peers()?;
         if !options.ignored.is_empty() {
-            let text = format!("config is used as it is; these options have no effect: {}", options.ignored.join(", "));
+            let ignored = options.ignored.join(", ");
+            let text = format!("`config` is used unchanged; these driver options have no effect: {ignored}");
             // SAFETY: the session is being opened.
             unsafe { host.log(1, &CString::new(text).unwrap_or_default()) };
         }

@@ -13,7 +13,8 @@ use crate::naming::Naming;
 use crate::threads::{self, Threads};
 use crate::watermarks::{self, Limit};
 
-/// XML that makes Cyclone report the effective configuration through the trace sink, without writing a file.
+/// XML that makes Cyclone write the effective configuration into its trace. The driver gets the trace by a callback
+/// (the trace sink), and no file is written.
 const TRACE: &str = "<Tracing><Category>config</Category><OutputFile>/dev/null</OutputFile></Tracing>";
 
 /// Number of the DDS domain if the options name no domain.
@@ -146,7 +147,7 @@ impl Options {
             "data" => self.data_by_multicast = Some(pair.word(TB_EINVAL, &["unicast", "multicast"])? == 1),
             "transport" if pair.value == "udp" => {}
             "transport" | "discovery_server" => {
-                return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not support it"));
+                return Err(pair.bad(TB_EUNSUPPORTED, "the cyclonedds driver does not support this setting"));
             }
             _ => return Err(pair.bad(TB_EINVAL, "the cyclonedds driver has no such option")),
         }
@@ -223,9 +224,9 @@ impl Options {
         x
     }
 
-    /// Whether Cyclone reports the effective configuration. Cyclone does not report the configuration if the user's
-    /// configuration writes a trace, which is not changed, or if the configuration is a file, whose contents are not
-    /// known here.
+    /// Whether Cyclone reports the effective configuration. Cyclone does not report it if the user's configuration
+    /// writes a trace of its own, which the driver does not change, or if the user's configuration names a file, which
+    /// the driver does not read.
     pub fn is_traced(&self) -> bool {
         self.user.as_ref().is_none_or(|user| {
             roxmltree::Document::parse(user)
@@ -250,7 +251,7 @@ fn applies_to(user: &str, domain: u32) -> Outcome<()> {
         return Ok(());
     }
     Err(Fail::invalid(format!(
-        "config: the configuration is for domain {}, but the session is in domain {domain}: give that domain, or write Id=\"any\"",
+        "config: the configuration is for domain {}, but the session is in domain {domain}: write Id=\"{domain}\" or Id=\"any\"",
         ids.join(", ")
     )))
 }

@@ -21,16 +21,17 @@ pub struct Domain {
     pub shared: bool,
     /// The configuration that Cyclone got for its domain instance.
     pub xml: String,
-    /// A line `path: value` for each effective setting of Cyclone, and Cyclone's messages during creation; empty if the
-    /// user's own configuration writes a trace.
+    /// A line `path: value` for each effective setting of Cyclone, and the messages that Cyclone wrote while it created
+    /// the domain instance; empty if the user's own configuration writes a trace.
     pub effective: Vec<String>,
     /// Handle that Cyclone gave its domain instance.
     pub entity: ffi::dds_entity_t,
 }
 
 impl Domain {
-    /// Returns all effective settings of Cyclone as `path: value`, and Cyclone's messages at the start (interfaces,
-    /// ports, socket buffers). If the user's own configuration writes a trace, both results are empty.
+    /// Returns all effective settings of Cyclone as `path: value`, and the messages that Cyclone wrote while it created
+    /// the domain instance (interfaces, ports, socket buffers). If the user's own configuration writes a trace, both
+    /// results are empty.
     pub fn settings(&self) -> (Map<String, Value>, Vec<String>) {
         let mut config = Map::new();
         let mut notes = Vec::new();
@@ -58,8 +59,8 @@ struct Shared {
     effective: Vec<String>,
 }
 
-/// Shared domain instances by domain number. The lock is held while a domain is created, because a process has only one
-/// trace sink.
+/// Shared domain instances by domain number. The lock is held while a domain instance is created, because Cyclone calls
+/// only one function of the process (the trace sink) with its trace.
 static SHARED: Mutex<BTreeMap<u32, Shared>> = Mutex::new(BTreeMap::new());
 /// Number of the next unshared domain instance; these numbers are above all domain numbers of DDS.
 static NEXT_OWN: AtomicU32 = AtomicU32::new(10_000);
@@ -80,7 +81,7 @@ pub fn acquire(options: &Options) -> Outcome<Domain> {
             let found = found.into_mut();
             if found.xml != xml {
                 return Err(Fail::invalid(format!(
-                    "domain {id} is in use by another session of this process with a different configuration: {} (asked for: {xml})",
+                    "domain {id} is in use by another session of this process with a different configuration: {}; this session needs: {xml}",
                     found.xml
                 )));
             }

@@ -57,7 +57,7 @@ fn limit(config: &Map<String, Value>, qos: &Value, max_len: u64) -> (Option<u64>
         return (
             None,
             bytes(high),
-            format!("none in messages: Watermarks/WhcLow {low}, WhcHigh {high}, WhcAdaptive {adaptive}"),
+            format!("no fixed number of messages: Watermarks/WhcLow {low}, WhcHigh {high}, WhcAdaptive {adaptive}"),
         );
     };
     let one = counted_bytes(max_len, bytes(text("General/FragmentSize")).unwrap_or(FRAGMENT_BYTES));

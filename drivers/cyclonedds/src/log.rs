@@ -1,5 +1,6 @@
-//! Log messages of Cyclone, none of which is printed to stdout or stderr. The messages go to the session's host. While
-//! a domain is created, messages are also captured, for the text of an error and for the effective configuration.
+//! Log messages of Cyclone, none of which is printed to stdout or stderr. The messages are passed to the loading
+//! program of the session. While a Cyclone domain instance is created, its messages are also stored, for the text of an
+//! error and for the effective configuration.
 
 use core::ffi::{c_int, c_void};
 use std::cell::RefCell;
@@ -105,7 +106,8 @@ pub fn complaints(messages: &[Message]) -> String {
     texts.join("; ")
 }
 
-/// Sends Cyclone's log messages about `domain` to `host`, until [`forget`] is called with the result.
+/// Passes Cyclone's log messages about the domain instance `domain` to the loading program `host`, until [`forget`] is
+/// called with the returned number.
 pub fn listen(domain: u32, host: Host) -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Relaxed);
@@ -113,7 +115,7 @@ pub fn listen(domain: u32, host: Host) -> u64 {
     number
 }
 
-/// Ends the passing on of log messages that [`listen`] began.
+/// Stops passing log messages to the loading program for which [`listen`] returned `number`.
 pub fn forget(number: u64) {
     HOSTS.lock().unwrap_or_else(|e| e.into_inner()).retain(|h| h.number != number);
 }

@@ -7,7 +7,7 @@ use tailbound_abi::{TB_EUNSUPPORTED, TB_WRITER};
 use crate::session::Session;
 use crate::{ffi, flow, peers, qos, statistics, threads, unmatched};
 
-/// Answers the question `what` about an end point, or about the session if `ep` is 0.
+/// Answers the query `what` about an end point, or about the session if `ep` is 0.
 pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
     let endpoint = || match ep {
         0 => Err(Fail::invalid(format!("query {what} needs an end point"))),

@@ -38,7 +38,8 @@ impl Taken {
         Ok(taken)
     }
 
-    /// Fills `view` with the data of sample `i`; returns `None` if the entry only reports the end of a writer.
+    /// Fills `view` with the data of sample `i`; returns `None` if the sample has no data, but only reports that a
+    /// writer has ended.
     #[inline]
     fn view(&self, i: usize, view: &mut tb_view) -> Option<Outcome> {
         // SAFETY: the first n infos are filled.
@@ -54,8 +55,8 @@ fn unref(serdata: *mut ffi::ddsi_serdata) {
     unsafe { ffi::ddsi_serdata_unref(serdata) };
 }
 
-/// Passes all samples in the reader to `on_sample`. Every arriving sample leads to a call of this function, so no
-/// sample remains after a batch that is not full.
+/// Passes all samples in the reader to `on_sample`. If Cyclone returns fewer than [`BATCH`] samples, the function ends:
+/// a sample that arrives later leads to another call of this function.
 pub fn deliver(endpoint: &Endpoint, reader: ffi::dds_entity_t) {
     loop {
         let Ok(taken) = Taken::from(reader, BATCH) else { return };

@@ -11,12 +11,13 @@ use crate::ffi;
 use crate::naming::Naming;
 use crate::wait::Sets;
 
-/// Number of end points in one chunk of the table of end points.
+/// Number of end points in one [`Chunk`] of the table of end points.
 pub const CHUNK: usize = 64;
-/// Number of chunks of the table of end points.
+/// Largest number of [`Chunk`]s in the table of end points.
 pub const CHUNKS: usize = 256;
 
-/// A part of the table of end points, which is allocated when its first end point is created.
+/// A chunk of the table of end points: places for [`CHUNK`] consecutive end points. A chunk is allocated when its first
+/// end point is created.
 pub type Chunk = [OnceLock<Box<Endpoint>>; CHUNK];
 
 /// One session of the driver, which has one or two participants.
@@ -25,7 +26,7 @@ pub struct Session {
     pub domain: Domain,
     /// Number of the DDS domain that the session joins on the network.
     pub network_domain: u32,
-    /// Cyclone's handles of the session's participants; the first participant has the entities of the session.
+    /// Cyclone's handles of the session's participants; the first participant owns the guard conditions of the session.
     pub participants: Vec<ffi::dds_entity_t>,
     /// How the session's topics and the message type are named in DDS.
     pub naming: Naming,

@@ -40,8 +40,10 @@ pub struct Threads {
 /// Reads items `ROLE:realtime:PRIORITY:CPUS` and `ROLE:timeshare::CPUS`; the CPUs are separated by `+`, or absent.
 pub fn parse(pair: &Pair) -> Outcome<Vec<Threads>> {
     let wrong = |item: &str| {
-        let why =
-            format!("`{item}` is none of ROLE:realtime:PRIORITY:CPUS, ROLE:timeshare::CPUS (CPUs as 0+1, or none)");
+        let why = format!(
+            "`{item}` is neither ROLE:realtime:PRIORITY:CPUS nor ROLE:timeshare::CPUS (PRIORITY 1 to 99; CPUS as 0+1, \
+             or empty; ROLE as in the thread roles of the driver)"
+        );
         pair.bad(TB_EINVAL, &why)
     };
     let one = |item: &str| {

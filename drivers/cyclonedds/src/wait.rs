@@ -16,7 +16,8 @@ use crate::ffi;
 const WAKE: ffi::dds_attach_t = -1;
 /// Number that Cyclone's waitset reports if an end point is being destroyed.
 const CLOSING: ffi::dds_attach_t = -2;
-/// Longest step of a wait: a wait that Cyclone cannot interrupt is divided into such steps.
+/// Longest duration of one wait in Cyclone that cannot be interrupted. A longer wait for acknowledgements is divided
+/// into several such waits, so that it ends when the end point is closed.
 const STEP: Duration = Duration::from_millis(20);
 
 /// Makes a waitset over read conditions (reported by their index) and the session's two guard conditions.
@@ -96,7 +97,7 @@ pub fn wait(
     for reader in readers {
         reader.open()?;
         if reader.kind != abi::TB_READER || reader.mode != abi::TB_BLOCK {
-            return fail(abi::TB_EINVAL, format!("end point {} is not a reader in the mode block", reader.id));
+            return fail(abi::TB_EINVAL, format!("end point {} is not a reader with receive mode block", reader.id));
         }
     }
     let set = match readers {

@@ -37,14 +37,14 @@ impl Limit {
         let Some(messages) = self.messages else { return Ok(None) };
         let Some(payload) = self.payload else {
             return Err(Fail::invalid(format!(
-                "unacked_limit={messages}: Cyclone counts bytes; give `payload`, the size of a message"
+                "unacked_limit={messages}: Cyclone counts bytes; give the option `payload` too, the size of a message"
             )));
         };
         let one = counted_bytes(payload, fragment.map_or(FRAGMENT_BYTES, |n| n as u64));
         match (messages - 1).checked_mul(one).filter(|mark| *mark <= MOST_BYTES) {
             Some(mark) => Ok(Some(mark)),
             None => Err(Fail::invalid(format!(
-                "unacked_limit={messages}: messages of {payload} B each exceed the largest limit of Cyclone ({MOST_BYTES} B)"
+                "unacked_limit={messages}: this number of messages of {payload} B exceeds the largest limit of Cyclone ({MOST_BYTES} B)"
             ))),
         }
     }
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(mark(1, Some(64)).unwrap(), Some(0));
         assert_eq!(mark(20, Some(64)).unwrap(), Some(19 * 160));
         for (limit, why) in
-            [(mark(20, None), "`payload`"), (mark(1 << 40, Some(64)), "exceed the largest limit of Cyclone")]
+            [(mark(20, None), "`payload`"), (mark(1 << 40, Some(64)), "exceeds the largest limit of Cyclone")]
         {
             let text = limit.unwrap_err().text;
             assert!(text.starts_with("unacked_limit=") && text.contains(why), "{text}");

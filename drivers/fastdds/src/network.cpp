@@ -53,7 +53,7 @@ std::string address_of(const std::string &interface)
         there = there || i.name == interface;
     }
     throw Fail{TB_EIO, there ? "interface: `" + interface + "` has no IPv4 address; give it one"
-                             : "interface: there is no interface `" + interface + "` here"};
+                             : "interface: there is no interface `" + interface + "` in this network namespace"};
 }
 
 void check_address(const std::string &address)
@@ -61,7 +61,7 @@ void check_address(const std::string &address)
     for (const Interface &i : interfaces())
         if (i.address == address)
             return;
-    throw Fail{TB_EIO, "address: no interface here has the IPv4 address `" + address + "`"};
+    throw Fail{TB_EIO, "address: no interface in this network namespace has the IPv4 address `" + address + "`"};
 }
 
 Place place(const std::string &key, const std::string &text)

@@ -18,7 +18,7 @@ Session::Session(const Options &options, const tb_host &host) : options(options)
     for (const std::string &key : options.ignored)
         all += (all.empty() ? "" : ", ") + key;
     if (!all.empty() && host.log)
-        host.log(host.ctx, 1, ("config is used as it is; these options have no effect: " + all).c_str());
+        host.log(host.ctx, 1, ("`config` is used unchanged; these driver options have no effect: " + all).c_str());
 }
 
 Session::~Session()

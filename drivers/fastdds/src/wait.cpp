@@ -99,7 +99,7 @@ int wait(Sets &sets, Guards &guards, Endpoint *const *readers, size_t n, int64_t
 {
     for (size_t i = 0; i < n; i++)
         if (!readers[i]->condition)
-            return fail(TB_EINVAL, "end point %u is not a reader in the mode block", readers[i]->id);
+            return fail(TB_EINVAL, "end point %u is not a reader with receive mode block", readers[i]->id);
     Set &set = n == 1 ? *readers[0]->waits : sets.of(readers, n, guards);
     if (set.busy.exchange(true)) {
         /* Two threads wait on the same readers: Fast DDS allows one thread for each waitset. */

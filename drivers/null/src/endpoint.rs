@@ -38,7 +38,8 @@ pub struct Endpoint {
     inside: AtomicU64,
 }
 
-/// Value of one sample in the combined count: the lower bits have room for 65,535 calls at the same time.
+/// Amount by which one sample increases the number `inside` of an end point: the lower 16 bits count up to 65,535 calls
+/// that run at the same time.
 const COUNTED: u64 = 1 << 16;
 
 /// Proof that an end point was open when a call began. `destroy` waits until all such proofs are dropped.

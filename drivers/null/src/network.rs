@@ -32,7 +32,8 @@ struct Entry {
 #[derive(Default)]
 struct Registry {
     domains: HashMap<u32, Entry>,
-    /// The clocks of scripted domains. They are never freed, because a clock stays valid until the process ends.
+    /// The clocks of all domains with `clock=scripted`. They are never freed, because a clock stays valid until the
+    /// process ends.
     worlds: HashMap<u32, &'static World>,
 }
 

@@ -8,8 +8,8 @@ use crate::script::Script;
 /// Options that other drivers have too, and that have no meaning inside one process.
 const WITHOUT_EFFECT: &[&str] = &["interface", "address", "peers", "multicast", "naming", "transport"];
 
-/// Largest difference between two clocks in ns if there are timestamps: a larger difference plus the wall-clock time
-/// does not fit into 64 bits.
+/// Largest difference between the clocks of two ends, in ns, that a script may set if messages also get wall-clock
+/// timestamps: with a larger difference, the timestamp of the other end may not fit into 64 bits.
 const FURTHEST_STAMPED_NS: u64 = 1_000_000_000_000_000_000;
 
 /// The options of the function `open` of the `null` driver, parsed.

@@ -46,7 +46,7 @@ use tailbound_abi::side::{Fail, Outcome, fail};
 
 mod draw;
 
-/// Longest delay in ns: one hour. Sums of delays stay far below the end of the clock.
+/// Longest delay in ns: one hour. Sums of delays stay far below the largest time of the clock, which has 64 bits.
 const LONGEST_NS: u64 = 3_600_000_000_000;
 
 /// Largest difference between the clocks in ns: about 285 years, which leaves seven years for the trial.
@@ -144,7 +144,7 @@ pub enum Delay {
         /// Tail index of the Pareto distribution of delays.
         shape: f64,
     },
-    /// The delays in ns are taken from a list in turn, by the message counter.
+    /// The delays in ns are taken from a list in turn, by the message's counter (lower 48 bits of the sequence number).
     List(Vec<u64>),
 }
 
@@ -154,13 +154,13 @@ impl Default for Delay {
     }
 }
 
-/// A choice among messages, by probability or by message counter.
+/// A choice among messages, by probability or by the counters (lower 48 bits) in their sequence numbers.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pick {
     /// Probability with which the script chooses each message.
     pub probability: f64,
-    /// Message counters of messages that are chosen in addition.
+    /// Counters (lower 48 bits of the sequence numbers) of messages that are chosen in addition.
     pub counters: Vec<u64>,
     /// Time in ns by which a duplicate or an overtaken message is later.
     pub extra_ns: u64,
@@ -287,7 +287,8 @@ fn within_an_hour(key: &str, ns: f64) -> Outcome {
 }
 
 impl Link {
-    /// Returns every time that the script contains for this direction, with its key.
+    /// Returns the times that the script sets for this direction, each with its key; of the bounds of a uniform
+    /// distribution and of a list of delays, only the largest time.
     fn longest(&self) -> Vec<(&'static str, f64)> {
         let mut all = match &self.delay {
             Delay::Constant(ns) => vec![("delay.constant", *ns as f64)],
@@ -371,8 +372,8 @@ impl Script {
             return fail(
                 TB_EINVAL,
                 format!(
-                    "pong_clock: the clock is {ns} ns ahead; at most {FURTHEST_CLOCK_NS} ns are allowed, \
-                with all steps"
+                    "pong_clock: an offset, a step or the sum of all is {ns} ns; at most {FURTHEST_CLOCK_NS} ns ahead \
+                     or behind are allowed"
                 ),
             );
         }

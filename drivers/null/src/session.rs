@@ -19,7 +19,8 @@ use crate::queue::Bell;
 use crate::topic::Connected;
 use crate::{query, real};
 
-/// Time in real time for which matching in virtual time waits for other threads that still create their ends.
+/// Real time for which a wait for matching waits if the domain has a scripted clock, because other threads may still
+/// create their end points. Virtual time does not advance during matching.
 const SETUP: Duration = Duration::from_secs(1);
 
 /// One session of the `null` driver, which belongs to a domain.

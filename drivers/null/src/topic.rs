@@ -44,8 +44,8 @@ impl Topic {
         }
     }
 
-    /// Returns the readers of the topic. The caller must be inside an open writer of this topic while it uses the
-    /// readers.
+    /// Returns the readers of the topic. While the caller uses the readers, it must be inside a call on a writer of
+    /// this topic that is not closed.
     #[inline]
     pub fn readers(&self) -> &Readers {
         // SAFETY: the pointer is never null, and `free_retired` frees a list only if no writer is inside a call.

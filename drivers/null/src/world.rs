@@ -1,4 +1,5 @@
-//! Virtual time: the clock and the events of one scripted domain.
+//! Virtual time: the clock and the events of one scripted domain, that is, of all sessions of the `null` driver in this
+//! process with the same domain number and `clock=scripted`.
 //!
 //! Only one thread may use the virtual time. Each callback runs at the time at which its event is due, as if the
 //! callback had its own thread. Time that a callback uses (send cost, stalls) delays the next sample of the same
@@ -18,7 +19,7 @@ use crate::lock::lock;
 use crate::script::{Direction, Script};
 use crate::topic::Connected;
 
-/// Virtual time at which a scripted domain begins, in ns.
+/// Virtual time in ns at which the clock of a scripted domain (`clock=scripted`) begins.
 const START_NS: i64 = 1_000_000_000;
 /// Virtual time that an empty `take` costs in ns, so that a loop of such calls ends.
 const IDLE_POLL_NS: i64 = 1_000;

@@ -51,7 +51,8 @@ impl side::Session for Session {
 
     fn create(&self, wanted: &Wanted) -> Outcome<u32> {
         if wanted.kind == TB_READER && wanted.mode == TB_LISTENER {
-            return fail(TB_EUNSUPPORTED, "RustDDS has no callbacks for arriving samples: use block or spin");
+            let why = "RustDDS has no callbacks for arriving samples: use receive mode block or spin";
+            return fail(TB_EUNSUPPORTED, why);
         }
         let mut nodes = self.nodes.lock().unwrap_or_else(PoisonError::into_inner);
         let (nodes, created) = &mut *nodes;

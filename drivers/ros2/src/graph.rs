@@ -11,7 +11,8 @@ use tailbound_abi::side::{Fail, Host, Outcome, fail};
 use crate::deadline::left;
 use crate::sample::TYPE;
 
-/// The last match of an end point that RustDDS refused, with the QoS policies of both sides.
+/// The last match of an end point that RustDDS refused, with the QoS policies that the writer offered and the reader
+/// requested.
 pub struct Refused {
     pub policy: QosPolicyId,
     pub offered: QosPolicies,
@@ -23,8 +24,8 @@ pub struct Refused {
 pub struct End {
     pub tag: u64,
     pub peers: BTreeSet<GUID>,
-    /// Remote end points that RustDDS matched without comparing types; the other side compares types and does not
-    /// match.
+    /// Remote end points that have another message type, with the type's name. RustDDS matched them because it does not
+    /// compare types; the remote DDS implementation compares types and does not match.
     pub other_type: BTreeMap<GUID, String>,
     pub refused: Option<Refused>,
 }
@@ -34,7 +35,7 @@ pub struct End {
 pub struct Known {
     pub ends: HashMap<GUID, End>,
     pub participants: BTreeSet<GUID>,
-    /// Remote end points whose type differs, with the name of their type.
+    /// Remote end points whose message type is not [`TYPE`], the type of this driver, with the name of their type.
     pub other_types: HashMap<GUID, String>,
 }
 

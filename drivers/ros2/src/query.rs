@@ -12,7 +12,7 @@ use crate::qos;
 use crate::sample::TYPE;
 use crate::session::Session;
 
-/// Answers the question `what` about an end point, or about the session if `ep` is 0.
+/// Answers the query `what` about an end point, or about the session if `ep` is 0.
 pub fn answer(session: &Session, ep: u32, what: &str) -> Outcome<Value> {
     let endpoint = || match ep {
         0 => Err(Fail::invalid(format!("query {what} needs an end point"))),

@@ -1,4 +1,5 @@
-//! The discovery thread, which sends and answers questions before end points are matched; it ends after matching.
+//! The discovery thread, which sends and answers discovery questions (a writer asks for the readers of its topic)
+//! before end points are matched; the thread ends after matching.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};

@@ -13,7 +13,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
-/// Time without a question in ns after which the discovery thread no longer receives for a matched reader.
+/// Time in ns: if a matched reader has received no discovery question of a writer for this time, the discovery thread
+/// no longer receives for the reader.
 pub const LINGER_NS: i64 = 100_000_000;
 
 /// The members that a reader and a writer of the `udp` driver have in common.
@@ -30,7 +31,7 @@ pub struct Common {
     matching: Mutex<Vec<u64>>,
     matched: AtomicU32,
     changed: Condvar,
-    /// Time of the last question or answer from a peer, in ns of `CLOCK_MONOTONIC`.
+    /// Time of the last discovery question or answer that was received from a peer, in ns of `CLOCK_MONOTONIC`.
     pub heard_ns: AtomicI64,
     /// Number of `wait_matched` calls of the end point that run now.
     pub waiting: AtomicU32,

@@ -162,8 +162,8 @@ pub fn refused(fd: RawFd) -> Vec<SocketAddr> {
     all
 }
 
-/// Checks whether a socket receives an empty datagram that it sends to its own address. If a question arrives in the
-/// meantime, the question is lost, and the writer asks again.
+/// Checks whether a socket receives an empty datagram that it sends to its own address. If a discovery
+/// question arrives in the meantime, the question is lost, and the writer asks again.
 pub fn reaches_itself(fd: RawFd, own: &Address) -> bool {
     const LIMIT_MS: c_int = 20;
     let mut datagram = [0u8; 64];
@@ -234,7 +234,8 @@ pub fn send(fd: RawFd, header: &[u8], payload: &[u8], to: Option<&Address>) -> R
 /// Sends one block of bytes as a datagram, without blocking; the kernel has less to read than in [`send`].
 ///
 /// The system call is made directly, as in [`receive`]: in a process with several threads, `sendto` and `recvfrom` of
-/// glibc prepare and undo the cancellation of the thread, which takes about 45 instructions. No thread is cancelled here.
+/// glibc prepare and undo the cancellation of the thread, which takes about 45 instructions. No thread is cancelled
+/// here.
 #[inline]
 pub fn send_whole(fd: RawFd, datagram: &[u8], to: Option<&Address>) -> Result<()> {
     let (name, len) = to.map_or((std::ptr::null(), 0), |to| (&raw const to.storage, to.len));

@@ -102,7 +102,7 @@ impl Options {
         if let Some(name) = &self.interface
             && net::interface_index(name) == 0
         {
-            return fail(TB_EIO, format!("interface: there is no interface `{name}` here"));
+            return fail(TB_EIO, format!("interface: there is no interface `{name}` in this network namespace"));
         }
         self.address = match (address, &self.interface) {
             (Some(address), _) => address,
@@ -115,7 +115,7 @@ impl Options {
             },
         };
         if self.ttl == Some(0) && !self.multicast {
-            return fail(TB_EINVAL, "ttl=0: datagrams to one reader need 1 or more; 0 is for data=multicast");
+            return fail(TB_EINVAL, "ttl=0: data=unicast needs a ttl of at least 1; 0 is for data=multicast only");
         }
         if self.multicast && !self.address.is_ipv4() {
             return fail(
@@ -128,7 +128,7 @@ impl Options {
         }
         match self.peers.iter().find(|p| p.is_ipv4() != self.address.is_ipv4()) {
             Some(peer) => {
-                fail(TB_EINVAL, format!("peers: {peer} is not of the same family as address {}", self.address))
+                fail(TB_EINVAL, format!("peers: {peer} and address {} must both be IPv4 or both be IPv6", self.address))
             }
             None => Ok(self),
         }
@@ -177,7 +177,7 @@ mod tests {
             assert!(text.starts_with(key), "{text}");
         }
         let mixed = parse(&[("address", "::1"), ("peers", "127.0.0.1")]).map(drop).unwrap_err();
-        assert!(mixed.text.contains("family"), "{}", mixed.text);
+        assert!(mixed.text.contains("must both be IPv4 or both be IPv6"), "{}", mixed.text);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn describe() -> &'static CStr {
                  "help": "How a sample is sent to several readers: one datagram for each, one after the other, or one for all to a group that follows from domain and topic (IPv4, on the interface of `address`). Both ends need the same value."},
                 {"key": "participants", "type": "integer", "default": "1",
                  "help": "1 or 2, without effect: end points share no participant, and each has its own sockets."},
-                {"key": "multicast", "type": "enum", "default": "off", "values": ["off", "on"], "help": "Whether the interface carries multicast; this option has no effect, because `data` chooses."},
+                {"key": "multicast", "type": "enum", "default": "off", "values": ["off", "on"], "help": "Whether the interface carries multicast; `data` chooses whether multicast is used. `on` with data=unicast needs `peers`."},
             ],
             "qos": [],
             "receive_modes": ["listener", "block", "spin"],
@@ -98,7 +98,7 @@ fn stats<'a>(open: impl Iterator<Item = &'a Endpoint>) -> Value {
     json!({"sent": sent, "refused_by_peer": refused, "received": received, "wrong_length": odd, "kernel_drops": drops})
 }
 
-/// Answers the query `flow`. Peers that have ended in the meantime are noticed here.
+/// Answers the query `flow` about a writer. Before it answers, the function notices readers that have ended.
 fn flow(endpoints: &Endpoints, ep: u32) -> Outcome<Value> {
     let Endpoint::Writer(writer) = endpoints.existing(ep)? else {
         return fail(TB_EINVAL, format!("query flow: end point {ep} is a reader"));

@@ -26,9 +26,11 @@ pub const SLICE_MS: i64 = 50;
 pub enum Received {
     /// The receive call received a sample; the sample is the last of the ready samples.
     Sample,
-    /// The receive call received a question or an invalid datagram; the caller continues.
+    /// The receive call received no sample, but a control datagram, an invalid datagram, or the error of an earlier
+    /// answer; the caller continues.
     Other,
-    /// The receive call received nothing: there was no datagram, or the time slice is over.
+    /// The receive call received nothing: there was no datagram, only an empty datagram (which ends a blocking
+    /// receive), or the time slice is over.
     Nothing,
     /// The receive call received nothing, because the loading program holds all receive buffers.
     Full,
@@ -52,8 +54,8 @@ pub struct Reader {
     /// Address to which an empty datagram is sent to end a blocking receive. Without such an address, the socket has a
     /// timeout of [`SLICE_MS`], which costs about 200 instructions for each receive.
     own: Option<Address>,
-    /// Whether the loading program receives with this reader; while it receives, the reader answers questions of
-    /// writers.
+    /// Whether the loading program receives with this reader; while it receives, the reader answers discovery questions
+    /// of writers.
     pub in_use: AtomicBool,
     /// Thread id of the listener's receive thread; 0 if there is none.
     pub thread_id: AtomicI32,
@@ -178,7 +180,8 @@ impl Reader {
         }
     }
 
-    /// Receives the available datagrams without blocking, so that questions of writers behind samples are answered too.
+    /// Receives the available datagrams without blocking, so that discovery questions that arrived after samples are
+    /// answered too.
     pub fn pump(&self) {
         // If another thread holds the buffers, it receives and answers.
         if let Ok(mut places) = self.places.try_lock() {

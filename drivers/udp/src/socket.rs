@@ -28,7 +28,7 @@ pub fn bind(options: &Options, topic: &str, key: u64) -> Outcome<OwnedFd> {
     }
     let (first, last) = (candidate_port(key, 0), candidate_port(key, MOST_CANDIDATES - 1));
     let on = options.address;
-    fail(TB_EIO, format!("ports {first} to {last} on {on}, those of topic {topic}, are all in use; try another domain"))
+    fail(TB_EIO, format!("topic {topic}: all its ports on {on}, {first} to {last}, are in use; try another domain"))
 }
 
 /// Binds the multicast group and port that all readers of a topic share.
@@ -37,7 +37,7 @@ fn bind_group(options: &Options, socket: OwnedFd, key: u64) -> Outcome<OwnedFd> 
     let (IpAddr::V4(to), IpAddr::V4(on)) = (at.ip(), options.address) else { return Ok(socket) };
     net::set_int(fd, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1).or_else(|e| os("SO_REUSEADDR", &e))?;
     net::bind(&socket, at).or_else(|e| os(format!("cannot bind {at}"), &e))?;
-    net::join(fd, to, on).or_else(|e| os(format!("data=multicast: cannot join {to} on {on}"), &e))?;
+    net::join(fd, to, on).or_else(|e| os(format!("data=multicast: cannot join group {to} on address {on}"), &e))?;
     Ok(socket)
 }
 
@@ -66,7 +66,7 @@ pub fn prepare(fd: i32, options: &Options) -> Outcome {
         net::set_int(fd, libc::SOL_SOCKET, libc::SO_RCVBUF, DEFAULT_RCVBUF_BYTES).or_else(|e| os("rcvbuf", &e))?;
     }
     if let (true, IpAddr::V4(on)) = (options.multicast, options.address) {
-        net::send_groups_by(fd, on).or_else(|e| os(format!("data=multicast: cannot send by {on}"), &e))?;
+        net::send_groups_by(fd, on).or_else(|e| os(format!("data=multicast: cannot send from address {on}"), &e))?;
         let ttl = options.ttl.unwrap_or(1);
         net::set_int(fd, libc::IPPROTO_IP, libc::IP_MULTICAST_TTL, ttl).or_else(|e| os("ttl", &e))?;
     }

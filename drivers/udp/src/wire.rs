@@ -1,5 +1,5 @@
-//! The datagrams of the driver: data, the question for readers of a topic and its answer before matching, and the
-//! goodbye of a reader.
+//! The datagrams of the driver: samples, and control datagrams. Before matching, a writer asks for the readers of a
+//! topic (discovery question), and a reader answers; a reader that ends says goodbye.
 
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -7,7 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 pub const HEADER: usize = 8;
 /// Largest payload of a sample in bytes: the largest UDP datagram over IPv4, without the header.
 pub const MAX_PAYLOAD: u64 = 65_507 - HEADER as u64;
-/// Length of a control datagram (question, answer or goodbye) in bytes.
+/// Length of a control datagram (discovery question, answer or goodbye) in bytes.
 pub const CONTROL: usize = 32;
 /// Value that marks a control datagram, in the place of the sequence number; `send` refuses this value as a sequence
 /// number.
@@ -22,17 +22,17 @@ pub const FEWEST_CANDIDATES: u32 = 4;
 /// Number of candidate ports that a reader tries to bind.
 pub const MOST_CANDIDATES: u32 = 68;
 
-/// A control datagram (question, answer or goodbye), which contains no sample.
+/// A control datagram (discovery question, answer or goodbye), which contains no sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Control {
-    /// Question: a writer asks for the readers of a topic.
+    /// Discovery question: a writer asks for the readers of a topic.
     Hello {
         /// Key of the topic for which the writer asks, see [`topic_key`].
         topic: u64,
         /// Identity of the writer that asks.
         writer: u64,
     },
-    /// Answer: a reader of the topic answers the question of a writer.
+    /// Answer: a reader of the topic answers the discovery question of a writer.
     Ack {
         /// Key of the topic of the answering reader, see [`topic_key`].
         topic: u64,

@@ -15,12 +15,12 @@ use crate::options::Options;
 use crate::socket::prepare;
 use crate::wire::{Control, FEWEST_CANDIDATES, HEADER, MAGIC, MOST_CANDIDATES, group, topic_key};
 
-/// Longest datagram in bytes that is copied into one block. With 8 KiB, a copy and `sendto` still take less time than
-/// `sendmsg` with two parts; with 63 kB, they take more.
+/// Longest datagram in bytes whose header and payload are copied into one block. With 8 KiB, a copy and `sendto` still
+/// take less time than `sendmsg` with header and payload apart; with 63 kB, they take more.
 const SMALL: usize = HEADER + 8192;
 
-/// Largest number of times that a datagram is sent again. Every refusal comes from one earlier datagram, and a writer asks
-/// fewer ports at once.
+/// Largest number of times that a datagram is sent again after the kernel refused to send it. Each refusal is caused by
+/// one earlier datagram, and a writer asks fewer ports than this number at once.
 const MOST_TRIES: usize = 1000;
 
 pub struct Writer {
@@ -40,7 +40,7 @@ pub struct Targets {
     pub readers: Vec<(u64, Address)>,
     /// Readers that have sent a goodbye, so that a late answer does not add them again.
     parted: Vec<u64>,
-    /// Memory in which the parts of short datagrams are joined.
+    /// Memory in which the header and the payload of a short datagram are joined.
     small: Box<[u8; SMALL]>,
     /// Whether the writer's socket is connected to the only reader.
     pub connected: bool,
@@ -80,7 +80,7 @@ impl Writer {
             return fail(TB_ETOOBIG, format!("{} B of payload; the end point was made for {max} B", payload.len()));
         }
         if seq == MAGIC {
-            return fail(TB_EINVAL, format!("sequence number {MAGIC:#x} marks the driver's own datagrams"));
+            return fail(TB_EINVAL, format!("sequence number {MAGIC:#x} is reserved for the driver's own datagrams"));
         }
         let mut targets = lock(&self.targets);
         if self.common.is_closed() {
@@ -248,9 +248,9 @@ impl Writer {
     }
 }
 
-/// Sends a datagram again as long as the kernel refuses to send it with the error of an earlier datagram, for example of
-/// a discovery question at a port without a reader: the present datagram was then not sent. Under load, the errors of
-/// several questions can arrive one after another. Returns the number of refusals.
+/// Sends a datagram again as long as the send call returns the error of an earlier datagram, for example of a discovery
+/// question to a port without a reader: the present datagram was then not sent. Under load, the errors of several
+/// discovery questions can arrive one after another. Returns the number of refusals.
 fn again_while_refused(first: Error, again: impl Fn() -> Result<(), Error>) -> (u64, Result<(), Error>) {
     let (mut refusals, mut result) = (0, Err(first));
     for _ in 0..MOST_TRIES {

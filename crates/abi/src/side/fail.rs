@@ -18,7 +18,7 @@ pub struct Fail {
 /// Result of a function of a driver: a value, or the failure of the call.
 pub type Outcome<T = ()> = Result<T, Fail>;
 
-/// Makes the result of a failed call.
+/// Returns `Err` with a [`Fail`] that has the given code and text.
 ///
 /// # Errors
 /// Always returns an error with the given code and text.
@@ -27,18 +27,18 @@ pub fn fail<T>(code: c_int, text: impl Into<Cow<'static, str>>) -> Outcome<T> {
 }
 
 impl Fail {
-    /// Makes a failure with an error code of the ABI.
+    /// Makes the description of a failed call from an error code of the ABI and a text.
     pub fn new(code: c_int, text: impl Into<Cow<'static, str>>) -> Self {
         Fail { code, text: text.into() }
     }
 
-    /// Makes the failure of a call with an argument or option that is not valid.
+    /// Makes the failure (`TB_EINVAL`) for a call that got an argument or option which is not valid.
     #[cold]
     pub fn invalid(text: impl Into<Cow<'static, str>>) -> Self {
         Fail::new(TB_EINVAL, text)
     }
 
-    /// Makes the failure of a call on an end point that does not exist, or was destroyed.
+    /// Makes the failure (`TB_ECLOSED`) for a call that names an end point which does not exist or was destroyed.
     #[cold]
     pub fn closed(ep: u32) -> Self {
         Fail::new(TB_ECLOSED, format!("end point {ep} does not exist (any more)"))

@@ -9,8 +9,8 @@ use crate::{tb_host, tb_view};
 /// The callbacks of the loading program that opened a session of the driver. A callback that the loading program does
 /// not provide is skipped.
 ///
-/// This is a copy of the loading program's table of callbacks, so each end point can store one next to the other data
-/// that a sample needs.
+/// This is a copy of the loading program's table of callbacks, so that each end point can store its own copy next to
+/// the other data that it uses for each sample.
 #[derive(Clone, Copy)]
 pub struct Host {
     ctx: *mut c_void,

@@ -19,7 +19,8 @@ pub struct Pair<'a> {
 }
 
 impl<'a> Pair<'a> {
-    /// Makes the failure of a call because of this driver option. The error text has the form `key=value: why`.
+    /// Makes the failure for a call that is refused because of this option or QoS policy. The error text has the form
+    /// `key=value: why`.
     pub fn bad(&self, code: c_int, why: &str) -> Fail {
         Fail::new(code, format!("{}={}: {why}", self.key, self.value))
     }

@@ -10,7 +10,8 @@ fn null(what: &str) -> Fail {
     Fail::invalid(format!("{what} is null"))
 }
 
-/// Returns the caller's memory for one result, or a failure if the pointer is null.
+/// Returns a reference to the memory into which the caller wants one result written, or a failure if the pointer is
+/// null.
 ///
 /// # Safety
 /// `to` is null, or is writable and not used by anyone else during `'a`.

@@ -90,8 +90,8 @@ pub trait Session: Sized + Send + Sync + 'static {
     /// `TB_ECLOSED` if there is no such reader. It is not an error if there is no sample.
     fn take(&self, ep: u32, out: &mut [MaybeUninit<tb_view>]) -> Outcome<usize>;
 
-    /// Gives samples back to the driver that `take` of this reader returned; the loading program promises that the
-    /// samples come from that reader.
+    /// Returns to the driver the samples that `take` of this reader delivered; the loading program promises that the
+    /// samples come from this reader.
     ///
     /// # Errors
     /// The driver found a view that `take` of this reader did not return.
@@ -110,7 +110,7 @@ pub trait Session: Sized + Send + Sync + 'static {
     fn flush(&self, ep: u32, deadline_ns: i64) -> Outcome;
 
     /// Waits until every message that a reliable writer sent is acknowledged. A driver without acknowledgements keeps
-    /// this default.
+    /// this default implementation, which only calls `flush`.
     ///
     /// # Errors
     /// `TB_ETIMEDOUT` after `deadline_ns`.
@@ -118,8 +118,8 @@ pub trait Session: Sized + Send + Sync + 'static {
         self.flush(ep, deadline_ns)
     }
 
-    /// Answers the question `what` about an end point, or about the session if `ep` is 0: UTF-8 JSON, or the bytes of a
-    /// `tb_clock`.
+    /// Returns the answer to the query `what` about an end point, or about the session if `ep` is 0: UTF-8 JSON, or the
+    /// bytes of a `tb_clock`.
     ///
     /// # Errors
     /// `TB_EUNSUPPORTED` if the driver does not know `what`.

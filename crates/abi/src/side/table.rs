@@ -14,8 +14,8 @@ use crate::{
     TB_SPIN, TB_WOKEN, TB_WRITER, tb_driver, tb_host, tb_kv, tb_send, tb_sink, tb_view,
 };
 
-/// Makes the table of functions for the sessions `S`, without `loan`. A driver keeps the table in a `static` and
-/// returns its address from `tailbound_driver_v1`.
+/// Makes the table of functions of a driver whose session type is `S`; the optional functions `loan` and `commit` are
+/// null pointers. A driver keeps the table in a `static` and returns its address from `tailbound_driver_v1`.
 pub const fn table<S: Session>() -> tb_driver {
     tb_driver {
         abi_major: TB_ABI_MAJOR,
@@ -51,7 +51,7 @@ fn code(outcome: Outcome) -> c_int {
     }
 }
 
-/// Returns the session to which a pointer of the caller leads, or a failure if the pointer is null.
+/// Returns the session to which a pointer of the caller points, or a failure if the pointer is null.
 ///
 /// # Safety
 /// `session` is null, or came from `open` of the same table and was not closed.

@@ -1,5 +1,5 @@
-//! Tests of the driver's part for the table of functions: calls that are refused before a session sees them, and
-//! results of a session.
+//! Tests of the module `side`, which makes the table of functions of drivers in Rust: calls that are refused before a
+//! session sees them, and results of a session.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -245,14 +245,14 @@ fn between_clocks(condition: &ConditionReport, range: &LegRange, at_most: &AtMos
 /// interval.
 fn maximum(figures: &MetricReport, limit: i64) -> Judged {
     match figures.max_ns {
-        None => (BudgetOutcome::Undecided, String::new(), "no message has a value".into()),
+        None => (BudgetOutcome::Undecided, String::new(), "no message has a value of this metric".into()),
         Some(max) => {
             let outcome = if max > limit { BudgetOutcome::Broken } else { BudgetOutcome::Holds };
             let later = rule_of_three(figures.n);
             let why = match outcome {
                 BudgetOutcome::Holds => format!(
-                    "this is true for the {} measured messages; up to {} of all messages may be later (95 % \
-                        confidence)",
+                    "the {} measured messages keep the limit; up to {} of all messages may be later than the limit \
+                        (95 % confidence)",
                     count(figures.n),
                     per_cent(later)
                 ),

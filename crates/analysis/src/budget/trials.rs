@@ -20,7 +20,10 @@ pub(crate) fn mean(
     let means = condition.used_trial_ids.iter().map(|id| mean_of_trial(record, *id, metric));
     Ok(match means.collect::<Result<Option<Vec<f64>>, _>>()? {
         Some(trials) => judged(&trials, limit as f64, false, time),
-        None => (BudgetOutcome::Undecided, String::new(), "in at least one trial, no message has a value".into()),
+        None => {
+            let why = format!("in at least one trial, no message has a value of {}", metric.key());
+            (BudgetOutcome::Undecided, String::new(), why)
+        }
     })
 }
 

@@ -31,10 +31,10 @@ pub(crate) fn differ(a: &Condition, b: &Condition, factor: Option<&str>, metrics
     let what = |s: &TrialSpec| match s.measure.flow() {
         None => "round trips of a ping-pong".to_owned(),
         Some(flow) if flow.publishers == 1 => {
-            format!("a flow to {} subscribers, {} in one message", flow.subscribers, flow.pack)
+            format!("a flow to {} subscribers (payloads in one message: {})", flow.subscribers, flow.pack)
         }
         Some(flow) => format!(
-            "a flow of {} publishers to {} subscribers, {} in one message",
+            "a flow of {} publishers to {} subscribers (payloads in one message: {})",
             flow.publishers, flow.subscribers, flow.pack
         ),
     };

@@ -19,7 +19,7 @@ pub struct CompareOptions {
     pub margin: Option<f64>,
 }
 
-/// Error: the reason why there is no comparison, which the user can resolve.
+/// Reason why two records or levels could not be compared.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// Error: the figures of the sides have different definitions, or a condition, factor or level does not exist.

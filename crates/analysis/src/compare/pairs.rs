@@ -89,7 +89,12 @@ pub fn compare_levels(
         let name = name_without(&plan.conditions, condition, &factor);
         match with(&level_b).find(|c| without(c) == without(condition)) {
             Some(other) => found.offer((record, condition), (record, other), name, Some(&factor), options),
-            None => found.left(&name, &format!("no condition with {factor} {level_b} has the same other levels")),
+            None => {
+                let why = format!(
+                    "no condition with {factor} {level_b} has the same levels of the other factors as this condition"
+                );
+                found.left(&name, &why);
+            }
         }
     }
     let sides = [&level_a, &level_b].map(|l| side(record, Some(format!("{} {l}", short_factor(&factor)))));
@@ -112,7 +117,7 @@ fn the_factor(record: &Record, asked: Option<&str>) -> Result<(String, Vec<Strin
     };
     let varied: Vec<&String> = factors.iter().filter(|f| levels(f).len() > 1).copied().collect();
     let there = || match varied.as_slice() {
-        [] => "it varies none".to_owned(),
+        [] => "it varies no factor".to_owned(),
         some => some.iter().map(|f| format!("{f} ({})", levels(f).join(", "))).collect::<Vec<_>>().join("; "),
     };
     let one = |matching: Vec<&String>| match matching.as_slice() {
@@ -129,7 +134,7 @@ fn the_factor(record: &Record, asked: Option<&str>) -> Result<(String, Vec<Strin
         Ok(factor) => Ok((factor.clone(), levels(&factor))),
         Err(text) => Err(CompareError::refused(
             text,
-            format!("name a second record, or two levels of one of its factors: {}", there()),
+            format!("name a second record, or two levels of one factor of this record: {}", there()),
         )),
     }
 }
@@ -284,7 +289,7 @@ impl<'r> Found<'r> {
         if self.pairs.is_empty() {
             let reasons: Vec<String> = self.left.iter().map(|l| format!("\n  {}: {}", l.condition, l.why)).collect();
             let what = format!(
-                "{} and {} have no condition in common that is the same thing{}",
+                "no condition of {} can be compared with a condition of {}{}",
                 a.name,
                 b.name,
                 reasons.concat()

@@ -61,7 +61,8 @@ pub(crate) fn of(condition: &Condition, options: &CompareOptions) -> Vec<Wanted>
 
 #[cfg(test)]
 mod tests {
-    /// Budgets use the names of the compared statistics without knowledge of this crate.
+    /// Test: `LATENCIES` has the names of `COMPARED_STATISTICS` in `tailbound-model`, which budgets use, because the
+    /// reader of budgets does not depend on this crate.
     #[test]
     fn names_are_those_of_the_vocabulary() {
         assert_eq!(super::LATENCIES.map(|(name, _)| name), tailbound_model::COMPARED_STATISTICS);

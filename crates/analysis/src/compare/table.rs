@@ -264,8 +264,8 @@ fn compared(
     }
 }
 
-/// Size of the difference between the two sides of a pair of conditions. Pairs are sorted by it; pairs whose difference
-/// is decided come first.
+/// Size of the difference between the two sides of a pair of conditions: the sort key for the table of pairs. A
+/// difference with the verdict better or worse is larger than every difference without such a verdict.
 pub(crate) fn effect(pair: &Pair) -> f64 {
     let of = |c: &Compared| {
         let size = c.ratio.map_or(0.0, |r| r.ln().abs());

@@ -16,7 +16,7 @@ use tailbound_stats::{Distribution, Estimate, Quantile};
 pub(crate) enum OfTrial {
     /// The value of the statistic in the trial, in the unit of the statistic.
     Value(f64),
-    /// The statistic has no value, because it lies among the slots without an answer.
+    /// The statistic is a quantile and has no value, because the quantile falls among the slots without an answer.
     Beyond,
     /// There are too few slots for the statistic: the necessary number of slots, and the existing number of slots.
     Needs(u64, u64),

@@ -8,12 +8,12 @@ use tailbound_record::TrialRecord;
 /// the datagrams of the first kind are ignored.
 const LITTLE: f64 = 0.1;
 
-/// If there are fewer datagrams per message than this number, the messages do not pass IP, or many messages share a
-/// datagram.
+/// Smallest number of datagrams per message that counts. If the number is smaller, the messages were not sent over IP,
+/// or many messages shared a datagram.
 const NONE: f64 = 0.001;
 
-/// Computes the addressing of a flow from the IP counters of the publisher's network namespace, minus what these
-/// counters show without messages.
+/// Computes the addressing of a flow from the IP counters of the publisher's network namespace, without the datagrams
+/// that are also sent while no messages are sent.
 pub(crate) fn of(trial: &TrialRecord, sent: &FlowCounts, subscribers: u32) -> Option<FlowCast> {
     let proof = trial.proof.as_ref()?;
     let space = proof.spaces.iter().find(|s| s.ends.iter().any(|e| e == "ping"))?;

@@ -86,12 +86,12 @@ pub(crate) fn without_latency(record: &Record, report: &ConditionReport) -> Opti
     let (first, more) = apart.split_first()?;
     let whom = if more.is_empty() { (*first).to_owned() } else { format!("{first} and {} more", more.len()) };
     let text = format!(
-        "{}: how long messages took to {whom} cannot be told: the clock there is another one than the publisher's, and \
-         no message goes back that would bound their difference",
+        "{}: the latencies of messages to {whom} are not known: the publisher has another clock, and no message goes \
+         back, so the clock offset has no known limits",
         report.name
     );
-    let remedy = "Measure ping-pong between these places: the report then gives the smallest and largest possible \
-        legs.";
+    let remedy = "Measure ping-pong between the places of the publisher and of the subscriber: the report then gives \
+        the smallest and largest possible legs.";
     Some(Warning::new("one_way_between_clocks", Severity::Warning, text, remedy))
 }
 
@@ -167,7 +167,8 @@ fn begun_within<'a>(sending: impl Iterator<Item = &'a EndRecord>) -> Option<i64>
     (began.len() > 1).then_some(most - least)
 }
 
-/// Number of bytes that the publisher's interface sent per message, minus what the interface sends without messages.
+/// Number of bytes that the publisher's interface sent per message, without the bytes that the interface also sends
+/// while no messages are sent.
 fn wire_bytes(trial: &TrialRecord, sent: &FlowCounts) -> Option<f64> {
     let space = trial.proof.as_ref()?.spaces.iter().find(|s| s.ends.iter().any(|e| e == PUBLISHER))?;
     let interface = space.path.first()?;
@@ -197,7 +198,7 @@ fn subscriber(name: &str, end: &EndRecord, sent: &PartCounts, (pack, payload): (
     })
 }
 
-/// Number of events in each whole second of the part of a flow that is measured.
+/// Counts of samples for each whole second of `part`, the window of a flow.
 fn seconds(counts: &FlowCounts, part: &PartCounts, pack: u64) -> Vec<FlowSecond> {
     const SECOND: i64 = 1_000_000_000;
     let within = counts.seconds.iter().filter(|s| s.second * SECOND >= part.first_ns);

@@ -11,8 +11,8 @@ use tailbound_model::{Metric, Policy, Switches, Task};
 /// A cause must explain at least this share of the time that a leg took beyond its median.
 const ENOUGH: f64 = 0.5;
 
-/// Everything that is known about one late message: its longest leg, the threads of its trial and their context
-/// switches.
+/// Everything that is known about one late message: the leg that exceeds its median most, the threads of its trial and
+/// their context switches.
 pub(crate) struct Judge<'a> {
     message: &'a Message,
     leg: &'a Leg,
@@ -43,7 +43,8 @@ impl<'a> Judge<'a> {
         };
         let (begin, end) = (self.leg.begin_ns, self.leg.end_ns);
         let Some(timeline) = Timeline::of(seen, (begin, end)) else {
-            return self.unexplained("there were more context switches in that time than could be recorded".into());
+            let why = "during the delay of this message, there were more context switches than could be recorded";
+            return self.unexplained(why.into());
         };
         let mut way = self.way(&timeline, self.leg.end, begin, end);
         // If the sender is delayed in its send call, the message is delayed, whichever thread received it.
@@ -75,7 +76,8 @@ impl<'a> Judge<'a> {
         self.unexplained(self.what_was_seen(&way))
     }
 
-    /// What the threads that carried the message until the time `end` did between the times `begin` and `end`.
+    /// What the threads that carried the message did between the times `begin` and `end`. They are followed back from
+    /// the thread of the end `at` (ping or pong) that runs at the time `end`.
     fn way(&self, timeline: &Timeline, at: &str, begin: i64, end: i64) -> Vec<Stretch> {
         let here = self.threads.iter().filter(|(_, (process, _))| process.ends.iter().any(|e| e == at));
         // If several threads run, the thread that got its CPU last was woken for this message.
@@ -152,12 +154,12 @@ impl<'a> Judge<'a> {
                     .to_owned(),
             ),
             Some((name, tid, _)) => {
-                (Some(name.clone()), format!("while {} ran there", self.other_words(*tid, task(*tid), name)))
+                (Some(name.clone()), format!("while {} ran on that CPU", self.other_words(*tid, task(*tid), name)))
             }
             None if had.is_empty() => (
                 None,
-                "which threads ran on that CPU is unknown without the privilege to watch \
-                whole CPUs"
+                "but which threads ran on that CPU is not known: this needs the privilege to watch whole CPUs \
+                (CAP_PERFMON, or kernel.perf_event_paranoid of at most 0)"
                     .into(),
             ),
             None => {

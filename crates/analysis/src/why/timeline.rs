@@ -29,7 +29,8 @@ pub(crate) struct Timeline {
     begin_ns: i64,
     threads: BTreeMap<i32, Vec<(i64, State)>>,
     wakes: BTreeMap<i32, Vec<Wake>>,
-    /// For each CPU, the time at which each thread began to run there, and the id of the thread.
+    /// For each CPU, in the order of time: the time at which a thread began to run on this CPU, and the id of the
+    /// thread.
     cpus: BTreeMap<u32, Vec<(i64, i32)>>,
     wakes_seen: bool,
 }

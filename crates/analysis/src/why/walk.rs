@@ -2,7 +2,7 @@
 
 use crate::why::timeline::Timeline;
 
-/// A time span in which one thread carried a message, or waited while it was to carry the message.
+/// A time span in which one thread carried a message, or waited or slept before it carried the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stretch {
     pub begin_ns: i64,
@@ -11,10 +11,10 @@ pub(crate) struct Stretch {
     pub what: What,
 }
 
-/// What a thread did in a time span before a late message.
+/// What a thread did in one time span of the delay of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// The thread was ready to run and waited for a CPU; it then ran on this CPU.
+    /// The thread was ready to run and waited for the CPU `cpu`, on which it ran afterwards.
     Waited { cpu: u32 },
     /// The thread ran on the CPU `cpu` in the whole time span.
     Ran { cpu: u32 },
@@ -22,11 +22,12 @@ pub(crate) enum What {
     Slept,
 }
 
-/// Largest number of steps back from the end of a leg; no message has so many steps.
+/// Largest number of runs of threads that are followed back from the end of a leg; a message passes through fewer.
 const MOST_HOPS: usize = 100;
 
-/// Follows `thread`, which runs at the time `end`, back to the time `begin`. If another thread woke `thread`, and this
-/// other thread is in `known`, the other thread is followed from that time on. The latest time span comes first.
+/// Follows `thread`, which runs at the time `end`, back to the time `begin`. If another thread woke `thread`, and
+/// `known` returns true for the other thread, the other thread is followed back from the time of the wake-up. The
+/// latest time span comes first in the result.
 pub(crate) fn back(
     timeline: &Timeline,
     thread: i32,

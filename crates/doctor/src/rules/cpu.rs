@@ -4,8 +4,8 @@ use crate::condition::{Condition, Judgement, NotKnown, number, text};
 use crate::finding::Rule;
 use tailbound_model::{FactValue, HostFacts};
 
-/// Wake-up time of an idle state in us. If the wake-up time of a state is not longer, waking the thread itself takes
-/// longer than waking the CPU.
+/// Longest wake-up time of an idle state, in us, that is not reported as bad: waking a CPU from such a state does not
+/// take longer than waking the thread itself.
 const DEEP_US: i64 = 10;
 
 pub(super) const RULES: &[Rule] = &[
@@ -34,7 +34,7 @@ pub(super) const RULES: &[Rule] = &[
         title: "wake-up time of an idle CPU",
         unit: " us",
         bad: Condition::Judge(idle),
-        because: "an idle CPU can need this time to wake up, and its caches may be cold then",
+        because: "a CPU in a deep idle state wakes up slowly, and its caches may be cold then",
         remedy: "run cpupower idle-set -D 10, or write 0 to /dev/cpu_dma_latency and keep the file open during the \
                  measurement",
         host: "cpu_dma_latency: 0 us",
@@ -53,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         title: "isolated CPUs",
         unit: "",
         bad: Condition::Empty,
-        because: "the scheduler may put any thread, also a worker of the kernel, on any CPU",
+        because: "the scheduler may put any thread, including worker threads of the kernel, on any CPU",
         remedy: "boot with isolcpus=... (or use a cpuset partition) and pin the important threads to the isolated CPUs",
         host: "",
     },
@@ -79,8 +79,8 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Judges the idle states: if a program requests an upper limit for wake-up latency, CPUs do not enter the deeper idle
-/// states.
+/// Judges the wake-up time of the deepest idle state that CPUs can enter. If a program requests an upper limit for the
+/// wake-up latency, CPUs do not enter idle states above this limit.
 fn idle(facts: &HostFacts) -> Judgement {
     let polls = text(facts, "kernel.cmdline").is_ok_and(|line| line.split_whitespace().any(|w| w == "idle=poll"));
     match (number(facts, "cpu.idle_deepest_us"), number(facts, "cpu.dma_latency_us")) {

@@ -67,8 +67,8 @@ pub(super) const RULES: &[Rule] = &[
             "timebase",
             "tod",
         ]),
-        because: "this clock cannot be read without entering the kernel: each reading takes a microsecond or more, and all \
-                  CPUs share one device",
+        because: "this clock source cannot be read without entering the kernel: each reading takes a microsecond or \
+                  more, and all CPUs share one device",
         remedy: "find in the kernel's log why the kernel does not use the CPU's own counter (tsc); boot with \
                  tsc=reliable only if this reason is known to be wrong",
         host: "",
@@ -108,15 +108,15 @@ pub(super) const RULES: &[Rule] = &[
         title: "timer slack of ordinary threads",
         unit: " ns",
         bad: Condition::Above(1_000),
-        because: "the kernel may wake an ordinary thread later by this much to save interrupts (Tailbound sets 1 ns for its \
-                  own threads; your programs keep the default)",
+        because: "the kernel may wake an ordinary thread late by up to the timer slack, to save interrupts (Tailbound \
+                  sets 1 ns for its own threads; your programs keep the default)",
         remedy: "call prctl(PR_SET_TIMERSLACK, 1) in the program, or use a real-time policy, which has no slack",
         host: "",
     },
 ];
 
 /// Judges real-time throttling. Since Linux 6.12 the fair server replaces throttling. Kernels with RT_GROUP_SCHED still
-/// limit each control group to its runtime.
+/// limit the real-time threads of each control group to the real-time runtime of the group.
 fn throttling(facts: &HostFacts) -> Judgement {
     let read = || -> Result<Judgement, NotKnown> {
         if flag(facts, "sched.fair_server")? && flag(facts, "sched.rt_group") != Ok(true) {

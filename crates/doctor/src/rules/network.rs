@@ -11,7 +11,8 @@ pub(super) const RULES: &[Rule] = &[
         bad: Condition::Below(2_621_440),
         because: "a burst or a large fragmented message overruns the socket's buffer; reliable messages then wait \
                   for a retransmission, other messages are lost",
-        remedy: "sysctl net.core.rmem_max=2621440 or more, and configure the middleware to request such a buffer",
+        remedy: "sysctl net.core.rmem_max=2621440 or more, and configure the middleware to request a receive buffer of \
+                 this size",
         host: "sysctl: { net.core.rmem_max: 2621440 }",
     },
     Rule {
@@ -19,8 +20,8 @@ pub(super) const RULES: &[Rule] = &[
         title: "memory for IP fragments",
         unit: " B",
         bad: Condition::Below(4_194_304),
-        because: "if this memory is full, fragments of large datagrams are dropped, and each datagram with a dropped \
-                  fragment is lost",
+        because: "if the memory for IP fragments is full, fragments of large datagrams are dropped, and each datagram \
+                  with a dropped fragment is lost",
         remedy: "sysctl net.ipv4.ipfrag_high_thresh=4194304 or more",
         host: "sysctl: { net.ipv4.ipfrag_high_thresh: 4194304 }",
     },

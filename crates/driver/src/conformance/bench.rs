@@ -49,7 +49,7 @@ impl Bench {
         Ok(End { session: Arc::new(self.session(inbox.clone())?), inbox })
     }
 
-    /// Chooses the receive mode for conformance checks that test something else.
+    /// Chooses a receive mode that the driver supports, for conformance checks that do not test receive modes.
     pub fn mode(&self) -> Result<ReceiveMode, Wrong> {
         let modes = [ReceiveMode::Block, ReceiveMode::Spin, ReceiveMode::Listener];
         let declared = modes.into_iter().find(|m| self.driver.description().receives(*m));

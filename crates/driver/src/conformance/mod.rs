@@ -34,8 +34,9 @@ pub enum CheckOutcome {
     Passed,
     /// The conformance check failed: the driver breaks the rule.
     Failed,
-    /// The driver does not claim to support the checked feature, or another conformance check on which this check
-    /// depends failed.
+    /// The conformance check was not run or does not apply: the driver does not claim to support the checked feature,
+    /// another conformance check on which this check depends did not pass, the suite ended before, or the output of the
+    /// process could not be captured.
     NotApplicable,
 }
 
@@ -166,7 +167,10 @@ pub fn run_with(driver: &Driver, options: &Kv, each: &mut dyn FnMut(CheckResult)
         each(result);
     }
     let (outcome, detail) = match silence.map(|s| s.heard()) {
-        None => (CheckOutcome::NotApplicable, "the outputs could not be redirected".to_owned()),
+        None => {
+            let why = "standard output and standard error could not be redirected";
+            (CheckOutcome::NotApplicable, why.to_owned())
+        }
         Some(text) if text.is_empty() => (CheckOutcome::Passed, "0 B printed".to_owned()),
         Some(text) => {
             let start: String = text.chars().take(200).collect();

@@ -70,8 +70,8 @@ fn native_library_missing() {
     std::fs::remove_file(library).unwrap();
     assert_eq!(
         error(&path, dir.path()),
-        "driver DIR/driver.so: the native library libmiddleware.so is not installed; install the package that brings it \
-         (the other drivers are not affected)"
+        "driver DIR/driver.so: the native library libmiddleware.so is not installed; install the package that \
+         contains this library (the other drivers are not affected)"
     );
 }
 
@@ -89,8 +89,8 @@ fn native_library_of_a_package_missing() {
     std::fs::remove_file(library).unwrap();
     assert_eq!(
         error(&path, dir.path()),
-        "driver DIR/driver.so: the native library libmiddleware.so.2.9 is not installed; install the package that brings \
-         it, on Debian libmiddleware2.9 (the other drivers are not affected)"
+        "driver DIR/driver.so: the native library libmiddleware.so.2.9 is not installed; install the package that \
+         contains this library, on Debian libmiddleware2.9 (the other drivers are not affected)"
     );
 }
 
@@ -107,7 +107,10 @@ fn no_file_of_that_name() {
 #[test]
 fn a_linked_table_has_the_name_it_is_asked_for_by() {
     let error = Driver::linked("udp", tailbound_driver_null::table()).unwrap_err();
-    assert_eq!(error.to_string(), "driver udp: its description cannot be read: the driver calls itself `null`");
+    assert_eq!(
+        error.to_string(),
+        "driver udp: the driver's description cannot be read: the driver calls itself `null`"
+    );
     assert!(Driver::linked("null", std::ptr::null()).is_err());
 }
 
@@ -116,7 +119,10 @@ fn a_refusal_carries_the_drivers_words() {
     let udp = Driver::linked("udp", tailbound_driver_udp::table()).unwrap();
     let open = |kv: &Kv| Session::open(&udp, kv, std::sync::Arc::new(Silent)).unwrap_err();
     let error = open(&Kv::new().with("interface", "nowhere0"));
-    assert_eq!(error.to_string(), "driver udp: open: interface: there is no interface `nowhere0` here (TB_EIO)");
+    assert_eq!(
+        error.to_string(),
+        "driver udp: open: interface: there is no interface `nowhere0` in this network namespace (TB_EIO)"
+    );
     assert_eq!(open(&Kv::new().with("config", "x.xml")).code, Code::EUNSUPPORTED);
     assert_eq!(open(&Kv::new().with("a\0b", "1")).text, "`a\\u{0}b` contains a NUL character");
 }

@@ -23,7 +23,8 @@ fn soon() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC) + 10_000_000_000
 }
 
-/// Makes options with a domain that no other test uses.
+/// Makes driver options with a value of `domain` that no other test uses, so that sessions of different tests do not
+/// communicate.
 fn options() -> Kv {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let domain = u64::from(std::process::id()) * 64 + NEXT.fetch_add(1, Ordering::Relaxed);

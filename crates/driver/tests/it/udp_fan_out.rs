@@ -144,7 +144,7 @@ fn a_reader_that_ends_announces_it() {
     until("the end is heard", || flow(&a, writer).matched == 0);
 }
 
-/// Child process of the test [`a_reader_that_is_killed_is_missed`]: receives samples until it is killed.
+/// Runs as the child process of the test [`a_reader_that_is_killed_is_missed`]: receives samples until it is killed.
 #[test]
 #[ignore = "run by another test"]
 fn a_reader_in_another_process() {
@@ -201,7 +201,7 @@ fn impossible_options_are_refused_by_name() {
             &[("multicast", "on")],
             "multicast=on: the udp driver searches peers by multicast only with data=multicast; give peers",
         ),
-        (&[("ttl", "0")], "ttl=0: datagrams to one reader need 1 or more; 0 is for data=multicast"),
+        (&[("ttl", "0")], "ttl=0: data=unicast needs a ttl of at least 1; 0 is for data=multicast only"),
     ] {
         assert_eq!(refusal(pairs), text);
     }

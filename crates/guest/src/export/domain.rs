@@ -118,8 +118,9 @@ fn tune(page: &mut Page, spec: &VmSpec) {
         }
         if let Some(threads) = spec.vhost.as_ref().filter(|t| **t != RoleScheduling::default()) {
             page.why(&format!(
-                "The thread of vhost-net had `{threads}`; libvirt cannot set this: set it with chrt and \
-                 taskset when the guest runs (the thread's name is vhost- and the process id of QEMU)."
+                "In the measurement, the thread of vhost-net had `{threads}`. libvirt cannot set this: set it with \
+                 chrt and taskset while the guest runs (the thread's name is vhost- followed by the process id of \
+                 QEMU)."
             ));
         }
     });

@@ -69,7 +69,7 @@ fn named(card: Card) -> io::Result<String> {
         }
         if begin.elapsed() > APPEARS {
             let text = match card {
-                Card::Made(mac) => format!("no interface has the card {mac}"),
+                Card::Made(mac) => format!("no network interface has the hardware address {mac}"),
                 Card::Passed => "the passed-through card has no interface: add the card's driver to `modules`".into(),
             };
             return Err(io::Error::other(text));

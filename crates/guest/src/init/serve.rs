@@ -30,7 +30,7 @@ const NONE: Duration = Duration::from_secs(5);
 /// Stack size in bytes of the threads that copy bytes between a port and the holder of agents.
 const STACK: usize = 256 << 10;
 
-/// Starts the holder of agents and joins each connection from the host to the holder of agents, until the guest ends.
+/// Starts the holder of agents, and connects the holder to each connection that the host opens, until the guest ends.
 ///
 /// # Errors
 /// The guest has no channel to the host.
@@ -39,8 +39,8 @@ pub fn serve() -> io::Result<()> {
     serve_by(line.channel.ok_or_else(|| io::Error::other("the guest's kernel command line names no channel"))?)
 }
 
-/// Starts the holder of agents in a virtual machine that the user has set up, and serves the machine's ports that have
-/// Tailbound's names.
+/// Starts the holder of agents in a virtual machine that the user has set up, and connects the holder to the ports of
+/// the machine that have names of Tailbound.
 ///
 /// # Errors
 /// The machine has no ports with Tailbound's names.
@@ -129,7 +129,7 @@ fn ports(count: usize) -> io::Result<Vec<PathBuf>> {
             all if all >= count => return Ok(there),
             0 if late => return Err(io::Error::other("there is no virtio-serial port")),
             some if late => {
-                say(&format!("tailbound guest: {some} of {count} ports exist"));
+                say(&format!("tailbound guest: only {some} of {count} virtio-serial ports exist"));
                 return Ok(there);
             }
             _ => std::thread::sleep(Duration::from_millis(2)),
@@ -155,7 +155,8 @@ fn named_ports() -> io::Result<Vec<PathBuf>> {
             (1.., since) if since.elapsed() > LAST => return Ok(there),
             (0, begin) if begin.elapsed() > NONE => {
                 let text = format!(
-                    "this machine has no virtio-serial port named {PORT_NAMES}.*: add such channels to the machine"
+                    "this machine has no virtio-serial port named {PORT_NAMES}.*: add virtio-serial channels with such \
+                     names to the machine"
                 );
                 return Err(io::Error::other(text));
             }

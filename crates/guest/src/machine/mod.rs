@@ -60,8 +60,8 @@ impl Machine {
         let (name, directory) = (order.spec.name.clone(), order.directory.to_owned());
         let failed = |what: String| guest_error(format!("guest {name}: {what}"), "");
         if directory.as_os_str().len() > LONGEST_DIRECTORY {
-            let text = format!("the path {} is too long for sockets in this directory", directory.display());
-            return Err(failed(text).with_remedy("name a shorter directory, e.g. with TMPDIR"));
+            let text = format!("the path {} is too long for a directory of Unix sockets", directory.display());
+            return Err(failed(text).with_remedy("use a directory with a shorter path, e.g. set TMPDIR"));
         }
         let channel = match order.spec.channel {
             VmChannel::VirtioSerial => {
@@ -214,7 +214,7 @@ impl Machine {
     /// # Errors
     /// The process of QEMU cannot be waited for.
     pub fn wait_for_end(&self) -> io::Result<ExitStatus> {
-        self.child.lock().map_err(|_| io::Error::other("a thread failed while it used the process"))?.wait()
+        self.child.lock().map_err(|_| io::Error::other("a thread failed while it used the QEMU process"))?.wait()
     }
 
     /// Ends QEMU: asks it to quit, and kills it if it does not end within 5 s.
@@ -240,7 +240,8 @@ impl Machine {
     }
 
     fn ask_monitor<T>(&self, what: impl FnOnce(&mut Monitor) -> io::Result<T>) -> Result<T, Problem> {
-        let mut monitor = self.monitor.lock().map_err(|_| self.failed("a thread failed while it used the monitor"))?;
+        let broken = "a thread failed while it used the QMP monitor of QEMU";
+        let mut monitor = self.monitor.lock().map_err(|_| self.failed(broken))?;
         let monitor = monitor.as_mut().ok_or_else(|| self.failed("the virtual machine has no QMP monitor"))?;
         what(monitor).map_err(|e| {
             // The connection is made anew, so that a late answer is not taken for the next one.

@@ -9,7 +9,7 @@ use tailbound_model::{ContainerAccess, ContainerClient, ContainerNetwork};
 /// Name of the container label by which a cleanup finds the containers of a run.
 const LABEL: &str = "tailbound.run";
 
-/// Name of the Debian package that contains a container client, e.g. podman.
+/// Text that names the Debian package of a container client, for example `package podman`.
 pub(super) fn package(client: ContainerClient) -> &'static str {
     match client {
         Podman => "package podman",
@@ -21,7 +21,7 @@ pub(super) fn package(client: ContainerClient) -> &'static str {
 pub(super) fn remedy(client: ContainerClient) -> &'static str {
     match client {
         Podman => "run `podman info` to see why podman does not answer",
-        Ctr => "start containerd, or name its socket in CONTAINERD_ADDRESS; containers are made by root",
+        Ctr => "start containerd, or set CONTAINERD_ADDRESS to its socket; run as root if the socket belongs to root",
     }
 }
 

@@ -70,8 +70,8 @@ fn container(c: &Collector) -> String {
     hints.iter().find(|(hint, _)| groups.contains(hint)).map_or("none seen", |(_, kind)| kind).to_owned()
 }
 
-/// Mount point and path of this process's control group for a controller: in version 1 if the controller has a
-/// hierarchy of version 1, else in the unified hierarchy of version 2.
+/// Mount point of the hierarchy, and path in it, of this process's control group for a cgroup controller such as `cpu`:
+/// in version 1 if the controller has a hierarchy of version 1, else in the unified hierarchy of version 2.
 fn group_path(c: &Collector, controller: &str) -> Result<(String, String), String> {
     let text = c.read("/proc/self/cgroup")?;
     let rows = || {
@@ -85,10 +85,10 @@ fn group_path(c: &Collector, controller: &str) -> Result<(String, String), Strin
         let mount = mounts
             .into_iter()
             .find(|m| c.exists(m))
-            .ok_or("the controller's hierarchy is not mounted under /sys/fs/cgroup")?;
+            .ok_or_else(|| format!("no hierarchy of the {controller} controller is mounted under /sys/fs/cgroup"))?;
         return Ok((mount, path));
     }
-    let (_, path) = rows().find(|(list, _)| list.is_empty()).ok_or("no group is named")?;
+    let (_, path) = rows().find(|(list, _)| list.is_empty()).ok_or("/proc/self/cgroup names no control group")?;
     Ok(("/sys/fs/cgroup".into(), path))
 }
 
@@ -149,5 +149,5 @@ fn cpuset(c: &mut Collector) {
             }
         }
     }
-    c.put_text(key, &mount, Err("no control group shows a cpuset (the controller is not enabled)".into()));
+    c.put_text(key, &mount, Err("no control group shows a cpuset (the cpuset controller is not enabled)".into()));
 }

@@ -52,7 +52,7 @@ fn preemption(c: &mut Collector) {
             Some(word) => ("/proc/cmdline preempt=", Ok(word)),
             None => (
                 "/sys/kernel/debug/sched/preempt",
-                Err(format!("the kernel's default of PREEMPT_DYNAMIC, which only debugfs shows: {why}")),
+                Err(format!("only debugfs shows the default of PREEMPT_DYNAMIC, which this kernel uses: {why}")),
             ),
         },
         (_, _, Ok(v)) if has_word(v, "PREEMPT_LAZY") => ("/proc/sys/kernel/version", Ok("lazy".into())),

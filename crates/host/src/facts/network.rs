@@ -65,7 +65,7 @@ fn cards(c: &mut Collector) {
                 continue;
             }
             (_, true) => {
-                c.put_text(key, &dirs[0], Err("/sys shows no message interrupts".into()));
+                c.put_text(key, &dirs[0], Err("/sys shows no message-signaled interrupts (MSI) of this card".into()));
                 continue;
             }
         };

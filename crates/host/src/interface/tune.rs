@@ -39,7 +39,7 @@ fn get(interface: &str, setting: NicSetting) -> io::Result<(Ethtool, Vec<u32>)> 
     let mut words = vec![0u32; length];
     words[0] = get;
     tool.request(&mut words).map_err(|error| match error.raw_os_error() {
-        Some(libc::EOPNOTSUPP) => io::Error::other("the driver of the interface has no such setting"),
+        Some(libc::EOPNOTSUPP) => io::Error::other("the driver of the interface does not support this setting"),
         Some(libc::ENODEV) => io::Error::new(io::ErrorKind::NotFound, format!("there is no interface {interface}")),
         _ => error,
     })?;
@@ -73,7 +73,7 @@ pub(crate) fn write(interface: &str, setting: NicSetting, value: u32) -> io::Res
     let patience = Instant::now() + LINK_BACK;
     while was_up && !link::query(interface)?.up {
         if Instant::now() > patience {
-            return Err(io::Error::other("the link was still down after 10 s"));
+            return Err(io::Error::other("the link was still down 10 s after the setting was changed"));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

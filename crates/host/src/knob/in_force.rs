@@ -8,7 +8,7 @@ use crate::journal::{EntryId, Journal, JournalError};
 use crate::undo::Undone;
 use tailbound_model::{KnobDone, KnobSpec};
 
-/// Host settings in force. If this value is dropped, nothing is restored; the journal restores the settings.
+/// Host settings in force. If this value is dropped, nothing is restored; the undo entries stay in the journal.
 #[derive(Debug, Default)]
 pub struct Knobs {
     settings: Vec<SettingInForce>,

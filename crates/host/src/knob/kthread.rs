@@ -41,7 +41,8 @@ pub(super) fn find(pattern: &str, wanted: &RoleScheduling, key: &str) -> Result<
     };
     let found: Vec<_> = pids.into_iter().filter_map(one).collect();
     if found.is_empty() {
-        let why = "no kernel thread has the requested name (interrupts have threads with PREEMPT_RT or threadirqs)";
+        let why = "no kernel thread has the requested name (interrupts have threads only with PREEMPT_RT or \
+                   threadirqs)";
         return Err(KnobError::Absent { key: key.into(), what: format!("a thread `{pattern}`"), why: why.into() });
     }
     Ok(found)

@@ -50,7 +50,8 @@ pub enum DomainError {
     },
     /// The study gives a scheduling to more vCPUs than the libvirt domain has.
     #[error(
-        "domain {domain} has {has} vCPUs, but the study gives a scheduling to {asked}: remove the entries beyond {has}"
+        "domain {domain} has {has} vCPUs, but the study gives a scheduling to {asked} vCPUs: remove the entries beyond \
+         {has}"
     )]
     TooManyVcpus {
         /// Name of the libvirt domain.
@@ -160,7 +161,7 @@ mod tests {
              /sys/fs/cgroup/cpu/machine/vcpu0, whose cpu.rt_runtime_us is 0 (RT_GROUP_SCHED); leave \"cpu\" out of \
              `cgroup_controllers` in /etc/libvirt/qemu.conf, restart libvirtd, and shut the domain off and start it again\n\
              domain rt1: the pin of vCPU 0 was set to `CPU 1`, and is `CPU 0-1` when read back\n\
-             domain rt1 has 2 vCPUs, but the study gives a scheduling to 3: remove the entries beyond 2"
+             domain rt1 has 2 vCPUs, but the study gives a scheduling to 3 vCPUs: remove the entries beyond 2"
         );
     }
 }

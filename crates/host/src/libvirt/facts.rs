@@ -99,7 +99,8 @@ impl List {
     }
 }
 
-/// The first XML element with this path of names below a node.
+/// Returns the first XML element below `node` that is reached by these element names, separated by `/`, for example
+/// `cpu/model`.
 fn at<'a, 'i>(node: Node<'a, 'i>, path: &str) -> Option<Node<'a, 'i>> {
     path.split('/').try_fold(node, |node, name| node.children().find(|c| c.has_tag_name(name)))
 }

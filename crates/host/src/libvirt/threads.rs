@@ -20,8 +20,8 @@ pub struct DomainThreads {
 }
 
 impl Domain {
-    /// Finds the process and the threads of the libvirt domain. QEMU is asked over its monitor, and libvirt notes this
-    /// in its log (`custom-monitor`).
+    /// Finds the process and the threads of the libvirt domain. The vCPU threads are read by a command of the QEMU
+    /// monitor; libvirt therefore marks the domain with `custom-monitor` in its log.
     ///
     /// # Errors
     /// The libvirt domain does not run, or runs on another host.

@@ -27,8 +27,8 @@ pub enum ApplyError {
     },
     /// The thread's control group has no real-time runtime (RT_GROUP_SCHED), so the policy was refused.
     #[error(
-        "policy {policy} was refused although CAP_SYS_NICE is there: the control group {group} has cpu.rt_runtime_us 0 \
-         (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with rt_group_sched=0"
+        "policy {policy} was refused although CAP_SYS_NICE is present: the control group {group} has cpu.rt_runtime_us \
+         0 (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with rt_group_sched=0"
     )]
     NoRealTimeRuntime {
         /// Scheduling policy that was requested for the thread.
@@ -39,7 +39,7 @@ pub enum ApplyError {
     /// Error: SCHED_DEADLINE was requested for a thread that may not run on all CPUs.
     #[error(
         "policy {policy} was refused: SCHED_DEADLINE needs a thread that may run on all CPUs of its root domain \
-         (sched(7)); leave out the CPUs, or use an exclusive cpuset"
+         (sched(7)); request no CPUs for this thread, or use an exclusive cpuset"
     )]
     DeadlineConfined {
         /// Scheduling policy that was requested for the thread.
@@ -56,7 +56,7 @@ pub enum ApplyError {
         policy: Policy,
     },
     /// Error: some requested CPUs do not exist on the machine or are offline.
-    #[error("CPU {missing} does not exist or is offline; this machine has {online}")]
+    #[error("CPU {missing} does not exist or is offline; the online CPUs of this machine are {online}")]
     NoSuchCpu {
         /// Requested CPUs that do not exist or are offline.
         missing: CpuList,
@@ -192,7 +192,7 @@ mod tests {
             "policy fifo 80 was refused: CAP_SYS_NICE is missing, RLIMIT_RTPRIO is 0; run as root, or grant it with \
              `setcap cap_sys_nice+ep` on the binary (a pod or container: `capabilities: [SYS_NICE]`), or raise the limit in \
              /etc/security/limits.d\n\
-             policy fifo 80 was refused although CAP_SYS_NICE is there: the control group /sys/fs/cgroup/cpu/x has \
+             policy fifo 80 was refused although CAP_SYS_NICE is present: the control group /sys/fs/cgroup/cpu/x has \
              cpu.rt_runtime_us 0 (RT_GROUP_SCHED); write a runtime such as 950000 to its cpu.rt_runtime_us, or boot with \
              rt_group_sched=0\n\
              CPU 3 is outside what this process may use (0-1); widen the cpuset of its container or control group, or \

@@ -43,7 +43,7 @@ pub fn lock_memory() -> Result<u64, LockError> {
         return Err(fail(io::Error::last_os_error().to_string()));
     }
     match locked_bytes() {
-        Some(0) => Err(fail("the kernel accepted the call but locked nothing".into())),
+        Some(0) => Err(fail("the kernel accepted mlockall but locked no memory".into())),
         Some(bytes) => Ok(bytes),
         None => Err(fail("VmLck could not be read back from /proc/self/status".into())),
     }

@@ -1,8 +1,8 @@
 //! Sets the scheduling of threads and locks the memory of the process, reads both back and compares them with the
 //! request.
 //!
-//! Input: [`RoleScheduling`] of a study. Output: the thread with these settings, or an error with a remedy. A return
-//! value of 0 is never taken as success without reading the setting back, because the kernel drops CPUs silently.
+//! Input: [`RoleScheduling`] of a study. Output: the thread with these settings, or an error with a remedy. The CPUs
+//! are read back even if the system call succeeds, because the kernel silently drops CPUs.
 
 mod error;
 mod memory;
@@ -78,8 +78,8 @@ pub fn read_back(tid: i32) -> io::Result<(Policy, CpuList)> {
     Ok((sched_call::get_policy(tid)?.0, sched_call::get_affinity(tid)?))
 }
 
-/// Compares policy and CPUs of a thread with the request. If they differ, returns the sentence that makes a trial
-/// invalid.
+/// Compares policy and CPUs of a thread with the request. If they differ or cannot be read, returns a sentence about
+/// it for the user; the trial is then invalid.
 pub fn verify(tid: i32, wanted: &RoleScheduling) -> Option<String> {
     let (policy, cpus) = match read_back(tid) {
         Ok(found) => found,

@@ -1,7 +1,8 @@
 //! Context switches recorded by the kernel: for whole CPUs if permitted, else only for given threads.
 //!
-//! Input: threads and the CPUs on which they may run. Output: switches and wake-ups in the order of time, and names of
-//! the other threads. The kernel writes the events into ring buffers; the watched threads execute no code for this.
+//! Input: the watched threads, and the CPUs on which these threads may run. Output: context switches and wake-ups in
+//! the order of time, and names of the other threads in these events. The kernel writes the events into ring buffers;
+//! the watched threads execute no code for this.
 
 mod ring;
 mod tracefs;

@@ -15,7 +15,7 @@ fn delete_here(name: &str, ifindex: Option<u32>) -> io::Result<Undone> {
     let Ok(found) = nix::net::if_::if_nametoindex(name) else { return Ok(Undone::AlreadyGone) };
     if ifindex.is_some_and(|known| known != found) {
         return Ok(Undone::LeftAlone(format!(
-            "interface {name} now has index {found}, not {}: it is another interface, so it stays",
+            "interface {name} now has index {found}, not {}: it is another interface, so it is not deleted",
             ifindex.unwrap_or_default()
         )));
     }

@@ -1,8 +1,8 @@
-//! The executors of [`Undo`]: they undo each kind of change that Tailbound makes to a host.
+//! Carries out [`Undo`] entries of the journal: undoes each kind of change that Tailbound makes to a host.
 //!
 //! Input: one undo with the identity of the changed object. Output: what was done. A run's own teardown and the cleanup
-//! after a crash use the same executors. Each executor is idempotent and checks the identity first: if somebody else
-//! has changed or replaced the object since, the executor leaves the object alone, and the result says so.
+//! after a crash use this code. Each undo is idempotent and checks the identity first: if somebody else has changed or
+//! replaced the object since, the object is left alone, and the result says so.
 
 mod containers;
 mod domain;

@@ -5,8 +5,8 @@ use crate::ask_own_program;
 use std::io;
 use tailbound_model::PodSpec;
 
-/// Deletes the objects of a cluster that have the token as a label, with the subcommand `word` of `tailbound pod`. It
-/// is not an error if no such object exists any more.
+/// Deletes the objects of a Kubernetes cluster that have a label with the value `token`, by the subcommand `word` of
+/// `tailbound pod`. It is not an error if no such object exists any more.
 pub(super) fn delete(word: &str, cluster: &PodSpec, token: &str) -> io::Result<Undone> {
     let output = ask_own_program(&["pod", word, "--token", token], &serde_json::to_vec(cluster)?)?;
     let text = String::from_utf8_lossy(if output.status.success() { &output.stdout } else { &output.stderr });

@@ -15,7 +15,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const EXEC_PAUSE: Duration = Duration::from_millis(2);
 const EXEC_LOOKS: usize = 50;
 
-/// The command-line argument that precedes the token of the run.
+/// The command-line argument before the run token.
 const TOKEN_FLAG: &[u8] = b"--run-token";
 
 pub(super) fn end(process: ProcessId, what: &str) -> io::Result<Undone> {
@@ -27,7 +27,7 @@ pub(super) fn end(process: ProcessId, what: &str) -> io::Result<Undone> {
     })
 }
 
-/// Ends a process and all processes that have its run token.
+/// Ends the process `process`, and all processes that have the run token `token`.
 pub(super) fn end_with_all(process: ProcessId, what: &str, token: &str) -> io::Result<Undone> {
     let done = end(process, what)?;
     let children = if token.is_empty() { Undone::AlreadyGone } else { end_by_token(token)? };
@@ -153,7 +153,7 @@ mod tests {
         assert!(matches!(end_by_token("").unwrap(), Undone::LeftAlone(_)));
     }
 
-    /// Test: a load process that has left its session is found by the environment that it inherited.
+    /// Test: a load process that has left its Unix session (setsid(2)) is found by the environment that it inherited.
     #[test]
     fn processes_left_behind_are_found_by_their_environment() {
         let token = format!("env-{}", std::process::id());

@@ -6,8 +6,8 @@ use tailbound_host::switches::SwitchWatch;
 use tailbound_host::{allowed_cpus, monotonic_ns, scheduling};
 use tailbound_model::{CpuList, SwitchKind, SwitchScope};
 
-/// Runs a thread that sleeps 20 ms ten times on the last CPU. Returns the id of the thread, begin and end of every
-/// sleep in ns, and the watch.
+/// Runs a thread that sleeps ten times for 20 ms on the last CPU. Returns the id of the thread, begin and end of every
+/// sleep in ns, and the [`SwitchWatch`] that recorded its context switches.
 fn sleeper(watch: impl FnOnce(i32, CpuList) -> SwitchWatch) -> (i32, Vec<(i64, i64)>, SwitchWatch) {
     let cpus = CpuList(allowed_cpus().last().copied().into_iter().collect());
     let (told, hear) = mpsc::channel();

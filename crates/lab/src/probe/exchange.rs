@@ -36,7 +36,7 @@ struct Party {
 pub(super) struct Exchange {
     parties: Vec<Party>,
     multicast: Option<(ProbeSocket, SocketAddr)>,
-    /// Delay of the path that the study requests; every wait is longer by this time.
+    /// Delay of the path that the study requests; it is added to every time limit for a datagram.
     delay: Duration,
     token: u64,
     sequence: u64,
@@ -111,7 +111,8 @@ impl Exchange {
     fn nothing_passes(&self, from: usize, to: usize, reason: &str) -> String {
         let [a, b] = [from, to].map(|i| &self.parties[i]);
         format!(
-            "no datagram arrives from {} ({} on {}) at {} ({} on {}): {reason}; check routes, firewall rules and the other side",
+            "no datagram arrives from {} ({} on {}) at {} ({} on {}): {reason}; check routes and firewall rules at \
+             both ends",
             a.name,
             a.address.ip(),
             a.interface,
@@ -185,7 +186,7 @@ impl Exchange {
     }
 
     /// Measures the shortest round trip of small datagrams in ns. The result is `None` if an end is on another host,
-    /// because questions and answers between the hosts take longer than the path.
+    /// because the requests to the other host and its answers take longer than the datagrams on the path.
     fn round_trip(&mut self) -> Option<i64> {
         if !self.parties[..2].iter().all(|p| p.socket.is_here()) {
             return None;

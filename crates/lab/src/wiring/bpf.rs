@@ -64,8 +64,8 @@ fn map(to: u8, map: &OwnedFd) -> [Instruction; 2] {
     [op(0x18, to, A_MAP, 0, map.as_raw_fd()), op(0, 0, 0, 0, 0)]
 }
 
-/// Makes a BPF program that redirects every packet to device `to` of the map `devices`, and counts redirected packets
-/// in element `own` of `counts`.
+/// Returns a BPF program that redirects every packet to the device with key `to` of the map `devices`, and counts the
+/// redirected packets in element `own` of the map `counts`.
 fn redirecting(devices: &OwnedFd, counts: &OwnedFd, own: i32, to: i32) -> Vec<Instruction> {
     let mut all = map(1, devices).to_vec();
     all.extend([set(2, to), set(3, XDP_DROP), call(REDIRECT_MAP), copy(6, 0)]);

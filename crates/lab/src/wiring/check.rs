@@ -96,7 +96,7 @@ fn unfit((path, on_top): Joined<'_>, ports: &[Port]) -> Vec<Problem> {
         PathSpec::Datagram { .. } if all != 2 || hosts > 0 => {
             add(
                 format!(
-                    "the path `{path}` joins two guests, but the ends are {} guests and {hosts} on this host",
+                    "the path `{path}` joins two guests, but {} of the ends are guests and {hosts} are on this host",
                     all - hosts
                 ),
                 "put both ends into guests, or use `path: bridge`",
@@ -141,7 +141,7 @@ fn mtu_range((path, on_top): Joined<'_>, host: bool) -> RangeInclusive<u32> {
 fn why_root(path: &PathSpec) -> Option<&'static str> {
     match path {
         PathSpec::Macvtap { .. } => Some("Tailbound opens the character device of a macvtap device"),
-        PathSpec::Xdp { .. } => Some("Tailbound loads programs into the kernel"),
+        PathSpec::Xdp { .. } => Some("Tailbound loads XDP programs into the kernel"),
         PathSpec::OpenVswitch { .. } => Some("Tailbound starts a switch that needs rights over its ports"),
         PathSpec::Existing { .. } => Some("Tailbound attaches guests to interfaces of this host"),
         _ => None,
@@ -155,11 +155,11 @@ fn tun_lack(error: &io::Error) -> Problem {
                 "there is no {}: the kernel was built without CONFIG_TUN, or the module tun is not loaded",
                 tap::TUN
             ),
-            "load the module (`modprobe tun`); in a container, add the device",
+            "load the module (`modprobe tun`); in a container, add the device /dev/net/tun to the container",
         ),
         _ => lack(
             format!("{} cannot be opened: {error}", tap::TUN),
-            "run as root, or change the mode or group of the file",
+            "run as root, or change the mode or group of /dev/net/tun",
         ),
     }
 }
@@ -168,7 +168,7 @@ fn links_lack(error: &io::Error) -> Option<Problem> {
     match error.raw_os_error() {
         Some(libc::EBADF) => None,
         Some(libc::EPERM | libc::EACCES) => Some(lack(
-            "programs may not be loaded into the kernel: CAP_BPF is missing, or a security module forbids it",
+            "BPF programs may not be loaded into the kernel: CAP_BPF is missing, or a security module forbids it",
             "run Tailbound as root, outside of a container or in a container with CAP_BPF",
         )),
         _ => Some(lack(
@@ -260,8 +260,8 @@ mod tests {
         assert_eq!(text(native(Some(9000)), &[GUEST, GUEST]), "");
         assert_eq!(
             text(PathSpec::Datagram { mtu: None }, &[GUEST, Port::Host]),
-            "the path `datagram` joins two guests, but the ends are 1 guests and 1 on this host; put both ends into \
-             guests, or use `path: bridge`"
+            "the path `datagram` joins two guests, but 1 of the ends are guests and 1 are on this host; put both \
+             ends into guests, or use `path: bridge`"
         );
         assert_eq!(
             text(PathSpec::Veth { mtu: None, delay: None }, &[GUEST, GUEST]),
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(
             tun_lack(&error(libc::ENOENT)).to_string(),
             "there is no /dev/net/tun: the kernel was built without CONFIG_TUN, or the module tun is not loaded; load the module \
-             (`modprobe tun`); in a container, add the device"
+             (`modprobe tun`); in a container, add the device /dev/net/tun to the container"
         );
         assert!(
             tun_lack(&error(libc::EACCES)).to_string().starts_with("/dev/net/tun cannot be opened: Permission denied")

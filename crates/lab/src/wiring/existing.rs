@@ -99,7 +99,7 @@ fn attachment(
     let (address, prefix) = side.given_address().ok_or_else(|| no_address(name, side))?;
     if let Some(owner) = all.iter().find(|i| i.ipv4().any(|a| a == address)) {
         let what = format!("interface {} {HERE} has the address {address} already ({name})", owner.name);
-        return Err(lack(what, "give the guest another address of that network"));
+        return Err(lack(what, "give the guest another address of the interface's network"));
     }
     let attachment = |to, mtu| Attachment { end, queues, to, address, prefix, mtu, mac: mac(run_id, end) };
     let wanted = match (&side.interface, &side.device) {
@@ -139,9 +139,18 @@ fn attachment(
         return Ok(attachment(To::Bridge(wanted.clone(), bridge.forward_delay), interface.mtu));
     }
     if let Some(owner) = interface.controller {
-        let owner = all.iter().find(|i| i.index == owner).map_or("another interface", |i| i.name.as_str());
-        let what = format!("interface {wanted} {HERE} belongs to {owner}, which receives all its packets ({name})");
-        return Err(lack(what, format!("write `interface: {owner}`")));
+        let owner = all.iter().find(|i| i.index == owner).map(|i| i.name.as_str());
+        let (belongs, remedy) = owner.map_or_else(
+            || {
+                (
+                    "an interface of another network namespace".to_owned(),
+                    "name an interface without an owner".to_owned(),
+                )
+            },
+            |owner| (owner.to_owned(), format!("write `interface: {owner}`")),
+        );
+        let what = format!("interface {wanted} {HERE} belongs to {belongs}, which receives all its packets ({name})");
+        return Err(lack(what, remedy));
     }
     if !interface.has_link() {
         let what = format!("interface {wanted} {HERE} is up but has no carrier ({name})");
@@ -170,7 +179,7 @@ pub(super) fn mac(run_id: &str, end: usize) -> [u8; 6] {
 }
 
 /// Hardware address of the tap device itself, which no packet contains. A bridge without a fixed address takes the
-/// lowest address of its ports, so this address is higher than those of cards and of libvirt's taps.
+/// lowest address of its ports, so this address is higher than the addresses of cards and of libvirt's tap devices.
 fn port_mac([_, _, _, own @ ..]: [u8; 6]) -> [u8; 6] {
     let [d, e, f] = own;
     [0xfe, 0xff, 0xff, d, e, f]
@@ -252,7 +261,11 @@ pub(super) fn describe(path: &PathSpec, ports: &[Port]) -> Vec<String> {
             let PathSpec::Existing { ping, pong } = path else { return Vec::new() };
             let guests = [ping, pong].into_iter().zip(ENDS).zip(ports).filter(|(_, port)| port.queues().is_some());
             let line = |((side, end), _): ((&ExistingEnd, &str), _)| {
-                let to = side.interface.as_ref().or(side.device.as_ref()).map_or("nothing", String::as_str);
+                let to = side
+                    .interface
+                    .as_ref()
+                    .or(side.device.as_ref())
+                    .map_or("the interface that the study must name", String::as_str);
                 format!("here: attach the card of the guest of {end} to {to}  [root: CAP_NET_ADMIN]")
             };
             guests.map(line).collect()

@@ -285,7 +285,8 @@ fn failed(action: &Action, reason: io::Error) -> LabError {
             "links of XDP programs need Linux 5.9: use a newer kernel or `path: bridge`"
         }
         (Action::Redirect { .. } | Action::Pass(_), Some(libc::EOPNOTSUPP)) => {
-            "the driver of this kernel does not support such programs: use the generic mode or `path: bridge`"
+            "the driver of the interface does not support XDP programs in this mode: use `mode: generic` if the study \
+             asks for another mode, or `path: bridge`"
         }
         (Action::Start { .. } | Action::Run { .. }, _) => {
             "check whether the package openvswitch-switch is complete, or use `path: bridge`"
@@ -314,7 +315,8 @@ mod tests {
             "the step `wiring: attach XDP programs (native) that redirect from q0 to q1 and back` failed: Invalid argument (os error \
              22); links of XDP programs need Linux 5.9: use a newer kernel or `path: bridge`"
         );
-        assert!(text(&redirect, libc::EOPNOTSUPP).ends_with("use the generic mode or `path: bridge`"));
+        let generic = "use `mode: generic` if the study asks for another mode, or `path: bridge`";
+        assert!(text(&redirect, libc::EOPNOTSUPP).ends_with(generic));
         let (at_q0, lower) = (at("q0"), at("l"));
         let macvtap = Action::Macvtap { at: at_q0, lower, mtu: 1500, end: 0, queues: 1, mac: [0; 6] };
         assert!(text(&macvtap, libc::EOPNOTSUPP).contains("load the module (`modprobe macvtap`)"));

@@ -15,8 +15,8 @@ const HARMLESS: [&str; 3] = [DRIVER, "pci-stub", "pcieport"];
 const BRIDGE: &str = "0x06";
 const IPC_LOCK: u32 = 14;
 
-/// Finds problems that prevent passing a device through to a guest, with all paths below `root` (`/`). A VFIO group
-/// that is in use is such a problem too.
+/// Finds problems that prevent passing a device through to a guest; a VFIO group that is in use is such a problem too.
+/// All files are read below `root`, which is `/` except in tests.
 pub(crate) fn lacks(root: &Path, device: &str) -> Vec<Problem> {
     let devices = root.join("sys/bus/pci/devices");
     let at = devices.join(device);
@@ -99,7 +99,7 @@ fn bound(at: &Path, device: &str, group: &str) -> Option<Problem> {
         true => String::new(),
         false => format!("; this removes interface {} from this host", interfaces.join(", ")),
     };
-    let what = format!("PCI device {device} (IOMMU group {group}) has {whose}, and not {DRIVER}");
+    let what = format!("PCI device {device} (IOMMU group {group}) has {whose}, but needs the driver {DRIVER}");
     Some(lack(what, format!("{}{gone}", commands(device, driver.is_some()))))
 }
 
@@ -110,7 +110,8 @@ fn in_the_way(devices: &Path, other: &str, group: &str) -> Option<Problem> {
     if HARMLESS.contains(&driver.as_str()) || class(&at).starts_with(BRIDGE) {
         return None;
     }
-    let what = format!("PCI device {other} is in the same IOMMU group {group}, and has the driver {driver}");
+    let what =
+        format!("PCI device {other} is in the same IOMMU group {group} as the card, and has the driver {driver}");
     Some(lack(
         what,
         format!(
@@ -134,9 +135,11 @@ fn opened(root: &Path, group: &str) -> Option<Problem> {
     let file = format!("dev/vfio/{group}");
     let error = File::options().read(true).write(true).open(root.join(&file)).err()?;
     let remedy = match error.raw_os_error() {
-        Some(libc::ENOENT) => "load the module (`modprobe vfio-pci`); in a container, add the device",
-        Some(libc::EBUSY) => "another program uses a device of this group: end that program",
-        _ => "run as root, or change the owner of the file",
+        Some(libc::ENOENT) => {
+            "load the module (`modprobe vfio-pci`); in a container, add the files of /dev/vfio to the container"
+        }
+        Some(libc::EBUSY) => "another program uses a device of this IOMMU group: end that program",
+        _ => "run as root, or change the owner of the file in /dev/vfio",
     };
     Some(lack(format!("/{file} cannot be opened: {error}"), remedy))
 }

@@ -1,4 +1,4 @@
-//! Tests of labs that can be made without a fault.
+//! Tests of labs that are built, used and removed without an error.
 
 use crate::support::{Skip, block_on, interfaces_of, journal, made, probe_once, sleeper, veth};
 use std::os::unix::fs::MetadataExt;

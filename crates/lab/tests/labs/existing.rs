@@ -110,7 +110,8 @@ pub fn by_name() -> Result<(), Skip> {
 
     let typo = PlaceSpec::ExistingNetns(ping.0.replace("tbtest", "tbtset"));
     let lacks = spec((&typo, end("here")), (&pong.place(), end("there"))).check();
-    assert!(lacks[0].remedy.starts_with(&format!("did you mean `{}`? these exist: ", ping.0)), "{}", lacks[0]);
+    let begin = format!("did you mean `{}`? existing network namespaces: ", ping.0);
+    assert!(lacks[0].remedy.starts_with(&begin), "{}", lacks[0]);
     Ok(())
 }
 
@@ -130,7 +131,8 @@ pub fn lacks() -> Result<(), Skip> {
         assert_eq!(
             check(end(&near)),
             format!(
-                "there is no interface {near} in network namespace NETNS (ping); did you mean `{p0}`? these exist: lo, {p0}"
+                "there is no interface {near} in network namespace NETNS (ping); did you mean `{p0}`? \
+                 existing interfaces: lo, {p0}"
             )
         );
         let wrong = ExistingEnd { interface: Some(p0.clone()), address: Some("127.0.0.1".into()), device: None };
@@ -173,7 +175,7 @@ pub fn passes_nothing() -> Result<(), Skip> {
             facts.remarks[0],
             format!(
                 "no datagram arrives from ping (10.177.0.1 on {ping}) at pong (10.177.0.2 on {pong}): 11 were sent, but none arrived within \
-                 200 ms; check routes, firewall rules and the other side"
+                 200 ms; check routes and firewall rules at both ends"
             )
         );
         apart.down(&journal).await.unwrap();

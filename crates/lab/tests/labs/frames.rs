@@ -116,7 +116,7 @@ impl Source for UnixDatagram {
     }
 }
 
-/// Sends a frame repeatedly until the other end receives a frame that is meant, and returns the received frame.
+/// Sends a frame repeatedly until `to` receives a frame for which `is_meant` is true, and returns the received frame.
 /// Repetition is needed because new interfaces may drop the first frames.
 pub fn exchange(from: &Wire, frame: &[u8], to: &Wire, is_meant: impl Fn(&[u8]) -> bool) -> Vec<u8> {
     let end = Instant::now() + WITHIN;

@@ -28,7 +28,7 @@ fn needs_tun() -> Result<(), Skip> {
     opened.map(drop).map_err(|error| Skip(format!("/dev/net/tun: {error}")))
 }
 
-/// Packet counters of the path at the guest that sent frames, and at the other guest, by the counter's name.
+/// Packet counters of the path by name: first for the first guest, then for the second guest.
 type Counted = [BTreeMap<String, i64>; 2];
 
 /// Sends frames of many sizes in both directions between two guests, and then checks the counters.
@@ -147,7 +147,8 @@ pub fn datagram() -> Result<(), Skip> {
     Ok(())
 }
 
-/// Tests the report of what a machine lacks: without root the rights, and as root the module of the kernel.
+/// Tests the error messages for a machine that lacks something that a path of guests needs: the rights of root, a
+/// kernel module, or /dev/vhost-net.
 pub fn lacks() -> Result<(), Skip> {
     let check = |path: PathSpec| {
         let lacks = Wiring::check((&path, None), &[GUEST, GUEST]);
@@ -157,8 +158,8 @@ pub fn lacks() -> Result<(), Skip> {
     if needs_root().is_err() {
         assert_eq!(
             check(PathSpec::Xdp { mode: XdpMode::Native, mtu: None }),
-            "the path `xdp native` needs root, because Tailbound loads programs into the kernel; run as root, or use \
-             `path: bridge`"
+            "the path `xdp native` needs root, because Tailbound loads XDP programs into the kernel; run as root, or \
+             use `path: bridge`"
         );
         assert!(kernel.contains("needs root, because Tailbound starts a switch that needs rights"), "{kernel}");
         return Ok(());

@@ -1,4 +1,5 @@
-//! Changes to a host: settings, how they are undone, and the questions that an agent answers for another host.
+//! Changes to a host: settings, how they are undone, and the requests of a lab that an agent carries out on another
+//! host.
 
 mod knob;
 mod site;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// A request of a lab to the host of an end: a question, a host setting, or an action of the path check.
+/// A request of a lab to the host of an end, for example to read facts, to apply host settings, or to send a datagram
+/// of the path check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ask {

@@ -1,4 +1,5 @@
-//! Paths between the ends: what a study asks for, how the ends find each other, and the proof of the path that messages took.
+//! Paths between the ends: what a study asks for, how the ends find each other, and the proof of the path that messages
+//! took.
 
 mod discovery;
 mod node;

@@ -1,4 +1,5 @@
-//! Kubernetes nodes: the interfaces between a pod and the wire, and the resources that the node's own programs use.
+//! Kubernetes nodes: the interfaces from a pod to the network between the nodes, and the CPU time that the cluster's
+//! own programs use on a node.
 
 use crate::{CpuList, Traffic};
 use serde::{Deserialize, Serialize};
@@ -88,7 +89,7 @@ pub struct NodeCounts {
     pub processes: Vec<NodeProcess>,
 }
 
-/// One interface on the route from a pod to the wire.
+/// One interface on the route from a pod through its node to the other nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hop {
     /// True if the interface is in the pod's network namespace.

@@ -138,8 +138,8 @@ impl Space {
         self.quiet.as_ref().map_or(0.0, |q| self.data.ns as f64 / q.ns.max(1) as f64)
     }
 
-    /// Value of one counter twice: for the time in which messages were sent, and for the quiet interval, scaled to the
-    /// same length.
+    /// Returns two values of the counter that `of` selects: its growth while messages were sent, and its growth in the
+    /// quiet interval, scaled to the length of the time in which messages were sent.
     pub fn pair(&self, of: impl Fn(&Counted) -> i64) -> (f64, f64) {
         (of(&self.data) as f64, self.quiet.as_ref().map_or(0.0, |q| of(q) as f64) * self.scale())
     }

@@ -67,7 +67,8 @@ impl ContainerClient {
     }
 }
 
-/// A client program with the environment variables that select its containers.
+/// A program that creates containers (for example `podman`), with the environment variables that decide which
+/// containers it finds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ContainerAccess {
     /// The program with which Tailbound creates containers.

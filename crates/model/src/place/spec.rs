@@ -35,8 +35,8 @@ impl PlaceSpec {
         matches!(self, PlaceSpec::Ssh(_) | PlaceSpec::Pod(_) | PlaceSpec::Vm(_) | PlaceSpec::Domain(_))
     }
 
-    /// True if Tailbound must create the place or connect to it before a process can run there; the place then answers
-    /// questions about itself.
+    /// True if Tailbound must create the place or connect to it before a process can run at the place; an agent at the
+    /// place then answers the requests of the lab ([`Ask`](crate::Ask)).
     pub fn is_reached(&self) -> bool {
         self.is_remote() || matches!(self, PlaceSpec::Container(_))
     }

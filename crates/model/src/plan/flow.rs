@@ -54,8 +54,8 @@ fn is_one(n: &u32) -> bool {
 }
 
 impl Flow {
-    /// Number of messages from one recorded message to the next: one message in this number has a row. `None` if no
-    /// message has a row.
+    /// Distance, in messages, from one message that has a row to the next message that has a row. `None` if no message
+    /// has a row.
     pub fn row_every(&self) -> Option<u64> {
         match self.rows {
             FlowRows::None => None,
@@ -69,7 +69,7 @@ impl Flow {
         matches!(self.rows, FlowRows::Pings { .. })
     }
 
-    /// Total time for which a publisher sends: ramp-up, window and drain.
+    /// Total time for which a publisher sends: before the window (ramp-up), in the window, and after it (drain).
     pub fn whole(&self) -> Nanos {
         Nanos(self.ramp_up.0.saturating_add(self.window.0).saturating_add(self.drain.0))
     }
@@ -91,8 +91,9 @@ pub enum FlowRows {
     OneWay,
 }
 
-/// Part of a flow: before, in or after the window. A message carries its part next to the message counter, so a
-/// subscriber counts each message in the part in which the message was sent, not in the part in which it arrived.
+/// Part of a flow: before, in or after the window. The sequence number of a message contains the part and a counter of
+/// the publisher's messages (the message counter). A subscriber therefore counts each message in the part in which the
+/// message was sent, not in the part in which the message arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[repr(u8)]
@@ -114,7 +115,8 @@ pub struct PartCounts {
     /// Number of payload bytes in the counted messages of this part of the flow.
     #[serde(rename = "octets")]
     pub bytes: u64,
-    /// Message counter (sequence number) of the first message of this part of the flow; for publishers only.
+    /// Message counter (the position in the sequence of the publisher's messages, from 0) of the first message that was
+    /// sent or received in this part of the flow.
     pub first: u64,
     /// Monotonic time of the first message of this part of the flow, ns; 0 if there was no message.
     pub first_ns: i64,
@@ -135,8 +137,8 @@ pub struct SecondCounts {
     /// Number of payload bytes in the counted messages of this second.
     #[serde(rename = "octets")]
     pub bytes: u64,
-    /// Number of message counters that the subscriber skipped in this second, because a message with a higher counter
-    /// arrived first: the skipped messages are lost, or may still arrive out of order.
+    /// Number of messages that were skipped in this second, because a message that was sent later arrived first. A
+    /// skipped message is lost, or may still arrive out of order.
     #[serde(default)]
     pub missing: u64,
     /// Number of messages that arrived after a message that was sent later.
@@ -169,10 +171,12 @@ pub struct FlowCounts {
     /// Number of messages that do not belong to this flow.
     #[serde(default)]
     pub foreign: u64,
-    /// Number of missing messages: message counters below the highest received counter whose message never arrived.
+    /// Number of missing messages: messages that never arrived, although a message of the same publisher that was sent
+    /// later arrived.
     #[serde(default)]
     pub missing: u64,
-    /// The highest message counter that was sent or received, plus one.
+    /// For a publisher: number of messages of its flow so far, that is, its last message counter plus one. For a
+    /// subscriber: highest received message counter plus one, summed over the publishers.
     #[serde(default)]
     pub next: u64,
     /// CPU time that the process had used at the end of the flow, ns; 0 if the CPU time was not read.

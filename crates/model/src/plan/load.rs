@@ -139,7 +139,7 @@ pub enum LoadStart {
     BeforeDiscovery,
     /// The load begins after the ends have found each other, before the first slot.
     AfterMatching,
-    /// The load begins this long after the measurement is allowed to begin.
+    /// The load begins after this time, counted from the order of the controller to begin the measurement.
     At(Nanos),
 }
 

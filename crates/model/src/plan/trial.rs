@@ -112,7 +112,7 @@ impl TrialSpec {
         std::iter::once(&self.driver).chain(&self.pong_driver)
     }
 
-    /// A copy of the trial with the driver of the pong end as the driver.
+    /// Returns a copy of the trial in which [`driver`](TrialSpec::driver) is the driver of the pong end.
     pub fn of_pong(&self) -> TrialSpec {
         TrialSpec { driver: self.pong_driver.clone().unwrap_or_else(|| self.driver.clone()), ..self.clone() }
     }

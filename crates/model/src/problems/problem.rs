@@ -23,7 +23,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Makes a problem without a place. `remedy` may be empty.
+    /// Creates a problem whose place (`at`) is not set. `remedy` may be empty.
     pub fn new(code: impl Into<String>, what: impl Into<String>, remedy: impl Into<String>) -> Problem {
         Problem { code: code.into(), what: what.into(), remedy: remedy.into(), at: None }
     }

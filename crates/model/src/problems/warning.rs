@@ -20,7 +20,8 @@ pub enum Severity {
 
 /// A warning about the measurement: a problem, and what it means for the figures.
 ///
-/// In the record and in the report the members of the problem stand beside the others, under other names: `what` is called `text`.
+/// In the JSON of the record and of the report, the members of the problem are members of the warning itself, and the
+/// member `what` has the name `text`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Warning {

@@ -1,4 +1,5 @@
-//! Threads: their scheduling, their table in the record, their context switches, and their rescue.
+//! Threads: their scheduling, their table in the record, their context switches, and the result of a self-test of the
+//! CPU time of an ordinary thread beside a real-time thread.
 
 mod rescue;
 mod scheduling;

@@ -15,12 +15,12 @@ pub struct Switches {
     /// True if wake-ups of the measured threads were recorded too.
     #[serde(default)]
     pub wakes: bool,
-    /// Begin and end of each requested time window, monotonic ns, in rising order and without overlap.
+    /// Begin and end of each time span whose events were requested, monotonic ns, in rising order and without overlap.
     pub windows: Vec<(i64, i64)>,
     /// Begin and end of each time span in which the kernel dropped records, monotonic ns.
     #[serde(default)]
     pub gaps: Vec<(i64, i64)>,
-    /// Context switches and wake-ups within the time windows, in the order of time.
+    /// Context switches and wake-ups within the requested time spans, in the order of time.
     pub events: Vec<SwitchEvent>,
     /// Recorded threads that do not belong to the agent's ends, by thread id, as far as their names are known.
     #[serde(default)]

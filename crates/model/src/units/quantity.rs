@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Makes the problem that `text` is not a quantity of the wanted kind; `wanted` names the kind, e.g. "a duration such
-/// as `10 ms`".
+/// Returns a [`Problem`] which says that `text` is not a quantity of the wanted kind; `wanted` names the kind, e.g.
+/// "a duration such as `10 ms`".
 pub(crate) fn not_a_quantity(text: &str, wanted: impl fmt::Display) -> Problem {
     Problem::new("not_a_quantity", format!("`{text}` is not {wanted}"), "")
 }

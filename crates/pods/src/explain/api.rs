@@ -35,8 +35,9 @@ pub(crate) fn not_made(error: kube::Error, asked: &Asked<'_>, failed: &str) -> P
             "ask for fewer `cpus` or less `memory`; `kubectl -n {namespace} get resourcequota` shows what is left"
         )),
         403 if has("violates PodSecurity") && has("hostPID=true") => with(format!(
-            "`observe` needs the network and process namespaces of the node: leave it out, name another `namespace`, or \
-             have this one labelled pod-security.kubernetes.io/enforce=privileged: `kubectl label namespace {namespace} ...`"
+            "`observe` needs the network and process namespaces of the node: remove `observe`, name another \
+             `namespace`, or have the namespace labelled pod-security.kubernetes.io/enforce=privileged: \
+             `kubectl label namespace {namespace} ...`"
         )),
         403 if has("violates PodSecurity") => with(format!(
             "leave `capabilities` and `network: host` out, or have the namespace labelled \
@@ -70,7 +71,7 @@ pub(crate) fn refused(error: kube::Error, asked: &Asked<'_>, failed: &str) -> Pr
         kube::Error::Api(status) => match status.code {
             401 => Problem::new(
                 "cluster_refused",
-                format!("{failed}: its API server does not know this user (401 Unauthorized)"),
+                format!("{failed}: the API server does not know this user (401 Unauthorized)"),
                 "log in again, because tokens and certificates expire, or name another `context`",
             ),
             403 => forbidden(asked, failed, &status.message),
@@ -90,7 +91,8 @@ fn by_rights(status: &Status) -> bool {
     status.message.contains("cannot ") && status.message.contains(" resource ")
 }
 
-/// Makes the problem of a missing right, with the rule that grants it.
+/// Returns the error message ([`Problem`]) for a request for which the user lacks a right; the remedy names the rule
+/// that grants this right.
 fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> Problem {
     let Asked { verb, resource, namespace, .. } = asked;
     let right = RIGHTS.iter().find(|r| r.resource == *resource);
@@ -111,7 +113,8 @@ fn forbidden(asked: &Asked<'_>, failed: &str, said: &str) -> Problem {
     )
 }
 
-/// Makes the problem of a request that was not answered, or that another server answered.
+/// Returns the error message ([`Problem`]) for a request that was not answered, or that a server other than the API
+/// server answered.
 fn unreached(error: &kube::Error, failed: &str) -> Problem {
     let mut cause: &dyn Error = error;
     while let Some(deeper) = cause.source() {
@@ -122,12 +125,13 @@ fn unreached(error: &kube::Error, failed: &str) -> Problem {
     let (why, remedy) = if has(&["UnknownIssuer", "invalid peer certificate", "NotValidForName"]) {
         (
             format!("the kubeconfig does not trust the certificate of its API server ({cause})"),
-            "another server answers at this address, or the certificates were renewed: fetch the kubeconfig again"
+            "another server answers at the address of the API server, or the certificates were renewed: fetch the \
+             kubeconfig again"
                 .to_owned(),
         )
     } else if has(&["refused"]) {
         (
-            "no program listens at this address".to_owned(),
+            "no program listens at the address of the API server".to_owned(),
             "start the API server, or check the address in the kubeconfig".to_owned(),
         )
     } else if has(&["timed out", "deadline has elapsed", "No route to host", "unreachable"]) {

@@ -12,13 +12,13 @@ pub(crate) fn ended(pod: &PodObject) -> Option<String> {
     let said = told(status.message.as_deref());
     let why = match status.reason.as_deref() {
         Some("Evicted") => Some(format!("the pod {name} was evicted by node {node}{said}")),
-        Some("DeadlineExceeded") => Some(format!("the pod {name} was ended, because its time was over{said}")),
+        Some("DeadlineExceeded") => Some(format!("the pod {name} was ended at its time limit{said}")),
         Some("NodeLost") => Some(format!("node {node} of the pod {name} is lost{said}")),
         Some("Terminated" | "NodeShutdown" | "Shutdown") => {
             Some(format!("node {node} of the pod {name} shuts down{said}"))
         }
         Some(reason) if status.phase.as_deref() == Some("Failed") => {
-            Some(format!("node {node} does not take the pod {name} ({reason}{said})"))
+            Some(format!("node {node} refuses the pod {name} ({reason}{said})"))
         }
         _ => None,
     };

@@ -35,8 +35,8 @@ pub(crate) fn exec_ended(over: Option<&Status>, what: &str, said: &str) -> io::R
 /// Explains why a process in a pod was not started.
 fn not_started(said: &str) -> String {
     match (said.contains("container not found"), said.rfind("dial tcp")) {
-        (true, _) => ": its container has ended".to_owned(),
-        (_, Some(dial)) => format!(": the API server does not reach its node ({})", &said[dial..]),
+        (true, _) => ": the container of the pod has ended".to_owned(),
+        (_, Some(dial)) => format!(": the API server does not reach the node of the pod ({})", &said[dial..]),
         _ => told(Some(innermost(said))),
     }
 }

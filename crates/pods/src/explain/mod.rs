@@ -15,7 +15,7 @@ pub(crate) use start::{Starting, starting};
 use k8s_openapi::api::core::v1::Event;
 use k8s_openapi::jiff::Timestamp;
 
-/// The time at which an event that the Kubernetes cluster reports happened last.
+/// Returns the time of the last occurrence of an event that the Kubernetes cluster reports.
 pub(crate) fn when(event: &Event) -> Option<Timestamp> {
     let series = event.series.as_ref().and_then(|s| s.last_observed_time.as_ref()).map(|t| t.0);
     let last = event.last_timestamp.as_ref().map(|t| t.0);

@@ -43,7 +43,7 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
         let unscheduled = status.conditions.iter().flatten().find(|c| c.type_ == "PodScheduled" && c.status == "False");
         let said = told(unscheduled.and_then(|c| c.message.as_deref()).map(without_preemption));
         return if unscheduled.is_some() && waited >= SCHEDULED_WITHIN {
-            never(format!("no node takes the pod {name}{said}"), unschedulable(&said))
+            never(format!("no node accepts the pod {name}{said}"), unschedulable(&said))
         } else {
             Starting::Waits(format!("no node has accepted the pod yet{said}"))
         };
@@ -58,13 +58,12 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
         if waited >= SANDBOX_WITHIN {
             let text = format!("node {node} cannot make the network or the sandbox of the pod {name}{said}");
             let remedy = match said.contains("no runtime for") {
-                true => {
-                    "the container runtime of the node does not know this runtime class: name another \
+                true => "the container runtime of the node does not know the runtime class of the pod: name another \
                      `runtime_class`, or none"
-                }
-                false => "check the pod network and the CNI of that node",
+                    .to_owned(),
+                false => format!("check the pod network and the network plugin (CNI) of node {node}"),
             };
-            return never(text, remedy);
+            return never(text, &remedy);
         }
         return Starting::Waits(format!("node {node} has not made the sandbox of the pod yet{said}"));
     }
@@ -79,7 +78,8 @@ pub(crate) fn starting(pod: &PodObject, events: &[Event], waited: Duration) -> S
     Starting::Waits(format!("node {node} is starting the pod{reason}{news}"))
 }
 
-/// Makes the problem if a container waits for a reason that does not pass without help.
+/// Returns the error message ([`Problem`]) if a container does not start for a reason that the user must remove, for
+/// example a missing image; `None` if the container may still start.
 fn container_cannot_start(name: &str, node: &str, pod: &PodObject, waiting: &ContainerStateWaiting) -> Option<Problem> {
     let container = pod.spec.as_ref().and_then(|s| s.containers.first());
     let image = container.and_then(|c| c.image.clone()).unwrap_or_default();
@@ -101,7 +101,7 @@ fn container_cannot_start(name: &str, node: &str, pod: &PodObject, waiting: &Con
         "InvalidImageName" => Some(Problem::new(
             "pod_not_started",
             format!("{image} is not a name of an image{said}"),
-            "look at its spelling",
+            "check the spelling of `image`",
         )),
         "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "CrashLoopBackOff" => {
             Some(Problem::new(
@@ -124,11 +124,12 @@ fn without_preemption(said: &str) -> &str {
 fn unschedulable(said: &str) -> &'static str {
     let has = |words: &str| said.contains(words);
     if has("Insufficient") {
-        "ask for fewer `cpus` or less `memory`, or free some: `kubectl describe nodes` shows what is taken"
+        "ask for fewer `cpus` or less `memory`, or free CPUs or memory of a node: `kubectl describe nodes` shows what \
+         is in use"
     } else if has("NodeAffinity") || has("node affinity") || has("node selector") {
         "`kubectl get nodes --show-labels` lists the existing nodes"
     } else if has("taint") {
-        "choose nodes that accept such pods: `kubectl describe nodes` shows their taints"
+        "choose nodes that accept the pod: `kubectl describe nodes` shows the taints of the nodes"
     } else {
         "`kubectl describe nodes` shows the resources of the nodes"
     }

@@ -42,7 +42,8 @@ fn echo(seq: u64, arrival: i64) -> EchoRow {
     EchoRow { seq, in_ns: at, begin_ns: at + 5, end_ns: at + 9, kernel_rx_ns: NO_TIME }
 }
 
-/// Writes slots and segments of echoes, and reads `echo_in_ns` and the wake periods back.
+/// Writes a record with slots and echoes (received messages), and reads two columns back: `echo_in_ns`, and the metric
+/// [`Metric::WakePeriod`].
 fn join(slots: u64, segments: &[Vec<EchoRow>]) -> (Vec<i64>, Vec<i64>) {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("record");

@@ -3,8 +3,8 @@
 use tailbound_document::{BudgetCheck, BudgetOutcome, BudgetReport};
 use tailbound_model::plain;
 
-/// Makes the JUnit XML document. The parameter `undecided` says how an undecided limit is counted; without it, the
-/// limit counts as skipped.
+/// Returns the JUnit XML document. An undecided limit counts as the outcome `undecided`; if this is `None`, the limit
+/// counts as skipped.
 pub fn render_budget_junit(report: &BudgetReport, undecided: Option<BudgetOutcome>) -> String {
     let counts_as = |c: &BudgetCheck| match c.outcome {
         BudgetOutcome::Undecided => undecided.unwrap_or(BudgetOutcome::Undecided),

@@ -12,7 +12,7 @@ pub fn render_comparison_html(comparison: &Comparison) -> String {
     crate::html::render_frame(&format!("{} against {}", comparison.b.name, comparison.a.name), &main(comparison))
 }
 
-/// Makes the HTML of a comparison, without the frame of the page. Text that users wrote is escaped.
+/// Makes the HTML of a comparison, without the head and the style sheet of a page. Text that users wrote is escaped.
 fn main(comparison: &Comparison) -> String {
     let mut html = format!("<p class=\"lead\">{}<br>{}</p>\n", side("A", &comparison.a), side("B", &comparison.b));
     if let Some(caution) = &comparison.caution {
@@ -23,7 +23,7 @@ fn main(comparison: &Comparison) -> String {
     if let Some((picture, left)) = figure::ratios(comparison) {
         let left = match left {
             0 => String::new(),
-            n => format!(" The largest {}; {n} more are in the table.", figure::MOST),
+            n => format!(" The picture shows the {} largest effects; {n} more are in the table.", figure::MOST),
         };
         html.push_str(&format!(
             "<h2>Ratios</h2>\n<p class=\"lead\">B to A with 95 % intervals, the largest effect first. Blue: decided. Dashed: an \

@@ -9,9 +9,11 @@ use tailbound_document::{ConditionReport, Finding, FindingLevel, FlowReport, Rep
 type Figure = (&'static str, fn(&FlowReport) -> Option<f64>);
 
 const FIGURES: [Figure; 4] = [
-    ("discovery of all", |f| f.discovery_ns.map(|s| s.median)),
-    ("the median until the last has a message", |f| Some(f.slowest.as_ref()?.quantile(0.5)?.value_ns()? as f64)),
-    ("samples/s at the slowest", |f| f.samples_per_s.map(|s| s.median)),
+    ("discovery of all ends", |f| f.discovery_ns.map(|s| s.median)),
+    ("the median time until the last subscriber has a message", |f| {
+        Some(f.slowest.as_ref()?.quantile(0.5)?.value_ns()? as f64)
+    }),
+    ("samples/s at the slowest subscriber", |f| f.samples_per_s.map(|s| s.median)),
     ("CPU time of the publisher per sample", |f| f.publisher_cpu_ns.map(|s| s.median)),
 ];
 

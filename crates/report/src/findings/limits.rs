@@ -61,7 +61,7 @@ fn sender_late(report: &Report) -> Option<Finding> {
     let (condition, q, counted, sent) = late.first()?;
     let several = match late.len() {
         1 => String::new(),
-        n => format!(" in {n} conditions; these are the figures of the worst one"),
+        n => format!(" in {n} conditions; the following figures are of the worst condition"),
     };
     let text = format!(
         "{}: the sender itself ran late{several}. Counted from when a message was due, {} is {}, not {}.",

@@ -56,8 +56,8 @@ fn one(report: &Report, loads: &[&LoadReport]) -> Option<Finding> {
     Some(Finding { evidence: "loads".into(), ..finding(FindingLevel::Caution, "load", text, &conditions) })
 }
 
-/// Sentence about the messages of a load, for example ` It sent 30,000 messages a second (353 Mbit/s), the pong end
-/// received 29,990 (0.03 % missing).`
+/// Sentence about the messages of a load, for example ` The load sent 30,000 messages a second (353 Mbit/s), the pong
+/// end received 29,990 (0.03 % missing).`
 fn sent(report: &Report, loads: &[&LoadReport]) -> String {
     let rate = |of: &[&LoadReport], n: fn(&LoadReport) -> Option<u64>| -> Option<f64> {
         let ran: i64 = of.iter().map(|l| l.ran_ns).sum();
@@ -83,8 +83,8 @@ fn sent(report: &Report, loads: &[&LoadReport]) -> String {
     });
     let late: u64 = loads.iter().filter_map(|l| l.late).sum();
     let late =
-        if late > 0 { format!("; {} of them were late by a period or more", count(late)) } else { String::new() };
+        if late > 0 { format!("; {} messages were late by a period or more", count(late)) } else { String::new() };
     let megabits = three_digits(bytes * 8.0 / 1e6);
-    let told = received.unwrap_or("; how many of them arrived is not known".into());
-    format!(" It sent {} messages a second ({megabits} Mbit/s of payload){late}{told}.", three_digits(sent))
+    let told = received.unwrap_or("; the number of messages that arrived is not known".into());
+    format!(" The load sent {} messages a second ({megabits} Mbit/s of payload){late}{told}.", three_digits(sent))
 }

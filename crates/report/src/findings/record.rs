@@ -33,8 +33,8 @@ pub(crate) fn untrusted(report: &Report) -> Vec<Finding> {
         conditions.sort_unstable();
         conditions.dedup();
         let kept = |c: &&usize| report.conditions[**c].status != ConditionStatus::Invalid;
-        let rest = if conditions.iter().all(|c| kept(&c)) { " The figures leave it out." } else { "" };
-        let rest = if trials.len() > 1 { rest.replace(" it ", " them ") } else { rest.to_owned() };
+        let rest = if conditions.iter().all(|c| kept(&c)) { " The figures do not include this trial." } else { "" };
+        let rest = if trials.len() > 1 { rest.replace("this trial", "these trials") } else { rest.to_owned() };
         let remedy = if remedy.is_empty() { String::new() } else { format!(" {remedy}") };
         let text = format!("Not to be trusted: {}: {}.{rest}{remedy}", trials_named(report, &trials), trimmed(reason));
         all.push(Finding { evidence: "warnings".into(), ..finding(level, "trial_invalid", text, &conditions) });

@@ -9,7 +9,7 @@ use tailbound_document::number::time;
 use tailbound_document::{ConditionReport, Finding, FindingLevel, LoadReport, Report, Thread, ThreadReport};
 use tailbound_model::{CpuList, Policy};
 
-/// A thread is starved if it waited for a CPU for at least this share of the trial, and for at least `LEAST_NS`.
+/// A thread is starved if it waited for a CPU for at least this share of the trial, and for at least [`LEAST_NS`].
 const SHARE: f64 = 0.1;
 
 const LEAST_NS: i64 = 100_000_000;
@@ -53,8 +53,9 @@ struct Waiting<'a> {
 }
 
 impl Waiting<'_> {
-    /// True if the waiting time of the thread is known, exactly or as a lower bound, and is long. Otherwise the thread
-    /// waited at the end for an unknown time.
+    /// True if the waiting time of the thread is known, exactly or as a lower bound, and is long enough for the thread
+    /// to count as starved. A reported thread with the result false still waited at the end of the trial, or only an
+    /// upper bound of its waiting time is known.
     fn is_known(&self) -> bool {
         self.waited.bound != Bound::AtMost && is_long(self.waited.ns, self.waited.span_ns)
     }
@@ -105,7 +106,10 @@ fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
         waiting.iter().map(|w| w.thread.name.as_str()).filter(|n| *n != worst.thread.name).collect();
     others.sort_unstable();
     others.dedup();
-    let others = if others.is_empty() { String::new() } else { format!(" So were {}.", others.join(", ")) };
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(" Other waiting threads: {}.", others.join(", ")),
+    };
     let Waited { ns, bound, cpu_ns, span_ns, later_ns, .. } = worst.waited;
     let (waited, span, ran) = (time(ns as f64), time(span_ns as f64), time(cpu_ns as f64));
     let (perhaps, known) = (worst.waited.bound == Bound::AtMost, worst.is_known());
@@ -165,7 +169,7 @@ fn instead(report: &Report, worst: &Waiting<'_>) -> String {
             thread.policy,
             time(used(&(process, thread)) as f64)
         ),
-        _ => "The record does not show what ran on the CPU instead.".into(),
+        _ => "The record does not show what ran on the CPU during this wait.".into(),
     }
 }
 
@@ -200,18 +204,20 @@ fn rescue(report: &Report, load: &LoadReport) -> String {
     let who = match fact("sched.fair_server").and_then(serde_json::Value::as_bool) {
         Some(true) => match fact("sched.fair_server_runtime_ns").and_then(serde_json::Value::as_str) {
             Some("0") => return nobody("the fair server"),
-            Some(runtime) => format!("the fair server of Linux reserves {runtime} ns of each period for these threads"),
-            None => "the fair server of Linux (6.12 and later) reserves CPU time for these threads".into(),
+            Some(runtime) => {
+                format!("the fair server of Linux reserves {runtime} ns of each period for time-sharing threads")
+            }
+            None => "the fair server of Linux (6.12 and later) reserves CPU time for time-sharing threads".into(),
         },
         Some(false) if off => return nobody("real-time throttling"),
         Some(false) => match (runtime_us, number("sched.rt_period_us")) {
             (Some(runtime), Some(period)) => {
                 format!("real-time throttling stops the load after {runtime} of each {period} us")
             }
-            _ => "real-time throttling reserves CPU time for these threads".into(),
+            _ => "real-time throttling reserves CPU time for time-sharing threads".into(),
         },
-        None => "how the kernel of this host reserves CPU time for these threads is not known; `tailbound doctor \
-                --rescue-test` finds out"
+        None => "how the kernel of this host reserves CPU time for time-sharing threads is not known; \
+                `tailbound doctor --rescue-test` finds out"
             .into(),
     };
     format!(" Time-sharing threads had the {rest:.0} % of the CPU that the load did not have: {who}.")
@@ -247,7 +253,7 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     }
     let ends = report.trials.iter().filter(|t| trials.contains(&t.id)).flat_map(|t| t.ends.values());
     if let Some(matched) = ends.filter_map(|e| e.matched_after_ns).max().filter(|ns| *ns >= 1_000_000_000) {
-        effects.push(format!("the ends met only after {}", time(matched as f64)));
+        effects.push(format!("the ends found each other only after {}", time(matched as f64)));
     }
     if effects.is_empty() && starved {
         return None;

@@ -16,8 +16,8 @@ pub(crate) fn finding_of(report: &Report) -> Option<Finding> {
     let (before, after) = (unit.with(worst.before_ns as f64), unit.with(worst.after_ns as f64));
     let more = match all.len() - 1 {
         0 => String::new(),
-        1 => "; one more condition also has such slots".to_owned(),
-        n => format!("; {n} more conditions also have such slots"),
+        1 => "; the first messages of one more condition also differ".to_owned(),
+        n => format!("; the first messages of {n} more conditions also differ"),
     };
     // The warm-up slots that were left out already come before the detected warm-up.
     let already = |(id, w): &(usize, WarmUpReport)| {

@@ -103,7 +103,8 @@ fn of_condition(report: &Report, id: &str) -> String {
     select(id, "Condition", &options)
 }
 
-/// The controls of the HTML page that select the trial that is shown over time, and the range of the trial.
+/// The controls of the HTML page that select the trial of the chart over time, and the part of the trial that the chart
+/// shows.
 fn time(report: &Report) -> String {
     let followed = report.trials.iter().filter(|t| t.over_time.as_ref().is_some_and(|o| o.slots > 0));
     let option = |t: &tailbound_document::TrialReport| {

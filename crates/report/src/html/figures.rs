@@ -78,18 +78,19 @@ fn figures(report: &Report) -> Vec<Figure> {
             "tail",
             "The tail",
             format!(
-                "How rare it is that the {metric} takes longer, with the 95\u{202f}% interval of each quantile as a \
-                    band. A line ends in a hollow dot at the latest message; the line continues horizontally if some \
-                    messages were lost."
+                "The share of messages whose {metric} takes longer than a given time, with the 95\u{202f}% interval of \
+                    each quantile as a band. A line ends in a hollow dot at the latest message; the line continues \
+                    horizontally if some messages were lost."
             ),
         ),
         figure(
             "tail-estimate",
             "Beyond what was measured",
             format!(
-                "An estimate, never a bound: grey, how rare it was that the {metric} took longer; blue, the generalised Pareto \
-                 distribution fitted above the threshold, with its 95\u{202f}% interval, up to the dot. If a \
-                 diagnostic contradicts the fit, the reason is shown in place of the figure."
+                "An estimate, never a bound: grey, the measured share of messages whose {metric} took longer than a \
+                 given time; blue, the generalised Pareto distribution fitted above the threshold, with its \
+                 95\u{202f}% interval, up to the dot. If a diagnostic contradicts the fit, the reason is shown in \
+                 place of the figure."
             ),
         ),
         figure(
@@ -104,8 +105,8 @@ fn figures(report: &Report) -> Vec<Figure> {
             "histogram",
             "Histogram",
             format!(
-                "{metric}: messages in each bucket, 16 to an octave, so that buckets grow with the latency. The scale of \
-                 counts is logarithmic: one message is seen."
+                "{metric}: number of messages in each bucket. Each doubling of the latency has 16 buckets. The scale \
+                 of counts is logarithmic, so that a single message is visible."
             ),
         ),
         figure(

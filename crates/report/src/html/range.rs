@@ -1,5 +1,5 @@
-//! The section of the HTML page about the part of each trial that the study chose, and about the messages above a
-//! limit.
+//! The section of the HTML page about the part of each trial that the study chose, and about the messages whose latency
+//! is above a limit.
 
 use crate::escape::escape;
 use crate::html::conditions::columns_table;

@@ -108,8 +108,8 @@ pub(crate) fn definitions() -> String {
     let entries = [
         (
             "slot",
-            "A message that was due at a time fixed beforehand. The sender never waits for an answer, so a late \
-                  answer delays nothing and hides nothing. Slots of the warm-up are left out.",
+            "A message that was due at a time fixed beforehand. With a rate, the sender never waits for an answer, \
+                  so a late answer delays nothing and hides nothing. Slots of the warm-up are left out.",
         ),
         ("round trip", "Time from just before the send call to the receipt of the answer."),
         (
@@ -139,7 +139,7 @@ pub(crate) fn definitions() -> String {
                 the interval is computed for the effective number of messages. An interval marked ~ or dashed is \
                 still too narrow, because the dependence lasts as long as a trial, or trials differ.",
         ),
-        ("needs N", "With fewer messages the quantile has no interval, and no number is given."),
+        ("needs N", "If fewer than N messages were measured, the quantile has no interval, and no number is given."),
         (
             "max",
             "The latest answer. The maximum has no interval; with 95 % confidence at most 3 in n messages are \

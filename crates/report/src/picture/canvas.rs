@@ -46,7 +46,7 @@ pub(crate) struct Canvas {
     condition: Option<usize>,
     class: &'static str,
     body: String,
-    /// Hues of the groups of shapes to which shapes are being added; the innermost group is the last.
+    /// Hues of the groups of shapes that are open; the innermost group is the last.
     hues: Vec<usize>,
 }
 
@@ -277,8 +277,8 @@ impl Canvas {
         self.rect_with(class, at, size, "");
     }
 
-    /// Adds a rectangle with attributes of its own. There are many such rectangles, so a rectangle has no group for
-    /// itself.
+    /// Adds a rectangle, in the page with the tooltip and the data attributes of `mark`. The rectangle has no group
+    /// element of its own, because a drawing may have many such rectangles.
     pub fn bar(&mut self, class: &str, at: (f64, f64), size: (f64, f64), mark: &Mark) {
         match self.medium {
             Medium::Page => self.rect_with(&format!("mark {class}"), at, size, &mark.attributes()),

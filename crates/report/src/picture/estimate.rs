@@ -16,7 +16,8 @@ const HEIGHT: f64 = 420.0;
 
 const PLOT: Plot = Plot { left: 116.0, right: crate::picture::canvas::WIDTH - 24.0, top: 30.0, bottom: HEIGHT - 46.0 };
 
-/// Conditions with a tail estimate or a reason for its absence, the latest estimate first.
+/// Conditions with a tail estimate, or with the reason why there is none; the condition with the longest estimated
+/// latency is first.
 pub(crate) fn conditions<'r>(chart: &Chart<'r>) -> Vec<(&'r ConditionReport, &'r MetricReport)> {
     let level = |m: &MetricReport| match m.tail {
         Some(TailReport::Estimate { level_ns, .. }) => level_ns,
@@ -100,7 +101,8 @@ fn borders(canvas: &mut Canvas, figures: &MetricReport, tail: &TailReport, x: Lo
     canvas.text("quantile halo", (at + 5.0, PLOT.top - 8.0), &words, Hold::Start);
 }
 
-/// Draws the fitted tail with its interval, from the threshold up to the smallest known share.
+/// Draws the fitted tail with its interval, from the threshold to the rarity that the study asks for (one message in
+/// `one_in`).
 fn fitted(canvas: &mut Canvas, tail: &TailReport, above: f64, x: Log, y: Log) {
     let TailReport::Estimate { one_in, level_ns, low_ns, high_ns, threshold_ns, shape, scale_ns, course, .. } = tail
     else {
@@ -163,7 +165,7 @@ fn reading(tail: &TailReport) -> Mark {
     mark.with("low-ns", low_ns).with("high-ns", high_ns)
 }
 
-/// Distance in ns from the threshold to the level that one excess in `rarity` exceeds.
+/// Distance in ns from the threshold to the level that one in `rarity` of the messages above the threshold exceeds.
 fn excess(scale: f64, shape: f64, rarity: f64) -> f64 {
     scale * if shape.abs() < 1e-6 { rarity.ln() } else { (shape * rarity.ln()).exp_m1() / shape }
 }

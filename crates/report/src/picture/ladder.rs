@@ -101,7 +101,8 @@ fn open_width(figures: &MetricReport) -> f64 {
     if open > 0.0 { 36.0 + 11.0 * open + 6.1 * open_words(figures).chars().count() as f64 } else { 0.0 }
 }
 
-/// Reason why quantiles have no value; if several quantiles need more messages, the smallest need is given.
+/// Reasons why quantiles have no value: the first quantile that is later than every answer, and the first quantile that
+/// needs more messages.
 fn open_words(figures: &MetricReport) -> String {
     let lost = figures.quantiles.iter().find_map(|q| match q {
         QuantileReport::Beyond { q, beyond, .. } => Some(format!("{} {}", label(*q), beyond.words())),

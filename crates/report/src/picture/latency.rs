@@ -49,7 +49,8 @@ fn panel(chart: &Chart<'_>, group: &Group<'_>, (low, high): (f64, f64)) -> Canva
     canvas
 }
 
-/// The quantile of the figure that is later than every answer, because too many messages were lost.
+/// The lowest quantile of the chart without a value for this condition: so many messages were lost that the quantile is
+/// later than every answer.
 fn beyond<'c>(chart: &Chart<'_>, condition: &'c ConditionReport) -> Option<&'c QuantileReport> {
     let quantiles = &condition.metric(chart.metric)?.quantiles;
     let shown = |q: &&QuantileReport| QUANTILES.iter().any(|(shown, ..)| (q.q() - shown).abs() < 5e-16);

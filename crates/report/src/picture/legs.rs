@@ -16,7 +16,7 @@ const HEAD: f64 = 24.0;
 /// Number of worst messages that are drawn; the table of worst messages lists more.
 const WORST: usize = 10;
 
-/// A part of the time of a message: its name in the report document, its words, its class and its value.
+/// A part of the time of a message: its key in the report document, its name in words, its CSS class and its value.
 type Part = (&'static str, &'static str, &'static str, fn(&Message) -> Option<i64>);
 
 const PARTS: [Part; 4] = [

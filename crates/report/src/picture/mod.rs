@@ -91,7 +91,7 @@ pub fn render_svg(report: &Report, figure: Figure) -> Result<String, Problem> {
     })
 }
 
-/// Makes a problem from the reason why a chart cannot be drawn.
+/// Makes the [`Problem`] for a chart that cannot be drawn; `why` is the reason.
 pub(crate) fn no_chart(why: impl Into<String>) -> Problem {
     Problem::new("no_chart", why, "")
 }
@@ -129,7 +129,7 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
     Ok(match figure {
         Figure::Tail => {
             let (drawn, note) = tail::draw(chart);
-            (format!("How rare it is that a round trip takes longer{note}"), drawn)
+            (format!("Share of round trips that take longer than a given time{note}"), drawn)
         }
         Figure::TailEstimate => {
             let all = estimate::conditions(chart);
@@ -142,12 +142,13 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
         }
         Figure::Histogram => {
             let (drawn, note) = histogram::draw(chart);
-            (format!("Round trips in each bucket, 16 to an octave{note}"), drawn)
+            (format!("Round trips in each bucket, 16 buckets for each doubling{note}"), drawn)
         }
         Figure::Time => {
             let trials = time::trials(chart);
             let drawn = trials.iter().map(|(t, c)| (t, c, time::draw(chart, t, c))).find(|(.., d)| !d.is_empty());
-            let (trial, condition, drawn) = drawn.ok_or_else(|| no_chart("the record contains no trial over time"))?;
+            let none = "the record contains no trial that can be shown over time";
+            let (trial, condition, drawn) = drawn.ok_or_else(|| no_chart(none))?;
             (format!("Round trips of trial {}: {}", trial.id, condition.name), drawn)
         }
         Figure::Legs => {
@@ -159,7 +160,8 @@ fn of_round_trips(report: &Report, figure: Figure, none: &str) -> Result<Drawn, 
         }
         Figure::Loop => {
             let all = sender_loop::conditions(chart);
-            let condition = all.first().ok_or_else(|| no_chart("the record contains no trial slot by slot"))?;
+            let none = "the record contains no trial that can be shown slot by slot";
+            let condition = all.first().ok_or_else(|| no_chart(none))?;
             (format!("The sender's loop: {}", condition.name), sender_loop::draw(chart, condition))
         }
         // Flows and overheads are no round trips; their figures are drawn before.

@@ -26,8 +26,10 @@ pub(crate) fn of_quantile(metric: &str, quantile: &QuantileReport, figures: &Met
             let [value, low] = [value_ns, low_ns].map(|v| unit.with(*v as f64));
             mark.lines.push(format!("{value} (95{THIN}%: {low} to {high})"));
             if *effective_n < figures.scheduled {
-                mark.lines
-                    .push(format!("messages depend on each other: they are as informative as {}", count(*effective_n)));
+                mark.lines.push(format!(
+                    "messages depend on each other: they are as informative as {} independent messages",
+                    count(*effective_n)
+                ));
             }
             if *too_narrow {
                 mark.lines.push("the interval is still too narrow".into());

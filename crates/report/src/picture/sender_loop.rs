@@ -1,5 +1,5 @@
-//! Chart of the sender's loop: every repeat of a condition over its slots, one drawing per metric. Each column spans
-//! the lowest to the highest of its slots.
+//! Chart of the sender's loop: every trial of a condition over its slots, one drawing per metric. Each column spans the
+//! lowest to the highest value of its slots.
 
 use crate::picture::axis::{Log, linear_ticks, nice};
 use crate::picture::canvas::{Canvas, Hold, Mark, n};
@@ -109,7 +109,7 @@ fn panel(
     canvas
 }
 
-/// Draws the columns of one repeat, and ticks above the plot for slots that were never answered.
+/// Draws the columns of one trial, and ticks above the plot for slots that were never answered.
 fn columns(canvas: &mut Canvas, trial: &TrialReport, course: &Course, metric: Metric, slots: u64, y: Log) {
     let all = course.columns(metric);
     let step = (0.8 * (PLOT.right - PLOT.left) / all.len().max(1) as f64).clamp(1.0, 7.0);

@@ -164,7 +164,7 @@ impl<'r> Chart<'r> {
         some.sort_by_key(|(_, m)| std::cmp::Reverse(m.max_ns));
         some.truncate(HUES);
         some.sort_by_key(|(c, _)| c.id);
-        (some, format!(", for the {HUES} conditions with the longest"))
+        (some, format!(", for the {HUES} conditions with the largest maximum"))
     }
 }
 

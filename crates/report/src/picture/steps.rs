@@ -1,5 +1,5 @@
-//! Outlines of bars that stand side by side, as short paths: each step is relative to the end of the step before, in
-//! units of the path's own.
+//! Makes outlines of bars that stand side by side, as short SVG paths: each step of a path is relative to the end of
+//! the previous step, in units that the path defines.
 
 /// A bar (column) by its position in the drawing: left and right side, top, median and bottom. A smaller vertical
 /// number is higher up.

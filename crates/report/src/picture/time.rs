@@ -1,7 +1,7 @@
 //! Chart of one trial over time: every column spans its lowest to its highest message, and no maximum is left out.
 //!
-//! Everything is drawn in the scale of the whole trial, with all columns of the document. What moves with the zoom lies
-//! in one window, of which the script shows a part.
+//! Everything is drawn in the scale of the whole trial, with all columns of the document. The shapes that move when a
+//! reader zooms are in one clipped part of the drawing; the script chooses the section of this part that is visible.
 
 use crate::picture::axis::{Log, linear_ticks, nice};
 use crate::picture::canvas::{Canvas, Hold, Mark, WIDTH, n};
@@ -287,7 +287,8 @@ impl View<'_> {
         canvas.only_page("</g>\n");
     }
 
-    /// Draws the worst messages of the condition that belong to this trial, with the numbers of their sentences.
+    /// Draws the worst messages of the condition that belong to this trial, each with its number in the list of worst
+    /// messages.
     fn worst(&self, canvas: &mut Canvas) {
         let data = [("condition", self.condition.id.to_string())];
         canvas.open("", 5, &data);

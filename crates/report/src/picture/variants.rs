@@ -10,7 +10,7 @@ use tailbound_model::Metric;
 
 /// A chart for one combination of values of its choices.
 pub(crate) struct Variant {
-    /// Names and values of the choices.
+    /// Names of the choices (controls of the page), and the values for which the chart was drawn.
     keys: Vec<(&'static str, String)>,
     html: String,
 }

@@ -1,4 +1,4 @@
-//! The table of bins of equal width that a study asks for, with published rows.
+//! The table of bins of equal width that a study asks for: rows that were measured, and rows that others published.
 
 use crate::tables::grid::{Column, Grid};
 use crate::tables::summary::Summary;

@@ -9,8 +9,8 @@ use tailbound_document::{LegRange, QuantileReport, Report};
 
 /// Title of the table of the legs whose two timestamps come from different clocks.
 pub(crate) const TITLE: &str = "out and back between two clocks: the smallest and the largest value that is possible \
-    according to all messages; second line: from the lower end of the 95 % interval of the smallest to the upper end \
-    of that of the largest";
+    according to all messages; second line: from the lower end of the 95 % interval of the smallest value to the \
+    upper end of the 95 % interval of the largest value";
 
 /// Columns of the table of legs between two clocks; empty if all ends share one clock.
 pub(crate) fn columns(report: &Report) -> Vec<ValueColumn> {

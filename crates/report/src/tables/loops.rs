@@ -21,7 +21,7 @@ pub(crate) fn run_times(report: &Report, condition: &ConditionReport) -> Vec<i64
     times
 }
 
-/// Formats the value that all trials share or, if the trials differ, the minimum and maximum.
+/// Formats the durations of trials: one number if all numbers are the same, otherwise the minimum and the maximum.
 pub(crate) fn span(times: &[i64], unit: Unit) -> String {
     let [first, .., last] = times else {
         return times.first().map_or(String::new(), |t| unit.number(*t as f64));

@@ -16,7 +16,7 @@ fn counts(report: &Report, condition: &ConditionReport) -> BTreeMap<String, u64>
     counts
 }
 
-/// Table of patterns: heads, measured conditions with their counts, and published rows.
+/// Table of patterns: heads, measured conditions with their counts, and rows that others published.
 pub(crate) struct Table<'a> {
     pub heads: Vec<&'static str>,
     pub measured: Vec<(&'a ConditionReport, BTreeMap<String, u64>)>,

@@ -1,5 +1,5 @@
-//! Tables of the figures over the part of each trial that the study chose, and of the number of messages above a limit,
-//! for the terminal, for Markdown and for the HTML page.
+//! Tables of the figures over the part of each trial that the study chose, and of the number of messages whose latency
+//! is above a limit, for the terminal, for Markdown and for the HTML page.
 
 use crate::tables::legs;
 use crate::tables::summary::{cell, shown};

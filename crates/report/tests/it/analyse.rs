@@ -418,13 +418,13 @@ fn the_tail_is_estimated_beyond_what_was_measured() {
     };
     assert_eq!(
         reason(open_loop(trials()), 1_000_000),
-        "No tail estimate of 1 in 1,000,000 for udp over veth, 64 B, 1 kHz: the messages are too few for this rarity and \
-         allow at most 1 in 600000, 100 times their number."
+        "No tail estimate of 1 in 1,000,000 for udp over veth, 64 B, 1 kHz: the messages are too few for this rarity: \
+         they allow at most 1 in 600000, which is 100 times their number."
     );
     let mut lossy = trials();
     lose(&mut lossy[1].slots[70]);
     let text = reason(open_loop(lossy), 100_000);
-    assert!(text.ends_with(": unanswered messages (1) are later than any time."), "{text}");
+    assert!(text.ends_with(": unanswered messages (1) are later than any time that an estimate could give."), "{text}");
 }
 
 #[test]
@@ -560,7 +560,7 @@ fn a_chosen_range_has_figures_in_addition_to_the_whole_trial() {
     assert_eq!(beyond.conditions[0].range.as_ref().map(|c| c.messages), Some(100));
     let warning = beyond.warnings.iter().find(|w| w.problem.code == "range_beyond_end").expect("a warning");
     assert!(
-        warning.problem.what.contains("1 of 1 trials end before it does, the first after 1 s"),
+        warning.problem.what.contains("1 of 1 trials end before the range ends, the first after 1 s"),
         "{}",
         warning.problem.what
     );

@@ -171,7 +171,7 @@ impl Drop for Process {
     }
 }
 
-/// Makes the problem of a program that cannot be started.
+/// Makes the [`Problem`] for a program that cannot be started.
 fn not_started(what: String) -> Problem {
     Problem::new("program_not_started", what, "")
 }

@@ -144,12 +144,13 @@ impl Running {
     }
 }
 
-/// Makes the problem of a load that does not begin.
+/// Makes the [`Problem`] for a load that cannot begin.
 fn not_begun(what: impl Into<String>) -> Problem {
     Problem::new("load", what, "")
 }
 
-/// Standard input of a load process: a file or, for a waiting sender, a socket whose other side is returned.
+/// Standard input of a load process: a file or, for a waiting sender, a socket. For a waiting sender, the function also
+/// returns the agent's socket of the pair.
 fn given(input: &[u8], held: bool) -> io::Result<(Stdio, Option<UnixStream>)> {
     if held {
         let (ours, theirs) = UnixStream::pair()?;

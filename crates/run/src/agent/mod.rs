@@ -42,7 +42,7 @@ pub fn main() -> i32 {
     let code = match agent.serve(signals.as_raw_fd(), &children) {
         Ok(()) => 0,
         Err(e) => {
-            tracing::warn!(%e, "the stream of the controller broke");
+            tracing::warn!(%e, "the control stream to the controller broke");
             1
         }
     };
@@ -172,7 +172,7 @@ impl Agent {
                 }
             }
             if self.lease_ns > 0 && now - self.last_received_ns > self.lease_ns {
-                tracing::warn!(lease_ns = self.lease_ns, "nothing was received for the lease: the agent ends");
+                tracing::warn!(lease_ns = self.lease_ns, "the agent received nothing during its lease, and ends");
                 return Ok(());
             }
             if now >= self.next_heartbeat_ns {
@@ -247,7 +247,7 @@ impl Agent {
                     ask => self.settings.answer(&ask).unwrap_or_else(|| self.answers.answer(ask)),
                 };
                 if let Answer::Failed(problem, _) = &answer {
-                    tracing::info!(%problem, "the question has no answer");
+                    tracing::info!(%problem, "the agent cannot answer the question of the controller");
                 }
                 self.controller.send(Message::Answer(answer))
             }

@@ -12,7 +12,7 @@ use tailbound_host::OffsetTrack;
 use tailbound_model::TrialSpec;
 use tailbound_wire::*;
 
-/// Largest number of bytes in one frame of sample memory.
+/// Largest number of bytes of sample memory that one frame to the controller contains.
 const PIECE: usize = 1 << 20;
 
 /// Progress in draining the ring of sample memory of one end.
@@ -40,9 +40,9 @@ impl Drain {
         Drain { ends, settle_ns: settle_ns(spec), readings: 0, next_ns: host::monotonic_ns() + DRAIN_PERIOD_NS }
     }
 
-    /// Sends the rows that the previous call claimed, and claims the rows that became final since that call. A whole
-    /// drain period passes between claiming and sending: a thread that looked at a row before the row was claimed has
-    /// finished with the row by then.
+    /// Sends the rows of samples that the previous call claimed, and claims the rows that became final since that call.
+    /// After the claim of a row, an answer to its message comes too late. A whole drain period passes between the claim
+    /// and the sending, so that a thread that looked at the row before the claim has finished with the row.
     pub fn turn(
         &mut self,
         memories: &[(OwnedFd, Memory)],

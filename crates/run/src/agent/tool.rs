@@ -115,7 +115,7 @@ impl ToolRun {
         self.done.failed.get_or_insert(why);
     }
 
-    /// Descriptors that become readable when `turn` has something to do for the tool's program.
+    /// Descriptors that become readable when the function `turn` has something to do for the tool's program.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let watched = matches!(self.state, State::Starting { .. } | State::Stopping { .. })
             || matches!(self.state, State::Going) && self.tool.measures;
@@ -123,7 +123,7 @@ impl ToolRun {
         own.chain(self.loads.ended()).chain(self.loads.meeting())
     }
 
-    /// Next time at which `turn` has something to do for the tool's program, ns.
+    /// Next time at which the function `turn` has something to do for the tool's program, ns.
     pub fn next_ns(&self) -> Option<i64> {
         let own = match self.state {
             State::Starting { .. } => Some(host::monotonic_ns() + LOOK_NS),
@@ -195,8 +195,9 @@ impl ToolRun {
                 (Some(false), false, true) => {
                     let line = self.tool.ready.clone().unwrap_or_default();
                     let within = Nanos(READY_NS);
-                    unmatched =
-                        Some(format!("the program printed no line like `{line}` within {within}{}", last(&said)));
+                    let last = last(&said);
+                    let text = format!("the program printed no line that matches `{line}` within {within}{last}");
+                    unmatched = Some(text);
                 }
                 (_, false, false) => return Vec::new(),
             }

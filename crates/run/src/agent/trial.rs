@@ -1,4 +1,4 @@
-//! One trial from the side of its supervisor: sample memory, loads, measuring process.
+//! The supervisor's work for one trial: sample memory, loads, measuring process.
 
 use super::loads::Loads;
 use super::measuring_process::{self, Started};

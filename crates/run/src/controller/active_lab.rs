@@ -15,7 +15,8 @@ use tailbound_wire::{Role, StreamPath};
 pub(super) struct ActiveLab {
     pub spec: LabSpec,
     pub lab: Lab,
-    /// Agents with the roles of their ends: one agent for both ends, or one agent for each end.
+    /// Agents, each with the list of its ends (for example ping and pong): one agent for all ends, or one agent for
+    /// each end.
     pub agents: Vec<(Vec<Role>, Agent)>,
     pub path: PathFacts,
     /// Host settings that the trials in this lab ask for.
@@ -36,7 +37,8 @@ pub(super) struct ActiveLab {
     started: usize,
 }
 
-/// Iterates over the other hosts, each once. Containers are left out, because they share the settings of this host.
+/// Iterates over the hosts other than the controller's host, each once. Containers are left out, because they share
+/// the settings of the controller's host.
 fn each(hosts: &[Option<Arc<Host>>]) -> impl Iterator<Item = &Arc<Host>> {
     let known = |end: usize, host: &Arc<Host>| hosts[..end].iter().flatten().any(|h| Arc::ptr_eq(h, host));
     hosts
@@ -144,12 +146,13 @@ impl ActiveLab {
         self.hosts[self.place_of(role)].as_ref()
     }
 
-    /// Iterates over the other hosts of the lab, each once.
+    /// Iterates over the hosts of the lab other than the controller's host, each once.
     pub fn others(&self) -> impl Iterator<Item = &Arc<Host>> {
         each(&self.hosts)
     }
 
-    /// CPU time of the controller and of the processes that carry its streams to other hosts, ns.
+    /// CPU time of the controller and of the processes that pass on its control streams to other hosts, for example
+    /// `ssh`, in ns.
     pub fn cpu_ns(&self) -> i64 {
         let carriers = self.agents.iter().filter_map(|(_, agent)| agent.carrier());
         let carriers = carriers.chain(each(&self.hosts).filter_map(|host| host.carrier()));
@@ -169,7 +172,7 @@ impl ActiveLab {
             let cpu = end.scheduling.named_cpus().into_iter().find(|cpu| !host.cpus.contains(cpu))?;
             let all = CpuList(host.cpus.iter().copied().collect());
             let text = format!("CPU {cpu} does not exist or is not allowed on {} ({name})", host.name());
-            let remedy = format!("the host has {all}: write `ends: {{ {name}: {{ cpus: ... }} }}`");
+            let remedy = format!("the host has the CPUs {all}: write `ends: {{ {name}: {{ cpus: ... }} }}`");
             Some(RunError::new(ExitCode::MachineNotFit, text, remedy))
         })
     }

@@ -1,5 +1,5 @@
-//! The controller's side of an agent: a process with two pipes. For an agent on another host, the process is `ssh` or a
-//! similar program, which carries the streams.
+//! The controller's connection to an agent: a process with two pipes. For an agent on another host, the process is
+//! `ssh` or a similar program, which passes on the control stream.
 
 use super::RunError;
 use super::agent_protocol::{HEARTBEAT, LEASE_NS, Lost, SILENCE, accept_hello, hello};
@@ -25,11 +25,12 @@ const SAVING: Duration = Duration::from_secs(20);
 pub(super) struct Agent {
     /// Name of the agent in messages and file names, for example `ping`, `pong` or `ping+pong`.
     pub name: String,
-    /// Process id of the agent, or of the program that carries its streams.
+    /// Process id of the agent or, for an agent on another host, of the program that passes on its control stream.
     pub pid: i32,
     /// Identifier of the clock of the agent's timestamps. Agents with the same identifier share one clock.
     pub clock: String,
-    /// Process of the agent, or of the program that carries its streams; `None` = the agent is part of a test.
+    /// Process of the agent or, for an agent on another host, of the program that passes on its control stream.
+    /// `None` = the agent is part of a test.
     process: Option<Child>,
     input: Input,
     /// True if the agent runs on another host than the controller.
@@ -59,7 +60,8 @@ type Input = Arc<Mutex<Option<Box<dyn AsyncWrite + Unpin + Send>>>>;
 
 /// Parameters for starting an agent, from the controller.
 pub(super) struct AgentOrder {
-    /// Program that runs the agent or carries its streams. The arguments of the agent are added.
+    /// Program that runs the agent, or that passes on the control stream to an agent on another host. The arguments of
+    /// the agent are added.
     pub command: std::process::Command,
     /// Name of the agent in messages and file names.
     pub name: String,
@@ -151,7 +153,8 @@ impl Agent {
         }
     }
 
-    /// Id of the process that carries the agent's streams; `None` = the agent is on this host.
+    /// Id of the process (for example `ssh`) that passes on the agent's control stream; `None` = the agent is on this
+    /// host.
     pub fn carrier(&self) -> Option<i32> {
         self.remote.then_some(self.pid)
     }

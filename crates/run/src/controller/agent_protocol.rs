@@ -19,10 +19,10 @@ pub(super) enum Lost {
     #[error("{0}")]
     StreamEnded(String),
     /// The controller could not send a message to the agent.
-    #[error("the agent no longer reads its stream ({0})")]
+    #[error("the agent no longer reads its control stream ({0})")]
     NotReading(String),
     /// The controller cannot read the agent's stream.
-    #[error("the stream of the agent broke ({0})")]
+    #[error("the control stream of the agent broke ({0})")]
     StreamBroken(String),
     /// Nothing was received from the agent, not even a heartbeat.
     #[error("nothing was received from the agent for {} s", .0.as_secs_f64())]

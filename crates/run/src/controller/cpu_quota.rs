@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use tailbound_lab::{THROTTLED_NS, THROTTLED_TIMES};
 use tailbound_model::{Nanos, Severity, Warning};
 
-/// Warns if the counters of an end show that its CPU quota was used up.
+/// Warns if the counters of an end's control group show that its CPU quota was used up. `change` is the difference
+/// between the counters after and before the measurement.
 pub(super) fn throttled(end: &str, change: &BTreeMap<String, i64>) -> Option<Warning> {
     let of = |key: &str| change.get(key).copied().unwrap_or(0);
     let times = of(THROTTLED_TIMES);

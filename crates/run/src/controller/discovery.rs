@@ -23,13 +23,16 @@ pub(super) fn lack(spec: &TrialSpec, driver: &Description) -> Option<String> {
     }
     let own = ["multicast", "peers", SERVER].into_iter().find(|key| spec.driver.options.contains_key(*key));
     if let Some(key) = own {
-        return Some(format!("`discovery: {asked}` sets the option `{key}` of driver {name}, and so does the study"));
+        return Some(format!(
+            "`discovery: {asked}` sets the option `{key}` of driver {name}, but the study sets this option too"
+        ));
     }
     let key = needed.iter().find(|key| driver.option(key).is_none())?;
     Some(format!("driver {name} cannot do `discovery: {asked}`: it has no option `{key}`"))
 }
 
-/// Driver options of the path for one end, adapted to the discovery that the study asks for.
+/// Driver options with which one end uses the path of the lab (for example the addresses of its peers), adapted to the
+/// discovery that the study asks for.
 pub(super) fn options(spec: &TrialSpec, end: usize, lab: &ActiveLab) -> Vec<(String, String)> {
     let net = lab.lab.end(end);
     let multicast = spec.discovery == Discovery::Multicast || by_multicast(spec.discovery, end, lab);
@@ -99,8 +102,8 @@ pub(super) fn describe(plan: &Plan) -> Vec<String> {
         )
     });
     let name = first(Discovery::Dns).map(|_| {
-        "name of the pods: make a headless Service for the pods, wait until its name resolves to all pods, delete the \
-         Service afterwards  [your rights in the cluster]"
+        "DNS name of the pods: make a headless Service for the pods, wait until its name resolves to all pods, delete \
+         the Service afterwards  [your rights in the cluster]"
             .to_owned()
     });
     server.into_iter().chain(name).collect()

@@ -72,7 +72,7 @@ fn ends_of(spec: &TrialSpec) -> impl Iterator<Item = &EndSpec> {
     [(of_ping, &spec.ping), (of_pong, &spec.pong)].into_iter().filter_map(|(has, end)| has.then_some(end))
 }
 
-/// Makes the problem of a driver that cannot run a trial, at the key of the study that the user can change.
+/// Makes the [`Problem`] for a trial that a driver cannot run; `key` is the key of the study that the user can change.
 fn refused(key: &str, what: impl Into<String>) -> Problem {
     Problem::new("driver_limit", what, "").at(key)
 }

@@ -76,7 +76,7 @@ pub(super) async fn run(
     Ok(Some(result))
 }
 
-/// Makes the part of each agent of the lab in the trial, with the order for the agent.
+/// Makes the [`Part`] of each agent of the lab: the order for the agent, and the agent's state in the trial.
 fn parts(context: &TrialContext<'_>, lab: &ActiveLab, dir: &Path) -> Result<Vec<Part>, RunError> {
     let streams = lab.streams(context.spec())?;
     let part = |roles: &Vec<Role>| {
@@ -86,8 +86,8 @@ fn parts(context: &TrialContext<'_>, lab: &ActiveLab, dir: &Path) -> Result<Vec<
     Ok(lab.agents.iter().map(|(roles, _)| part(roles)).collect())
 }
 
-/// Waits for the quiet interval and measures, with all counters read just before and just after the measurement.
-/// Returns `None` if a signal arrived.
+/// Waits for the quiet interval and measures. Just before and just after the measurement, the counters of networks,
+/// cluster nodes and guests are read. Returns `None` if a signal arrived.
 async fn measure_observed(
     context: &TrialContext<'_>,
     parts: &mut [Part],
@@ -143,7 +143,7 @@ pub(super) fn unix_ns() -> i64 {
     now.as_nanos() as i64
 }
 
-/// Adds to the reason of each lost agent how the place of the agent ended, if that is known.
+/// Adds, to the text that says why an agent was lost, how the place of the agent ended, if that is known.
 fn name_ended_places(parts: &mut [Part], lab: &ActiveLab) {
     for part in parts {
         let ended = lab.host_of(part.roles[0]).filter(|_| part.lost.is_some()).and_then(|host| host.ended());
@@ -213,7 +213,8 @@ fn record_proof(
     Ok(())
 }
 
-/// Writes the state of the open ends of one agent into the record.
+/// Writes into the record what one agent has reported about its ends after they were opened: warnings, driver, and
+/// the state of each end.
 fn record_prepared(
     record: &mut RecordWriter,
     id: usize,

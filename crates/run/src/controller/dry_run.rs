@@ -53,7 +53,7 @@ pub fn dry_run(plan: &Plan) -> String {
         "\ncommands\n  tailbound agent --run-token RUN-N   (one per place, on CPUs {})",
         cpu_plan::housekeeping(plan, &allowed)
     );
-    let _ = writeln!(out, "  tailbound agent --measure N         (one per agent and trial, the measured process)");
+    let _ = writeln!(out, "  tailbound agent --measure N         (one per agent and trial, the measuring process)");
     let possible = || plan.conditions.iter().filter(|c| c.not_possible.is_none());
     let mut tools: Vec<String> = possible().flat_map(|c| tool::describe(&c.spec)).collect();
     tools.dedup();
@@ -99,11 +99,11 @@ fn length(spec: &TrialSpec) -> String {
         let (slots, warm_up) = trial_length::slots(spec);
         return format!("{} slots after {warm_up} of warm-up", slots - warm_up);
     };
-    let pack = if flow.pack > 1 { format!(", {} payloads in each", flow.pack) } else { String::new() };
+    let pack = if flow.pack > 1 { format!("; each message has {} payloads", flow.pack) } else { String::new() };
     let plural = if flow.subscribers == 1 { "" } else { "s" };
     let from = if flow.publishers > 1 { format!(" of {} publishers", flow.publishers) } else { String::new() };
     format!(
-        "messages{from} to {} subscriber{plural} for {}, after {} that do not count{pack}",
+        "messages{from} to {} subscriber{plural} for {}, after a ramp-up of {} whose messages are not counted{pack}",
         flow.subscribers, flow.window, flow.ramp_up
     )
 }

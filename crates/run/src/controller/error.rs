@@ -12,7 +12,8 @@ pub struct RunError {
     pub exit: ExitCode,
     /// Problem because of which the run cannot continue: what is wrong and where, and what the user can do.
     pub problem: Problem,
-    /// Reasons why changes to a host could not be undone, as far as the problem already contains them.
+    /// Reasons why changes to a host could not be undone that the text of `problem` already contains. The list prevents
+    /// that a reason is added twice.
     pub(super) not_undone: Box<[String]>,
 }
 

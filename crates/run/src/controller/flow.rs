@@ -40,12 +40,13 @@ pub(super) fn lack(spec: &TrialSpec, driver: &tailbound_driver::Description) -> 
         return Some("`unacked_limit` has no effect beside a `config` of the driver, which is used unchanged".into());
     }
     if let Some(other) = spec.driver.options.get(UNACKED_LIMIT).filter(|other| **other != limit.to_string()) {
-        return Some(format!("`unacked_limit` is {limit}, and the driver's option of that name is {other}"));
+        return Some(format!("`unacked_limit` is {limit}, but the driver option `unacked_limit` is {other}"));
     }
     let asked = |policy: &str| spec.qos.get(policy).map(String::as_str);
     let waits = asked("reliability") != Some("best-effort") && asked("history") == Some("keep-all");
     (!waits).then(|| {
-        "`unacked_limit` needs reliable messages and `qos.history: keep-all`: other writers do not wait for acknowledgements"
+        "`unacked_limit` needs reliable messages and `qos.history: keep-all`: writers with other QoS do not wait for \
+         acknowledgements"
             .into()
     })
 }
@@ -88,7 +89,7 @@ pub(super) fn limit(flow: &Flow) -> Duration {
 }
 
 /// Writes the flow counts of an agent's ends into the record, and derives from the counts which rows of samples belong
-/// to the ramp-up.
+/// to the ramp-up (the part of the flow before the window).
 pub(super) fn store(record: &mut RecordWriter, part: &mut Part, counts: &[FlowCounts]) {
     let trial = &mut record.manifest.trials[part.order.trial];
     for (role, counts) in part.roles.iter().zip(counts) {

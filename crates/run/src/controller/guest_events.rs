@@ -50,7 +50,7 @@ fn not_asked(why: &str) -> Warning {
         "guest_not_asked",
         Severity::Invalid,
         text,
-        "look at the console of the guest in the record, and repeat the trial",
+        "read the console of the guest in the record (logs/console-NAME.log), and repeat the trial",
     )
 }
 
@@ -71,7 +71,8 @@ pub(super) fn disturbed(seen: &GuestSeen) -> Vec<Warning> {
     });
     let other = seen.events.iter().filter(|event| DISTURBING.contains(&event.as_str())).map(|event| {
         let text = format!("QEMU reported {event} for guest {name}");
-        Warning::new("guest_disturbed", Severity::Invalid, text, "look at the console of the guest in the record")
+        let remedy = "read the console of the guest in the record (logs/console-NAME.log)";
+        Warning::new("guest_disturbed", Severity::Invalid, text, remedy)
     });
     paused.into_iter().chain(other).collect()
 }

@@ -174,7 +174,7 @@ fn not_restored(failed: &[JournalError]) -> Option<RunError> {
     let reasons: Vec<String> = failed.iter().flat_map(undo_failures).collect();
     (!reasons.is_empty()).then(|| {
         let text = format!("a setting of the host could NOT be restored: {}", reasons.join("; "));
-        let remedy = "`tailbound lab list` shows the setting, `tailbound lab cleanup` tries again";
+        let remedy = "`tailbound lab list` shows the setting, `tailbound lab cleanup` tries again to restore it";
         RunError { not_undone: reasons.into(), ..RunError::new(ExitCode::RunFailed, text, remedy) }
     })
 }
@@ -184,7 +184,7 @@ fn not_restored(failed: &[JournalError]) -> Option<RunError> {
 pub(super) fn undo_rest(journal: &Journal, error: &mut RunError) {
     let Err(left) = journal.undo_all(&mut |_| ()) else { return };
     for reason in undo_failures(&left).into_iter().filter(|reason| !error.not_undone.contains(reason)) {
-        let _ = write!(error.problem.what, "; and {reason}: `tailbound lab cleanup` tries again");
+        let _ = write!(error.problem.what, "; and {reason}: `tailbound lab cleanup` tries again to undo the change");
     }
 }
 

@@ -75,8 +75,9 @@ fn memory_lack(spec: &TrialSpec) -> Option<RunError> {
         "ask for fewer slots or a shorter duration and more repeats, or for `collect: live`, which stores samples \
          while it measures and needs a CPU for that"
     };
-    let text =
-        format!("this {what} needs {needed} MB of sample memory, and {free} MB are free; half of it may be used");
+    let text = format!(
+        "this {what} needs {needed} MB of sample memory, but only half of the {free} MB of free memory may be used"
+    );
     Some(RunError::new(ExitCode::MachineNotFit, text, remedy))
 }
 

@@ -2,8 +2,8 @@
 //! measurement.
 //!
 //! A pod can read only its own interfaces. An observer, a further pod in the namespaces of the node, can read the
-//! interfaces of the node to which the pod is connected. The controller asks the observer before and after the
-//! measuring window, never within the window.
+//! interfaces of the node to which the pod is connected. The controller asks the observer before and after the messages
+//! of a trial are sent, never while they are sent.
 
 use super::active_lab::ActiveLab;
 use super::places::Host;

@@ -22,7 +22,7 @@ pub struct RunOptions {
     pub command: Vec<String>,
     /// Warnings from before the run, for example that a path had to be replaced.
     pub warnings: Vec<Warning>,
-    /// Function that lists the drivers that are files. Other hosts need these files too.
+    /// Function that lists the drivers that are shared objects in files. Other hosts need these files too.
     pub driver_files: DriverFiles,
 }
 
@@ -184,7 +184,7 @@ async fn run_trials(
                     let warning = Warning::new(
                         "interrupted",
                         Severity::Warning,
-                        format!("error while the run was interrupted: {}", e.problem.what),
+                        format!("an error occurred while the run was interrupted: {}", e.problem.what),
                         "",
                     );
                     warn(record, progress, warning)?;
@@ -255,7 +255,7 @@ fn warn(record: &mut RecordWriter, progress: &mut dyn Progress, warning: Warning
     Ok(record.warn(warning)?)
 }
 
-/// Reaches the hosts of a trial and builds its lab.
+/// Connects to the hosts of a trial and builds the lab of the trial.
 async fn up(
     doing: &Doing<'_>,
     trial: &Trial,

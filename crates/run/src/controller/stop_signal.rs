@@ -1,4 +1,5 @@
-//! Signals that end a run in order: Ctrl-C, SIGTERM, and SIGHUP unless it is ignored (`nohup`).
+//! Signals that end a run normally, with all changes undone: Ctrl-C, SIGTERM, and SIGHUP unless it is ignored
+//! (`nohup`).
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;

@@ -13,7 +13,7 @@ const TOOL_MARGIN_NS: i64 = 10_000_000_000;
 const QUIET_AUTO: Nanos = Nanos::from_secs(1);
 /// Longest quiet interval (silence before the measurement) that `quiet: auto` chooses for slow rates.
 const QUIET_AUTO_SLOW: Nanos = Nanos::from_secs(5);
-/// Number of slots of a slow rate that the quiet interval covers.
+/// At slow rates, the quiet interval that `quiet: auto` chooses is as long as this number of slots (within its limits).
 const QUIET_SLOTS: i64 = 20;
 
 /// Number of slots for which a trial needs memory, and number of warm-up slots among them.

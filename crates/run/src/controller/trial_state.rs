@@ -70,7 +70,7 @@ impl Part {
         self.roles.iter().any(|role| !role.receives())
     }
 
-    /// Result of the end with this role, if the agent has finished the trial.
+    /// Result of the end with this role (for example ping), if the agent has finished the trial.
     pub fn end_done(&self, role: Role) -> Option<&EndDone> {
         self.done.as_ref()?.ends.iter().find(|e| e.name == role.word())
     }

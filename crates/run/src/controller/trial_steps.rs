@@ -30,8 +30,8 @@ pub(super) fn begin(context: &TrialContext<'_>, lab: &ActiveLab, record: &mut Re
 /// Writes into the record that a trial has ended, and whether it is valid.
 pub(super) fn end(id: usize, lab: &ActiveLab, record: &mut RecordWriter, result: &TrialResult) -> Result<(), RunError> {
     for text in lab.changed() {
-        let remedy =
-            "prevent other programs from changing the setting during a measurement: tuned, irqbalance, a second run";
+        let remedy = "prevent other programs, for example tuned, irqbalance or a second run of Tailbound, from changing the \
+             setting during a measurement";
         record.warn(Warning::new("host_setting_changed", Severity::Invalid, text, remedy).at_trial(id))?;
     }
     let invalid = record.manifest.warnings.iter().any(|w| w.trial == Some(id) && w.severity == Severity::Invalid);
@@ -50,7 +50,7 @@ pub(super) fn ends_run(context: &TrialContext<'_>, parts: &[Part], record: &Reco
     (!others && !measured).then_some(failed)
 }
 
-/// Makes the order to prepare a trial, for an agent with the given roles.
+/// Makes the order to prepare a trial, for an agent whose ends have the given roles (for example ping).
 pub(super) fn order(context: &TrialContext<'_>, roles: &[Role], lab: &ActiveLab, dir: &Path) -> Order {
     let spec = context.spec();
     let (slots, warm_up) = match roles[0] {

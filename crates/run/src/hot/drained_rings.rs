@@ -114,8 +114,8 @@ fn writer(clock: Ticks) -> (Port, &'static Wire) {
     (Port::new(session, session.create(Kind::Writer, "tailbound_ring", 8, &Kv::new(), 0).unwrap()), wire)
 }
 
-/// Drain periods of a test. When a period is over, the thread that takes answers knows which rows were claimed before
-/// the period, and has finished with the answers that it took before.
+/// Drain periods of a test. When a period is over, the thread that takes answers knows which rows were claimed for
+/// draining before the period, and has finished with the answers that it took before.
 #[derive(Default)]
 struct Periods {
     begun: AtomicU64,
@@ -173,8 +173,8 @@ fn rows<const N: usize>(bytes: &[u8]) -> Vec<[i64; N]> {
     bytes.chunks_exact(8 * N).map(row).collect()
 }
 
-/// Waits until the ring has room for a slot, so that the trial does not end early. The loads are relaxed, because the
-/// hot loop must get the order of the cells from its own load of `stored`.
+/// Waits until the ring has room for a slot, so that the trial does not end early. The atomic loads here are relaxed,
+/// because the hot loop must get the order of the cells from its own load of `stored`.
 fn await_room(clock: Ticks, header: &Header, slot: u64, each_look: impl Fn()) {
     while slot < SLOTS && slot >= header.drained.stored.load(Relaxed) + CELLS {
         // Slots settle as time passes.
@@ -225,8 +225,8 @@ fn kernel_rx(slot: u64) -> i64 {
 }
 
 /// Answers messages until `wire` has ended: one answer to each slot, two answers to every fourth slot, and a late
-/// answer, after the slot was claimed, to every sixth slot. Returns the number of all answers, and the number of
-/// answers that certainly came too late.
+/// answer, after the slot was claimed for draining, to every sixth slot. Returns the number of all answers, and the
+/// number of answers that certainly came too late.
 fn take_answers(ping: &Ping<Ticks>, wire: &Wire, periods: &Periods) -> (u64, u64) {
     let claimed = |slot: u64| slot < ping.header.drained.claimed.load(Relaxed);
     let (mut taken, mut given, mut late, mut held) = (0, 0, 0, Vec::new());

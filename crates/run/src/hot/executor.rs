@@ -15,7 +15,7 @@ pub trait Between {
     /// True if the function `until` must be called even if the deadline has passed, because there may be messages to
     /// process.
     const BUSY: bool;
-    /// Sleeps or processes messages from `now_ns` until `deadline_ns` or later. Returns the time at its end, ns.
+    /// Sleeps or processes messages from `now_ns` until `deadline_ns` or later. Returns the time of its return, ns.
     fn until(&mut self, now_ns: i64, deadline_ns: i64) -> i64;
 }
 

@@ -5,8 +5,8 @@ use std::cell::UnsafeCell;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
-/// Number of places in the ring, each for one received sample. The number is a power of two. Miri is some thousand
-/// times slower, so the ring is small there and fills up after few samples.
+/// Number of received samples for which the ring has room, a power of two. Under Miri, where the program is some
+/// thousand times slower, the ring is small, so that it is full after few samples.
 const SLOTS: usize = if cfg!(miri) { 4 } else { 256 };
 
 struct Letter {
@@ -20,7 +20,7 @@ struct Letter {
 /// A ring of received samples with one producer thread and one consumer thread.
 pub struct Mailbox {
     letters: Box<[UnsafeCell<Letter>]>,
-    /// Number of letters that the producer has put into the ring. This number is also the futex word.
+    /// Number of received samples that the producer has put into the ring. This number is also the futex word.
     put: AtomicU32,
     taken: AtomicU32,
     closed: AtomicBool,

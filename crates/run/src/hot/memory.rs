@@ -18,19 +18,19 @@ use tailbound_wire::Role;
 pub struct Header {
     /// Monotonic time at which slot 0 of the trial is due, ns.
     pub t0_ns: AtomicI64,
-    /// Pong side: number of rows of samples used so far. Ping side: number of slots begun, written at the end of the
-    /// trial.
+    /// In the memory of a receiving end (pong): number of rows of samples used so far. In the memory of a sending end
+    /// (ping): number of slots begun, written at the end of the trial.
     pub rows: AtomicU64,
     /// Number of rows of samples for which the sample memory had no room.
     pub dropped: AtomicU64,
-    /// Number of answers that the driver refused to send (pong side).
+    /// Number of answers of the pong end that the driver refused to send.
     pub refused: AtomicU64,
-    /// Code `TB_E*` of the last answer that the driver refused to send (pong side).
+    /// Code `TB_E*` of the last answer of the pong end that the driver refused to send.
     pub refusal: AtomicI64,
     /// Number of answers that arrived too late for a ring: the row of their slot was already stored, or was about to be
     /// stored. Counted by the ping end.
     pub late: AtomicU64,
-    /// Number of answers that were written while their slot was being stored (ping side of a ring).
+    /// Number of answers that the ping end wrote into a ring while the row of their slot was being stored.
     pub raced: AtomicU64,
     /// Progress of the supervisor in draining rows of samples from the ring.
     pub drained: Drained,
@@ -203,14 +203,14 @@ impl Memory {
         if self.ring { Ring::wrapped(cells) } else { Ring::whole(cells) }
     }
 
-    /// Cells of the sample memory of a sender; empty if the memory is for echoes.
+    /// Cells of the sample memory of a sending end; empty if the memory belongs to a receiving end.
     pub fn sender(&self) -> Ring<SenderCell> {
         let cells = if self.kind == MemoryKind::Sender { self.count() } else { 0 };
         // SAFETY: never unmapped, aligned (48-byte cells of 8-byte atomics after a page), zero is a valid cell.
         self.ring(unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(HEADER_BYTES).cast(), cells) })
     }
 
-    /// Cells of the sample memory for echoes; empty if the memory is for a sender.
+    /// Cells of the sample memory of a receiving end; empty if the memory belongs to a sending end.
     pub fn echo(&self) -> Ring<EchoCell> {
         let cells = if self.kind == MemoryKind::Echo { self.count() } else { 0 };
         // SAFETY: as in `sender`.
@@ -236,8 +236,9 @@ impl Memory {
         low
     }
 
-    /// Number of the first row, from `from` on, that may still change. A row of a sender changes no more if its slot
-    /// was skipped or its send call ended before `before_ns`; a row of echoes changes no more if it is complete.
+    /// Number of the first row, from `from` on, that may still change. A row of a sending end changes no more if its
+    /// slot was skipped or its send call ended before `before_ns`; a row of a receiving end changes no more if it is
+    /// complete.
     pub fn settled(&self, from: u64, before_ns: i64) -> u64 {
         let settled = |row: u64| match self.kind {
             MemoryKind::Echo => self.echo().get(row).is_some_and(|c| c.seq_plus_one.load(Acquire) != 0),

@@ -66,7 +66,7 @@ pub struct Ping<C, H = NoHook> {
 struct Progress {
     /// Number of the slot that was sent last and is not answered yet (stop-and-wait).
     turn: AtomicU64,
-    /// Time at which the slot with the number `turn` was sent, ns.
+    /// Time at which the slot was sent that was sent last and is not answered yet (stop-and-wait), ns.
     turn_sent_ns: AtomicI64,
     /// Time after which stop-and-wait with a duration begins no slot, ns; 0 = not known yet, or no duration.
     end_ns: AtomicI64,

@@ -10,7 +10,7 @@ pub struct Port {
 }
 
 impl Port {
-    /// Makes a port of the end point `ep` of `session`.
+    /// Makes a [`Port`] for the end point `ep` (a writer or a reader) of `session`.
     pub fn new(session: &'static Session, ep: Endpoint) -> Port {
         Port { hot: session, ep }
     }

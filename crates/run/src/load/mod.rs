@@ -29,7 +29,7 @@ fn is_over() -> bool {
 pub(crate) struct Did {
     /// Number of bytes that the load processed, sent or received.
     pub bytes: Option<u64>,
-    /// Number of rounds or system calls that the load did.
+    /// Number of passes over its memory or image, or of system calls, that the load did.
     pub rounds: Option<u64>,
     /// Number of messages that the load sent or received.
     pub messages: Option<u64>,
@@ -63,7 +63,7 @@ pub(crate) struct Half {
     pub held: bool,
 }
 
-/// Makes the problem of a load that cannot run, or that failed.
+/// Makes the [`Problem`] for a load that cannot run, or that failed.
 fn broken(what: impl Into<String>) -> Problem {
     Problem::new("load", what, "")
 }

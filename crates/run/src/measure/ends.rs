@@ -82,7 +82,7 @@ pub(super) fn count_memory(order: &Order, memories: &[OwnedFd], index: usize) ->
 }
 
 impl<C: Clock> Ends<C> {
-    /// Opens all ends in the controller's order. `plans` has one plan for each end.
+    /// Opens all ends in the controller's order. `plans` has the driver settings of each end.
     pub fn open(
         order: &Order,
         plans: &[EndPlan],
@@ -143,7 +143,7 @@ impl<C: Clock> Ends<C> {
         receiving.into_iter().chain(sending).flatten()
     }
 
-    /// Driver session of the end with this role; `None` = this process has no such end.
+    /// Driver session of the end with this role (for example ping); `None` = this process has no such end.
     pub fn session(&self, role: Role) -> Option<&'static Session> {
         self.all().find(|e| e.open().role == role).map(|e| e.open().session)
     }
@@ -329,7 +329,7 @@ impl<C: Clock> Ends<C> {
     }
 }
 
-/// Properties that every opened end has, whatever its role.
+/// Properties that every opened end has: ping, pong, publisher or subscriber.
 #[derive(Clone, Copy)]
 struct Opened {
     role: Role,

@@ -272,5 +272,5 @@ fn wait_for_end(connection: &mut Connection) -> io::Result<Option<u64>> {
     }
 }
 
-/// End point that queries use to ask about the whole session.
+/// Value that queries to the driver use in place of an end point to ask about the whole session.
 const SESSION: Endpoint = Endpoint::SESSION;

@@ -139,7 +139,7 @@ pub(super) fn options_without_effect(order: &Order) -> Option<Warning> {
     let options = order.spec.driver.options.keys().filter(|k| !GENERAL.contains(&k.as_str()));
     let options: Vec<&str> = options.map(String::as_str).collect();
     let text = format!("`config` is used unchanged; these driver options have no effect: {}", options.join(", "));
-    let remedy = "write them into the configuration, or leave them out";
+    let remedy = "write the options into the configuration file, or leave them out";
     (!options.is_empty()).then(|| Warning::new("options_without_effect", Severity::Warning, text, remedy))
 }
 

@@ -28,19 +28,20 @@ pub enum Statistic {
 /// with a value.
 #[derive(Debug, Clone, Default)]
 struct Chunk {
-    /// Indexes of the buckets in this chunk, each with its number of values, in rising order.
+    /// Indexes of the histogram buckets with values of this group of slots, each with its number of values, in rising
+    /// order.
     buckets: Vec<(u32, u32)>,
     slots: u64,
     sum: f64,
     answered: u64,
 }
 
-/// One trial in consecutive chunks of equal length. If there are too many chunks, neighbouring chunks are joined in
-/// pairs.
+/// One trial, divided into consecutive chunks (groups of slots) of equal length. If there are too many chunks,
+/// neighbouring chunks are joined in pairs.
 #[derive(Debug, Clone)]
 pub struct Chunks {
     closed: Vec<Chunk>,
-    /// Buckets of the values in that chunk which is not complete yet.
+    /// Histogram buckets of the values in the last chunk of the trial, which is not complete yet.
     open: Vec<u32>,
     current: Chunk,
     slots_each: u64,
@@ -106,9 +107,9 @@ fn both(a: &Chunk, b: &Chunk) -> Chunk {
     Chunk { buckets, slots: a.slots + b.slots, sum: a.sum + b.sum, answered: a.answered + b.answered }
 }
 
-/// 95 % intervals of the logarithm of the ratio of side b to side a for each statistic, from moving blocks inside these
-/// trials.
-/// `None` if a trial is too short, or if a statistic is later than every value or is not above zero.
+/// 95 % intervals of the logarithm of the ratio of side b to side a, one for each statistic, from moving blocks inside
+/// the trials of both sides. `None` if a trial is too short, or if a statistic is later than every value or is not
+/// above zero.
 pub fn within_runs(a: &[Chunks], b: &[Chunks], statistics: &[Statistic]) -> Vec<Option<(f64, f64)>> {
     let short = |t: &Chunks| t.closed.len() < BLOCKS;
     if a.is_empty() || b.is_empty() || a.iter().chain(b).any(short) {

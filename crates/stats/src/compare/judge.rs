@@ -59,8 +59,9 @@ impl Judged {
 /// Judges all cells of a table of comparisons with a family-wise error rate of 5 %. With a `margin` (0.05 for 5 %),
 /// cells can be equal within the margin.
 ///
-/// The error rate is divided by the number of cells: between groups that are decided by relabelling, single cells with
-/// values later than every other, and all remaining cells together, which [`family::critical`] handles.
+/// The error rate is divided between parts of the table, in proportion to their numbers of cells. The parts are each
+/// group that is decided by relabelling, each single cell with values later than every other, and all remaining cells
+/// together, which [`family::critical`] handles.
 pub fn judge(groups: &[Group], margin: Option<f64>) -> Vec<Vec<Judged>> {
     let tested: usize = groups.iter().flat_map(|g| &g.cells).filter(|c| c.trials() >= EXACT_TRIALS).count();
     let level = |cells: usize| LEVEL * cells as f64 / tested.max(1) as f64;
@@ -131,8 +132,8 @@ fn verdict(welch: Welch, interval: (f64, f64), decided: bool, trials: usize, mar
     judged
 }
 
-/// Number of trials after which the interval would fit into the margin: the half width falls with the square root of
-/// the number of trials, and the estimate is taken as fixed.
+/// Number of trials after which the interval would fit into the margin. The function assumes that the half width falls
+/// with the square root of the number of trials, and that the middle of the interval stays the same.
 fn trials_for((low, high): (f64, f64), trials: usize, margin: f64) -> Option<usize> {
     let room = margin.ln_1p() - ((low + high) / 2.0).abs();
     let times = (high - low) / 2.0 / room;

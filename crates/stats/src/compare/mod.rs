@@ -5,10 +5,10 @@
 //! causes of delay, so one trial is one observation, however many messages it has.
 //!
 //! * With [`WELCH_TRIALS`] trials on each side: Welch's interval. The critical value is the quantile of the largest |z|
-//!   of the table if there is no difference (`family`). So all intervals of a table are correct together in 95 % of the tables. The
-//!   verdict is whether 1 lies outside the interval.
+//!   of the table if there is no difference (`family`). So all intervals of a table are correct together in 95 % of the
+//!   tables. The verdict is whether 1 lies outside the interval.
 //! * With [`EXACT_TRIALS`] trials: all relabellings of the trials (`permutation`).
-//! * With fewer trials: no verdict. [`Chunks`] and [`within_runs`] compare the single runs.
+//! * With fewer trials: no verdict. [`within_runs`] compares the sides by the variation inside each trial ([`Chunks`]).
 
 mod blocks;
 mod cell;

@@ -62,8 +62,8 @@ fn split(cell: &Cell, of_a: &[bool]) -> (Vec<f64>, Vec<f64>) {
     (side(true), side(false))
 }
 
-/// For each cell of a group: the share of relabellings under which any statistic of the group is at least as far from
-/// no difference as this statistic really is. Single-step max-T, exact (Westfall & Young 1993, section 2.3).
+/// For each cell of a group: the share of relabellings for which the largest |z| of the group is at least the |z| that
+/// the cell has with the real labels. Single-step max-T, exact (Westfall & Young 1993, section 2.3).
 pub(crate) fn shares(cells: &[&Cell]) -> Vec<f64> {
     let largest = |of_a: &Vec<bool>| {
         let z = |c: &&Cell| {
@@ -87,7 +87,8 @@ pub(crate) fn least_share(of_a: usize, of_b: usize) -> f64 {
     choices(of_a + of_b, of_a).map_or(1.0 / DRAWN as f64, |c| alike / c as f64)
 }
 
-/// The shifts between the sides that relabelling does not reject, two-sided at `level`.
+/// Interval of the shifts (differences between the sides) that the relabelling test does not reject, two-sided at
+/// `level`.
 ///
 /// After a shift d is subtracted from b, a relabelling is more extreme than the real labels exactly if the exchanged
 /// values of b exceed the exchanged values of a by at most d on average. So the ends are order statistics of these

@@ -16,8 +16,9 @@ pub(crate) struct Level {
 /// upper end.
 const FARTHEST: f64 = 20.0;
 
-/// The level that one excess in `rarity` exceeds: S. Coles, An Introduction to Statistical Modeling of Extreme Values
-/// (2001), section 4.3.3. Its interval follows from the profile likelihood. `None` if the interval has no upper end.
+/// The level that one in `rarity` messages above the threshold exceeds: S. Coles, An Introduction to Statistical
+/// Modeling of Extreme Values (2001), section 4.3.3. The interval of the level follows from the profile likelihood.
+/// `None` if the interval has no upper end.
 ///
 /// Messages of a cluster depend on each other. So the likelihood ratio of independent messages is scaled by the
 /// variance of the level with clusters divided by the variance without: J. T. Kent, Robust Properties of Likelihood

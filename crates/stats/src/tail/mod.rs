@@ -146,20 +146,21 @@ impl fmt::Display for NotApplicable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unanswered { count } => {
-                write!(f, "unanswered messages ({count}) are later than any time")
+                write!(f, "unanswered messages ({count}) are later than any time that an estimate could give")
             }
             Self::TooFar { most } => {
                 write!(
                     f,
-                    "the messages are too few for this rarity and allow at most 1 in {most}, {FARTHEST} times their \
-                     number"
+                    "the messages are too few for this rarity: they allow at most 1 in {most}, which is {FARTHEST} \
+                     times their number"
                 )
             }
             Self::TooNear => {
                 f.write_str("messages of this rarity are common enough to be measured: use a quantile instead")
             }
             Self::TooFew { clusters } => {
-                write!(f, "late messages came in {clusters} clusters, but an estimate needs {}", CLUSTERS.start())
+                let least = CLUSTERS.start();
+                write!(f, "late messages came in {clusters} clusters, but an estimate needs at least {least}")
             }
             Self::Steps { step_ns } => {
                 write!(f, "measured times have steps of {step_ns} ns, which are too coarse for the tail")

@@ -1,4 +1,4 @@
-//! The generalised Pareto distribution of excesses, fitted by maximum likelihood.
+//! The generalised Pareto distribution of excesses over a threshold, fitted by maximum likelihood.
 
 /// Range of shapes of the distribution that a fit accepts. Below the lower end the likelihood is not regular: R. L.
 /// Smith, Maximum Likelihood Estimation in a Class of Nonregular Cases, Biometrika 72 (1985). Tails heavier than the
@@ -25,7 +25,7 @@ impl Pareto {
         }
     }
 
-    /// The value that one excess in `rarity` exceeds, in ns above the threshold.
+    /// The value, in ns above the threshold, that one in `rarity` excesses over the threshold exceeds.
     pub fn level(self, rarity: f64) -> f64 {
         self.scale * growth(self.shape, rarity)
     }

@@ -9,7 +9,8 @@ use tailbound_stats::{
 
 const RUNS: u32 = 10_000;
 
-/// Numbers of slots for the simulations: 1, 1.5, 2 and 10 times the number that the quantile needs.
+/// Numbers of slots for the simulations: 1, 1.5, 2 and 10 times the smallest number for which the quantile has an
+/// interval.
 fn sizes(q: Quantile) -> [u64; 4] {
     let needs = needs(q);
     [needs, needs * 3 / 2, needs * 2, needs * 10]
@@ -58,8 +59,8 @@ fn ranks_cover_as_computed() {
     }
 }
 
-/// Simulates runs of values through both passes, and asserts that the intervals in a report enclose the true quantile
-/// as often as computed.
+/// Draws `n` values many times, reads each set of values in the two passes of a report, and asserts that the intervals
+/// in the report enclose the true quantile as often as computed.
 ///
 /// The values are Pareto distributed, 20 us / u, so that their p99 is 2 ms exactly; a slot with the
 /// smallest `u` is lost instead.

@@ -9,7 +9,8 @@ fn pushed(slots: &[bool]) -> Exceedance {
     exceedance
 }
 
-/// Computes the lag-1 autocorrelation directly from its definition, over sequences that share one mean.
+/// Computes the lag-1 autocorrelation directly from its definition, over sequences of consecutive slots (true = the
+/// slot exceeds the threshold). All sequences share one mean, and no pair spans two sequences.
 fn naive(sequences: &[&[bool]]) -> Option<f64> {
     let numbers: Vec<Vec<f64>> =
         sequences.iter().map(|s| s.iter().map(|&x| f64::from(u8::from(x))).collect()).collect();

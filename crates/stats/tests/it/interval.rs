@@ -10,7 +10,8 @@ fn ranks(lower: u64, upper: u64) -> RankInterval {
     RankInterval { lower, upper }
 }
 
-/// Adds one trial to the probabilities P(X = k) of a binomial distribution; the computation has only positive terms.
+/// Converts the probabilities P(X = k) of a binomial distribution of n Bernoulli trials into the probabilities for n +
+/// 1 Bernoulli trials; the computation has only positive terms.
 fn add_trial(probabilities: &mut Vec<f64>, q: f64) {
     probabilities.push(0.0);
     for k in (0..probabilities.len()).rev() {

@@ -149,11 +149,17 @@ fn what_is_refused() {
 #[test]
 fn every_reason_is_a_sentence() {
     for (reason, text) in [
-        (NotApplicable::Unanswered { count: 3 }, "unanswered messages (3) are later than any time"),
-        (NotApplicable::TooFew { clusters: 12 }, "late messages came in 12 clusters, but an estimate needs 50"),
+        (
+            NotApplicable::Unanswered { count: 3 },
+            "unanswered messages (3) are later than any time that an estimate could give",
+        ),
+        (
+            NotApplicable::TooFew { clusters: 12 },
+            "late messages came in 12 clusters, but an estimate needs at least 50",
+        ),
         (
             NotApplicable::TooFar { most: 400 },
-            "the messages are too few for this rarity and allow at most 1 in 400, 100 times their number",
+            "the messages are too few for this rarity: they allow at most 1 in 400, which is 100 times their number",
         ),
         (
             NotApplicable::BackTest { expected: 10.0, found: 31 },

@@ -160,8 +160,8 @@ fn a_session_that_has_ended_is_refused_and_a_new_connection_takes_over_one_that_
     });
 }
 
-/// Tests three processes: the first ends with its standard input, the second must be killed, and the third does not
-/// belong to the holder.
+/// Tests that held processes end when the lease of their holder ends: the first held process ends with its standard
+/// input, and the second must be killed. A process that the holder did not start continues.
 #[test]
 fn held_processes_end_with_the_lease() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use serde::Deserialize;
 pub(crate) struct LoadKeys {
     /// Kind of work that the load does.
     pub run: At<LoadChoice>,
-    /// The end, `ping` or `pong`, in whose place the load runs. A load that sends messages sends them from this place
+    /// The end, `ping` or `pong`, at whose place the load runs. A load that sends messages sends them from this place
     /// to the other end's place. Default: `ping`.
     pub at: Option<LoadAt>,
     /// Scheduling policy, priority and CPUs of the load; if the load has a sending and a receiving part, of both parts.

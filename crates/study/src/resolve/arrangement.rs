@@ -18,7 +18,7 @@ pub(crate) fn arrangement(keys: &At<ArrangementKeys>, receive: ReceiveMode) -> R
     ];
     if let Some((what, n, least)) = numbers.into_iter().find(|(_, n, least)| n < least || *n > 2) {
         let help = if least == 2 {
-            "with two processes, write 2 for each number"
+            "with two processes, write 2 for `participants` and for `executors`"
         } else {
             "write 1 or 2, because there are two ends"
         };

@@ -31,7 +31,8 @@ pub(super) fn container(keys: &ContainerKeys, end: &str, context: &Context<'_>) 
     })
 }
 
-/// True if the container client will not mistake the word for an option, which begins with a dash.
+/// True if the container client (`podman` or `ctr`) takes the text as one word and not as an option, which begins with
+/// a dash.
 fn is_word(word: &str) -> bool {
     !word.is_empty() && !word.starts_with('-') && !word.contains(|c: char| c.is_whitespace() || c.is_control())
 }

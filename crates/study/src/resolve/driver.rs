@@ -47,7 +47,8 @@ pub(super) fn driver(choice: &At<DriverChoice>, context: &Context<'_>) -> Result
     Ok(DriverSpec { name: name.clone(), options: options.clone(), config, tool })
 }
 
-/// The tool file, if the name is the path of a tool file, or the name of a known tool and of no driver.
+/// Reads the tool file, if the study gives as its driver the path of a tool file, or a name that a known tool has and
+/// no driver has.
 fn tool(choice: &At<DriverChoice>, context: &Context<'_>) -> Result<Option<ConfigFile>, Fault> {
     let name = &choice.value.name;
     if name.ends_with(".yaml") || name.ends_with(".yml") {

@@ -22,7 +22,7 @@ use tailbound_model::{
 /// Longest delay of a path: a round trip takes twice as long, and delayed packets need memory.
 const MOST_DELAY: Nanos = Nanos::from_secs(1);
 
-/// A resolved value of an end, with the positions in the study of the keys that define it.
+/// A resolved setting of an end or of the path, with the positions in the study of the keys that define the setting.
 pub(super) struct Placed<T, P> {
     pub value: T,
     pub at: P,
@@ -209,8 +209,8 @@ fn ssh(keys: &SshKeys) -> Result<SshSpec, Fault> {
     }
     let absolute = |path: &Option<At<String>>| match path {
         Some(path) if !path.value.starts_with('/') => {
-            let reason = format!("`{}` is not an absolute path of the other host", path.value);
-            Err(Fault::new(path.at, reason).help("it begins with `/`"))
+            let reason = format!("`{}` is not an absolute path on the other host", path.value);
+            Err(Fault::new(path.at, reason).help("an absolute path begins with `/`"))
         }
         path => Ok(path.as_ref().map(|p| p.value.clone())),
     };

@@ -18,7 +18,7 @@ pub(super) fn throughput(keys: &ThroughputKeys, rate: Rate, measure: Pos) -> Res
     }
     let every = keys.ping_every.as_ref();
     if let Some(at) = every.filter(|e| e.value == 0) {
-        return Err(Fault::new(at.at, "one message in 0 cannot be a ping").help("at least 1"));
+        return Err(Fault::new(at.at, "`ping_every` cannot be 0").help("at least 1"));
     }
     let rows = every.map_or(FlowRows::None, |e| FlowRows::Pings { every: e.value });
     let times = [&keys.duration, &keys.ramp_up, &keys.drain];

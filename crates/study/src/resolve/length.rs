@@ -85,7 +85,7 @@ fn warm_up(keys: Option<&At<WarmUp>>, rate: Rate) -> Result<u64, Fault> {
     let Some(keys) = keys else { return Ok(slots_of(Nanos::from_millis(200))) };
     match keys.value.0 {
         WarmUpLength::Slots(slots) if slots >= 1 << tailbound_model::COUNTER_BITS => {
-            Err(Fault::new(keys.at, format!("a warm-up of {slots} slots never ends")))
+            Err(Fault::new(keys.at, format!("a warm-up of {slots} slots is too long")))
         }
         WarmUpLength::Slots(slots) => Ok(slots),
         WarmUpLength::Duration(time) if time > LONGEST => {

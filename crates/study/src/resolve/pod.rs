@@ -23,7 +23,7 @@ pub(super) fn pod(keys: &PodKeys, end: &str) -> Result<PodSpec, Fault> {
     if let Some(file) = keys.kubeconfig.as_ref().filter(|f| !f.value.starts_with('/')) {
         let reason = format!("`{}` is not an absolute path", file.value);
         return Err(Fault::new(file.at, reason)
-            .help("write a path that begins with `/`; or set KUBECONFIG and leave the key out"));
+            .help("write a path that begins with `/`; or set KUBECONFIG and leave `kubeconfig` out"));
     }
     let words = |all: &Option<BTreeMap<String, String>>| all.clone().unwrap_or_default();
     let value = |text: &Option<At<String>>| text.as_ref().map(|t| t.value.clone());

@@ -22,7 +22,8 @@ pub(crate) fn vlan(choice: &VlanChoice) -> Result<Option<VlanSpec>, Fault> {
     for (from, to) in keys.egress.iter().flat_map(|map| &map.0) {
         let Some(priority) = from.value.trim().parse().ok().filter(|priority| *priority <= MOST) else {
             let reason = format!("`{}` is not the priority of a socket", from.value);
-            return Err(Fault::new(from.at, reason).help("write a whole number from 0 on, as in `egress: { 7: 7 }`"));
+            let help = "write a whole number of at least 0, as in `egress: { 7: 7 }`";
+            return Err(Fault::new(from.at, reason).help(help));
         };
         let Some(pcp) = u8::try_from(to.value).ok().filter(|pcp| *pcp <= 7) else {
             let reason = format!("a frame cannot have the priority {}", to.value);

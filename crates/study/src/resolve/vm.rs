@@ -118,7 +118,7 @@ fn option(word: &At<String>) -> Result<String, Fault> {
 
 fn command_line(text: &At<String>) -> Result<String, Fault> {
     if text.value.contains(|c: char| c.is_control()) || !text.value.is_ascii() {
-        let reason = "the command line of a kernel is one line of ASCII";
+        let reason = "the command line of a kernel must be one line of ASCII";
         return Err(Fault::new(text.at, reason).help("separate words by spaces"));
     }
     let ours = ["tailbound.", "init=", "rdinit=", "console=", "root="];

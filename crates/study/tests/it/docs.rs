@@ -9,7 +9,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The only line of a page that contains `mark`.
+/// Returns the line of a page that contains `mark`; exactly one line must contain it.
 fn line(page: &str, mark: &str) -> String {
     let text = fs::read_to_string(root().join(page)).unwrap_or_else(|e| panic!("{page}: {e}"));
     let lines: Vec<&str> = text.lines().filter(|line| line.contains(mark)).collect();
@@ -17,7 +17,8 @@ fn line(page: &str, mark: &str) -> String {
     (*line).to_owned()
 }
 
-/// The place of a study and the words for the place in the pages. A new place needs a new line here.
+/// Each kind of place, as a study writes it, and the words that the pages use for it. A new kind of place needs a new
+/// entry.
 const PLACES: [(&str, &str); 9] = [
     ("same-process", "process"),
     ("process", "process"),

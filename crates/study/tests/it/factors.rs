@@ -248,7 +248,8 @@ fn settings_reach_into_named_levels_and_choose_among_them() {
     assert!(refused.contains("`gests` is not a level of `setting`") && refused.contains("guests"), "{refused}");
 }
 
-/// A named level may set an option of a choice that another factor makes, and either factor may be written first.
+/// A named level may set an option (here `vcpus`) of a word that another factor chooses (here `vm`), and either factor
+/// may be written first.
 #[test]
 fn named_levels_may_set_options_of_another_factor() {
     let plan = factors(

@@ -59,7 +59,7 @@ pub struct Export {
     /// Study file or built-in study, and one of its conditions: STUDY#3, or STUDY#payload=1KiB,rate=1kHz
     #[arg(value_name = "STUDY#CONDITION")]
     pub condition: String,
-    /// End of the measurement whose configuration is written
+    /// End (ping or pong) whose configuration is written
     #[arg(long, value_enum, default_value = "ping")]
     pub end: End,
     /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 #[derive(Debug, Args)]
 pub struct Quick {
-    /// Directory of the record [default: tailbound-quick; an older record there is renamed]
+    /// Directory of the record [default: tailbound-quick; an older record of this name is renamed]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Set a value of the study, e.g. measure.slots=40000 or payload=[64 B, 1 KiB]

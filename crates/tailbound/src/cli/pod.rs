@@ -19,9 +19,9 @@ pub enum PodSub {
     /// Print the reason why the discovery server is not ready; the order that created the server is read from standard
     /// input
     Unserved,
-    /// Delete the Services with a label, and the Deployments behind them; the access to the cluster is read from standard input
+    /// Delete the Services and Deployments with a label; the access to the cluster is read from standard input
     Unserve {
-        /// Value of the label of the Services
+        /// Value of the label of the Services and Deployments
         #[arg(long)]
         token: String,
     },

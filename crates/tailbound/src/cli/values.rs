@@ -15,7 +15,10 @@ pub fn range(text: &str) -> Result<RangeSpec, Problem> {
         .ok_or_else(|| bad("expected two times with `..` between them, for example `60s..360s`"))?;
     let (from, to): (Nanos, Nanos) = (from.parse()?, to.parse()?);
     let has_messages = Nanos(0) <= from && from < to;
-    if has_messages { Ok(RangeSpec { from, to }) } else { Err(bad(format!("the range from {from} to {to} is empty"))) }
+    if has_messages {
+        return Ok(RangeSpec { from, to });
+    }
+    Err(bad(format!("the range from {from} to {to} is empty: the start must be before the end")))
 }
 
 /// Parses a percentage above 0 %, such as `5%` or `5 %`, to a fraction.

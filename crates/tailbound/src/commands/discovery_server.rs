@@ -15,7 +15,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Name of the driver option by which a driver runs a discovery server.
 const OPTION: &str = "discovery_listen";
-/// Run time of a discovery server if no end is given: longer than any machine is up.
+/// Run time of a discovery server if the user gives no end time (`--until`): longer than any machine is up.
 const EVER: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 pub fn discovery(args: &Discovery) -> CommandResult {

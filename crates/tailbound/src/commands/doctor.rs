@@ -37,12 +37,12 @@ pub fn doctor(args: &Doctor) -> CommandResult {
 fn rescue_test(facts: &HostFacts, json: bool) -> CommandResult {
     let allowed = tailbound_host::allowed_cpus();
     let [first, .., last] = allowed.as_slice() else {
-        let text = "the test needs two CPUs: one for a real-time thread, and one for this program";
+        let text = "the rescue test needs two CPUs: one for a real-time thread, and one for this program";
         return Err(Failure::not_fit(text));
     };
     let here = RoleScheduling { policy: None, cpus: Some(CpuList::one(*first)) };
     tailbound_host::apply(0, &here).map_err(Failure::not_fit)?;
-    let failed = |e: std::io::Error| Failure::run_failed(format!("the test cannot be started: {e}"));
+    let failed = |e: std::io::Error| Failure::run_failed(format!("the rescue test cannot be started: {e}"));
     let mut command = tailbound_host::own_program().map_err(failed)?;
     command.args(["agent", "--rescue-test", &last.to_string()]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut child = command.stderr(Stdio::piped()).spawn().map_err(failed)?;
@@ -66,7 +66,7 @@ fn rescue_test(facts: &HostFacts, json: bool) -> CommandResult {
         } else {
             errors.trim().trim_start_matches("error: ").to_owned()
         };
-        Failure::not_fit(format!("the rescue test is not possible here: {why}"))
+        Failure::not_fit(format!("the rescue test is not possible on this host: {why}"))
     })?;
     let text = tailbound_doctor::rescue(facts, &seen);
     if json {

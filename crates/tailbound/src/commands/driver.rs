@@ -56,7 +56,7 @@ fn describe(driver: &Driver) {
 
 /// Runs the conformance suite in a child process, so that a driver that crashes does not end this process.
 fn check_in_child(name: &str) -> CommandResult {
-    let unexpected = |e: std::io::Error| Failure::unexpected(format!("the check cannot be started: {e}"));
+    let unexpected = |e: std::io::Error| Failure::unexpected(format!("the conformance suite cannot be started: {e}"));
     let mut me = tailbound_host::own_program().map_err(unexpected)?;
     let status = me.args(["driver", "check", "--here", name]).status().map_err(unexpected)?;
     match status.signal() {

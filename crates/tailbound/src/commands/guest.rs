@@ -117,18 +117,18 @@ fn spec(args: &GuestMachine, name: &str) -> Result<VmSpec, Failure> {
     })
 }
 
-/// Temporary directory for the sockets of a machine; the directory is removed when this value is dropped.
+/// Temporary directory for the sockets of one virtual machine; the directory is removed when this value is dropped.
 struct Directory(PathBuf);
 
 impl Directory {
-    /// Returns a path for the temporary directory of a machine that no other process uses.
+    /// Returns a path for the temporary directory of a virtual machine; no other process uses this path.
     fn path() -> PathBuf {
         let name = format!("tailbound-guest.partial-{}-{}", std::process::id(), tailbound_host::monotonic_ns());
         std::env::temp_dir().join(name)
     }
 
-    /// Creates the temporary directory of a machine for this user alone. If the path exists already, somebody else made
-    /// it, and this function fails.
+    /// Creates the temporary directory of a virtual machine for this user alone. If the path exists already, somebody
+    /// else made it, and this function fails.
     fn make(path: PathBuf) -> Result<Directory, Failure> {
         std::fs::DirBuilder::new()
             .mode(0o700)

@@ -19,7 +19,7 @@ pub fn k8s(command: &K8sSub) -> CommandResult {
 fn manifest(args: &Manifest) -> CommandResult {
     for (option, name) in [("--namespace", &args.namespace), ("--name", &args.name)] {
         if !is_label(name) {
-            let text = format!("`{name}` cannot be a name in a cluster ({option})");
+            let text = format!("`{name}` ({option}) is not a valid name of a Kubernetes object");
             return Err(Failure::bad_input(text).help(
                 "use 1 to 63 lower-case letters, digits and `-`; the name must begin and end with a letter or digit (RFC 1123)",
             ));

@@ -49,9 +49,9 @@ fn rename_older_record(out: &Path) -> Result<(), Failure> {
         return Err(Failure::bad_input(text).help("name another directory with --out"));
     }
     let older = (1..).map(|n| PathBuf::from(format!("{}.{n}", out.display()))).find(|p| p.symlink_metadata().is_err());
-    let older = older.ok_or_else(|| Failure::unexpected("every name for the older record is in use"))?;
+    let older = older.ok_or_else(|| Failure::unexpected("the older record cannot be renamed: all names are in use"))?;
     std::fs::rename(out, &older)
         .map_err(|e| Failure::bad_input(format!("{} cannot be renamed to {}: {e}", out.display(), older.display())))?;
-    errln!("the older record {} is now {}", out.display(), older.display());
+    errln!("the older record {} was renamed to {}", out.display(), older.display());
     Ok(())
 }

@@ -103,7 +103,8 @@ fn stop_and_wait() {
     }
 }
 
-/// Test: in receive modes other than `executor`, two threads can wait in one shared session, and both end.
+/// Test: in receive modes other than `executor`, two threads can wait in one shared session, and the waits of both
+/// threads end.
 #[test]
 fn two_threads_wait_in_one_session() {
     for driver in ["udp", "cyclonedds"] {

@@ -132,8 +132,8 @@ fn losses_are_later_than_everything() {
     }
 }
 
-/// Test: a stall of 500 ms of each kind increases the time from intended of every slot during the stall, and the leg of
-/// the stall.
+/// Test: a stall of 500 ms of each kind increases the time from intended of every slot during the stall, and the
+/// duration of the leg (or the send lateness) in which the script places the stall.
 #[test]
 fn a_stall_shows_in_the_right_leg_of_every_slot_it_hits() {
     for (place, leg) in [("out", "out"), ("back", "back"), ("turnaround", "turnaround"), ("send", "send_lateness")] {

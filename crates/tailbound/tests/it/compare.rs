@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Output, Stdio};
 
-/// Script of the driver `null` with these delays of the leg out and of the leg back.
+/// Makes a script of the driver `null` with the given delays of the leg out and of the leg back.
 fn script(out: Value, back: Value) -> Value {
     json!({ "seed": 3, "links": { "out": { "delay": out }, "back": { "delay": back } } })
 }
@@ -109,7 +109,7 @@ fn two_records_with_a_planted_ratio() {
     assert!(served(&bench, "/compare?a=before&b=nowhere").contains("choose exactly two records"));
 }
 
-/// Fetches a page of `tailbound serve`, which serves the records of the bench.
+/// Fetches a page of `tailbound serve`, which serves the records in the directory of the test.
 fn served(bench: &Bench, target: &str) -> String {
     let mut server =
         bench.tailbound().args(["serve", ".", "--listen", "127.0.0.1:0"]).stdout(Stdio::piped()).spawn().unwrap();
@@ -301,7 +301,7 @@ fn what_is_not_the_same_thing_is_refused() {
     insta::assert_snapshot!(all);
 }
 
-/// Test with real flows at two rates: twice the number of messages per second is faster on every machine.
+/// Test with real flows at two rates, 1 kHz and 2 kHz: on every machine, the verdict on the throughput is `faster`.
 #[cfg(feature = "system-tests")]
 #[test]
 fn throughput_of_flows() {

@@ -112,7 +112,8 @@ fn an_agent_answers_with_its_log_and_with_the_log_of_its_holder() {
 }
 
 #[cfg(feature = "system-tests")]
-/// Starts the process that carries a stream to a pod, without a cluster. Returns its standard error and its log.
+/// Starts `tailbound pod stream`, the process that connects a control stream to a pod. There is no cluster, so the
+/// process fails. Returns its standard error and its log.
 fn stream_to_no_pod(level: &str) -> (String, String) {
     let bench = Bench::new();
     let mut command = bench.tailbound();
@@ -130,7 +131,7 @@ fn stream_to_no_pod(level: &str) -> (String, String) {
 fn the_process_that_carries_a_stream_to_a_pod_logs_into_the_file_of_the_controller() {
     let (printed, lines) = stream_to_no_pod("info");
     assert!(lines.contains("INFO stream begins pod=\"p\" namespace=\"here\" command=\"agent\""), "{lines}");
-    assert!(lines.contains("WARN the command of the cluster failed"), "{lines}");
+    assert!(lines.contains("WARN a command for the Kubernetes cluster failed"), "{lines}");
     assert!(!printed.contains("stream begins"), "standard error is for the user: {printed}");
     let (printed_without, no_lines) = stream_to_no_pod("off");
     assert_eq!((printed_without, no_lines), (printed, String::new()), "the log changes no message");

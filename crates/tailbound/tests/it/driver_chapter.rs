@@ -42,8 +42,8 @@ fn steps(chapter: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs all steps in one bash. Returns the output of each step up to the first step that failed, and whether all steps
-/// succeeded.
+/// Runs the command blocks of the chapter in one bash. Returns the output of each block up to the first block that
+/// failed, and whether all blocks succeeded.
 fn run(steps: &[Step]) -> (Vec<String>, bool) {
     let (tools, scripts, empty) = (Bench::new(), Bench::new(), Bench::new());
     // The binary is copied to a directory of its own, so that it finds no drivers of this build next to it.

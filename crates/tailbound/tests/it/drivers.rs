@@ -81,7 +81,8 @@ fn a_study_runs_over_a_driver_file() {
     }
 }
 
-/// Source of a driver with two more threads: one thread has a role by its name, the other by the place of its creation.
+/// Source of a driver with two more threads: one thread gets its role by its name, the other because `open` created it
+/// as the second thread.
 const TWO_THREADS: &str = r#"
 #define SKELETON_WITHOUT_ENTRY
 #include "skeleton.c"
@@ -108,8 +109,8 @@ const tb_driver *tailbound_driver_v1(void) {
 }
 "#;
 
-/// Test of both kinds of rules for roles (by name and by creation): the threads have the scheduling that the study
-/// gives their roles, and the thread table shows it.
+/// Test of both kinds of rules for roles (by the name of a thread, and by the driver function that created it): the
+/// threads have the scheduling that the study gives their roles, and the thread table shows the scheduling.
 #[test]
 fn threads_have_roles_by_name_and_by_birth() {
     let bench = Bench::new();

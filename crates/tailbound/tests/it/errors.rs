@@ -7,8 +7,8 @@ use std::fs;
 const GOOD: &str = "study: s\nquestion: q\nmeasure: { ping-pong: { slots: 200, warm_up: 0, timeout: 100 ms } }\n\
     rate: 1 kHz\ndriver: udp\npath: loopback\nplace: process\n";
 
-/// Runs a study that must fail. Returns the exit code, and the message without the path of the bench. The run must
-/// leave no journal.
+/// Runs a study that must fail. Returns the exit code, and the message with `BENCH` in place of the path of the test's
+/// directory. The run must leave no journal.
 fn fails(study: &str, settings: &[&str]) -> (i32, String) {
     let bench = Bench::new();
     let output = bench.run(study, settings);
@@ -176,7 +176,7 @@ fn the_record_exists() {
     fs::write(bench.path("record/mine"), "precious").unwrap();
     let (code, text) = exit_and_stderr(&bench.run(GOOD, &[]));
     assert_eq!(code, 2, "{text}");
-    assert!(text.contains("exists already\n  help: give another --out"), "{text}");
+    assert!(text.contains("exists already\n  help: name another directory with --out"), "{text}");
     assert_eq!(fs::read_to_string(bench.path("record/mine")).unwrap(), "precious");
 }
 

@@ -8,7 +8,7 @@ use crate::support::{Bench, all_answered, exit_and_stderr, succeeded};
 use serde_json::Value;
 use tailbound_driver::{Kv, Session, Silent, conformance, load};
 
-/// The driver `fastdds` with these options, as a study writes it.
+/// The driver `fastdds` with the given options, as a study writes it.
 fn with(options: &str) -> String {
     format!("{{ fastdds: {{ {options} }} }}")
 }
@@ -213,7 +213,7 @@ fn options_that_are_wrong_are_refused_by_name() {
     insta::assert_snapshot!(refused.join("\n"));
 }
 
-/// Test: the same error in a study gives exit code 2.
+/// Test: a value that a driver option does not allow gives exit code 2 if a study contains it.
 #[test]
 fn a_wrong_value_in_a_study() {
     if built().is_none() {

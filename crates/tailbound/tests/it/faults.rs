@@ -15,8 +15,8 @@ const STUDY: &str = "study: faults\nquestion: What is left after a kill?\n\
     measure: { ping-pong: { slots: 1500, warm_up: 10, timeout: 200 ms } }\nrate: 2 kHz\npath: veth\nplace: netns\n\
     factors: { driver: [udp, cyclonedds] }\nrepeat: 1\n";
 
-/// Processes of the runs of one test: process id and command line. Unnamed network namespaces and their interfaces exist
-/// only while such a process runs.
+/// Processes of the runs of one test: process id and command line. Unnamed network namespaces and their interfaces
+/// exist only while such a process runs.
 ///
 /// Every process of a run inherits the state directory of the run, which each test has for itself. A process whose
 /// environment cannot be read belongs to the test if it runs the binary `tailbound`.

@@ -118,8 +118,8 @@ fn sent() -> [u64; 2] {
     [of("snmp", "Udp: ", "OutDatagrams"), of("netstat", "IpExt: ", "OutMcastPkts")]
 }
 
-/// Test in a separate network namespace: Fast DDS sends one datagram to each of three readers for 1,000 best-effort
-/// messages, and notices that a reader ends.
+/// Test in a separate network namespace: for each of 1,000 best-effort messages, Fast DDS sends one datagram to each of
+/// three readers. Fast DDS also notices that a reader ends.
 #[test]
 fn fastdds_sends_one_datagram_for_each_reader() {
     let Some(driver) = fastdds() else { return };
@@ -189,7 +189,8 @@ fn named(name: &str) -> Option<Driver> {
     }
 }
 
-/// Test: a killed reader does not announce its end, so the lease of its participant expires.
+/// Test: a killed reader does not announce its end, so the writer counts it as matched until the lease of its
+/// participant expires.
 #[test]
 fn a_reader_that_is_killed_is_missed() {
     std::thread::scope(|scope| {

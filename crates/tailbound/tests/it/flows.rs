@@ -370,8 +370,8 @@ fn a_publisher_outruns_its_subscribers_for_a_minute() {
     assert!(adds_up(&bench.report(), 3) > 300);
 }
 
-/// Test: the chart over the payload on the page shows the values of the document; Markdown and CSV have the same
-/// figures.
+/// Test: the chart on the HTML page whose horizontal axis is the payload shows the values of the report's JSON
+/// document; Markdown and CSV have the same figures.
 #[test]
 fn figures_over_the_payload_are_those_of_the_document() {
     let bench = Bench::new();

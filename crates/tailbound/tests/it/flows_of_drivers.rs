@@ -16,8 +16,8 @@ fn study(driver: &str, receive: &str, way: &str) -> String {
     )
 }
 
-/// Result of one trial: whether the flow was reliable, and the numbers of received and lost messages, summed over all
-/// parts of the trial.
+/// Result of one trial: whether the flow was reliable, and the numbers of received and lost messages before, in and
+/// after the window together.
 struct Seen {
     reliable: bool,
     received: u64,

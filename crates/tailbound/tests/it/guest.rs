@@ -25,7 +25,7 @@ fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests")
 }
 
-/// An agent in a guest, with the stream that reaches it.
+/// An agent in a guest, with the process (`tailbound guest stream`) that connects the control stream to the agent.
 struct Agent {
     stream: Child,
     reader: FrameReader,

@@ -102,8 +102,8 @@ fn a_known_delay_is_in_every_figure() {
     }
 }
 
-/// Test, observed by other programs in a shell of the guest: the kernel forwards the messages, and after a kill `lab
-/// cleanup` restores the priority of a thread.
+/// Test, observed by other programs in a shell of the guest: Open vSwitch forwards the messages in the kernel, and
+/// after a run was killed `lab cleanup` restores the priority of a kernel thread.
 #[test]
 fn the_kernel_forwards_and_a_killed_run_is_cleaned_up() {
     let guest = Guest::new();

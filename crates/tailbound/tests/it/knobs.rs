@@ -126,8 +126,8 @@ fn values_that_another_program_changed_after_a_kill_are_left_and_reported() {
     no_journal(&bench);
 }
 
-/// Test with a file that can be read but no longer written: the messages, the record, and the journal for `lab cleanup`
-/// contain the failure to restore it.
+/// Test of a knob whose file can be read but no longer written: the messages and the record contain the failure to
+/// restore the knob, and the journal keeps its entry for `lab cleanup`.
 #[test]
 fn values_that_cannot_be_restored_are_reported_and_stay_in_the_journal() {
     if cannot() || output_of("unshare", &["-m", "echo", "may"]) != "may" {

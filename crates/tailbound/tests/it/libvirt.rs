@@ -43,7 +43,7 @@ fn threads(pid: i32) -> Vec<(String, String, String)> {
     tasks.filter_map(one).collect()
 }
 
-/// Runs as the child process of a test, which kills it: starts the libvirt domain if it does not run, and sets the
+/// Child process of [`killed`], which kills it: starts the libvirt domain if the domain does not run, and sets the
 /// scheduling of the domain's threads.
 #[test]
 #[ignore = "a process of another test"]
@@ -57,7 +57,8 @@ fn controller() {
     std::thread::sleep(Duration::from_secs(600));
 }
 
-/// Runs the controller until it is ready, calls `look`, and kills the controller. Returns the output of the clean-up.
+/// Starts [`controller`] in a child process, calls `look` when the libvirt domain is scheduled, kills the child
+/// process, and runs `tailbound lab cleanup`. Returns the output of `lab cleanup`.
 fn killed(bench: &Bench, look: impl FnOnce()) -> String {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "libvirt::controller", "--ignored", "--nocapture"]);

@@ -8,7 +8,8 @@ use std::time::Duration;
 use tailbound_model::{NO_TIME, Outcome};
 use tailbound_record::{Record, Source, Status};
 
-/// Number of cells of the smallest ring of sample memory for the test's rate and timeout: slots of 2.3 s.
+/// Number of cells of the smallest ring of sample memory for the test's rate and timeout: the ring has room for the
+/// slots of 2.3 s.
 const RING: u64 = 32_768;
 const RATE_HZ: u64 = 14_000;
 const PERIOD_NS: i64 = 71_429;
@@ -37,7 +38,7 @@ fn start(bench: &Bench, slots: u64) -> Child {
     command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Numbers of rows of samples of a record. While counting, the function checks the schedule and the order of the
+/// Numbers of rows of samples of a record. [`check`] counts the rows, and checks the schedule and the order of the
 /// timestamps of every row.
 #[derive(Debug, Default)]
 struct Checked {

@@ -1,5 +1,6 @@
-//! Tests of the path check: real drivers over packets, through shared memory and inside a process, in a network
-//! namespace without other senders; and studies that request another path than the messages take.
+//! Tests of the path check with real drivers in a network namespace without other senders: messages travel in packets,
+//! through shared memory, or inside a process. Other tests have studies that request another path than the messages
+//! take.
 
 use crate::support::fastdds::built;
 use crate::support::{Bench, exit_and_stderr, succeeded};
@@ -178,19 +179,23 @@ fn another_path_than_the_study_asks_for_makes_the_trial_invalid() {
         return;
     }
     for (asked, given, told_as) in [
-        ("shm", "UDPv4", "it asks for shared memory; there were "),
+        ("shm", "UDPv4", "the study asks for shared memory; there were "),
         (
             "data-sharing",
             "SHM",
-            "it asks for data sharing; the two ends have mapped memory for shared memory only in common",
+            "the study asks for data sharing; the memory that both ends have mapped is for shared memory only",
         ),
         (
             "udp",
             "SHM",
-            "it asks for packets over lo; there were 0 packets on it in 320 answered messages; both ends have \
-                        mapped the same memory (shared memory)",
+            "the study asks for packets over lo; there were 0 packets on this path in 320 answered messages; both ends \
+                        have mapped the same memory (shared memory)",
         ),
-        ("intra-process", "SHM", "it asks for delivery inside the process, although the ends are in two processes"),
+        (
+            "intra-process",
+            "SHM",
+            "the study asks for delivery inside the process, although the ends are in two processes",
+        ),
     ] {
         let bench = Bench::new();
         std::fs::write(bench.path("other.xml"), profile(given)).unwrap();
@@ -243,7 +248,7 @@ fn a_path_that_the_kernel_takes_short_cuts_around_is_found_out() {
     let (proof, _) = proof(&bench);
     let contradiction = proof["contradiction"].as_str().unwrap();
     assert!(contradiction.starts_with("packets over x0 and x1; there were "), "{contradiction}");
-    assert!(contradiction.contains("; they were on lo ("), "{contradiction}");
+    assert!(contradiction.contains("; the packets were on lo ("), "{contradiction}");
 }
 
 /// Test: the quiet interval is as long as the trial or as long as the study requests; with `quiet: off` there is none.

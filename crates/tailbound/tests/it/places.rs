@@ -58,7 +58,8 @@ fn quick_without_root() {
     }
 }
 
-/// Two named network namespaces, each with a veth pair whose other end is connected to nothing.
+/// Two named network namespaces: one veth pair joins them, or each has its own veth pair whose other interface is
+/// connected to nothing.
 struct Named([String; 2]);
 
 impl Named {

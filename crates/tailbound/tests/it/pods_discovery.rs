@@ -29,7 +29,8 @@ fn nothing_within(cluster: &Cluster, limit: Duration) {
     no_journal(&cluster.bench);
 }
 
-/// A rule of both nodes that discards UDP datagrams to a port; it is removed when this value is dropped.
+/// A firewall rule (nftables) on both nodes that discards UDP datagrams to a port; the rule is removed when this value
+/// is dropped.
 struct CutPath<'a>(&'a Cluster);
 
 impl<'a> CutPath<'a> {

@@ -1,5 +1,5 @@
-//! Tests of the report on the nodes of a real cluster, with Flannel as its network, which observer pods collect; run by
-//! `dev/pods-test`.
+//! Tests of the part of a report about the nodes of a cluster, whose data observer pods collect, with a real cluster
+//! that has Flannel as its network; run by `dev/pods-test`.
 
 use crate::support::cluster::Cluster;
 use crate::support::host::no_journal;

@@ -28,7 +28,7 @@ fn cyclonedds_by_role() {
 }
 
 /// Test: Cyclone DDS sets the policies of its threads from the configuration that Tailbound writes; Tailbound sets the
-/// main thread.
+/// policy of the main thread.
 #[test]
 fn cyclonedds_by_its_own_configuration() {
     if !may_be_real_time() {

@@ -105,8 +105,8 @@ fn arrangements_of_nodes() {
     assert_eq!([0, 1, 2, 3].map(|condition| of("RustDDS Partici", condition)), [1, 2, 2, 2]);
 }
 
-/// Test of the built-in study: each of three drivers with each other driver, in both directions, over a veth pair and
-/// over loopback.
+/// Test of the built-in study `vendor-pairs`: each of three drivers with each other driver, in both directions, over a
+/// veth pair and over loopback.
 #[test]
 fn each_vendor_answers_the_other() {
     built();

@@ -129,7 +129,7 @@ fn nothing_seen_and_another_type() {
     assert!(detail.contains("tailbound::Sample") && detail.contains("tailbound_msgs::msg::dds_::Sample_"), "{told}");
 }
 
-/// Test: a match ends when the other side ends, and a new other side is matched.
+/// Test: a match ends when the peer is destroyed, and a new peer is matched.
 #[test]
 fn peers_come_and_go() {
     let ros2 = load(built()).unwrap();

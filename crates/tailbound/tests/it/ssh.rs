@@ -131,7 +131,7 @@ fn unreachable_hosts_are_reported_with_the_reason() {
     hosts.empty_within(Duration::from_secs(5));
     let allowed = CpuList(tailbound_host::allowed_cpus().into_iter().collect());
     let all = told.replace(env!("CARGO_BIN_EXE_tailbound"), "/BIN/tailbound");
-    let all = all.replace(&format!("the host has {allowed}:"), "the host has CPUS:");
+    let all = all.replace(&format!("the host has the CPUs {allowed}:"), "the host has the CPUs CPUS:");
     insta::assert_snapshot!(all);
 }
 
@@ -145,7 +145,7 @@ fn a_full_disk_on_the_other_host_is_reported_and_nothing_is_left() {
     let text = refused(&hosts, &study(&format!("host: guest-1, directory: {}", small.display()), "driver: udp"));
     let left = std::fs::read_dir(&small).unwrap().count();
     mount(&["umount"]);
-    assert!(text.contains("host guest-1: no space for the bundle in DIR/small"), "{text}");
+    assert!(text.contains("host guest-1: there is no space for the bundle in DIR/small"), "{text}");
     assert!(text.contains("name a `directory` on another file system"), "{text}");
     assert_eq!(left, 0);
 }

@@ -92,7 +92,8 @@ fn one_process_needs_no_thread_of_the_middleware() {
     assert!(apart.0.starts_with("2 processes") && apart.1 != "no effect", "{apart:?}");
 }
 
-/// Test: if a load is requested on CPU 0 but runs on another CPU, no thread is starved, and no finding says so.
+/// Test: if a load is requested on CPU 0 but runs on another CPU, no finding says that the load starved or blocked a
+/// thread.
 #[test]
 fn a_load_on_another_cpu_than_asked_is_not_blamed() {
     if !may_be_real_time() {

@@ -117,7 +117,8 @@ fn a_pong_that_is_never_ready_is_reported() {
     let output = scripted(&bench, "", "echo median 1", "echo starting\nexec sleep 60");
     assert_eq!(
         reason(&output, &bench),
-        "the tool mine, pong: the program printed no line like `^listening` within 10 s; it last wrote: starting"
+        "the tool mine, pong: the program printed no line that matches `^listening` within 10 s; it last wrote: \
+         starting"
     );
 }
 

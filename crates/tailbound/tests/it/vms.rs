@@ -305,8 +305,9 @@ fn a_guest_that_stood_still_has_late_messages_and_a_clock_that_went_on() {
     guests.nothing_is_left();
 }
 
-/// Test: the clock of a guest is made faster by a known rate, from inside the guest, and the bounds that the messages
-/// give enclose this rate. A step of the wall clock makes the trial of the step invalid, and no other trial.
+/// Test: the clock of a guest is made faster by a known rate, from inside the guest, and the bounds of the clock drift,
+/// computed from the messages, enclose this rate. A step of the wall clock makes the trial of the step invalid, and no
+/// other trial.
 #[test]
 fn a_clock_that_is_slewed_or_stepped_inside_a_guest_is_found() {
     const PPM: f64 = 400.0;

@@ -74,7 +74,8 @@ impl Network {
     }
 }
 
-/// A study between a guest and another place; `ping` and `path_of_pong` are the two ends of the path.
+/// A study with the ping end in a guest and the pong end at the place `pong`. `ping` and `path_of_pong` are the keys of
+/// the existing path at the ping end and at the pong end.
 fn study(measure: &str, ping: &str, pong: &str, path_of_pong: &str) -> String {
     format!(
         "study: networks\nquestion: q\nmeasure: {{ ping-pong: {{ {measure} }} }}\nrate: 200 Hz\ndriver: udp\nends:\n  ping: \
@@ -90,7 +91,7 @@ fn there() -> String {
 const SHORT: &str = "slots: 200, warm_up: 20, timeout: 5 s";
 
 /// Runs a study, and checks that every message was answered and that legs are ranges between two clocks. Returns the
-/// network end of the guest from the record.
+/// part of the record about the path at the guest's end.
 fn delivered(network: &Network, study: &str) -> serde_json::Value {
     let (code, text) = exit_and_stderr(&network.run(study).output().unwrap());
     assert_eq!(code, 0, "{text}");

@@ -77,7 +77,7 @@ fn a_missing_limit_in_messages_has_a_reason() {
     assert_eq!(told.unacked_limit, None);
     assert_eq!(
         told.by["unacked_limit"],
-        "none in messages: Watermarks/WhcLow 1 KiB, WhcHigh 500 KiB, WhcAdaptive true"
+        "no fixed number of messages: Watermarks/WhcLow 1 KiB, WhcHigh 500 KiB, WhcAdaptive true"
     );
     let reader = b.create(LISTENER, "all", 64, &keep_all(), 0).unwrap();
     assert_eq!(b.flow(reader).unwrap_err().text, format!("query flow: end point {} is a reader", reader.0));
@@ -190,7 +190,7 @@ fn impossible_options_are_refused_by_name() {
     for (pairs, text) in [
         (
             &[("unacked_limit", "20")][..],
-            "unacked_limit=20: Cyclone counts bytes; give `payload`, the size of a message",
+            "unacked_limit=20: Cyclone counts bytes; give the option `payload` too, the size of a message",
         ),
         (
             &[("data", "multicast"), ("multicast", "off")],

@@ -1,4 +1,5 @@
-//! Random draws that depend on their purpose, not on the order in which they are made.
+//! Random draws. A draw depends on seed, direction, sequence number and purpose (for example delay or loss), not on the
+//! order in which draws are made.
 
 use super::{Delay, Direction, LONGEST_NS, Pick};
 
@@ -8,7 +9,7 @@ pub(super) const LOSS: u64 = 3;
 pub(super) const DUPLICATE: u64 = 4;
 pub(super) const REORDER: u64 = 5;
 
-/// Mask of the counter, the lower 48 bits of a sequence number; the stream number is above them.
+/// Mask of a message's counter: the lower 48 bits of the sequence number. The upper 16 bits are the stream number.
 const COUNTER: u64 = (1 << 48) - 1;
 
 /// The output function of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).

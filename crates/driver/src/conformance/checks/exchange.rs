@@ -17,7 +17,8 @@ use crate::kv::Kv;
 use crate::session::Kind;
 use crate::view::{View, ViewBuf};
 
-/// Stream number that the conformance checks use, in the upper 16 bits of a sequence number, as a trial has it.
+/// Stream number 7 in the upper 16 bits of a sequence number. The sequence numbers of trials have a stream number in
+/// the same bits, so the checks use one too.
 const STREAM: u64 = 7 << 48;
 const SAMPLES: u64 = 10_000;
 const LEN: usize = 61;

@@ -90,17 +90,19 @@ pub fn flow(bench: &Bench) -> Checked {
     writer.send_pattern(1, LEN)?;
     reader.expect(1, LEN)?;
     let Some(flow) = a.session.flow(writer.ep).map_err(|e| Wrong(e.to_string()))? else {
-        return Ok(Verdict::NotApplicable("the driver does not answer `flow`".into()));
+        return Ok(Verdict::NotApplicable("the driver does not answer the query `flow`".into()));
     };
     if let Some(key) = Flow::EXPLAINED.iter().find(|k| flow.by.get(**k).is_none_or(String::is_empty)) {
-        return Err(Wrong(format!("`by` contains neither the source of {key} nor the reason why it is not known")));
+        return Err(Wrong(format!(
+            "`by` in the answer to `flow` contains neither the source of {key} nor the reason why {key} is not known"
+        )));
     }
     let has = bench.driver.description().has("batch");
     if has != (flow.batching != Batching::None) {
         return Err(Wrong(format!("the capability batch is {has}, but `flow` reports batching {:?}", flow.batching)));
     }
     if flow.matched != 1 {
-        return Err(Wrong(format!("one reader is matched, but `flow` reports {}", flow.matched)));
+        return Err(Wrong(format!("one reader is matched, but `flow` reports {} matched readers", flow.matched)));
     }
     pass(format!("batching {:?}, data {:?}", flow.batching, flow.data).to_lowercase())
 }

@@ -27,8 +27,8 @@ const fn check(
 
 /// All conformance checks except the check `silent`, which tests that the other checks print nothing.
 pub static ALL: &[Check] = &[
-    check("table", "a table of wrong version, size or content is refused", &[], SHORT, table::table),
-    check("description", "the description is complete and consistent", &[], SHORT, table::description),
+    check("table", "a driver table of wrong version, size or content is refused", &[], SHORT, table::table),
+    check("description", "the driver's description is complete and consistent", &[], SHORT, table::description),
     check("unknown-option", "open refuses an unknown option and names it", &[], SHORT, answers::unknown_option),
     check(MATCH, "two sessions in one process find each other", &[], SHORT, exchange::matching),
     check(

@@ -36,10 +36,10 @@ pub fn table(bench: &Bench) -> Checked {
         }
     }
     if good.flags != 0 {
-        return Err(Wrong(format!("the reserved member `flags` is {:#x}, not 0", good.flags)));
+        return Err(Wrong(format!("the reserved member `flags` of the driver table is {:#x}, not 0", good.flags)));
     }
     if good.reserved.iter().any(|p| !p.is_null()) {
-        return Err(Wrong("a reserved member is not null".to_owned()));
+        return Err(Wrong("a reserved member of the driver table is not null".to_owned()));
     }
     let claims = bench.driver.description().has("loan");
     if good.loan.is_some() != good.commit.is_some() || good.loan.is_some() != claims {

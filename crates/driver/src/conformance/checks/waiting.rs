@@ -119,7 +119,9 @@ pub fn destroy(bench: &Bench) -> Checked {
     let (_writer, reader) = bench.link(&a, &b, ReceiveMode::Block, 64)?;
     match blocked(&reader, "destroy", || b.session.destroy(reader.ep).map_err(|e| Wrong(e.to_string())))? {
         (Ok(Wait::Ready(_)), _) => Err(Wrong("the wait reported a sample, but none was sent".to_owned())),
-        (Ok(Wait::TimedOut), _) => Err(Wrong("the wait reported its deadline, which was not over".to_owned())),
+        (Ok(Wait::TimedOut), _) => {
+            Err(Wrong("the wait reported that its deadline had passed, but the deadline was in the future".to_owned()))
+        }
         (Ok(Wait::Woken) | Err(_), took) => pass(format!("ended after {:.1} ms", took as f64 / 1e6)),
     }
 }

@@ -152,7 +152,8 @@ fn fitting(spec: &ContainerSpec, client: ContainerClient, name: &str, image: Opt
         return Err(not_fit(
             text,
             format!(
-                "make the image on a machine like this one with `tailbound image`, and load the image with `{load}`"
+                "make the image with `tailbound image` on a machine of this host's architecture, and load the image \
+                 with `{load}`"
             ),
         ));
     }
@@ -171,8 +172,8 @@ fn not_made(spec: &ContainerSpec, client: ContainerClient, called: &str, message
         return not_fit(
             text,
             format!(
-                "`tailbound lab cleanup` removes a container that a run left behind; `{remove}` removes another \
-                 container"
+                "`tailbound lab cleanup` removes a container that a run left behind; `{remove}` removes any other \
+                 container of this name"
             ),
         );
     }
@@ -186,7 +187,8 @@ fn not_made(spec: &ContainerSpec, client: ContainerClient, called: &str, message
 }
 
 impl Container {
-    /// Gives the client its own process group, so that Ctrl-C reaches only the controller.
+    /// Gives the container client (`podman` or `ctr`) its own process group, so that Ctrl-C reaches only the
+    /// controller.
     fn without_ctrl_c(mut command: Command) -> Command {
         command.process_group(0);
         command
@@ -223,7 +225,11 @@ fn verify(spec: &ContainerSpec, cpus: Option<CpuList>, memory: Option<u64>) -> R
     let differs = |what: &str, asked: String, found: Option<String>| {
         let found = found.unwrap_or_else(|| "nothing".into());
         let text = format!("{spec}: {what} of its control group is {found}, the study asks for {asked}");
-        not_fit(text, "check that the kernel supports this cgroup controller, and that no other program sets the value")
+        not_fit(
+            text,
+            "check that the kernel supports the cgroup controllers cpuset and memory, and that no other program sets \
+             the value",
+        )
     };
     match &spec.cpus {
         Some(asked) if cpus.as_ref() != Some(asked) => {
@@ -310,10 +316,12 @@ mod tests {
             ),
             "container ping (network none): podman did not create the container: creating container storage: the container \
              name \"tailbound-7-1-ping\" is already in use by 12ab\n  help: `tailbound lab cleanup` removes a \
-             container that a run left behind; `podman rm tailbound-7-1-ping` removes another container"
+             container that a run left behind; `podman rm tailbound-7-1-ping` removes any other \
+             container of this name"
         );
         let message = "snapshot \"tailbound-7-1-ping\": already exists";
-        assert!(text(Ctr, message).ends_with("`ctr containers delete tailbound-7-1-ping` removes another container"));
+        let remove = "`ctr containers delete tailbound-7-1-ping` removes any other container of this name";
+        assert!(text(Ctr, message).ends_with(remove));
     }
 
     #[test]

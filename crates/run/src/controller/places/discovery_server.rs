@@ -10,8 +10,8 @@ use tailbound_host::ask_own_program;
 use tailbound_host::journal::EntryId;
 use tailbound_model::*;
 
-/// Creates an object in the cluster with `tailbound pod WORD`. Returns the answer of the cluster, and the journal entry
-/// that removes the object.
+/// Creates an object (a discovery server or a DNS name) in the cluster with `tailbound pod WORD`. Returns the answer of
+/// the cluster, and the journal entry that removes the object.
 ///
 /// # Errors
 /// The cluster cannot be reached or refuses the order.

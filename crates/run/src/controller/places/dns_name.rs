@@ -79,8 +79,8 @@ fn await_resolved(name: &str, hosts: &[Arc<Host>]) -> Result<(), RunError> {
         loop {
             let got = match host.ask(Ask::Resolve(name.to_owned())) {
                 Ok(Answer::Addresses(got)) if all.iter().all(|address| got.contains(address)) => break,
-                Ok(Answer::Addresses(got)) => format!("resolves to {} there", list(&got)),
-                Ok(Answer::Failed(text, _)) => format!("does not resolve there: {text}"),
+                Ok(Answer::Addresses(got)) => format!("resolves to {} in this pod", list(&got)),
+                Ok(Answer::Failed(text, _)) => format!("does not resolve in this pod: {text}"),
                 Ok(other) => format!("got the answer {other:?}"),
                 Err(e) => return Err(not_fit(e, "")),
             };
@@ -112,10 +112,12 @@ mod tests {
     #[test]
     fn a_name_that_does_not_resolve_is_reported_with_a_remedy() {
         let all = ["10.244.1.2", "10.244.2.2"].map(|a| a.parse().unwrap()).into();
-        let error = not_resolved("pod ping", "tailbound-1a2b-3.default.svc", "resolves to 10.244.1.2 there", &all);
-        let text = "pod ping: after 40 s the name tailbound-1a2b-3.default.svc resolves to 10.244.1.2 there; it should \
-                    resolve to 10.244.1.2, 10.244.2.2\n  help: check whether the cluster has a DNS service (`kubectl -n \
-                    kube-system get service kube-dns`) that pods may use; if it has none, write `discovery: peers`";
+        let got = "resolves to 10.244.1.2 in this pod";
+        let error = not_resolved("pod ping", "tailbound-1a2b-3.default.svc", got, &all);
+        let text = "pod ping: after 40 s the name tailbound-1a2b-3.default.svc resolves to 10.244.1.2 in this pod; it \
+                    should resolve to 10.244.1.2, 10.244.2.2\n  help: check whether the cluster has a DNS service \
+                    (`kubectl -n kube-system get service kube-dns`) that pods may use; if it has none, write \
+                    `discovery: peers`";
         assert_eq!(error.to_string(), text);
     }
 }

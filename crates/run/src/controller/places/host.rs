@@ -40,7 +40,7 @@ pub(in crate::controller) struct Host {
     reached: Mutex<Option<Box<dyn Place>>>,
     address: Option<IpAddr>,
     netns: Option<NetNs>,
-    /// Silence after which an agent on this host counts as lost.
+    /// Time without received bytes after which an agent at the place counts as lost.
     pub patience: Duration,
     /// Name of the cluster node on which the pod runs, if the place is a pod.
     pub node: Option<String>,
@@ -48,12 +48,12 @@ pub(in crate::controller) struct Host {
     pub pod: Option<String>,
     /// Pod that observes the cluster node on which the pod runs, if the study asks for an observer.
     pub observer: Option<Arc<Host>>,
-    /// CPUs that an agent may use on this host.
+    /// CPUs that an agent may use at the place.
     pub cpus: Vec<u32>,
     pub facts: HostFacts,
-    /// Remarks for the user about this host, one sentence each.
+    /// Remarks for the user about the place, one sentence each.
     pub remarks: Vec<String>,
-    /// Reason why figures of this host say nothing about speed; `None` = there is no such reason.
+    /// Reason why figures of the place say nothing about speed; `None` = there is no such reason.
     pub functional_only: Option<String>,
     agent: Arc<Mutex<HostAgent>>,
 }
@@ -142,7 +142,7 @@ impl Host {
         }
     }
 
-    /// Id of the process on this machine that carries the stream of the host agent.
+    /// Id of the process on this machine (for example `ssh`) that passes on the control stream of the host agent.
     pub fn carrier(&self) -> Option<i32> {
         Some(self.agent.lock().ok()?.carrier())
     }

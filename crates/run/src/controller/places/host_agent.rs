@@ -60,7 +60,7 @@ impl HostAgent {
     fn receive(&mut self) -> io::Result<Message> {
         match self.connection.receive_within(self.patience)? {
             Some(message) => Ok(message),
-            None => Err(io::Error::other("the stream of the agent has ended")),
+            None => Err(io::Error::other("the control stream of the agent has ended")),
         }
     }
 
@@ -84,7 +84,7 @@ impl HostAgent {
         }
     }
 
-    /// Id of the process on this machine that carries the stream of the host agent.
+    /// Id of the process on this machine (for example `ssh`) that passes on the control stream of the host agent.
     pub fn carrier(&self) -> i32 {
         self.child.id() as i32
     }
@@ -133,7 +133,7 @@ pub(super) fn send_heartbeats(agent: &Arc<Mutex<HostAgent>>) {
     let _ = std::thread::Builder::new().name("tb-beat".into()).spawn(job);
 }
 
-/// Waits until a process that carries a stream has ended, and kills it after `limit`.
+/// Waits until a process that passes on a control stream (for example `ssh`) has ended, and kills it after `limit`.
 pub(super) fn end_within(child: &mut Child, limit: Duration) {
     let deadline = Instant::now() + limit;
     while Instant::now() < deadline && matches!(child.try_wait(), Ok(None)) {

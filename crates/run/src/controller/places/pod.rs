@@ -34,7 +34,7 @@ struct Pod {
     spec: PodSpec,
     made: PodMade,
     batch: Arc<Batch>,
-    /// Path, in the record, of the log of the processes that carry streams to the pod.
+    /// Path, in the record, of the log of the processes `tailbound pod` that pass on control streams to the pod.
     log: PathBuf,
 }
 

@@ -1,11 +1,8 @@
-//! Places that are hosts to which the user's own `ssh` connects. For each host, one connection is opened first, and a
-//! pipe of this process keeps it open. The bundle, the agents and the host agent all use this connection, so that the
-//! user logs in only once. No process on the host outlives this process: each process ends when its stream ends, or
-//! when it has received nothing for a fixed time (its lease).
+//! Places that are hosts to which the user's own `ssh` connects.
 //!
 //! For each host, one connection is opened first, and a pipe of this process keeps it open. The bundle, the agents and
 //! the host agent all use this connection, so that the user logs in only once. No process on the host outlives this
-//! process: each ends when its stream ends, or when it has received nothing for the time of its lease.
+//! process: each process ends when its stream ends, or when it has received nothing for a fixed time (its lease).
 
 use super::host::{Candidate, Help, Host};
 use super::kind::{Lifetime, PlaceKind, Reach};

@@ -12,25 +12,31 @@ pub(super) fn unreachable(host: &str, written: &str) -> RunError {
             "either another machine answers, or the host was reinstalled; if the new key is right, remove the old key with \
              `ssh-keygen -R` and accept the new key with `ssh {host}`"
         );
-        ("its host key differs from the known host key".to_owned(), remedy)
+        ("the host's key differs from the known key".to_owned(), remedy)
     } else if has(&["Host key verification failed", "host key is known"]) {
         (
-            "this host does not know its host key".to_owned(),
+            "ssh does not know the host's key".to_owned(),
             format!("run `ssh {host}` by hand once, and accept the host key"),
         )
     } else if has(&["Permission denied"]) {
         let remedy =
             format!("ssh cannot ask for a password during a run: use a key (ssh-copy-id {host}) and an ssh agent");
-        ("it refuses the login".to_owned(), remedy)
+        ("the host refuses the login".to_owned(), remedy)
     } else if has(&["Could not resolve hostname"]) {
-        ("its name is not known".to_owned(), "check the spelling of the name, ~/.ssh/config and DNS".to_owned())
+        (
+            "the name of the host is not known".to_owned(),
+            "check the spelling of the name, ~/.ssh/config and DNS".to_owned(),
+        )
     } else if has(&["Connection refused"]) {
         (
-            "it runs no ssh server on this port".to_owned(),
+            "the host refuses connections to the ssh port".to_owned(),
             "start the ssh server of the host, or check the port".to_owned(),
         )
     } else if has(&["timed out", "No route to host", "Network is unreachable"]) {
-        ("it does not answer".to_owned(), "check whether the host is up, and check routes and firewalls".to_owned())
+        (
+            "the host does not answer".to_owned(),
+            "check whether the host is up, and check routes and firewalls".to_owned(),
+        )
     } else {
         ("ssh ended before the connection was open".to_owned(), by_hand)
     };
@@ -41,7 +47,7 @@ pub(super) fn unreachable(host: &str, written: &str) -> RunError {
 /// on the host.
 pub(super) fn not_copied(host: &str, directory: &str, written: &str) -> RunError {
     if written.contains("No space left on device") || written.contains("Disk quota exceeded") {
-        let text = format!("host {host}: no space for the bundle in {directory}");
+        let text = format!("host {host}: there is no space for the bundle in {directory}");
         return not_fit(text, "free disk space on the host, or name a `directory` on another file system");
     }
     if written.contains("Permission denied") || written.contains("Read-only file system") {
@@ -51,7 +57,7 @@ pub(super) fn not_copied(host: &str, directory: &str, written: &str) -> RunError
     not_fit(format!("host {host}: the bundle cannot be copied to {directory}{}", last_line(written)), "")
 }
 
-/// The last line of a text that is not empty, in brackets after a space.
+/// The last non-empty line of a text, in brackets after a space; empty if the text has no such line.
 pub(super) fn last_line(written: &str) -> String {
     let line = written.lines().map(str::trim).rfind(|l| !l.is_empty());
     line.map_or_else(String::new, |l| format!(" ({})", l.trim_end_matches('.')))
@@ -66,12 +72,13 @@ mod tests {
         let text = |written: &str| unreachable("guest-1", written).to_string();
         assert_eq!(
             text("ssh: Could not resolve hostname guest-1: Name or service not known\n"),
-            "host guest-1 cannot be reached: its name is not known (ssh: Could not resolve hostname guest-1: Name or \
-             service not known)\n  help: check the spelling of the name, ~/.ssh/config and DNS"
+            "host guest-1 cannot be reached: the name of the host is not known (ssh: Could not resolve hostname \
+             guest-1: Name or service not known)\n  help: check the spelling of the name, ~/.ssh/config and DNS"
         );
-        assert!(text("root@guest-1: Permission denied (publickey).").contains("it refuses the login (root@guest-1: "));
+        let refused = text("root@guest-1: Permission denied (publickey).");
+        assert!(refused.contains("the host refuses the login (root@guest-1: "));
         assert!(text("").ends_with("run `ssh guest-1` by hand to see the problem"));
         let full = not_copied("guest-1", "/small", "tar: lib/libc.so.6: Cannot write: No space left on device\n");
-        assert!(full.to_string().starts_with("host guest-1: no space for the bundle in /small\n"), "{full}");
+        assert!(full.to_string().starts_with("host guest-1: there is no space for the bundle in /small\n"), "{full}");
     }
 }

@@ -1,4 +1,4 @@
-//! The ssh connection to another host, and the copy of Tailbound's bundle to this host.
+//! The ssh connection to another host, over which Tailbound's bundle is copied to that host.
 
 use super::host_agent::end_within;
 use super::ssh_command::{quoted, script, ssh};
@@ -33,7 +33,7 @@ const LOGIN: Duration = Duration::from_secs(60);
 pub(super) struct Link {
     host: String,
     child: Child,
-    /// Sender that keeps the connection open. When the sender is dropped, the connection ends.
+    /// Sending half of a channel. When it is dropped, the thread that keeps the connection open ends the connection.
     held: Sender<()>,
     /// Path of the control socket. ssh removes the socket when ssh ends, even if this process was killed.
     control: PathBuf,
@@ -116,7 +116,7 @@ fn control(token: &str) -> PathBuf {
 }
 
 /// Starts a thread that writes a line to the ssh connection every few seconds, also while this process is busy. The
-/// thread ends when the returned sender is dropped.
+/// thread ends when the returned half of a channel is dropped.
 fn keep_open(input: Option<ChildStdin>) -> Sender<()> {
     let (held, end) = mpsc::channel::<()>();
     let job = move || {
@@ -243,7 +243,8 @@ impl Ship {
 fn other_machine(host: &str, theirs: &str, (ours, release): (&str, &str)) -> Option<RunError> {
     (theirs != ours).then(|| {
         let remedy = format!("install Tailbound {release} for {theirs} on {host}, and name it with `program`");
-        not_fit(format!("host {host} is {theirs}, and the bundle of this host is for {ours}"), remedy)
+        let text = format!("host {host} has the processor family {theirs}, but the bundle of this host is for {ours}");
+        not_fit(text, remedy)
     })
 }
 
@@ -254,8 +255,8 @@ mod tests {
     #[test]
     fn another_processor_family_is_reported_with_a_remedy() {
         let error = other_machine("pi", "aarch64", ("x86_64", "0.1.0")).unwrap().to_string();
-        let expected = "host pi is aarch64, and the bundle of this host is for x86_64\n  help: install Tailbound \
-                        0.1.0 for aarch64 on pi, and name it with `program`";
+        let expected = "host pi has the processor family aarch64, but the bundle of this host is for x86_64\n  help: \
+                        install Tailbound 0.1.0 for aarch64 on pi, and name it with `program`";
         assert_eq!(error, expected);
         assert!(other_machine("pi", "x86_64", ("x86_64", "0.1.0")).is_none());
     }

@@ -79,7 +79,8 @@ pub(super) fn judge(proof: &mut PathProof) {
     }
     if flow == Flow::Yes && proof.loads_send {
         // Packets of loads cannot be distinguished from packets of the messages.
-        proof.unclear = Some("loads of this trial send, or may send, over the same interfaces".into());
+        proof.unclear =
+            Some("loads of this trial send, or may send, over the interfaces whose packets are counted".into());
         return;
     }
     proof.found = match (flow, memory) {
@@ -94,11 +95,11 @@ pub(super) fn judge(proof: &mut PathProof) {
         None => {}
         Some(Way::Packets) if no_sockets || path.flow(n) == Flow::No => {
             let elsewhere = match (flow, memory) {
-                (Flow::Yes, _) => format!("; they were on {}", others(proof)),
+                (Flow::Yes, _) => format!("; the packets were on {}", others(proof)),
                 (_, Some(way)) if !inside => format!("; both ends have mapped the same memory ({way})"),
                 _ => String::new(),
             };
-            let text = format!("packets over {names}; there were {}{elsewhere}", packets(path, "on it"));
+            let text = format!("packets over {names}; there were {}{elsewhere}", packets(path, "on this path"));
             proof.contradiction = Some(text);
         }
         Some(Way::Packets) => {}
@@ -120,8 +121,10 @@ pub(super) fn judge(proof: &mut PathProof) {
             if proof.processes.len() < 2 || proof.processes.iter().any(|p| p.segments.is_none()) {
                 proof.unclear = Some("the memory that the ends have mapped cannot be read".into());
             } else if memory != Some(way) {
-                let found = memory.map_or("no memory".to_owned(), |way| format!("memory for {way} only"));
-                proof.contradiction = Some(format!("{way}; the two ends have mapped {found} in common"));
+                let found = memory.map_or("both ends have mapped no common memory".to_owned(), |way| {
+                    format!("the memory that both ends have mapped is for {way} only")
+                });
+                proof.contradiction = Some(format!("{way}; {found}"));
             }
         }
     }
@@ -236,7 +239,7 @@ mod tests {
     fn packets_that_are_asked_for_and_missing_are_a_contradiction_everywhere() {
         let proof = judged(Way::Packets, 1000, 4, Some((1000, 0)), 2);
         let text = proof.contradiction.unwrap();
-        assert!(text.contains("packets over lo; there were 4 packets on it"), "{text}");
+        assert!(text.contains("packets over lo; there were 4 packets on this path"), "{text}");
         assert!(text.contains("both ends have mapped the same memory"), "{text}");
     }
 
@@ -246,6 +249,7 @@ mod tests {
         (proof.contradiction, proof.found, proof.loads_send) = (None, None, true);
         judge(&mut proof);
         assert_eq!((proof.contradiction, proof.found), (None, None));
-        assert_eq!(proof.unclear.as_deref(), Some("loads of this trial send, or may send, over the same interfaces"));
+        let unclear = "loads of this trial send, or may send, over the interfaces whose packets are counted";
+        assert_eq!(proof.unclear.as_deref(), Some(unclear));
     }
 }

@@ -25,7 +25,8 @@ const CALM_MOST_STEPS: u32 = 12;
 
 /// Watches the packet counters of the network namespaces of a trial.
 pub(super) struct Watch {
-    /// Indices of the ends in each network namespace, and the counters of the namespace before the measuring window.
+    /// Indices of the ends in each network namespace, and the packet counters of the namespace before the messages are
+    /// sent.
     spaces: Vec<(Vec<usize>, Option<Counted>)>,
     quiet: Vec<Option<Counted>>,
 }
@@ -114,8 +115,10 @@ pub(super) fn proof(
 
 /// Warns if the messages took another path than the study asks for. The trial is then invalid.
 pub(super) fn warning(proof: &PathProof) -> Option<Warning> {
-    let text =
-        format!("messages took another path than the study asks for: it asks for {}", proof.contradiction.as_ref()?);
+    let text = format!(
+        "messages took another path than the study asks for: the study asks for {}",
+        proof.contradiction.as_ref()?
+    );
     let remedy = "check the options and the `config` of the driver, and the transport that the driver reports";
     Some(Warning::new("path_not_as_asked", Severity::Invalid, text, remedy))
 }

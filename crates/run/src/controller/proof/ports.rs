@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tailbound_lab::wiring::Wiring;
 use tailbound_model::{PathSpec, PortCounted, Severity, Warning, grown};
 
-/// Counters of the path between guests before the measuring window.
+/// Packet counters of the interfaces on the path between guests, read before the messages are sent.
 pub(in crate::controller) struct Ports<'a> {
     under: Option<&'a Wiring>,
     names: Vec<String>,
@@ -13,7 +13,7 @@ pub(in crate::controller) struct Ports<'a> {
 }
 
 impl<'a> Ports<'a> {
-    /// Reads the counters of the path before the measuring window. The call blocks for a moment.
+    /// Reads the counters of the path before the messages are sent. The call blocks for a moment.
     pub fn begin(under: Option<&'a Wiring>, lab: &ActiveLab) -> Ports<'a> {
         let names = (0..lab.lab.places()).map(|end| lab.spec.name(end).to_owned()).collect();
         Ports { under, names, before: under.map(Wiring::counters).unwrap_or_default() }
@@ -40,8 +40,8 @@ pub(in crate::controller) fn not_taken(path: &PathSpec, ports: &[PortCounted], a
     }
     let what = match path {
         PathSpec::Xdp { .. } => "the XDP programs of the path redirected no packet",
-        PathSpec::OpenVswitch { .. } => "the switch of the path took no packet",
-        _ => "the interfaces of the path took no packet",
+        PathSpec::OpenVswitch { .. } => "the switch of the path received no packet",
+        _ => "the interfaces of the path received no packet",
     };
     let text = format!("{answered} messages were answered, and the path {path} did not carry them: {what}");
     let remedy = "check whether the guests have another path to each other, and please report this error";

@@ -32,7 +32,10 @@ pub(in crate::controller) fn impossible(spec: &TrialSpec) -> Option<String> {
 fn refusal(spec: &TrialSpec, tool: &Tool) -> Option<String> {
     let name = &tool.tool;
     if spec.pong_driver.is_some() {
-        return Some(format!("the tool {name} runs both ends itself: {} is not possible", spec.driver_names()));
+        return Some(format!(
+            "the tool {name} runs both ends itself, so the ends cannot have two drivers ({})",
+            spec.driver_names()
+        ));
     }
     let measures = match (&spec.measure, tool.measures) {
         (Measure::PingPong(_), Measures::PingPong) => None,
@@ -76,7 +79,9 @@ fn of_flow(spec: &TrialSpec, name: &str) -> Option<String> {
         return Some(format!("the tool {name} has one publisher, and the study asks for {}", flow.publishers));
     }
     if flow.pack > 1 || flow.batching {
-        return Some(format!("the tool {name} neither packs nor batches for the study: remove `pack` and `batching`"));
+        return Some(format!(
+            "the tool {name} cannot pack or batch messages for the study: remove `pack` and `batching`"
+        ));
     }
     if flow.unacked_limit.is_some() {
         return Some(format!(
@@ -104,7 +109,10 @@ fn of_ping_pong(spec: &TrialSpec, tool: &Tool) -> Option<String> {
     if let Measure::PingPong(PingPong { length: Length::Slots(_), .. }) = &spec.measure
         && spec.rate == Rate::Max
     {
-        return Some(format!("the tool {name} runs for a time: write `duration` in place of `slots`, or give a rate"));
+        return Some(format!(
+            "the tool {name} runs for a duration, not for a number of slots: write `duration` in place of `slots`, or \
+             give a rate"
+        ));
     }
     None
 }
@@ -125,7 +133,8 @@ fn of_ends(spec: &TrialSpec, name: &str) -> Option<String> {
     }
     if driver.config.is_some() {
         return Some(format!(
-            "the tool {name} takes no `config`: name the file in the command or the environment of its tool file"
+            "the tool {name} takes no `config`: name the configuration file in the command or the environment of the \
+             tool file"
         ));
     }
     if let Some(policy) = spec.qos.keys().next() {

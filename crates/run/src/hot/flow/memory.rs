@@ -19,9 +19,9 @@ pub struct PartCells {
     pub bytes: AtomicU64,
     /// Message counter of the first message of this part of the flow.
     pub first: AtomicU64,
-    /// Monotonic time of the first message of this part, ns.
+    /// Monotonic time of the first message of this part of the flow (before, in or after the window), ns.
     pub first_ns: AtomicI64,
-    /// Monotonic time of the last message of this part, ns.
+    /// Monotonic time of the last message of this part of the flow, ns.
     pub last_ns: AtomicI64,
     /// CPU time of the process at the begin of this part of the flow, ns.
     pub cpu_began_ns: AtomicI64,
@@ -44,7 +44,7 @@ pub struct Totals {
     pub stale: AtomicU64,
     /// Number of messages that do not belong to this flow.
     pub foreign: AtomicU64,
-    /// Number of message counters below the highest received counter that have not arrived.
+    /// Number of missing messages: their counters are below the highest received counter, and they have not arrived.
     pub missing: AtomicU64,
     /// The highest message counter that was sent or received, plus one.
     pub next: AtomicU64,
@@ -72,7 +72,7 @@ pub struct SecondCell {
     pub messages: AtomicU64,
     /// Number of payload bytes that were sent or received in this second.
     pub bytes: AtomicU64,
-    /// Number of message counters that were skipped in this second.
+    /// Number of messages that were found missing in this second, because a message with a higher counter arrived.
     pub missing: AtomicU64,
     /// Number of messages in this second that arrived after a message with a higher counter.
     pub out_of_order: AtomicU64,

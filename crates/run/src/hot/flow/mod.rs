@@ -22,7 +22,7 @@ use tailbound_model::{COUNTER_BITS, FlowPart};
 /// Position of the lowest bit of the publisher's number in a sequence number.
 const PUBLISHER_SHIFT: u32 = 56;
 
-/// Sequence number of a message, made of publisher, part and counter.
+/// Sequence number of a message, made of the index of its publisher, the part of the flow, and its counter.
 #[inline]
 fn seq_of(publisher: u8, part: FlowPart, counter: u64) -> u64 {
     u64::from(publisher) << PUBLISHER_SHIFT | (part as u64) << COUNTER_BITS | counter

@@ -14,7 +14,8 @@ pub(crate) const BLOCKED_NS: i64 = 100_000;
 pub struct FlowPace {
     /// Index of the publisher in its flow, from 0.
     pub publisher: u8,
-    /// Period between messages, ns: message k is due at t0 + k x period. `None` = each message is sent at once.
+    /// Period between messages, ns: message k is due at t0 + k x period. `None` = the next
+    /// message is sent as soon as a send call has returned.
     pub period_ns: Option<i64>,
     /// Durations of ramp-up, window and drain of the flow, ns.
     pub parts_ns: [i64; 3],

@@ -1,9 +1,11 @@
-//! Records which counters of a flow were received, in a ring of bits that ends at the highest counter.
+//! Records which messages of a flow were received, by the counters in their sequence numbers, in a ring of bits that
+//! ends at the highest received counter.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Number of counters below the highest counter that a subscriber remembers, for all publishers together.
+/// Number of message counters below the highest message counter that a subscriber remembers, for all publishers
+/// together.
 const REACH: u64 = 1 << 22;
 
 /// Result of comparing the counter in a received message with the counters received before.
@@ -16,7 +18,7 @@ pub enum CounterStatus {
     },
     /// The counter was missing until now: a higher counter was received earlier.
     OutOfOrder,
-    /// The counter is a duplicate: the same counter was received before.
+    /// The message is a duplicate: a message with the same counter was received before.
     Duplicate,
     /// The counter is so far below the highest counter that it is unknown whether it was received before.
     Stale,
@@ -44,7 +46,8 @@ impl Received {
         self.bits.len() as u64 * 64
     }
 
-    /// Records that a counter was received. Returns its status compared with the counters received before.
+    /// Records that a message with this counter was received. Returns the result of comparing the counter with the
+    /// counters received before.
     #[inline]
     pub fn record(&self, counter: u64) -> CounterStatus {
         let next = self.next.load(Relaxed);
@@ -74,7 +77,7 @@ impl Received {
         (&self.bits[(counter / 64) as usize & (self.bits.len() - 1)], 1 << (counter % 64))
     }
 
-    /// Clears the bits of missing counters, a whole word at a time where possible.
+    /// Clears the bits of counters that were not received, a whole word at a time where possible.
     #[cold]
     fn clear(&self, from: u64, missing: u64) {
         let (mut counter, end) = (from + missing.saturating_sub(self.reach()), from + missing);

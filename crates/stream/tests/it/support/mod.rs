@@ -54,8 +54,8 @@ impl Holder {
         Holder { socket, process }
     }
 
-    /// Kills the holder, and waits until its process has ended. The signal alone would let the old process accept another
-    /// connection, and a new holder would find that the old holder still answers.
+    /// Kills the holder, and waits until its process has ended. The signal alone would let the old process accept
+    /// another connection, and a new holder would find that the old holder still answers.
     pub fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();

@@ -9,19 +9,22 @@ pub fn configuration(mut source: Source) -> Result<String, Failure> {
     let scheduling = &source.end.scheduling;
     let threads = vendor_threads::threads(scheduling, source.driver);
     for (role, policy) in &threads.left_out {
-        source.notes.push(format!("role {role}: {policy}: Cyclone DDS has `realtime` (fifo) and `timeshare` only"));
+        source.notes.push(format!(
+            "role {role}: {policy} is not in this file: Cyclone DDS has only `realtime` (fifo) and `timeshare`"
+        ));
     }
     let has_policies = scheduling.policy.is_some() || scheduling.cpus.is_some() || !scheduling.roles.is_empty();
     // If the user set the option `threads`, it is not replaced.
     if has_policies && source.option("threads").is_none() {
         source.options.push(("threads".into(), threads.option));
     }
-    source
-        .notes
-        .push(format!("the application sets the domain, {}, when it creates its participant", source.spec.domain));
+    source.notes.push(format!(
+        "domain {} is not in this file: the application sets the domain when it creates its participant",
+        source.spec.domain
+    ));
     let main = scheduling.of_role("main", false);
     if main.policy.is_some() || main.cpus.is_some() {
-        source.notes.push(format!("threads of the application itself: {main}"));
+        source.notes.push(format!("scheduling of the application's own threads is not in this file: {main}"));
     }
     if !source.spec.qos.is_empty() {
         let qos: Vec<String> = source.spec.qos.iter().map(|(k, v)| format!("{k} {v}")).collect();

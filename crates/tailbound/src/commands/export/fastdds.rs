@@ -46,9 +46,10 @@ pub fn profiles(mut source: Source) -> Result<String, Failure> {
                 + &end_point("data_reader", &source, &transport))
         )
     );
-    source
-        .notes
-        .push(format!("the application sets the domain, {}, when it creates its participant", source.spec.domain));
+    source.notes.push(format!(
+        "domain {} is not in this file: the application sets the domain when it creates its participant",
+        source.spec.domain
+    ));
     let mut head = vec![
         format!("Fast DDS 2.9: {}", source.what),
         "This file is for FASTRTPS_DEFAULT_PROFILES_FILE=..., or for load_XML_profiles_file".into(),
@@ -73,7 +74,7 @@ fn udp(source: &Source) -> Result<String, Failure> {
     match (source.option("address"), source.option("interface")) {
         (Some(address), _) => x += &element("interfaceWhiteList", &element("address", &xml::escape(address))),
         (None, Some(interface)) => {
-            let text = format!("interface {interface}: profiles of Fast DDS 2.9 name interfaces by address");
+            let text = format!("interface {interface}: profiles of Fast DDS 2.9 name an interface only by its address");
             return Err(Failure::bad_input(text).help("set the `address` of the path in the study"));
         }
         (None, None) => {}
@@ -161,7 +162,8 @@ fn threads(source: &Source) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    let head = "Settings of threads. Fast DDS has such settings since 3.0; 2.9 refuses a file with them. Not tested:";
+    let head =
+        "Settings of threads, not tested. Fast DDS has such settings since 3.0; 2.9 refuses a file that contains them:";
     lines.insert(0, head.into());
     if let Some(Policy::Deadline { .. }) = scheduling.policies().find(|p| matches!(p, Policy::Deadline { .. })) {
         lines.push("- Fast DDS has no setting for the policy deadline".into());

@@ -78,7 +78,7 @@ fn check(found: &Condition, spec: &TrialSpec, end: &str, vendor: &str) -> Result
     }
     if name != vendor {
         return Err(Failure::bad_input(format!("the {end} end of condition {id} has the driver {name}, not {vendor}"))
-            .help(format!("name a condition with {vendor}; `--dry-run` of the study lists the conditions")));
+            .help(format!("name a condition with {vendor}; `tailbound run STUDY --dry-run` lists the conditions")));
     }
     if let Some(config) = &spec.driver.config {
         let text = format!("condition {id} uses the configuration file {}, so there is nothing to write", config.path);

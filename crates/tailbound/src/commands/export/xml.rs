@@ -13,7 +13,8 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// Indents XML: one tag per line, elements that contain only text on one line. Empty elements without attributes are left out.
+/// Indents XML: one tag per line, elements that contain only text on one line. Empty elements without attributes are
+/// left out.
 pub fn indented(dense: &str) -> String {
     let mut out = String::new();
     let mut depth = 0;

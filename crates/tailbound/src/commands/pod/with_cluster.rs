@@ -12,7 +12,7 @@ use tailbound_pods::{Asked, Cluster, Pod, PodRequest, RUN_LABEL, unenforced};
 
 mod service;
 
-/// Longest life of a pod in seconds; it ends the pod even if the run is killed.
+/// Longest life of a pod in seconds: after this time the cluster ends the pod, even if the run was killed.
 const DEADLINE_S: u32 = 24 * 3600;
 /// Longest interruption of a stream to a pod, for example while the API server restarts. Shorter than the lease of the
 /// holder of agents in the pod.
@@ -37,7 +37,7 @@ pub(super) fn answer(command: &PodSub) -> CommandResult {
         }
     });
     if let Err(failure) = &outcome {
-        tracing::warn!(what = failure.what(), "the command of the cluster failed");
+        tracing::warn!(what = failure.what(), "a command for the Kubernetes cluster failed");
     }
     // A thread may still be blocked on standard input.
     runtime.shutdown_background();
@@ -88,7 +88,7 @@ async fn made(cluster: &Cluster, order: PodOrder) -> Result<Vec<PodMade>, Proble
 
 async fn pod_made(cluster: &Cluster, pod: Pod, spec: &PodSpec, asked: &mut Asked) -> Result<PodMade, Problem> {
     let Some(address) = pod.addresses.first().copied() else {
-        let text = format!("the pod {} runs on {} and has no address", pod.name, pod.node);
+        let text = format!("the pod {} on node {} has no IP address", pod.name, pod.node);
         let remedy = format!("check the network plugin (CNI) of node {}", pod.node);
         return Err(Problem::new("pod_without_address", text, remedy));
     };
@@ -122,7 +122,7 @@ async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Co
     let open = async || {
         // The stream was interrupted. If the pod has ended, reconnecting is useless.
         if opened.get() {
-            tracing::warn!(pod = name, "the stream was interrupted and is resumed");
+            tracing::warn!(pod = name, "the stream was interrupted");
         }
         if opened.replace(true)
             && let Ok(Some(why)) = pod.ended().await
@@ -137,7 +137,7 @@ async fn stream(spec: &str, namespace: &str, name: &str, words: &[String]) -> Co
     let lost = tokio::select! {
         joined = join => match joined {
             Ok(ended) => {
-                tracing::info!(pod = name, status = %ended.status, "the stream ends with its process");
+                tracing::info!(pod = name, status = %ended.status, "the stream ends: its process in the pod ended");
                 return Ok(ExitCode::Done);
             }
             Err(e) => e.to_string(),

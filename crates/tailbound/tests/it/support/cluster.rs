@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
 
-/// The Kubernetes cluster, and a bench whose Tailbound uses this cluster.
+/// The Kubernetes cluster, and the directory of a test ([`Bench`]) whose Tailbound uses this cluster.
 pub struct Cluster {
     pub bench: Bench,
     kubeconfig: PathBuf,

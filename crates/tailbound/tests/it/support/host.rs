@@ -17,7 +17,7 @@ impl AsFound {
     pub fn keep(path: &'static str) -> AsFound {
         AsFound { path, value: read(path) }
     }
-    /// Computes a number that differs by `by` from the present value of the file.
+    /// Computes a number that differs by `by` from the value that the file had when this value was made.
     pub fn other(&self, by: i64) -> String {
         (self.value.parse::<i64>().expect("a number") + by).to_string()
     }

@@ -20,11 +20,13 @@ const CONFIGURATION: &str = "namespaces = [ ]\ncgroup_controllers = [ \"cpuset\"
 pub struct Libvirt {
     daemon: Child,
     directory: PathBuf,
-    /// Control groups of the test's libvirtd that did not exist before the test, and that are removed at its end.
+    /// Control groups of the test's libvirtd that did not exist before the test, and that are removed at the end of the
+    /// test.
     groups: Vec<PathBuf>,
 }
 
-/// Runs a test on a thread in the namespaces of the daemon, so that the test and its child processes can connect to it.
+/// Runs a test on a thread in the namespaces of libvirtd, so that the test and its child processes can connect to
+/// libvirtd.
 pub fn with_libvirt(directory: &Path, test: impl FnOnce(&Libvirt) + Send) {
     let job = || {
         unshare(CloneFlags::CLONE_NEWNS | CloneFlags::CLONE_NEWNET).expect("namespaces for root");

@@ -1,4 +1,5 @@
-//! Captures the frames that pass an interface of a network namespace, with the VLAN tag that each frame has on the wire.
+//! Captures the frames that pass an interface of a network namespace, with the VLAN tag that each frame has on the
+//! wire.
 
 use std::ffi::CString;
 use std::io;
@@ -28,8 +29,8 @@ impl Frame {
     }
 }
 
-/// All frames that pass an interface in both directions during `time`. The interface is in the network namespace of the calling
-/// thread. Needs CAP_NET_RAW.
+/// All frames that pass an interface in both directions during `time`. The interface is in the network namespace of the
+/// calling thread. Needs CAP_NET_RAW.
 pub fn watch(interface: &str, time: Duration) -> io::Result<Vec<Frame>> {
     let socket = open(interface)?;
     let (begin, mut frames) = (Instant::now(), Vec::new());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use tailbound_driver::{Callbacks, Driver, Endpoint, Hot, Kv, LogLevel, Session, View};
 
-/// The linked `cyclonedds` driver, made only once, because a description is never freed.
+/// The linked `cyclonedds` driver. The driver is made only once, because the memory of its description is never freed.
 pub fn driver() -> Driver {
     static DRIVER: OnceLock<Driver> = OnceLock::new();
     DRIVER.get_or_init(|| Driver::linked("cyclonedds", tailbound_driver_cyclonedds::table()).unwrap()).clone()
