@@ -1,8 +1,6 @@
 //! Changes the clock of a guest by a known amount, so that estimates of clock offsets can be compared with the true
 //! offset.
 
-use nix::sys::time::TimeSpec;
-use nix::time::{ClockId, clock_gettime, clock_settime};
 use std::io;
 use std::time::Duration;
 
@@ -24,17 +22,25 @@ pub fn set_clock(frequency_ppm: Option<i64>, step: Option<Duration>) -> io::Resu
                 "{ppm} ppm is out of range: the kernel accepts -{MOST_PPM} to {MOST_PPM}"
             )));
         }
-        // SAFETY: all zeros are a valid value of this structure of plain numbers.
-        let mut change: libc::timex = unsafe { std::mem::zeroed() };
-        (change.modes, change.freq) = (libc::ADJ_FREQUENCY, ppm << 16);
-        // SAFETY: the structure lives on this stack and has the kernel's layout.
-        if unsafe { libc::adjtimex(&raw mut change) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        adjust(|change| (change.modes, change.freq) = (libc::ADJ_FREQUENCY, ppm << 16))?;
     }
     if let Some(step) = step {
-        let now = clock_gettime(ClockId::CLOCK_REALTIME)?;
-        clock_settime(ClockId::CLOCK_REALTIME, now + TimeSpec::from_duration(step))?;
+        // The kernel adds the step itself: a program that reads the clock and then sets it loses the time in between.
+        adjust(|change| {
+            change.modes = libc::ADJ_SETOFFSET | libc::ADJ_NANO;
+            change.time.tv_sec = step.as_secs() as libc::time_t;
+            // With ADJ_NANO this member holds nanoseconds.
+            change.time.tv_usec = libc::suseconds_t::from(step.subsec_nanos());
+        })?;
     }
     Ok(())
+}
+
+/// Changes the wall clock of this guest by adjtimex(2); `fill` writes the request.
+fn adjust(fill: impl FnOnce(&mut libc::timex)) -> io::Result<()> {
+    // SAFETY: all zeros are a valid value of this structure of plain numbers.
+    let mut change: libc::timex = unsafe { std::mem::zeroed() };
+    fill(&mut change);
+    // SAFETY: the structure lives on this stack and has the kernel's layout.
+    if unsafe { libc::adjtimex(&raw mut change) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }

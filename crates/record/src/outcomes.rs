@@ -89,7 +89,10 @@ fn keys(data: &[u8], count: usize, dictionary: &[u8]) -> Result<Vec<u8>, String>
         return Err(format!("dictionary keys of column `outcome` have {width} bits, more than 8"));
     }
     let of = |key: u16| {
-        dictionary.get(usize::from(key)).copied().ok_or(format!("column `outcome` has no word for key {key}"))
+        dictionary
+            .get(usize::from(key))
+            .copied()
+            .ok_or(format!("the dictionary of column `outcome` has no entry {key}"))
     };
     let mut outcomes = Vec::new();
     while outcomes.len() < count {

@@ -15,7 +15,7 @@ const MOST_BLOCKS: usize = 512;
 const FEWEST_BLOCKS: usize = 20;
 /// Minimum number of blocks of slots in a detected warm-up; a shorter slow start may be only one stall.
 const FEWEST_OF_WARM_UP: usize = 3;
-/// Minimum relative difference between the medians of the warm-up and of the rest of the trial.
+/// A warm-up is reported only if its median differs by at least this share from the median of the rest of the trial.
 const SHIFT: f64 = 0.05;
 /// Limit, in standard deviations, to which the distance of a block from the steady level is clipped, because a stall is
 /// not a change of the level.

@@ -36,7 +36,7 @@ pub fn load_with(path: &Path, options: &Options<'_>) -> Result<Plan, StudyError>
         return Err(unreadable("is not a file".into(), String::new()));
     }
     if metadata.len() > MAX_TEXT as u64 {
-        return Err(unreadable("is larger than 1 MiB and therefore not a study".into(), String::new()));
+        return Err(unreadable("is larger than 1 MiB, the maximum size of a study file".into(), String::new()));
     }
     let bytes = std::fs::read(path)
         .map_err(|e| unreadable(format!("cannot be read: {}", crate::resolve::plain(&e)), String::new()))?;

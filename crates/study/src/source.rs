@@ -11,9 +11,9 @@ pub(crate) const MAX_TEXT: usize = 1 << 20;
 pub(crate) struct Pos {
     /// Index in [`Sources`] of the text that contains the position: 0 is the study file.
     pub source: u16,
-    /// Index of the first byte of the position's range.
+    /// Index of the first byte of this position in the text.
     pub start: u32,
-    /// Number of bytes of the position's range.
+    /// Number of bytes of this position in the text.
     pub len: u32,
 }
 

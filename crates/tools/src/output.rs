@@ -133,7 +133,7 @@ fn column(output: &str, head: &str) -> Result<Found, String> {
         match row.get(at) {
             Some(text) if !text.is_empty() => found.push((first + number + 2, text.to_owned())),
             _ if row.iter().all(str::is_empty) || row.len() < headers.len() => break,
-            _ => return Err(format!("line {} has no value in the column", first + number + 2)),
+            _ => return Err(format!("line {} has no value in the column `{head}`", first + number + 2)),
         }
     }
     Ok(found)

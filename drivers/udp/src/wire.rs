@@ -17,7 +17,8 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"tb-hello");
 /// above).
 const FIRST_PORT: u16 = 20_000;
 const PORTS: u64 = 12_768;
-/// Smallest number of a topic's candidate ports that a writer asks for readers.
+/// Each topic has several ports at which its readers may receive (candidate ports). A writer sends its discovery question
+/// to at least this many of them.
 pub const FEWEST_CANDIDATES: u32 = 4;
 /// Number of candidate ports that a reader tries to bind.
 pub const MOST_CANDIDATES: u32 = 68;

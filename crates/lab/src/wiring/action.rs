@@ -128,7 +128,7 @@ impl Action {
             Action::Tap { card: Some(_), .. } => "root: CAP_NET_ADMIN, and the right to open /dev/net/tun",
             Action::Tap { .. } => "CAP_NET_ADMIN within the new namespace, and the right to open /dev/net/tun",
             Action::WholeChecksums(_) | Action::TagsInFrames(_) => "CAP_NET_ADMIN within the new namespace",
-            Action::Macvtap { .. } => "root: CAP_NET_ADMIN, CAP_MKNOD, CAP_SYS_ADMIN for its own mounts",
+            Action::Macvtap { .. } => "root: CAP_NET_ADMIN, CAP_MKNOD, and CAP_SYS_ADMIN to mount a directory",
             Action::Redirect { .. } | Action::Pass(_) => "root: CAP_BPF and CAP_NET_ADMIN",
             Action::Start { program: Program::Switch, .. } => "root: CAP_NET_ADMIN, and CAP_BPF for AF_XDP",
             Action::Start { .. } | Action::Run { .. } => "no privilege",

@@ -20,9 +20,9 @@ pub struct LimitSet {
     /// Level of each named factor that a condition must have so that the limits apply to the condition; if empty, the
     /// limits apply to every condition.
     pub levels: BTreeMap<String, String>,
-    /// Limits for the latency and loss of messages in these conditions.
+    /// Limits for the latency and loss of messages in the conditions that have these levels.
     pub limits: Vec<Limit>,
-    /// Limits for statistics of flows in these conditions.
+    /// Limits for statistics of flows in the conditions that have these levels.
     pub throughput: Vec<FlowLimit>,
 }
 

@@ -87,10 +87,10 @@ fn figures(report: &Report) -> Vec<Figure> {
             "tail-estimate",
             "Beyond what was measured",
             format!(
-                "An estimate, never a bound: grey, the measured share of messages whose {metric} took longer than a \
-                 given time; blue, the generalised Pareto distribution fitted above the threshold, with its \
-                 95\u{202f}% interval, up to the dot. If a diagnostic contradicts the fit, the reason is shown in \
-                 place of the figure."
+                "An estimate, not a bound. Grey: the measured share of messages whose {metric} took longer than a \
+                 given time. Blue: the generalised Pareto distribution that was fitted to the messages above the \
+                 threshold, where the blue line begins, with its 95\u{202f}% interval; the dot at its end is the \
+                 estimate. If a diagnostic contradicts the fit, the reason is shown in place of the estimate."
             ),
         ),
         figure(

@@ -50,7 +50,7 @@ pub enum Figure {
     Histogram,
     /// Chart of the trial with the worst message, over time.
     Time,
-    /// Chart of the parts of the median message and of the worst messages.
+    /// Chart of the legs (parts of the latency) of the median message and of the worst messages.
     Legs,
     /// Chart of the sender's loop, slot by slot.
     Loop,

@@ -89,7 +89,8 @@ pub(super) fn with_server(finding: Option<String>, lab: &ActiveLab) -> Option<St
     Some(format!("{finding}; the ends use the discovery server at {}{why}", server.address))
 }
 
-/// Describes for a dry run which objects a run would create for discovery.
+/// Describes for a dry run which Kubernetes objects (Deployment and Service of a discovery server, Services with a DNS
+/// name) a run would create so that the ends find each other.
 pub(super) fn describe(plan: &Plan) -> Vec<String> {
     let possible = plan.conditions.iter().filter(|c| c.not_possible.is_none()).map(|c| &c.spec);
     let first = |wanted: Discovery| possible.clone().find(|spec| spec.discovery == wanted);

@@ -20,8 +20,8 @@ impl Cell {
         self.a.len().min(self.b.len())
     }
 
-    /// True if the statistic has a finite value in every trial of both sides, that is, if in no trial it is later than
-    /// every value.
+    /// True if the statistic has a finite value in every trial of both sides. A quantile is infinite if it is the latency
+    /// of a message without an answer, which counts as later than every answer.
     pub(crate) fn is_finite(&self) -> bool {
         self.a.iter().chain(&self.b).all(|v| v.is_finite())
     }

@@ -11,7 +11,8 @@ const Z: f64 = 2.807;
 /// The 0.995 quantile of the normal distribution, for one-sided tests.
 const Z_ONE_SIDE: f64 = 2.576;
 
-/// Number of clusters of late messages that the back-test expects above the level that it predicts.
+/// The back-test fits the tail to one part of the messages and predicts a latency for the rest: the latency above which
+/// this number of clusters of late messages is expected.
 const EXPECTED: f64 = 10.0;
 
 /// Largest accepted step of the clock, as a share of the mean excess over the threshold.

@@ -1,5 +1,6 @@
-//! Runs the conformance suite for the linked table, with separate and with shared domain instances, and for the shared
-//! object if it was built. This is one test, because the suite redirects the outputs of the process.
+//! Runs the conformance suite for the driver that is linked into this program, with separate and with shared domain
+//! instances, and for the driver as a shared object (.so) if it was built. This is one test, because the suite redirects
+//! the outputs of the process.
 
 use crate::common::driver;
 use tailbound_driver::{Driver, Kv, conformance};

@@ -4,8 +4,8 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Number of message counters below the highest message counter that a subscriber remembers, for all publishers
-/// together.
+/// A subscriber remembers which messages were received for this number of message counters below the highest one that
+/// was received, for all publishers together.
 const REACH: u64 = 1 << 22;
 
 /// Result of comparing the counter in a received message with the counters received before.
