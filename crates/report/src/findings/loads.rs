@@ -85,6 +85,6 @@ fn sent(report: &Report, loads: &[&LoadReport]) -> String {
     let late =
         if late > 0 { format!("; {} messages were late by a period or more", count(late)) } else { String::new() };
     let megabits = three_digits(bytes * 8.0 / 1e6);
-    let told = received.unwrap_or("; the number of messages that arrived is not known".into());
-    format!(" The load sent {} messages a second ({megabits} Mbit/s of payload){late}{told}.", three_digits(sent))
+    let arrived = received.unwrap_or("; the number of messages that arrived is not known".into());
+    format!(" The load sent {} messages a second ({megabits} Mbit/s of payload){late}{arrived}.", three_digits(sent))
 }
