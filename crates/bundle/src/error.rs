@@ -1,6 +1,5 @@
 //! Errors of making and verifying bundles (Tailbound's program, drivers and libraries, packed for another host).
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use tailbound_model::Problem;
 
@@ -106,14 +105,4 @@ impl BundleError {
     }
 }
 
-impl fmt::Display for BundleError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(f)
-    }
-}
-
-impl From<BundleError> for Problem {
-    fn from(error: BundleError) -> Problem {
-        error.problem()
-    }
-}
+tailbound_model::display_as_problem!(BundleError);

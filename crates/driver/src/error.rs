@@ -218,14 +218,4 @@ impl LoadError {
     }
 }
 
-impl fmt::Display for LoadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(f)
-    }
-}
-
-impl From<LoadError> for Problem {
-    fn from(error: LoadError) -> Problem {
-        error.problem()
-    }
-}
+tailbound_model::display_as_problem!(LoadError);

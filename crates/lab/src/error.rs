@@ -1,6 +1,5 @@
 //! Errors of making, reading and removing labs (the places and the path of a trial).
 
-use std::fmt;
 use std::io;
 use tailbound_host::JournalError;
 use tailbound_model::Problem;
@@ -98,14 +97,4 @@ impl LabError {
     }
 }
 
-impl fmt::Display for LabError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(f)
-    }
-}
-
-impl From<LabError> for Problem {
-    fn from(error: LabError) -> Problem {
-        error.problem()
-    }
-}
+tailbound_model::display_as_problem!(LabError);

@@ -68,17 +68,7 @@ pub enum RecordError {
     },
 }
 
-impl fmt::Display for RecordError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(f)
-    }
-}
-
-impl From<RecordError> for Problem {
-    fn from(error: RecordError) -> Problem {
-        error.problem()
-    }
-}
+tailbound_model::display_as_problem!(RecordError);
 
 /// Remedy for an error of the file system; empty if no remedy is known.
 fn advice(error: &std::io::Error) -> &'static str {

@@ -44,6 +44,7 @@
 //! * [`share_interval`], [`share_difference`]: intervals for the share of events, and for the difference of two shares.
 //! * [`Peaks`], [`tail_estimate`]: how late the latest message in a given number is, beyond what was measured.
 //! * [`TwoClocks`]: bounds between two clocks, so that one direction of a round trip has a minimum and a maximum.
+//! * [`IncidentFinder`], [`LateRule`], [`Misses`]: late and lost messages that overlap in time, and runs of them.
 //! * [`BlockMedians`], [`WarmUp`]: detection of a warm-up.
 //! * [`Moments`], [`rule_of_three`]: mean, standard deviation, extremes, and the meaning of the maximum.
 
@@ -55,6 +56,7 @@ mod distribution;
 mod estimate;
 mod exceedance;
 mod histogram;
+mod incidents;
 mod interval;
 mod moments;
 mod proportion;
@@ -71,6 +73,7 @@ pub use distribution::{Distribution, SecondPass};
 pub use estimate::{Bound, Estimate};
 pub use exceedance::{Effective, Exceedance};
 pub use histogram::{Histogram, RankedBucket};
+pub use incidents::{ExcessPart, Incident, IncidentFinder, Incidents, LateRule, Misses};
 pub use interval::{
     CONFIDENCE, NeedsMore, RankInterval, exact_coverage, interval_ranks, interval_ranks_of_dependent, needs,
 };

@@ -1,6 +1,5 @@
 //! Errors of tool files and of the outputs of tools.
 
-use std::fmt;
 use tailbound_model::Problem;
 
 /// The reason why a tool file or the output of a tool cannot be used. `Display` writes [`ToolError::problem`] on one
@@ -53,14 +52,4 @@ impl ToolError {
     }
 }
 
-impl fmt::Display for ToolError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(f)
-    }
-}
-
-impl From<ToolError> for Problem {
-    fn from(error: ToolError) -> Problem {
-        error.problem()
-    }
-}
+tailbound_model::display_as_problem!(ToolError);

@@ -19,28 +19,27 @@ pub struct CompareOptions {
     pub margin: Option<f64>,
 }
 
-/// Reason why two records or levels could not be compared.
+/// Reason why two records or levels could not be compared. `Display` writes [`CompareError::problem`] on one line.
 #[derive(Debug, thiserror::Error)]
 pub enum CompareError {
     /// Error: the figures of the sides have different definitions, or a condition, factor or level does not exist.
-    #[error("{0}")]
     Refused(Problem),
     /// Error of a comparison: a record cannot be read.
-    #[error(transparent)]
     Record(#[from] RecordError),
 }
 
 impl CompareError {
+    /// Returns why the records or levels cannot be compared, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        match self {
+            CompareError::Refused(problem) => problem.clone(),
+            CompareError::Record(error) => error.problem(),
+        }
+    }
+
     pub(crate) fn refused(what: impl Into<String>, remedy: impl Into<String>) -> CompareError {
         CompareError::Refused(Problem::new("not_comparable", what, remedy))
     }
 }
 
-impl From<CompareError> for Problem {
-    fn from(error: CompareError) -> Problem {
-        match error {
-            CompareError::Refused(problem) => problem,
-            CompareError::Record(error) => error.problem(),
-        }
-    }
-}
+tailbound_model::display_as_problem!(CompareError);

@@ -66,7 +66,7 @@ impl Timeline {
 
     fn push(&mut self, SwitchEvent { at_ns, cpu, what }: SwitchEvent) {
         match what {
-            SwitchKind::Switch { out, into, preempted } => {
+            SwitchKind::Switch { out, into, preempted, .. } => {
                 self.arrived(out, cpu);
                 self.leave(out, at_ns, cpu, preempted);
                 self.come(into, at_ns, cpu);
@@ -74,7 +74,8 @@ impl Timeline {
             }
             SwitchKind::In(thread) => self.come(thread, at_ns, cpu),
             SwitchKind::Out { thread, preempted } => self.leave(thread, at_ns, cpu, preempted),
-            SwitchKind::Wake { thread, by } => self.wakes.entry(thread).or_default().push(Wake { at_ns, by }),
+            SwitchKind::Wake { thread, by, .. } => self.wakes.entry(thread).or_default().push(Wake { at_ns, by }),
+            SwitchKind::Interrupted { .. } => {}
         }
     }
 

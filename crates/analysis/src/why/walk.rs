@@ -91,7 +91,7 @@ mod tests {
     const HOG: i32 = 30;
 
     fn switch(at_ns: i64, cpu: u32, out: i32, into: i32, preempted: bool) -> SwitchEvent {
-        SwitchEvent { at_ns, cpu, what: SwitchKind::Switch { out, into, preempted } }
+        SwitchEvent { at_ns, cpu, what: SwitchKind::Switch { out, into, preempted, state: None } }
     }
 
     fn seen(wakes: bool, events: &[SwitchEvent]) -> Timeline {
@@ -107,7 +107,8 @@ mod tests {
 
     #[test]
     fn the_way_leads_over_who_woke_whom() {
-        let wake = SwitchEvent { at_ns: 300, cpu: 0, what: SwitchKind::Wake { thread: TAKER, by: SENDER } };
+        let wake =
+            SwitchEvent { at_ns: 300, cpu: 0, what: SwitchKind::Wake { thread: TAKER, by: SENDER, interrupt: false } };
         let events = [
             switch(50, 0, 0, SENDER, true),
             switch(60, 1, 0, HOG, true),
@@ -132,7 +133,8 @@ mod tests {
 
     #[test]
     fn who_is_preempted_waits_and_who_sleeps_does_not() {
-        let wake = SwitchEvent { at_ns: 790, cpu: 1, what: SwitchKind::Wake { thread: TAKER, by: HOG } };
+        let wake =
+            SwitchEvent { at_ns: 790, cpu: 1, what: SwitchKind::Wake { thread: TAKER, by: HOG, interrupt: false } };
         let events = [
             switch(200, 1, TAKER, HOG, true),
             switch(400, 1, HOG, TAKER, false),

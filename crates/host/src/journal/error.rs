@@ -1,6 +1,5 @@
 //! Errors of writing and reading journals of changes to a host.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 use tailbound_model::Problem;
@@ -39,14 +38,18 @@ impl JournalError {
     /// Returns what is wrong with the journal, and what the user can do.
     pub fn problem(&self) -> Problem {
         match self {
-            JournalError::File { what, path, reason } => Problem::new(
-                "journal_file",
-                format!(
+            JournalError::File { what, path, reason } => {
+                let text = format!(
                     "could not {what} {}: {reason}; nothing on this host is changed without a journal",
                     path.display()
-                ),
-                "",
-            ),
+                );
+                let remedy = match reason.kind() {
+                    io::ErrorKind::StorageFull => "free some space on this file system",
+                    io::ErrorKind::PermissionDenied => "give this user the right to write there",
+                    _ => "",
+                };
+                Problem::new("journal_file", text, remedy)
+            }
             JournalError::NoPlace(why) => {
                 Problem::new("journal_directory", format!("no directory can be used for the journal: {why}"), "")
             }
@@ -76,14 +79,4 @@ impl JournalError {
     }
 }
 
-impl fmt::Display for JournalError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(f)
-    }
-}
-
-impl From<JournalError> for Problem {
-    fn from(error: JournalError) -> Problem {
-        error.problem()
-    }
-}
+tailbound_model::display_as_problem!(JournalError);

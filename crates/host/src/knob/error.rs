@@ -1,7 +1,6 @@
 //! Reasons why a host setting could not be read or set.
 
 use crate::journal::JournalError;
-use std::fmt;
 use std::io;
 use tailbound_model::Problem;
 
@@ -92,14 +91,4 @@ impl KnobError {
     }
 }
 
-impl fmt::Display for KnobError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.problem().fmt(f)
-    }
-}
-
-impl From<KnobError> for Problem {
-    fn from(error: KnobError) -> Problem {
-        error.problem()
-    }
-}
+tailbound_model::display_as_problem!(KnobError);

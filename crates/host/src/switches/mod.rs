@@ -186,7 +186,7 @@ impl SwitchWatch {
             gaps,
             events,
             tasks: named,
-            stops: Vec::new(),
+            ..Switches::default()
         }
     }
 

@@ -160,13 +160,17 @@ fn parse(kind: u32, misc: u16, data: &[u8], wake: Option<WakePoint>) -> Option<R
     let event = |what| Some(Record::Event(SwitchEvent { at_ns, cpu, what }));
     match kind {
         // Only the record of the leaving thread says whether the thread was preempted.
-        RECORD_SWITCH_CPU_WIDE if out => event(SwitchKind::Switch { out: thread, into: word(data, 4)?, preempted }),
-        RECORD_SWITCH_CPU_WIDE => event(SwitchKind::Switch { out: word(data, 4)?, into: thread, preempted: false }),
+        RECORD_SWITCH_CPU_WIDE if out => {
+            event(SwitchKind::Switch { out: thread, into: word(data, 4)?, preempted, state: None })
+        }
+        RECORD_SWITCH_CPU_WIDE => {
+            event(SwitchKind::Switch { out: word(data, 4)?, into: thread, preempted: false, state: None })
+        }
         RECORD_SWITCH if out => event(SwitchKind::Out { thread, preempted }),
         RECORD_SWITCH => event(SwitchKind::In(thread)),
         RECORD_SAMPLE => {
             let woken = word(data, TRAILER + 4 + wake?.thread_at)?;
-            event(SwitchKind::Wake { thread: woken, by: thread })
+            event(SwitchKind::Wake { thread: woken, by: thread, interrupt: false })
         }
         RECORD_COMM => {
             let name = data.get(8..id)?.split(|b| *b == 0).next()?;

@@ -66,6 +66,26 @@ impl fmt::Display for Problem {
 
 impl std::error::Error for Problem {}
 
+/// Implements `Display` and the conversion to a [`Problem`] for an error type with a method `problem(&self) -> Problem`.
+///
+/// `Display` writes the problem on one line.
+#[macro_export]
+macro_rules! display_as_problem {
+    ($error:ty) => {
+        impl std::fmt::Display for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                self.problem().fmt(f)
+            }
+        }
+
+        impl From<$error> for $crate::Problem {
+            fn from(error: $error) -> $crate::Problem {
+                error.problem()
+            }
+        }
+    };
+}
+
 #[cfg(test)]
 mod tests {
     use super::Problem;

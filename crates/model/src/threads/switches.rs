@@ -29,6 +29,65 @@ pub struct Switches {
     /// as noticed by its supervisor.
     #[serde(default)]
     pub stops: Vec<(i64, i64)>,
+    /// True if interrupts and soft interrupts of the CPUs in `scope` were recorded too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub interrupts: bool,
+    /// Changes of kernel counters during the trial, for each counter in the order of time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub counters: Vec<CounterSeries>,
+}
+
+/// Changes of one kernel counter during a trial.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterSeries {
+    /// Kind of the kernel counter.
+    pub counter: Counter,
+    /// What the counter belongs to: path of a control group, name of an interface, `cpu 1`, or `thread 1234`; empty for
+    /// counters of a whole network namespace or host.
+    pub of: String,
+    /// Increases of the counter between two readings; readings between which it stayed the same are left out.
+    pub moves: Vec<CounterMove>,
+    /// Longest time between two readings of the counter, ns.
+    pub longest_step_ns: i64,
+}
+
+/// Increase of a kernel counter between two readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CounterMove {
+    /// Time of the reading before the increase of the counter, monotonic ns.
+    pub from_ns: i64,
+    /// Time of the reading that showed the increase of the counter, monotonic ns.
+    pub to_ns: i64,
+    /// Increase of the counter, in its unit.
+    pub by: u64,
+}
+
+/// Kinds of kernel counters that are read during a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Counter {
+    /// Time for which the CPU quota of a control group stopped its threads, ns (`cpu.stat`).
+    QuotaThrottledNs,
+    /// Time for which the freezer had stopped a control group, ns, as seen by the readings.
+    FrozenNs,
+    /// Time that the hypervisor took from a CPU, ns (`/proc/stat`, field steal; the kernel counts in ticks of 10 ms).
+    StealNs,
+    /// Time for which a thread of an end was ready and waited for a CPU, ns (`/proc/<pid>/task/<tid>/schedstat`).
+    RunDelayNs,
+    /// Page faults of an end's process that needed no disk.
+    MinorFaults,
+    /// Page faults of an end's process that waited for a disk.
+    MajorFaults,
+    /// Datagrams that were dropped because the receive buffer of their socket was full (`/proc/net/snmp`).
+    SocketBufferDrops,
+    /// Datagrams whose fragments could not be put together (`/proc/net/snmp`, ReasmFails).
+    ReassemblyFailures,
+    /// Packets that an interface dropped when it received them.
+    InterfaceReceiveDrops,
+    /// Packets that an interface or its queue discipline dropped when it sent them.
+    InterfaceSendDrops,
+    /// Packets that a CPU dropped because its backlog was full (`/proc/net/softnet_stat`).
+    BacklogDrops,
 }
 
 /// Threads and CPUs whose context switches an agent could record.
@@ -72,6 +131,9 @@ pub enum SwitchKind {
         into: i32,
         /// True if the thread that left the CPU was still runnable.
         preempted: bool,
+        /// State of the thread that left the CPU, if it was not runnable and the state was recorded.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        state: Option<SleepState>,
     },
     /// A measured thread got the CPU; the thread that left is not recorded.
     In(i32),
@@ -89,7 +151,45 @@ pub enum SwitchKind {
         /// Id of the thread that ran on the CPU where the wake-up happened. If an interrupt caused the wake-up, this
         /// thread may have nothing to do with the wake-up.
         by: i32,
+        /// True if an interrupt or a soft interrupt caused the wake-up, and not the thread `by`.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        interrupt: bool,
     },
+    /// An interrupt or a soft interrupt took the CPU; the time of the event is its begin.
+    Interrupted {
+        /// Kind and number of the interrupt.
+        by: Interruption,
+        /// Duration of the interrupt, with all interrupts inside it, ns.
+        ns: u32,
+    },
+}
+
+/// State of a thread that left its CPU and was not runnable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SleepState {
+    /// The thread waits and can be woken by a signal.
+    Interruptible,
+    /// The thread waits in the kernel, for a disk or a lock, and no signal wakes it (state `D`).
+    Uninterruptible,
+    /// The thread was stopped by a signal or a debugger.
+    Stopped,
+    /// The freezer of a control group stopped the thread.
+    Frozen,
+    /// The thread ended.
+    Ended,
+}
+
+/// Kind and number of an interrupt or a soft interrupt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interruption {
+    /// An interrupt of a device, with its number in `/proc/interrupts`.
+    Irq(u32),
+    /// An interrupt of the CPU itself, for example of its timer, with its vector.
+    Vector(u32),
+    /// A soft interrupt, with its number in the order of `/proc/softirqs` (0 = HI, 1 = TIMER, 3 = NET_RX).
+    Softirq(u32),
 }
 
 /// A thread that appears in context switches and does not belong to an end.

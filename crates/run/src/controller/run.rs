@@ -68,7 +68,7 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     // If this fails, the controller shares the measured CPUs, but it sleeps while the ends measure.
     let _ = host::scheduling::set_affinity(0, &housekeeping);
     let journal_failed = |e: host::JournalError| {
-        RunError::of(ExitCode::RunFailed, e.problem().with_remedy("a run does not start without its journal"))
+        RunError::of(ExitCode::RunFailed, e.problem().context("a run does not start without its journal"))
     };
     let run_id = run_id();
     let journal = Journal::create(&run_id).map_err(journal_failed)?;

@@ -298,7 +298,7 @@ impl<C: Clock> Ends<C> {
                         "foreign_samples",
                         Severity::Invalid,
                         text,
-                        "another program writes to this trial's topic",
+                        "end the other program that writes to the topic of this trial",
                     )
                     .at_end("ping"),
                 );

@@ -171,7 +171,7 @@ pub(super) fn of_subscriber(role: Role, counts: &FlowCounts) -> Vec<Warning> {
     };
     if counts.foreign > 0 {
         let text = format!("{} messages did not belong to this flow", counts.foreign);
-        say("foreign_samples", text, "another program writes to this trial's topic");
+        say("foreign_samples", text, "end the other program that writes to the topic of this trial");
     }
     if counts.stale > 0 {
         let text = format!("{} messages came so late that they cannot be distinguished from duplicates", counts.stale);

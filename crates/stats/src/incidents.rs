@@ -1,0 +1,362 @@
+//! Incidents of a trial: late and lost messages that overlap in time; and runs of such messages.
+//!
+//! Input: messages in the order of their due times, times in ns. The memory does not grow with the number of messages.
+
+/// Smallest distance between the median and the limit above which a message is late, ns.
+const LEAST_DISTANCE_NS: i64 = 50_000;
+
+/// The rule by which a message of a trial is late. The latency is the time from the due time to the receipt of the
+/// answer; with stop-and-wait it is the round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LateRule {
+    /// Median of the latency of the trial, ns: the usual latency, from which the excess is counted.
+    pub median_ns: i64,
+    /// A message whose latency is above this limit is late, ns.
+    pub limit_ns: i64,
+    /// Median of the round trip of the trial, ns: messages that are apart by less belong to the same incident.
+    pub round_trip_ns: i64,
+}
+
+impl LateRule {
+    /// The rule for a trial with these quantiles of the latency: a message is late above
+    /// p50 + max(5 x (p50 - p10), p50, 50 us), or above `asked`, the limit of the study. All times in ns.
+    pub fn new((p10_ns, p50_ns): (i64, i64), round_trip_ns: i64, asked: Option<i64>) -> LateRule {
+        let distance = p50_ns.saturating_sub(p10_ns).saturating_mul(5).max(p50_ns).max(LEAST_DISTANCE_NS);
+        LateRule { median_ns: p50_ns, limit_ns: asked.unwrap_or(p50_ns.saturating_add(distance)), round_trip_ns }
+    }
+}
+
+/// A part of the excess of an incident: in this time span, this message is the oldest one that is outstanding and later
+/// than usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExcessPart {
+    /// Begin of the time span, ns.
+    pub from_ns: i64,
+    /// End of the time span: the receipt of the message's answer, ns.
+    pub to_ns: i64,
+    /// Row of the message, as given to [`IncidentFinder::answered`].
+    pub row: u64,
+}
+
+impl ExcessPart {
+    /// Length of the time span, ns.
+    pub fn ns(&self) -> i64 {
+        self.to_ns - self.from_ns
+    }
+}
+
+/// Largest number of parts of the excess that an incident keeps: the longest ones.
+const MOST_PARTS: usize = 64;
+
+/// Late and lost messages of one trial that overlap in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incident {
+    /// Due time of the first message of the incident, ns.
+    pub begin_ns: i64,
+    /// Time at which the last answer of the incident was received, or at which its last lost message was due, ns.
+    pub end_ns: i64,
+    /// Number of late messages of the incident.
+    pub late: u64,
+    /// Number of messages of the incident without an answer.
+    pub lost: u64,
+    /// Time of the incident during which at least one late message was outstanding for longer than the median, ns.
+    pub excess_ns: i64,
+    /// Latency in ns and row of the message with the longest latency; a lost message only if there is no late one.
+    pub worst: (Option<i64>, u64),
+    /// The parts of the excess, in the order of time; of more than 64 parts the longest ones.
+    pub parts: Vec<ExcessPart>,
+    /// Time until which the excess has been counted, ns.
+    counted_until_ns: i64,
+}
+
+impl Incident {
+    fn keep(&mut self, part: ExcessPart) {
+        if self.parts.len() == MOST_PARTS {
+            let Some((at, least)) = self.parts.iter().enumerate().min_by_key(|(_, p)| p.ns()) else { return };
+            if least.ns() >= part.ns() {
+                return;
+            }
+            self.parts.remove(at);
+        }
+        self.parts.push(part);
+    }
+
+    /// Rank of the incident among the incidents of a trial or a condition: the one with the largest excess is the
+    /// worst; of incidents without an excess, the one with most lost messages.
+    pub fn rank(&self) -> (i64, u64) {
+        (self.excess_ns, self.lost)
+    }
+}
+
+/// All incidents of a trial: their number, sums over all, and the worst ones with their details.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Incidents {
+    /// The worst incidents, in the order of time.
+    pub worst: Vec<Incident>,
+    /// Number of all incidents.
+    pub count: u64,
+    /// Number of late messages in all incidents.
+    pub late: u64,
+    /// Number of messages without an answer in all incidents.
+    pub lost: u64,
+    /// Sum of the excess of all incidents, ns.
+    pub excess_ns: i64,
+}
+
+impl Incidents {
+    fn add(&mut self, incident: Incident, most: usize) {
+        self.count += 1;
+        self.late += incident.late;
+        self.lost += incident.lost;
+        self.excess_ns += incident.excess_ns;
+        self.worst.push(incident);
+        if self.worst.len() > most {
+            let least = self.worst.iter().enumerate().min_by_key(|(_, one)| one.rank()).map(|(at, _)| at);
+            least.map(|at| self.worst.remove(at));
+        }
+    }
+}
+
+/// Finds the incidents of one trial while its messages are read.
+#[derive(Debug, Clone)]
+pub struct IncidentFinder {
+    rule: LateRule,
+    most: usize,
+    open: Option<Incident>,
+    found: Incidents,
+}
+
+impl IncidentFinder {
+    /// Makes a finder for a trial with this rule, which keeps the details of at most `most` incidents.
+    pub fn new(rule: LateRule, most: usize) -> IncidentFinder {
+        IncidentFinder { rule, most, open: None, found: Incidents::default() }
+    }
+
+    /// Adds a message that was answered. Returns whether it is late.
+    pub fn answered(&mut self, row: u64, due_ns: i64, latency_ns: i64) -> bool {
+        if latency_ns <= self.rule.limit_ns {
+            return false;
+        }
+        let (received, usual) = (due_ns + latency_ns, due_ns + self.rule.median_ns);
+        let incident = self.incident_at(due_ns, row);
+        incident.late += 1;
+        let from_ns = usual.max(incident.counted_until_ns);
+        if from_ns < received {
+            incident.excess_ns += received - from_ns;
+            incident.counted_until_ns = received;
+            incident.keep(ExcessPart { from_ns, to_ns: received, row });
+        }
+        incident.end_ns = incident.end_ns.max(received);
+        if incident.worst.0 < Some(latency_ns) {
+            incident.worst = (Some(latency_ns), row);
+        }
+        true
+    }
+
+    /// Adds a message that was not answered. It adds no time, because its timeout is the choice of the study.
+    pub fn lost(&mut self, row: u64, due_ns: i64) {
+        self.incident_at(due_ns, row).lost += 1;
+    }
+
+    /// Ends the trial and returns its incidents.
+    pub fn finish(mut self) -> Incidents {
+        self.close();
+        self.found
+    }
+
+    fn close(&mut self) {
+        if let Some(incident) = self.open.take() {
+            self.found.add(incident, self.most);
+        }
+    }
+
+    /// The incident to which a message with this due time belongs: the open one if it is near enough, else a new one.
+    fn incident_at(&mut self, due_ns: i64, row: u64) -> &mut Incident {
+        let near = |open: &Incident| due_ns < open.end_ns.saturating_add(self.rule.round_trip_ns);
+        if !self.open.as_ref().is_some_and(near) {
+            self.close();
+        }
+        let incident = self.open.get_or_insert_with(|| Incident {
+            begin_ns: due_ns,
+            end_ns: due_ns,
+            late: 0,
+            lost: 0,
+            excess_ns: 0,
+            worst: (None, row),
+            parts: Vec::new(),
+            counted_until_ns: i64::MIN,
+        });
+        incident.end_ns = incident.end_ns.max(due_ns);
+        incident
+    }
+}
+
+/// Runs of messages that missed their limit: late ones and lost ones.
+#[derive(Debug, Clone)]
+pub struct Misses {
+    m: u32,
+    window: u64,
+    history: u64,
+    seen: u64,
+    run: u64,
+    on_time: u64,
+    first_due_ns: Option<i64>,
+    /// Largest number of consecutive messages that were late or lost.
+    pub longest_run: u64,
+    /// Number of windows of `k` consecutive messages of which more than `m` were late or lost.
+    pub violated_windows: u64,
+    /// Longest time from the due time of a first late or lost message to the due time of the first of `k` consecutive
+    /// messages that were on time, ns; `None` if nothing was missed, or if the trial never recovered.
+    pub longest_recovery_ns: Option<i64>,
+    recovered_from_ns: i64,
+    /// True if the trial ended before `k` consecutive messages were on time.
+    pub unrecovered: bool,
+}
+
+impl Misses {
+    /// Counts windows of `k` messages (1 to 64) of which at most `m` may miss their limit.
+    ///
+    /// # Panics
+    /// If `k` is 0 or above 64.
+    pub fn new(m: u32, k: u32) -> Misses {
+        assert!((1..=64).contains(&k), "a window has 1 to 64 messages");
+        Misses {
+            m,
+            window: u64::MAX >> (64 - k),
+            history: 0,
+            seen: 0,
+            run: 0,
+            on_time: 0,
+            first_due_ns: None,
+            longest_run: 0,
+            violated_windows: 0,
+            longest_recovery_ns: None,
+            recovered_from_ns: 0,
+            unrecovered: false,
+        }
+    }
+
+    /// Adds the next message of the trial, in the order of due times.
+    pub fn offer(&mut self, due_ns: i64, missed: bool) {
+        let k = u64::from(self.window.count_ones());
+        self.history = (self.history << 1 | u64::from(missed)) & self.window;
+        self.seen += 1;
+        self.violated_windows += u64::from(self.seen >= k && self.history.count_ones() > self.m);
+        if missed {
+            self.run += 1;
+            self.longest_run = self.longest_run.max(self.run);
+            self.on_time = 0;
+            self.first_due_ns.get_or_insert(due_ns);
+        } else {
+            self.run = 0;
+            if self.on_time == 0 {
+                self.recovered_from_ns = due_ns;
+            }
+            self.on_time += 1;
+            if self.on_time == k
+                && let Some(first) = self.first_due_ns.take()
+            {
+                self.longest_recovery_ns = self.longest_recovery_ns.max(Some(self.recovered_from_ns - first));
+            }
+        }
+        self.unrecovered = self.first_due_ns.is_some();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+
+    /// Median 0.1 ms, p10 0.09 ms: late above 0.2 ms.
+    fn finder() -> IncidentFinder {
+        IncidentFinder::new(LateRule::new((90_000, 100_000), 100_000, None), 100)
+    }
+
+    #[test]
+    fn the_limit_is_the_largest_of_three_distances_or_the_one_of_the_study() {
+        let limit = |p10, p50, asked| LateRule::new((p10, p50), 0, asked).limit_ns;
+        assert_eq!(limit(90_000, 100_000, None), 200_000);
+        assert_eq!(limit(60_000, 100_000, None), 300_000);
+        assert_eq!(limit(9_000, 10_000, None), 60_000);
+        assert_eq!(limit(9_000, 10_000, Some(15_000)), 15_000);
+    }
+
+    #[test]
+    fn a_stall_is_one_incident_whose_time_counts_once() {
+        let mut finder = finder();
+        // A stall from 10 to 30 ms: messages due every 1 ms are answered at 30 ms.
+        for slot in 0..40 {
+            let due = slot * MS;
+            let received = if (10..30).contains(&slot) { 30 * MS } else { due + 100_000 };
+            finder.answered(slot as u64, due, received - due);
+        }
+        let found = finder.finish().worst;
+        assert_eq!(found.len(), 1, "{found:?}");
+        let one = &found[0];
+        assert_eq!((one.begin_ns, one.end_ns, one.late, one.lost), (10 * MS, 30 * MS, 20, 0));
+        assert_eq!(one.excess_ns, 20 * MS - 100_000, "from the moment at which the first message was later than usual");
+        assert_eq!(one.worst, (Some(20 * MS), 10));
+    }
+
+    #[test]
+    fn messages_apart_by_a_round_trip_are_two_incidents() {
+        let mut finder = finder();
+        finder.answered(0, 0, MS);
+        finder.answered(1, MS + 99_999, MS);
+        finder.answered(2, 2 * MS + 199_999 + 100_000, MS);
+        let found = finder.finish().worst;
+        assert_eq!(found.iter().map(|f| f.late).collect::<Vec<_>>(), [2, 1], "{found:?}");
+    }
+
+    #[test]
+    fn lost_messages_belong_to_the_incident_of_their_due_time_and_add_no_time() {
+        let mut finder = finder();
+        finder.answered(0, 0, 5 * MS);
+        finder.lost(1, MS);
+        finder.lost(2, 9 * MS);
+        let found = finder.finish().worst;
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert_eq!((found[0].late, found[0].lost, found[0].excess_ns), (1, 1, 5 * MS - 100_000));
+        assert_eq!((found[1].late, found[1].lost, found[1].excess_ns, found[1].worst), (0, 1, 0, (None, 2)));
+    }
+
+    #[test]
+    fn the_excess_follows_the_oldest_outstanding_message() {
+        let mut finder = finder();
+        // The first message is answered at 5 ms; the second, due at 1 ms, only at 9 ms.
+        finder.answered(0, 0, 5 * MS);
+        finder.answered(1, MS, 8 * MS);
+        let incident = finder.finish().worst.remove(0);
+        let part = |from_ns, to_ns, row| ExcessPart { from_ns, to_ns, row };
+        assert_eq!(incident.parts, [part(100_000, 5 * MS, 0), part(5 * MS, 9 * MS, 1)]);
+        assert_eq!(incident.excess_ns, incident.parts.iter().map(ExcessPart::ns).sum::<i64>());
+    }
+
+    #[test]
+    fn all_incidents_are_counted_and_the_worst_are_kept() {
+        let mut finder = IncidentFinder::new(LateRule::new((90_000, 100_000), 100_000, None), 3);
+        for slot in 0..10i64 {
+            finder.answered(slot as u64, slot * 100 * MS, (1 + slot % 5) * MS);
+        }
+        let found = finder.finish();
+        assert_eq!((found.count, found.late, found.worst.len()), (10, 10, 3));
+        assert_eq!(found.worst.iter().map(|i| i.worst.1).collect::<Vec<_>>(), [4, 8, 9]);
+        assert_eq!(found.excess_ns, 30 * MS - 10 * 100_000);
+    }
+
+    #[test]
+    fn runs_of_misses_windows_and_recovery_are_counted() {
+        let mut misses = Misses::new(1, 4);
+        // Slots 3, 4 and 6 are missed; four messages in a row are on time from slot 7 on.
+        for slot in 0..12i64 {
+            misses.offer(slot * MS, [3, 4, 6].contains(&slot));
+        }
+        assert_eq!((misses.longest_run, misses.longest_recovery_ns, misses.unrecovered), (2, Some(4 * MS), false));
+        // Windows that end at slots 4 to 7 hold two or three missed messages.
+        assert_eq!(misses.violated_windows, 4);
+        misses.offer(12 * MS, true);
+        assert!(misses.unrecovered);
+    }
+}
