@@ -108,11 +108,12 @@ impl SwitchWatch {
                 self.keep(event);
             }
             Record::Named { thread, name } => {
-                self.tasks.insert(thread, Task { name, policy: policy(thread) });
+                let kernel = is_of_the_kernel(thread);
+                self.tasks.insert(thread, Task { name, policy: policy(thread), kernel });
             }
             Record::Created { thread, by } => {
                 if let Some(name) = self.tasks.get(&by).map(|t| t.name.clone()) {
-                    self.tasks.entry(thread).or_insert(Task { name, policy: None });
+                    self.tasks.entry(thread).or_insert(Task { name, policy: None, kernel: false });
                 }
             }
             Record::Missing { at_ns } => self.gaps.push((self.read_ns, at_ns)),
@@ -212,7 +213,16 @@ fn of_cpus(threads: &[i32], cpus: &CpuList, wake: Option<WakePoint>) -> io::Resu
 
 fn task(tid: i32) -> Option<Task> {
     let name = std::fs::read_to_string(format!("/proc/{tid}/comm")).ok()?.trim_end().to_owned();
-    Some(Task { name, policy: policy(tid) })
+    Some(Task { name, policy: policy(tid), kernel: is_of_the_kernel(tid) })
+}
+
+/// True if the thread is a thread of the kernel: the flag PF_KTHREAD in field 9 of `/proc/TID/stat` (proc_pid_stat(5)).
+fn is_of_the_kernel(tid: i32) -> bool {
+    const PF_KTHREAD: u64 = 0x0020_0000;
+    let stat = std::fs::read_to_string(format!("/proc/{tid}/stat")).unwrap_or_default();
+    // The name in field 2 may contain spaces and parentheses.
+    let flags = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(6)?.parse::<u64>().ok());
+    flags.is_some_and(|flags| flags & PF_KTHREAD != 0)
 }
 
 fn policy(tid: i32) -> Option<Policy> {

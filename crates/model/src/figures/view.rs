@@ -28,6 +28,9 @@ pub struct ReportSpec {
     /// Latency limit: the report counts the messages with a latency above this limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Nanos>,
+    /// A message whose latency is above this limit is late; if absent, a limit from the quantiles of each trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_above: Option<Nanos>,
     /// Results that other people published, measured on other hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,

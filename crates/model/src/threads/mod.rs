@@ -8,5 +8,5 @@ mod table;
 
 pub use rescue::RescueSeen;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
-pub use switches::{SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
+pub use switches::{Interruption, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 pub use table::{ThreadLater, ThreadRow, ThreadTable};

@@ -200,4 +200,7 @@ pub struct Task {
     /// Scheduling policy of the thread; absent if the thread ended before the policy was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+    /// True if the thread belongs to the kernel.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel: bool,
 }
