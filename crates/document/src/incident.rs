@@ -85,6 +85,9 @@ pub struct LedgerEntry {
 pub struct CausedBy {
     /// Name of the thread or of the interrupt, e.g. `stress-ng` or `NET_RX`.
     pub name: String,
+    /// Name of the thread's process, if it differs from the name of the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
     /// Thread id; absent for an interrupt, and if threads with several ids have this name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tid: Option<i32>,

@@ -15,6 +15,7 @@ pub mod controller;
 mod creation_list;
 mod end_plan;
 mod host_problems;
+mod kept_windows;
 pub mod hot;
 mod live_collect;
 pub mod load;

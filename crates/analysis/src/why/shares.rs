@@ -123,7 +123,7 @@ fn interrupted(part: &Piece, cpu: u32, by: Interruption) -> Share {
         Interruption::Vector(number) => (CauseWord::Irq, format!("vector {number}")),
         Interruption::Softirq(number) => (CauseWord::Softirq, softirq(number)),
     };
-    whole(part, cause, Some(cpu), Some(CausedBy { name, tid: None, policy: None }), Evidence::Seen)
+    whole(part, cause, Some(cpu), Some(CausedBy { name, process: None, tid: None, policy: None }), Evidence::Seen)
 }
 
 /// Name of a soft interrupt, in the order of `/proc/softirqs`.

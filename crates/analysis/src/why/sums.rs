@@ -47,14 +47,16 @@ pub(crate) fn add(condition: &mut ConditionReport, trials: &[&TrialFacts], incid
     });
 }
 
-/// Sums by cause, end and program. Threads of one program have several ids, so that the sum names none.
+/// Sums by cause, end and program. A program may have many threads with names and ids of their own, so that the sum has
+/// the name of the process, and no thread.
 fn causes(incidents: &[IncidentReport], covered_ns: i64) -> Vec<CauseShare> {
     type Key = (CauseWord, Option<String>, Option<CausedBy>);
     let mut sums: BTreeMap<Key, (i64, u64)> = BTreeMap::new();
     for entries in incidents.iter().filter_map(|i| i.ledger.as_ref()) {
         let mut of_incident: BTreeMap<Key, i64> = BTreeMap::new();
         for entry in entries.iter().filter(|e| e.ns_low > 0) {
-            let by = entry.by.clone().map(|by| CausedBy { tid: None, ..by });
+            let program = |by: CausedBy| CausedBy { name: by.process.unwrap_or(by.name), process: None, tid: None, ..by };
+            let by = entry.by.clone().map(program);
             *of_incident.entry((entry.cause, entry.end.clone(), by)).or_default() += entry.ns_low;
         }
         for (key, ns) in of_incident {

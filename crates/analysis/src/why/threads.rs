@@ -61,7 +61,12 @@ impl<'a> Threads<'a> {
 
     /// The thread with this id, which had a CPU, and the cause of a wait for that CPU.
     pub fn had_the_cpu(&self, tid: i32) -> (CauseWord, CausedBy) {
-        let by = |name: String, policy: Option<String>| CausedBy { name, tid: (tid > 0).then_some(tid), policy };
+        let by = |name: String, policy: Option<String>| CausedBy {
+            name,
+            process: None,
+            tid: (tid > 0).then_some(tid),
+            policy,
+        };
         if let Some((_, thread)) = self.ends.get(&tid) {
             return (CauseWord::WaitedForCpu, by(thread.name.clone(), Some(thread.policy.clone())));
         }
@@ -76,6 +81,7 @@ impl<'a> Threads<'a> {
             () if own => CauseWord::Instrument,
             () => CauseWord::WaitedForCpu,
         };
-        (word, by(task.name.clone(), task.policy.map(|p| p.to_string())))
+        let by = by(task.name.clone(), task.policy.map(|p| p.to_string()));
+        (word, CausedBy { process: task.process.clone(), ..by })
     }
 }

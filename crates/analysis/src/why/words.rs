@@ -110,8 +110,10 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
 }
 
 fn named(by: &CausedBy) -> String {
-    match &by.policy {
-        Some(policy) => format!("`{}` ({policy})", by.name),
-        None => format!("`{}`", by.name),
+    let process = by.process.as_ref().map(|process| format!("of `{process}`"));
+    let about: Vec<String> = process.into_iter().chain(by.policy.clone()).collect();
+    match about.is_empty() {
+        true => format!("`{}`", by.name),
+        false => format!("`{}` ({})", by.name, about.join(", ")),
     }
 }

@@ -107,13 +107,10 @@ impl SwitchWatch {
                 }
                 self.keep(event);
             }
-            Record::Named { thread, name } => {
-                let kernel = is_of_the_kernel(thread);
-                self.tasks.insert(thread, Task { name, policy: policy(thread), kernel });
-            }
+            Record::Named { thread, name } => drop(self.tasks.insert(thread, named(thread, name))),
             Record::Created { thread, by } => {
-                if let Some(name) = self.tasks.get(&by).map(|t| t.name.clone()) {
-                    self.tasks.entry(thread).or_insert(Task { name, policy: None, kernel: false });
+                if let Some(creator) = self.tasks.get(&by).cloned() {
+                    self.tasks.entry(thread).or_insert(Task { policy: None, ..creator });
                 }
             }
             Record::Missing { at_ns } => self.gaps.push((self.read_ns, at_ns)),
@@ -148,22 +145,21 @@ impl SwitchWatch {
         }
     }
 
-    /// Reads the remaining context-switch events from the ring buffers. Returns all events whose time lies in one of
-    /// the time spans `windows` (begin and end, monotonic ns), which must be sorted and must not overlap.
+    /// Reads the remaining context-switch events from the ring buffers. Returns the events of the time spans `windows`
+    /// (begin and end, monotonic ns), which must not overlap; the most important comes first. If there are too many
+    /// events, less important time spans are left out.
     pub fn events_in(&mut self, windows: &[(i64, i64)]) -> Switches {
         self.read();
+        let mut sorted = windows.to_vec();
+        sorted.sort_unstable();
         let mut events: Vec<SwitchEvent> = Vec::new();
-        for event in self.pieces.iter().flatten() {
-            let at = windows.partition_point(|(_, end)| *end < event.at_ns);
-            if windows.get(at).is_some_and(|(begin, _)| *begin <= event.at_ns) {
-                events.push(*event);
-            }
+        for event in self.pieces.iter().flatten().filter(|event| inside(&sorted, event.at_ns)) {
+            events.push(*event);
         }
         events.sort_by_key(|e| e.at_ns);
-        let mut gaps = self.gaps.clone();
-        if let Some(first) = events.get(MOST_REPORTED) {
-            gaps.push((first.at_ns, i64::MAX));
-            events.truncate(MOST_REPORTED);
+        let kept = affordable(windows, &events, MOST_REPORTED);
+        if kept.len() < windows.len() {
+            events.retain(|event| inside(&kept, event.at_ns));
         }
         let mut named: BTreeMap<i32, Task> = BTreeMap::new();
         for event in &events {
@@ -183,8 +179,8 @@ impl SwitchWatch {
             ends: Vec::new(),
             scope: self.scope.clone(),
             wakes: self.wakes,
-            windows: windows.to_vec(),
-            gaps,
+            windows: kept,
+            gaps: self.gaps.clone(),
             events,
             tasks: named,
             ..Switches::default()
@@ -196,6 +192,28 @@ impl SwitchWatch {
         self.rings.iter_mut().for_each(Ring::disable);
         self.read();
     }
+}
+
+/// True if a time lies in one of these time spans, which are in the order of time.
+fn inside(windows: &[(i64, i64)], at_ns: i64) -> bool {
+    let next = windows.partition_point(|(_, end)| *end < at_ns);
+    windows.get(next).is_some_and(|(begin, _)| *begin <= at_ns)
+}
+
+/// The time spans whose events fit into `most` events, in the order of time. A time span gets at most half of what is
+/// left, so that one long stall does not displace all others.
+fn affordable(windows: &[(i64, i64)], events: &[SwitchEvent], most: usize) -> Vec<(i64, i64)> {
+    let mut left = most;
+    let fits = |(begin, end): &&(i64, i64)| {
+        let before = |at: i64| events.partition_point(|e| e.at_ns < at);
+        let count = before(end.saturating_add(1)) - before(*begin);
+        let fits = count <= left / 2;
+        left -= if fits { count } else { 0 };
+        fits
+    };
+    let mut kept: Vec<(i64, i64)> = windows.iter().filter(fits).copied().collect();
+    kept.sort_unstable();
+    kept
 }
 
 /// Opens a ring buffer for each online CPU: for context switches on the CPUs in `cpus`, and on all CPUs for wake-ups of
@@ -212,8 +230,18 @@ fn of_cpus(threads: &[i32], cpus: &CpuList, wake: Option<WakePoint>) -> io::Resu
 }
 
 fn task(tid: i32) -> Option<Task> {
-    let name = std::fs::read_to_string(format!("/proc/{tid}/comm")).ok()?.trim_end().to_owned();
-    Some(Task { name, policy: policy(tid), kernel: is_of_the_kernel(tid) })
+    Some(named(tid, comm(tid)?))
+}
+
+fn comm(tid: i32) -> Option<String> {
+    Some(std::fs::read_to_string(format!("/proc/{tid}/comm")).ok()?.trim_end().to_owned())
+}
+
+fn named(tid: i32, name: String) -> Task {
+    let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap_or_default();
+    let process: Option<i32> = status.lines().find_map(|l| l.strip_prefix("Tgid:")?.trim().parse().ok());
+    let process = process.filter(|pid| *pid != tid).and_then(comm).filter(|process| *process != name);
+    Task { name, policy: policy(tid), process, kernel: is_of_the_kernel(tid) }
 }
 
 /// True if the thread is a thread of the kernel: the flag PF_KTHREAD in field 9 of `/proc/TID/stat` (proc_pid_stat(5)).
@@ -227,4 +255,19 @@ fn is_of_the_kernel(tid: i32) -> bool {
 
 fn policy(tid: i32) -> Option<Policy> {
     Some(sched_call::get_policy(tid).ok()?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_long_time_span_does_not_displace_the_others() {
+        let event = |at_ns| SwitchEvent { at_ns, cpu: 0, what: SwitchKind::In(1) };
+        let events: Vec<SwitchEvent> = (0..100).map(event).chain([event(200), event(300)]).collect();
+        let windows = [(0, 99), (300, 310), (190, 210)];
+        assert_eq!(affordable(&windows, &events, 1_000), [(0, 99), (190, 210), (300, 310)]);
+        assert_eq!(affordable(&windows, &events, 150), [(190, 210), (300, 310)]);
+        assert!(inside(&windows[..1], 99) && !inside(&windows[..1], 100));
+    }
 }

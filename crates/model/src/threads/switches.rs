@@ -200,6 +200,9 @@ pub struct Task {
     /// Scheduling policy of the thread; absent if the thread ended before the policy was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+    /// Name of the process to which the thread belongs, if it differs from the name of the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
     /// True if the thread belongs to the kernel.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kernel: bool,
