@@ -129,6 +129,7 @@ mod tests {
             pid: 1,
             asked_policy: None,
             asked_cpus: None,
+            read_ns: Some(0),
             span_ns: Some(4_000 * MS),
             before: vec![before],
             after: vec![after.clone()],

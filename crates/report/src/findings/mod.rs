@@ -6,6 +6,7 @@ mod finding;
 mod flow;
 mod growth;
 mod host_settings;
+mod instead;
 mod latency;
 mod limits;
 mod loads;

@@ -8,4 +8,5 @@ mod patterns;
 mod render;
 mod schema;
 mod side_by_side;
+mod starved;
 mod support;

@@ -262,7 +262,7 @@ fn a_thread_that_waited_to_the_end_is_named() {
     let text = |later| starved(later).0.unwrap_or_default();
     let known = text(read(50_000_000, 6_950_000_000));
     assert!(known.contains("was ready to run but waited at least 6.90 s of 7 s, and ran for 3 ms."), "{known}");
-    assert!(known.contains("Meanwhile the load `cpu` (rr 90) had 4.90 s of CPU time."), "{known}");
+    assert!(known.contains("In this time the load `cpu` (rr 90) had 4.90 s of CPU time on CPU 0."), "{known}");
     // Never more than the window, however long the wait.
     let long = text(read(50_000_000, 60 * SECOND));
     assert!(long.contains("waited at least 7.00 s of 7 s"), "{long}");
