@@ -3,10 +3,11 @@
 
 use crate::findings::finding::finding;
 use crate::findings::instead::{self, Starved};
-use tailbound_analysis::{BLOCKED_NS, Bound};
-use tailbound_analysis::{Waited, waited};
+use std::collections::{BTreeMap, BTreeSet};
+use tailbound_analysis::{BLOCKED_MOST_NS, Bound, Waited, blocked_limit_ns, waited};
 use tailbound_document::number::time;
 use tailbound_document::{ConditionReport, Finding, FindingLevel, LoadReport, Report, Thread, ThreadReport};
+use tailbound_model::Metric;
 
 /// A thread is starved if it waited for a CPU for at least this share of the trial, and for at least [`LEAST_NS`].
 const SHARE: f64 = 0.1;
@@ -16,6 +17,10 @@ const LEAST_NS: i64 = 100_000_000;
 /// If only an upper bound of the waiting time is known, the thread is reported if the bound is at least this share of
 /// the trial.
 const PERHAPS: f64 = 0.5;
+
+/// A call, delivery or wake-up was blocked if it took this number of times as long as usual: as the longest one without
+/// a load or, if no condition shows that, as the median one under the load.
+const BLOCKED_TIMES: i64 = 3;
 
 /// Code of the finding that no call, delivery or wake-up was blocked under a load.
 const NOTHING_BLOCKED: &str = "load_blocked_nothing";
@@ -37,9 +42,14 @@ fn not_blocked(report: &Report, quiet: &[Finding]) -> Option<Finding> {
         [one] => report.conditions[*one].name.clone(),
         many => format!("{} conditions with a load", many.len()),
     };
+    let limits: BTreeSet<i64> = ids.iter().map(|id| blocked_limit_ns(report.conditions[*id].period_ns)).collect();
+    let limit = match limits.iter().next() {
+        Some(limit) if limits.len() == 1 => time(*limit as f64),
+        _ => format!("a period (or {})", time(BLOCKED_MOST_NS as f64)),
+    };
     let text = format!(
-        "{which}: nothing was blocked under the load: no call, no delivery and no wake-up took {} or longer, and no thread was starved.",
-        time(BLOCKED_NS as f64)
+        "{which}: nothing was blocked under the load: no call, no delivery and no wake-up took {limit} or longer and \
+         {BLOCKED_TIMES} times as long as usual, and no thread was starved."
     );
     Some(finding(FindingLevel::Caution, NOTHING_BLOCKED, text, &ids))
 }
@@ -148,16 +158,16 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     if loads.is_empty() {
         return None;
     }
-    let max = |m: &Option<tailbound_document::MetricReport>| m.as_ref().and_then(|m| m.max_ns).unwrap_or(0);
+    let quiet = without_load(report, condition);
     let mut effects = Vec::new();
-    for (text, worst) in [
-        ("the main thread woke up to {} late", max(&condition.send_lateness)),
-        ("the call that publishes took up to {}", max(&condition.send_duration)),
-        ("delivery on the way out took up to {}", max(&condition.out)),
-        ("the turnaround in the pong took up to {}", max(&condition.turnaround)),
-        ("delivery on the way back took up to {}", max(&condition.back)),
+    for (metric, text) in [
+        (Metric::SendLateness, "the main thread woke up to {} late"),
+        (Metric::SendDuration, "the call that publishes took up to {}"),
+        (Metric::Out, "delivery on the way out took up to {}"),
+        (Metric::Turnaround, "the turnaround in the pong took up to {}"),
+        (Metric::Back, "delivery on the way back took up to {}"),
     ] {
-        if worst >= BLOCKED_NS {
+        if let Some(worst) = blocked_ns(condition, &quiet, metric) {
             effects.push(text.replace("{}", &time(worst as f64)));
         }
     }
@@ -175,4 +185,28 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     let code = if effects.is_empty() { NOTHING_BLOCKED } else { "load_blocked" };
     let text = format!("{}: blocked under the load: {}.", condition.name, effects.join("; "));
     Some(finding(FindingLevel::Caution, code, text, &[condition.id]))
+}
+
+/// The longest time of a metric under a load, ns; `None` if nothing was blocked.
+fn blocked_ns(condition: &ConditionReport, quiet: &[&ConditionReport], metric: Metric) -> Option<i64> {
+    let worst = condition.metric(metric)?.max_ns?;
+    let longest = quiet.iter().filter_map(|c| c.metric(metric)?.max_ns).max();
+    let median = || condition.metric(metric)?.quantile(0.5)?.value_ns();
+    let usual = match longest {
+        Some(longest) => longest,
+        None if worst >= BLOCKED_MOST_NS => 0,
+        None => median()?,
+    };
+    let long = worst >= blocked_limit_ns(condition.period_ns);
+    (long && worst >= usual.saturating_mul(BLOCKED_TIMES)).then_some(worst)
+}
+
+/// The conditions without a load that are otherwise like this condition.
+fn without_load<'a>(report: &'a Report, condition: &ConditionReport) -> Vec<&'a ConditionReport> {
+    let levels = |c: &ConditionReport| -> BTreeMap<String, String> {
+        let others = c.levels.iter().filter(|(factor, _)| *factor != "load" && !factor.starts_with("load."));
+        others.map(|(factor, level)| (factor.clone(), level.clone())).collect()
+    };
+    let loaded = |c: &ConditionReport| report.loads.iter().any(|l| c.trial_ids.contains(&l.trial));
+    report.conditions.iter().filter(|c| !loaded(c) && levels(c) == levels(condition)).collect()
 }
