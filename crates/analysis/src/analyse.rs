@@ -150,7 +150,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         side_by_side,
     };
     why::explain(record, &mut report).map_err(|e| e.error)?;
-    for (id, (pattern, evidence)) in patterns::of_trials(&report) {
+    for (id, (pattern, evidence)) in patterns::of_trials(record, &report) {
         if let Some(trial) = report.trials.iter_mut().find(|t| t.id == id) {
             trial.pattern = Some(PatternReport { name: pattern.words().into(), evidence });
         }

@@ -98,10 +98,10 @@ pub enum Pattern {
     DiscoveryStarved,
     /// Pattern "publish blocked": a send call took long.
     PublishBlocked,
-    /// Pattern "sender starved": the publishing thread waited for a CPU.
+    /// Pattern "sender starved": the publishing thread waited for a CPU, according to context switches at that time.
     SenderStarved,
-    /// Pattern "main thread blocked": the publishing thread stopped between its send calls, and the kernel counted no
-    /// wait for a CPU. In most cases the thread waited for a lock.
+    /// Pattern "main thread blocked": the publishing thread stopped between its send calls, and no context switches
+    /// show that it waited for a CPU. In most cases the thread waited for a lock.
     MainThreadBlocked,
     /// Pattern "total time longer": the trial took longer than its schedule, and no send call was the cause.
     TotalTimeLonger,
