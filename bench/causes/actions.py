@@ -9,8 +9,6 @@ FLOOD_FRAME_NS = 158_000
 # A limit of CPU time is noticed at the next tick of the scheduler, up to this much later.
 TICK_NS = 5_000_000
 PERIOD_NS = 2_000_000
-# Time for which reads stay slow after pages have been dropped.
-LAST_READ_NS = 50_000_000
 
 
 @dataclass
@@ -39,7 +37,7 @@ class Actions:
         self.supervisors = {end: target.parent(pid) for end, pid in pids.items()}
         self.spare = session.run.layout == SPARE
         self.cpus = {"ping": 0, "pong": 0 if self.spare else 1}
-        self.bridge = None
+        self.bridge, self.dropped = None, False
 
     def of(self, item):
         return getattr(self, item.kind)(item, item.end, self.cpus[item.end])
@@ -53,8 +51,7 @@ class Actions:
         return [Part("hog", [self.name("ctl", item), "fifo", 20 + item.variant % 60, cpu])]
 
     def fair_hog(self, item, end, cpu):
-        # A single one would have to let the end run after each of its time slices.
-        return [Part("hog", [self.name("job", item), "other", -20, cpu])] * (2 + item.variant % 3)
+        return [Part("hog", [self.name("job", item), "other", -20, cpu], place) for place in self.stage.hogs]
 
     def stopped(self, item, end, cpu):
         parts = [Part("signal", [self.pids[end], STOP, CONT])]
@@ -66,7 +63,7 @@ class Actions:
 
     def cpu_quota(self, item, end, cpu, group=None):
         group = group or end
-        limit = {**self.stage.ends, "other": self.stage.bystanders}[group].quota()
+        limit = self.stage.group_of(group).quota()
         return [Part("write", list(limit), harms=False, longer=TICK_NS),
                 Part("hog", [self.name("use", item), "other", 19, cpu], group, gap=True, longer=TICK_NS)]
 
@@ -82,10 +79,11 @@ class Actions:
 
     def page_fault(self, item, end, cpu):
         file, value = self.stage.pages.reclaim()
-        # The reads of about eight faults take as long as the fault; a short fault is as fast as the disk.
-        limit, slow, free = self.stage.pages.slow_reads(self.stage.program, max(20, 8_000_000_000 // item.size_ns))
-        slower = [Part("write", [limit, slow, free], harms=False, longer=LAST_READ_NS)] if limit and item.size_ns > 4_000_000 else []
-        return [Part("reclaim", [file, value])] + slower
+        if not self.dropped:
+            # The pages that only the start needed: dropping them takes long, and harms nobody.
+            file.write_text(value)
+            self.dropped = True
+        return [Part("reclaim", [file, value, ",".join(map(str, self.pids.values()))])]
 
     def path_port(self, item):
         if not self.bridge:
@@ -173,7 +171,7 @@ class Actions:
         return self.cpu_quota(item, end, cpu, "other")
 
     def bystander_pages(self, item, end, cpu):
-        return [Part("reclaim", list(self.stage.other_pages.reclaim()))]
+        return [Part("reclaim", [*self.stage.other_pages.reclaim(), self.stage.bystander.pid])]
 
     def other_path(self):
         helper = self.session.helper("flood")

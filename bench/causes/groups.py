@@ -2,7 +2,6 @@
 
 A machine can have both at once: version 1 controllers, and an empty version 2 hierarchy, which still has a freezer.
 """
-import os
 import sys
 import time
 from pathlib import Path
@@ -21,15 +20,6 @@ def old(controller):
     """The version 1 hierarchy of a controller, or None."""
     top = TOP / controller
     return top if (top / "cgroup.procs").exists() and not (top / "cgroup.controllers").exists() else None
-
-
-def disk_of(path):
-    """Device number `major:minor` of the whole disk that holds a file."""
-    device = os.stat(path).st_dev
-    folder = Path(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}").resolve()
-    if (folder / "partition").exists():
-        return (folder.parent / "dev").read_text().strip()
-    return f"{os.major(device)}:{os.minor(device)}"
 
 
 class Group:
@@ -95,6 +85,13 @@ class Group:
         found = self.file("cpu", "cpu.max")
         return (found, "1000 1000000", "max 1000000") if found else None
 
+    def prefer(self):
+        """Gives the group the largest share of CPU time that the kernel permits."""
+        if found := self.file("cpu", "cpu.shares"):
+            found.write_text("262144")
+        elif found := self.file("cpu", "cpu.weight"):
+            found.write_text("10000")
+
     def real_time_limit(self):
         """File and the two values by which the group gets next to no real-time CPU time, and enough. Without any, version 1
         refuses real-time threads in the group."""
@@ -109,13 +106,6 @@ class Group:
         """File and value that make the kernel drop the pages of the group."""
         found = self.file("memory", "memory.force_empty")
         return (found, "0") if found else (self.file("memory", "memory.reclaim"), "1G")
-
-    def slow_reads(self, path, per_second):
-        """File and the two values by which reads from the disk that holds `path` are limited, and not."""
-        disk = disk_of(path)
-        if found := self.file("blkio", "blkio.throttle.read_iops_device"):
-            return found, f"{disk} {per_second}", f"{disk} 0"
-        return self.file("io", "io.max"), f"{disk} riops={per_second}", f"{disk} riops=max"
 
     def undo(self):
         """Thaws the group and removes its limits, whatever a fault has left."""

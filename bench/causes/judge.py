@@ -3,7 +3,7 @@
 Input: a planted fault, its harm in the raw timestamps, and the incidents of the report. The rule for a fault with harm: the
 planted cause has at least 50 % of the excess of the incidents that the fault touches, and 70 to 130 % of the fault's harm, at
 the right end and with the right program, and no other cause has more than 20 % of that excess. A fault without harm is a
-decoy. A decoy is named if its cause, at its end and with its program, has more than 20 % of an incident.
+decoy; one whose harm cannot be told from other work is left out. A decoy is named if its cause, at its end and with its program, has more than 20 % of an incident.
 """
 from dataclasses import dataclass, field
 from .kinds import KINDS
@@ -11,8 +11,8 @@ from .kinds import KINDS
 LEAST_SHARE, LEAST_OF_HARM, MOST_OF_HARM, MOST_OF_OTHERS, NAMED_SHARE = 0.5, 0.7, 1.3, 0.2, 0.2
 # Below this harm a fault changed nothing that the rule for late messages can see (its smallest distance).
 LEAST_HARM_NS = 50_000
-# A decoy that has at least this share of an incident was no decoy at all.
-HARMFUL_SHARE = 0.5
+# Part of its duration for which a fault must have delayed messages, and a decoy must not.
+CLEAR_PART, HARMFUL_PART = 0.2, 0.5
 UNEXPLAINED, NO_INCIDENT, LOST = "unexplained", "no incident", "lost, with the place"
 
 
@@ -54,12 +54,16 @@ def role(fault, harm):
     """What the raw timestamps make of a planned fault or decoy."""
     if fault.error or fault.end <= fault.begin:
         return "unclear", "not planted: " + (fault.error or "it had no effect on its own group")
-    excess = sum(incident.excess for incident in harm.incidents)
-    if not KINDS[fault.item.kind].decoy:
-        return ("fault", "") if harm.ns >= LEAST_HARM_NS or harm.lost else ("decoy", "no harm in the raw timestamps")
-    if harm.ns >= LEAST_HARM_NS and harm.ns >= HARMFUL_SHARE * excess:
-        return "unclear", "this decoy did harm"
-    return "decoy", ""
+    kind, size = KINDS[fault.item.kind], fault.end - fault.begin
+    # Other work of the machine delays messages too. A fault that did harm delayed them for a good part of its duration.
+    part = 0.0 if kind.recovery else harm.ns / size
+    if kind.decoy:
+        return ("unclear", "this decoy did harm") if harm.ns >= LEAST_HARM_NS and part >= HARMFUL_PART else ("decoy", "")
+    if harm.lost or harm.ns >= LEAST_HARM_NS and (kind.recovery or part >= CLEAR_PART):
+        return "fault", ""
+    if harm.ns < LEAST_HARM_NS:
+        return "decoy", "no harm in the raw timestamps"
+    return "unclear", "its harm is too small a part of its duration to tell it from other work"
 
 
 def judge(fault, harm, incidents, losses=()):

@@ -252,21 +252,50 @@ static void flood(struct command *c) {
     close(in);
 }
 
-/* reclaim: path of a control group's file, value. Makes the kernel drop the group's pages, again and again. */
+static void nothing(int signal) { (void)signal; }
+
+/* Interrupts the system calls of this thread from `at` on, again and again. */
+static timer_t interrupt_from(int64_t at) {
+    struct sigaction action = {.sa_handler = nothing};
+    sigaction(SIGUSR1, &action, NULL);
+    struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1};
+    event._sigev_un._tid = gettid();
+    timer_t timer;
+    timer_create(CLOCK_MONOTONIC, &event, &timer);
+    struct itimerspec when = {{0, 1000000}, {at / 1000000000, at % 1000000000}};
+    timer_settime(timer, TIMER_ABSTIME, &when, NULL);
+    return timer;
+}
+
+/* reclaim: path of a control group's file, value, process ids with commas. Makes the kernel forget that the processes have used
+ * their pages, and drop the pages of the group, until the fault ends. */
 static void reclaim(struct command *c) {
     set_policy(0, "other", 19);
+    int references[8], count = 0;
+    for (char *rest = strdup(arg(c, 2)), *pid; count < 8 && (pid = strsep(&rest, ",")) && *pid; count++) {
+        char path[64];
+        snprintf(path, sizeof path, "/proc/%s/clear_refs", pid);
+        references[count] = open(path, O_WRONLY | O_CLOEXEC);
+    }
     c->fd = open(arg(c, 0), O_WRONLY | O_CLOEXEC);
     if (c->fd < 0) return failed(c, arg(c, 0));
+    timer_t timer = interrupt_from(c->begin + c->duration);
     sleep_until(c->begin);
     int64_t begin = now();
     long times = 0;
-    do {
-        if (write(c->fd, arg(c, 1), strlen(arg(c, 1))) < 0 && errno != EBUSY && errno != EAGAIN) return failed(c, arg(c, 0));
-        times++;
-    } while (now() + 2000000 < c->begin + c->duration && usleep(2000) == 0);
+    for (; times == 0 || now() < c->begin + c->duration; times++) {
+        for (int i = 0; i < count; i++)
+            if (write(references[i], "1", 1) < 0) return failed(c, "clear_refs");
+        /* The file complains if it could not drop everything, or was interrupted. */
+        if (write(c->fd, arg(c, 1), strlen(arg(c, 1))) < 0 && errno != EBUSY && errno != EAGAIN && errno != EINTR)
+            return failed(c, arg(c, 0));
+    }
+    int64_t end = now();
+    timer_delete(timer);
     char more[48];
     snprintf(more, sizeof more, "times=%ld", times);
-    done(c, begin, now(), more);
+    done(c, begin, end, more);
+    for (int i = 0; i < count; i++) close(references[i]);
     close(c->fd);
 }
 

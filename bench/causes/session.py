@@ -118,8 +118,7 @@ class Session:
             if place == "flood":
                 self.helpers[place] = network.flood_namespace(self.stage.plant, self.folder)
             else:
-                group = {**self.stage.ends, "other": self.stage.bystanders}.get(place)
-                self.helpers[place] = start_plant(self.stage.plant, group)
+                self.helpers[place] = start_plant(self.stage.plant, self.stage.group_of(place))
         return self.helpers[place]
 
     def places(self):
@@ -129,6 +128,8 @@ class Session:
             found.add("flood")
         if kinds & {"cpu_quota", "rt_throttled"}:
             found |= set(self.stage.ends)
+        if kinds & {"fair_hog", "fair_hog_on_other_cpu"}:
+            found |= set(self.stage.hogs)
         return found | ({"other"} if "bystander_quota" in kinds else set())
 
     def tc(self, place, namespace):
@@ -167,10 +168,9 @@ class Session:
     def merge(self, item, parts, logs):
         """One planted fault from the logs of its parts: the part that does the harm gives the times."""
         found = [logs.get(f"{item.id}.{number}", (0, 0, {}, "no log")) for number in range(len(parts))]
-        begin, end, error = 0, 0, "; ".join(log[3] for log in found if log[3])
-        for part, log in zip(parts, found):
-            if part.harms:
-                begin, end = part.times(log)
+        error = "; ".join(log[3] for log in found if log[3])
+        times = [part.times(log) for part, log in zip(parts, found) if part.harms]
+        begin, end = min(begin for begin, _ in times), max(end for _, end in times)
         values = {key: int(value) for log in found for key, value in log[2].items() if value.lstrip("-").isdigit()}
         name = next((part.arguments[0] for part in parts if part.operation == "hog" and KINDS[item.kind].named_by), "")
         return Planted(item, self.number, begin, end, name, values, error)
@@ -184,10 +184,6 @@ class Session:
                 pass
         for group in self.stage.ends.values():
             group.undo()
-        if "page_fault" in self.kinds():
-            file, _, free = self.stage.pages.slow_reads(self.stage.program, 0)
-            if file:
-                file.write_text(free)
 
     def go(self):
         pids = {}

@@ -34,6 +34,7 @@ class Stage:
     user: int | None = None
     plant: Path = None
     ends: dict = field(default_factory=dict)
+    hogs: dict = field(default_factory=dict)
     bystanders: groups.Group = None
     pages: groups.Group = None
     other_pages: groups.Group = None
@@ -67,8 +68,12 @@ class Stage:
         self.plant = compile_plant(self.folder)
         for end in ("ping", "pong"):
             self.ends[end] = self.group(end, CONTROLLERS)
+        # Several groups: a single one would have to let an end run after each of its time slices, whatever its share.
+        for number in range(3):
+            self.hogs[f"hog {number}"] = self.group(f"hog-{number}", ("cpu",))
+            self.hogs[f"hog {number}"].prefer()
         self.bystanders = self.group("other", CONTROLLERS)
-        self.pages = self.group("pages", ("memory", "blkio", "io"))
+        self.pages = self.group("pages", ("memory",))
         self.other_pages = self.group("other-pages", ("memory",))
         self.bystander = self.process(start_plant(self.plant, self.bystanders))
         self.program = self.copy_program()
@@ -95,6 +100,10 @@ class Stage:
                 os.fsync(opened.fileno())
                 os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
         return copy
+
+    def group_of(self, place):
+        """The group of a helper's place, or None."""
+        return {**self.ends, **self.hogs, "other": self.bystanders}.get(place)
 
     def driver_files(self):
         top = self.binary.parent
