@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults of known kind, place and time into real runs, and judges the causes that the report names.
 
-    bench/why.py                       240 faults and 110 decoys over udp, cyclonedds and fastdds, about five minutes
+    bench/why.py                       256 faults and 110 decoys over udp, cyclonedds and fastdds, about five minutes
     bench/why.py --short               30 faults and 10 decoys, at most a minute
     bench/why.py --self-test           tests of the judge, with incidents made by hand
     bench/why.py --user 65534          Tailbound runs as an ordinary user: what it names must not be false
@@ -22,7 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 from causes import judge, matrix, plan, raw
-from causes.kinds import BRIDGE, DRIVERS, KINDS, LOOPBACK
+from causes.kinds import BRIDGE, DRIVERS, HELD, KINDS, LOOPBACK
 from causes.session import Session
 from causes.stage import Stage
 
@@ -42,11 +42,13 @@ def options():
     p.add_argument("--short", action="store_true")
     p.add_argument("--busy", action="store_true")
     p.add_argument("--user", type=int, help="numeric id of the user as which Tailbound runs")
+    p.add_argument("--least", type=float, help="exit with 1 if the share of faults named right is below this share for certain"
+                   " (upper end of its 95 %% interval), or if a decoy is named")
     p.add_argument("--out", type=Path, help="directory for result.json, result.md and, with --keep, the records")
     p.add_argument("--keep", action="store_true")
     p.add_argument("--self-test", action="store_true")
     given = p.parse_args()
-    given.faults = given.faults if given.faults is not None else 30 if given.short else 240
+    given.faults = given.faults if given.faults is not None else 30 if given.short else 256
     given.decoys = given.decoys if given.decoys is not None else 10 if given.short else 110
     given.seed = given.seed or str(random.SystemRandom().randrange(1 << 32))
     if given.short and given.drivers == ",".join(DRIVERS):
@@ -75,11 +77,11 @@ class Busy:
 def run_all(given, stage):
     """Runs the whole plan. Returns pairs of fault and verdict, and facts of each run."""
     possible = stage.possible()
-    drivers = [driver for driver in given.drivers.split(",") if driver in stage.drivers()]
+    drivers = [driver for driver in [*given.drivers.split(","), HELD] if driver in stage.drivers()]
     if given.short:
         possible = {name: there & SHORT_LAYOUTS for name, there in possible.items() if there & SHORT_LAYOUTS}
     runs = plan.make(given.seed, given.faults, given.decoys, drivers, possible, given.only and given.only.split(","))
-    left_out = sorted(name for name in KINDS if name not in possible)
+    left_out = sorted(name for name, kind in KINDS.items() if name not in possible or not set(kind.drivers) & set(drivers))
     print(f"seed {given.seed}: {sum(len(run.items) for run in runs)} faults and decoys in {len(runs)} runs, drivers {', '.join(drivers)}"
           + (f"; not possible here: {', '.join(left_out)}" if left_out else ""), flush=True)
     judged, facts = [], []
@@ -149,6 +151,8 @@ def main():
         (given.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
         (given.out / "result.md").write_text(table + "\n")
     print(f"{time.monotonic() - began:.0f} s")
+    total = found["total"]
+    return int(given.least is not None and (total["named_right"]["high"] < given.least or total["named"] > 0))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from . import target
 from .kinds import SPARE
 
 STOP, CONT, CHLD = int(signal.SIGSTOP), int(signal.SIGCONT), int(signal.SIGCHLD)
-FLOOD_FRAME_NS = 158_000
 # A limit of CPU time is noticed at the next tick of the scheduler, up to this much later.
 TICK_NS = 5_000_000
 PERIOD_NS = 2_000_000
@@ -37,7 +36,7 @@ class Actions:
         self.supervisors = {end: target.parent(pid) for end, pid in pids.items()}
         self.spare = session.run.layout == SPARE
         self.cpus = {"ping": 0, "pong": 0 if self.spare else 1}
-        self.bridge, self.dropped = None, False
+        self.bridge, self.dropped, self.orders = None, False, {}
 
     def of(self, item):
         return getattr(self, item.kind)(item, item.end, self.cpus[item.end])
@@ -74,7 +73,7 @@ class Actions:
                 Part("hog", [self.name("use", item), "fifo", 1, cpu], end, gap=True, longer=2 * TICK_NS)]
 
     def softirq_flood(self, item, end, cpu):
-        frames = max(4, item.size_ns // FLOOD_FRAME_NS)
+        frames = max(4, item.size_ns // self.stage.frame_ns)
         return [Part("flood", [f"s{cpu}", f"r{cpu}", frames, 1 - cpu], "flood")]
 
     def page_fault(self, item, end, cpu):
@@ -116,6 +115,16 @@ class Actions:
         supervisor = list(self.supervisors.values())[item.variant % 2]
         return [Part("policy", [supervisor, 70]), Part("storm", [supervisor, CHLD, 0], harms=False)]
 
+    def ordered(self, item, end, kind):
+        number = self.orders[end] = self.orders.get(end, -1) + 1
+        return [Part("order", [self.stage.orders / f"tb-{end}", number, kind])]
+
+    def driver_sleep(self, item, end, cpu):
+        return self.ordered(item, end, 1)
+
+    def user_lock(self, item, end, cpu):
+        return self.ordered(item, end, 2)
+
     def migration(self, item, end, cpu):
         """To a CPU that a real-time program keeps, which harms nobody before."""
         hog = Part("hog", [self.name("ctl", item), "fifo", 20 + item.variant % 60, 1], harms=False)
@@ -133,7 +142,7 @@ class Actions:
         return self.fair_hog(item, end, 1)
 
     def flood_on_other_cpu(self, item, end, cpu):
-        return [Part("flood", ["s1", "r1", max(4, item.size_ns // FLOOD_FRAME_NS), 1], "flood")]
+        return [Part("flood", ["s1", "r1", max(4, item.size_ns // self.stage.frame_ns), 1], "flood")]
 
     def agent_busy_on_other_cpu(self, item, end, cpu):
         parts = self.agent_busy(item, end, cpu)

@@ -1,9 +1,13 @@
 """The kinds of faults and decoys: which cause words name them, where they can be planted, and how their harm is found."""
 from dataclasses import dataclass
 
+# The thread of the driver `held` that holds its lock.
+KEEPER = "keeper"
+
 # Layouts of a run: each is a study.
 LOOPBACK, BRIDGE, SWITCH, REAL_TIME, SPARE = "loopback", "bridge", "switch", "real-time", "spare"
 DRIVERS = ("udp", "cyclonedds", "fastdds")
+HELD = "held"
 
 
 @dataclass(frozen=True)
@@ -11,7 +15,8 @@ class Kind:
     """One kind of fault.
 
     causes: cause words of the report that name the fault; their times are added.
-    named_by: whether the fault has a thread whose name the report must give.
+    named_by: whether the fault has a thread of its own whose name the report must give.
+    program: name that the report must give, if it is the same for all faults of the kind.
     at_end: whether the fault belongs to one end, which the report must give; otherwise `legs` are compared.
     recovery: whether the harm lasts longer than the fault, until the incident has ended.
     guard_ms: shortest time from the end of the fault to the next fault.
@@ -30,6 +35,7 @@ class Kind:
     losses: tuple = ()
     decoy: bool = False
     end: str = ""
+    program: str = ""
 
 
 _KINDS = [
@@ -52,6 +58,9 @@ _KINDS = [
          end="pong"),
     # Without a spare CPU, the supervisors share the last CPU, which is the pong's.
     Kind("agent_busy", ("instrument",), end="pong"),
+    # A driver of the benchmark: another thread holds a lock that its send call needs, or its send call sleeps.
+    Kind("user_lock", ("user_lock",), drivers=(HELD,), program=KEEPER),
+    Kind("driver_sleep", ("driver_call",), drivers=(HELD,)),
     # An end is moved to a CPU that another program keeps.
     Kind("migration", ("waited_for_cpu",), (SPARE,), named_by=True),
 ]

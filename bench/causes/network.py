@@ -2,6 +2,7 @@
 import os
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 # Classic BPF: tc accepts fewer than 2048 instructions in one filter. A division is the slowest one.
@@ -81,3 +82,15 @@ def flood_namespace(plant, folder):
         if line == "ready\n":
             return process
     raise RuntimeError("the namespace of the flood cannot be set up: " + process.communicate()[1])
+
+
+def frame_ns(plant, folder, frames=60):
+    """Time for which one frame of the flood keeps the receiving CPU, on this machine; the smallest of several floods."""
+    process = flood_namespace(plant, folder)
+    begin = time.monotonic_ns() + 20_000_000
+    commands = [f"{n}\tflood\t{begin + n * 40_000_000}\t0\ts1\tr1\t{frames}\t0\n" for n in range(4)]
+    out, error = process.communicate("".join(commands), timeout=30)
+    times = [int(end) - int(start) for _, start, end, *_ in (line.split("\t") for line in out.splitlines())]
+    if not times or not min(times):
+        raise RuntimeError(f"the flood could not be measured: {out}{error}")
+    return min(times) // frames

@@ -9,6 +9,7 @@
  * wakes on a measured CPU would itself be a fault.
  */
 #define _GNU_SOURCE
+#include "held.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -252,6 +253,21 @@ static void flood(struct command *c) {
     close(in);
 }
 
+/* order: file of orders, number, kind. Orders the driver `held` of an end to do something, and logs when it did. The times in the
+ * file are written by another process. */
+static void order(struct command *c) {
+    c->fd = open(arg(c, 0), O_RDWR | O_CLOEXEC);
+    struct order *orders = c->fd < 0 ? MAP_FAILED : mmap(NULL, ORDERS * sizeof *orders, PROT_READ | PROT_WRITE, MAP_SHARED, c->fd, 0);
+    if (orders == MAP_FAILED || number(c, 1) >= ORDERS) return failed(c, arg(c, 0));
+    struct order *mine = &orders[number(c, 1)];
+    mine->until_ns = c->begin + c->duration;
+    mine->kind = number(c, 2);
+    __atomic_store_n(&mine->from_ns, c->begin, __ATOMIC_RELEASE);
+    sleep_until(c->begin + c->duration + 20000000);
+    done(c, mine->began_ns, mine->ended_ns, mine->ended_ns ? "" : "error=the driver did not obey");
+    close(c->fd);
+}
+
 static void nothing(int signal) { (void)signal; }
 
 /* Interrupts the system calls of this thread from `at` on, again and again. */
@@ -309,7 +325,7 @@ static void *thread(void *given) {
 
 static const struct { const char *name; void (*run)(struct command *); } OPERATIONS[] = {
     {"hog", hog}, {"signal", send_signals}, {"write", write_values}, {"storm", storm}, {"policy", borrow_policy},
-    {"move", move}, {"send", fill_socket}, {"flood", flood}, {"reclaim", reclaim},
+    {"move", move}, {"send", fill_socket}, {"flood", flood}, {"reclaim", reclaim}, {"order", order},
 };
 
 /* `\\n` in a field is a newline, which ends a command of tc. */

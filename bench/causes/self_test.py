@@ -3,7 +3,7 @@ import sys
 import unittest
 from types import SimpleNamespace
 from . import judge, matrix, parquet, plan, raw
-from .kinds import DECOYS, FAULTS, KINDS
+from .kinds import DECOYS, DRIVERS, FAULTS, HELD, KINDS
 
 MS = 1_000_000
 
@@ -11,7 +11,7 @@ MS = 1_000_000
 def fault(kind="rt_hog", end="pong", begin=100 * MS, size=20 * MS, name=None, error=""):
     named = KINDS[kind].named_by
     return SimpleNamespace(item=SimpleNamespace(id=1, kind=kind, end=end), begin=begin, end=begin + size, error=error,
-                           name=(name or "ctl-1") if named else "")
+                           name=(name or "ctl-1") if named else KINDS[kind].program)
 
 
 def entry(cause, low_ms, end="pong", name=None):
@@ -155,8 +155,8 @@ class Intervals(unittest.TestCase):
 
 
 class Plan(unittest.TestCase):
-    def make(self, seed, faults=240, decoys=110):
-        return plan.make(seed, faults, decoys, ("udp", "cyclonedds", "fastdds"), {name: set(kind.layouts) for name, kind in KINDS.items()})
+    def make(self, seed, faults=256, decoys=110):
+        return plan.make(seed, faults, decoys, (*DRIVERS, HELD), {name: set(kind.layouts) for name, kind in KINDS.items()})
 
     def test_the_seed_decides(self):
         self.assertEqual(self.make("7"), self.make("7"))
@@ -165,7 +165,7 @@ class Plan(unittest.TestCase):
     def test_every_kind_is_planted_at_both_ends_with_every_driver_and_nothing_overlaps(self):
         runs = self.make("7")
         items = [(run, item) for run in runs for item in run.items]
-        self.assertEqual(sum(not item.decoy for _, item in items), 240)
+        self.assertEqual(sum(not item.decoy for _, item in items), 256)
         self.assertEqual(sum(item.decoy for _, item in items), 110)
         for name in FAULTS:
             mine = [(run.driver, item.end) for run, item in items if item.kind == name]

@@ -11,13 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from . import network, target
 from .actions import Actions
-from .kinds import BRIDGE, KINDS, REAL_TIME, SPARE, SWITCH
+from .kinds import BRIDGE, HELD, KINDS, REAL_TIME, SPARE, SWITCH
 from .stage import start_plant
 
 RATE_HZ, PERIOD_NS = 500, 2_000_000
 TIMEOUT_S = 3
 CPUS = {"ping": 0, "pong": 1}
 CAP_IPC_LOCK, PR_CAPBSET_DROP = 14, 24
+# `held.h`: 128 orders of five numbers.
+ORDERS_BYTES = 128 * 40
 # Enough for the buffers of the kernel's events, too little for the program: its memory is not locked.
 LOCKABLE_BYTES = 48 << 20
 
@@ -59,7 +61,7 @@ class Outcome:
 
 def study(run, seconds, attribution):
     path, place = PATHS.get(run.layout, ("loopback", "process"))
-    reliable = "" if run.driver == "udp" else "qos: { reliability: reliable, history: keep-all }\n"
+    reliable = "" if run.driver in ("udp", HELD) else "qos: { reliability: reliable, history: keep-all }\n"
     fifo = "scheduling: { policy: fifo, priority: 50 }\n" if run.layout == REAL_TIME else ""
     return STUDY.format(seconds=seconds, timeout=TIMEOUT_S, rate=RATE_HZ, driver=run.driver, qos=reliable, path=path, place=place,
                         ping=0, pong=0 if run.layout == SPARE else 1, scheduling=fifo, attribution=attribution)
@@ -103,6 +105,10 @@ class Session:
             stdout=subprocess.DEVNULL, stderr=self.errors, preexec_fn=self.before_exec)
         for place in self.places():
             self.helper(place)
+        for end in CPUS:
+            orders = self.stage.orders / f"tb-{end}"
+            orders.write_bytes(bytes(ORDERS_BYTES))
+            orders.chmod(0o666)
         for end in CPUS:
             find = lambda: target.find(self.controller.pid, f"tb-{end}")
             pids[end] = target.wait_for(find, 60, self.controller)
@@ -172,7 +178,7 @@ class Session:
         times = [part.times(log) for part, log in zip(parts, found) if part.harms]
         begin, end = min(begin for begin, _ in times), max(end for _, end in times)
         values = {key: int(value) for log in found for key, value in log[2].items() if value.lstrip("-").isdigit()}
-        name = next((part.arguments[0] for part in parts if part.operation == "hog" and KINDS[item.kind].named_by), "")
+        name = next((part.arguments[0] for part in parts if part.operation == "hog" and KINDS[item.kind].named_by), KINDS[item.kind].program)
         return Planted(item, self.number, begin, end, name, values, error)
 
     def undo(self, pids):
@@ -190,6 +196,9 @@ class Session:
         try:
             self.start(pids)
             planted = self.plant(pids)
+        except RuntimeError as error:
+            self.errors.seek(0)
+            raise RuntimeError(f"{error}: {self.errors.read().strip()}") from error
         finally:
             self.undo(pids)
             for helper in self.helpers.values():

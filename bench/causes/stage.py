@@ -6,17 +6,31 @@ import subprocess
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from . import groups
+from . import groups, network
 from .kinds import BRIDGE, KINDS, LOOPBACK, REAL_TIME, SPARE, SWITCH
 
 HERE = Path(__file__).parent
 CONTROLLERS = ("cpu", "freezer")
+# A build of all targets makes it.
+BASE_DRIVER = "libtailbound_driver_udp_so.so"
 
 
 def compile_plant(folder):
     program = folder / "plant"
     subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, HERE / "plant.c"], check=True)
     return program
+
+
+def compile_held(program):
+    """The driver `held`, beside the copy of Tailbound; it needs the driver `udp` as a shared object."""
+    base = program.parent / BASE_DRIVER
+    orders = program.parent / "orders"
+    orders.mkdir()
+    if base.exists():
+        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-I", HERE.parent.parent / "include",
+                        f'-DORDERS_DIRECTORY="{orders}"', f'-DBASE_DRIVER="{base}"', "-o", base.with_name("libtailbound_driver_held.so"),
+                        HERE / "held.c"], check=True)
+    return orders
 
 
 def start_plant(program, group=None):
@@ -41,6 +55,8 @@ class Stage:
     bystander: subprocess.Popen = None
     other_socket: socket.socket = None
     program: Path = None
+    orders: Path = None
+    frame_ns: int = 0
 
     def __enter__(self):
         self.undo = ExitStack()
@@ -77,6 +93,8 @@ class Stage:
         self.other_pages = self.group("other-pages", ("memory",))
         self.bystander = self.process(start_plant(self.plant, self.bystanders))
         self.program = self.copy_program()
+        self.orders = compile_held(self.program)
+        self.frame_ns = network.frame_ns(self.plant, self.folder)
         # A program whose pages belong to the second group: it has read a file of its own, and waits for its input to end.
         other = self.folder / "other-pages"
         other.write_bytes(os.urandom(1 << 20))
@@ -109,7 +127,7 @@ class Stage:
         top = self.binary.parent
         folders = [top, top.parent / "lib/tailbound/drivers", *map(Path, os.environ.get("TAILBOUND_DRIVER_PATH", "").split(":"))]
         found = {path.name: path for folder in reversed(folders) if folder.is_dir() for path in folder.glob("libtailbound_driver_*.so")}
-        return [path for name, path in found.items() if not name.endswith("_so.so")]
+        return [path for name, path in found.items() if not name.endswith("_so.so") or name == BASE_DRIVER]
 
     def drivers(self):
         """Drivers that this build can use."""
