@@ -64,8 +64,8 @@ class Busy:
     def __init__(self, folder):
         # A source that keeps a compiler busy for seconds.
         source = folder / "busy.c"
-        source.write_text("\n".join(f"double f{n}(double x) {{ double s = 0; for (int i = 0; i < {n + 9}; i++) s += x * s / (i + {n}.5); return s; }}"
-                                    for n in range(6000)))
+        one = "double f{0}(double x) {{ double s = 0; for (int i = 0; i < {0} + 9; i++) s += x * s / (i + {0}.5); return s; }}"
+        source.write_text("\n".join(one.format(number) for number in range(6000)))
         self.loops = [subprocess.Popen(["sh", "-c", self.LOOP, source], start_new_session=True) for _ in range(2)]
 
     def close(self):
@@ -128,6 +128,8 @@ def main():
         return self_test.run()
     if os.geteuid() != 0:
         sys.exit("bench/why.py must run as root, because it stops, freezes and slows other processes")
+    # What was stopped, frozen or made must be freed and removed, also if this program is asked to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench/why.py was asked to end"))
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="why-", ignore_cleanup_errors=True) as folder:
         busy = Busy(Path(folder)) if given.busy else None
@@ -146,8 +148,9 @@ def main():
                   + (f"decoy named ({verdict.top})" if verdict.named else verdict.reason))
     if given.out:
         given.out.mkdir(parents=True, exist_ok=True)
-        result = {"seed": given.seed, "kernel": platform.release(), "user": given.user, "busy": given.busy, "attribution": given.attribution,
-                  "seconds": round(time.monotonic() - began, 1), **found, "runs": facts, "items": [line(*pair) for pair in judged]}
+        result = {"seed": given.seed, "kernel": platform.release(), "user": given.user, "busy": given.busy,
+                  "attribution": given.attribution, "seconds": round(time.monotonic() - began, 1), **found, "runs": facts,
+                  "items": [line(*pair) for pair in judged]}
         (given.out / "result.json").write_text(json.dumps(result, indent=1) + "\n")
         (given.out / "result.md").write_text(table + "\n")
     print(f"{time.monotonic() - began:.0f} s")

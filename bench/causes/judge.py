@@ -3,7 +3,8 @@
 Input: a planted fault, its harm in the raw timestamps, and the incidents of the report. The rule for a fault with harm: the
 planted cause has at least 50 % of the excess of the incidents that the fault touches, and 70 to 130 % of the fault's harm, at
 the right end and with the right program, and no other cause has more than 20 % of that excess. A fault without harm is a
-decoy; one whose harm cannot be told from other work is left out. A decoy is named if its cause, at its end and with its program, has more than 20 % of an incident.
+decoy; one whose harm cannot be told from other work is left out. A decoy is named if its cause, at its end and with its
+program, has more than 20 % of an incident.
 """
 from dataclasses import dataclass, field
 from .kinds import KINDS
@@ -21,6 +22,7 @@ class Verdict:
     role: str                  # "fault", "decoy", "unclear"
     right: bool = False        # of a fault
     named: bool = False        # of a decoy
+    attainable: bool = False   # whether the fault has half of the raw excess, so that a perfect report is right
     wrong: list = field(default_factory=list)     # other causes with more than 20 %
     top: str = ""              # cause with the largest part, for the confusion matrix
     share: float = 0.0
@@ -75,9 +77,9 @@ def judge(fault, harm, incidents, losses=()):
         return Verdict(what, reason=reason)
     if what == "decoy":
         return judge_decoy(fault, touched, reason)
-    if harm.ns < LEAST_HARM_NS:
-        return judge_losses(fault, harm, losses)
-    return judge_fault(fault, harm, touched)
+    verdict = judge_losses(fault, harm, losses) if harm.ns < LEAST_HARM_NS else judge_fault(fault, harm, touched)
+    verdict.attainable = harm.ns >= LEAST_SHARE * sum(incident.excess for incident in harm.incidents)
+    return verdict
 
 
 def judge_decoy(fault, touched, reason):

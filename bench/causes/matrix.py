@@ -3,6 +3,7 @@ import math
 from .kinds import KINDS
 
 Z = 1.959964
+COUNTS = ("planted", "faults", "attainable", "right", "wrong", "decoys", "named", "unclear")
 
 
 def wilson(hits, count):
@@ -24,10 +25,11 @@ def summary(judged):
     """`judged`: pairs of a planted fault, with `harm`, and its verdict."""
     kinds = {}
     for fault, verdict in judged:
-        row = kinds.setdefault(fault.item.kind, {"planted": 0, "faults": 0, "right": 0, "decoys": 0, "named": 0, "unclear": 0, "wrong": 0, "columns": {}})
+        row = kinds.setdefault(fault.item.kind, {**dict.fromkeys(COUNTS, 0), "columns": {}})
         row["planted"] += 1
         if verdict.role == "fault":
             row["faults"] += 1
+            row["attainable"] += verdict.attainable
             row["right"] += verdict.right
             row["wrong"] += bool(verdict.wrong)
             row["columns"][verdict.top] = row["columns"].get(verdict.top, 0) + 1
@@ -36,7 +38,7 @@ def summary(judged):
             row["named"] += verdict.named
         else:
             row["unclear"] += 1
-    total = {key: sum(row[key] for row in kinds.values()) for key in ("planted", "faults", "right", "decoys", "named", "unclear", "wrong")}
+    total = {key: sum(row[key] for row in kinds.values()) for key in COUNTS}
     for row in [*kinds.values(), total]:
         row["named_right"] = rate(row["right"], row["faults"])
         row["decoys_named"] = rate(row["named"], row["decoys"])
@@ -50,9 +52,10 @@ def percent(row):
 def markdown(found):
     kinds, total = found["kinds"], found["total"]
     faults = {name: row for name, row in kinds.items() if row["faults"]}
-    lines = ["| planted | harmful | named right | share (95 %) | another cause above 20 % |", "|---|---|---|---|---|"]
+    lines = ["| planted | harmful | attainable | named right | share (95 %) | another cause above 20 % |", "|---" * 6 + "|"]
     for name, row in [*faults.items(), ("all", total)]:
-        lines.append(f"| {name} | {row['faults']} | {row['right']} | {percent(row['named_right'])} | {row['wrong']} |")
+        cells = [name, row["faults"], row["attainable"], row["right"], percent(row["named_right"]), row["wrong"]]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
     lines += ["", "| decoy, or fault without harm | number | named | share (95 %) |", "|---|---|---|---|"]
     for name, row in [*((n, r) for n, r in kinds.items() if r["decoys"]), ("all", total)]:
         lines.append(f"| {name} | {row['decoys']} | {row['named']} | {percent(row['decoys_named'])} |")

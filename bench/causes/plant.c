@@ -231,7 +231,8 @@ static void flood(struct command *c) {
     stay_on(number(c, 3));
     unsigned char frame[LONG] = {0};
     /* IPv4 and UDP, because the kernel steers only frames with a flow hash to another CPU. */
-    static const unsigned char header[] = {0x45, 0, 0, 46, 0, 0, 0, 0, 1, IPPROTO_UDP, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2, 0, 9, 0, 9, 0, 26, 0, 0};
+    static const unsigned char header[] = {0x45, 0, 0, 46, 0, 0, 0, 0, 1, IPPROTO_UDP, 0,  0, 192, 0,
+                                           2,    1, 192, 0, 2, 2, 0, 9, 0, 9, 0, 26, 0, 0};
     frame[0] = 0x02, frame[6] = 0x02, frame[12] = 0x08;
     memcpy(frame + 14, header, sizeof header);
     struct sockaddr_ll to = {.sll_family = AF_PACKET, .sll_ifindex = if_nametoindex(arg(c, 0)), .sll_halen = 6};

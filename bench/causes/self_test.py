@@ -98,6 +98,10 @@ class Judge(unittest.TestCase):
     def test_a_fault_that_was_not_planted_is_left_out(self):
         self.assertEqual(self.verdict(planted=fault(error="kill: No such process")).role, "unclear")
 
+    def test_a_fault_with_less_than_half_of_the_raw_excess_is_not_attainable(self):
+        for excess, attainable in ((40, True), (41, False)):
+            self.assertEqual(self.verdict(done=harm(20, excess=excess)).attainable, attainable)
+
     def test_losses_are_named_by_their_place(self):
         drop = fault("dropping_bridge")
         for losses, right in (([{"where": "path", "count": 9}], True), ([{"where": "path", "count": 6}], False),
@@ -151,7 +155,7 @@ class Intervals(unittest.TestCase):
         found = matrix.summary([(fault(), right), (fault(), wrong), (fault("stopped"), judge.Verdict("decoy", named=True))])
         self.assertEqual(found["kinds"]["rt_hog"]["columns"], {"rt_hog": 1, "irq": 1})
         self.assertEqual([found["total"][key] for key in ("faults", "right", "wrong", "decoys", "named")], [2, 1, 1, 1, 1])
-        self.assertIn("| rt_hog | 2 | 1 | 50 % (9 to 91) | 1 |", matrix.markdown(found))
+        self.assertIn("| rt_hog | 2 | 0 | 1 | 50 % (9 to 91) | 1 |", matrix.markdown(found))
 
 
 class Plan(unittest.TestCase):

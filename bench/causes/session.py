@@ -178,12 +178,14 @@ class Session:
         times = [part.times(log) for part, log in zip(parts, found) if part.harms]
         begin, end = min(begin for begin, _ in times), max(end for _, end in times)
         values = {key: int(value) for log in found for key, value in log[2].items() if value.lstrip("-").isdigit()}
-        name = next((part.arguments[0] for part in parts if part.operation == "hog" and KINDS[item.kind].named_by), KINDS[item.kind].program)
+        kind = KINDS[item.kind]
+        name = next((part.arguments[0] for part in parts if part.operation == "hog" and kind.named_by), kind.program)
         return Planted(item, self.number, begin, end, name, values, error)
 
     def undo(self, pids):
         """Continues and frees everything, whatever the helpers have done."""
-        for pid in list(pids.values()) + [target.parent(pid) for pid in pids.values() if Path(f"/proc/{pid}").exists()]:
+        ends = [pid for pid in pids.values() if Path(f"/proc/{pid}").exists()]
+        for pid in ends + [target.parent(pid) for pid in ends]:
             try:
                 os.kill(pid, 18)
             except ProcessLookupError:
@@ -196,19 +198,23 @@ class Session:
         try:
             self.start(pids)
             planted = self.plant(pids)
-        except RuntimeError as error:
+            status = self.controller.wait(timeout=120)
+        except BaseException as error:
+            if self.controller:
+                self.undo(pids)
+                self.controller.terminate()
+                self.controller.wait(timeout=60)
             self.errors.seek(0)
-            raise RuntimeError(f"{error}: {self.errors.read().strip()}") from error
+            if isinstance(error, RuntimeError):
+                raise RuntimeError(f"{error}: {self.errors.read().strip()}") from error
+            raise
         finally:
             self.undo(pids)
             for helper in self.helpers.values():
                 if helper.poll() is None:
                     helper.kill()
+                    helper.wait()
             self.notes += [text for text in (tc.close().strip() for tc in self.tcs.values()) if text]
-            if self.controller and len(pids) < 2:
-                self.controller.terminate()
-                self.controller.wait(timeout=60)
-        status = self.controller.wait(timeout=120)
         out = subprocess.run([self.stage.program, "report", self.record, "--format", "json"], capture_output=True, text=True).stdout
         return Outcome(planted, self.record, json.loads(out), status, self.notes)
 
