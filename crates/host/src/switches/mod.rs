@@ -1,14 +1,19 @@
-//! Context switches recorded by the kernel: for whole CPUs if permitted, else only for given threads.
+//! Context switches and interrupts recorded by the kernel: for whole CPUs if permitted, else only for given threads.
 //!
-//! Input: the watched threads, and the CPUs on which these threads may run. Output: context switches and wake-ups in
-//! the order of time, and names of the other threads in these events. The kernel writes the events into ring buffers;
-//! the watched threads execute no code for this.
+//! Input: the watched threads, and the CPUs on which these threads may run. Output: context switches, wake-ups and
+//! interrupts in the order of time, and names of the other threads in these events. The kernel writes the events into
+//! ring buffers; the watched threads execute no code for this.
 
+mod pairs;
+mod points;
+mod records;
 mod ring;
 mod tracefs;
 
 use crate::sched_call;
-use ring::{Record, Ring, WakePoint};
+use points::Points;
+use records::Record;
+use ring::{Ring, Wanted};
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -17,6 +22,9 @@ use tailbound_model::{CpuList, Policy, SwitchEvent, SwitchKind, SwitchScope, Swi
 /// Size in bytes of the ring buffer of a CPU on which watched threads may run; users without privilege may have one
 /// buffer of this size for each CPU (kernel.perf_event_mlock_kb).
 const WATCHED_CPU: usize = 512 << 10;
+/// Size in bytes of the ring buffer of a CPU whose interrupts are recorded too: there are more of them than context
+/// switches. Users without privilege cannot have it, and cannot record interrupts.
+const WITH_INTERRUPTS: usize = 2 << 20;
 /// Size in bytes of the ring buffer of a CPU on which no watched thread may run.
 const OTHER_CPU: usize = 64 << 10;
 /// Size in bytes of the ring buffer of one thread.
@@ -33,6 +41,7 @@ pub struct SwitchWatch {
     rings: Vec<Ring>,
     scope: SwitchScope,
     wakes: bool,
+    interrupts: bool,
     threads: Vec<i32>,
     pieces: Vec<Vec<SwitchEvent>>,
     /// True if the maximum number of context-switch events in memory is reached.
@@ -51,6 +60,7 @@ impl SwitchWatch {
             rings: Vec::new(),
             scope: SwitchScope::Off,
             wakes: false,
+            interrupts: false,
             threads: threads.to_vec(),
             pieces: Vec::new(),
             full: false,
@@ -58,17 +68,25 @@ impl SwitchWatch {
             read_ns: 0,
             tasks: BTreeMap::new(),
         };
-        let wake = tracefs::waking();
-        let whole = of_cpus(threads, cpus, wake).map(|rings| (rings, wake.is_some()));
-        // The tracepoint can exist without being permitted.
-        match whole.or_else(|_| of_cpus(threads, cpus, None).map(|rings| (rings, false))) {
-            Ok((rings, wakes)) => {
-                (watch.rings, watch.wakes, watch.scope) = (rings, wakes, SwitchScope::Cpus(cpus.clone()))
+        let all = Points::find();
+        // A tracepoint can exist without being permitted, and interrupts need many file descriptors.
+        let attempts = [
+            (all.clone(), WITH_INTERRUPTS),
+            (all.clone(), WATCHED_CPU),
+            (all.without_interrupts(), WATCHED_CPU),
+            (Points::default(), WATCHED_CPU),
+        ];
+        for (points, bytes) in attempts {
+            if let Ok(rings) = of_cpus(threads, cpus, &points, bytes) {
+                watch.rings = rings;
+                (watch.wakes, watch.interrupts) = (points.wake.is_some(), !points.edges.is_empty());
+                watch.scope = SwitchScope::Cpus(cpus.clone());
+                return watch;
             }
-            Err(_) => match threads.iter().map(|tid| Ring::of_thread(*tid, THREAD)).collect() {
-                Ok(rings) => (watch.rings, watch.scope) = (rings, SwitchScope::OwnThreads),
-                Err(e) => watch.scope = SwitchScope::Nothing(e.to_string()),
-            },
+        }
+        match threads.iter().map(|tid| Ring::of_thread(*tid, THREAD)).collect() {
+            Ok(rings) => (watch.rings, watch.scope) = (rings, SwitchScope::OwnThreads),
+            Err(e) => watch.scope = SwitchScope::Nothing(e.to_string()),
         }
         watch
     }
@@ -100,11 +118,7 @@ impl SwitchWatch {
     fn take(&mut self, record: Record) {
         match record {
             Record::Event(event) => {
-                match event.what {
-                    SwitchKind::Switch { out, into, .. } => [out, into].into_iter().for_each(|tid| self.identify(tid)),
-                    SwitchKind::Wake { by, .. } => self.identify(by),
-                    _ => {}
-                }
+                threads_of(&event).into_iter().for_each(|tid| self.identify(tid));
                 self.keep(event);
             }
             Record::Named { thread, name } => {
@@ -116,6 +130,8 @@ impl SwitchWatch {
                 }
             }
             Record::Missing { at_ns } => self.gaps.push((self.read_ns, at_ns)),
+            // The ring buffer makes one event of begin and end of an interrupt.
+            Record::Edge { .. } => {}
         }
     }
 
@@ -148,13 +164,14 @@ impl SwitchWatch {
     }
 
     /// Reads the remaining context-switch events from the ring buffers. Returns all events whose time lies in one of
-    /// the time spans `windows` (begin and end, monotonic ns), which must be sorted and must not overlap.
+    /// the time spans `windows` (begin and end, monotonic ns), which must be sorted and must not overlap, and the
+    /// interrupts that began before a time span and ended within it.
     pub fn events_in(&mut self, windows: &[(i64, i64)]) -> Switches {
         self.read();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for event in self.pieces.iter().flatten() {
             let at = windows.partition_point(|(_, end)| *end < event.at_ns);
-            if windows.get(at).is_some_and(|(begin, _)| *begin <= event.at_ns) {
+            if windows.get(at).is_some_and(|(begin, _)| *begin <= end_ns(event)) {
                 events.push(*event);
             }
         }
@@ -166,12 +183,7 @@ impl SwitchWatch {
         }
         let mut named: BTreeMap<i32, Task> = BTreeMap::new();
         for event in &events {
-            let (one, other) = match event.what {
-                SwitchKind::Switch { out, into, .. } => (out, into),
-                SwitchKind::Wake { by, .. } => (by, 0),
-                _ => (0, 0),
-            };
-            for tid in [one, other] {
+            for tid in threads_of(event) {
                 // Name and policy may have changed since the thread was first seen.
                 if let Some(known) = self.tasks.get(&tid) {
                     named.entry(tid).or_insert_with(|| task(tid).unwrap_or_else(|| known.clone()));
@@ -182,6 +194,7 @@ impl SwitchWatch {
             ends: Vec::new(),
             scope: self.scope.clone(),
             wakes: self.wakes,
+            interrupts: self.interrupts,
             windows: windows.to_vec(),
             gaps,
             events,
@@ -190,24 +203,61 @@ impl SwitchWatch {
         }
     }
 
-    /// Stops the recording of context switches.
+    /// Stops the recording of context switches. Events that were recorded until then can still be taken.
     pub fn end(&mut self) {
         self.rings.iter_mut().for_each(Ring::disable);
         self.read();
+        // The kernel waits for all CPUs before it closes a tracepoint: half a second for all of them.
+        let rings = std::mem::take(&mut self.rings);
+        // If no thread can be started, the caller waits.
+        let _ = std::thread::Builder::new().name("close-rings".into()).spawn(move || drop(rings));
     }
 }
 
-/// Opens a ring buffer for each online CPU: for context switches on the CPUs in `cpus`, and on all CPUs for wake-ups of
-/// `threads`.
-fn of_cpus(threads: &[i32], cpus: &CpuList, wake: Option<WakePoint>) -> io::Result<Vec<Ring>> {
-    let filter = threads.iter().map(|tid| format!("pid=={tid}")).collect::<Vec<_>>().join("||");
+/// Ids of the threads of an event between two threads; 0 = no thread.
+fn threads_of(event: &SwitchEvent) -> [i32; 2] {
+    match event.what {
+        SwitchKind::Switch { out, into, .. } => [out, into],
+        SwitchKind::Wake { thread, by, .. } => [thread, by],
+        _ => [0, 0],
+    }
+}
+
+/// Time at which an event ended: for an interrupt later than its begin, ns.
+fn end_ns(event: &SwitchEvent) -> i64 {
+    match event.what {
+        SwitchKind::Interrupted { ns, .. } => event.at_ns + i64::from(ns),
+        _ => event.at_ns,
+    }
+}
+
+/// Opens a ring buffer for each online CPU: for context switches and interrupts on the CPUs in `cpus` with `bytes`
+/// bytes, and on all CPUs for wake-ups of `threads`, and of all threads whose CPU is in `cpus`.
+fn of_cpus(threads: &[i32], cpus: &CpuList, points: &Points, bytes: usize) -> io::Result<Vec<Ring>> {
+    let wakes = wakes_filter(threads, cpus);
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     let online: CpuList = online.trim().parse().map_err(|_| io::ErrorKind::InvalidData)?;
     let ring = |cpu: &u32| {
         let watched = cpus.0.contains(cpu);
-        Ring::of_cpu(*cpu, watched, wake, &filter, if watched { WATCHED_CPU } else { OTHER_CPU })
+        let bytes = if watched { bytes } else { OTHER_CPU };
+        Ring::of_cpu(*cpu, &Wanted { points, watched, wakes: &wakes, bytes })
     };
     online.0.iter().map(ring).collect()
+}
+
+/// Filter for the tracepoint `sched_waking`: one of `threads`, or a thread that last ran on one of `cpus`. Threads of
+/// the kernel that pass messages on (ksoftirqd, interrupt threads, vhost) are among the second.
+fn wakes_filter(threads: &[i32], cpus: &CpuList) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for cpu in &cpus.0 {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let own = threads.iter().map(|tid| format!("pid=={tid}"));
+    let near = ranges.iter().map(|(first, last)| format!("(target_cpu>={first}&&target_cpu<={last})"));
+    own.chain(near).collect::<Vec<_>>().join("||")
 }
 
 fn task(tid: i32) -> Option<Task> {
@@ -217,4 +267,16 @@ fn task(tid: i32) -> Option<Task> {
 
 fn policy(tid: i32) -> Option<Policy> {
     Some(sched_call::get_policy(tid).ok()?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wake_ups_of_the_threads_and_of_their_cpus_are_recorded() {
+        let cpus = CpuList([0, 1, 2, 5].into());
+        let filter = wakes_filter(&[17, 18], &cpus);
+        assert_eq!(filter, "pid==17||pid==18||(target_cpu>=0&&target_cpu<=2)||(target_cpu>=5&&target_cpu<=5)");
+    }
 }
