@@ -58,8 +58,7 @@ impl Points {
     pub fn find() -> Points {
         let Some(tracefs) = Tracefs::open() else { return Points::default() };
         let mut points = Points::default();
-        let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
-        if namespace.is_some_and(|n| n.to_str() == Some(FIRST_PID_NAMESPACE)) {
+        if in_first_pid_namespace() {
             points.switch = tracefs.describe("sched/sched_switch").and_then(|d| Some((d.id, SwitchFields::of(&d)?)));
             points.wake = tracefs.describe("sched/sched_waking").and_then(|d| Some((d.id, WakeFields::of(&d)?)));
         }
@@ -82,6 +81,12 @@ impl Points {
     pub fn without_interrupts(&self) -> Points {
         Points { edges: Vec::new(), ..self.clone() }
     }
+}
+
+/// Whether the ids of threads that this process sees are the ids that tracepoints and BPF report.
+pub(super) fn in_first_pid_namespace() -> bool {
+    let namespace = std::fs::read_link("/proc/self/ns/pid").ok();
+    namespace.is_some_and(|n| n.to_str() == Some(FIRST_PID_NAMESPACE))
 }
 
 impl SwitchFields {

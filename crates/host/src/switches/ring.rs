@@ -26,7 +26,7 @@ pub(super) struct Ring {
 }
 
 /// What the ring buffer of a CPU records.
-pub(super) struct Wanted<'a> {
+pub(super) struct Contents<'a> {
     /// Tracepoints that are recorded.
     pub points: &'a Points,
     /// Whether context switches and interrupts are recorded, and not only names of new threads and wake-ups.
@@ -50,8 +50,8 @@ impl Ring {
     ///
     /// # Errors
     /// The kernel refuses: no privilege, no such CPU, or no memory.
-    pub fn of_cpu(cpu: u32, wanted: &Wanted) -> io::Result<Ring> {
-        let Wanted { points, watched, wakes, bytes } = *wanted;
+    pub fn of_cpu(cpu: u32, contents: &Contents) -> io::Result<Ring> {
+        let Contents { points, watched, wakes, bytes } = *contents;
         let mut builder = Builder::new(Software::DUMMY);
         builder.any_pid().one_cpu(cpu as usize).include_kernel().task(true).comm(true);
         // Without the tracepoint of context switches, the kernel's own records of them are used.

@@ -1,12 +1,14 @@
-//! Tests: interrupts, states of threads and wakers as the kernel reports them, compared with faults that a test plants.
+//! Tests: interrupts, states of threads and wakers as the kernel reports them, by perf events and by BPF, compared with
+//! faults that a test plants.
 
 use crate::busy::{Busy, covered};
 use crate::flood::Flood;
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tailbound_host::switches::SwitchWatch;
+use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted};
 use tailbound_host::{allowed_cpus, monotonic_ns, scheduling};
-use tailbound_model::{CpuList, Interruption, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
+use tailbound_model::{Attribution, CpuList, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, Switches};
 
 const NET_RX: Interruption = Interruption::Softirq(3);
 /// Number of datagrams in a flood.
@@ -15,15 +17,49 @@ const DATAGRAMS: usize = 200;
 /// interrupts.
 const GAP_NS: i64 = 10_000;
 
-/// Opens a watch that needs tracepoints; without the right to use them the test is skipped.
-fn watched(threads: &[i32], cpus: &CpuList) -> Option<SwitchWatch> {
-    let mut watch = SwitchWatch::open(threads, cpus);
-    let opened = watch.events_in(&[]);
-    let all = opened.interrupts && opened.wakes && matches!(opened.scope, SwitchScope::Cpus(_));
-    if !all {
-        println!("skipped: needs the right to use tracepoints (root, or CAP_PERFMON) of the first PID namespace");
+/// Each test, once with perf events and once with BPF.
+macro_rules! by_perf_and_by_bpf {
+    ($($test:ident),* $(,)?) => {
+        mod perf {
+            $(#[test] fn $test() { super::$test(tailbound_model::RecordedBy::Perf); })*
+        }
+        mod bpf {
+            $(#[test] fn $test() { super::$test(tailbound_model::RecordedBy::Bpf); })*
+        }
+    };
+}
+
+by_perf_and_by_bpf!(
+    a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt,
+    a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt,
+    a_stopped_thread_has_the_state_stopped,
+    a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible,
+    a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_run,
+    interrupts_are_recorded_only_on_the_watched_cpus,
+);
+
+/// The tracer that dev/tracer built beside this test program.
+fn tracer() -> Option<PathBuf> {
+    let program = std::env::current_exe().unwrap();
+    let target = program.ancestors().nth(3).unwrap();
+    Some(target.join("lib/tailbound/drivers").join(TRACER_FILE)).filter(|file| file.exists())
+}
+
+/// Opens a recording of interrupts; without the rights for it the test is skipped.
+fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<SwitchWatch> {
+    let tracer = tracer().filter(|_| by == RecordedBy::Bpf);
+    if by == RecordedBy::Bpf && tracer.is_none() {
+        println!("skipped: the tracer is not built (dev/tracer)");
+        return None;
     }
-    all.then_some(watch)
+    let wanted = Wanted { level: Attribution::Machine, tracer: tracer.as_deref() };
+    let watch = SwitchWatch::open(threads, cpus, &wanted);
+    let recorder = watch.recorder().cloned();
+    let has_it = recorder.as_ref().is_some_and(|r| r.level == Attribution::Machine && r.by == by);
+    if !has_it {
+        println!("skipped: {}", recorder.and_then(|r| r.instead).unwrap_or_default());
+    }
+    has_it.then_some(watch)
 }
 
 fn last_cpu() -> u32 {
@@ -52,8 +88,7 @@ fn wakes(seen: &Switches, tid: i32) -> Vec<(i32, bool)> {
     woken.collect()
 }
 
-#[test]
-fn a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt() {
+fn a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt(by: RecordedBy) {
     let cpus = CpuList::one(last_cpu());
     let (send, receive) = mpsc::channel();
     let (go, wait) = mpsc::channel::<()>();
@@ -67,7 +102,7 @@ fn a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt
         (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(5)));
     });
     let tid = receive.recv().unwrap();
-    let Some(mut watch) = watched(&[tid], &cpus) else { return };
+    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
     watch.begin();
     let begin = monotonic_ns();
     go.send(()).unwrap();
@@ -81,8 +116,7 @@ fn a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt
     assert!(by_timer >= 8, "{:?}", wakes(&seen, tid));
 }
 
-#[test]
-fn a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt() {
+fn a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt(by: RecordedBy) {
     let cpus = CpuList::one(last_cpu());
     let (send, receive) = mpsc::channel();
     let (go, wait) = mpsc::channel::<()>();
@@ -93,7 +127,7 @@ fn a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt() {
         let _ = (0..20).try_for_each(|_| wait.recv());
     });
     let tid = receive.recv().unwrap();
-    let Some(mut watch) = watched(&[tid], &cpus) else { return };
+    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
     watch.begin();
     let begin = monotonic_ns();
     for _ in 0..20 {
@@ -108,12 +142,11 @@ fn a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt() {
     assert!(by_me >= 15, "woken by {me}: {:?}", wakes(&seen, tid));
 }
 
-#[test]
-fn a_stopped_thread_has_the_state_stopped() {
+fn a_stopped_thread_has_the_state_stopped(by: RecordedBy) {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep of coreutils");
     let tid = child.id() as i32;
     let cpus = CpuList(allowed_cpus().into_iter().collect());
-    let Some(mut watch) = watched(&[tid], &cpus) else {
+    let Some(mut watch) = watched(by, &[tid], &cpus) else {
         child.kill().unwrap();
         child.wait().unwrap();
         return;
@@ -137,11 +170,10 @@ fn a_stopped_thread_has_the_state_stopped() {
 
 /// Test: while a thread starts another program, it waits in the kernel until that program runs (CLONE_VFORK), and no
 /// signal wakes it.
-#[test]
-fn a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible() {
+fn a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible(by: RecordedBy) {
     let cpus = CpuList(allowed_cpus().into_iter().collect());
     let tid = own_tid();
-    let Some(mut watch) = watched(&[tid], &cpus) else { return };
+    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
     watch.begin();
     let begin = monotonic_ns();
     for _ in 0..10 {
@@ -155,15 +187,14 @@ fn a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible() {
 
 /// Test: packets are sent on one CPU and received by the soft interrupt of another CPU, where a busy thread sees gaps in
 /// its own time. The recorded soft interrupts must lie within these gaps.
-#[test]
-fn a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_run() {
+fn a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_run(by: RecordedBy) {
     let allowed = allowed_cpus();
     let (Some(from), Some(to)) = (allowed.first().copied(), allowed.get(1).copied()) else {
         println!("skipped: needs two CPUs");
         return;
     };
     let cpus = CpuList::one(to);
-    let Some(mut watch) = watched(&[own_tid()], &cpus) else { return };
+    let Some(mut watch) = watched(by, &[own_tid()], &cpus) else { return };
     let flood = match Flood::prepare(from, to) {
         Ok(flood) => flood,
         Err(reason) => {
@@ -194,10 +225,9 @@ fn a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_ru
 }
 
 /// All events are about CPUs in `scope`, but for wake-ups, which can come from every CPU.
-#[test]
-fn interrupts_are_recorded_only_on_the_watched_cpus() {
+fn interrupts_are_recorded_only_on_the_watched_cpus(by: RecordedBy) {
     let cpus = CpuList::one(last_cpu());
-    let Some(mut watch) = watched(&[own_tid()], &cpus) else { return };
+    let Some(mut watch) = watched(by, &[own_tid()], &cpus) else { return };
     watch.begin();
     std::thread::sleep(Duration::from_millis(200));
     watch.end();

@@ -32,9 +32,50 @@ pub struct Switches {
     /// True if interrupts and soft interrupts of the CPUs in `scope` were recorded too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupts: bool,
+    /// How the events were recorded; absent if no events were recorded, and in records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorder: Option<Recorder>,
     /// Changes of kernel counters during the trial, for each counter in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterSeries>,
+}
+
+/// How the events of a trial were recorded, and what the recording cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorder {
+    /// Level of the recording: `threads` or `machine`.
+    pub level: crate::Attribution,
+    /// Facility of the kernel that recorded the events.
+    pub by: RecordedBy,
+    /// Reason why BPF or a higher level was not used, in one sentence without a full stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// Cost of the recording, as the agent measured it before the trial; absent if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<RecordingCost>,
+}
+
+/// Facilities of the kernel that record events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedBy {
+    /// Programs in the kernel (BPF), which write only what is needed.
+    Bpf,
+    /// Perf events.
+    Perf,
+}
+
+/// Cost of the recording of events for one message, measured with datagrams that two threads exchange over the loopback
+/// interface on the watched CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingCost {
+    /// Level of the recording whose cost was measured: `threads` or `machine`.
+    pub level: crate::Attribution,
+    /// Round trip with the recording minus round trip without it, both at the quantile 0.1, ns. Other programs disturb
+    /// this quantile less than the median.
+    pub per_message_ns: i64,
+    /// Median round trip without the recording, ns.
+    pub unwatched_ns: i64,
 }
 
 /// Changes of one kernel counter during a trial.

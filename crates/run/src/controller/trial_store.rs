@@ -39,7 +39,7 @@ pub(super) async fn store(
         let slot_0_ns = (agent.clock == clock).then_some(slot_0_ns);
         store_part(record, dir, part, agent, (unmatched, slot_0_ns), &mut result).await?;
     }
-    let attribution = parts.first().is_some_and(|p| p.order.spec.attribution == Attribution::On);
+    let attribution = parts.first().is_some_and(|p| p.order.spec.attribution != Attribution::Off);
     if attribution && !result.slowest_windows.is_empty() {
         store_switches(record, parts, lab, &clock, &result.slowest_windows).await?;
     }
