@@ -92,7 +92,7 @@ pub struct TrialSpec {
     pub arrangement: Option<Arrangement>,
     /// When samples are sent from the agents to the controller.
     pub collect: Collect,
-    /// Whether context switches are recorded, to find the causes of late messages.
+    /// Which events of the kernel are recorded, to find the causes of late messages.
     #[serde(default)]
     pub attribution: Attribution,
     /// Length of the quiet interval, in which the ends send nothing before the first message.
@@ -294,15 +294,22 @@ pub enum Collect {
     Live,
 }
 
-/// Whether context switches are recorded, to find out why the worst messages were late.
+/// Which events of the kernel are recorded, to find out why messages were late.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
-    /// Context switches are recorded during the trial.
-    #[default]
-    On,
-    /// Context switches are not recorded during the trial.
+    /// No events of the kernel are recorded during the trial.
     Off,
+    /// Context switches and wake-ups are recorded: of all threads on the CPUs of the ends if that is permitted,
+    /// otherwise context switches of the ends' threads alone.
+    Threads,
+    /// Interrupts and soft interrupts are recorded too.
+    Machine,
+    /// The level `Machine` if it costs at most a tenth of a message, otherwise the level `Threads`. Earlier releases
+    /// knew only `on` and `off`.
+    #[default]
+    #[serde(alias = "on")]
+    Auto,
 }
 
 /// The driver of an end, and its options.

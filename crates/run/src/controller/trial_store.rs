@@ -41,7 +41,7 @@ pub(super) async fn store(
         store_part(record, dir, part, agent, (unmatched, slot_0_ns), &mut result).await?;
     }
     let first = parts.first().map(|p| &p.order);
-    let explained = |o: &&Order| o.spec.attribution == Attribution::On && has_answers(&o.spec) && result.answered > 0;
+    let explained = |o: &&Order| o.spec.attribution != Attribution::Off && has_answers(&o.spec) && result.answered > 0;
     if let Some(order) = first.filter(explained) {
         let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
         let found = Record::open(dir)?.incidents(order.trial, late_above_ns, MOST_INCIDENTS)?;
