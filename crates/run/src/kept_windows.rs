@@ -48,7 +48,9 @@ mod tests {
     fn found(incidents: &[(i64, i64)], ordinary: &[i64]) -> TrialIncidents {
         let rule = LateRule::new((90_000, 100_000), 100_000, None);
         let mut finder = IncidentFinder::new(rule, 10);
-        incidents.iter().for_each(|(due, latency)| drop(finder.answered(0, *due, *latency)));
+        for (due, latency) in incidents {
+            finder.answered(0, *due, *latency);
+        }
         let ordinary = ordinary.iter().map(|due| Ordinary { row: 0, due_ns: *due, received_ns: due + 100_000 });
         TrialIncidents {
             rule,

@@ -54,8 +54,10 @@ pub(crate) fn report(keys: Option<&ReportKeys>, on_axis: &[&str], factors: &[Fac
 /// A latency limit of the study, which must be above 0.
 fn limit(key: Option<&At<Duration>>) -> Result<Option<Nanos>, Fault> {
     match key.filter(|above| above.value.0.0 <= 0) {
-        Some(above) => Err(Fault::new(above.at, "the limit is not above 0, so every message is above it")
-            .help("for example `503 us`")),
+        Some(above) => {
+            Err(Fault::new(above.at, "the limit is not above 0, so every message is above it")
+                .help("for example `503 us`"))
+        }
         None => Ok(key.map(|above| above.value.0)),
     }
 }

@@ -79,14 +79,8 @@ fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
         }
     }
     if leg.from_ns < from {
-        let unknown = Piece {
-            from_ns: leg.from_ns,
-            to_ns: from,
-            leg: leg.metric,
-            end: leg.end,
-            thread: 0,
-            what: Doing::Unknown,
-        };
+        let unknown =
+            Piece { from_ns: leg.from_ns, to_ns: from, leg: leg.metric, end: leg.end, thread: 0, what: Doing::Unknown };
         pieces.extend(slept(unknown, None, leg, timeline, threads));
     }
     pieces
@@ -114,13 +108,7 @@ fn follow(thread: Option<i32>, timeline: &Timeline, threads: &Threads, span: (i6
 
 /// Divides a time span in which the thread that took the message slept: while a send call of the other end lasts, the
 /// caller has the message; after that, it is on its way.
-fn slept(
-    piece: Piece,
-    state: Option<SleepState>,
-    leg: &Leg,
-    timeline: &Timeline,
-    threads: &Threads,
-) -> Vec<Piece> {
+fn slept(piece: Piece, state: Option<SleepState>, leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
     let on_the_way = matches!(leg.metric, Metric::Out | Metric::Back | Metric::RoundTrip);
     let rest = match piece.what {
         _ if on_the_way => Doing::SleptForMessage(state),
@@ -131,10 +119,7 @@ fn slept(
     if from >= to {
         return vec![Piece { what: rest, ..piece }];
     }
-    let mut pieces = vec![
-        Piece { from_ns: to, what: rest, ..piece },
-        Piece { to_ns: from, what: rest, ..piece },
-    ];
+    let mut pieces = vec![Piece { from_ns: to, what: rest, ..piece }, Piece { to_ns: from, what: rest, ..piece }];
     if matches!(leg.metric, Metric::SendLateness | Metric::Turnaround) {
         // The thread itself makes the call.
         let what = if piece.what == Doing::Unknown { Doing::Unknown } else { Doing::SleptInCall(state) };

@@ -45,11 +45,7 @@ pub(crate) struct Usual {
 
 impl Usual {
     /// The means over these messages: of their legs, and of the causes of those messages whose events were recorded.
-    pub fn of<'a>(
-        messages: impl Iterator<Item = &'a Stamps>,
-        timelines: &Timelines,
-        known: &Circumstances,
-    ) -> Usual {
+    pub fn of<'a>(messages: impl Iterator<Item = &'a Stamps>, timelines: &Timelines, known: &Circumstances) -> Usual {
         let (mut legs, mut causes) = (BTreeMap::new(), BTreeMap::new());
         let (mut of_legs, mut of_causes) = (0, 0);
         for stamps in messages {

@@ -51,7 +51,8 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
     match part.what {
         Doing::Ran { cpu } => {
             let mut own = 0;
-            for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
+            for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns))
+            {
                 match by {
                     Some(by) => shares.push(interrupted(&Piece { from_ns: from, to_ns: to, ..*part }, cpu, by)),
                     None => own += to - from,
@@ -69,7 +70,10 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
             let cause = asleep(state).unwrap_or(CauseWord::Network);
             // That no thread had the message is concluded from the absence of events.
             let evidence = if cause == CauseWord::Network { Evidence::Inferred } else { Evidence::Seen };
-            shares.push(Share { key: Key { thread: None, ..key(part, cause, None, None) }, ..whole(part, cause, None, None, evidence) });
+            shares.push(Share {
+                key: Key { thread: None, ..key(part, cause, None, None) },
+                ..whole(part, cause, None, None, evidence)
+            });
         }
         Doing::Slept(state) => {
             let cause = asleep(state);
@@ -182,7 +186,8 @@ fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> 
         .flat_map(|s| &s.stops)
         .filter_map(|(from, to)| {
             // The supervisor may notice a stop late; the process had then not run since it was stopped.
-            let from = timeline.idle_since(known.threads.of_end(piece.end), *from).map_or(*from, |idle| idle.min(*from));
+            let from =
+                timeline.idle_since(known.threads.of_end(piece.end), *from).map_or(*from, |idle| idle.min(*from));
             let (from, to) = (from.max(piece.from_ns), (*to).min(piece.to_ns));
             (from < to).then_some((from, to))
         })

@@ -55,7 +55,8 @@ fn causes(incidents: &[IncidentReport], covered_ns: i64) -> Vec<CauseShare> {
     for entries in incidents.iter().filter_map(|i| i.ledger.as_ref()) {
         let mut of_incident: BTreeMap<Key, i64> = BTreeMap::new();
         for entry in entries.iter().filter(|e| e.ns_low > 0) {
-            let program = |by: CausedBy| CausedBy { name: by.process.unwrap_or(by.name), process: None, tid: None, ..by };
+            let program =
+                |by: CausedBy| CausedBy { name: by.process.unwrap_or(by.name), process: None, tid: None, ..by };
             let by = entry.by.clone().map(program);
             *of_incident.entry((entry.cause, entry.end.clone(), by)).or_default() += entry.ns_low;
         }

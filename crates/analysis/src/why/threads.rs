@@ -1,7 +1,7 @@
 //! The threads of a trial: which belong to the ends, and who the other threads are.
 
 use std::collections::BTreeMap;
-use tailbound_document::{CausedBy, CauseWord, Report, Thread, ThreadReport};
+use tailbound_document::{CauseWord, CausedBy, Report, Thread, ThreadReport};
 use tailbound_model::{Policy, Switches, Task};
 
 /// Names of Tailbound's processes begin with one of these: the program itself, and the processes that it names.

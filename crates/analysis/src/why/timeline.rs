@@ -222,11 +222,8 @@ impl Timeline {
     pub fn interrupts(&self, cpu: u32, from_ns: i64, to_ns: i64) -> Vec<InterruptSpan> {
         let Some(spans) = self.interrupts.get(&cpu) else { return Vec::new() };
         let before = spans[..spans.partition_point(|s| s.from_ns < to_ns)].iter();
-        let clipped = |s: &InterruptSpan| InterruptSpan {
-            from_ns: s.from_ns.max(from_ns),
-            to_ns: s.to_ns.min(to_ns),
-            by: s.by,
-        };
+        let clipped =
+            |s: &InterruptSpan| InterruptSpan { from_ns: s.from_ns.max(from_ns), to_ns: s.to_ns.min(to_ns), by: s.by };
         before.map(clipped).filter(|s| s.from_ns < s.to_ns).collect()
     }
 }

@@ -58,7 +58,8 @@ fn counts(incident: &IncidentReport) -> String {
 
 fn ledger(incident: &IncidentReport, entries: &[LedgerEntry]) -> String {
     let share = |ns: i64| format!("{:.0} %", 100.0 * ns as f64 / incident.excess_ns.max(1) as f64);
-    let named = entries.iter().take(NAMED).filter(|e| e.ns_low * 50 >= incident.excess_ns || e.evidence == Evidence::AtMost);
+    let named =
+        entries.iter().take(NAMED).filter(|e| e.ns_low * 50 >= incident.excess_ns || e.evidence == Evidence::AtMost);
     let mut parts: Vec<String> = named
         .map(|e| match e.evidence {
             Evidence::AtMost => format!("at most {}: {}", share(e.ns_high), cause(e)),
@@ -104,7 +105,9 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::CpuQuota => format!("the CPU quota of a control group had stopped {who}"),
         CauseWord::Steal => format!("the hypervisor had {cpu}"),
         CauseWord::OwnWork => format!("{who} ran on {cpu}"),
-        CauseWord::Network => format!("no thread had the message (towards the {} end)", entry.end.as_deref().unwrap_or("other")),
+        CauseWord::Network => {
+            format!("no thread had the message (towards the {} end)", entry.end.as_deref().unwrap_or("other"))
+        }
         CauseWord::DriverCall => format!("{who} slept in the driver's call to send"),
     }
 }

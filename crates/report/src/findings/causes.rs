@@ -38,7 +38,8 @@ fn sustained(condition: &ConditionReport) -> Option<String> {
 /// Finding about the causes of the late messages of one condition.
 pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
     let totals = condition.incident_totals.filter(|t| t.excess_ns > 0)?;
-    let incidents = if totals.incidents == 1 { "1 incident".into() } else { format!("{} incidents", count(totals.incidents)) };
+    let incidents =
+        if totals.incidents == 1 { "1 incident".into() } else { format!("{} incidents", count(totals.incidents)) };
     let mut text = format!(
         "{}: late messages took {} beyond the usual, in {incidents}",
         condition.name,

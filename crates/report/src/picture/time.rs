@@ -250,8 +250,7 @@ impl View<'_> {
             }
         }
         let of_trial = self.condition.incidents.iter().filter(|i| i.trial == self.trial.id);
-        let spans: Spans =
-            of_trial.map(|i| ((i.begin_ns - self.t0()) as f64, (i.end_ns - self.t0()) as f64)).collect();
+        let spans: Spans = of_trial.map(|i| ((i.begin_ns - self.t0()) as f64, (i.end_ns - self.t0()) as f64)).collect();
         if !spans.is_empty() {
             all.push(("worst incidents".into(), spans));
         }
