@@ -1,8 +1,8 @@
 //! The plan: the conditions and trials that follow from a study.
 
 use crate::{
-    Arrangement, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, PathSpec, PlaceSpec,
-    Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
+    Arrangement, Attribution, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, PathSpec,
+    PlaceSpec, Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -292,24 +292,6 @@ pub enum Collect {
     After,
     /// Samples are sent to the controller during the trial, by a thread on a CPU that is not measured.
     Live,
-}
-
-/// Which events of the kernel are recorded, to find out why messages were late.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Attribution {
-    /// No events of the kernel are recorded during the trial.
-    Off,
-    /// Context switches and wake-ups are recorded: of all threads on the CPUs of the ends if that is permitted,
-    /// otherwise context switches of the ends' threads alone.
-    Threads,
-    /// Interrupts and soft interrupts are recorded too.
-    Machine,
-    /// The level `Machine` if it costs at most a tenth of a message, otherwise the level `Threads`. Earlier releases
-    /// knew only `on` and `off`.
-    #[default]
-    #[serde(alias = "on")]
-    Auto,
 }
 
 /// The driver of an end, and its options.

@@ -40,11 +40,29 @@ pub struct Switches {
     pub counters: Vec<CounterSeries>,
 }
 
+/// Which events of the kernel are recorded, to find out why messages were late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attribution {
+    /// No events of the kernel are recorded during the trial.
+    Off,
+    /// Context switches and wake-ups are recorded: of all threads on the CPUs of the ends if that is permitted,
+    /// otherwise context switches of the ends' threads alone.
+    Threads,
+    /// Interrupts and soft interrupts are recorded too.
+    Machine,
+    /// The level `Machine` if it costs at most a tenth of a message, otherwise the level `Threads`. Earlier releases
+    /// knew only `on` and `off`.
+    #[default]
+    #[serde(alias = "on")]
+    Auto,
+}
+
 /// How the events of a trial were recorded, and what the recording cost.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorder {
     /// Level of the recording: `threads` or `machine`.
-    pub level: crate::Attribution,
+    pub level: Attribution,
     /// Facility of the kernel that recorded the events.
     pub by: RecordedBy,
     /// Reason why BPF or a higher level was not used, in one sentence without a full stop.
@@ -70,7 +88,7 @@ pub enum RecordedBy {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordingCost {
     /// Level of the recording whose cost was measured: `threads` or `machine`.
-    pub level: crate::Attribution,
+    pub level: Attribution,
     /// Round trip with the recording minus round trip without it, both at the quantile 0.1, ns. Other programs disturb
     /// this quantile less than the median.
     pub per_message_ns: i64,
