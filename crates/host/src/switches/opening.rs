@@ -193,14 +193,13 @@ impl Opened {
 
     /// Passes all records to `take`.
     pub fn read(&mut self, mut take: impl FnMut(Record)) {
-        let now = crate::monotonic_ns();
         for ring in &mut self.rings {
             ring.read(&mut take);
         }
         if let Some(tracer) = &mut self.tracer
             && tracer.read(|event| take(Record::Event(event)))
         {
-            take(Record::Missing { at_ns: now.max(crate::monotonic_ns()) });
+            take(Record::Missing { at_ns: crate::monotonic_ns(), records: 1 });
         }
     }
 
@@ -208,6 +207,11 @@ impl Opened {
     pub fn end(&mut self) {
         self.rings.iter_mut().for_each(Ring::disable);
         self.tracer.iter_mut().for_each(Tracer::rest);
+    }
+
+    /// Whether records were lost that [`Opened::read`] has not reported, after the end of the recording.
+    pub fn lost_more(&mut self) -> bool {
+        self.rings.iter_mut().any(Ring::lost_more)
     }
 
     /// Closes all ring buffers, and detaches the tracer.

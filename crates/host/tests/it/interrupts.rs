@@ -36,6 +36,7 @@ by_perf_and_by_bpf!(
     a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible,
     a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_run,
     interrupts_are_recorded_only_on_the_watched_cpus,
+    a_full_ring_buffer_is_a_gap,
 );
 
 /// The tracer that dev/tracer built beside this test program.
@@ -46,7 +47,7 @@ fn tracer() -> Option<PathBuf> {
 }
 
 /// Opens a recording of interrupts; without the rights for it the test is skipped.
-fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<SwitchWatch> {
+pub fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<SwitchWatch> {
     let tracer = tracer().filter(|_| by == RecordedBy::Bpf);
     if by == RecordedBy::Bpf && tracer.is_none() {
         println!("skipped: the tracer is not built (dev/tracer)");
@@ -62,11 +63,11 @@ fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<SwitchWatc
     has_it.then_some(watch)
 }
 
-fn last_cpu() -> u32 {
+pub fn last_cpu() -> u32 {
     allowed_cpus().last().copied().expect("a process may run on a CPU")
 }
 
-fn own_tid() -> i32 {
+pub fn own_tid() -> i32 {
     // SAFETY: gettid has no preconditions.
     unsafe { libc::gettid() }
 }
@@ -234,6 +235,37 @@ fn interrupts_are_recorded_only_on_the_watched_cpus(by: RecordedBy) {
     let seen = watch.events_in(&[(0, i64::MAX)]);
     let elsewhere = |e: &&SwitchEvent| !matches!(e.what, SwitchKind::Wake { .. }) && !cpus.0.contains(&e.cpu);
     assert_eq!(seen.events.iter().find(elsewhere), None);
+}
+
+/// Test: nobody reads the ring buffer while two threads wake each other more often than it has room for.
+fn a_full_ring_buffer_is_a_gap(by: RecordedBy) {
+    let cpus = CpuList::one(last_cpu());
+    let Some(mut watch) = watched(by, &[own_tid()], &cpus) else { return };
+    watch.begin();
+    let begin = monotonic_ns();
+    let on = cpus.clone();
+    let (to, from) = mpsc::sync_channel(0);
+    let receiver = std::thread::spawn(move || {
+        scheduling::set_affinity(0, &on).unwrap();
+        from.iter().count()
+    });
+    let on = cpus.clone();
+    let sender = std::thread::spawn(move || {
+        scheduling::set_affinity(0, &on).unwrap();
+        (0..100_000).for_each(|_| to.send(()).unwrap());
+    });
+    sender.join().unwrap();
+    assert_eq!(receiver.join().unwrap(), 100_000);
+    let end = monotonic_ns();
+    watch.end();
+    // A result holds fewer events than the ring buffer, so that only a part is looked at.
+    let (first, last) = ((begin, begin + 10_000_000), (end - 1_000_000, end));
+    let seen = watch.events_in(&[first]);
+    assert!(seen.events.len() > 100, "{} events in the first 10 ms", seen.events.len());
+    let seen = watch.events_in(&[last]);
+    assert!(seen.events.is_empty(), "{} events in the last millisecond", seen.events.len());
+    let covers = |(from, to): &&(i64, i64)| *from <= last.0 && last.1 <= *to && *to < i64::MAX;
+    assert!(seen.gaps.iter().any(|gap| covers(&gap)), "{last:?}: {:?}", seen.gaps);
 }
 
 /// Test: the freezer of a control group stops a process. Perf events cannot tell this from another sleep.
