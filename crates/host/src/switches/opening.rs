@@ -13,9 +13,9 @@ use tailbound_model::{Attribution, CpuList, Problem, RecordedBy, Recorder, Recor
 /// Size in bytes of the ring buffer of a CPU on which watched threads may run; users without privilege may have one
 /// buffer of this size for each CPU (kernel.perf_event_mlock_kb).
 const WATCHED_CPU: usize = 512 << 10;
-/// Size in bytes of the ring buffer of a CPU whose interrupts are recorded too: there are more of them than context
-/// switches. Users without privilege cannot have it, and cannot record interrupts.
-const WITH_INTERRUPTS: usize = 2 << 20;
+/// Size in bytes of the ring buffer of a CPU whose tracepoints are recorded: their records are larger, and there are
+/// more of them. Users without privilege cannot have it, and cannot record tracepoints.
+const WITH_TRACEPOINTS: usize = 2 << 20;
 /// Size in bytes of the ring buffer of a CPU on which no watched thread may run.
 const OTHER_CPU: usize = 64 << 10;
 /// Size in bytes of the ring buffer of one thread.
@@ -76,8 +76,9 @@ fn of_threads(threads: &[i32], cpus: &CpuList, instead: Option<String>) -> Opene
     let recorder = Recorder { level: Attribution::Threads, by: RecordedBy::Perf, instead, cost: None };
     let opened = |rings, scope| Opened { rings, scope, recorder: Some(recorder.clone()), ..Opened::default() };
     // A tracepoint can exist without being permitted.
-    for points in [Points::find().without_interrupts(), Points::default()] {
-        if let Ok(rings) = of_cpus(threads, cpus, &points, WATCHED_CPU) {
+    let traced = Points::find().without_interrupts();
+    for (points, bytes) in [(&traced, WITH_TRACEPOINTS), (&traced, WATCHED_CPU), (&Points::default(), WATCHED_CPU)] {
+        if let Ok(rings) = of_cpus(threads, cpus, points, bytes) {
             let opened = Opened { wakes: points.wake.is_some(), ..opened(rings, SwitchScope::Cpus(cpus.clone())) };
             return opened.with_cost(threads, cpus);
         }
@@ -127,7 +128,7 @@ impl Opened {
             return None;
         }
         let open = |bytes| of_cpus(threads, cpus, points, bytes).ok();
-        let rings = open(WITH_INTERRUPTS).or_else(|| open(WATCHED_CPU))?;
+        let rings = open(WITH_TRACEPOINTS).or_else(|| open(WATCHED_CPU))?;
         Some(Opened {
             rings,
             scope: SwitchScope::Cpus(cpus.clone()),

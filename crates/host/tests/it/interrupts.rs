@@ -13,6 +13,8 @@ use tailbound_model::{Attribution, CpuList, Interruption, RecordedBy, SleepState
 const NET_RX: Interruption = Interruption::Softirq(3);
 /// Number of datagrams in a flood.
 const DATAGRAMS: usize = 200;
+/// Least time that the soft interrupt takes to deliver a datagram to 300 sockets, ns: less than 0.1 us for each.
+const DELIVERY_NS: i64 = 20_000;
 /// Shortest gap of a busy thread that the test of soft interrupts looks at, ns: far shorter than the planted soft
 /// interrupts.
 const GAP_NS: i64 = 10_000;
@@ -63,6 +65,26 @@ pub fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<Switch
     has_it.then_some(watch)
 }
 
+/// Runs `work` in a thread of its own while this thread reads the ring buffers, as an agent does. Returns the result of
+/// `work`, and what was recorded meanwhile.
+fn record<T: Send>(mut watch: SwitchWatch, work: impl FnOnce() -> T + Send) -> (T, Switches) {
+    watch.begin();
+    let begin = monotonic_ns();
+    let result = std::thread::scope(|scope| {
+        let thread = scope.spawn(work);
+        while !thread.is_finished() {
+            std::thread::sleep(Duration::from_millis(5));
+            watch.read();
+        }
+        thread.join().unwrap()
+    });
+    let end = monotonic_ns();
+    watch.end();
+    let seen = watch.events_in(&[(begin, end)]);
+    assert_eq!(seen.gaps, [], "{begin} to {end}");
+    (result, seen)
+}
+
 pub fn last_cpu() -> u32 {
     allowed_cpus().last().copied().expect("a process may run on a CPU")
 }
@@ -103,13 +125,12 @@ fn a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt
         (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(5)));
     });
     let tid = receive.recv().unwrap();
-    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
-    watch.begin();
-    let begin = monotonic_ns();
-    go.send(()).unwrap();
-    thread.join().unwrap();
-    watch.end();
-    let seen = watch.events_in(&[(begin, monotonic_ns())]);
+    let Some(watch) = watched(by, &[tid], &cpus) else { return };
+    let work = || {
+        go.send(()).unwrap();
+        thread.join().unwrap();
+    };
+    let ((), seen) = record(watch, work);
     let slept = states(&seen, tid).iter().filter(|s| **s == Some(SleepState::Interruptible)).count();
     assert!(slept >= 10, "{slept} sleeps: {:?}", states(&seen, tid));
     assert_eq!(states(&seen, tid).last(), Some(&Some(SleepState::Ended)));
@@ -128,17 +149,16 @@ fn a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt(by: RecordedB
         let _ = (0..20).try_for_each(|_| wait.recv());
     });
     let tid = receive.recv().unwrap();
-    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
-    watch.begin();
-    let begin = monotonic_ns();
-    for _ in 0..20 {
-        std::thread::sleep(Duration::from_millis(2));
-        go.send(()).unwrap();
-    }
-    thread.join().unwrap();
-    watch.end();
-    let seen = watch.events_in(&[(begin, monotonic_ns())]);
-    let me = own_tid();
+    let Some(watch) = watched(by, &[tid], &cpus) else { return };
+    let work = || {
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(2));
+            go.send(()).unwrap();
+        }
+        thread.join().unwrap();
+        own_tid()
+    };
+    let (me, seen) = record(watch, work);
     let by_me = wakes(&seen, tid).iter().filter(|wake| **wake == (me, false)).count();
     assert!(by_me >= 15, "woken by {me}: {:?}", wakes(&seen, tid));
 }
@@ -147,25 +167,24 @@ fn a_stopped_thread_has_the_state_stopped(by: RecordedBy) {
     let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep of coreutils");
     let tid = child.id() as i32;
     let cpus = CpuList(allowed_cpus().into_iter().collect());
-    let Some(mut watch) = watched(by, &[tid], &cpus) else {
+    let Some(watch) = watched(by, &[tid], &cpus) else {
         child.kill().unwrap();
         child.wait().unwrap();
         return;
     };
-    watch.begin();
-    let begin = monotonic_ns();
-    std::thread::sleep(Duration::from_millis(20));
-    // SAFETY: a process that this test started.
-    unsafe { libc::kill(tid, libc::SIGSTOP) };
-    let until = Instant::now() + Duration::from_secs(10);
-    let is_stopped = || std::fs::read_to_string(format!("/proc/{tid}/stat")).is_ok_and(|s| s.contains(") T "));
-    while !is_stopped() && Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    child.kill().unwrap();
-    child.wait().unwrap();
-    watch.end();
-    let seen = watch.events_in(&[(begin, monotonic_ns())]);
+    let work = move || {
+        std::thread::sleep(Duration::from_millis(20));
+        // SAFETY: a process that this test started.
+        unsafe { libc::kill(tid, libc::SIGSTOP) };
+        let until = Instant::now() + Duration::from_secs(10);
+        let is_stopped = || std::fs::read_to_string(format!("/proc/{tid}/stat")).is_ok_and(|s| s.contains(") T "));
+        while !is_stopped() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    let ((), seen) = record(watch, work);
     assert!(states(&seen, tid).contains(&Some(SleepState::Stopped)), "{:?}", states(&seen, tid));
 }
 
@@ -173,15 +192,14 @@ fn a_stopped_thread_has_the_state_stopped(by: RecordedBy) {
 /// signal wakes it.
 fn a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible(by: RecordedBy) {
     let cpus = CpuList(allowed_cpus().into_iter().collect());
-    let tid = own_tid();
-    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
-    watch.begin();
-    let begin = monotonic_ns();
-    for _ in 0..10 {
-        assert!(std::process::Command::new("true").status().unwrap().success());
-    }
-    watch.end();
-    let seen = watch.events_in(&[(begin, monotonic_ns())]);
+    let Some(watch) = watched(by, &[own_tid()], &cpus) else { return };
+    let work = || {
+        for _ in 0..10 {
+            assert!(std::process::Command::new("true").status().unwrap().success());
+        }
+        own_tid()
+    };
+    let (tid, seen) = record(watch, work);
     let waits = states(&seen, tid).iter().filter(|s| **s == Some(SleepState::Uninterruptible)).count();
     assert!(waits >= 5, "{:?}", states(&seen, tid));
 }
@@ -195,7 +213,7 @@ fn a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_ru
         return;
     };
     let cpus = CpuList::one(to);
-    let Some(mut watch) = watched(by, &[own_tid()], &cpus) else { return };
+    let Some(watch) = watched(by, &[own_tid()], &cpus) else { return };
     let flood = match Flood::prepare(from, to) {
         Ok(flood) => flood,
         Err(reason) => {
@@ -203,36 +221,32 @@ fn a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_ru
             return;
         }
     };
-    watch.begin();
-    let busy = Busy::begin(to, GAP_NS);
-    std::thread::sleep(Duration::from_millis(100));
-    let sent = flood.run(DATAGRAMS);
-    let gaps = busy.end();
-    watch.end();
-    let seen = watch.events_in(&[(0, i64::MAX)]);
+    let work = || {
+        let busy = Busy::begin(to, GAP_NS);
+        std::thread::sleep(Duration::from_millis(100));
+        flood.run(DATAGRAMS);
+        busy.end()
+    };
+    let (gaps, seen) = record(watch, work);
     assert!(seen.interrupts && seen.events.is_sorted_by_key(|e| e.at_ns));
-    let long = |e: &&SwitchEvent| {
+    // Packets of other programs take less time, too little for a gap.
+    let is_net_rx = |e: &&SwitchEvent| {
         e.cpu == to && matches!(e.what, SwitchKind::Interrupted { by: NET_RX, ns } if i64::from(ns) >= 2 * GAP_NS)
     };
-    let received: Vec<&SwitchEvent> = seen.events.iter().filter(long).collect();
-    let follows = |at: &&i64| received.iter().any(|r| (**at..**at + 1_000_000).contains(&r.at_ns));
-    let seen_of = sent.iter().filter(follows).count();
-    println!("{seen_of} of {DATAGRAMS} datagrams are followed by a long soft interrupt, {} in all", received.len());
-    assert!(seen_of * 10 >= DATAGRAMS * 7, "{seen_of} of {DATAGRAMS}");
-    let (long, missing): (Vec<i64>, Vec<i64>) = received.iter().map(|event| covered(event, &gaps)).unzip();
-    let (long, missing): (i64, i64) = (long.iter().sum(), missing.iter().sum());
-    println!("soft interrupts of {long} ns, of which a busy thread missed {missing} ns in {} gaps", gaps.len());
-    assert!(missing * 10 >= long * 9, "{missing} of {long} ns");
+    let received: Vec<&SwitchEvent> = seen.events.iter().filter(is_net_rx).collect();
+    // A busy machine can deliver several datagrams in one soft interrupt, so that only the time is compared.
+    let (whole, missed): (Vec<i64>, Vec<i64>) = received.iter().map(|event| covered(event, &gaps)).unzip();
+    let (whole, missed): (i64, i64) = (whole.iter().sum(), missed.iter().sum());
+    println!("{} soft interrupts of {whole} ns, of which a busy thread missed {missed} ns", received.len());
+    assert!(whole >= DATAGRAMS as i64 * DELIVERY_NS, "{whole} ns for {DATAGRAMS} datagrams");
+    assert!(missed * 10 >= whole * 9, "{missed} of {whole} ns");
 }
 
 /// All events are about CPUs in `scope`, but for wake-ups, which can come from every CPU.
 fn interrupts_are_recorded_only_on_the_watched_cpus(by: RecordedBy) {
     let cpus = CpuList::one(last_cpu());
-    let Some(mut watch) = watched(by, &[own_tid()], &cpus) else { return };
-    watch.begin();
-    std::thread::sleep(Duration::from_millis(200));
-    watch.end();
-    let seen = watch.events_in(&[(0, i64::MAX)]);
+    let Some(watch) = watched(by, &[own_tid()], &cpus) else { return };
+    let ((), seen) = record(watch, || std::thread::sleep(Duration::from_millis(200)));
     let elsewhere = |e: &&SwitchEvent| !matches!(e.what, SwitchKind::Wake { .. }) && !cpus.0.contains(&e.cpu);
     assert_eq!(seen.events.iter().find(elsewhere), None);
 }
