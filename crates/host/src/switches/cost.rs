@@ -2,7 +2,7 @@
 //! with the recording and without it.
 
 use std::io;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::os::unix::net::UnixDatagram;
 use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tailbound_model::{Attribution, CpuList, RecordedBy, RecordingCost};
@@ -68,17 +68,13 @@ fn round_trips(cpus: &CpuList) -> Option<Vec<i64>> {
     (sorted.len() >= FEWEST).then_some(sorted)
 }
 
-/// Exchanges datagrams over the loopback interface with a thread on the CPU `other`. Returns the durations of the round
-/// trips, ns.
+/// Exchanges datagrams with a thread on the CPU `other`. Returns the durations of the round trips, ns. The sockets are
+/// local ones, because the packets of interfaces are counted while the ends wait for the first message.
 fn exchange(own: u32, other: u32) -> io::Result<Vec<i64>> {
     let pin = |cpu| crate::scheduling::set_affinity(0, &CpuList::one(cpu)).map_err(io::Error::other);
-    let socket = || {
-        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
-        socket.set_read_timeout(Some(TIME)).map(|()| socket)
-    };
-    let (ours, theirs) = (socket()?, socket()?);
-    ours.connect(theirs.local_addr()?)?;
-    theirs.connect(ours.local_addr()?)?;
+    let (ours, theirs) = UnixDatagram::pair()?;
+    ours.set_read_timeout(Some(TIME))?;
+    theirs.set_read_timeout(Some(TIME))?;
     std::thread::Builder::new().name("cost".into()).spawn(move || -> io::Result<()> {
         pin(other)?;
         let mut byte = [0];
