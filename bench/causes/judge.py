@@ -14,6 +14,7 @@ LEAST_SHARE, LEAST_OF_HARM, MOST_OF_HARM, MOST_OF_OTHERS, NAMED_SHARE = 0.5, 0.7
 LEAST_HARM_NS = 50_000
 # Part of its duration for which a fault must have delayed messages, and a decoy must not.
 CLEAR_PART, HARMFUL_PART = 0.2, 0.5
+LEG_TO = {"pong": "out", "ping": "back"}
 UNEXPLAINED, NO_INCIDENT, LOST = "unexplained", "no incident", "lost, with the place"
 
 
@@ -33,19 +34,19 @@ def touches(incident, begin, end):
     return incident["begin_ns"] <= end and incident["end_ns"] >= begin
 
 
-def matches(entry, fault):
-    """Whether a ledger entry names this fault: its cause, at its end, with its program."""
+def matches(entry, incident, fault):
+    """Whether a ledger entry names this fault: its cause, at its end or on its leg, with its program."""
     kind = KINDS[fault.item.kind]
     name = (entry.get("by") or {}).get("name")
     return (entry["cause"] in kind.causes and (not kind.at_end or entry.get("end") == fault.item.end)
-            and (not fault.name or name == fault.name))
+            and (not kind.at_leg or incident.get("leg") == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
 
 
 def sums(incidents, fault):
     """Times of the planted cause and of each other cause over the ledgers of the incidents, lower ends, ns."""
     planted, others = 0, {}
-    for entry in (entry for incident in incidents for entry in incident.get("ledger") or []):
-        if matches(entry, fault):
+    for incident, entry in ((incident, entry) for incident in incidents for entry in incident.get("ledger") or []):
+        if matches(entry, incident, fault):
             planted += entry["ns_low"]
         else:
             others[entry["cause"]] = others.get(entry["cause"], 0) + entry["ns_low"]

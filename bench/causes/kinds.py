@@ -17,7 +17,8 @@ class Kind:
     causes: cause words of the report that name the fault; their times are added.
     named_by: whether the fault has a thread of its own whose name the report must give.
     program: name that the report must give, if it is the same for all faults of the kind.
-    at_end: whether the fault belongs to one end, which the report must give; otherwise `legs` are compared.
+    at_end: whether the fault belongs to one end, which the report must give.
+    at_leg: whether the fault belongs to the leg towards its end, which must be the incident's leg.
     recovery: whether the harm lasts longer than the fault, until the incident has ended.
     guard_ms: shortest time from the end of the fault to the next fault.
     end: the end that the fault always harms; "" = either.
@@ -29,6 +30,7 @@ class Kind:
     drivers: tuple = DRIVERS
     named_by: bool = False
     at_end: bool = True
+    at_leg: bool = False
     recovery: bool = False
     guard_ms: int = 120
     longest_ms: float = 100.0
@@ -49,9 +51,9 @@ _KINDS = [
     Kind("softirq_flood", ("softirq", "kernel_thread"), guard_ms=200),
     # Tasks that wait for the page's read are in the page fault all the time.
     Kind("page_fault", ("page_fault",), recovery=True, guard_ms=400, at_end=False),
-    Kind("slow_bridge", ("queue_discipline", "network"), (BRIDGE,), at_end=False, guard_ms=200),
-    Kind("dropping_bridge", ("retransmission", "network"), (BRIDGE,), at_end=False, recovery=True, guard_ms=1500,
-         losses=("path",)),
+    Kind("slow_bridge", ("queue_discipline", "network"), (BRIDGE,), at_end=False, at_leg=True, guard_ms=200),
+    Kind("dropping_bridge", ("retransmission", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True,
+         guard_ms=1500, losses=("path",)),
     Kind("stopped_bridge", ("network",), (SWITCH,), at_end=False, guard_ms=200),
     # The messages that were queued before the buffer was full are late because the receiver was stopped.
     Kind("full_socket", ("stopped", "socket_queue"), drivers=("udp",), losses=("socket buffer",), guard_ms=200,

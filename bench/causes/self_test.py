@@ -62,6 +62,11 @@ class Judge(unittest.TestCase):
         self.assertTrue(self.verdict(entry("softirq", 9), entry("kernel_thread", 9), planted=flood).right)
         self.assertFalse(self.verdict(entry("softirq", 9), entry("kernel_thread", 9, end="ping"), planted=flood).right)
 
+    def test_a_fault_of_the_path_needs_the_leg_towards_its_end(self):
+        for leg, right in (("out", True), ("back", False)):
+            late = {**incident(entry("network", 20, end=None)), "leg": leg}
+            self.assertEqual(judge.judge(fault("slow_bridge"), harm(), [late]).right, right, leg)
+
     def test_several_incidents_of_one_fault_are_added(self):
         parts = [incident(entry("waited_for_cpu", 8, name="ctl-1"), begin=begin, excess=8) for begin in (100, 110)]
         self.assertTrue(judge.judge(fault(), harm(16), parts).right)
