@@ -57,6 +57,8 @@ def role(fault, harm):
     """What the raw timestamps make of a planned fault or decoy."""
     if fault.error or fault.end <= fault.begin:
         return "unclear", "not planted: " + (fault.error or "it had no effect on its own group")
+    if not harm.measured:
+        return "unclear", "no message was measured at this time"
     kind, size = KINDS[fault.item.kind], fault.end - fault.begin
     # Other work of the machine delays messages too. A fault that did harm delayed them for a good part of its duration.
     part = 0.0 if kind.recovery else harm.ns / size

@@ -119,11 +119,13 @@ class Harm:
     """Harm of one fault in the raw timestamps.
 
     ns: excess within the fault (with recovery: from the fault's begin to the end of the incidents that it touches).
-    lost: lost messages of these incidents that were due during the fault.
+    lost: lost messages that were due during the fault.
+    measured: whether the fault lies between the first and the last measured message.
     """
     ns: int
     lost: int
     incidents: list
+    measured: bool = True
 
 
 def harm(trial, begin, end, recovery=False):
@@ -133,4 +135,4 @@ def harm(trial, begin, end, recovery=False):
     dues = [slot.due for slot in trial.slots]
     first, last = bisect_left(dues, begin - trial.median), bisect_left(dues, end)
     lost = sum(slot.outcome == "lost" for slot in trial.slots[first:last])
-    return Harm(ns, lost, touched)
+    return Harm(ns, lost, touched, dues[0] <= begin and end <= dues[-1])

@@ -107,6 +107,9 @@ class Judge(unittest.TestCase):
         for excess, attainable in ((40, True), (41, False)):
             self.assertEqual(self.verdict(done=harm(20, excess=excess)).attainable, attainable)
 
+    def test_a_fault_while_nothing_was_measured_is_left_out(self):
+        self.assertEqual(self.verdict(done=raw.Harm(0, 0, [], measured=False)).role, "unclear")
+
     def test_losses_are_named_by_their_place(self):
         drop = fault("dropping_bridge")
         for losses, right in (([{"where": "path", "count": 9}], True), ([{"where": "path", "count": 6}], False),
@@ -142,6 +145,11 @@ class Raw(unittest.TestCase):
         self.assertEqual(raw.harm(trial, 9 * MS, 15 * MS).ns, 5 * MS - 100_000)
         self.assertEqual(raw.harm(trial, 9 * MS, 15 * MS, recovery=True).ns, 20 * MS - 100_000)
         self.assertEqual(raw.harm(trial, 40 * MS, 60 * MS).ns, 0)
+
+    def test_a_fault_outside_of_the_messages_is_known(self):
+        trial = raw.find(slots([0.1] * 100))
+        self.assertEqual([raw.harm(trial, begin * MS, end * MS).measured for begin, end in ((-1, 5), (0, 99), (98, 100))],
+                         [False, True, False])
 
     def test_losses_count_by_their_due_time(self):
         trial = raw.find(slots([0.1] * 100, lost=(20, 21, 50)))

@@ -148,7 +148,8 @@ class Session:
         actions = Actions(self, pids)
         phase = target.phase(pids["ping"], PERIOD_NS)
         planned = [(item, actions.of(item)) for item in self.run.items]
-        start = time.monotonic_ns() + 500_000_000
+        # Not before the warm-up of 1 s has ended; the messages have flowed for at least 0.2 s.
+        start = time.monotonic_ns() + 900_000_000
         for item, parts in planned:
             begin = start + item.begin_ns
             if item.kind.endswith("_between") and phase is not None:
@@ -198,6 +199,8 @@ class Session:
         try:
             self.start(pids)
             planted = self.plant(pids)
+            # A process in a namespace would keep Tailbound from removing it.
+            self.close_tcs()
             status = self.controller.wait(timeout=120)
         except BaseException as error:
             if self.controller:
@@ -214,9 +217,14 @@ class Session:
                 if helper.poll() is None:
                     helper.kill()
                     helper.wait()
-            self.notes += [text for text in (tc.close().strip() for tc in self.tcs.values()) if text]
+            self.close_tcs()
         out = subprocess.run([self.stage.program, "report", self.record, "--format", "json"], capture_output=True, text=True).stdout
         return Outcome(planted, self.record, json.loads(out), status, self.notes)
+
+    def close_tcs(self):
+        while self.tcs:
+            if text := self.tcs.popitem()[1].close().strip():
+                self.notes.append(text)
 
     def close(self, keep=None):
         """Removes the run's files; `keep`: a directory to which the record is moved."""
