@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants faults of known kind, place and time into real runs, and judges the causes that the report names.
 
-    bench/why.py                       256 faults and 110 decoys over udp, cyclonedds and fastdds, about five minutes
+    bench/why.py                       256 faults and 126 decoys over udp, cyclonedds and fastdds, about five minutes
     bench/why.py --short               30 faults and 10 decoys, at most a minute
     bench/why.py --self-test           tests of the judge, with incidents made by hand
     bench/why.py --user 65534          Tailbound runs as an ordinary user: what it names must not be false
@@ -52,7 +52,7 @@ def options():
     p.add_argument("--self-test", action="store_true")
     given = p.parse_args()
     given.faults = given.faults if given.faults is not None else 30 if given.short else 256
-    given.decoys = given.decoys if given.decoys is not None else 10 if given.short else 110
+    given.decoys = given.decoys if given.decoys is not None else 10 if given.short else 126
     given.seed = given.seed or str(random.SystemRandom().randrange(1 << 32))
     if given.short and given.drivers == ",".join(DRIVERS):
         given.drivers = "udp,cyclonedds"
@@ -104,10 +104,10 @@ def judge_run(outcome):
     trial = raw.find(raw.slots(outcome.record))
     condition = outcome.report["conditions"][0]
     incidents, losses = condition.get("incidents") or [], condition.get("losses") or []
-    judged = []
+    judged, lost = [], raw.losses(trial)
     for fault in outcome.planted:
         fault.harm = raw.harm(trial, fault.begin, fault.end, KINDS[fault.item.kind].recovery)
-        judged.append((fault, judge.judge(fault, fault.harm, incidents, losses)))
+        judged.append((fault, judge.judge(fault, fault.harm, incidents, losses, lost)))
     faults = [verdict for _, verdict in judged if verdict.role == "fault"]
     # The same incidents, found twice: a difference is a mistake in one of the two programs.
     ours = {(i.begin, i.excess) for i in trial.incidents}

@@ -47,10 +47,11 @@ class Actions:
     # Faults.
 
     def rt_hog(self, item, end, cpu):
-        return [Part("hog", [self.name("ctl", item), "fifo", 20 + item.variant % 60, cpu])]
+        # In half of the cases the program ends with the fault.
+        return [Part("hog", [self.name("ctl", item), "fifo", 20 + item.variant % 60, cpu, item.variant // 60 % 2])]
 
     def fair_hog(self, item, end, cpu):
-        return [Part("hog", [self.name("job", item), "other", -20, cpu], place) for place in self.stage.hogs]
+        return [Part("hog", [self.name("job", item), "other", -20, cpu, item.variant % 2], place) for place in self.stage.hogs]
 
     def stopped(self, item, end, cpu):
         parts = [Part("signal", [self.pids[end], STOP, CONT])]

@@ -15,6 +15,7 @@ LEAST_HARM_NS = 50_000
 # Part of its duration for which a fault must have delayed messages, and a decoy must not.
 CLEAR_PART, HARMFUL_PART = 0.2, 0.5
 LEG_TO = {"pong": "out", "ping": "back"}
+PLACE_TO = {"pong": "on_the_way_out", "ping": "on_the_way_back"}
 UNEXPLAINED, NO_INCIDENT, LOST = "unexplained", "no incident", "lost, with the place"
 
 
@@ -39,7 +40,7 @@ def matches(entry, incident, fault):
     kind = KINDS[fault.item.kind]
     name = (entry.get("by") or {}).get("name")
     return (entry["cause"] in kind.causes and (not kind.at_end or entry.get("end") == fault.item.end)
-            and (not kind.at_leg or incident.get("leg") == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
+            and (not kind.at_leg or (entry.get("leg") or incident.get("leg")) == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
 
 
 def sums(incidents, fault):
@@ -71,7 +72,7 @@ def role(fault, harm):
     return "unclear", "its harm is too small a part of its duration to tell it from other work"
 
 
-def judge(fault, harm, incidents, losses=()):
+def judge(fault, harm, incidents, losses=(), lost=None):
     """The verdict on one planted fault or decoy. `incidents`: those of the report, of the fault's trial."""
     what, reason = role(fault, harm)
     window = (fault.begin, max([fault.end] + [i.end for i in harm.incidents]) if KINDS[fault.item.kind].recovery else fault.end)
@@ -80,7 +81,7 @@ def judge(fault, harm, incidents, losses=()):
         return Verdict(what, reason=reason)
     if what == "decoy":
         return judge_decoy(fault, touched, reason)
-    verdict = judge_losses(fault, harm, losses) if harm.ns < LEAST_HARM_NS else judge_fault(fault, harm, touched)
+    verdict = judge_losses(fault, harm, losses, lost) if harm.ns < LEAST_HARM_NS else judge_fault(fault, harm, touched)
     verdict.attainable = harm.ns >= LEAST_SHARE * sum(incident.excess for incident in harm.incidents)
     return verdict
 
@@ -120,10 +121,12 @@ def judge_fault(fault, harm, touched):
                    reason="; ".join(reasons))
 
 
-def judge_losses(fault, harm, losses):
-    """A fault that only lost messages has no excess. It is named by a place of loss that counts as many as it lost."""
-    words = KINDS[fault.item.kind].losses
-    counted = sum(loss["count"] for loss in losses if any(word in loss["where"].replace("_", " ") for word in words))
-    right = counted >= LEAST_OF_HARM * harm.lost
+def judge_losses(fault, harm, losses, lost):
+    """A fault that only lost messages has no excess. It is named right if the report counts the losses of the run at its place,
+    with its reason. `lost`: number of lost messages by direction, from the raw timestamps."""
+    word, end = KINDS[fault.item.kind].losses, fault.item.end
+    counted = sum(loss["count"] for loss in losses if word is not None and loss["where"] == PLACE_TO[end]
+                  and word in (loss.get("reason") or "").lower())
+    right = LEAST_OF_HARM * lost[end] <= counted <= MOST_OF_HARM * lost[end]
     return Verdict("fault", right, top=LOST if right else UNEXPLAINED, share=float(right),
-                   reason="" if right else f"{harm.lost} messages were lost, and {counted} losses are placed there")
+                   reason="" if right else f"{lost[end]} messages of the run were lost there, and the report counts {counted}")

@@ -22,7 +22,8 @@ class Kind:
     recovery: whether the harm lasts longer than the fault, until the incident has ended.
     guard_ms: shortest time from the end of the fault to the next fault.
     end: the end that the fault always harms; "" = either.
-    losses: words of `losses[].where` that name the fault if it made messages lost and none late.
+    losses: text in `losses[].reason` that names the fault if it lost messages and made none late; "" = the place is
+        enough; None = the kind loses nothing.
     """
     name: str
     causes: tuple
@@ -34,7 +35,7 @@ class Kind:
     recovery: bool = False
     guard_ms: int = 120
     longest_ms: float = 100.0
-    losses: tuple = ()
+    losses: str | None = None
     decoy: bool = False
     end: str = ""
     program: str = ""
@@ -53,10 +54,10 @@ _KINDS = [
     Kind("page_fault", ("page_fault",), recovery=True, guard_ms=400, at_end=False),
     Kind("slow_bridge", ("queue_discipline", "network"), (BRIDGE,), at_end=False, at_leg=True, guard_ms=200),
     Kind("dropping_bridge", ("retransmission", "network"), (BRIDGE,), at_end=False, at_leg=True, recovery=True,
-         guard_ms=1500, losses=("path",)),
+         guard_ms=1500, losses=""),
     Kind("stopped_bridge", ("network",), (SWITCH,), at_end=False, guard_ms=200),
     # The messages that were queued before the buffer was full are late because the receiver was stopped.
-    Kind("full_socket", ("stopped", "socket_queue"), drivers=("udp",), losses=("socket buffer",), guard_ms=200,
+    Kind("full_socket", ("stopped", "socket_queue"), drivers=("udp",), losses="buffer", guard_ms=200,
          end="pong"),
     # Without a spare CPU, the supervisors share the last CPU, which is the pong's.
     Kind("agent_busy", ("instrument",), end="pong"),

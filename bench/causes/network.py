@@ -18,10 +18,13 @@ class Tc:
     def __init__(self, namespace, folder):
         self.namespace, self.pipe = namespace, Path(tempfile.mkdtemp(dir=folder)) / "tc"
         os.mkfifo(self.pipe)
-        # Open for both: the pipe then never ends, and opening waits for nobody.
-        self.end = os.open(self.pipe, os.O_RDWR)
-        self.process = subprocess.Popen(["nsenter", f"--net={namespace}", "tc", "-force", "-batch", "-"], stdin=self.end,
+        # The reading end is opened first and without waiting for a writer; this program is a writer until `close`.
+        reading = os.open(self.pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.end = os.open(self.pipe, os.O_WRONLY | os.O_CLOEXEC)
+        os.set_blocking(reading, True)
+        self.process = subprocess.Popen(["nsenter", f"--net={namespace}", "tc", "-force", "-batch", "-"], stdin=reading,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        os.close(reading)
 
     def now(self, *words):
         subprocess.run(["nsenter", f"--net={self.namespace}", "tc", *words], check=True)
@@ -40,11 +43,13 @@ class Tc:
         return f"filter add {at} protocol all {DROP}\n", f"filter del {at}\n"
 
     def close(self):
-        """Ends `tc` and returns what it complained about."""
-        self.process.kill()
-        text = self.process.communicate()[1]
+        """Lets `tc` carry out what was written, and end. Returns what it complained about."""
         os.close(self.end)
-        return text
+        try:
+            return self.process.communicate(timeout=10)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return "tc did not end: " + self.process.communicate()[1]
 
 
 def expensive_filter(path):

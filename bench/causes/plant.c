@@ -2,8 +2,9 @@
  *
  * Input: one command per line on standard input, fields separated by tabs: id, operation, begin, duration, arguments. Times
  * are CLOCK_MONOTONIC ns. Each command gets a thread at once, which sleeps until its begin, so that nothing is created,
- * allocated or paged in while messages are measured. Output: one line per finished command, `id begin end key=value...`, with
- * the times at which the harm really began and ended. The program ends when its input has ended and all commands are done.
+ * allocated or paged in while messages are measured. Output at the end: one line per command, `id begin end key=value...`, with
+ * the times at which the harm really began and ended. The program ends when its input has ended and all commands are done. Until
+ * then finished threads sleep, because the end of a thread costs its CPU some time too.
  *
  * This is C because a hog, a flood and a signal storm must not be slowed by an interpreter, and because an interpreter that
  * wakes on a measured CPU would itself be a fault.
@@ -39,8 +40,8 @@ static const int64_t LONGEST_NS = 2000000000;
 static const int ACTOR_PRIORITY = 95;
 
 struct command {
-    char *line, *field[FIELDS];
-    int fields, fd;
+    char *line, *field[FIELDS], log[512];
+    int fields, fd, leaves;
     int64_t begin, duration;
     void (*run)(struct command *);
 };
@@ -61,11 +62,8 @@ static void sleep_until(int64_t ns) {
 static const char *arg(struct command *c, int at) { return at + 4 < c->fields ? c->field[at + 4] : ""; }
 static long number(struct command *c, int at) { return atol(arg(c, at)); }
 
-/* The value of the field can be a path or a text with spaces, but has no tab. */
 static void done(struct command *c, int64_t begin, int64_t end, const char *more) {
-    char out[512];
-    int n = snprintf(out, sizeof out, "%s\t%lld\t%lld\t%s\n", c->field[0], (long long)begin, (long long)end, more);
-    if (write(1, out, n < (int)sizeof out ? n : (int)sizeof out) < 0) _exit(1);
+    snprintf(c->log, sizeof c->log, "%s\t%lld\t%lld\t%s\n", c->field[0], (long long)begin, (long long)end, more);
 }
 
 static void failed(struct command *c, const char *what) {
@@ -94,12 +92,13 @@ static int set_policy(pid_t tid, const char *policy, int priority) {
 /* An actor that only makes one system call at begin and one at end, on time even if a hog has its CPU. */
 static void be_on_time(void) { set_policy(0, "fifo", ACTOR_PRIORITY); }
 
-/* hog: name, policy (fifo, other, idle), priority or nice value, cpu. Logs also its CPU time and its longest gap: the
- * time for which something kept the hog from running. */
+/* hog: name, policy (fifo, other, idle), priority or nice value, cpu, whether its thread ends at once. Logs also its CPU time and
+ * its longest gap: the time for which something kept the hog from running. */
 static void hog(struct command *c) {
     prctl(PR_SET_NAME, arg(c, 0));
     stay_on(number(c, 3));
     if (set_policy(0, arg(c, 1), number(c, 2)) != 0) return failed(c, "policy");
+    c->leaves = number(c, 4);
     sleep_until(c->begin);
     /* A gap can begin before the hog has run at all. */
     int64_t cpu = now_ns(CLOCK_THREAD_CPUTIME_ID), begin = now(), last = c->begin, gap[2] = {0, 0}, t = begin;
@@ -316,11 +315,16 @@ static void reclaim(struct command *c) {
     close(c->fd);
 }
 
+static pthread_mutex_t finishing = PTHREAD_MUTEX_INITIALIZER;
+
 static void *thread(void *given) {
     struct command *c = given;
     c->run(c);
-    free(c->line);
-    free(c);
+    if (!c->leaves) {
+        /* The main thread holds the lock until all commands are done. */
+        pthread_mutex_lock(&finishing);
+        pthread_mutex_unlock(&finishing);
+    }
     return NULL;
 }
 
@@ -355,23 +359,32 @@ static struct command *parse(const char *line) {
 }
 
 int main(void) {
+    enum { MOST = 1024 };
+    static struct command *commands[MOST];
+    static pthread_t threads[MOST];
     char line[LINE];
-    pthread_t threads[1024];
     size_t count = 0;
+    int64_t last = 0;
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, STACK);
     prctl(PR_SET_TIMERSLACK, 1);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     mlockall(MCL_CURRENT | MCL_FUTURE);
-    while (count < 1024 && fgets(line, sizeof line, stdin)) {
-        struct command *c = parse(line);
+    pthread_mutex_lock(&finishing);
+    for (; count < MOST && fgets(line, sizeof line, stdin); count++) {
+        struct command *c = commands[count] = parse(line);
         if (!c || pthread_create(&threads[count], &attributes, thread, c) != 0) {
             fprintf(stderr, "plant: cannot run the command: %s", line);
             return 1;
         }
-        count++;
+        if (c->begin + c->duration > last) last = c->begin + c->duration;
     }
-    for (size_t i = 0; i < count; i++) pthread_join(threads[i], NULL);
+    sleep_until(last + 50000000);
+    pthread_mutex_unlock(&finishing);
+    for (size_t i = 0; i < count; i++) {
+        pthread_join(threads[i], NULL);
+        fputs(commands[i]->log, stdout);
+    }
     return 0;
 }

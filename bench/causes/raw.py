@@ -136,3 +136,10 @@ def harm(trial, begin, end, recovery=False):
     first, last = bisect_left(dues, begin - trial.median), bisect_left(dues, end)
     lost = sum(slot.outcome == "lost" for slot in trial.slots[first:last])
     return Harm(ns, lost, touched, dues[0] <= begin and end <= dues[-1])
+
+
+def losses(trial):
+    """Number of lost messages by the direction in which they were lost: to the pong, or back to the ping."""
+    lost = [slot for slot in trial.slots if slot.outcome == "lost"]
+    back = sum(slot.echo_in is not None for slot in lost)
+    return {"pong": len(lost) - back, "ping": back}

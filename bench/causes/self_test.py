@@ -27,8 +27,8 @@ def harm(ms=20, lost=0, excess=None):
 
 
 class Judge(unittest.TestCase):
-    def verdict(self, *ledger, planted=None, done=None, losses=()):
-        return judge.judge(planted or fault(), done or harm(), [incident(*ledger)], losses)
+    def verdict(self, *ledger, planted=None, done=None):
+        return judge.judge(planted or fault(), done or harm(), [incident(*ledger)])
 
     def test_a_cause_with_its_end_and_program_is_right(self):
         verdict = self.verdict(entry("waited_for_cpu", 19, name="ctl-1"), entry("own_work", 1))
@@ -111,10 +111,14 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.verdict(done=raw.Harm(0, 0, [], measured=False)).role, "unclear")
 
     def test_losses_are_named_by_their_place(self):
-        drop = fault("dropping_bridge")
-        for losses, right in (([{"where": "path", "count": 9}], True), ([{"where": "path", "count": 6}], False),
-                              ([{"where": "socket_buffer", "count": 10}], False), ([], False)):
-            self.assertEqual(self.verdict(planted=drop, done=harm(0, lost=10), losses=losses).right, right, losses)
+        drop, lost = fault("dropping_bridge"), {"pong": 10, "ping": 5}
+        loss = lambda where, count, reason=None: [{"where": where, "count": count, "reason": reason}]
+        for losses, right in ((loss("on_the_way_out", 9), True), (loss("on_the_way_out", 6), False), (loss("on_the_way_out", 14), False),
+                              (loss("on_the_way_back", 10), False), ([], False)):
+            self.assertEqual(judge.judge(drop, harm(0, lost=3), [], losses, lost).right, right, losses)
+        for reason, right in (("The receive buffer of the socket was full.", True), (None, False)):
+            found = judge.judge(fault("full_socket"), harm(0, lost=3), [], loss("on_the_way_out", 10, reason), lost)
+            self.assertEqual(found.right, right, reason)
 
 
 def slots(latencies_ms, period_ms=1, lost=()):
@@ -154,6 +158,8 @@ class Raw(unittest.TestCase):
     def test_losses_count_by_their_due_time(self):
         trial = raw.find(slots([0.1] * 100, lost=(20, 21, 50)))
         self.assertEqual(raw.harm(trial, 20 * MS, 30 * MS).lost, 2)
+        trial.slots[21].echo_in = 0
+        self.assertEqual(raw.losses(trial), {"pong": 2, "ping": 1})
 
 
 class Intervals(unittest.TestCase):
@@ -172,7 +178,7 @@ class Intervals(unittest.TestCase):
 
 
 class Plan(unittest.TestCase):
-    def make(self, seed, faults=256, decoys=110):
+    def make(self, seed, faults=256, decoys=126):
         return plan.make(seed, faults, decoys, (*DRIVERS, HELD), {name: set(kind.layouts) for name, kind in KINDS.items()})
 
     def test_the_seed_decides(self):
@@ -183,7 +189,7 @@ class Plan(unittest.TestCase):
         runs = self.make("7")
         items = [(run, item) for run in runs for item in run.items]
         self.assertEqual(sum(not item.decoy for _, item in items), 256)
-        self.assertEqual(sum(item.decoy for _, item in items), 110)
+        self.assertEqual(sum(item.decoy for _, item in items), 126)
         for name in FAULTS:
             mine = [(run.driver, item.end) for run, item in items if item.kind == name]
             self.assertGreaterEqual(len(mine), 16, name)
