@@ -90,10 +90,17 @@ def run_all(given, stage):
     judged, facts = [], []
     for number, run in enumerate(runs):
         session = Session(stage, run, number, given.attribution)
-        outcome = session.go()
-        found, fact = judge_run(outcome)
+        about = {"run": number, "layout": run.layout, "driver": run.driver, "items": len(run.items)}
+        try:
+            found, fact = judge_run(session.go())
+        except (RuntimeError, ValueError, OSError) as error:
+            # The other runs still count. This one is named in the result, and the program fails at the end.
+            facts.append({**about, "failed": str(error)})
+            print(f"{number + 1} of {len(runs)}: {run.layout} {run.driver}, {len(run.items)} items lost: {error}", flush=True)
+            session.close()
+            continue
         judged += found
-        facts.append({"run": number, "layout": run.layout, "driver": run.driver, **fact})
+        facts.append({**about, **fact})
         print(f"{number + 1} of {len(runs)}: {run.layout} {run.driver}, {fact['right']} of {fact['faults']} named right"
               + (f"; {fact['notes']}" if fact["notes"] else ""), flush=True)
         session.close(given.keep and given.out)
@@ -108,11 +115,12 @@ def judge_run(outcome):
     for fault in outcome.planted:
         fault.harm = raw.harm(trial, fault.begin, fault.end, KINDS[fault.item.kind].recovery)
         judged.append((fault, judge.judge(fault, fault.harm, incidents, losses, lost)))
+    notes = outcome.notes + [f"the run ended with {outcome.status}"] * bool(outcome.status)
     faults = [verdict for _, verdict in judged if verdict.role == "fault"]
     # The same incidents, found twice: a difference is a mistake in one of the two programs.
     ours = {(i.begin, i.excess) for i in trial.incidents}
     strange = sum((i["begin_ns"], i["excess_ns"]) not in ours for i in incidents)
-    return judged, {"status": outcome.status, "notes": "; ".join(outcome.notes), "median_ns": trial.median, "limit_ns": trial.limit,
+    return judged, {"status": outcome.status, "notes": "; ".join(notes), "median_ns": trial.median, "limit_ns": trial.limit,
                     "raw_incidents": len(trial.incidents), "report_incidents": len(incidents), "unlike_raw": strange,
                     "faults": len(faults), "right": sum(verdict.right for verdict in faults)}
 
@@ -160,6 +168,8 @@ def main():
     print(f"{time.monotonic() - began:.0f} s")
     total = found["total"]
     judged_false = total["named"] > 0 or given.nothing_false and total["wrong"] > 0
+    if any("failed" in fact for fact in facts):
+        return 1
     checked = given.least is not None or given.nothing_false
     return int(checked and (judged_false or total["named_right"]["high"] < (given.least or 0)))
 

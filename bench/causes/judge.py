@@ -39,8 +39,9 @@ def matches(entry, incident, fault):
     """Whether a ledger entry names this fault: its cause, at its end or on its leg, with its program."""
     kind = KINDS[fault.item.kind]
     name = (entry.get("by") or {}).get("name")
+    leg = entry.get("leg") or incident.get("leg")
     return (entry["cause"] in kind.causes and (not kind.at_end or entry.get("end") == fault.item.end)
-            and (not kind.at_leg or (entry.get("leg") or incident.get("leg")) == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
+            and (not kind.at_leg or leg == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
 
 
 def sums(incidents, fault):
