@@ -40,8 +40,11 @@ fn main() {
     let analysed = begin.elapsed();
     let json = serde_json::to_string(&report).expect("the report is written");
     println!("analyse {analysed:.2?}, with JSON {:.2?}, {} bytes of JSON", begin.elapsed(), json.len());
+    let drawing = Instant::now();
     let page = tailbound_report::render_html(&report);
+    let drawn = drawing.elapsed();
     println!("analyse, with JSON and HTML {:.2?}, {} bytes of HTML", begin.elapsed(), page.len());
+    println!("the page alone {} ns", drawn.as_nanos());
     std::fs::write(dir.with_extension("html"), page).expect("the page is written");
     spent();
     let begin = Instant::now();
