@@ -1,7 +1,8 @@
 //! The driver ABI: the C table of functions through which Tailbound uses one middleware.
 //!
 //! Contents: `#[repr(C)]` types and constants, from which cbindgen writes `include/tailbound_driver.h`, and the module
-//! [`side`], which a driver in Rust uses to provide the table. The crate has no dependencies. It knows nothing about
+//! [`side`], which a driver in Rust uses to provide the table; and the table of the tracer, a shared object that is no
+//! driver. The crate has no dependencies. It knows nothing about
 //! studies, records or pacing.
 //!
 //! Rules for the driver and for the loading program, which loads the driver:
@@ -16,8 +17,10 @@
 mod name_pattern;
 pub mod side;
 mod table;
+mod tracer;
 mod types;
 
 pub use name_pattern::name_matches;
 pub use table::*;
+pub use tracer::*;
 pub use types::*;

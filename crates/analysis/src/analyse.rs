@@ -149,8 +149,8 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         tools: tools::of(manifest, &names),
         side_by_side,
     };
-    why::explain(record, &mut report);
-    for (id, (pattern, evidence)) in patterns::of_trials(&report) {
+    why::explain(record, &mut report).map_err(|e| e.error)?;
+    for (id, (pattern, evidence)) in patterns::of_trials(record, &report) {
         if let Some(trial) = report.trials.iter_mut().find(|t| t.id == id) {
             trial.pattern = Some(PatternReport { name: pattern.words().into(), evidence });
         }
@@ -360,7 +360,12 @@ fn report(
         worst: worst.iter().filter_map(message).collect(),
         range: None,
         above: None,
-        explained: None,
+        late_limits: Vec::new(),
+        incidents: Vec::new(),
+        incident_totals: None,
+        causes: Vec::new(),
+        losses: Vec::new(),
+        misses: None,
         flow: None,
     }
 }

@@ -122,6 +122,7 @@ pub(crate) fn threads(record: &Record, warnings: &mut Vec<Warning>) -> Vec<Threa
             let asked: &Scheduling = if pong_only { &spec.pong.scheduling } else { &spec.ping.scheduling };
             reports.push(ThreadReport {
                 trial: trial.id,
+                read_ns: table.before_ns,
                 asked_policy: asked.policy_text(),
                 asked_cpus: asked.cpu_text(),
                 span_ns: table.before_ns.zip(table.after_ns).map(|(before, after)| after - before),
@@ -187,6 +188,7 @@ pub(crate) fn loads(manifest: &Manifest) -> Vec<LoadReport> {
         policy: load.policy.clone(),
         cpus: load.cpus.clone(),
         began_after_ns: t0_ns(trial, &load.at).zip(load.began_ns).map(|(t0, began)| began - t0),
+        began_ns: load.began_ns,
         ran_ns: load.began_ns.zip(load.ended_ns).map_or(0, |(began, ended)| ended - began),
         cpu_ns: load.cpu_ns,
         bytes: load.bytes,

@@ -205,7 +205,6 @@ pub(crate) fn message(key: MessageKey, parts: &[&MessagePart]) -> Option<Message
         back_range_ns: range(Metric::Back),
         out_network_range_ns: range(Metric::OutNetwork),
         back_network_range_ns: range(Metric::BackNetwork),
-        cause: None,
     })
 }
 

@@ -95,8 +95,16 @@ fn within(thread: &Thread, later: LaterReading) -> i64 {
     (later.run_delay_ns.saturating_sub(thread.run_delay_ns) as i64 - later.after_ns.max(0)).max(0)
 }
 
-/// Limit in ns: a call or delivery that takes at least this long was blocked.
-pub const BLOCKED_NS: i64 = 100_000_000;
+/// Longest and shortest limit in ns for a blocked call or delivery. The shortest limit is far above the times by which
+/// trials without a load differ.
+pub const BLOCKED_MOST_NS: i64 = 100_000_000;
+const BLOCKED_LEAST_NS: i64 = 1_000_000;
+
+/// Limit in ns: a call, a delivery or a wake-up that takes at least this long was blocked. The limit is the period of
+/// the messages, because the next message is due then, within [`BLOCKED_MOST_NS`] and 1 ms.
+pub fn blocked_limit_ns(period_ns: Option<i64>) -> i64 {
+    period_ns.map_or(BLOCKED_MOST_NS, |ns| ns.clamp(BLOCKED_LEAST_NS, BLOCKED_MOST_NS))
+}
 
 #[cfg(test)]
 mod tests {
@@ -129,6 +137,7 @@ mod tests {
             pid: 1,
             asked_policy: None,
             asked_cpus: None,
+            read_ns: Some(0),
             span_ns: Some(4_000 * MS),
             before: vec![before],
             after: vec![after.clone()],

@@ -159,6 +159,9 @@ pub struct ThreadReport {
     /// CPUs that the study asks for, for all threads and for single roles; absent if the threads are not pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asked_cpus: Option<String>,
+    /// Time at which the threads were read before the first slot, by the monotonic clock of the threads' host, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_ns: Option<i64>,
     /// Time from the reading of the threads before the first slot to the reading after the last slot, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub span_ns: Option<i64>,
@@ -255,6 +258,9 @@ pub struct LoadReport {
     /// never began or the time of slot 0 is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub began_after_ns: Option<i64>,
+    /// Time at which the load began, by the monotonic clock of the load's host, ns; absent if the load never began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub began_ns: Option<i64>,
     /// Time for which the load ran, ns.
     pub ran_ns: i64,
     /// CPU time of the load and of its child processes, ns.

@@ -2,7 +2,8 @@
 
 use crate::bins::BinsReport;
 use crate::flow::FlowReport;
-use crate::message::{Explained, Message};
+use crate::incident::{CauseShare, IncidentReport, IncidentTotals, LateLimit, LossReport, MissesReport};
+use crate::message::Message;
 use crate::metric::{LegRange, MetricReport};
 use crate::path_proof::PathProofReport;
 use crate::range::{AboveReport, ChosenReport};
@@ -143,9 +144,25 @@ pub struct ConditionReport {
     /// Numbers of messages above the latency limit of the study, in the whole trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<AboveReport>,
-    /// Excess time of the worst messages, and the part of the excess time that has an observed cause.
+    /// The rule by which messages of each used trial are late.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub late_limits: Vec<LateLimit>,
+    /// The worst incidents of the used trials, at most 100, the one with the largest excess first; sustained incidents
+    /// come before all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incidents: Vec<IncidentReport>,
+    /// Numbers over all incidents of the used trials; absent if no message was answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub explained: Option<Explained>,
+    pub incident_totals: Option<IncidentTotals>,
+    /// How much each cause accounts for over the incidents that have a ledger, the largest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<CauseShare>,
+    /// Where messages were lost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub losses: Vec<LossReport>,
+    /// Runs of messages that were late or lost; absent if no message was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<MissesReport>,
     /// Figures of the flow: sent and received samples; absent if the measurement is not a flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowReport>,

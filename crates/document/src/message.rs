@@ -1,4 +1,4 @@
-//! Single messages in a report, and the causes of the lateness of the worst messages.
+//! Single messages in a report.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -61,61 +61,7 @@ pub struct Message {
     /// Smallest and largest possible value of `back_network_ns`, if the ends have different clocks, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_network_range_ns: Option<[i64; 2]>,
-    /// Cause of the lateness of the message; given only for the worst messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Cause>,
 }
 
-/// Number of worst messages for which the report explains the lateness in sentences; the report lists more messages.
-pub const CAUSES_EXPLAINED: usize = 10;
-
-/// Cause of the lateness of one message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Cause {
-    /// The part of the message's time with the largest excess over its median: `send_lateness`, `out`, `turnaround` or
-    /// `back`.
-    pub leg: String,
-    /// Time by which the part of the message's time that `leg` names is longer than its median, ns.
-    pub excess_ns: i64,
-    /// Part of the message's excess time that the cause explains, ns.
-    pub explained_ns: i64,
-    /// Kind of the cause of the lateness.
-    pub kind: CauseKind,
-    /// Name of the thread whose delay made the message late.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread: Option<String>,
-    /// Name of the end to which the delayed thread belongs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end: Option<String>,
-    /// Number of the CPU for which the delayed thread waited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<u32>,
-    /// Name of the thread that ran on the CPU while the delayed thread waited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead: Option<String>,
-    /// The cause of the message's lateness as a sentence.
-    pub text: String,
-}
-
-/// Kinds of causes of the lateness of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CauseKind {
-    /// A thread was ready to run and did not get a CPU.
-    Waited,
-    /// Cause of the lateness: the whole measuring process was stopped, e.g. by SIGSTOP.
-    Stopped,
-    /// A measured thread slept in a call into the driver.
-    Blocked,
-    /// Cause of the lateness: unknown, because no observed event explains it.
-    Unexplained,
-}
-
-/// Excess time of the ten worst messages over the medians, summed over these messages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Explained {
-    /// Sum of the excess time of the ten worst messages, ns.
-    pub excess_ns: i64,
-    /// Part of the excess time that has an observed cause, ns.
-    pub explained_ns: i64,
-}
+/// Number of the worst messages of a condition of which the report describes where their time passed.
+pub const WORST_DESCRIBED: usize = 10;

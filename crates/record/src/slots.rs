@@ -103,6 +103,12 @@ impl Columns {
         self
     }
 
+    /// Adds the column with the times at which the pong began to send its answers.
+    pub fn with_echo_begin(mut self) -> Columns {
+        self.echoes.insert("begin_ns");
+        self
+    }
+
     /// Adds the counts of duplicates and of answers out of order to the selected columns.
     pub fn with_counts(mut self) -> Columns {
         self.counts = true;

@@ -40,11 +40,22 @@ fn in_new_words(value: Value) -> Value {
     }
 }
 
+/// Members of a condition that later releases added.
+const ADDED: [&str; 6] = ["late_limits", "incidents", "incident_totals", "causes", "losses", "misses"];
+
+/// The document without the members of conditions that the earlier release did not have.
+fn without_added(mut document: Value) -> Value {
+    for condition in document["conditions"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        ADDED.iter().for_each(|member| drop(condition.shift_remove(*member)));
+    }
+    document
+}
+
 #[test]
 fn the_example_record_gives_the_report_of_d26457f() {
     let before: Value = serde_json::from_str(&std::fs::read_to_string(fixture()).unwrap()).unwrap();
     let today: Value = serde_json::from_str(&today()).unwrap();
-    assert_eq!(today, in_new_words(before));
+    assert_eq!(without_added(today), in_new_words(before));
 }
 
 /// Writes the report document with which this test compares. The function was run once, at commit d26457f.

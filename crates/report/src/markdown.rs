@@ -52,8 +52,8 @@ pub fn render_markdown(report: &Report) -> String {
         text.push_str(&flow(&table, &title, &columns));
     }
     let causes: Vec<String> = crate::tables::causes::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
-    if let Some(condition) = crate::tables::causes::explained(report).filter(|_| !causes.is_empty()) {
-        text.push_str(&format!("\n## The worst messages of {}\n\n{}", escape(&condition.name), causes.concat()));
+    if let Some(condition) = crate::tables::causes::worst_condition(report).filter(|_| !causes.is_empty()) {
+        text.push_str(&format!("\n## The worst incidents of {}\n\n{}", escape(&condition.name), causes.concat()));
     }
     let ways = crate::tables::path_proof::lines(report);
     if !ways.is_empty() {

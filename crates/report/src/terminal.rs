@@ -89,10 +89,10 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     }
     let causes: Vec<&str> = crate::tables::causes::sentences(report).collect();
     for text in causes.iter().take(CAUSES) {
-        wrap(&format!("  {text}."), width, 4).into_iter().for_each(&mut line);
+        wrap(&format!("  {text}"), width, 4).into_iter().for_each(&mut line);
     }
     if causes.len() > CAUSES {
-        line(paint.dim(&format!("  ({} more on the page)", causes.len() - CAUSES)));
+        line(paint.dim(&format!("  ({} more incidents on the page)", causes.len() - CAUSES)));
     }
     // A warning that a finding contains already, with its remedy, is not repeated.
     let found = |t: &WarningGroup<'_>| {

@@ -16,6 +16,7 @@ mod creation_list;
 mod end_plan;
 mod host_problems;
 pub mod hot;
+mod kept_windows;
 mod live_collect;
 pub mod load;
 pub mod log;

@@ -34,8 +34,6 @@ pub(crate) struct Stored {
     pub clock_width_ns: Option<i64>,
     /// Number of kernel timestamps that could not be converted to monotonic time.
     pub unconverted: u64,
-    /// The answers with the longest delay after the moment at which their messages were due.
-    pub slowest: SlowestAnswers,
 }
 
 impl Stored {
@@ -46,52 +44,6 @@ impl Stored {
         self.answered += other.answered;
         self.clock_width_ns = self.clock_width_ns.max(other.clock_width_ns);
         self.unconverted += other.unconverted;
-        other.slowest.0.into_iter().for_each(|late| self.slowest.offer(late));
-    }
-}
-
-/// Largest number of slow answers that are kept for each trial. A report shows this number for each condition.
-const MOST_ANSWERS: usize = 50;
-/// Thread switches are stored for a time span around each slow answer. The span begins this long before the message was
-/// due, ns.
-const BEFORE_NS: i64 = 2_000_000;
-/// The time span around a slow answer, for which thread switches are stored, ends this long after the answer, ns.
-const AFTER_NS: i64 = 500_000;
-
-/// The answers of a trial with the longest delay, in descending order of the delay: time at which the message was due,
-/// and time of the answer, ns.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct SlowestAnswers(Vec<(i64, i64)>);
-
-impl SlowestAnswers {
-    fn see(&mut self, row: &SenderRow) {
-        let due = if row.intended_ns == NO_TIME { row.send_begin_ns } else { row.intended_ns };
-        if !row.warm_up && row.receive_ns != NO_TIME && due != NO_TIME {
-            self.offer((due, row.receive_ns));
-        }
-    }
-
-    fn offer(&mut self, (due, answered): (i64, i64)) {
-        let later = |(d, a): &(i64, i64)| a - d >= answered - due;
-        let at = self.0.partition_point(later);
-        if at < MOST_ANSWERS {
-            self.0.insert(at, (due, answered));
-            self.0.truncate(MOST_ANSWERS);
-        }
-    }
-
-    /// Time spans around the slowest answers, in order and without overlap, ns.
-    pub fn windows(&self) -> Vec<(i64, i64)> {
-        let mut windows: Vec<(i64, i64)> = self.0.iter().map(|(d, a)| (d - BEFORE_NS, a + AFTER_NS)).collect();
-        windows.sort_unstable();
-        let mut apart: Vec<(i64, i64)> = Vec::new();
-        for (begin, end) in windows {
-            match apart.last_mut() {
-                Some(last) if begin <= last.1 => last.1 = last.1.max(end),
-                _ => apart.push((begin, end)),
-            }
-        }
-        apart
     }
 }
 
@@ -219,7 +171,6 @@ fn store_sender(
         stored.rows += 1;
         stored.sent += u64::from(r.outcome != Outcome::NotSent);
         stored.answered += u64::from(r.receive_ns != NO_TIME);
-        stored.slowest.see(r);
     });
     write_slots(path, trial, counted)?;
     converter.account(&mut stored);

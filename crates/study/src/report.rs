@@ -3,12 +3,12 @@
 use crate::error::{Fault, advice};
 use crate::factors::Factor;
 use crate::format::{
-    HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, RangeKeys, ReportKeys, TailKeys,
+    Duration, HistogramKeys, HistogramMetric, Named, PatternKeys, PublishedKeys, RangeKeys, ReportKeys, TailKeys,
 };
 use crate::read::At;
 use crate::tree::{Kind, Node};
 use crate::{levels, shape};
-use tailbound_model::{AgainstSpec, HistogramSpec, Metric, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
+use tailbound_model::{AgainstSpec, HistogramSpec, Metric, Nanos, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
 
 /// Largest number of bins in a table that a report page can show.
 const MAX_BINS: u32 = 100;
@@ -35,13 +35,31 @@ pub(crate) fn report(keys: Option<&ReportKeys>, on_axis: &[&str], factors: &[Fac
     let published = keys.published.iter().flatten().map(|p| published(p, histogram)).collect::<Result<_, _>>()?;
     let x = keys.x.as_ref().map(|x| x.value.clone());
     let range = keys.range.as_ref().map(range).transpose()?;
-    if let Some(above) = keys.above.as_ref().filter(|above| above.value.0.0 <= 0) {
-        return Err(
-            Fault::new(above.at, "the limit is not above 0, so every message is above it").help("for example `503 us`")
-        );
+    let above = limit(keys.above.as_ref())?;
+    let late_above = limit(keys.late_above.as_ref())?;
+    Ok(ReportSpec {
+        title: keys.title.clone(),
+        quantiles,
+        x,
+        against,
+        histogram,
+        tail,
+        range,
+        above,
+        late_above,
+        published,
+    })
+}
+
+/// A latency limit of the study, which must be above 0.
+fn limit(key: Option<&At<Duration>>) -> Result<Option<Nanos>, Fault> {
+    match key.filter(|above| above.value.0.0 <= 0) {
+        Some(above) => {
+            Err(Fault::new(above.at, "the limit is not above 0, so every message is above it")
+                .help("for example `503 us`"))
+        }
+        None => Ok(key.map(|above| above.value.0)),
     }
-    let above = keys.above.as_ref().map(|above| above.value.0);
-    Ok(ReportSpec { title: keys.title.clone(), quantiles, x, against, histogram, tail, range, above, published })
 }
 
 fn no_factor(name: &At<String>, there: &[&str]) -> Fault {

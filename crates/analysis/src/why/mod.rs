@@ -1,75 +1,167 @@
-//! Finds why the worst messages were late: the leg whose time exceeds its own median most, and what the threads that
-//! carried the message did in this time, from context switches.
+//! Finds why messages were late: the incidents of each condition, and for each incident a ledger that divides its excess
+//! among causes.
 //!
-//! Input: the worst messages of each condition, thread tables, and context switches of the record. Output: a cause for
-//! each message whose cause the context switches show. The levels that the study requested are never used.
+//! Input: samples, thread tables, and the context switches, wake-ups and interrupts of the record. Output: incidents
+//! with ledgers, the sums by cause, the places at which messages were lost, and runs of late messages. The levels that
+//! the study requested are never used.
 
-mod judge;
-mod leg;
+mod course;
+mod ledger;
+mod shares;
+mod stamps;
+mod sums;
+mod threads;
 mod timeline;
 mod walk;
 mod words;
 
 use crate::clocks;
-use crate::why::judge::Judge;
-use crate::why::leg::Leg;
-use std::collections::BTreeMap;
-use tailbound_document::{CAUSES_EXPLAINED, ConditionReport, Explained, Message, Report};
-use tailbound_model::{SwitchScope, Switches};
-use tailbound_record::Record;
+use crate::parallel;
+use crate::pass_error::PassError;
+use crate::why::ledger::{Ledger, Timelines, Usual};
+use crate::why::shares::{Circumstances, Share};
+use crate::why::stamps::{Lost, Stamps};
+use crate::why::threads::Threads;
+use std::collections::{BTreeMap, BTreeSet};
+use tailbound_document::{ConditionReport, IncidentReport, LedgerEntry, Report};
+use tailbound_model::{Flow, SwitchScope, Switches};
+use tailbound_record::{Record, TrialIncidents};
+use tailbound_stats::Incident;
 
-/// Adds causes of the lateness to the worst messages of each condition, if context switches were recorded.
-pub(crate) fn explain(record: &Record, report: &mut Report) {
+/// Largest number of incidents of a condition that the report contains.
+const MOST_INCIDENTS: usize = 100;
+
+/// Incidents of one trial, with everything that the samples and the recorded events say about them.
+struct TrialFacts {
+    trial: usize,
+    found: Option<TrialIncidents>,
+    messages: BTreeMap<u64, Stamps>,
+    lost: Lost,
+    /// Recorded events, or the reason why there are none.
+    seen: Result<Vec<Switches>, String>,
+}
+
+/// Adds the incidents and their causes to each condition.
+pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassError> {
+    let plan = &record.manifest.plan;
+    let has_answers = |c: &&ConditionReport| {
+        c.tool.is_none() && plan.conditions[c.id].spec.measure.flow().is_none_or(Flow::has_answers)
+    };
+    let of = |c: &ConditionReport| c.used_trial_ids.iter().map(|trial| (c.id, *trial)).collect::<Vec<_>>();
+    let tasks: Vec<(usize, usize)> = report.conditions.iter().filter(has_answers).flat_map(of).collect();
+    let facts = parallel::all(&tasks, |(condition, trial)| {
+        let facts = facts(record, *trial).map_err(|error| PassError { trial: Some(*trial), error })?;
+        Ok((*condition, facts))
+    })?;
     let mut conditions = std::mem::take(&mut report.conditions);
     for condition in &mut conditions {
-        let mut trials: BTreeMap<usize, Option<Seen>> = BTreeMap::new();
-        let mut worst = std::mem::take(&mut condition.worst);
-        for message in &mut worst {
-            let seen = trials.entry(message.trial).or_insert_with(|| seen(record, message.trial));
-            // Threads of another kernel have other ids, and their events have times of another clock.
-            let only = clocks::apart_in(record, message.trial, "pong").then_some(clocks::OWN);
-            if let (Some(seen), Some(leg)) = (seen, Leg::longest(condition, message)) {
-                let seen = seen.as_deref().map_err(String::as_str);
-                message.cause = Some(Judge::new(report, message, &leg, seen, only).cause());
-            }
-        }
-        condition.explained = total(condition, &worst[..worst.len().min(CAUSES_EXPLAINED)]);
-        condition.worst = worst;
+        let trials: Vec<&TrialFacts> = facts.iter().filter(|(id, _)| *id == condition.id).map(|(_, f)| f).collect();
+        let mut incidents: Vec<IncidentReport> = trials.iter().flat_map(|t| incidents(record, report, t)).collect();
+        sums::add(condition, &trials, &incidents);
+        incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
+        incidents.truncate(MOST_INCIDENTS);
+        condition.incidents = incidents;
     }
     report.conditions = conditions;
+    Ok(())
 }
 
-/// Context switches that the agents of a trial recorded, or the reason why they cannot be used.
-type Seen = Result<Vec<Switches>, String>;
-
-/// Reads the context switches of a trial; `None` if no context switches were recorded.
-fn seen(record: &Record, trial: usize) -> Option<Seen> {
-    let mut seen: Vec<Switches> = match record.switches(trial).into_iter().collect() {
-        Ok(seen) => seen,
-        Err(e) => return Some(Err(e.to_string())),
+fn facts(record: &Record, trial: usize) -> Result<TrialFacts, tailbound_record::RecordError> {
+    let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
+    let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
+    let mut wanted = BTreeSet::new();
+    let mut any_lost = false;
+    if let Some(found) = &found {
+        wanted.extend(found.found.worst.iter().flat_map(rows));
+        any_lost = found.found.lost > 0;
+        if !wanted.is_empty() {
+            wanted.extend(found.ordinary.iter().map(|o| o.row));
+        }
+    }
+    let one_clock = !clocks::apart_in(record, trial, "pong");
+    let (messages, lost) = match wanted.is_empty() && !any_lost {
+        true => Default::default(),
+        false => stamps::read(record, trial, &wanted, one_clock)?,
     };
-    if clocks::apart_in(record, trial, "pong") {
+    Ok(TrialFacts { trial, found, messages, lost, seen: seen(record, trial, one_clock) })
+}
+
+/// Rows of the messages of an incident that its description needs.
+fn rows(incident: &Incident) -> impl Iterator<Item = u64> {
+    incident.parts.iter().map(|p| p.row).chain([incident.worst.1])
+}
+
+/// Reads the recorded events of a trial; the error is the reason why there are none.
+fn seen(record: &Record, trial: usize, one_clock: bool) -> Result<Vec<Switches>, String> {
+    let seen: Result<Vec<Switches>, _> = record.switches(trial).into_iter().collect();
+    let mut seen = seen.map_err(|e| e.to_string())?;
+    if !one_clock {
+        // Threads of another kernel have other ids, and their events have times of another clock.
         seen.retain(|s| s.ends.iter().any(|end| end == clocks::OWN));
     }
-    if seen.iter().all(|s| s.scope == SwitchScope::Off) {
-        return None;
-    }
     let refused = seen.iter().find_map(|s| match &s.scope {
-        SwitchScope::Nothing(why) => Some(format!("context switches could not be recorded: {why}")),
+        SwitchScope::Nothing(why) => Some(format!("events could not be recorded: {why}")),
         _ => None,
     });
-    Some(refused.map_or(Ok(seen), Err))
+    match refused {
+        Some(why) => Err(why),
+        None if seen.iter().all(|s| s.scope == SwitchScope::Off) => {
+            Err("no events were recorded in this trial".to_owned())
+        }
+        None => Ok(seen),
+    }
 }
 
-fn total(condition: &ConditionReport, worst: &[Message]) -> Option<Explained> {
-    let whole = condition.from_intended.as_ref().or(condition.round_trip.as_ref())?;
-    let median = whole.quantile(0.5)?.value_ns()?;
-    worst.iter().find(|m| m.cause.is_some())?;
-    let mut total = Explained { excess_ns: 0, explained_ns: 0 };
-    for message in worst {
-        let excess = message.from_intended_ns.or(message.round_trip_ns)?.saturating_sub(median).max(0);
-        total.excess_ns += excess;
-        total.explained_ns += message.cause.as_ref().map_or(0, |c| c.explained_ns).min(excess);
+/// The incidents of a trial with their ledgers.
+fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<IncidentReport> {
+    let Some(found) = &facts.found else { return Vec::new() };
+    let only = clocks::apart_in(record, facts.trial, "pong").then_some(clocks::OWN);
+    let seen = facts.seen.as_deref().unwrap_or_default();
+    let threads = Threads::of(report, facts.trial, seen, only);
+    let known = Circumstances { threads: &threads, seen };
+    let timelines = Timelines::of(seen);
+    let ordinary = found.ordinary.iter().filter_map(|o| facts.messages.get(&o.row));
+    let usual = Usual::of(ordinary, &timelines, &known);
+    let t0_ns = record.manifest.trials.iter().find(|t| t.id == facts.trial).and_then(|t| t.t0_ns);
+    let one = |incident: &Incident| {
+        let ledger = || Ledger::of(incident, &facts.messages, &timelines, &known, (&usual, found.rule.median_ns));
+        let ledger = (facts.seen.is_ok() && incident.excess_ns > 0).then(ledger);
+        // An incident of which nothing was recorded has no ledger.
+        let ledger = ledger.filter(|l| l.not_seen_ns < incident.excess_ns);
+        let worst = facts.messages.get(&incident.worst.1);
+        let mut one = IncidentReport {
+            trial: facts.trial,
+            begin_ns: incident.begin_ns,
+            end_ns: incident.end_ns,
+            late: incident.late,
+            lost: incident.lost,
+            worst_slot: worst.map_or(incident.worst.1, |stamps| stamps.slot),
+            worst_ns: incident.worst.0,
+            leg: worst.and_then(|stamps| usual.worst_leg(stamps)).map(|leg| words::leg_key(leg).to_owned()),
+            excess_ns: incident.excess_ns,
+            sustained: (incident.late + incident.lost) * 10 > found.slots,
+            unexplained_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.unexplained_ns),
+            not_seen_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.not_seen_ns),
+            inconsistent: ledger.as_ref().is_some_and(|l| l.inconsistent),
+            ledger: ledger.map(|l| l.shares.iter().map(|share| entry(share, &threads)).collect()),
+            text: String::new(),
+        };
+        one.text = words::text(&one, t0_ns, facts.seen.as_ref().err().map(String::as_str));
+        one
+    };
+    found.found.worst.iter().map(one).collect()
+}
+
+fn entry(share: &Share, threads: &Threads) -> LedgerEntry {
+    LedgerEntry {
+        cause: share.key.cause,
+        leg: words::leg_key(share.key.leg).into(),
+        end: Some(share.key.end.to_owned()),
+        cpu: share.key.cpu,
+        thread: share.key.thread.and_then(|tid| threads.name(tid)),
+        by: share.key.by.clone(),
+        ns_low: share.low_ns,
+        ns_high: share.high_ns,
+        evidence: share.evidence,
     }
-    (total.excess_ns > 0).then_some(total)
 }

@@ -2,7 +2,7 @@
 //! recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tailbound_model::{SwitchEvent, SwitchKind, SwitchScope, Switches};
+use tailbound_model::{Interruption, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
 /// State of a thread after a context switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,71 +11,97 @@ enum State {
     On(u32),
     /// The thread was preempted and is ready to run.
     Preempted,
-    /// The thread sleeps, because it waits for something.
-    Asleep,
+    /// The thread sleeps, because it waits for something; with the kernel's state, if it was recorded.
+    Asleep(Option<SleepState>),
 }
+
+/// The kernel's state of a sleeping thread, if it was recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asleep(pub Option<SleepState>);
 
 /// A wake-up of a thread that an agent recorded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wake {
     pub at_ns: i64,
-    /// Id of the thread that ran on the CPU where the wake-up happened.
-    pub by: i32,
+    /// Id of the thread that caused the wake-up; `None` if an interrupt caused it.
+    pub by: Option<i32>,
 }
 
-/// Context switches and wake-ups of one trial between two times.
+/// A time span in which an interrupt or a soft interrupt had a CPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct InterruptSpan {
+    pub from_ns: i64,
+    pub to_ns: i64,
+    pub by: Interruption,
+}
+
+/// Context switches and wake-ups of one trial in one time span whose events were requested.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
     begin_ns: i64,
+    end_ns: i64,
+    /// Time spans in which the kernel dropped records.
+    gaps: Vec<(i64, i64)>,
     threads: BTreeMap<i32, Vec<(i64, State)>>,
     wakes: BTreeMap<i32, Vec<Wake>>,
     /// For each CPU, in the order of time: the time at which a thread began to run on this CPU, and the id of the
     /// thread.
     cpus: BTreeMap<u32, Vec<(i64, i32)>>,
+    /// For each CPU: time spans of interrupts, by their begin. Spans can lie inside each other.
+    interrupts: BTreeMap<u32, Vec<InterruptSpan>>,
     wakes_seen: bool,
 }
 
 impl Timeline {
-    /// Builds the timeline from the context switches and wake-ups that the agents recorded; `None` if an agent did not
-    /// record for the whole time from `begin` to `end`.
-    pub fn of(seen: &[Switches], (begin, end): (i64, i64)) -> Option<Timeline> {
-        let watched = |s: &Switches| {
-            let missing = s.gaps.iter().any(|(from, to)| *from < end && begin < *to);
-            s.windows.iter().find(|(from, to)| *from <= begin && end <= *to).filter(|_| !missing).copied()
-        };
-        let windows = seen.iter().map(watched).collect::<Option<Vec<_>>>()?;
-        let (begin_ns, end_ns) = *windows.first()?;
+    /// Builds the timeline of one time span, from `begin` to `end`, whose events were requested from all agents.
+    pub fn of(seen: &[Switches], (begin_ns, end_ns): (i64, i64)) -> Timeline {
         let wakes_seen = seen.iter().all(|s| s.wakes);
-        let mut timeline = Timeline { begin_ns, wakes_seen, ..Timeline::default() };
-        let mut told: BTreeSet<u32> = BTreeSet::new();
+        let gaps = seen.iter().flat_map(|s| &s.gaps).copied().filter(|(from, to)| *from < end_ns && begin_ns < *to);
+        let mut timeline = Timeline { begin_ns, end_ns, gaps: gaps.collect(), wakes_seen, ..Timeline::default() };
+        let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for seen in seen {
-            // Two agents that record the same CPU see the same switches.
-            let twice = |e: &&SwitchEvent| matches!(e.what, SwitchKind::Switch { .. }) && told.contains(&e.cpu);
+            // Two agents that record the same CPU see the same events of this CPU, but wake-ups of different threads.
+            let twice = |e: &&SwitchEvent| !matches!(e.what, SwitchKind::Wake { .. }) && recorded.contains(&e.cpu);
             let first = seen.events.partition_point(|e| e.at_ns < begin_ns);
             let within = seen.events[first..].iter().take_while(|e| e.at_ns <= end_ns);
             events.extend(within.filter(|e| !twice(e)));
             if let SwitchScope::Cpus(cpus) = &seen.scope {
-                told.extend(&cpus.0);
+                recorded.extend(&cpus.0);
             }
         }
         events.sort_by_key(|e| e.at_ns);
         events.into_iter().for_each(|event| timeline.push(event));
-        Some(timeline)
+        timeline
+    }
+
+    /// True if events were recorded for the whole time between two times.
+    pub fn covers(&self, from_ns: i64, to_ns: i64) -> bool {
+        self.begin_ns <= from_ns
+            && to_ns <= self.end_ns
+            && !self.gaps.iter().any(|(from, to)| *from < to_ns && from_ns < *to)
     }
 
     fn push(&mut self, SwitchEvent { at_ns, cpu, what }: SwitchEvent) {
         match what {
-            SwitchKind::Switch { out, into, preempted, .. } => {
+            SwitchKind::Switch { out, into, preempted, state } => {
                 self.arrived(out, cpu);
-                self.leave(out, at_ns, cpu, preempted);
+                self.leave(out, at_ns, cpu, if preempted { State::Preempted } else { State::Asleep(state) });
                 self.come(into, at_ns, cpu);
                 self.cpus.entry(cpu).or_default().push((at_ns, into));
             }
             SwitchKind::In(thread) => self.come(thread, at_ns, cpu),
-            SwitchKind::Out { thread, preempted } => self.leave(thread, at_ns, cpu, preempted),
-            SwitchKind::Wake { thread, by, .. } => self.wakes.entry(thread).or_default().push(Wake { at_ns, by }),
-            SwitchKind::Interrupted { .. } => {}
+            SwitchKind::Out { thread, preempted } => {
+                self.leave(thread, at_ns, cpu, if preempted { State::Preempted } else { State::Asleep(None) });
+            }
+            SwitchKind::Wake { thread, by, interrupt } => {
+                let by = (!interrupt).then_some(by);
+                self.wakes.entry(thread).or_default().push(Wake { at_ns, by });
+            }
+            SwitchKind::Interrupted { by, ns } => {
+                let span = InterruptSpan { from_ns: at_ns, to_ns: at_ns + i64::from(ns), by };
+                self.interrupts.entry(cpu).or_default().push(span);
+            }
         }
     }
 
@@ -99,8 +125,7 @@ impl Timeline {
         self.threads.entry(thread).or_default().push((at_ns, State::On(cpu)));
     }
 
-    fn leave(&mut self, thread: i32, at_ns: i64, cpu: u32, preempted: bool) {
-        let state = if preempted { State::Preempted } else { State::Asleep };
+    fn leave(&mut self, thread: i32, at_ns: i64, cpu: u32, state: State) {
         self.threads.entry(thread).or_insert_with(|| vec![(self.begin_ns, State::On(cpu))]).push((at_ns, state));
     }
 
@@ -118,10 +143,16 @@ impl Timeline {
         }
     }
 
-    /// For a thread that got a CPU at the time `came`: the time at which it had left a CPU before, and whether it was
-    /// preempted at that time. A thread that left its CPU before the beginning of the timeline counts as asleep.
-    pub fn left(&self, thread: i32, came: i64) -> (i64, bool) {
-        self.before(thread, came).map_or((self.begin_ns, false), |(at, state)| (at, state == State::Preempted))
+    /// For a thread that got a CPU at the time `came`: the time at which it had left a CPU before, and its state since
+    /// then; `None` if it was preempted. A thread that left its CPU before the beginning of the timeline counts as
+    /// asleep.
+    pub fn left(&self, thread: i32, came: i64) -> (i64, Option<Asleep>) {
+        match self.before(thread, came) {
+            Some((at, State::Preempted)) => (at, None),
+            Some((at, State::Asleep(state))) => (at, Some(Asleep(state))),
+            Some((at, State::On(_))) => (at, Some(Asleep(None))),
+            None => (self.begin_ns, Some(Asleep(None))),
+        }
     }
 
     /// The first wake-up of `thread` after it fell asleep at the time `left` and before it got a CPU at the time
@@ -167,19 +198,32 @@ impl Timeline {
         self.wakes_seen
     }
 
-    /// Time in ns for which each thread ran on `cpu` between two times, the longest first.
-    pub fn occupants(&self, cpu: u32, begin: i64, end: i64) -> Vec<(i32, i64)> {
+    /// True if a thread that waited for a CPU can be told from a thread that slept.
+    pub fn sees_waits(&self) -> bool {
+        self.wakes_seen || !self.cpus.is_empty()
+    }
+
+    /// True if the threads that ran on `cpu` are recorded.
+    pub fn sees_cpu(&self, cpu: u32) -> bool {
+        self.cpus.contains_key(&cpu)
+    }
+
+    /// The threads that ran on `cpu` between two times, in order: begin and end in ns, and the thread id (0 = idle).
+    pub fn occupants(&self, cpu: u32, from_ns: i64, to_ns: i64) -> Vec<(i64, i64, i32)> {
         let Some(events) = self.cpus.get(&cpu) else { return Vec::new() };
-        let mut had: BTreeMap<i32, i64> = BTreeMap::new();
-        let next = events.iter().skip(1).map(|(t, _)| *t).chain([i64::MAX]);
-        for ((from, who), to) in events.iter().zip(next) {
-            let share = to.min(end) - (*from).max(begin);
-            if share > 0 {
-                *had.entry(*who).or_default() += share;
-            }
-        }
-        let mut had: Vec<(i32, i64)> = had.into_iter().collect();
-        had.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
-        had
+        let first = events.partition_point(|(t, _)| *t <= from_ns).saturating_sub(1);
+        let next = events[first..].iter().skip(1).map(|(t, _)| *t).chain([i64::MAX]);
+        let clipped = |((from, who), to): (&(i64, i32), i64)| ((*from).max(from_ns), to.min(to_ns), *who);
+        let within = events[first..].iter().zip(next).take_while(|((from, _), _)| *from < to_ns);
+        within.map(clipped).filter(|(from, to, _)| from < to).collect()
+    }
+
+    /// The interrupts on `cpu` between two times, clipped to them, in the order of their begin.
+    pub fn interrupts(&self, cpu: u32, from_ns: i64, to_ns: i64) -> Vec<InterruptSpan> {
+        let Some(spans) = self.interrupts.get(&cpu) else { return Vec::new() };
+        let before = spans[..spans.partition_point(|s| s.from_ns < to_ns)].iter();
+        let clipped =
+            |s: &InterruptSpan| InterruptSpan { from_ns: s.from_ns.max(from_ns), to_ns: s.to_ns.min(to_ns), by: s.by };
+        before.map(clipped).filter(|s| s.from_ns < s.to_ns).collect()
     }
 }

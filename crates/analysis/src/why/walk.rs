@@ -1,6 +1,8 @@
 //! Follows the threads that carried a message back in time, from the end of a leg to its begin.
 
-use crate::why::timeline::Timeline;
+use crate::why::timeline::{Asleep, Timeline};
+use tailbound_document::Evidence;
+use tailbound_model::SleepState;
 
 /// A time span in which one thread carried a message, or waited or slept before it carried the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +16,13 @@ pub(crate) struct Stretch {
 /// What a thread did in one time span of the delay of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// The thread was ready to run and waited for the CPU `cpu`, on which it ran afterwards.
-    Waited { cpu: u32 },
+    /// The thread was ready to run and waited for the CPU `cpu`, on which it ran afterwards. If the begin of the wait is
+    /// only bounded, the evidence is [`Evidence::AtMost`].
+    Waited { cpu: u32, evidence: Evidence },
     /// The thread ran on the CPU `cpu` in the whole time span.
     Ran { cpu: u32 },
-    /// The thread slept in the whole time span.
-    Slept,
+    /// The thread slept in the whole time span, in this state of the kernel, if the state was recorded.
+    Slept(Option<SleepState>),
 }
 
 /// Largest number of runs of threads that are followed back from the end of a leg; a message passes through fewer.
@@ -49,29 +52,36 @@ pub(crate) fn back(
         if came <= begin {
             break;
         }
-        let (left, preempted) = timeline.left(thread, came);
-        if preempted {
-            push(left, came, What::Waited { cpu });
+        let (left, asleep) = timeline.left(thread, came);
+        let Some(Asleep(state)) = asleep else {
+            push(left, came, What::Waited { cpu, evidence: Evidence::Seen });
             at = left;
-        } else {
-            let wake = timeline.woken(thread, left, came);
-            let ready = match wake {
-                Some(wake) => wake.at_ns,
-                // The wake-up was not recorded: an idle CPU caused it, or wake-ups are not recorded at all. If the
-                // thread preempted a thread that does not outrank it, it did not wait; otherwise it waited for at most
-                // as long as the CPU was busy.
-                None => match timeline.replaced(cpu, came) {
-                    Some((who, true)) if timeline.sees_wakes() && !outranks(who, thread) => came,
-                    _ => timeline.busy_since(thread, cpu, came, left),
-                },
-            };
-            push(ready, came, What::Waited { cpu });
-            match wake.filter(|w| w.by != thread && known(w.by) && timeline.running(w.by, w.at_ns).is_some()) {
-                Some(wake) => (thread, at) = (wake.by, wake.at_ns),
-                None => {
-                    push(left, ready, What::Slept);
-                    break;
+            if at <= begin {
+                break;
+            }
+            continue;
+        };
+        let wake = timeline.woken(thread, left, came);
+        let (ready, evidence) = match wake {
+            Some(wake) => (wake.at_ns, Evidence::Seen),
+            // The wake-up was not recorded: an idle CPU caused it, or wake-ups are not recorded at all. If the thread
+            // preempted a thread that does not outrank it, it did not wait; if the CPU became free by itself, the thread
+            // had waited for at most as long as the CPU was busy.
+            None => match timeline.replaced(cpu, came) {
+                Some((who, true)) if timeline.sees_wakes() && !outranks(who, thread) => (came, Evidence::Inferred),
+                _ => {
+                    let evidence = if timeline.sees_wakes() { Evidence::Inferred } else { Evidence::AtMost };
+                    (timeline.busy_since(thread, cpu, came, left), evidence)
                 }
+            },
+        };
+        push(ready, came, What::Waited { cpu, evidence });
+        let by = wake.and_then(|w| Some((w.at_ns, w.by?)));
+        match by.filter(|(at, by)| *by != thread && known(*by) && timeline.running(*by, *at).is_some()) {
+            Some((woken, by)) => (thread, at) = (by, woken),
+            None => {
+                push(left, ready, What::Slept(state));
+                break;
             }
         }
         if at <= begin {
@@ -94,10 +104,18 @@ mod tests {
         SwitchEvent { at_ns, cpu, what: SwitchKind::Switch { out, into, preempted, state: None } }
     }
 
+    fn wake(at_ns: i64, cpu: u32, by: i32, interrupt: bool) -> SwitchEvent {
+        SwitchEvent { at_ns, cpu, what: SwitchKind::Wake { thread: TAKER, by, interrupt } }
+    }
+
     fn seen(wakes: bool, events: &[SwitchEvent]) -> Timeline {
         let scope = SwitchScope::Cpus(CpuList([0, 1].into()));
         let seen = Switches { scope, wakes, windows: vec![(0, 1000)], events: events.to_vec(), ..Switches::default() };
-        Timeline::of(&[seen], (100, 900)).unwrap()
+        Timeline::of(&[seen], (0, 1000))
+    }
+
+    fn waited(cpu: u32, evidence: Evidence) -> What {
+        What::Waited { cpu, evidence }
     }
 
     fn way(timeline: &Timeline) -> Vec<(i32, What, i64, i64)> {
@@ -107,51 +125,52 @@ mod tests {
 
     #[test]
     fn the_way_leads_over_who_woke_whom() {
-        let wake =
-            SwitchEvent { at_ns: 300, cpu: 0, what: SwitchKind::Wake { thread: TAKER, by: SENDER, interrupt: false } };
-        let events = [
-            switch(50, 0, 0, SENDER, true),
-            switch(60, 1, 0, HOG, true),
-            wake,
-            switch(310, 0, SENDER, 0, false),
-            switch(800, 1, HOG, TAKER, false),
-        ];
-        let timeline = seen(true, &events);
+        let events = |interrupt| {
+            [
+                switch(50, 0, 0, SENDER, true),
+                switch(60, 1, 0, HOG, true),
+                wake(300, 0, SENDER, interrupt),
+                switch(310, 0, SENDER, 0, false),
+                switch(800, 1, HOG, TAKER, false),
+            ]
+        };
+        let timeline = seen(true, &events(false));
         let expected = [
             (TAKER, What::Ran { cpu: 1 }, 800, 900),
-            (TAKER, What::Waited { cpu: 1 }, 300, 800),
+            (TAKER, waited(1, Evidence::Seen), 300, 800),
             (SENDER, What::Ran { cpu: 0 }, 100, 300),
         ];
         assert_eq!(way(&timeline), expected);
-        assert_eq!(timeline.occupants(1, 300, 800), [(HOG, 500)]);
+        assert_eq!(timeline.occupants(1, 300, 800), [(300, 800, HOG)]);
+        // An interrupt that came while the sender ran has nothing to do with the sender.
+        assert_eq!(way(&seen(true, &events(true)))[2], (TAKER, What::Slept(None), 100, 300));
         // Without recorded wake-ups, the thread cannot have waited for longer than the CPU was busy.
+        let at_most = waited(1, Evidence::AtMost);
         let timeline = seen(false, &[switch(60, 1, 0, HOG, true), switch(800, 1, HOG, TAKER, false)]);
-        assert_eq!(way(&timeline)[1], (TAKER, What::Waited { cpu: 1 }, 100, 800));
+        assert_eq!(way(&timeline)[1], (TAKER, at_most, 100, 800));
         let timeline = seen(false, &[switch(700, 1, 0, HOG, true), switch(800, 1, HOG, TAKER, false)]);
-        assert_eq!(way(&timeline)[1..], [(TAKER, What::Waited { cpu: 1 }, 700, 800), (TAKER, What::Slept, 100, 700)]);
+        assert_eq!(way(&timeline)[1..], [(TAKER, at_most, 700, 800), (TAKER, What::Slept(None), 100, 700)]);
     }
 
     #[test]
     fn who_is_preempted_waits_and_who_sleeps_does_not() {
-        let wake =
-            SwitchEvent { at_ns: 790, cpu: 1, what: SwitchKind::Wake { thread: TAKER, by: HOG, interrupt: false } };
         let events = [
             switch(200, 1, TAKER, HOG, true),
             switch(400, 1, HOG, TAKER, false),
             switch(500, 1, TAKER, 0, false),
-            wake,
+            wake(790, 1, HOG, false),
             switch(800, 1, 0, TAKER, false),
         ];
         let expected = [
             (TAKER, What::Ran { cpu: 1 }, 800, 900),
-            (TAKER, What::Waited { cpu: 1 }, 790, 800),
+            (TAKER, waited(1, Evidence::Seen), 790, 800),
             // An unknown thread woke this thread, so the reason is not known.
-            (TAKER, What::Slept, 500, 790),
+            (TAKER, What::Slept(None), 500, 790),
         ];
         assert_eq!(way(&seen(true, &events)), expected);
         let expected = [
             (TAKER, What::Ran { cpu: 1 }, 400, 900),
-            (TAKER, What::Waited { cpu: 1 }, 200, 400),
+            (TAKER, waited(1, Evidence::Seen), 200, 400),
             (TAKER, What::Ran { cpu: 1 }, 100, 200),
         ];
         assert_eq!(way(&seen(true, &events[..2])), expected);
@@ -161,19 +180,18 @@ mod tests {
     /// itself, the woken thread counts as having waited for it; if it was preempted, the woken thread counts as not
     /// having waited.
     #[test]
-    fn a_wake_up_that_is_not_told_is_concluded_from_who_made_way() {
-        let waited =
+    fn a_wake_up_that_is_not_recorded_is_concluded_from_who_left_the_cpu() {
+        let found =
             |preempted| way(&seen(true, &[switch(300, 1, 0, HOG, true), switch(800, 1, HOG, TAKER, preempted)]));
-        assert_eq!(waited(false)[1], (TAKER, What::Waited { cpu: 1 }, 300, 800));
-        assert_eq!(waited(true)[1], (TAKER, What::Slept, 100, 800));
+        assert_eq!(found(false)[1], (TAKER, waited(1, Evidence::Inferred), 300, 800));
+        assert_eq!(found(true)[1], (TAKER, What::Slept(None), 100, 800));
     }
 
     #[test]
-    fn time_of_which_records_are_missing_tells_nothing() {
+    fn a_time_span_without_records_is_not_covered() {
         let scope = SwitchScope::OwnThreads;
         let seen = Switches { scope, windows: vec![(0, 1000)], gaps: vec![(850, 860)], ..Switches::default() };
-        assert!(Timeline::of(std::slice::from_ref(&seen), (100, 900)).is_none());
-        assert!(Timeline::of(std::slice::from_ref(&seen), (100, 800)).is_some());
-        assert!(Timeline::of(&[seen], (900, 1100)).is_none());
+        let timeline = Timeline::of(std::slice::from_ref(&seen), (0, 1000));
+        assert!(!timeline.covers(100, 900) && timeline.covers(100, 800) && !timeline.covers(900, 1100));
     }
 }

@@ -1,13 +1,11 @@
-//! Formats the causes of late messages as sentences.
+//! Describes incidents in sentences.
 
-use crate::why::leg::Leg;
-use tailbound_document::number::count;
-use tailbound_document::{Message, number};
+use tailbound_document::number::{count, time};
+use tailbound_document::{CauseWord, CausedBy, Evidence, IncidentReport, LedgerEntry};
 use tailbound_model::Metric;
 
-pub(crate) fn time(ns: i64) -> String {
-    number::time(ns as f64)
-}
+/// Number of causes that the description of an incident names.
+const NAMED: usize = 3;
 
 pub(crate) fn leg_key(metric: Metric) -> &'static str {
     match metric {
@@ -19,16 +17,106 @@ pub(crate) fn leg_key(metric: Metric) -> &'static str {
     }
 }
 
-/// Formats the cause of a late message as a sentence, for example `slot 12 took 5.1 ms, 5 ms of it on the way out:
-/// ...`.
-pub(crate) fn sentence(message: &Message, leg: &Leg, text: &str) -> String {
-    let place = match leg.metric {
-        Metric::SendLateness => "before it was sent",
-        Metric::Out => "on the way out",
-        Metric::Turnaround => "at the pong",
-        Metric::Back => "on the way back",
+fn place(leg: &str) -> &'static str {
+    match leg {
+        "send_lateness" => "before the message was sent",
+        "out" => "on the way out",
+        "turnaround" => "at the pong",
+        "back" => "on the way back",
         _ => "between the send call of the message and its answer",
+    }
+}
+
+/// Describes an incident whose members except `text` are complete. `slot_0_ns` is the time at which slot 0 was due.
+pub(crate) fn text(incident: &IncidentReport, slot_0_ns: Option<i64>, why_not: Option<&str>) -> String {
+    let begin = incident.begin_ns - slot_0_ns.unwrap_or(incident.begin_ns);
+    let mut text = format!("trial {}, {} after slot 0: ", incident.trial, time(begin as f64));
+    text.push_str(&counts(incident));
+    if let Some(worst) = incident.worst_ns {
+        text.push_str(&format!(", the latest (slot {}) took {}", count(incident.worst_slot), time(worst as f64)));
+    }
+    if let Some(leg) = &incident.leg {
+        text.push_str(&format!(", most of it {}", place(leg)));
+    }
+    text.push_str(". ");
+    match &incident.ledger {
+        _ if incident.excess_ns == 0 => {}
+        Some(entries) => text.push_str(&ledger(incident, entries)),
+        None => text.push_str(&format!("No cause: {}.", why_not.unwrap_or("no events were recorded at this time"))),
+    }
+    text.trim_end().to_owned()
+}
+
+fn counts(incident: &IncidentReport) -> String {
+    let messages = |n: u64| if n == 1 { "1 message was".to_owned() } else { format!("{} messages were", count(n)) };
+    match (incident.late, incident.lost) {
+        (late, 0) => format!("{} late", messages(late)),
+        (0, lost) => format!("{} lost or not sent", messages(lost)),
+        (late, lost) => format!("{} late and {} lost or not sent", messages(late), count(lost)),
+    }
+}
+
+fn ledger(incident: &IncidentReport, entries: &[LedgerEntry]) -> String {
+    let share = |ns: i64| format!("{:.0} %", 100.0 * ns as f64 / incident.excess_ns.max(1) as f64);
+    let named =
+        entries.iter().take(NAMED).filter(|e| e.ns_low * 50 >= incident.excess_ns || e.evidence == Evidence::AtMost);
+    let mut parts: Vec<String> = named
+        .map(|e| match e.evidence {
+            Evidence::AtMost => format!("at most {}: {}", share(e.ns_high), cause(e)),
+            _ => format!("{}: {}", share(e.ns_low), cause(e)),
+        })
+        .collect();
+    let others: i64 = entries.iter().map(|e| e.ns_low).sum::<i64>()
+        - entries.iter().take(NAMED).filter(|e| e.ns_low * 50 >= incident.excess_ns).map(|e| e.ns_low).sum::<i64>();
+    if others * 50 >= incident.excess_ns {
+        parts.push(format!("{}: other causes", share(others)));
+    }
+    let unseen = match incident.not_seen_ns {
+        0 => String::new(),
+        ns => format!(" (no events were recorded for {} of it)", time(ns as f64)),
     };
-    let whole = message.from_intended_ns.or(message.round_trip_ns).unwrap_or(0);
-    format!("slot {} took {}, {} of it {place}: {text}", count(message.slot), time(whole), time(leg.took_ns))
+    parts.push(format!("{}: unexplained{unseen}", share(incident.unexplained_ns.max(0))));
+    let mut text = format!("Of {} beyond the usual, {}.", time(incident.excess_ns as f64), parts.join("; "));
+    if incident.inconsistent {
+        text.push_str(" The causes exceed the time, so that at least one of them is wrong.");
+    }
+    text
+}
+
+/// Describes the cause of an entry, without its time.
+pub(crate) fn cause(entry: &LedgerEntry) -> String {
+    let thread = entry.thread.as_ref().map_or("a thread".to_owned(), |name| format!("`{name}`"));
+    let end = entry.end.as_ref().map_or(String::new(), |end| format!(" of the {end} end"));
+    let who = format!("{thread}{end}");
+    let cpu = entry.cpu.map_or("a CPU".to_owned(), |cpu| format!("CPU {cpu}"));
+    let by = || entry.by.as_ref().map_or("another thread".to_owned(), named);
+    match entry.cause {
+        CauseWord::WaitedForCpu if entry.by.is_none() => {
+            format!("{who} waited for {cpu}; what ran there is not recorded")
+        }
+        CauseWord::WaitedForCpu => format!("{who} waited for {cpu}, which {} had", by()),
+        CauseWord::KernelThread => format!("{who} waited for {cpu}, which the kernel thread {} had", by()),
+        CauseWord::Instrument => format!("{who} waited for {cpu}, which {} of Tailbound had", by()),
+        CauseWord::Irq => format!("the interrupt {} had {cpu}", by()),
+        CauseWord::Softirq => format!("the soft interrupt {} had {cpu}", by()),
+        CauseWord::BlockedIo => format!("{who} slept in the kernel (waiting for a disk or a lock)"),
+        CauseWord::Stopped => format!("the process{end} was stopped (SIGSTOP, or a debugger)"),
+        CauseWord::Frozen => format!("the freezer of a control group had stopped the process{end}"),
+        CauseWord::CpuQuota => format!("the CPU quota of a control group had stopped {who}"),
+        CauseWord::Steal => format!("the hypervisor had {cpu}"),
+        CauseWord::OwnWork => format!("{who} ran on {cpu}"),
+        CauseWord::Network => {
+            format!("no thread had the message (towards the {} end)", entry.end.as_deref().unwrap_or("other"))
+        }
+        CauseWord::DriverCall => format!("{who} slept in the driver's call to send"),
+    }
+}
+
+fn named(by: &CausedBy) -> String {
+    let process = by.process.as_ref().map(|process| format!("of `{process}`"));
+    let about: Vec<String> = process.into_iter().chain(by.policy.clone()).collect();
+    match about.is_empty() {
+        true => format!("`{}`", by.name),
+        false => format!("`{}` ({})", by.name, about.join(", ")),
+    }
 }

@@ -1,25 +1,66 @@
-//! Reads the id of a tracepoint from tracefs: from the usual mount, or else from a private mount.
+//! Reads descriptions of tracepoints from tracefs: from the usual mount, or else from a private mount.
 
-use super::ring::WakePoint;
+use nix::fcntl::{OFlag, openat};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 const MOUNTED: &str = "/sys/kernel/tracing";
-const WAKING: &str = "events/sched/sched_waking";
 const FSCONFIG_CMD_CREATE: libc::c_uint = 6;
-/// Name of the first PID namespace (linux/proc_ns.h); tracepoints use the thread ids of this namespace.
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Finds the tracepoint `sched_waking`; `None` if it is not available to this process.
-pub(super) fn waking() -> Option<WakePoint> {
-    let namespace = std::fs::read_link("/proc/self/ns/pid").ok()?;
-    if namespace.to_str() != Some(FIRST_PID_NAMESPACE) {
-        return None;
+/// An open mount of tracefs.
+pub(super) struct Tracefs(OwnedFd);
+
+/// Id and format of a tracepoint, as tracefs gives them.
+pub(super) struct Description {
+    pub id: u16,
+    format: String,
+}
+
+impl Tracefs {
+    /// Opens the usual mount of tracefs, or else a private mount; `None` if this process may read neither.
+    pub fn open() -> Option<Tracefs> {
+        // The directory exists, and is empty, if tracefs is not mounted.
+        let usual = File::open(MOUNTED).ok().map(|dir| Tracefs(dir.into()));
+        usual.filter(|tracefs| tracefs.text("events/header_page").is_ok()).or_else(|| private_mount().ok().map(Tracefs))
     }
-    let mounted = File::open(MOUNTED).ok().map(OwnedFd::from);
-    let read = |root: &OwnedFd| point(root).ok().flatten();
-    mounted.as_ref().and_then(read).or_else(|| read(&private_mount().ok()?))
+
+    /// Reads the description of a tracepoint such as `sched/sched_waking`; `None` if the kernel does not have it.
+    pub fn describe(&self, tracepoint: &str) -> Option<Description> {
+        let text = |name: &str| self.text(&format!("events/{tracepoint}/{name}")).ok();
+        Some(Description { id: text("id")?.trim().parse().ok()?, format: text("format")? })
+    }
+
+    fn text(&self, path: &str) -> io::Result<String> {
+        let flags = OFlag::O_RDONLY | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(&self.0, path, flags, nix::sys::stat::Mode::empty())?);
+        let mut text = String::new();
+        file.read_to_string(&mut text).map(|_| text)
+    }
+}
+
+impl Description {
+    /// Offset in bytes of a field of `size` bytes, from its line in the format, such as `field:pid_t pid; offset:24;
+    /// size:4; signed:1;`.
+    pub fn offset(&self, field: &str, size: usize) -> Option<usize> {
+        let declared = |line: &&str| {
+            let declaration = line.trim_start().strip_prefix("field:").and_then(|rest| rest.split(';').next());
+            declaration.and_then(|d| d.rsplit(' ').next()) == Some(field)
+        };
+        let line = self.format.lines().find(declared)?;
+        let value = |key: &str| line.split(key).nth(1)?.split(';').next()?.trim().parse::<usize>().ok();
+        value("offset:").filter(|_| value("size:") == Some(size))
+    }
+
+    /// Bits of a field that is printed as letters, with the letter of each bit: `{ 0x00000001, "S" }`.
+    pub fn letters(&self) -> Vec<(i64, char)> {
+        let pair = |text: &str| {
+            let (bit, letter) = text.split('}').next()?.split_once(',')?;
+            let bit = i64::from_str_radix(bit.trim().strip_prefix("0x")?, 16).ok()?;
+            Some((bit, letter.trim().trim_matches('"').chars().next()?))
+        };
+        self.format.split('{').skip(1).filter_map(pair).collect()
+    }
 }
 
 /// Mounts tracefs without a mount point; the mount ends when the descriptor is closed.
@@ -42,32 +83,26 @@ fn private_mount() -> io::Result<OwnedFd> {
     }
 }
 
-fn point(root: &OwnedFd) -> io::Result<Option<WakePoint>> {
-    let text = |name: &str| {
-        let flags = nix::fcntl::OFlag::O_RDONLY | nix::fcntl::OFlag::O_CLOEXEC;
-        let path = format!("{WAKING}/{name}");
-        let mut file = File::from(nix::fcntl::openat(root, path.as_str(), flags, nix::sys::stat::Mode::empty())?);
-        let mut text = String::new();
-        file.read_to_string(&mut text).map(|_| text)
-    };
-    let id = text("id")?.trim().parse().ok();
-    let format = text("format")?;
-    Ok(id.zip(offset_of_pid(&format)).map(|(id, thread_at)| WakePoint { id, thread_at }))
-}
-
-/// Offset from the line of `pid` in the format of a tracepoint, such as `field:pid_t pid; offset:24; size:4;
-/// signed:1;`.
-fn offset_of_pid(format: &str) -> Option<usize> {
-    let line = format.lines().find(|l| l.trim_start().starts_with("field:pid_t pid;"))?;
-    line.split("offset:").nth(1)?.split(';').next()?.trim().parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use super::Description;
+
     #[test]
-    fn the_offset_of_the_thread_is_found_in_the_format() {
-        let format = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n";
-        assert_eq!(super::offset_of_pid(format), Some(24));
-        assert_eq!(super::offset_of_pid("field:int common_pid;\toffset:4;"), None);
+    fn the_offset_of_a_field_is_found_in_the_format() {
+        let format = "\tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;\n\
+                      \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\
+                      \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;\n";
+        let description = Description { id: 1, format: format.into() };
+        assert_eq!(description.offset("pid", 4), Some(24));
+        assert_eq!(description.offset("common_pid", 4), Some(4));
+        assert_eq!(description.offset("pid", 8), None);
+        assert_eq!(description.offset("prio", 4), None);
+    }
+
+    #[test]
+    fn the_letters_of_bits_are_found_in_the_format() {
+        let format = r#"print fmt: "%s", REC->state & 3 ? __print_flags(REC->state, "|", { 0x00000001, "S" }, { 0x00000002, "D" }) : "R""#;
+        let description = Description { id: 1, format: format.into() };
+        assert_eq!(description.letters(), [(1, 'S'), (2, 'D')]);
     }
 }

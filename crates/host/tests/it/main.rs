@@ -1,3 +1,6 @@
 //! Integration tests of the crate tailbound-host: one program, with one module for each subject.
 
+mod busy;
+mod flood;
+mod interrupts;
 mod switches;

@@ -2,9 +2,11 @@
 
 use std::sync::mpsc;
 use std::time::Duration;
-use tailbound_host::switches::SwitchWatch;
+use tailbound_host::switches::{SwitchWatch, Wanted};
 use tailbound_host::{allowed_cpus, monotonic_ns, scheduling};
-use tailbound_model::{CpuList, SwitchKind, SwitchScope};
+use tailbound_model::{Attribution, CpuList, SwitchKind, SwitchScope};
+
+const THREADS: Wanted = Wanted { level: Attribution::Threads, tracer: None };
 
 /// Runs a thread that sleeps ten times for 20 ms on the last CPU. Returns the id of the thread, begin and end of every
 /// sleep in ns, and the [`SwitchWatch`] that recorded its context switches.
@@ -37,7 +39,7 @@ fn sleeper(watch: impl FnOnce(i32, CpuList) -> SwitchWatch) -> (i32, Vec<(i64, i
 
 #[test]
 fn every_sleep_is_seen_from_its_begin_to_its_end() {
-    let (tid, sleeps, mut watch) = sleeper(|tid, cpus| SwitchWatch::open(&[tid], &cpus));
+    let (tid, sleeps, mut watch) = sleeper(|tid, cpus| SwitchWatch::open(&[tid], &cpus, &THREADS));
     let window = (sleeps[0].0, sleeps[9].1);
     let seen = watch.events_in(&[window]);
     assert!(matches!(seen.scope, SwitchScope::Cpus(_) | SwitchScope::OwnThreads), "{:?}", seen.scope);
@@ -66,7 +68,7 @@ fn every_sleep_is_seen_from_its_begin_to_its_end() {
 
 #[test]
 fn what_lies_outside_the_windows_is_left_out() {
-    let (_, sleeps, mut watch) = sleeper(|tid, cpus| SwitchWatch::open(&[tid], &cpus));
+    let (_, sleeps, mut watch) = sleeper(|tid, cpus| SwitchWatch::open(&[tid], &cpus, &THREADS));
     let windows = [sleeps[2], sleeps[7]];
     let seen = watch.events_in(&windows);
     assert!(!seen.events.is_empty());

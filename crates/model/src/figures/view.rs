@@ -28,6 +28,9 @@ pub struct ReportSpec {
     /// Latency limit: the report counts the messages with a latency above this limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<Nanos>,
+    /// A message whose latency is above this limit is late; if absent, a limit from the quantiles of each trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late_above: Option<Nanos>,
     /// Results that other people published, measured on other hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
@@ -95,10 +98,10 @@ pub enum Pattern {
     DiscoveryStarved,
     /// Pattern "publish blocked": a send call took long.
     PublishBlocked,
-    /// Pattern "sender starved": the publishing thread waited for a CPU.
+    /// Pattern "sender starved": the publishing thread waited for a CPU, according to context switches at that time.
     SenderStarved,
-    /// Pattern "main thread blocked": the publishing thread stopped between its send calls, and the kernel counted no
-    /// wait for a CPU. In most cases the thread waited for a lock.
+    /// Pattern "main thread blocked": the publishing thread stopped between its send calls, and no context switches
+    /// show that it waited for a CPU. In most cases the thread waited for a lock.
     MainThreadBlocked,
     /// Pattern "total time longer": the trial took longer than its schedule, and no send call was the cause.
     TotalTimeLonger,

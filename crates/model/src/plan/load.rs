@@ -179,7 +179,8 @@ pub struct LoadDone {
     pub part: Option<LoadPart>,
     /// Scheduling policy of the load, as the kernel reported it.
     pub policy: String,
-    /// CPUs on which the load could run, as the kernel reported them.
+    /// CPUs on which the load could run, as the kernel reported them: at its begin and, for a command, also at its end,
+    /// because a command can choose other CPUs.
     pub cpus: String,
     /// Monotonic time at which the load began, ns; `None` if it never began.
     pub began_ns: Option<i64>,

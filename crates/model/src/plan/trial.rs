@@ -1,8 +1,8 @@
 //! The plan: the conditions and trials that follow from a study.
 
 use crate::{
-    Arrangement, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, PathSpec, PlaceSpec,
-    Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
+    Arrangement, Attribution, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, PathSpec,
+    PlaceSpec, Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -92,7 +92,7 @@ pub struct TrialSpec {
     pub arrangement: Option<Arrangement>,
     /// When samples are sent from the agents to the controller.
     pub collect: Collect,
-    /// Whether context switches are recorded, to find the causes of late messages.
+    /// Which events of the kernel are recorded, to find the causes of late messages.
     #[serde(default)]
     pub attribution: Attribution,
     /// Length of the quiet interval, in which the ends send nothing before the first message.
@@ -292,17 +292,6 @@ pub enum Collect {
     After,
     /// Samples are sent to the controller during the trial, by a thread on a CPU that is not measured.
     Live,
-}
-
-/// Whether context switches are recorded, to find out why the worst messages were late.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Attribution {
-    /// Context switches are recorded during the trial.
-    #[default]
-    On,
-    /// Context switches are not recorded during the trial.
-    Off,
 }
 
 /// The driver of an end, and its options.

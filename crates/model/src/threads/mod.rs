@@ -8,5 +8,8 @@ mod table;
 
 pub use rescue::RescueSeen;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
-pub use switches::{SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
+pub use switches::{
+    Attribution, Counter, CounterMove, CounterSeries, Interruption, RecordedBy, Recorder, RecordingCost, SleepState,
+    SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
+};
 pub use table::{ThreadLater, ThreadRow, ThreadTable};

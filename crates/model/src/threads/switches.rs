@@ -12,7 +12,7 @@ pub struct Switches {
     pub ends: Vec<String>,
     /// Threads and CPUs whose context switches could be recorded.
     pub scope: SwitchScope,
-    /// True if wake-ups of the measured threads were recorded too.
+    /// True if wake-ups were recorded too: of the measured threads, and of all threads that last ran on a CPU in `scope`.
     #[serde(default)]
     pub wakes: bool,
     /// Begin and end of each time span whose events were requested, monotonic ns, in rising order and without overlap.
@@ -32,9 +32,68 @@ pub struct Switches {
     /// True if interrupts and soft interrupts of the CPUs in `scope` were recorded too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupts: bool,
+    /// How the events were recorded; absent if no events were recorded, and in records of earlier releases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorder: Option<Recorder>,
     /// Changes of kernel counters during the trial, for each counter in the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counters: Vec<CounterSeries>,
+}
+
+/// Which events of the kernel are recorded, to find out why messages were late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Attribution {
+    /// No events of the kernel are recorded during the trial.
+    Off,
+    /// Context switches and wake-ups are recorded: of all threads on the CPUs of the ends if that is permitted,
+    /// otherwise context switches of the ends' threads alone.
+    Threads,
+    /// Interrupts and soft interrupts are recorded too.
+    Machine,
+    /// The level `Machine` if it costs at most a tenth of a message, otherwise the level `Threads`. Earlier releases
+    /// knew only `on` and `off`.
+    #[default]
+    #[serde(alias = "on")]
+    Auto,
+}
+
+/// How the events of a trial were recorded, and what the recording cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recorder {
+    /// Level of the recording: `threads` or `machine`.
+    pub level: Attribution,
+    /// Facility of the kernel that recorded the events.
+    pub by: RecordedBy,
+    /// Reason why BPF or a higher level was not used, in one sentence without a full stop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// Cost of the recording, as the agent measured it before the trial; absent if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<RecordingCost>,
+}
+
+/// Facilities of the kernel that record events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedBy {
+    /// Programs in the kernel (BPF), which write only what is needed.
+    Bpf,
+    /// Perf events.
+    Perf,
+}
+
+/// Cost of the recording of events for one message, measured with datagrams that two threads exchange over the loopback
+/// interface on the watched CPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordingCost {
+    /// Level of the recording whose cost was measured: `threads` or `machine`.
+    pub level: Attribution,
+    /// Round trip with the recording minus round trip without it, both at the quantile 0.1, ns. Other programs disturb
+    /// this quantile less than the median.
+    pub per_message_ns: i64,
+    /// Median round trip without the recording, ns.
+    pub unwatched_ns: i64,
 }
 
 /// Changes of one kernel counter during a trial.
@@ -106,10 +165,10 @@ pub enum SwitchScope {
     Off,
 }
 
-/// A recorded event: a context switch or a wake-up of a thread.
+/// A recorded event: a context switch, a wake-up of a thread, or an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchEvent {
-    /// Monotonic time of the context switch or wake-up, ns.
+    /// Monotonic time of the context switch or wake-up, or of the begin of the interrupt, ns.
     pub at_ns: i64,
     /// CPU of the event; for a wake-up, the CPU on which the waking code ran.
     pub cpu: u32,
@@ -118,7 +177,7 @@ pub struct SwitchEvent {
     pub what: SwitchKind,
 }
 
-/// Kinds of context switches and wake-ups. Threads are given by thread id: 0 is the idle thread; -1 is a thread that
+/// Kinds of context switches, wake-ups and interrupts. Threads are given by thread id: 0 is the idle thread; -1 is a thread that
 /// has ended, or that is in a PID namespace that cannot be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -144,7 +203,7 @@ pub enum SwitchKind {
         /// True if the thread that left the CPU was still runnable.
         preempted: bool,
     },
-    /// Kind of event: a measured thread became ready to run (wake-up).
+    /// Kind of event: a measured thread, or a thread of a watched CPU, became ready to run (wake-up).
     Wake {
         /// Id of the thread that became ready to run.
         thread: i32,
@@ -155,7 +214,9 @@ pub enum SwitchKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         interrupt: bool,
     },
-    /// An interrupt or a soft interrupt took the CPU; the time of the event is its begin.
+    /// An interrupt or a soft interrupt took the CPU; the time of the event is its begin. Interrupts of less than 2 us
+    /// are left out. A soft interrupt in which a thread was preempted (PREEMPT_RT) is one event for each time that the
+    /// thread had the CPU.
     Interrupted {
         /// Kind and number of the interrupt.
         by: Interruption,
@@ -200,4 +261,10 @@ pub struct Task {
     /// Scheduling policy of the thread; absent if the thread ended before the policy was read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<Policy>,
+    /// Name of the process to which the thread belongs, if it differs from the name of the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// True if the thread belongs to the kernel.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kernel: bool,
 }

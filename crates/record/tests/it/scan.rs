@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use tailbound_model::*;
 use tailbound_record::*;
 
-fn manifest() -> Manifest {
+pub fn manifest() -> Manifest {
     let plan = Plan {
         study: "s".into(),
         question: "q".into(),

@@ -1,59 +1,92 @@
-//! Makes the finding about the worst messages of a condition: how much of the time that they took beyond the medians is
-//! explained by causes, and by which causes.
+//! Makes the findings about the incidents of a condition: how much time late messages took beyond the usual, and how much
+//! of it each cause accounts for.
 
 use crate::findings::finding::finding;
-use crate::tables::causes::explained;
-use std::collections::BTreeMap;
-use tailbound_document::number::time;
-use tailbound_document::{CAUSES_EXPLAINED, Cause, CauseKind, ConditionReport, Finding, FindingLevel, Report};
+use crate::tables::causes::worst_condition;
+use tailbound_document::number::{count, time};
+use tailbound_document::{CauseShare, CauseWord, ConditionReport, Finding, FindingLevel, Report};
 
-/// Finding about the causes of the worst messages, for the condition with the worst message.
-pub(crate) fn findings(report: &Report) -> Option<Finding> {
-    let condition = explained(report)?;
-    let text = total(condition)?;
-    Some(Finding { evidence: "legs".into(), ..finding(FindingLevel::Caution, "causes", text, &[condition.id]) })
+/// Largest number of causes in the finding.
+const NAMED: usize = 4;
+/// A cause with a smaller share of the excess is not named.
+const LEAST_SHARE: f64 = 0.005;
+
+/// Finding about the incidents of the condition with the largest excess, and about every condition in which one incident
+/// lasts for a large part of a trial.
+pub(crate) fn findings(report: &Report) -> Vec<Finding> {
+    let one = |condition: &ConditionReport, text| Finding {
+        evidence: "legs".into(),
+        ..finding(FindingLevel::Caution, "causes", text, &[condition.id])
+    };
+    let sustained = report.conditions.iter().filter_map(|c| Some(one(c, sustained(c)?)));
+    let worst = worst_condition(report).and_then(|c| Some(one(c, total(c)?)));
+    sustained.chain(worst).collect()
 }
 
-/// Finding about the causes of the worst messages of one condition.
-pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
-    let explained = condition.explained?;
-    let causes: Vec<&Cause> = condition.worst.iter().take(CAUSES_EXPLAINED).filter_map(|m| m.cause.as_ref()).collect();
-    let share = 100.0 * explained.explained_ns as f64 / explained.excess_ns.max(1) as f64;
-    let mut text = format!(
-        "{}: of the {} that the worst {} took beyond the medians, {share:.0} % are explained, {:.0} % are not",
+fn sustained(condition: &ConditionReport) -> Option<String> {
+    let incident = condition.incidents.iter().find(|i| i.sustained)?;
+    Some(format!(
+        "{}: {} of consecutive late or lost messages are one incident with more than a tenth of the slots of trial {}: this is the \
+         usual behaviour of the condition, and not a rare event. {}",
         condition.name,
-        time(explained.excess_ns as f64),
-        condition.worst.len().min(CAUSES_EXPLAINED),
-        100.0 - share,
+        time((incident.end_ns - incident.begin_ns) as f64),
+        incident.trial,
+        incident.text
+    ))
+}
+
+/// Finding about the causes of the late messages of one condition.
+pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
+    let totals = condition.incident_totals.filter(|t| t.excess_ns > 0)?;
+    let incidents =
+        if totals.incidents == 1 { "1 incident".into() } else { format!("{} incidents", count(totals.incidents)) };
+    let mut text = format!(
+        "{}: late messages took {} beyond the usual, in {incidents}",
+        condition.name,
+        time(totals.excess_ns as f64)
     );
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for cause in causes.iter().filter(|c| c.kind != CauseKind::Unexplained) {
-        *counts.entry(short(cause)).or_default() += 1;
+    if totals.covered_ns == 0 {
+        return Some(format!("{text}. No cause is known: {}.", "no events were recorded for them"));
     }
-    let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
-    counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
-    let counts: Vec<String> = counts
-        .iter()
-        .map(|(what, n)| if *n == 1 { format!("once {what}") } else { format!("{n} times {what}") })
-        .collect();
-    if !counts.is_empty() {
-        text.push_str(&format!(". Causes: {}", counts.join(", ")));
+    if totals.covered_ns < totals.excess_ns {
+        text.push_str(&format!("; causes were looked for in {} of it", time(totals.covered_ns as f64)));
     }
+    text.push_str(": ");
+    let share = |share: f64| format!("{:.0} %", 100.0 * share);
+    let named = condition.causes.iter().filter(|c| c.share >= LEAST_SHARE).take(NAMED);
+    let mut parts: Vec<String> = named.clone().map(|c| format!("{} {}", share(c.share), words(c))).collect();
+    let unexplained = totals.unexplained_ns as f64 / totals.covered_ns.max(1) as f64;
+    let others = 1.0 - unexplained - named.map(|c| c.share).sum::<f64>();
+    if others >= LEAST_SHARE {
+        parts.push(format!("{} other causes", share(others)));
+    }
+    parts.push(format!("{} unexplained", share(unexplained)));
+    text.push_str(&parts.join(", "));
     text.push('.');
     Some(text)
 }
 
-fn short(cause: &Cause) -> String {
-    let thread = cause.thread.as_deref().unwrap_or("a thread");
-    let end = cause.end.as_deref().unwrap_or("an");
-    match cause.kind {
-        CauseKind::Waited => {
-            let cpu = cause.cpu.map_or(String::new(), |c| format!(" CPU {c}"));
-            let instead = cause.instead.as_ref().map_or(String::new(), |i| format!(", which `{i}` had"));
-            format!("`{thread}` of the {end} end waited for{cpu}{instead}")
+/// Words for a cause after its share, e.g. `waiting for a CPU that \`stress-ng\` had (pong end)`.
+fn words(cause: &CauseShare) -> String {
+    let by = cause.by.as_ref().map_or(String::new(), |by| format!("`{}`", by.name));
+    let end = cause.end.as_ref().map_or(String::new(), |end| format!(" ({end} end)"));
+    match cause.cause {
+        CauseWord::WaitedForCpu if by.is_empty() => format!("waiting for a CPU{end}"),
+        CauseWord::WaitedForCpu => format!("waiting for a CPU that {by} had{end}"),
+        CauseWord::KernelThread => format!("waiting for a CPU that the kernel thread {by} had{end}"),
+        CauseWord::Instrument => format!("waiting for a CPU that {by} of Tailbound had{end}"),
+        CauseWord::Irq => format!("in the interrupt {by}{end}"),
+        CauseWord::Softirq => format!("in the soft interrupt {by}{end}"),
+        CauseWord::BlockedIo => format!("asleep in the kernel, waiting for a disk or a lock{end}"),
+        CauseWord::Stopped => format!("stopped by a signal or a debugger{end}"),
+        CauseWord::Frozen => format!("stopped by the freezer of a control group{end}"),
+        CauseWord::CpuQuota => format!("stopped by a CPU quota{end}"),
+        CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
+        CauseWord::OwnWork => format!("in the threads of the measured program{end}"),
+        CauseWord::Network => {
+            let end = cause.end.as_ref().map_or(String::new(), |end| format!(" (towards the {end} end)"));
+            format!("without a thread that had the message{end}")
         }
-        CauseKind::Stopped => format!("the process of the {end} end was stopped"),
-        CauseKind::Blocked => format!("`{thread}` of the {end} end was blocked in the driver"),
-        CauseKind::Unexplained => "nothing that was seen".into(),
+        CauseWord::DriverCall => format!("asleep in the driver's call to send{end}"),
     }
 }

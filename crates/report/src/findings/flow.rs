@@ -1,5 +1,6 @@
 //! Findings about flows: throughput, losses, blocking and latency.
 
+use crate::findings::delivery;
 use crate::findings::finding::finding;
 use tailbound_document::number::{count, three_digits, time};
 use tailbound_document::{ConditionReport, Finding, FindingLevel, FlowReport, Report};
@@ -9,12 +10,12 @@ const MANY_LOST: f64 = 0.1;
 
 /// One finding about each flow, the flow with the largest loss first.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
-    let mut told: Vec<(f64, Finding)> = report.conditions.iter().filter_map(told).collect();
+    let mut told: Vec<(f64, Finding)> = report.conditions.iter().filter_map(|c| told(report, c)).collect();
     told.sort_by(|a, b| b.0.total_cmp(&a.0));
     told.into_iter().map(|(_, finding)| finding).collect()
 }
 
-fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
+fn told(report: &Report, condition: &ConditionReport) -> Option<(f64, Finding)> {
     let flow = condition.flow.as_ref()?;
     let expected = flow.sent * u64::from(flow.subscribers);
     let lost = if expected == 0 { 1.0 } else { flow.lost as f64 / expected as f64 };
@@ -22,14 +23,17 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
         1 => "the subscriber".to_owned(),
         n => format!("the slowest of {n} subscribers"),
     };
+    let promise = delivery::broken_promise(report, condition);
+    let failed = if promise.is_some() { delivery::RELIABLE_LOST } else { "flow_lost" };
+    let promise = promise.unwrap_or_default();
     let Some((samples, bytes)) = flow.samples_per_s.zip(flow.payload_mbit_s) else {
         // The pings of this flow have a finding of their own.
         if condition.finding.is_some() && condition.counts.scheduled > 0 {
             return None;
         }
         let why = condition.finding.clone().unwrap_or_else(|| no_rate(flow, &whom));
-        let text = format!("{}: {why}.", condition.name);
-        return Some((lost, finding(FindingLevel::Failed, "flow_lost", text, &[condition.id])));
+        let text = format!("{}: {why}.{promise}", condition.name);
+        return Some((lost, finding(FindingLevel::Failed, failed, text, &[condition.id])));
     };
     let share = match flow.lost {
         0 => "none lost".to_owned(),
@@ -61,9 +65,11 @@ fn told(condition: &ConditionReport) -> Option<(f64, Finding)> {
             format!("{text} {n} publishers send.{begun}")
         }
     };
-    let level = if lost >= MANY_LOST { FindingLevel::Failed } else { FindingLevel::Result };
-    let code = if lost >= MANY_LOST { "flow_lost" } else { "flow" };
-    Some((lost, finding(level, code, text, &[condition.id])))
+    let (level, code) = match lost >= MANY_LOST || !promise.is_empty() {
+        true => (FindingLevel::Failed, failed),
+        false => (FindingLevel::Result, "flow"),
+    };
+    Some((lost, finding(level, code, text + &promise, &[condition.id])))
 }
 
 /// Reason why a flow has no figure of samples per second.
@@ -88,21 +94,49 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// Makes the report of a flow of one trial without a rate.
+    fn flow(sent: u64, received: u64) -> FlowReport {
+        serde_json::from_value(json!({
+            "subscribers": 1, "pack": 1, "sent": sent, "lost": sent - received, "out_of_order": 0, "duplicates": 0,
+            "trials": [{
+                "trial": 0, "first": 0, "end": sent, "window_ns": 0, "sent": sent, "refused": 0, "send_ns": 0,
+                "blocked_ns": 0, "longest_ns": 0, "seconds": [], "subscribers": [{
+                    "end": "pong", "received": received, "lost": sent - received, "out_of_order": 0,
+                    "duplicates": 0, "seconds": []
+                }]
+            }]
+        }))
+        .unwrap()
+    }
+
+    /// Tests that a single lost sample of a reliable flow is a failure with a code of its own.
+    #[test]
+    fn a_loss_of_a_reliable_flow_breaks_a_promise() {
+        let told = |reliability: &str, received: u64| {
+            let text = include_str!("../../fixtures/report-d26457f.json");
+            let mut report: Report = serde_json::from_str(text).unwrap();
+            report.conditions[0].flow = Some(flow(4_000, received));
+            for end in report.trials.iter_mut().flat_map(|t| t.ends.values_mut()) {
+                let qos = [("reliability", reliability), ("history", "keep-all")];
+                end.qos = qos.map(|(policy, value)| (policy.to_owned(), value.to_owned())).into();
+            }
+            let finding = findings(&report).remove(0);
+            (finding.code, finding.text.split_once(": ").unwrap().1.to_owned())
+        };
+        let (code, text) = told("reliable", 1);
+        assert_eq!(code, "reliable_lost");
+        assert!(
+            text.ends_with(
+                "too few for a rate. The QoS of all ends was `reliable` with `history: keep-all`, which \
+            promises the delivery of every message."
+            ),
+            "{text}"
+        );
+        assert_eq!(told("best-effort", 1).0, "flow_lost");
+    }
+
     #[test]
     fn a_flow_without_a_rate_says_why() {
-        let flow = |sent: u64, received: u64| -> FlowReport {
-            serde_json::from_value(json!({
-                "subscribers": 1, "pack": 1, "sent": sent, "lost": sent - received, "out_of_order": 0, "duplicates": 0,
-                "trials": [{
-                    "trial": 0, "first": 0, "end": sent, "window_ns": 0, "sent": sent, "refused": 0, "send_ns": 0,
-                    "blocked_ns": 0, "longest_ns": 0, "seconds": [], "subscribers": [{
-                        "end": "pong", "received": received, "lost": sent - received, "out_of_order": 0,
-                        "duplicates": 0, "seconds": []
-                    }]
-                }]
-            }))
-            .unwrap()
-        };
         let why = |sent, received| no_rate(&flow(sent, received), "the subscriber");
         assert!(
             why(0, 0).starts_with("nothing was sent in the window, and the driver refused 0 send calls"),

@@ -1,5 +1,6 @@
 //! Findings about the latency of each condition, the worst condition first.
 
+use crate::findings::delivery;
 use crate::findings::finding::{finding, trimmed};
 use crate::findings::quantile_words::tail_quantile;
 use crate::findings::worst_leg;
@@ -11,29 +12,36 @@ use tailbound_document::{ConditionReport, ConditionStatus, Counts, Finding, Find
 /// latency.
 const MANY_LOST: f64 = 0.1;
 
-pub(crate) fn failed(condition: &ConditionReport) -> Option<Finding> {
+/// Finding about the messages of a condition that were not answered, if they are many or if the QoS promised their
+/// delivery. A flow has findings of its own.
+pub(crate) fn failed(report: &Report, condition: &ConditionReport) -> Option<Finding> {
     let counts = &condition.counts;
     let unanswered = counts.lost + counts.not_sent;
-    if counts.scheduled == 0 || (unanswered as f64) < MANY_LOST * counts.scheduled as f64 {
+    let many = counts.scheduled > 0 && unanswered as f64 >= MANY_LOST * counts.scheduled as f64;
+    let promise = delivery::broken_promise(report, condition).filter(|_| condition.flow.is_none());
+    if !many && promise.is_none() {
         return None;
     }
     let why = condition.finding.as_ref().map_or(String::new(), |f| format!(" ({})", trimmed(f)));
-    let text = if unanswered == counts.scheduled {
-        format!("{}: none of {} messages was answered{why}.", condition.name, count(counts.scheduled))
-    } else {
-        let how = match (counts.lost, counts.not_sent) {
-            (lost, 0) => format!("{} of {} messages were never answered", count(lost), count(counts.scheduled)),
-            (0, not_sent) => format!("{} of {} messages were never sent", count(not_sent), count(counts.scheduled)),
-            (lost, not_sent) => format!(
-                "of {} messages, {} were never answered and {} were never sent",
-                count(counts.scheduled),
-                count(lost),
-                count(not_sent)
-            ),
-        };
-        format!("{}: {how}{why}.", condition.name)
-    };
-    Some(finding(FindingLevel::Failed, "never_answered", text, &[condition.id]))
+    let code = if promise.is_some() { delivery::RELIABLE_LOST } else { "never_answered" };
+    let words = unanswered_words(counts);
+    let text = format!("{}: {words}{why}.{}", condition.name, promise.unwrap_or_default());
+    Some(finding(FindingLevel::Failed, code, text, &[condition.id]))
+}
+
+fn unanswered_words(counts: &Counts) -> String {
+    let Counts { scheduled, lost, not_sent, .. } = *counts;
+    match (lost, not_sent) {
+        _ if lost + not_sent == scheduled => format!("none of {} messages was answered", count(scheduled)),
+        (lost, 0) => format!("{} of {} messages were never answered", count(lost), count(scheduled)),
+        (0, not_sent) => format!("{} of {} messages were never sent", count(not_sent), count(scheduled)),
+        (lost, not_sent) => format!(
+            "of {} messages, {} were never answered and {} were never sent",
+            count(scheduled),
+            count(lost),
+            count(not_sent)
+        ),
+    }
 }
 
 /// Sorts conditions for the findings: conditions with losses come first; the others follow by a quantile that all

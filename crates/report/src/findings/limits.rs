@@ -2,7 +2,7 @@
 
 use crate::findings::finding::finding;
 use crate::findings::quantile_words::{label_with_share, tail_quantile};
-use crate::findings::{host_settings, loads, path_proof, patterns, starved, tail_estimate, warm_up};
+use crate::findings::{delivery, host_settings, loads, path_proof, patterns, starved, tail_estimate, warm_up};
 use tailbound_document::number::{count, label, time};
 use tailbound_document::{ConditionReport, Finding, FindingLevel, MetricReport, QuantileReport, Report};
 
@@ -16,6 +16,7 @@ pub(crate) fn cautions(report: &Report) -> Vec<Finding> {
         .into_iter()
         .flatten()
         .collect();
+    all.extend(delivery::replaceable(report));
     all.extend(warm_up::finding_of(report));
     all.extend(tail_estimate::findings(report));
     all.extend(path_proof::findings(report));

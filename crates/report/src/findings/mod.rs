@@ -1,10 +1,12 @@
 //! Findings: sentences of the report about what was measured or what failed, the most important first.
 
 mod causes;
+mod delivery;
 mod finding;
 mod flow;
 mod growth;
 mod host_settings;
+mod instead;
 mod latency;
 mod limits;
 mod loads;
@@ -26,7 +28,7 @@ use tailbound_document::{Finding, Report};
 /// Makes all findings of a report, in the order in which they should be read.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let mut all = record::untrusted(report);
-    all.extend(report.conditions.iter().filter_map(latency::failed));
+    all.extend(report.conditions.iter().filter_map(|c| latency::failed(report, c)));
     all.extend(flow::findings(report));
     all.extend(growth::findings(report));
     all.extend(latency::results(report));
@@ -35,6 +37,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     all.extend(causes::findings(report));
     all.extend(limits::cautions(report));
     all.extend(more_messages::hints(report));
-    all.sort_by_key(|f| f.level);
+    // A broken promise of the QoS comes first, even before reasons not to trust other trials.
+    all.sort_by_key(|f| (f.code != delivery::RELIABLE_LOST, f.level));
     all
 }

@@ -2,12 +2,12 @@
 //! are computed from the kernel's counters and from the samples, never from what the study asked for.
 
 use crate::findings::finding::finding;
-use crate::tables::loads::busy;
-use tailbound_analysis::{BLOCKED_NS, Bound};
-use tailbound_analysis::{Waited, waited};
+use crate::findings::instead::{self, Starved};
+use std::collections::{BTreeMap, BTreeSet};
+use tailbound_analysis::{BLOCKED_MOST_NS, Bound, Waited, blocked_limit_ns, waited};
 use tailbound_document::number::time;
 use tailbound_document::{ConditionReport, Finding, FindingLevel, LoadReport, Report, Thread, ThreadReport};
-use tailbound_model::{CpuList, Policy};
+use tailbound_model::Metric;
 
 /// A thread is starved if it waited for a CPU for at least this share of the trial, and for at least [`LEAST_NS`].
 const SHARE: f64 = 0.1;
@@ -17,6 +17,10 @@ const LEAST_NS: i64 = 100_000_000;
 /// If only an upper bound of the waiting time is known, the thread is reported if the bound is at least this share of
 /// the trial.
 const PERHAPS: f64 = 0.5;
+
+/// A call, delivery or wake-up was blocked if it took this number of times as long as usual: as the longest one without
+/// a load or, if no condition shows that, as the median one under the load.
+const BLOCKED_TIMES: i64 = 3;
 
 /// Code of the finding that no call, delivery or wake-up was blocked under a load.
 const NOTHING_BLOCKED: &str = "load_blocked_nothing";
@@ -38,9 +42,14 @@ fn not_blocked(report: &Report, quiet: &[Finding]) -> Option<Finding> {
         [one] => report.conditions[*one].name.clone(),
         many => format!("{} conditions with a load", many.len()),
     };
+    let limits: BTreeSet<i64> = ids.iter().map(|id| blocked_limit_ns(report.conditions[*id].period_ns)).collect();
+    let limit = match limits.iter().next() {
+        Some(limit) if limits.len() == 1 => time(*limit as f64),
+        _ => format!("a period (or {})", time(BLOCKED_MOST_NS as f64)),
+    };
     let text = format!(
-        "{which}: nothing was blocked under the load: no call, no delivery and no wake-up took {} or longer, and no thread was starved.",
-        time(BLOCKED_NS as f64)
+        "{which}: nothing was blocked under the load: no call, no delivery and no wake-up took {limit} or longer and \
+         {BLOCKED_TIMES} times as long as usual, and no thread was starved."
     );
     Some(finding(FindingLevel::Caution, NOTHING_BLOCKED, text, &ids))
 }
@@ -133,94 +142,9 @@ fn starved(report: &Report, condition: &ConditionReport) -> Option<Finding> {
         // A wait that had begun before the first slot is counted completely.
         if perhaps { "perhaps starved" } else { "starved" },
         worst.thread.cpus,
-        instead(report, worst),
+        instead::words(report, Starved { process: worst.process, thread: worst.thread, waited_ns: worst.most_ns() }),
     );
     Some(Finding { evidence: "threads".into(), ..finding(FindingLevel::Caution, "starved", text, &[condition.id]) })
-}
-
-/// Sentence about what ran while the thread waited: the load or measured thread of this trial with the most CPU time on
-/// the same CPUs.
-fn instead(report: &Report, worst: &Waiting<'_>) -> String {
-    let trial = worst.process.trial;
-    let cpus = &worst.thread.cpus;
-    let load = report.loads.iter().filter(|l| l.trial == trial && overlap(&l.cpus, cpus)).max_by_key(|l| l.cpu_ns);
-    let thread = |(p, t): &(&ThreadReport, &Thread)| (p.pid, t.tid) != (worst.process.pid, worst.thread.tid);
-    let threads = report.threads.iter().filter(|p| p.trial == trial).flat_map(|p| p.after.iter().map(move |t| (p, t)));
-    let used = |(p, t): &(&ThreadReport, &Thread)| {
-        t.cpu_ns.saturating_sub(p.before.iter().find(|b| b.tid == t.tid).map_or(0, |b| b.cpu_ns))
-    };
-    let thread = threads.filter(thread).filter(|(_, t)| overlap(&t.cpus, cpus)).max_by_key(used);
-    // A load or thread is named as the cause only if it ran for at least half of the wait.
-    let enough = |ns: u64| ns as f64 >= 0.5 * worst.most_ns() as f64;
-    match (load, thread) {
-        (Some(load), other) if enough(load.cpu_ns) && other.is_none_or(|t| used(&t) <= load.cpu_ns) => {
-            format!(
-                "Meanwhile the load `{}` ({}) had {} of CPU time.{}",
-                load.run,
-                load.policy,
-                time(load.cpu_ns as f64),
-                rescue(report, load)
-            )
-        }
-        (_, Some((process, thread))) if enough(used(&(process, thread))) => format!(
-            "Meanwhile thread `{}` of the {} end ({}) had {} of CPU time.",
-            thread.name,
-            process.ends.join(" and "),
-            thread.policy,
-            time(used(&(process, thread)) as f64)
-        ),
-        _ => "The record does not show what ran on the CPU during this wait.".into(),
-    }
-}
-
-/// Sentence about the CPU time that the kernel reserved for other threads, if a load would otherwise have used the
-/// whole CPU.
-fn rescue(report: &Report, load: &LoadReport) -> String {
-    let real_time = load.policy.parse().is_ok_and(|policy: Policy| policy.starves());
-    let one_cpu = load.cpus.parse().is_ok_and(|cpus: CpuList| cpus.0.len() == 1);
-    let (Some(busy), true) = (busy(load), real_time && one_cpu) else { return String::new() };
-    // Only facts of the host that ran the load are used.
-    let host = report.trial(load.trial).and_then(|t| t.ends.get(&load.at)).map(|end| end.host.as_str());
-    let own = |h: &&tailbound_document::Host| report.facts.len() == 1 || Some(h.host.as_str()) == host;
-    let fact =
-        |key: &str| report.facts.iter().filter(own).flat_map(|h| &h.facts).find(|f| f.key == key).map(|f| &f.value);
-    let number = |key: &str| fact(key).and_then(serde_json::Value::as_i64);
-    // Host settings of the study replace the facts that were read at the begin of the run.
-    let settings = report.host_settings.iter().filter(|s| s.trials.contains(&load.trial)).flat_map(|s| &s.settings);
-    let there = |at: &str| !at.is_empty() && host.is_some_and(|host| host.starts_with(at));
-    let elsewhere = report.host_settings.iter().flat_map(|s| &s.settings).any(|s| there(&s.at));
-    let settings = settings.filter(|s| if elsewhere { there(&s.at) } else { s.at.is_empty() });
-    let mut set =
-        settings.filter(|s| s.what.ends_with("sched_rt_runtime_us") || s.key.ends_with("sched_rt_runtime_us"));
-    let runtime_us = set.next().and_then(|s| s.found.parse().ok()).or_else(|| number("sched.rt_runtime_us"));
-    let off = runtime_us.is_some_and(|us: i64| us < 0);
-    let rest = 100.0 - busy.min(100.0);
-    let nobody = |what: &str| {
-        format!(
-            " Another thread had the {rest:.0} % of the CPU that the load did not have: \
-        {what} is off."
-        )
-    };
-    let who = match fact("sched.fair_server").and_then(serde_json::Value::as_bool) {
-        Some(true) => match fact("sched.fair_server_runtime_ns").and_then(serde_json::Value::as_str) {
-            Some("0") => return nobody("the fair server"),
-            Some(runtime) => {
-                format!("the fair server of Linux reserves {runtime} ns of each period for time-sharing threads")
-            }
-            None => "the fair server of Linux (6.12 and later) reserves CPU time for time-sharing threads".into(),
-        },
-        Some(false) if off => return nobody("real-time throttling"),
-        Some(false) => match (runtime_us, number("sched.rt_period_us")) {
-            (Some(runtime), Some(period)) => {
-                format!("real-time throttling stops the load after {runtime} of each {period} us")
-            }
-            _ => "real-time throttling reserves CPU time for time-sharing threads".into(),
-        },
-        None => "how the kernel of this host reserves CPU time for time-sharing threads is not known; \
-                `tailbound doctor --rescue-test` finds out"
-            .into(),
-    };
-    format!(" Time-sharing threads had the {rest:.0} % of the CPU that the load did not have: {who}.")
 }
 
 /// Finding about what was blocked under the loads of a condition, or that nothing was blocked.
@@ -234,16 +158,16 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     if loads.is_empty() {
         return None;
     }
-    let max = |m: &Option<tailbound_document::MetricReport>| m.as_ref().and_then(|m| m.max_ns).unwrap_or(0);
+    let quiet = without_load(report, condition);
     let mut effects = Vec::new();
-    for (text, worst) in [
-        ("the main thread woke up to {} late", max(&condition.send_lateness)),
-        ("the call that publishes took up to {}", max(&condition.send_duration)),
-        ("delivery on the way out took up to {}", max(&condition.out)),
-        ("the turnaround in the pong took up to {}", max(&condition.turnaround)),
-        ("delivery on the way back took up to {}", max(&condition.back)),
+    for (metric, text) in [
+        (Metric::SendLateness, "the main thread woke up to {} late"),
+        (Metric::SendDuration, "the call that publishes took up to {}"),
+        (Metric::Out, "delivery on the way out took up to {}"),
+        (Metric::Turnaround, "the turnaround in the pong took up to {}"),
+        (Metric::Back, "delivery on the way back took up to {}"),
     ] {
-        if worst >= BLOCKED_NS {
+        if let Some(worst) = blocked_ns(condition, &quiet, metric) {
             effects.push(text.replace("{}", &time(worst as f64)));
         }
     }
@@ -263,8 +187,26 @@ fn effect(report: &Report, condition: &ConditionReport, starved: bool) -> Option
     Some(finding(FindingLevel::Caution, code, text, &[condition.id]))
 }
 
-/// True if two CPU lists have a CPU in common.
-fn overlap(one: &str, other: &str) -> bool {
-    let parse = |text: &str| text.parse::<CpuList>().ok();
-    matches!((parse(one), parse(other)), (Some(a), Some(b)) if !a.0.is_disjoint(&b.0))
+/// The longest time of a metric under a load, ns; `None` if nothing was blocked.
+fn blocked_ns(condition: &ConditionReport, quiet: &[&ConditionReport], metric: Metric) -> Option<i64> {
+    let worst = condition.metric(metric)?.max_ns?;
+    let longest = quiet.iter().filter_map(|c| c.metric(metric)?.max_ns).max();
+    let median = || condition.metric(metric)?.quantile(0.5)?.value_ns();
+    let usual = match longest {
+        Some(longest) => longest,
+        None if worst >= BLOCKED_MOST_NS => 0,
+        None => median()?,
+    };
+    let long = worst >= blocked_limit_ns(condition.period_ns);
+    (long && worst >= usual.saturating_mul(BLOCKED_TIMES)).then_some(worst)
+}
+
+/// The conditions without a load that are otherwise like this condition.
+fn without_load<'a>(report: &'a Report, condition: &ConditionReport) -> Vec<&'a ConditionReport> {
+    let levels = |c: &ConditionReport| -> BTreeMap<String, String> {
+        let others = c.levels.iter().filter(|(factor, _)| *factor != "load" && !factor.starts_with("load."));
+        others.map(|(factor, level)| (factor.clone(), level.clone())).collect()
+    };
+    let loaded = |c: &ConditionReport| report.loads.iter().any(|l| c.trial_ids.contains(&l.trial));
+    report.conditions.iter().filter(|c| !loaded(c) && levels(c) == levels(condition)).collect()
 }

@@ -1,7 +1,6 @@
 //! Finding about the part of the way of a message in which the worst messages spent most of their time.
 
-use tailbound_document::CAUSES_EXPLAINED;
-use tailbound_document::{ConditionReport, Message};
+use tailbound_document::{ConditionReport, Message, WORST_DESCRIBED};
 
 /// A worst message belongs to the tail if its latency is at least this many times the latency of the median message.
 const FAR: i64 = 2;
@@ -29,7 +28,7 @@ pub(crate) fn leg_words(condition: &ConditionReport) -> Option<String> {
     let total = |m: &Message| m.from_intended_ns.or(m.round_trip_ns);
     let limit = total(median)?.saturating_mul(FAR);
     let far: Vec<&Message> =
-        condition.worst.iter().take(CAUSES_EXPLAINED).filter(|m| total(m).is_some_and(|t| t > limit)).collect();
+        condition.worst.iter().take(WORST_DESCRIBED).filter(|m| total(m).is_some_and(|t| t > limit)).collect();
     if far.len() < 5 {
         return None;
     }

@@ -9,7 +9,7 @@ use crate::picture::series::Chart;
 use crate::picture::steps::{Column, Steps, Units, outlines};
 use crate::picture::{Plot, across};
 use tailbound_document::number::{THIN, Unit, count, time};
-use tailbound_document::{CauseKind, ColumnValues, ConditionReport, Message, OverTime, TrialReport};
+use tailbound_document::{ColumnValues, ConditionReport, IncidentReport, Message, OverTime, TrialReport};
 use tailbound_model::Metric;
 
 const PLOT: Plot = Plot { left: 64.0, right: WIDTH - 24.0, top: 26.0, bottom: 300.0 };
@@ -99,6 +99,12 @@ fn edges(over: &OverTime, period_ns: Option<i64>) -> Vec<f64> {
             begun.into_iter().chain([end]).collect()
         }
     }
+}
+
+/// The incident to which a message belongs, if the report describes it.
+fn incident_of<'a>(condition: &'a ConditionReport, message: &Message) -> Option<&'a IncidentReport> {
+    let due = due(message);
+    condition.incidents.iter().find(|i| i.trial == message.trial && (i.begin_ns..=i.end_ns).contains(&due))
 }
 
 fn due(message: &Message) -> i64 {
@@ -243,15 +249,10 @@ impl View<'_> {
                 None => all.push((name, vec![span])),
             }
         }
-        let explained = |m: &&Message| m.cause.as_ref().is_some_and(|c| c.kind != CauseKind::Unexplained);
-        let held = self.condition.worst.iter().filter(|m| m.trial == self.trial.id).filter(explained);
-        let span = |m: &Message| {
-            let begin = (due(m) - self.t0()) as f64;
-            (begin, begin + self.value(m).unwrap_or(0) as f64)
-        };
-        let spans: Spans = held.map(span).collect();
+        let of_trial = self.condition.incidents.iter().filter(|i| i.trial == self.trial.id);
+        let spans: Spans = of_trial.map(|i| ((i.begin_ns - self.t0()) as f64, (i.end_ns - self.t0()) as f64)).collect();
         if !spans.is_empty() {
-            all.push(("worst messages with a cause".into(), spans));
+            all.push(("worst incidents".into(), spans));
         }
         all.truncate(MOST_STRIPS);
         all
@@ -301,7 +302,7 @@ impl View<'_> {
                 format!("{i}: slot {}, trial {}", count(message.slot), message.trial),
                 format!("{} {}", self.chart.words(), time(ns as f64)),
             ];
-            lines.extend(message.cause.as_ref().map(|c| c.text.clone()));
+            lines.extend(incident_of(self.condition, message).map(|i| i.text.clone()));
             let mark = Mark { lines, data: Vec::new() }
                 .with("slot", message.slot)
                 .with("trial", message.trial)

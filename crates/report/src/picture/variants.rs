@@ -141,15 +141,11 @@ fn estimates(chart: &Chart<'_>) -> Vec<Variant> {
     all
 }
 
-/// One sentence for each of the worst messages: the reason why it was late.
+/// One description for each of the worst incidents of a condition.
 fn causes(condition: &ConditionReport) -> String {
-    let worst = condition.worst.iter().take(tailbound_document::CAUSES_EXPLAINED).zip(1..);
-    let item = |(message, i): (&tailbound_document::Message, u32)| {
-        let cause = message.cause.as_ref()?;
-        let kind = serde_json::to_value(cause.kind).ok()?;
-        Some(format!("<li class=\"{}\" value=\"{i}\">{}</li>", kind.as_str()?, prose(&cause.text)))
-    };
-    format!("<ol class=\"causes\">{}</ol>", worst.filter_map(item).collect::<String>())
+    let item = |incident: &tailbound_document::IncidentReport| format!("<li>{}</li>", prose(&incident.text));
+    let items: String = crate::tables::causes::described(condition).iter().map(item).collect();
+    format!("<ol class=\"causes\">{items}</ol>")
 }
 
 /// Data of the conditions for the script: hues and series for each factor on the horizontal axis, and the conditions

@@ -1,19 +1,21 @@
-//! Lists the causes of the worst messages for the terminal, Markdown and the HTML page.
+//! Lists the worst incidents with their causes for the terminal, Markdown and the HTML page.
 //!
-//! `tailbound-analysis` finds the causes; this module formats them.
+//! `tailbound-analysis` finds the causes; this module chooses which of them are listed.
 
-use tailbound_document::{CAUSES_EXPLAINED, ConditionReport, Report};
+use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, Report};
 
-/// The condition with the worst message, among the conditions for which causes were searched.
-pub(crate) fn explained(report: &Report) -> Option<&ConditionReport> {
-    let latest = |c: &&ConditionReport| c.worst.first().and_then(|m| m.from_intended_ns.or(m.round_trip_ns));
-    report.conditions.iter().filter(|c| c.explained.is_some()).max_by_key(latest)
+/// The condition with the largest excess in its incidents, if any condition has incidents.
+pub(crate) fn worst_condition(report: &Report) -> Option<&ConditionReport> {
+    let excess = |c: &&ConditionReport| c.incident_totals.map_or((0, 0), |t| (t.excess_ns, t.lost));
+    report.conditions.iter().filter(|c| !c.incidents.is_empty()).max_by_key(excess)
 }
 
-/// One sentence for each of the worst messages of a condition, the worst first.
+/// The incidents of a condition that are described one by one, the worst first.
+pub(crate) fn described(condition: &ConditionReport) -> &[IncidentReport] {
+    &condition.incidents[..condition.incidents.len().min(INCIDENTS_DESCRIBED)]
+}
+
+/// One description for each of the worst incidents of the condition with the largest excess, the worst first.
 pub(crate) fn sentences(report: &Report) -> impl Iterator<Item = &str> {
-    explained(report)
-        .into_iter()
-        .flat_map(|c| c.worst.iter().take(CAUSES_EXPLAINED))
-        .filter_map(|m| Some(m.cause.as_ref()?.text.as_str()))
+    worst_condition(report).into_iter().flat_map(described).map(|i| i.text.as_str())
 }

@@ -2,9 +2,11 @@
 
 mod against;
 mod analyse;
+mod delivery;
 mod flaws;
 mod patterns;
 mod render;
 mod schema;
 mod side_by_side;
+mod starved;
 mod support;

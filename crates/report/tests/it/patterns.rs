@@ -22,6 +22,9 @@ struct Load {
     trial: fn(&mut TrialRecord),
     before_ns: u64,
     main_ns: u64,
+    /// Waits of the ping end's main thread for a CPU in recorded context switches, in ns after slot 0; `None` if no
+    /// context switches were recorded.
+    waits: Option<&'static [(i64, i64)]>,
 }
 
 const NOTHING: Load = Load {
@@ -32,6 +35,7 @@ const NOTHING: Load = Load {
     trial: |_| (),
     before_ns: 0,
     main_ns: 0,
+    waits: None,
 };
 
 fn trial(change: fn(&mut [SenderRow])) -> GivenTrial {
@@ -89,7 +93,30 @@ fn report_of(load: &Load, level: &str, threads: impl FnOnce(&mut ThreadTable)) -
     }
     threads(&mut table);
     std::fs::write(dir.join("threads/1-ping.json"), serde_json::to_string(&table).unwrap()).unwrap();
+    if let Some(waits) = load.waits {
+        std::fs::create_dir_all(dir.join("switches")).unwrap();
+        std::fs::write(dir.join("switches/1-ping.json"), serde_json::to_string(&switches(waits)).unwrap()).unwrap();
+    }
     analyse(&Record::open(&dir).unwrap()).unwrap()
+}
+
+/// Context switches of the whole trial, in which the main thread of the ping end is preempted at the begin of each wait
+/// and gets the CPU again at its end.
+fn switches(waits: &[(i64, i64)]) -> Switches {
+    let main = crate::support::thread_table("ping", 0).after[0].tid;
+    let event = |after_ns: i64, what| SwitchEvent { at_ns: crate::support::T0 + after_ns, cpu: 0, what };
+    let of = |(from, to): &(i64, i64)| {
+        let left = SwitchKind::Switch { out: main, into: 9, preempted: true, state: None };
+        [event(*from, left), event(*to, SwitchKind::Switch { out: 9, into: main, preempted: true, state: None })]
+    };
+    Switches {
+        ends: vec!["ping".into()],
+        scope: SwitchScope::Cpus(CpuList::one(0)),
+        wakes: true,
+        windows: vec![(0, crate::support::T0 + 60 * SECOND)],
+        events: waits.iter().flat_map(of).collect(),
+        ..Switches::default()
+    }
 }
 
 fn pattern(load: &Load) -> (String, String) {
@@ -101,7 +128,7 @@ fn pattern(load: &Load) -> (String, String) {
 
 #[test]
 fn each_pattern_is_recognised_by_its_figures() {
-    let cases: [(&str, &str, Load); 14] = [
+    let cases: [(&str, &str, Load); 19] = [
         ("no effect", "M3 up to 30 us, without a load 30 us", NOTHING),
         (
             "publish blocked",
@@ -110,8 +137,48 @@ fn each_pattern_is_recognised_by_its_figures() {
         ),
         (
             "sender starved",
-            "M2 up to 2.00 s, without a load 4.70 us; the main thread waited 1.90 s for a CPU in all",
+            "M2 up to 2.00 s, without a load 4.70 us; the main thread waited at least 1.50 s of this time for a CPU, \
+             1.90 s in all",
+            Load {
+                slots: |s| s[100].send_end_ns += 2 * SECOND,
+                main_ns: 1_900_000_000,
+                waits: Some(&[(1_200_000_000, 2_700_000_000), (4_000_000_000, 4_400_000_000)]),
+                ..NOTHING
+            },
+        ),
+        // The main thread waited as long, but at another time.
+        (
+            "publish blocked",
+            "M2 up to 2.00 s, without a load 4.70 us; the main thread waited at least 100 ms of this time for a CPU, \
+             1.90 s in all",
+            Load {
+                slots: |s| s[100].send_end_ns += 2 * SECOND,
+                main_ns: 1_900_000_000,
+                waits: Some(&[(1_200_000_000, 1_300_000_000), (3_100_000_000, 4_900_000_000)]),
+                ..NOTHING
+            },
+        ),
+        (
+            "publish blocked",
+            "M2 up to 2.00 s, without a load 4.70 us; the main thread waited 1.90 s for a CPU in all, and it is not \
+             known whether it did in this time",
             Load { slots: |s| s[100].send_end_ns += 2 * SECOND, main_ns: 1_900_000_000, ..NOTHING },
+        ),
+        // A call that takes longer than the period of 10 ms delays the next message.
+        (
+            "publish blocked",
+            "M2 up to 45.0 ms, without a load 4.70 us; the main thread waited 5 ms for a CPU in all",
+            Load { slots: |s| s[100].send_end_ns += 45_000_000, main_ns: 5_000_000, ..NOTHING },
+        ),
+        (
+            "answers late",
+            "M3 up to 30 ms, without a load 30 us",
+            Load { slots: |s| s[100].receive_ns += 29_970_000, ..NOTHING },
+        ),
+        (
+            "no effect",
+            "M3 up to 9 ms, without a load 30 us",
+            Load { slots: |s| s[100].receive_ns += 8_970_000, ..NOTHING },
         ),
         (
             "main thread blocked",
@@ -120,8 +187,14 @@ fn each_pattern_is_recognised_by_its_figures() {
         ),
         (
             "sender starved",
-            "M4 up to 2 s beyond a period, without a load 0 ns; the main thread waited 1.90 s for a CPU in all",
-            Load { slots: |s| stood(s), main_ns: 1_900_000_000, ..NOTHING },
+            "M4 up to 2 s beyond a period, without a load 0 ns; the main thread waited at least 1.90 s of this time \
+             for a CPU, 1.90 s in all",
+            Load {
+                slots: |s| stood(s),
+                main_ns: 1_900_000_000,
+                waits: Some(&[(1_050_000_000, 2_950_000_000)]),
+                ..NOTHING
+            },
         ),
         // If both a call and a wake-up were blocked, the finding names the longer time.
         (
@@ -236,6 +309,21 @@ fn lost_messages_are_not_nothing() {
     assert!(text.ends_with("blocked under the load: 480 of 500 messages were never answered."), "{text}");
 }
 
+/// Tests that a call is blocked from one period on, which is 10 ms here, and that the sentence about no effect names
+/// this limit.
+#[test]
+fn a_call_is_blocked_if_it_takes_a_period() {
+    let told = |load: &Load| {
+        let report = report(load, "cpu");
+        let found = report.findings.iter().find(|f| f.code.starts_with("load_blocked")).unwrap();
+        found.text.replace('\u{202f}', " ")
+    };
+    let blocked = told(&Load { slots: |s| s[100].send_end_ns += 45_000_000, ..NOTHING });
+    assert!(blocked.ends_with("blocked under the load: the call that publishes took up to 45.0 ms."), "{blocked}");
+    let quiet = told(&Load { slots: |s| s[100].send_end_ns += 8_000_000, ..NOTHING });
+    assert!(quiet.contains("no wake-up took 10 ms or longer and 3 times as long as usual"), "{quiet}");
+}
+
 /// Tests a wait that is counted late, because the kernel counts a wait when it ends: `recv` waited until the load had
 /// ended, and `later` is the second reading of the counter.
 #[test]
@@ -262,7 +350,7 @@ fn a_thread_that_waited_to_the_end_is_named() {
     let text = |later| starved(later).0.unwrap_or_default();
     let known = text(read(50_000_000, 6_950_000_000));
     assert!(known.contains("was ready to run but waited at least 6.90 s of 7 s, and ran for 3 ms."), "{known}");
-    assert!(known.contains("Meanwhile the load `cpu` (rr 90) had 4.90 s of CPU time."), "{known}");
+    assert!(known.contains("In this time the load `cpu` (rr 90) had 4.90 s of CPU time on CPU 0."), "{known}");
     // Never more than the window, however long the wait.
     let long = text(read(50_000_000, 60 * SECOND));
     assert!(long.contains("waited at least 7.00 s of 7 s"), "{long}");

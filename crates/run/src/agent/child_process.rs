@@ -7,6 +7,7 @@ use nix::sys::memfd::{MFdFlags, memfd_create};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -103,6 +104,22 @@ impl Process {
 
     pub fn pid(&self) -> i32 {
         self.child.id() as i32
+    }
+
+    /// CPUs on which the program, its threads and its children may run now, as the kernel reports them. A program can
+    /// choose other CPUs than the ones with which it was started.
+    pub fn cpus_now(&self) -> CpuList {
+        let (mut cpus, mut rest) = (BTreeSet::new(), vec![self.pid()]);
+        while let Some(pid) = rest.pop() {
+            let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+            for tid in tasks.filter_map(|task| task.file_name().to_str()?.parse().ok()) {
+                // A thread that has just ended has no CPUs any more.
+                cpus.extend(host::read_back(tid).map(|(_, list)| list.0).unwrap_or_default());
+                let children = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+                rest.extend(children.split_whitespace().filter_map(|pid| pid.parse::<i32>().ok()));
+            }
+        }
+        CpuList(cpus)
     }
 
     /// Descriptor that is readable once the program has ended.

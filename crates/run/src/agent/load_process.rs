@@ -112,6 +112,12 @@ impl Running {
 
     /// Ends the load with all processes that it started, and completes the result of the load.
     pub fn end(mut self, spec: &LoadSpec, done: &mut LoadDone) {
+        if matches!(spec.run, LoadKind::Command(_)) {
+            // The CPUs tell on which threads of the ends the load could have an effect.
+            let mut cpus = self.process.cpus_now();
+            cpus.0.extend(&self.process.cpus.0);
+            done.cpus = cpus.to_string();
+        }
         let over = self.process.end(Signal::SIGTERM);
         let now = over.at_ns;
         (done.ended_ns, done.cpu_ns) = (Some(now), over.cpu_ns);

@@ -4,8 +4,8 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use std::os::fd::BorrowedFd;
 use tailbound_host::monotonic_ns;
-use tailbound_host::switches::SwitchWatch;
-use tailbound_model::{CpuList, SwitchScope, Switches, ThreadTable};
+use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted};
+use tailbound_model::{Attribution, CpuList, Recorder, Severity, SwitchScope, Switches, ThreadTable, Warning};
 
 /// A measuring process whose thread switches are watched.
 pub(super) struct Watched {
@@ -21,16 +21,36 @@ impl Watched {
         Watched { pid, watch: None, scripted_clock: false, stops: Vec::new(), stopped_ns: None }
     }
 
-    /// Begins to watch the context switches of the measuring process. This function is called once all threads of the
-    /// process exist.
-    pub fn open(&mut self, table: &ThreadTable, scripted_clock: bool) {
+    /// Prepares to record events of the threads of the measuring process, and of their CPUs. This function is called
+    /// once all threads of the process exist.
+    pub fn open(&mut self, table: &ThreadTable, scripted_clock: bool, level: Attribution) {
         self.scripted_clock = scripted_clock;
-        if scripted_clock {
+        if scripted_clock || level == Attribution::Off {
             return;
         }
         let threads: Vec<i32> = table.before.iter().map(|row| row.tid).collect();
         let cpus = CpuList(table.before.iter().flat_map(|row| row.cpus.0.iter().copied()).collect());
-        self.watch = Some(SwitchWatch::open(&threads, &cpus));
+        let tracer = tailbound_driver::search_directories().into_iter().map(|dir| dir.join(TRACER_FILE));
+        let tracer = tracer.into_iter().find(|file| file.exists());
+        self.watch = Some(SwitchWatch::open(&threads, &cpus, &Wanted { level, tracer: tracer.as_deref() }));
+    }
+
+    /// Warning if the study asks for interrupts, and they are not recorded or not by BPF.
+    pub fn falls_short(&self, level: Attribution) -> Option<Warning> {
+        let recorder = self.watch.as_ref().filter(|_| level == Attribution::Machine)?.recorder();
+        let why = recorder.and_then(|r| r.instead.clone()).unwrap_or_else(|| "the kernel refuses all events".into());
+        let remedy = "run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer";
+        match recorder {
+            Some(Recorder { level: Attribution::Machine, instead: None, .. }) => None,
+            Some(Recorder { level: Attribution::Machine, .. }) => {
+                let text = format!("interrupts are recorded by perf events, which cost more than BPF: {why}");
+                Some(Warning::new("recorded_by_perf", Severity::Note, text, remedy))
+            }
+            _ => {
+                let text = format!("the study asks for interrupts, and they are not recorded: {why}");
+                Some(Warning::new("interrupts_not_recorded", Severity::Warning, text, remedy))
+            }
+        }
     }
 
     pub fn begin(&mut self) {

@@ -185,9 +185,7 @@ impl Trial {
             match *message {
                 Message::Prepared(mut prepared) => {
                     self.scripted = prepared.scripted_clock;
-                    if self.order.spec.attribution == Attribution::On {
-                        self.switches.open(&prepared.threads, self.scripted);
-                    }
+                    self.switches.open(&prepared.threads, self.scripted, self.order.spec.attribution);
                     let fds = self.memories.iter().map(|(fd, _)| fd).chain(self.counts.iter().map(|(fd, _)| fd));
                     prepared.memory_fds = fds.map(AsRawFd::as_raw_fd).collect();
                     self.prepared = Some(Message::Prepared(prepared));
@@ -195,6 +193,7 @@ impl Trial {
                 Message::Done(mut done) => {
                     self.draining = false;
                     self.switches.end();
+                    done.warnings.extend(self.switches.falls_short(self.order.spec.attribution));
                     done.loads.extend(self.loads.end());
                     // Threads that the loads kept from a CPU run now.
                     host::read_later(self.child.id() as i32, &mut done.threads.after, WAITS_END);

@@ -34,8 +34,6 @@ pub(super) struct TrialResult {
     pub answered: u64,
     /// Number of slots of the trial that were scheduled.
     pub scheduled: u64,
-    /// Time spans around the answers with the longest delay: begin and end, monotonic ns.
-    pub slowest_windows: Vec<(i64, i64)>,
     /// Number of scheduled messages of the trial that were sent.
     pub sent: u64,
     /// Smallest possible number of packets for the messages of the trial, if several messages may share one packet;

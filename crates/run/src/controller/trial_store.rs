@@ -7,6 +7,7 @@ use super::collect::{self, Incoming};
 use super::flow;
 use super::load_checks::fell_short;
 use super::trial_state::{Part, TrialResult};
+use crate::kept_windows::{MOST_INCIDENTS, kept_windows};
 use crate::store::store_not_sent;
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +22,7 @@ const COLLECTING: Duration = Duration::from_secs(120);
 /// Longest time for an agent to send its thread switches.
 const SWITCHES: Duration = Duration::from_secs(20);
 
-/// Collects and stores the samples of all agents, then the thread switches around the slowest answers.
+/// Collects and stores the samples of all agents, then the events around the worst incidents.
 ///
 /// # Errors
 /// The record cannot be written.
@@ -39,11 +40,21 @@ pub(super) async fn store(
         let slot_0_ns = (agent.clock == clock).then_some(slot_0_ns);
         store_part(record, dir, part, agent, (unmatched, slot_0_ns), &mut result).await?;
     }
-    let attribution = parts.first().is_some_and(|p| p.order.spec.attribution == Attribution::On);
-    if attribution && !result.slowest_windows.is_empty() {
-        store_switches(record, parts, lab, &clock, &result.slowest_windows).await?;
+    let first = parts.first().map(|p| &p.order);
+    let explained = |o: &&Order| o.spec.attribution != Attribution::Off && has_answers(&o.spec) && result.answered > 0;
+    if let Some(order) = first.filter(explained) {
+        let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
+        let found = Record::open(dir)?.incidents(order.trial, late_above_ns, MOST_INCIDENTS)?;
+        let windows = found.as_ref().map(kept_windows).unwrap_or_default();
+        if !windows.is_empty() {
+            store_switches(record, parts, lab, &clock, &windows).await?;
+        }
     }
     Ok(result)
+}
+
+fn has_answers(spec: &TrialSpec) -> bool {
+    spec.measure.flow().is_none_or(Flow::has_answers)
 }
 
 /// Identifier of the clock of the ping end's timestamps.
@@ -125,7 +136,6 @@ fn store_rows(
         result.scheduled = stored.rows;
         result.sent = stored.sent;
         result.answered = stored.answered;
-        result.slowest_windows = stored.slowest.windows();
     }
     let end = trial.ends.entry(role.word().into()).or_default();
     end.clock_width_ns = stored.clock_width_ns;
@@ -186,8 +196,7 @@ fn store_done(
     Ok(())
 }
 
-/// Stores the thread switches around the slowest answers. If an agent does not answer, only the causes of late answers
-/// are missing.
+/// Stores the events of these time spans. If an agent does not answer, only the causes of late messages are missing.
 async fn store_switches(
     record: &mut RecordWriter,
     parts: &[Part],

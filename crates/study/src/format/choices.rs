@@ -14,15 +14,23 @@ pub(crate) enum CollectChoice {
     Live,
 }
 
-/// Whether context switches are recorded, to find out why the worst messages were late.
+/// Which events of the kernel are recorded, to find out why messages were late.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum AttributionChoice {
-    /// Context switches are recorded: of all threads on the CPUs of the ends if that is allowed, otherwise only of the
-    /// ends' threads.
-    On,
-    /// Context switches of threads are not recorded.
+    /// The level `machine` if it costs at most a tenth of a message, which Tailbound measures before the trial, and if
+    /// it is permitted; otherwise the level `threads`.
+    Auto,
+    /// Context switches, wake-ups, interrupts and soft interrupts of the CPUs of the ends are recorded. This needs root,
+    /// or the capabilities CAP_PERFMON and CAP_BPF.
+    Machine,
+    /// Context switches and wake-ups are recorded: of all threads on the CPUs of the ends if that is permitted,
+    /// otherwise context switches of the ends' threads alone.
+    Threads,
+    /// No events of the kernel are recorded.
     Off,
+    /// Same as `auto`, as in studies for earlier releases.
+    On,
 }
 
 /// How the ends of a trial find each other.

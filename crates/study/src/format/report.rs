@@ -29,6 +29,9 @@ pub(crate) struct ReportKeys {
     /// Latency limit: the report counts the messages above this limit, for each metric, over the whole trial and in the
     /// range.
     pub above: Option<At<Duration>>,
+    /// A message is late if the time from its due time to its answer (stop-and-wait: its round trip) is above this
+    /// limit. Default, for each trial: p50 + max(5 x (p50 - p10), p50, 50 us).
+    pub late_above: Option<At<Duration>>,
     /// Results that other people published, measured on other hardware. The report shows these results next to the
     /// measured figures and marks them.
     pub published: Option<Vec<At<PublishedKeys>>>,

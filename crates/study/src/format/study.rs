@@ -56,7 +56,8 @@ pub(crate) struct StudyFile {
     pub host: Option<HostKeys>,
     /// When the ends send the samples to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
-    /// Whether context switches are recorded, to find out why the worst messages were late. Default: `on`.
+    /// Which events of the kernel are recorded, to find out why messages were late. Default: `auto`; `off` for
+    /// `throughput` and `fan-out`.
     pub attribution: Option<AttributionChoice>,
     /// Length of the quiet interval: after the ends have found each other, they send nothing for some time, to measure
     /// the traffic of other programs on the path. `auto`: as long as the trial, but at most 1 s (if the rate is low, 20

@@ -147,7 +147,9 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         },
         attribution: match file.attribution {
             None if is_flow => Attribution::Off,
-            None | Some(AttributionChoice::On) => Attribution::On,
+            None | Some(AttributionChoice::Auto | AttributionChoice::On) => Attribution::Auto,
+            Some(AttributionChoice::Machine) => Attribution::Machine,
+            Some(AttributionChoice::Threads) => Attribution::Threads,
             Some(AttributionChoice::Off) => Attribution::Off,
         },
         quiet: file.quiet.as_ref().map(|q| q.value.0).unwrap_or_default(),

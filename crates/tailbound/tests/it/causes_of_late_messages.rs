@@ -1,5 +1,4 @@
-//! Tests of the causes of the latest messages: the report must name injected faults with their thread and their
-//! duration.
+//! Tests of the causes of incidents: the report must name injected faults with their thread and their duration.
 
 use crate::support::processes::{descendants, wait_for_measuring};
 use crate::support::{Bench, may_be_real_time, succeeded};
@@ -76,27 +75,42 @@ fn overlap(fault: &Injected, begin: i64, end: i64) -> i64 {
     fault.end_ns.min(end) - fault.begin_ns.max(begin)
 }
 
-/// Whether the cause that the report gives matches the injected fault.
-fn named_right(cause: &Value, fault: Fault) -> bool {
+/// Whether an entry of a ledger names the injected fault.
+fn names(entry: &Value, fault: Fault) -> bool {
     match fault {
-        Fault::Hog { cpu } => cause["kind"] == "waited" && cause["cpu"] == cpu && cause["instead"] == "injected-hog",
-        Fault::Stop { end } => cause["kind"] == "stopped" && cause["end"] == end,
+        Fault::Hog { cpu } => {
+            entry["cause"] == "waited_for_cpu" && entry["cpu"] == cpu && entry["by"]["name"] == "injected-hog"
+        }
+        Fault::Stop { end } => entry["cause"] == "stopped" && entry["end"] == end,
     }
 }
 
-/// Number of late messages that were judged, and number of those late messages whose lateness the report explained by
-/// the injected fault.
+/// Whether the ledger of an incident names the injected fault: at least half of the excess, 70 to 130 % of the fault's
+/// own duration, and no other cause with more than a fifth.
+fn named_right(incident: &Value, fault: &Injected) -> bool {
+    let excess_ns = incident["excess_ns"].as_i64().unwrap();
+    let Some(entries) = incident["ledger"].as_array() else { return false };
+    let sum = |wanted: bool| -> i64 {
+        let of = entries.iter().filter(|e| names(e, fault.fault) == wanted);
+        of.map(|e| e["ns_low"].as_i64().unwrap()).sum()
+    };
+    let harm = overlap(fault, incident["begin_ns"].as_i64().unwrap(), incident["end_ns"].as_i64().unwrap());
+    let (named, others) = (sum(true), sum(false));
+    named * 2 >= excess_ns && (harm * 7..=harm * 13).contains(&(named * 10)) && others * 5 <= excess_ns
+}
+
+/// Number of incidents that were judged, and number of those whose ledger names the injected fault.
 #[derive(Default)]
 struct Judged {
-    messages: usize,
+    incidents: usize,
     right: usize,
 }
 
-/// Runs a study with injected faults, and judges the causes that its report gives. Only messages that exactly one fault
-/// delayed are judged.
+/// Runs a study with injected faults, and judges the ledgers in its report. Only incidents of at least a millisecond that
+/// exactly one fault caused are judged.
 fn judge_injected_faults(seed: u64, judged: &mut Judged) {
     let bench = Bench::new();
-    // Each payload is a condition with its own ten latest messages.
+    // Each payload is a condition with incidents of its own.
     let payloads: Vec<String> = (0..32).map(|n| format!("{} B", 64 + n)).collect();
     let study = bench.study(&format!(
         "measure: {{ ping-pong: {{ duration: 1500 ms, warm_up: 10, timeout: 1 s }} }}\nrate: 200 Hz\ndriver: cyclonedds\n\
@@ -113,25 +127,24 @@ fn judge_injected_faults(seed: u64, judged: &mut Judged) {
     let report = bench.report();
     let mut wrong = 0;
     for condition in report["conditions"].as_array().unwrap() {
-        for message in condition["worst"].as_array().unwrap() {
-            let due = message["intended_ns"].as_i64().unwrap();
-            let answered = due + message["from_intended_ns"].as_i64().unwrap();
-            let cause = &message["cause"];
-            let hit: Vec<&Injected> = faults.iter().filter(|f| overlap(f, due, answered) > 0).collect();
+        for incident in condition["incidents"].as_array().into_iter().flatten() {
+            let (begin, end) = (incident["begin_ns"].as_i64().unwrap(), incident["end_ns"].as_i64().unwrap());
+            let excess_ns = incident["excess_ns"].as_i64().unwrap();
+            let hit: Vec<&Injected> = faults.iter().filter(|f| overlap(f, begin, end) > 0).collect();
             let [fault] = hit.as_slice() else { continue };
-            if overlap(fault, due, answered) * 10 < (answered - due) * 8 || answered - due < 1_000_000 {
+            if overlap(fault, begin, end) * 10 < excess_ns * 8 || excess_ns < 1_000_000 {
                 continue;
             }
-            judged.messages += 1;
-            if named_right(cause, fault.fault) {
+            judged.incidents += 1;
+            if named_right(incident, fault) {
                 judged.right += 1;
             } else {
                 wrong += 1;
-                println!("{:?} taken for: {}", fault.fault, cause["text"]);
+                println!("{:?} taken for: {}\n{}", fault, incident["text"], incident["ledger"]);
             }
         }
     }
-    println!("{} of {} late messages named right, {} faults injected", judged.right, judged.messages, faults.len());
+    println!("{} of {} incidents named right, {} faults injected", judged.right, judged.incidents, faults.len());
     if wrong > 0 {
         println!("{:?}", bench.dir.path());
         std::mem::forget(bench);
@@ -143,16 +156,16 @@ fn injected_faults_are_named() {
     if !may_be_real_time() {
         return;
     }
-    // On a busy machine more than one delay hits many messages, and one run does not have enough messages to judge.
+    // On a busy machine more than one delay is in many incidents, and one run does not have enough of them to judge.
     let mut judged = Judged::default();
     for seed in 42..46 {
         judge_injected_faults(seed, &mut judged);
-        if judged.messages >= 200 {
+        if judged.incidents >= 200 {
             break;
         }
     }
-    assert!(judged.messages >= 200, "only {} late messages were held up by one fault alone", judged.messages);
-    assert!(judged.right * 100 >= judged.messages * 95, "{} of {}", judged.right, judged.messages);
+    assert!(judged.incidents >= 200, "only {} incidents were caused by one fault alone", judged.incidents);
+    assert!(judged.right * 100 >= judged.incidents * 95, "{} of {}", judged.right, judged.incidents);
 }
 
 #[test]
@@ -162,7 +175,9 @@ fn switched_off_nothing_is_watched() {
     succeeded(&bench.run(study, &[]));
     assert!(!bench.path("record/switches").exists());
     let condition = &bench.report()["conditions"][0];
-    assert!(condition["explained"].is_null() && condition["worst"][0]["cause"].is_null());
+    assert!(condition.get("causes").is_none() && condition["incident_totals"]["covered_ns"] == 0, "{condition}");
+    let ledgers = condition["incidents"].as_array().into_iter().flatten().filter(|i| !i["ledger"].is_null());
+    assert_eq!(ledgers.count(), 0);
 }
 
 /// Test: the pong is stopped for 3 s; then the messages of these 3 s are late, no message is missing, and the report
@@ -197,6 +212,10 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
     let longest = condition["from_intended"]["max_ns"].as_i64().unwrap();
     // Limit: the stop that this test made, and half a second for the messages that had to wait.
     assert!((stopped_ns - 100_000_000..stopped_ns + 500_000_000).contains(&longest), "{longest} of {stopped_ns}");
-    let cause = &condition["worst"][0]["cause"];
-    assert!(cause["kind"] == "stopped" && cause["end"] == "pong", "{cause}");
+    // Half of the trial is one incident: this is no rare event.
+    let incident = &condition["incidents"][0];
+    assert!(incident["sustained"] == true && incident["ledger"][0]["cause"] == "stopped", "{incident}");
+    assert!(incident["ledger"][0]["end"] == "pong", "{incident}");
+    let named_ns = incident["ledger"][0]["ns_low"].as_i64().unwrap();
+    assert!(named_ns * 10 > stopped_ns * 9 && named_ns < stopped_ns + 50_000_000, "{named_ns} of {stopped_ns}");
 }

@@ -107,7 +107,7 @@ fn spec(given: &Given) -> TrialSpec {
         loads: Vec::new(),
         host: Vec::new(),
         collect: Collect::After,
-        attribution: Attribution::On,
+        attribution: Attribution::Auto,
         discovery: Default::default(),
         arrangement: None,
         quiet: Quiet::Auto,

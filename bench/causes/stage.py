@@ -1,0 +1,147 @@
+"""What is prepared once, for all runs: the helper program, control groups, bystanders, and what this machine can do."""
+import os
+import shutil
+import socket
+import subprocess
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from . import groups, network
+from .kinds import BRIDGE, KINDS, LOOPBACK, REAL_TIME, SPARE, SWITCH
+
+HERE = Path(__file__).parent
+CONTROLLERS = ("cpu", "freezer")
+# A build of all targets makes it.
+BASE_DRIVER = "libtailbound_driver_udp_so.so"
+
+
+def compile_plant(folder):
+    program = folder / "plant"
+    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-pthread", "-o", program, HERE / "plant.c"], check=True)
+    return program
+
+
+def compile_held(program):
+    """The driver `held`, beside the copy of Tailbound; it needs the driver `udp` as a shared object."""
+    base = program.parent / BASE_DRIVER
+    orders = program.parent / "orders"
+    orders.mkdir()
+    if base.exists():
+        subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread", "-I", HERE.parent.parent / "include",
+                        f'-DORDERS_DIRECTORY="{orders}"', f'-DBASE_DRIVER="{base}"', "-o", base.with_name("libtailbound_driver_held.so"),
+                        HERE / "held.c"], check=True)
+    return orders
+
+
+def start_plant(program, group=None):
+    process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if group:
+        group.join(process.pid)
+    return process
+
+
+@dataclass
+class Stage:
+    """Everything that outlives a run. `user`: numeric id of the user as which Tailbound runs; None = this user."""
+    binary: Path
+    folder: Path
+    user: int | None = None
+    plant: Path = None
+    ends: dict = field(default_factory=dict)
+    hogs: dict = field(default_factory=dict)
+    bystanders: groups.Group = None
+    pages: groups.Group = None
+    other_pages: groups.Group = None
+    bystander: subprocess.Popen = None
+    other_socket: socket.socket = None
+    program: Path = None
+    orders: Path = None
+    frame_ns: int = 0
+
+    def __enter__(self):
+        self.undo = ExitStack()
+        try:
+            return self.set_up()
+        except BaseException:
+            self.undo.close()
+            raise
+
+    def __exit__(self, *_):
+        self.undo.close()
+
+    def group(self, name, controllers):
+        group = groups.Group(f"why-{os.getpid()}-{name}", controllers)
+        self.undo.callback(group.close)
+        return group
+
+    def process(self, process):
+        self.undo.callback(process.wait)
+        self.undo.callback(process.kill)
+        return process
+
+    def set_up(self):
+        self.folder.chmod(0o755)
+        self.plant = compile_plant(self.folder)
+        for end in ("ping", "pong"):
+            self.ends[end] = self.group(end, CONTROLLERS)
+        # Several groups: a single one would have to let an end run after each of its time slices, whatever its share.
+        for number in range(3):
+            self.hogs[f"hog {number}"] = self.group(f"hog-{number}", ("cpu",))
+            self.hogs[f"hog {number}"].prefer()
+        self.bystanders = self.group("other", CONTROLLERS)
+        self.pages = self.group("pages", ("memory",))
+        self.other_pages = self.group("other-pages", ("memory",))
+        self.bystander = self.process(start_plant(self.plant, self.bystanders))
+        self.program = self.copy_program()
+        self.orders = compile_held(self.program)
+        self.frame_ns = network.frame_ns(self.plant, self.folder)
+        # A program whose pages belong to the second group: it has read a file of its own, and waits for its input to end.
+        other = self.folder / "other-pages"
+        other.write_bytes(os.urandom(1 << 20))
+        self.process(subprocess.Popen(["sh", "-c", 'cat "$0" >/dev/null; read line', other], stdin=subprocess.PIPE,
+                                      preexec_fn=lambda: self.other_pages.join(os.getpid())))
+        self.other_socket = self.undo.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+        self.other_socket.bind(("127.0.0.1", 0))
+        return self
+
+    def copy_program(self):
+        """A copy of Tailbound without debug information, whose pages are read from disk by the group `pages` only."""
+        folder = self.folder / "program"
+        folder.mkdir()
+        copy = folder / "tailbound"
+        subprocess.run(["strip", "-o", copy, self.binary], check=True)
+        for library in self.driver_files():
+            shutil.copy(library, folder)
+        for file in folder.iterdir():
+            file.chmod(0o755)
+            with open(file, "rb+") as opened:
+                os.fsync(opened.fileno())
+                os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        return copy
+
+    def group_of(self, place):
+        """The group of a helper's place, or None."""
+        return {**self.ends, **self.hogs, "other": self.bystanders}.get(place)
+
+    def driver_files(self):
+        top = self.binary.parent
+        folders = [top, top.parent / "lib/tailbound/drivers", *map(Path, os.environ.get("TAILBOUND_DRIVER_PATH", "").split(":"))]
+        found = {path.name: path for folder in reversed(folders) if folder.is_dir() for path in folder.glob("libtailbound_driver_*.so")}
+        return [path for name, path in found.items() if not name.endswith("_so.so") or name == BASE_DRIVER]
+
+    def drivers(self):
+        """Drivers that this build can use."""
+        out = subprocess.run([self.program, "driver", "list"], capture_output=True, text=True).stdout
+        return {line.split()[0] for line in out.splitlines() if line and not line[0].isspace()}
+
+    def possible(self):
+        """Layouts in which each kind can be planted on this machine, and the reason for each kind that cannot."""
+        layouts = {LOOPBACK, BRIDGE, SPARE} | ({SWITCH} if shutil.which("ovs-vswitchd") else set())
+        if self.ends["ping"].file("cpu", "cpu.rt_runtime_us") and self.user is None:
+            layouts.add(REAL_TIME)
+        lacks = {"frozen": not self.ends["ping"].freezer(0), "cpu_quota": not self.ends["ping"].quota(),
+                 "page_fault": not self.pages.reclaim()[0]}
+        lacks |= {"freeze_between": lacks["frozen"], "bystander_frozen": lacks["frozen"],
+                  "bystander_quota": lacks["cpu_quota"], "bystander_pages": lacks["page_fault"]}
+        found = {name: {layout for layout in kind.layouts if layout in layouts} for name, kind in KINDS.items() if not lacks.get(name)}
+        return {name: there for name, there in found.items() if there}

@@ -1,0 +1,173 @@
+//! Divides the excess of an incident among causes.
+//!
+//! The parts of the excess come from the samples alone. The courses of their messages give shares, from which the mean
+//! that ordinary messages of the trial spend on the same cause and leg is subtracted.
+
+use crate::why::course::{Piece, course};
+use crate::why::shares::{Circumstances, Key, Share, shares};
+use crate::why::stamps::Stamps;
+use crate::why::timeline::Timeline;
+use std::collections::BTreeMap;
+use tailbound_document::CauseWord;
+use tailbound_model::{Metric, Switches};
+use tailbound_stats::Incident;
+
+/// A share of less than this part of the excess is left out, and remains unexplained.
+const LEAST_SHARE: f64 = 0.001;
+/// Entries that exceed the excess by more than this part of it, and by more than [`TOLERANCE_NS`], contradict it.
+const TOLERANCE: f64 = 0.05;
+/// Entries may exceed the excess of an incident by this time, ns.
+const TOLERANCE_NS: i64 = 20_000;
+
+/// The recorded events of a trial: one timeline for each time span whose events were requested from all agents.
+pub(crate) struct Timelines(Vec<((i64, i64), Timeline)>);
+
+impl Timelines {
+    pub fn of(seen: &[Switches]) -> Timelines {
+        let Some((first, others)) = seen.split_first() else { return Timelines(Vec::new()) };
+        let in_all = |span: &&(i64, i64)| others.iter().all(|s| s.windows.contains(span));
+        Timelines(first.windows.iter().filter(in_all).map(|span| (*span, Timeline::of(seen, *span))).collect())
+    }
+
+    /// The timeline with events for the whole time between two times.
+    pub fn covering(&self, from_ns: i64, to_ns: i64) -> Option<&Timeline> {
+        let at = self.0.partition_point(|((begin, _), _)| *begin <= from_ns).checked_sub(1)?;
+        Some(&self.0[at].1).filter(|timeline| timeline.covers(from_ns, to_ns))
+    }
+}
+
+/// Means over ordinary messages of a trial, ns.
+#[derive(Debug, Default)]
+pub(crate) struct Usual {
+    legs: BTreeMap<Metric, i64>,
+    causes: BTreeMap<(Metric, CauseWord), i64>,
+}
+
+impl Usual {
+    /// The means over these messages: of their legs, and of the causes of those messages whose events were recorded.
+    pub fn of<'a>(messages: impl Iterator<Item = &'a Stamps>, timelines: &Timelines, known: &Circumstances) -> Usual {
+        let (mut legs, mut causes) = (BTreeMap::new(), BTreeMap::new());
+        let (mut of_legs, mut of_causes) = (0, 0);
+        for stamps in messages {
+            of_legs += 1;
+            stamps.legs().iter().for_each(|leg| *legs.entry(leg.metric).or_default() += leg.to_ns - leg.from_ns);
+            let Some(timeline) = timelines.covering(stamps.due_ns, stamps.received_ns) else { continue };
+            of_causes += 1;
+            for share in course(stamps, timeline, known.threads).iter().flat_map(|p| shares(p, timeline, known)) {
+                *causes.entry((share.key.leg, share.key.cause)).or_default() += share.low_ns;
+            }
+        }
+        let mean = |sum: &mut i64, n: i64| *sum /= n.max(1);
+        legs.values_mut().for_each(|sum| mean(sum, of_legs));
+        causes.values_mut().for_each(|sum| mean(sum, of_causes));
+        Usual { legs, causes }
+    }
+
+    /// The leg of a message that exceeds its mean most.
+    pub fn worst_leg(&self, stamps: &Stamps) -> Option<Metric> {
+        let beyond = |metric: Metric, ns: i64| ns - self.legs.get(&metric).copied().unwrap_or(0);
+        let legs = stamps.legs().into_iter();
+        legs.max_by_key(|leg| beyond(leg.metric, leg.to_ns - leg.from_ns)).map(|leg| leg.metric)
+    }
+}
+
+/// The excess of one incident, divided among causes.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// Shares beyond what is usual, the largest first.
+    pub shares: Vec<Share>,
+    /// Part of the excess for which no events were recorded, ns.
+    pub not_seen_ns: i64,
+    pub unexplained_ns: i64,
+    pub inconsistent: bool,
+}
+
+impl Ledger {
+    /// Divides the excess of an incident. `messages` has the times of the messages in its parts, by row number; a
+    /// message later than `median_ns` is later than usual.
+    pub fn of(
+        incident: &Incident,
+        messages: &BTreeMap<u64, Stamps>,
+        timelines: &Timelines,
+        known: &Circumstances,
+        (usual, median_ns): (&Usual, i64),
+    ) -> Ledger {
+        let mut ledger = Ledger::default();
+        let mut sums: BTreeMap<Key, Share> = BTreeMap::new();
+        let mut from_due = 0;
+        for part in &incident.parts {
+            let Some(stamps) = messages.get(&part.row) else {
+                ledger.not_seen_ns += part.ns();
+                continue;
+            };
+            // The first part of a stall begins where its message is later than usual; the reason may lie before that.
+            let whole = part.from_ns == stamps.due_ns + median_ns;
+            let from_ns = if whole { stamps.due_ns } else { part.from_ns };
+            let Some(timeline) = timelines.covering(from_ns, part.to_ns) else {
+                ledger.not_seen_ns += part.ns();
+                continue;
+            };
+            from_due += i64::from(whole);
+            for piece in course(stamps, timeline, known.threads) {
+                let (from_ns, to_ns) = (piece.from_ns.max(from_ns), piece.to_ns.min(part.to_ns));
+                if from_ns >= to_ns {
+                    continue;
+                }
+                let piece = Piece { from_ns, to_ns, ..piece };
+                if piece.is_hidden(timeline) {
+                    ledger.not_seen_ns += to_ns - from_ns;
+                }
+                shares(&piece, timeline, known).into_iter().for_each(|share| add(&mut sums, share));
+            }
+        }
+        ledger.shares = sums.into_values().collect();
+        ledger.subtract(usual, from_due);
+        ledger.finish(incident.excess_ns, median_ns * from_due);
+        ledger
+    }
+
+    /// Subtracts what `messages` ordinary messages spend on the same causes and legs.
+    fn subtract(&mut self, usual: &Usual, messages: i64) {
+        for ((leg, cause), mean) in &usual.causes {
+            let mut left = mean * messages;
+            for share in self.shares.iter_mut().filter(|s| (s.key.leg, s.key.cause) == (*leg, *cause)) {
+                let taken = left.min(share.high_ns);
+                share.low_ns = (share.low_ns - taken).max(0);
+                share.high_ns -= taken;
+                left -= taken;
+            }
+        }
+    }
+
+    /// Leaves out small shares and computes what remains. A message that spends less than the mean on its usual causes
+    /// leaves shares that exceed the excess, by `usual_ns` at most; this is taken from what says only where time passed,
+    /// then from the smallest shares.
+    fn finish(&mut self, excess_ns: i64, usual_ns: i64) {
+        let least = (excess_ns as f64 * LEAST_SHARE) as i64;
+        let order = |s: &Share| (s.key.cause.explains(), s.low_ns);
+        self.shares.sort_by_key(order);
+        let sum: i64 = self.shares.iter().map(|s| s.low_ns).sum();
+        let mut beyond = (sum - excess_ns).clamp(0, usual_ns);
+        for share in &mut self.shares {
+            let taken = beyond.min(share.low_ns);
+            share.low_ns -= taken;
+            beyond -= taken;
+        }
+        self.shares.retain(|s| s.high_ns > least);
+        self.shares.sort_by_key(|s| std::cmp::Reverse((s.low_ns, s.high_ns)));
+        self.unexplained_ns = excess_ns - self.shares.iter().map(|s| s.low_ns).sum::<i64>();
+        self.inconsistent = self.unexplained_ns < -TOLERANCE_NS.max((excess_ns as f64 * TOLERANCE) as i64);
+    }
+}
+
+fn add(sums: &mut BTreeMap<Key, Share>, share: Share) {
+    match sums.get_mut(&share.key) {
+        Some(sum) => {
+            sum.low_ns += share.low_ns;
+            sum.high_ns += share.high_ns;
+            // The weakest evidence counts; `Evidence` has the strongest first.
+            sum.evidence = sum.evidence.max(share.evidence);
+        }
+        None => drop(sums.insert(share.key.clone(), share)),
+    }
+}

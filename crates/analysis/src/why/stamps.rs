@@ -1,0 +1,133 @@
+//! Reads the times of single messages of a trial, and counts where messages were lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use tailbound_model::{Metric, NO_TIME, Outcome, counter_of};
+use tailbound_record::{Columns, Record, RecordError, SlotBatch};
+
+/// Times of one message, monotonic ns of the sender.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamps {
+    pub slot: u64,
+    /// Time at which the message was due; with stop-and-wait, at which its send call began.
+    pub due_ns: i64,
+    pub send_ns: i64,
+    pub sent_ns: i64,
+    /// Time at which the send call of the previous slot returned.
+    pub previous_sent_ns: Option<i64>,
+    pub received_ns: i64,
+    /// Times at the pong: receipt of the message, begin and end of the send call for the answer; `None` if the pong has
+    /// another clock.
+    pub echo: Option<[i64; 3]>,
+}
+
+/// A part of the time from the due time of a message to the receipt of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Leg {
+    pub metric: Metric,
+    /// Name of the end whose thread ends the leg.
+    pub end: &'static str,
+    pub from_ns: i64,
+    pub to_ns: i64,
+    /// Begin and end of a send call inside the leg, and the name of the end that made it.
+    pub call: Option<(i64, i64, &'static str)>,
+}
+
+impl Stamps {
+    /// The legs of the message in the order of time. If the times at the pong are unknown, the whole round trip is one
+    /// leg.
+    pub fn legs(&self) -> Vec<Leg> {
+        let leg = |metric, end, from_ns, to_ns, call| Leg { metric, end, from_ns, to_ns, call };
+        let call = Some((self.send_ns, self.sent_ns, "ping"));
+        // While the previous message is still in its send call, the sender cannot begin the next one.
+        let previous = self.previous_sent_ns.filter(|sent| *sent > self.due_ns).map(|sent| (self.due_ns, sent, "ping"));
+        let first = leg(Metric::SendLateness, "ping", self.due_ns, self.send_ns, previous);
+        let mut legs = match self.echo {
+            Some([into, begun, answered]) => vec![
+                first,
+                leg(Metric::Out, "pong", self.send_ns, into, call),
+                leg(Metric::Turnaround, "pong", into, answered, Some((begun, answered, "pong"))),
+                leg(Metric::Back, "ping", answered, self.received_ns, None),
+            ],
+            None => vec![first, leg(Metric::RoundTrip, "ping", self.send_ns, self.received_ns, call)],
+        };
+        legs.retain(|l| l.from_ns < l.to_ns);
+        legs
+    }
+
+    fn read(batch: &SlotBatch, i: usize, previous_sent_ns: i64, one_clock: bool) -> Option<Stamps> {
+        let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
+        let send_ns = time(&batch.send_begin_ns)?;
+        let echo = || Some([time(&batch.echo_in_ns)?, time(&batch.echo_begin_ns)?, time(&batch.echo_end_ns)?]);
+        Some(Stamps {
+            slot: counter_of(*batch.seq.get(i)?),
+            due_ns: time(&batch.intended_ns).unwrap_or(send_ns),
+            send_ns,
+            sent_ns: time(&batch.send_end_ns).unwrap_or(send_ns),
+            previous_sent_ns: (previous_sent_ns != NO_TIME).then_some(previous_sent_ns),
+            received_ns: time(&batch.receive_ns)?,
+            echo: echo().filter(|_| one_clock),
+        })
+    }
+}
+
+/// Numbers of messages of a trial without an answer, by the last place at which they were seen.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub never_sent: u64,
+    pub on_the_way_out: u64,
+    pub at_the_pong: u64,
+    pub on_the_way_back: u64,
+}
+
+impl Lost {
+    fn add(&mut self, batch: &SlotBatch, i: usize) {
+        let there = |column: &[i64]| column.get(i).is_some_and(|t| *t != NO_TIME);
+        let place = match () {
+            () if batch.outcome[i] == Outcome::NotSent as u8 => &mut self.never_sent,
+            () if !there(&batch.echo_in_ns) => &mut self.on_the_way_out,
+            () if !there(&batch.echo_end_ns) => &mut self.at_the_pong,
+            () => &mut self.on_the_way_back,
+        };
+        *place += 1;
+    }
+
+    pub fn sum(self, other: Lost) -> Lost {
+        Lost {
+            never_sent: self.never_sent + other.never_sent,
+            on_the_way_out: self.on_the_way_out + other.on_the_way_out,
+            at_the_pong: self.at_the_pong + other.at_the_pong,
+            on_the_way_back: self.on_the_way_back + other.on_the_way_back,
+        }
+    }
+}
+
+/// Reads the times of the messages in these rows of samples of a trial, by row number, and counts the lost messages.
+/// Rows without an answer are left out. `one_clock` is false if the pong has another clock than the ping.
+pub(crate) fn read(
+    record: &Record,
+    trial: usize,
+    wanted: &BTreeSet<u64>,
+    one_clock: bool,
+) -> Result<(BTreeMap<u64, Stamps>, Lost), RecordError> {
+    let columns = Columns::of(&[Metric::FromIntended, Metric::SendDuration, Metric::Out, Metric::Turnaround]);
+    let columns = columns.with_echo_begin().with_seq();
+    let mut found = BTreeMap::new();
+    let mut lost = Lost::default();
+    let (mut first, mut sent_before) = (0, NO_TIME);
+    record.scan(trial, &columns, &mut |batch| {
+        let unanswered = [Outcome::Lost as u8, Outcome::NotSent as u8];
+        for (i, outcome) in batch.outcome.iter().enumerate() {
+            if unanswered.contains(outcome) && !batch.warm_up[i] {
+                lost.add(batch, i);
+            }
+        }
+        for row in wanted.range(first..first + batch.len() as u64) {
+            let i = (row - first) as usize;
+            let previous = i.checked_sub(1).map_or(sent_before, |before| batch.send_end_ns[before]);
+            found.extend(Stamps::read(batch, i, previous, one_clock).map(|stamps| (*row, stamps)));
+        }
+        sent_before = batch.send_end_ns.last().copied().unwrap_or(sent_before);
+        first += batch.len() as u64;
+    })?;
+    Ok((found, lost))
+}

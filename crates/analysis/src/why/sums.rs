@@ -1,0 +1,92 @@
+//! Sums over the incidents of a condition: how much each cause accounts for, where messages were lost, and runs of late
+//! messages.
+
+use crate::why::TrialFacts;
+use crate::why::stamps::Lost;
+use std::collections::BTreeMap;
+use tailbound_document::*;
+use tailbound_record::{MISSES_ALLOWED, MISSES_WINDOW};
+
+/// Adds the sums over all trials to the report of a condition. `incidents` are the incidents that have details.
+pub(crate) fn add(condition: &mut ConditionReport, trials: &[&TrialFacts], incidents: &[IncidentReport]) {
+    let found: Vec<_> = trials.iter().filter_map(|t| Some((t.trial, t.found.as_ref()?))).collect();
+    condition.losses = losses(trials);
+    if found.is_empty() {
+        return;
+    }
+    let limit = |(trial, f): &(usize, &tailbound_record::TrialIncidents)| LateLimit {
+        trial: *trial,
+        limit_ns: f.rule.limit_ns,
+        median_ns: f.rule.median_ns,
+        late_share: f.found.late as f64 / f.slots.max(1) as f64,
+    };
+    condition.late_limits = found.iter().map(limit).collect();
+    let mut totals = IncidentTotals::default();
+    for (_, found) in &found {
+        totals.incidents += found.found.count;
+        totals.late += found.found.late;
+        totals.lost += found.found.lost;
+        totals.excess_ns += found.found.excess_ns;
+    }
+    for incident in incidents.iter().filter(|i| i.ledger.is_some()) {
+        totals.covered_ns += incident.excess_ns;
+        totals.unexplained_ns += incident.unexplained_ns.max(0);
+    }
+    condition.causes = causes(incidents, totals.covered_ns);
+    condition.incident_totals = Some(totals);
+    let misses = || found.iter().map(|(_, f)| &f.misses);
+    condition.misses = Some(MissesReport {
+        longest_run: misses().map(|m| m.longest_run).max().unwrap_or(0),
+        m_of_k: MOfK {
+            m: MISSES_ALLOWED,
+            k: MISSES_WINDOW,
+            violated_windows: misses().map(|m| m.violated_windows).sum(),
+        },
+        longest_recovery_ns: misses().filter_map(|m| m.longest_recovery_ns).max(),
+        unrecovered_trials: misses().filter(|m| m.unrecovered).count() as u64,
+    });
+}
+
+/// Sums by cause, end and program. A program may have many threads with names and ids of their own, so that the sum has
+/// the name of the process, and no thread.
+fn causes(incidents: &[IncidentReport], covered_ns: i64) -> Vec<CauseShare> {
+    type Key = (CauseWord, Option<String>, Option<CausedBy>);
+    let mut sums: BTreeMap<Key, (i64, u64)> = BTreeMap::new();
+    for entries in incidents.iter().filter_map(|i| i.ledger.as_ref()) {
+        let mut of_incident: BTreeMap<Key, i64> = BTreeMap::new();
+        for entry in entries.iter().filter(|e| e.ns_low > 0) {
+            let program =
+                |by: CausedBy| CausedBy { name: by.process.unwrap_or(by.name), process: None, tid: None, ..by };
+            let by = entry.by.clone().map(program);
+            *of_incident.entry((entry.cause, entry.end.clone(), by)).or_default() += entry.ns_low;
+        }
+        for (key, ns) in of_incident {
+            let sum = sums.entry(key).or_default();
+            *sum = (sum.0 + ns, sum.1 + 1);
+        }
+    }
+    let share = |((cause, end, by), (ns, incidents))| CauseShare {
+        cause,
+        end,
+        by,
+        ns,
+        share: ns as f64 / covered_ns.max(1) as f64,
+        incidents,
+        explains: cause.explains(),
+    };
+    let mut causes: Vec<CauseShare> = sums.into_iter().map(share).collect();
+    causes.sort_by_key(|c| std::cmp::Reverse(c.ns));
+    causes
+}
+
+fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
+    let lost = trials.iter().map(|t| t.lost).fold(Lost::default(), Lost::sum);
+    let places = [
+        (LossPlace::NeverSent, lost.never_sent),
+        (LossPlace::OnTheWayOut, lost.on_the_way_out),
+        (LossPlace::AtThePong, lost.at_the_pong),
+        (LossPlace::OnTheWayBack, lost.on_the_way_back),
+    ];
+    let report = |(place, count)| LossReport { place, count, reason: None, evidence: Evidence::Seen };
+    places.into_iter().filter(|(_, count)| *count > 0).map(report).collect()
+}

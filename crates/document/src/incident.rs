@@ -1,0 +1,257 @@
+//! Incidents of a condition: late and lost messages that overlap in time, the ledger that divides the excess of an
+//! incident among causes, and the sums over the incidents of the condition.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Number of the worst incidents of a condition that the report describes one by one.
+pub const INCIDENTS_DESCRIBED: usize = 10;
+
+/// Late and lost messages of one trial that overlap in time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IncidentReport {
+    /// Id of the trial of the incident.
+    pub trial: usize,
+    /// Time at which the first message of the incident was due, ns of the sender's monotonic clock.
+    pub begin_ns: i64,
+    /// Time at which the last answer of the incident was received, or at which its last message without an answer was
+    /// due, ns of the sender's monotonic clock.
+    pub end_ns: i64,
+    /// Number of late messages of the incident.
+    pub late: u64,
+    /// Number of messages of the incident that were lost or not sent.
+    pub lost: u64,
+    /// Number of the slot of the latest message, counted from the begin of the warm-up.
+    pub worst_slot: u64,
+    /// Time from the due time of the latest message to the receipt of its answer, ns; absent if no message of the
+    /// incident was answered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worst_ns: Option<i64>,
+    /// Part of the way of a message with the largest share of the excess: `send_lateness`, `out`, `turnaround`, `back`
+    /// or `round_trip`; absent if the incident has no ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leg: Option<String>,
+    /// Time of the incident during which a late message was outstanding for longer than the median, ns; each instant
+    /// counts once.
+    pub excess_ns: i64,
+    /// True if the incident contains more than a tenth of the slots of its trial: it is a property of the condition,
+    /// and not one of its worst moments.
+    pub sustained: bool,
+    /// Entries that divide the excess among causes, the largest first; absent if no events were recorded for this
+    /// incident.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<Vec<LedgerEntry>>,
+    /// Part of the excess that no entry accounts for: the excess minus the lower ends of all entries, ns.
+    pub unexplained_ns: i64,
+    /// Part of the excess for which no events were recorded, ns.
+    pub not_seen_ns: i64,
+    /// True if the entries exceed the excess by more than 5 % or 20 us, so that at least one of them is wrong.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inconsistent: bool,
+    /// Description of the incident in sentences.
+    pub text: String,
+}
+
+/// A part of the excess of an incident, with its cause.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LedgerEntry {
+    /// The cause of this part of the excess.
+    pub cause: CauseWord,
+    /// Part of the way of a message in which the time passed: `send_lateness`, `out`, `turnaround`, `back` or
+    /// `round_trip`.
+    pub leg: String,
+    /// Name of the end whose thread was delayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// Number of the CPU on which the thread ran or for which it waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// Name of the delayed thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// The thread or interrupt that had the CPU in this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CausedBy>,
+    /// Smallest time that the cause can account for, ns, beyond the time that ordinary messages spend on it.
+    pub ns_low: i64,
+    /// Largest time that the cause can account for, ns.
+    pub ns_high: i64,
+    /// Kind of the evidence for this entry.
+    pub evidence: Evidence,
+}
+
+/// The thread, interrupt or soft interrupt that had a CPU while the thread of an end did not run on it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct CausedBy {
+    /// Name of the thread or of the interrupt, e.g. `stress-ng` or `NET_RX`.
+    pub name: String,
+    /// Name of the thread's process, if it differs from the name of the thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
+    /// Thread id; absent for an interrupt, and if threads with several ids have this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<i32>,
+    /// Scheduling policy of the thread, e.g. `fifo 90`; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+}
+
+/// Causes of a delay. The last four words say where the time passed, and not why, so that they never count as an
+/// explanation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CauseWord {
+    /// A thread was ready to run, and another thread had the CPU.
+    WaitedForCpu,
+    /// A thread was ready to run, and a thread of the kernel had the CPU.
+    KernelThread,
+    /// An interrupt had the CPU.
+    Irq,
+    /// A soft interrupt had the CPU.
+    Softirq,
+    /// A thread slept in the kernel and no signal could wake it: it waited for a disk, or for memory on a disk.
+    BlockedIo,
+    /// The process of an end was stopped, e.g. by SIGSTOP or a debugger.
+    Stopped,
+    /// The freezer of a control group stopped the process of an end.
+    Frozen,
+    /// The CPU quota of a control group was used up, so that its threads could not run.
+    CpuQuota,
+    /// The hypervisor ran something else on a virtual CPU.
+    Steal,
+    /// A thread of an end ran.
+    OwnWork,
+    /// The message was not at any thread of an end: in the network, or in the kernel without a thread.
+    Network,
+    /// A thread of an end slept inside the driver's call to send.
+    DriverCall,
+    /// A process of Tailbound that does not measure had the CPU.
+    Instrument,
+}
+
+impl CauseWord {
+    /// True if the word says why the time passed, and not only where.
+    pub fn explains(self) -> bool {
+        !matches!(self, CauseWord::OwnWork | CauseWord::Network | CauseWord::DriverCall | CauseWord::Instrument)
+    }
+}
+
+/// Kinds of evidence for an entry of a ledger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Evidence {
+    /// Kind of evidence: events of the kernel show the begin and the end.
+    Seen,
+    /// Kind of evidence: a counter of the kernel moved within the incident.
+    Counted,
+    /// Kind of evidence: a rule concludes it from other events; the documentation has the rule.
+    Inferred,
+    /// Kind of evidence: only an upper bound is known.
+    AtMost,
+}
+
+/// How much one cause accounts for over the incidents of a condition that have a ledger.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CauseShare {
+    /// The cause of the delays that are added up.
+    pub cause: CauseWord,
+    /// Name of the end whose threads were delayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// The thread or interrupt that had the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CausedBy>,
+    /// Sum of the lower ends of the entries, ns.
+    pub ns: i64,
+    /// Share of the excess of the incidents that have a ledger.
+    pub share: f64,
+    /// Number of incidents with an entry of this cause.
+    pub incidents: u64,
+    /// True if the cause says why the time passed, and not only where.
+    pub explains: bool,
+}
+
+/// Numbers over all incidents of a condition.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IncidentTotals {
+    /// Number of incidents of the condition, including sustained ones.
+    pub incidents: u64,
+    /// Number of late messages.
+    pub late: u64,
+    /// Number of messages that were lost or not sent.
+    pub lost: u64,
+    /// Sum of the excess of all incidents, ns.
+    pub excess_ns: i64,
+    /// Sum of the excess of the incidents that have a ledger, ns: the sums by cause cover this time only.
+    pub covered_ns: i64,
+    /// Part of the covered excess that no entry accounts for, ns.
+    pub unexplained_ns: i64,
+}
+
+/// The rule by which messages of one trial are late.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LateLimit {
+    /// Id of the trial to which the limit belongs.
+    pub trial: usize,
+    /// A message is late if the time from its due time to the receipt of its answer is above this limit, ns.
+    pub limit_ns: i64,
+    /// Median of this time in the trial, ns.
+    pub median_ns: i64,
+    /// Share of the slots of the trial whose message is late.
+    pub late_share: f64,
+}
+
+/// Runs of messages that were late or lost, over all trials of a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MissesReport {
+    /// Largest number of consecutive messages that were late, lost or not sent.
+    pub longest_run: u64,
+    /// Windows of consecutive messages with too many late or lost ones.
+    pub m_of_k: MOfK,
+    /// Longest time from the due time of the first late or lost message to the due time of the first of `k`
+    /// consecutive messages that were on time, ns; absent if nothing was missed or if no trial recovered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_recovery_ns: Option<i64>,
+    /// Number of trials that ended before `k` consecutive messages were on time again.
+    pub unrecovered_trials: u64,
+}
+
+/// Windows of `k` consecutive messages, of which at most `m` may be late or lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MOfK {
+    /// Largest number of late or lost messages that a window may have.
+    pub m: u32,
+    /// Number of consecutive messages in a window.
+    pub k: u32,
+    /// Number of windows with more than `m` late or lost messages.
+    pub violated_windows: u64,
+}
+
+/// Messages without an answer that were lost at the same place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LossReport {
+    /// Place at which the messages were lost.
+    #[serde(rename = "where")]
+    pub place: LossPlace,
+    /// Number of messages that were lost at this place.
+    pub count: u64,
+    /// Reason why the messages were lost, as far as it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Kind of the evidence for the place.
+    pub evidence: Evidence,
+}
+
+/// Places at which a message can be lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LossPlace {
+    /// Place of the loss: the sender did not send the message.
+    NeverSent,
+    /// Place of the loss: the message left the sender's call and never arrived at the pong.
+    OnTheWayOut,
+    /// Place of the loss: the message arrived at the pong, whose send call for the answer did not end.
+    AtThePong,
+    /// Place of the loss: the pong sent the answer, which never arrived at the ping.
+    OnTheWayBack,
+}

@@ -1,0 +1,114 @@
+//! Measures what the recording of events costs: the round trips of datagrams between two threads on the watched CPUs,
+//! with the recording and without it.
+
+use std::io;
+use std::os::unix::net::UnixDatagram;
+use std::sync::{Mutex, mpsc};
+use std::time::{Duration, Instant};
+use tailbound_model::{Attribution, CpuList, RecordedBy, RecordingCost};
+
+/// Maximum number of round trips of one measurement.
+const ROUND_TRIPS: usize = 1_000;
+/// Minimum number of round trips of one measurement that gives a result.
+const FEWEST: usize = 100;
+/// Maximum time of one measurement.
+const TIME: Duration = Duration::from_millis(40);
+/// Time after which a measurement is given up, because a thread does not get its CPU.
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// Costs that this process has measured.
+static KNOWN: Mutex<Vec<(RecordedBy, CpuList, RecordingCost)>> = Mutex::new(Vec::new());
+
+/// Costs of recordings in this process.
+pub(super) struct Costs;
+
+impl Costs {
+    /// Cost of a recording on `cpus`; the function `set` switches the recording on (true) and off, and returns whether
+    /// it succeeded. `None` if the cost cannot be measured here.
+    pub fn of(
+        level: Attribution,
+        by: RecordedBy,
+        cpus: &CpuList,
+        mut set: impl FnMut(bool) -> bool,
+    ) -> Option<RecordingCost> {
+        let mut known = KNOWN.lock().ok()?;
+        let same = |(b, c, cost): &&(RecordedBy, CpuList, RecordingCost)| *b == by && c == cpus && cost.level == level;
+        if let Some((_, _, cost)) = known.iter().find(same) {
+            return Some(*cost);
+        }
+        let without = round_trips(cpus)?;
+        let with = if set(true) { round_trips(cpus) } else { None };
+        set(false);
+        let cost = cost(level, &without, &with?);
+        known.push((by, cpus.clone(), cost));
+        Some(cost)
+    }
+}
+
+/// Whether a recording costs at most a tenth of a message.
+pub(super) fn is_cheap(cost: &RecordingCost) -> bool {
+    cost.per_message_ns.saturating_mul(10) <= cost.unwatched_ns
+}
+
+/// The cost that follows from round trips without and with the recording, both sorted.
+fn cost(level: Attribution, without: &[i64], with: &[i64]) -> RecordingCost {
+    let tenth = |sorted: &[i64]| sorted[sorted.len() / 10];
+    RecordingCost { level, per_message_ns: tenth(with) - tenth(without), unwatched_ns: without[without.len() / 2] }
+}
+
+/// Durations of round trips between a thread on the first and a thread on the last CPU of `cpus`, ns, sorted. `None` if
+/// there are not enough of them.
+fn round_trips(cpus: &CpuList) -> Option<Vec<i64>> {
+    let (first, last) = (*cpus.0.first()?, *cpus.0.last()?);
+    let (send, receive) = mpsc::channel();
+    // The thread is not joined: without a CPU it would never end.
+    std::thread::Builder::new().name("cost".into()).spawn(move || send.send(exchange(first, last))).ok()?;
+    let mut sorted = receive.recv_timeout(PATIENCE).ok()?.ok()?;
+    sorted.sort_unstable();
+    (sorted.len() >= FEWEST).then_some(sorted)
+}
+
+/// Exchanges datagrams with a thread on the CPU `other`. Returns the durations of the round trips, ns. The sockets are
+/// local ones, because the packets of interfaces are counted while the ends wait for the first message.
+fn exchange(own: u32, other: u32) -> io::Result<Vec<i64>> {
+    let pin = |cpu| crate::scheduling::set_affinity(0, &CpuList::one(cpu)).map_err(io::Error::other);
+    let (ours, theirs) = UnixDatagram::pair()?;
+    ours.set_read_timeout(Some(TIME))?;
+    theirs.set_read_timeout(Some(TIME))?;
+    std::thread::Builder::new().name("cost".into()).spawn(move || -> io::Result<()> {
+        pin(other)?;
+        let mut byte = [0];
+        loop {
+            // An empty datagram is the end, and so is silence.
+            match theirs.recv(&mut byte)? {
+                0 => return Ok(()),
+                _ => theirs.send(&byte)?,
+            };
+        }
+    })?;
+    pin(own)?;
+    let (mut times, begin) = (Vec::with_capacity(ROUND_TRIPS), Instant::now());
+    while times.len() < ROUND_TRIPS && begin.elapsed() < TIME {
+        let sent = Instant::now();
+        ours.send(&[1])?;
+        ours.recv(&mut [0])?;
+        times.push(sent.elapsed().as_nanos() as i64);
+    }
+    ours.send(&[])?;
+    Ok(times)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_is_the_difference_of_the_tenths() {
+        let without: Vec<i64> = (0..100).map(|n| 20_000 + n).collect();
+        let with: Vec<i64> = (0..100).map(|n| 21_500 + n).collect();
+        let cost = cost(Attribution::Machine, &without, &with);
+        assert_eq!((cost.per_message_ns, cost.unwatched_ns), (1_500, 20_050));
+        assert!(is_cheap(&cost));
+        assert!(!is_cheap(&RecordingCost { per_message_ns: 2_006, ..cost }));
+    }
+}

@@ -1,0 +1,269 @@
+//! Chooses how the events of a trial are recorded: by the tracer (BPF), or by perf events of whole CPUs or of threads.
+
+use super::cost::{self, Costs};
+use super::points::{Points, in_first_pid_namespace};
+use super::records::Record;
+use super::ring::{Contents, Ring};
+use super::tracer::Tracer;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use tailbound_model::{Attribution, CpuList, Problem, RecordedBy, Recorder, RecordingCost, SwitchScope};
+
+/// Size in bytes of the ring buffer of a CPU on which watched threads may run; users without privilege may have one
+/// buffer of this size for each CPU (kernel.perf_event_mlock_kb).
+const WATCHED_CPU: usize = 512 << 10;
+/// Size in bytes of the ring buffer of a CPU whose interrupts are recorded too: there are more of them than context
+/// switches. Users without privilege cannot have it, and cannot record interrupts.
+const WITH_INTERRUPTS: usize = 2 << 20;
+/// Size in bytes of the ring buffer of a CPU on which no watched thread may run.
+const OTHER_CPU: usize = 64 << 10;
+/// Size in bytes of the ring buffer of one thread.
+const THREAD: usize = 32 << 10;
+
+/// What should be recorded.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted<'a> {
+    /// Level of the recording that the study asks for.
+    pub level: Attribution,
+    /// The tracer's shared object; `None` if this installation has none.
+    pub tracer: Option<&'a Path>,
+}
+
+/// Open ring buffers, and what they record.
+pub(super) struct Opened {
+    rings: Vec<Ring>,
+    tracer: Option<Tracer>,
+    pub scope: SwitchScope,
+    pub wakes: bool,
+    pub interrupts: bool,
+    pub recorder: Option<Recorder>,
+}
+
+/// Opens what fits best to the wanted level and is permitted.
+pub(super) fn open(threads: &[i32], cpus: &CpuList, wanted: &Wanted) -> Opened {
+    if wanted.level == Attribution::Off {
+        return Opened { scope: SwitchScope::Off, ..Opened::nothing(String::new()) };
+    }
+    if wanted.level == Attribution::Threads {
+        return of_threads(threads, cpus, None);
+    }
+    let must_be_cheap = wanted.level == Attribution::Auto;
+    let mut why_not = match Opened::by_tracer(cpus, wanted.tracer) {
+        Ok(opened) => match opened.measured(RecordedBy::Bpf, threads, cpus, must_be_cheap) {
+            Ok(opened) => return opened,
+            Err(reason) => reason,
+        },
+        Err(problem) => problem.what,
+    };
+    let points = Points::find();
+    if let Some(opened) = Opened::by_perf(threads, cpus, &points) {
+        match opened.measured(RecordedBy::Perf, threads, cpus, must_be_cheap) {
+            Ok(mut opened) => {
+                opened.recorder.iter_mut().for_each(|recorder| recorder.instead = Some(why_not.clone()));
+                return opened;
+            }
+            Err(reason) => why_not = format!("{why_not}; {reason}"),
+        }
+    } else {
+        why_not.push_str("; perf may not record interrupts");
+    }
+    of_threads(threads, cpus, Some(why_not))
+}
+
+/// Opens the level `threads`. `instead` says why it is not the level `machine`.
+fn of_threads(threads: &[i32], cpus: &CpuList, instead: Option<String>) -> Opened {
+    let recorder = Recorder { level: Attribution::Threads, by: RecordedBy::Perf, instead, cost: None };
+    let opened = |rings, scope| Opened { rings, scope, recorder: Some(recorder.clone()), ..Opened::default() };
+    // A tracepoint can exist without being permitted.
+    for points in [Points::find().without_interrupts(), Points::default()] {
+        if let Ok(rings) = of_cpus(threads, cpus, &points, WATCHED_CPU) {
+            let opened = Opened { wakes: points.wake.is_some(), ..opened(rings, SwitchScope::Cpus(cpus.clone())) };
+            return opened.with_cost(threads, cpus);
+        }
+    }
+    match threads.iter().map(|tid| Ring::of_thread(*tid, THREAD)).collect() {
+        Ok(rings) => opened(rings, SwitchScope::OwnThreads),
+        Err(e) => Opened::nothing(io::Error::to_string(&e)),
+    }
+}
+
+impl Default for Opened {
+    fn default() -> Opened {
+        Opened::nothing(String::new())
+    }
+}
+
+impl Opened {
+    /// Records nothing, for this reason.
+    pub fn nothing(why: String) -> Opened {
+        let scope = SwitchScope::Nothing(why);
+        Opened { rings: Vec::new(), tracer: None, scope, wakes: false, interrupts: false, recorder: None }
+    }
+
+    /// Attaches the tracer. Names of new threads come from perf events, if these are permitted.
+    fn by_tracer(cpus: &CpuList, file: Option<&Path>) -> Result<Opened, Problem> {
+        let missing = |what: &str| Problem::new("no_tracer", what, "");
+        let file = file.ok_or_else(|| missing("this installation has no tracer, which records by BPF"))?;
+        if !in_first_pid_namespace() {
+            return Err(missing("BPF reports thread ids of the first PID namespace, and the agent is in another one"));
+        }
+        let tracer = Tracer::attach(file)?;
+        let names = Contents { points: &Points::default(), watched: false, wakes: "", bytes: OTHER_CPU };
+        let rings = online_cpus().and_then(|online| online.0.iter().map(|cpu| Ring::of_cpu(*cpu, &names)).collect());
+        Ok(Opened {
+            rings: rings.unwrap_or_default(),
+            tracer: Some(tracer),
+            scope: SwitchScope::Cpus(cpus.clone()),
+            wakes: true,
+            interrupts: true,
+            recorder: Some(machine(RecordedBy::Bpf)),
+        })
+    }
+
+    /// Opens perf events of the level `machine`; `None` if they are not permitted or do not exist.
+    fn by_perf(threads: &[i32], cpus: &CpuList, points: &Points) -> Option<Opened> {
+        if points.edges.is_empty() {
+            return None;
+        }
+        let open = |bytes| of_cpus(threads, cpus, points, bytes).ok();
+        let rings = open(WITH_INTERRUPTS).or_else(|| open(WATCHED_CPU))?;
+        Some(Opened {
+            rings,
+            scope: SwitchScope::Cpus(cpus.clone()),
+            wakes: points.wake.is_some(),
+            interrupts: true,
+            recorder: Some(machine(RecordedBy::Perf)),
+            ..Opened::default()
+        })
+    }
+
+    /// Adds the cost of the level `machine`. If it must be cheap, fails with the reason if it costs too much.
+    fn measured(self, by: RecordedBy, threads: &[i32], cpus: &CpuList, must_be_cheap: bool) -> Result<Opened, String> {
+        let mut opened = self.with_cost(threads, cpus);
+        let cost = opened.recorder.as_ref().and_then(|recorder| recorder.cost);
+        let name = if by == RecordedBy::Bpf { "BPF" } else { "perf" };
+        match cost {
+            Some(cost) if must_be_cheap && !cost::is_cheap(&cost) => {
+                opened.close();
+                let RecordingCost { per_message_ns, unwatched_ns, .. } = cost;
+                Err(format!(
+                    "recording interrupts by {name} costs {per_message_ns} ns of a message of {unwatched_ns} ns, more \
+                     than a tenth"
+                ))
+            }
+            None if must_be_cheap && by == RecordedBy::Perf => {
+                opened.close();
+                Err(format!("the cost of recording interrupts by {name} could not be measured"))
+            }
+            _ => Ok(opened),
+        }
+    }
+
+    /// Adds the cost of the recording: measured now, or earlier by this process.
+    fn with_cost(mut self, threads: &[i32], cpus: &CpuList) -> Opened {
+        let Some(mut recorder) = self.recorder.take() else { return self };
+        recorder.cost = Costs::of(recorder.level, recorder.by, cpus, |is_on| {
+            if is_on { self.begin(threads, cpus).is_ok() } else { self.end_of_trial_run() }
+        });
+        Opened { recorder: Some(recorder), ..self }
+    }
+
+    /// Starts to record.
+    ///
+    /// # Errors
+    /// The kernel refuses; nothing is recorded then.
+    pub fn begin(&mut self, threads: &[i32], cpus: &CpuList) -> Result<(), Problem> {
+        let refused = |e: io::Error| Problem::new("perf_refused", e.to_string(), "");
+        // Records of the measurement of the cost do not belong to the trial.
+        self.rings.iter_mut().for_each(|ring| ring.read(|_| {}));
+        self.rings.iter_mut().try_for_each(Ring::enable).map_err(refused)?;
+        self.tracer.iter_mut().try_for_each(|tracer| tracer.watch(cpus, threads))
+    }
+
+    fn end_of_trial_run(&mut self) -> bool {
+        self.end();
+        true
+    }
+
+    /// File descriptors that become readable when a ring buffer is half full.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.rings.iter().map(Ring::fd).chain(self.tracer.iter().filter_map(Tracer::fd))
+    }
+
+    /// Passes all records to `take`.
+    pub fn read(&mut self, mut take: impl FnMut(Record)) {
+        let now = crate::monotonic_ns();
+        for ring in &mut self.rings {
+            ring.read(&mut take);
+        }
+        if let Some(tracer) = &mut self.tracer
+            && tracer.read(|event| take(Record::Event(event)))
+        {
+            take(Record::Missing { at_ns: now.max(crate::monotonic_ns()) });
+        }
+    }
+
+    /// Stops the recording.
+    pub fn end(&mut self) {
+        self.rings.iter_mut().for_each(Ring::disable);
+        self.tracer.iter_mut().for_each(Tracer::rest);
+    }
+
+    /// Closes all ring buffers, and detaches the tracer.
+    pub fn close(&mut self) {
+        self.tracer = None;
+        // The kernel waits for all CPUs before it closes a tracepoint: half a second for all of them.
+        let rings = std::mem::take(&mut self.rings);
+        // If no thread can be started, the caller waits.
+        let _ = std::thread::Builder::new().name("close-rings".into()).spawn(move || drop(rings));
+    }
+}
+
+fn machine(by: RecordedBy) -> Recorder {
+    Recorder { level: Attribution::Machine, by, instead: None, cost: None }
+}
+
+fn online_cpus() -> io::Result<CpuList> {
+    let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
+    online.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Opens a ring buffer for each online CPU: for context switches and interrupts on the CPUs in `cpus` with `bytes`
+/// bytes, and on all CPUs for wake-ups of `threads`, and of all threads whose CPU is in `cpus`.
+fn of_cpus(threads: &[i32], cpus: &CpuList, points: &Points, bytes: usize) -> io::Result<Vec<Ring>> {
+    let wakes = wakes_filter(threads, cpus);
+    let ring = |cpu: &u32| {
+        let watched = cpus.0.contains(cpu);
+        let bytes = if watched { bytes } else { OTHER_CPU };
+        Ring::of_cpu(*cpu, &Contents { points, watched, wakes: &wakes, bytes })
+    };
+    online_cpus()?.0.iter().map(ring).collect()
+}
+
+/// Filter for the tracepoint `sched_waking`: one of `threads`, or a thread that last ran on one of `cpus`. Threads of
+/// the kernel that pass messages on (ksoftirqd, interrupt threads, vhost) are among the second.
+fn wakes_filter(threads: &[i32], cpus: &CpuList) -> String {
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for cpu in &cpus.0 {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let own = threads.iter().map(|tid| format!("pid=={tid}"));
+    let near = ranges.iter().map(|(first, last)| format!("(target_cpu>={first}&&target_cpu<={last})"));
+    own.chain(near).collect::<Vec<_>>().join("||")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wake_ups_of_the_threads_and_of_their_cpus_are_recorded() {
+        let cpus = CpuList([0, 1, 2, 5].into());
+        let filter = wakes_filter(&[17, 18], &cpus);
+        assert_eq!(filter, "pid==17||pid==18||(target_cpu>=0&&target_cpu<=2)||(target_cpu>=5&&target_cpu<=5)");
+    }
+}

@@ -1,0 +1,140 @@
+//! The recording of one trial: begin, reading, end, and the events of the requested time spans.
+
+use super::events::{Events, threads_of};
+use super::opening::{Opened, Wanted, open};
+use super::records::Record;
+use super::task::{named, task};
+use super::windows::affordable;
+use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
+use tailbound_model::{CpuList, Recorder, SwitchEvent, Switches, Task};
+
+/// Maximum number of events in a result, so that the result fits into a frame of the agent's protocol.
+const MOST_REPORTED: usize = 100_000;
+
+/// Open ring buffers of context switches and interrupts, and the events read from them.
+pub struct SwitchWatch {
+    opened: Opened,
+    threads: Vec<i32>,
+    cpus: CpuList,
+    events: Events,
+    /// Time at which the ring buffers were last emptied, in ns of the monotonic clock.
+    read_ns: i64,
+    tasks: BTreeMap<i32, Task>,
+}
+
+impl SwitchWatch {
+    /// Prepares to watch `threads`, which may run on `cpus`. If the kernel does not permit this process to watch whole
+    /// CPUs, only the threads are watched.
+    pub fn open(threads: &[i32], cpus: &CpuList, wanted: &Wanted) -> SwitchWatch {
+        SwitchWatch {
+            opened: open(threads, cpus, wanted),
+            threads: threads.to_vec(),
+            cpus: cpus.clone(),
+            events: Events::default(),
+            read_ns: 0,
+            tasks: BTreeMap::new(),
+        }
+    }
+
+    /// Starts to record events of the watched threads or CPUs.
+    pub fn begin(&mut self) {
+        self.read_ns = crate::monotonic_ns();
+        if let Err(e) = self.opened.begin(&self.threads, &self.cpus) {
+            self.opened = Opened::nothing(e.to_string());
+        }
+    }
+
+    /// File descriptors that become readable when [`SwitchWatch::read`] should be called.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.opened.fds()
+    }
+
+    /// Reads all recorded events from the kernel's ring buffers into memory.
+    pub fn read(&mut self) {
+        let now = crate::monotonic_ns();
+        let mut opened = std::mem::replace(&mut self.opened, Opened::nothing(String::new()));
+        opened.read(|record| self.take(record));
+        (self.opened, self.read_ns) = (opened, now);
+    }
+
+    fn take(&mut self, record: Record) {
+        match record {
+            Record::Event(event) => {
+                threads_of(&event).into_iter().for_each(|tid| self.identify(tid));
+                self.events.keep(event);
+            }
+            Record::Named { thread, name } => drop(self.tasks.insert(thread, named(thread, name))),
+            Record::Created { thread, by } => {
+                if let Some(creator) = self.tasks.get(&by).cloned() {
+                    self.tasks.entry(thread).or_insert(Task { policy: None, ..creator });
+                }
+            }
+            Record::Missing { at_ns } => self.events.gaps.push((self.read_ns, at_ns)),
+            // The ring buffer makes one event of begin and end of an interrupt.
+            Record::Edge { .. } => {}
+        }
+    }
+
+    /// Reads name and policy of a thread when its id is first seen, because the thread may end soon.
+    fn identify(&mut self, tid: i32) {
+        if tid > 0
+            && !self.tasks.contains_key(&tid)
+            && !self.threads.contains(&tid)
+            && let Some(task) = task(tid)
+        {
+            self.tasks.insert(tid, task);
+        }
+    }
+
+    /// Reads the remaining events from the ring buffers. Returns the events of the time spans `windows` (begin and end,
+    /// monotonic ns), which must not overlap, and the interrupts that began before a time span and ended within it. The
+    /// most important time span comes first: if there are too many events, less important ones are left out.
+    pub fn events_in(&mut self, windows: &[(i64, i64)]) -> Switches {
+        self.read();
+        let mut sorted = windows.to_vec();
+        sorted.sort_unstable();
+        let mut events = self.events.within(&sorted);
+        let kept = affordable(windows, &events, MOST_REPORTED);
+        if kept.len() < windows.len() {
+            events = self.events.within(&kept);
+        }
+        let tasks = self.tasks_of(&events);
+        let Opened { scope, wakes, interrupts, recorder, .. } = &self.opened;
+        Switches {
+            scope: scope.clone(),
+            wakes: *wakes,
+            interrupts: *interrupts,
+            recorder: recorder.clone(),
+            windows: kept,
+            gaps: self.events.gaps.clone(),
+            events,
+            tasks,
+            ..Switches::default()
+        }
+    }
+
+    /// Names and policies of the threads of `events` that are not watched.
+    fn tasks_of(&self, events: &[SwitchEvent]) -> BTreeMap<i32, Task> {
+        let mut named: BTreeMap<i32, Task> = BTreeMap::new();
+        for tid in events.iter().flat_map(threads_of) {
+            // Name and policy may have changed since the thread was first seen.
+            if let Some(known) = self.tasks.get(&tid) {
+                named.entry(tid).or_insert_with(|| task(tid).unwrap_or_else(|| known.clone()));
+            }
+        }
+        named
+    }
+
+    /// How the events are recorded; `None` if no events can be recorded.
+    pub fn recorder(&self) -> Option<&Recorder> {
+        self.opened.recorder.as_ref()
+    }
+
+    /// Stops the recording. Events that were recorded until then can still be taken.
+    pub fn end(&mut self) {
+        self.opened.end();
+        self.read();
+        self.opened.close();
+    }
+}

@@ -1,0 +1,237 @@
+//! Tests: interrupts, states of threads and wakers as the kernel reports them, by perf events and by BPF, compared with
+//! faults that a test plants.
+
+use crate::busy::{Busy, covered};
+use crate::flood::Flood;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted};
+use tailbound_host::{allowed_cpus, monotonic_ns, scheduling};
+use tailbound_model::{Attribution, CpuList, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, Switches};
+
+const NET_RX: Interruption = Interruption::Softirq(3);
+/// Number of datagrams in a flood.
+const DATAGRAMS: usize = 200;
+/// Shortest gap of a busy thread that the test of soft interrupts looks at, ns: far shorter than the planted soft
+/// interrupts.
+const GAP_NS: i64 = 10_000;
+
+/// Each test, once with perf events and once with BPF.
+macro_rules! by_perf_and_by_bpf {
+    ($($test:ident),* $(,)?) => {
+        mod perf {
+            $(#[test] fn $test() { super::$test(tailbound_model::RecordedBy::Perf); })*
+        }
+        mod bpf {
+            $(#[test] fn $test() { super::$test(tailbound_model::RecordedBy::Bpf); })*
+        }
+    };
+}
+
+by_perf_and_by_bpf!(
+    a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt,
+    a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt,
+    a_stopped_thread_has_the_state_stopped,
+    a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible,
+    a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_run,
+    interrupts_are_recorded_only_on_the_watched_cpus,
+);
+
+/// The tracer that dev/tracer built beside this test program.
+fn tracer() -> Option<PathBuf> {
+    let program = std::env::current_exe().unwrap();
+    let target = program.ancestors().nth(3).unwrap();
+    Some(target.join("lib/tailbound/drivers").join(TRACER_FILE)).filter(|file| file.exists())
+}
+
+/// Opens a recording of interrupts; without the rights for it the test is skipped.
+fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<SwitchWatch> {
+    let tracer = tracer().filter(|_| by == RecordedBy::Bpf);
+    if by == RecordedBy::Bpf && tracer.is_none() {
+        println!("skipped: the tracer is not built (dev/tracer)");
+        return None;
+    }
+    let wanted = Wanted { level: Attribution::Machine, tracer: tracer.as_deref() };
+    let watch = SwitchWatch::open(threads, cpus, &wanted);
+    let recorder = watch.recorder().cloned();
+    let has_it = recorder.as_ref().is_some_and(|r| r.level == Attribution::Machine && r.by == by);
+    if !has_it {
+        println!("skipped: {}", recorder.and_then(|r| r.instead).unwrap_or_default());
+    }
+    has_it.then_some(watch)
+}
+
+fn last_cpu() -> u32 {
+    allowed_cpus().last().copied().expect("a process may run on a CPU")
+}
+
+fn own_tid() -> i32 {
+    // SAFETY: gettid has no preconditions.
+    unsafe { libc::gettid() }
+}
+
+fn states(seen: &Switches, tid: i32) -> Vec<Option<SleepState>> {
+    let left = seen.events.iter().filter_map(|event| match event.what {
+        SwitchKind::Switch { out, preempted: false, state, .. } if out == tid => Some(state),
+        _ => None,
+    });
+    left.collect()
+}
+
+/// Wake-ups of a thread: who woke it, and whether that was an interrupt.
+fn wakes(seen: &Switches, tid: i32) -> Vec<(i32, bool)> {
+    let woken = seen.events.iter().filter_map(|event| match event.what {
+        SwitchKind::Wake { thread, by, interrupt } if thread == tid => Some((by, interrupt)),
+        _ => None,
+    });
+    woken.collect()
+}
+
+fn a_thread_that_a_timer_wakes_sleeps_interruptibly_and_is_woken_by_an_interrupt(by: RecordedBy) {
+    let cpus = CpuList::one(last_cpu());
+    let (send, receive) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let on = cpus.clone();
+    let thread = std::thread::spawn(move || {
+        scheduling::set_affinity(0, &on).unwrap();
+        send.send(own_tid()).unwrap();
+        if wait.recv().is_err() {
+            return;
+        }
+        (0..10).for_each(|_| std::thread::sleep(Duration::from_millis(5)));
+    });
+    let tid = receive.recv().unwrap();
+    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
+    watch.begin();
+    let begin = monotonic_ns();
+    go.send(()).unwrap();
+    thread.join().unwrap();
+    watch.end();
+    let seen = watch.events_in(&[(begin, monotonic_ns())]);
+    let slept = states(&seen, tid).iter().filter(|s| **s == Some(SleepState::Interruptible)).count();
+    assert!(slept >= 10, "{slept} sleeps: {:?}", states(&seen, tid));
+    assert_eq!(states(&seen, tid).last(), Some(&Some(SleepState::Ended)));
+    let by_timer = wakes(&seen, tid).iter().filter(|(_, interrupt)| *interrupt).count();
+    assert!(by_timer >= 8, "{:?}", wakes(&seen, tid));
+}
+
+fn a_thread_that_another_thread_wakes_is_not_woken_by_an_interrupt(by: RecordedBy) {
+    let cpus = CpuList::one(last_cpu());
+    let (send, receive) = mpsc::channel();
+    let (go, wait) = mpsc::channel::<()>();
+    let on = cpus.clone();
+    let thread = std::thread::spawn(move || {
+        scheduling::set_affinity(0, &on).unwrap();
+        send.send(own_tid()).unwrap();
+        let _ = (0..20).try_for_each(|_| wait.recv());
+    });
+    let tid = receive.recv().unwrap();
+    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
+    watch.begin();
+    let begin = monotonic_ns();
+    for _ in 0..20 {
+        std::thread::sleep(Duration::from_millis(2));
+        go.send(()).unwrap();
+    }
+    thread.join().unwrap();
+    watch.end();
+    let seen = watch.events_in(&[(begin, monotonic_ns())]);
+    let me = own_tid();
+    let by_me = wakes(&seen, tid).iter().filter(|wake| **wake == (me, false)).count();
+    assert!(by_me >= 15, "woken by {me}: {:?}", wakes(&seen, tid));
+}
+
+fn a_stopped_thread_has_the_state_stopped(by: RecordedBy) {
+    let mut child = std::process::Command::new("sleep").arg("60").spawn().expect("sleep of coreutils");
+    let tid = child.id() as i32;
+    let cpus = CpuList(allowed_cpus().into_iter().collect());
+    let Some(mut watch) = watched(by, &[tid], &cpus) else {
+        child.kill().unwrap();
+        child.wait().unwrap();
+        return;
+    };
+    watch.begin();
+    let begin = monotonic_ns();
+    std::thread::sleep(Duration::from_millis(20));
+    // SAFETY: a process that this test started.
+    unsafe { libc::kill(tid, libc::SIGSTOP) };
+    let until = Instant::now() + Duration::from_secs(10);
+    let is_stopped = || std::fs::read_to_string(format!("/proc/{tid}/stat")).is_ok_and(|s| s.contains(") T "));
+    while !is_stopped() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    watch.end();
+    let seen = watch.events_in(&[(begin, monotonic_ns())]);
+    assert!(states(&seen, tid).contains(&Some(SleepState::Stopped)), "{:?}", states(&seen, tid));
+}
+
+/// Test: while a thread starts another program, it waits in the kernel until that program runs (CLONE_VFORK), and no
+/// signal wakes it.
+fn a_thread_that_waits_in_the_kernel_has_the_state_uninterruptible(by: RecordedBy) {
+    let cpus = CpuList(allowed_cpus().into_iter().collect());
+    let tid = own_tid();
+    let Some(mut watch) = watched(by, &[tid], &cpus) else { return };
+    watch.begin();
+    let begin = monotonic_ns();
+    for _ in 0..10 {
+        assert!(std::process::Command::new("true").status().unwrap().success());
+    }
+    watch.end();
+    let seen = watch.events_in(&[(begin, monotonic_ns())]);
+    let waits = states(&seen, tid).iter().filter(|s| **s == Some(SleepState::Uninterruptible)).count();
+    assert!(waits >= 5, "{:?}", states(&seen, tid));
+}
+
+/// Test: packets are sent on one CPU and received by the soft interrupt of another CPU, where a busy thread sees gaps in
+/// its own time. The recorded soft interrupts must lie within these gaps.
+fn a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_run(by: RecordedBy) {
+    let allowed = allowed_cpus();
+    let (Some(from), Some(to)) = (allowed.first().copied(), allowed.get(1).copied()) else {
+        println!("skipped: needs two CPUs");
+        return;
+    };
+    let cpus = CpuList::one(to);
+    let Some(mut watch) = watched(by, &[own_tid()], &cpus) else { return };
+    let flood = match Flood::prepare(from, to) {
+        Ok(flood) => flood,
+        Err(reason) => {
+            println!("skipped: {reason}");
+            return;
+        }
+    };
+    watch.begin();
+    let busy = Busy::begin(to, GAP_NS);
+    std::thread::sleep(Duration::from_millis(100));
+    let sent = flood.run(DATAGRAMS);
+    let gaps = busy.end();
+    watch.end();
+    let seen = watch.events_in(&[(0, i64::MAX)]);
+    assert!(seen.interrupts && seen.events.is_sorted_by_key(|e| e.at_ns));
+    let long = |e: &&SwitchEvent| {
+        e.cpu == to && matches!(e.what, SwitchKind::Interrupted { by: NET_RX, ns } if i64::from(ns) >= 2 * GAP_NS)
+    };
+    let received: Vec<&SwitchEvent> = seen.events.iter().filter(long).collect();
+    let follows = |at: &&i64| received.iter().any(|r| (**at..**at + 1_000_000).contains(&r.at_ns));
+    let seen_of = sent.iter().filter(follows).count();
+    println!("{seen_of} of {DATAGRAMS} datagrams are followed by a long soft interrupt, {} in all", received.len());
+    assert!(seen_of * 10 >= DATAGRAMS * 7, "{seen_of} of {DATAGRAMS}");
+    let (long, missing): (Vec<i64>, Vec<i64>) = received.iter().map(|event| covered(event, &gaps)).unzip();
+    let (long, missing): (i64, i64) = (long.iter().sum(), missing.iter().sum());
+    println!("soft interrupts of {long} ns, of which a busy thread missed {missing} ns in {} gaps", gaps.len());
+    assert!(missing * 10 >= long * 9, "{missing} of {long} ns");
+}
+
+/// All events are about CPUs in `scope`, but for wake-ups, which can come from every CPU.
+fn interrupts_are_recorded_only_on_the_watched_cpus(by: RecordedBy) {
+    let cpus = CpuList::one(last_cpu());
+    let Some(mut watch) = watched(by, &[own_tid()], &cpus) else { return };
+    watch.begin();
+    std::thread::sleep(Duration::from_millis(200));
+    watch.end();
+    let seen = watch.events_in(&[(0, i64::MAX)]);
+    let elsewhere = |e: &&SwitchEvent| !matches!(e.what, SwitchKind::Wake { .. }) && !cpus.0.contains(&e.cpu);
+    assert_eq!(seen.events.iter().find(elsewhere), None);
+}

@@ -1,0 +1,76 @@
+//! Chooses the time spans of a trial whose recorded events are kept: those of the worst incidents, and of some ordinary
+//! messages, from which the report learns what is usual.
+
+use tailbound_record::TrialIncidents;
+
+/// Largest number of incidents of a trial whose events are kept. A report shows this number for each condition.
+pub(crate) const MOST_INCIDENTS: usize = 100;
+/// A time span begins this long before the first message was due, ns: the reason for its delay may have begun earlier.
+const BEFORE_NS: i64 = 2_000_000;
+/// A time span ends this long after the last answer, ns.
+const AFTER_NS: i64 = 500_000;
+
+/// The time spans whose events are kept, without overlap, the most important first: ordinary messages, which are short
+/// and without which no ledger is right, then incidents, the worst first.
+pub(crate) fn kept_windows(found: &TrialIncidents) -> Vec<(i64, i64)> {
+    let mut worst: Vec<_> = found.found.worst.iter().collect();
+    worst.sort_by_key(|incident| std::cmp::Reverse(incident.rank()));
+    if worst.is_empty() {
+        return Vec::new();
+    }
+    let spans = found.ordinary.iter().map(|o| (o.due_ns, o.received_ns));
+    let spans = spans.chain(worst.iter().map(|i| (i.begin_ns, i.end_ns)));
+    let widened = |(begin, end): (i64, i64)| (begin.saturating_sub(BEFORE_NS), end.saturating_add(AFTER_NS));
+    let mut spans: Vec<(usize, (i64, i64))> = spans.map(widened).enumerate().collect();
+    spans.sort_by_key(|(_, (begin, _))| *begin);
+    let mut apart: Vec<(usize, (i64, i64))> = Vec::new();
+    for (rank, (begin, end)) in spans {
+        match apart.last_mut() {
+            Some((best, last)) if begin <= last.1 => {
+                last.1 = last.1.max(end);
+                *best = rank.min(*best);
+            }
+            _ => apart.push((rank, (begin, end))),
+        }
+    }
+    apart.sort_by_key(|(rank, _)| *rank);
+    apart.into_iter().map(|(_, span)| span).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_record::Ordinary;
+    use tailbound_stats::{IncidentFinder, LateRule, Misses};
+
+    const MS: i64 = 1_000_000;
+
+    fn found(incidents: &[(i64, i64)], ordinary: &[i64]) -> TrialIncidents {
+        let rule = LateRule::new((90_000, 100_000), 100_000, None);
+        let mut finder = IncidentFinder::new(rule, 10);
+        for (due, latency) in incidents {
+            finder.answered(0, *due, *latency);
+        }
+        let ordinary = ordinary.iter().map(|due| Ordinary { row: 0, due_ns: *due, received_ns: due + 100_000 });
+        TrialIncidents {
+            rule,
+            found: finder.finish(),
+            misses: Misses::new(1, 10),
+            slots: 100,
+            ordinary: ordinary.collect(),
+        }
+    }
+
+    #[test]
+    fn ordinary_messages_come_first_and_then_the_worst_incidents() {
+        let windows = kept_windows(&found(&[(100 * MS, MS), (200 * MS, 5 * MS)], &[50 * MS]));
+        let expected = [(48 * MS, 50 * MS + 600_000), (198 * MS, 205 * MS + 500_000), (98 * MS, 101 * MS + 500_000)];
+        assert_eq!(windows, expected);
+    }
+
+    #[test]
+    fn time_spans_that_overlap_are_one_and_a_trial_on_time_has_none() {
+        assert_eq!(kept_windows(&found(&[(100 * MS, MS)], &[99 * MS])), [(97 * MS, 101 * MS + 500_000)]);
+        assert_eq!(kept_windows(&found(&[], &[99 * MS])), []);
+    }
+}

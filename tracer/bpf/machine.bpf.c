@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+//
+// Records context switches, wake-ups and interrupts of the watched CPUs into a ring buffer.
+//
+// The object is compiled once and committed (dev/bpf). Offsets of the kernel's structures are relocated when the object
+// is loaded (CO-RE). This file needs no header: everything that it uses of the kernel is declared here. The kernel lets
+// only programs with a licence that is compatible with the GPL trace it; this licence applies to this file and its
+// object alone.
+
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef int s32;
+typedef unsigned long long u64;
+typedef long long s64;
+
+#define SEC(name) __attribute__((section(name), used))
+#define INLINE static __attribute__((always_inline))
+#define RELOCATED __attribute__((preserve_access_index))
+
+// Forms of a map's members that the loader reads from BTF.
+#define UINT(name, value) int (*name)[value]
+#define TYPE(name, value) typeof(value) *name
+
+enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_RINGBUF = 27 };
+enum { NO_WAKEUP = 1, FORCE_WAKEUP = 2, AVAILABLE_DATA = 0 };
+
+// Helper functions of the kernel, by their numbers in linux/bpf.h.
+static void *(*const map_lookup)(void *map, const void *key) = (void *)1;
+static long (*const map_update)(void *map, const void *key, const void *value, u64 flags) = (void *)2;
+static long (*const map_delete)(void *map, const void *key) = (void *)3;
+static u64 (*const now_ns)(void) = (void *)5;
+static u32 (*const this_cpu)(void) = (void *)8;
+static u64 (*const this_thread)(void) = (void *)14;
+static void *(*const ring_reserve)(void *ring, u64 bytes, u64 flags) = (void *)131;
+static void (*const ring_submit)(void *record, u64 flags) = (void *)132;
+static u64 (*const ring_query)(void *ring, u64 flags) = (void *)134;
+
+// The members of the kernel's structures that are read; their offsets are relocated.
+struct thread_info {
+  u32 cpu;
+} RELOCATED;
+struct task_struct {
+  struct thread_info thread_info;
+  int wake_cpu;
+  int pid;
+  unsigned frozen : 1;
+} RELOCATED;
+
+// States of a thread (linux/sched.h); frozen since Linux 6.1.
+enum {
+  TASK_INTERRUPTIBLE = 0x1,
+  TASK_UNINTERRUPTIBLE = 0x2,
+  TASK_STOPPED = 0x4,
+  TASK_TRACED = 0x8,
+  EXIT_DEAD = 0x10,
+  EXIT_ZOMBIE = 0x20,
+  TASK_DEAD = 0x80,
+  TASK_NOLOAD = 0x400,
+  TASK_RTLOCK_WAIT = 0x1000,
+  TASK_FROZEN = 0x8000,
+};
+
+// Records: the same numbers are in crates/abi/src/tracer.rs.
+enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5 };
+enum { PREEMPTED = 1, BY_INTERRUPT = 2 };
+enum { UNKNOWN = 0, INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 3, FROZEN = 4, ENDED = 5 };
+
+struct record {
+  u64 at_ns;
+  u32 cpu;
+  u8 kind, flags, state, unused;
+  s32 one, two;
+};
+
+// Interrupts that take less time are left out: SHORTEST_NS of crates/host/src/switches/pairs.rs.
+#define SHORTEST_NS 2000
+
+// One entry for each CPU, in a cache line of its own.
+struct slot {
+  // Begin of the soft interrupt, interrupt of a device, and interrupt of the CPU that run now; 0 = none. On CPUs that
+  // are not watched it is 1 while one of them runs. Interrupts of the same kind are never inside each other.
+  u64 softirq_ns, irq_ns, vector_ns;
+  u64 lost;       // number of records for which the ring buffer had no room
+  u32 softirq;    // number of the soft interrupt that runs now
+  u32 preempted;  // number of threads of this CPU that were preempted within a soft interrupt (PREEMPT_RT)
+  u32 unused[6];
+} __attribute__((aligned(64)));
+
+struct {
+  UINT(type, MAP_ARRAY);
+  UINT(max_entries, 1);  // the loader sets the number of CPUs
+  TYPE(key, u32);
+  TYPE(value, struct slot);
+} slots SEC(".maps");
+
+// One bit for each CPU: its records are written. Only the loader changes it.
+#define MAX_CPUS 1024
+u64 watched[MAX_CPUS / 64];
+
+// Threads whose wake-ups are recorded on all CPUs.
+struct {
+  UINT(type, MAP_HASH);
+  UINT(max_entries, 4096);
+  TYPE(key, u32);
+  TYPE(value, u8);
+} threads SEC(".maps");
+
+// Soft interrupts in which a thread was preempted, by thread id.
+struct {
+  UINT(type, MAP_HASH);
+  UINT(max_entries, 4096);
+  TYPE(key, u32);
+  TYPE(value, u32);
+} preempted SEC(".maps");
+
+struct {
+  UINT(type, MAP_RINGBUF);
+  UINT(max_entries, 4 << 20);
+} records SEC(".maps");
+
+// The loader sets this to half of the size of the ring buffer: a full half wakes the reader.
+const volatile u64 wake_at_bytes = 2 << 20;
+// The reader is woken by each record of this span, so that one missed wake-up does no harm, and not by all that follow.
+#define WAKE_SPAN_BYTES 8192
+
+INLINE struct slot *slot_of(u32 cpu) { return map_lookup(&slots, &cpu); }
+
+INLINE int is_watched(u32 cpu) { return cpu < MAX_CPUS && (watched[(cpu / 64) % (MAX_CPUS / 64)] >> (cpu % 64) & 1); }
+
+INLINE void write(struct slot *slot, u64 at_ns, u32 cpu, u8 kind, u8 flags, u8 state, s32 one, s32 two) {
+  struct record *record = ring_reserve(&records, sizeof(*record), 0);
+  if (!record) {
+    slot->lost++;
+    return;
+  }
+  record->at_ns = at_ns;
+  record->cpu = cpu;
+  record->kind = kind;
+  record->flags = flags;
+  record->state = state;
+  record->unused = 0;
+  record->one = one;
+  record->two = two;
+  u64 full = ring_query(&records, AVAILABLE_DATA);
+  int wake = full >= wake_at_bytes && full < wake_at_bytes + WAKE_SPAN_BYTES;
+  ring_submit(record, wake ? FORCE_WAKEUP : NO_WAKEUP);
+}
+
+INLINE void interrupted(struct slot *slot, u32 cpu, u8 kind, u32 number, u64 begin_ns, u64 end_ns) {
+  u64 ns = end_ns - begin_ns;
+  // The watch began within this interrupt if its begin is 1.
+  if (begin_ns <= 1 || ns < SHORTEST_NS || !is_watched(cpu)) return;
+  write(slot, begin_ns, cpu, kind, 0, 0, number, ns > 0x7fffffff ? 0x7fffffff : ns);
+}
+
+INLINE u64 begin_on(u32 cpu) { return is_watched(cpu) ? now_ns() : 1; }
+
+// Whether the freezer of a control group of version 2 stopped a thread; it sleeps interruptibly then.
+INLINE int is_frozen(struct task_struct *task) {
+  if (!__builtin_preserve_field_info(task->frozen, 2)) return 0;  // field exists
+  u32 offset = __builtin_preserve_field_info(task->frozen, 0);
+  u32 bytes = __builtin_preserve_field_info(task->frozen, 1);
+  u64 value = 0;
+  const void *at = (const void *)task + offset;
+  // Makes the compiler compute the address from the relocated offset.
+  asm volatile("" : "+r"(at));
+  if (bytes == 1) value = *(const u8 *)at;
+  if (bytes == 2) value = *(const unsigned short *)at;
+  if (bytes == 4) value = *(const u32 *)at;
+  if (bytes == 8) value = *(const u64 *)at;
+  value <<= __builtin_preserve_field_info(task->frozen, 4);
+  value >>= __builtin_preserve_field_info(task->frozen, 5);
+  return value != 0;
+}
+
+INLINE u8 state_of(struct task_struct *task, u32 state) {
+  if (state & TASK_FROZEN) return FROZEN;
+  if (state & (TASK_STOPPED | TASK_TRACED)) return STOPPED;
+  if (state & (TASK_DEAD | EXIT_DEAD | EXIT_ZOMBIE)) return ENDED;
+  if (state & TASK_INTERRUPTIBLE) return is_frozen(task) ? FROZEN : INTERRUPTIBLE;
+  // A thread of the kernel that waits for work waits for no disk and no lock.
+  if (state & TASK_NOLOAD) return UNKNOWN;
+  if (state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT)) return UNINTERRUPTIBLE;
+  return UNKNOWN;
+}
+
+SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
+  struct task_struct *prev = (void *)ctx[1], *next = (void *)ctx[2];
+  u32 state = ctx[3], cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (!slot) return 0;
+  u64 at_ns = begin_on(cpu);
+  s32 out = prev->pid, into = next->pid;
+  if (slot->softirq_ns) {
+    // Only PREEMPT_RT preempts soft interrupts. The time of other threads does not belong to the soft interrupt.
+    interrupted(slot, cpu, SOFTIRQ, slot->softirq, slot->softirq_ns, at_ns);
+    u32 number = slot->softirq;
+    slot->softirq_ns = 0;
+    if (!map_update(&preempted, &out, &number, 0)) slot->preempted++;
+  }
+  if (slot->preempted) {
+    u32 *number = map_lookup(&preempted, &into);
+    if (number) {
+      slot->softirq = *number;
+      slot->softirq_ns = at_ns;
+      slot->preempted--;
+      map_delete(&preempted, &into);
+    }
+  }
+  if (!is_watched(cpu)) return 0;
+  int runnable = (u8)ctx[0] || state == 0;
+  write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, runnable ? UNKNOWN : state_of(prev, state), out, into);
+  return 0;
+}
+
+SEC("tp_btf/sched_waking") int on_waking(u64 *ctx) {
+  struct task_struct *task = (void *)ctx[0];
+  s32 thread = task->pid;
+  u32 last_cpu = __builtin_preserve_field_info(task->thread_info.cpu, 2) ? task->thread_info.cpu : task->wake_cpu;
+  if (!is_watched(last_cpu) && !map_lookup(&threads, &thread)) return 0;
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (!slot) return 0;
+  int interrupt = slot->softirq_ns || slot->irq_ns || slot->vector_ns;
+  write(slot, now_ns(), cpu, WAKE, interrupt ? BY_INTERRUPT : 0, 0, thread, (u32)this_thread());
+  return 0;
+}
+
+SEC("tp_btf/softirq_entry") int on_softirq_entry(u64 *ctx) {
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (!slot) return 0;
+  slot->softirq = ctx[0];
+  slot->softirq_ns = begin_on(cpu);
+  return 0;
+}
+
+SEC("tp_btf/softirq_exit") int on_softirq_exit(u64 *ctx) {
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (!slot) return 0;
+  u64 begin_ns = slot->softirq_ns;
+  slot->softirq_ns = 0;
+  if (begin_ns > 1) interrupted(slot, cpu, SOFTIRQ, ctx[0], begin_ns, now_ns());
+  return 0;
+}
+
+SEC("tp_btf/irq_handler_entry") int on_irq_entry(u64 *ctx) {
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (slot) slot->irq_ns = begin_on(cpu);
+  return 0;
+}
+
+SEC("tp_btf/irq_handler_exit") int on_irq_exit(u64 *ctx) {
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (!slot) return 0;
+  u64 begin_ns = slot->irq_ns;
+  slot->irq_ns = 0;
+  if (begin_ns > 1) interrupted(slot, cpu, IRQ, ctx[0], begin_ns, now_ns());
+  return 0;
+}
+
+INLINE int vector_entry(void) {
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (slot) slot->vector_ns = begin_on(cpu);
+  return 0;
+}
+
+INLINE int vector_exit(u32 vector) {
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (!slot) return 0;
+  u64 begin_ns = slot->vector_ns;
+  slot->vector_ns = 0;
+  if (begin_ns > 1) interrupted(slot, cpu, VECTOR, vector, begin_ns, now_ns());
+  return 0;
+}
+
+// Interrupts of the CPU itself; tracepoints of x86.
+#define VECTOR_POINTS(name)                                                                        \
+  SEC("tp_btf/" #name "_entry") int on_##name##_entry(u64 *ctx) { return vector_entry(); }         \
+  SEC("tp_btf/" #name "_exit") int on_##name##_exit(u64 *ctx) { return vector_exit(ctx[0]); }
+VECTOR_POINTS(local_timer)
+VECTOR_POINTS(reschedule)
+VECTOR_POINTS(call_function)
+VECTOR_POINTS(call_function_single)
+VECTOR_POINTS(irq_work)
+VECTOR_POINTS(thermal_apic)
+
+char _license[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,213 @@
+//! The BPF programs of `bpf/machine.bpf.c`: loaded into the kernel, attached, and their records read.
+
+use aya::maps::{Array, HashMap, MapData, RingBuf};
+use aya::programs::tp_btf::BtfTracePointLink;
+use aya::programs::{BtfTracePoint, ProgramError};
+use aya::{Btf, BtfError, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
+use std::os::fd::AsRawFd;
+use tailbound_abi::tb_trace;
+
+static OBJECT: &[u8] = include_bytes_aligned!("../bpf/machine.bpf.o");
+
+/// Number of CPUs that the BPF programs can watch (`MAX_CPUS` of the C file).
+const MAX_CPUS: usize = 1024;
+
+/// Tracepoints of the programs, with the name that a program has in the object.
+const NEEDED: [(&str, &str); 6] = [
+    ("on_switch", "sched_switch"),
+    ("on_waking", "sched_waking"),
+    ("on_softirq_entry", "softirq_entry"),
+    ("on_softirq_exit", "softirq_exit"),
+    ("on_irq_entry", "irq_handler_entry"),
+    ("on_irq_exit", "irq_handler_exit"),
+];
+/// Tracepoints of x86, which other CPUs and some kernels lack: each has a begin `_entry` and an end `_exit`.
+const VECTORS: [&str; 6] =
+    ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work", "thermal_apic"];
+
+/// Entry of the map `slots` (`struct slot` of the C file).
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Slot {
+    begins_ns: [u64; 3],
+    lost: u64,
+    softirq: u32,
+    preempted: u32,
+    unused: [u32; 6],
+}
+
+// SAFETY: `Slot` has no padding, and every pattern of bits is a value of it.
+unsafe impl Pod for Slot {}
+
+/// The CPUs whose records are written, one bit each (`watched` of the C file).
+#[repr(transparent)]
+#[derive(Clone, Copy)]
+struct Watched([u64; MAX_CPUS / 64]);
+
+// SAFETY: an array of numbers.
+unsafe impl Pod for Watched {}
+
+/// BPF programs in the kernel, with their maps.
+pub struct Machine {
+    bpf: Ebpf,
+    records: RingBuf<MapData>,
+    slots: Array<MapData, Slot>,
+    watched: Array<MapData, Watched>,
+    threads: HashMap<MapData, u32, u8>,
+    preempted: HashMap<MapData, u32, u32>,
+    /// Names of the programs that the kernel has loaded.
+    loaded: Vec<String>,
+    /// Attached programs: dropping a link detaches its program.
+    links: Vec<BtfTracePointLink>,
+}
+
+impl Machine {
+    /// Loads the programs into the kernel, for CPUs below `cpus`, with a ring buffer of `bytes`.
+    ///
+    /// # Errors
+    /// The kernel refuses, or lacks a tracepoint that is needed; the text is the reason.
+    pub fn load(cpus: u32, bytes: u32) -> Result<Machine, String> {
+        let btf = Btf::from_sys_fs().map_err(|e| format!("the kernel's types (/sys/kernel/btf): {}", chain(&e)))?;
+        let mut loader = EbpfLoader::new();
+        let half = u64::from(bytes / 2);
+        loader.btf(Some(&btf)).map_max_entries("slots", cpus.max(1)).map_max_entries("records", bytes);
+        loader.override_global("wake_at_bytes", &half, true);
+        let mut bpf = loader.load(OBJECT).map_err(|e| chain(&e))?;
+        let mut map = |name: &str| bpf.take_map(name).ok_or_else(|| format!("the object has no map {name}"));
+        let records = RingBuf::try_from(map("records")?).map_err(|e| chain(&e))?;
+        let slots = Array::try_from(map("slots")?).map_err(|e| chain(&e))?;
+        let watched = Array::try_from(map(".bss")?).map_err(|e| chain(&e))?;
+        let threads = HashMap::try_from(map("threads")?).map_err(|e| chain(&e))?;
+        let preempted = HashMap::try_from(map("preempted")?).map_err(|e| chain(&e))?;
+        let mut machine =
+            Machine { bpf, records, slots, watched, threads, preempted, loaded: Vec::new(), links: Vec::new() };
+        for (program, tracepoint) in NEEDED {
+            if !machine.load_program(program, tracepoint, &btf)? {
+                return Err(format!("the kernel has no tracepoint {tracepoint}"));
+            }
+        }
+        for vector in VECTORS {
+            // An entry without its exit would never end.
+            let (entry, exit) = (format!("{vector}_entry"), format!("{vector}_exit"));
+            if machine.load_program(&format!("on_{exit}"), &exit, &btf)? {
+                machine.load_program(&format!("on_{entry}"), &entry, &btf)?;
+            }
+        }
+        Ok(machine)
+    }
+
+    /// Loads one program. Returns false if the kernel does not have the tracepoint.
+    fn load_program(&mut self, program: &str, tracepoint: &str, btf: &Btf) -> Result<bool, String> {
+        match self.program(program)?.load(tracepoint, btf) {
+            Ok(()) => {
+                self.loaded.push(program.to_owned());
+                Ok(true)
+            }
+            Err(ProgramError::Btf(BtfError::UnknownBtfTypeName { .. })) => Ok(false),
+            Err(ProgramError::LoadError { io_error, verifier_log }) => {
+                // The last lines of the verifier's log say what it refused.
+                let log = verifier_log.to_string();
+                let last = log.lines().filter(|l| !l.trim().is_empty() && !l.starts_with("processed ")).next_back();
+                let last = last.map(|line| format!(": {line}")).unwrap_or_default();
+                Err(format!("the kernel refuses the BPF program for {tracepoint}: {io_error}{last}"))
+            }
+            Err(e) => Err(chain(&e)),
+        }
+    }
+
+    fn program(&mut self, name: &str) -> Result<&mut BtfTracePoint, String> {
+        let program = self.bpf.program_mut(name).ok_or_else(|| format!("the object has no program {name}"))?;
+        program.try_into().map_err(|e: ProgramError| chain(&e))
+    }
+
+    /// Attaches all programs.
+    ///
+    /// # Errors
+    /// The kernel refuses; no program is attached then.
+    pub fn attach(&mut self) -> Result<(), String> {
+        let empty = Slot { begins_ns: [0; 3], lost: 0, softirq: 0, preempted: 0, unused: [0; 6] };
+        for cpu in 0..self.slots.len() {
+            let lost = self.slots.get(&cpu, 0).map_or(0, |slot| slot.lost);
+            self.slots.set(cpu, Slot { lost, ..empty }, 0).map_err(|e| chain(&e))?;
+        }
+        let left: Vec<u32> = self.preempted.keys().filter_map(Result::ok).collect();
+        for thread in left {
+            // The entry can be gone only if nothing is attached and it was removed already.
+            let _ = self.preempted.remove(&thread);
+        }
+        // The end of an interrupt first: a begin without an end would make its CPU look interrupted for ever.
+        let (first, then): (Vec<String>, Vec<String>) =
+            self.loaded.clone().into_iter().partition(|name| !name.ends_with("_entry"));
+        for name in first.into_iter().chain(then) {
+            match self.attach_program(&name) {
+                Ok(link) => self.links.push(link),
+                Err(e) => {
+                    self.detach();
+                    return Err(e);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn attach_program(&mut self, name: &str) -> Result<BtfTracePointLink, String> {
+        let program = self.program(name)?;
+        let id = program.attach().map_err(|e| chain(&e))?;
+        program.take_link(id).map_err(|e| chain(&e))
+    }
+
+    /// Detaches all programs.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// Writes records of these CPUs and wake-ups of these threads from now on.
+    ///
+    /// # Errors
+    /// A CPU number is too high, there are too many threads, or the kernel refuses.
+    pub fn watch(&mut self, cpus: &[u32], threads: &[u32]) -> Result<(), String> {
+        let mut watched = Watched([0; MAX_CPUS / 64]);
+        for cpu in cpus {
+            let word = watched.0.get_mut(*cpu as usize / 64).filter(|_| *cpu < self.slots.len());
+            *word.ok_or_else(|| format!("CPU {cpu} is beyond the CPUs that BPF watches"))? |= 1 << (cpu % 64);
+        }
+        let old: Vec<u32> = self.threads.keys().filter_map(Result::ok).collect();
+        for thread in old {
+            self.threads.remove(&thread).map_err(|e| chain(&e))?;
+        }
+        for thread in threads {
+            self.threads.insert(thread, 1, 0).map_err(|e| chain(&e))?;
+        }
+        self.watched.set(0, watched, 0).map_err(|e| chain(&e))
+    }
+
+    /// Passes all records to `take`. Returns the number of records that were lost since the programs were loaded.
+    pub fn read(&mut self, mut take: impl FnMut(&tb_trace)) -> u64 {
+        while let Some(item) = self.records.next() {
+            if item.len() >= size_of::<tb_trace>() {
+                // SAFETY: the item has the size of a record, and the ring buffer aligns its items to 8 bytes.
+                take(unsafe { &*item.as_ptr().cast() });
+            }
+        }
+        self.slots.iter().map(|slot| slot.map_or(0, |slot| slot.lost)).sum()
+    }
+
+    /// Descriptor that becomes readable when the ring buffer is half full.
+    pub fn fd(&self) -> i32 {
+        self.records.as_raw_fd()
+    }
+}
+
+/// Text of an error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
