@@ -7,7 +7,7 @@ use super::task::{named, task};
 use super::windows::affordable;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use tailbound_model::{CpuList, Recorder, SwitchEvent, Switches, Task};
+use tailbound_model::{CpuList, Recorder, SwitchEvent, SwitchKind, Switches, Task};
 
 /// Maximum number of events in a result, so that the result fits into a frame of the agent's protocol.
 const MOST_REPORTED: usize = 100_000;
@@ -60,8 +60,11 @@ impl SwitchWatch {
 
     fn take(&mut self, record: Record) {
         match record {
-            Record::Event(event) => {
+            Record::Event(mut event) => {
                 threads_of(&event).into_iter().for_each(|tid| self.identify(tid));
+                if let SwitchKind::Wake { thread, interrupt, .. } = &mut event.what {
+                    *interrupt |= self.is_ksoftirqd(*thread);
+                }
                 self.events.keep(event);
             }
             Record::Named { thread, name } => drop(self.tasks.insert(thread, named(thread, name))),
@@ -85,6 +88,12 @@ impl SwitchWatch {
         {
             self.tasks.insert(tid, task);
         }
+    }
+
+    /// Whether this is the thread of a CPU that runs soft interrupts. The kernel wakes it after an interrupt or a soft
+    /// interrupt, when the thread that was interrupted seems to run again already.
+    fn is_ksoftirqd(&self, thread: i32) -> bool {
+        self.tasks.get(&thread).is_some_and(|task| task.name.starts_with("ksoftirqd/"))
     }
 
     /// Reads the remaining events from the ring buffers. Returns the events of the time spans `windows` (begin and end,

@@ -235,3 +235,101 @@ fn interrupts_are_recorded_only_on_the_watched_cpus(by: RecordedBy) {
     let elsewhere = |e: &&SwitchEvent| !matches!(e.what, SwitchKind::Wake { .. }) && !cpus.0.contains(&e.cpu);
     assert_eq!(seen.events.iter().find(elsewhere), None);
 }
+
+/// Test: the freezer of a control group stops a process. Perf events cannot tell this from another sleep.
+#[test]
+fn a_frozen_thread_has_the_state_frozen_by_bpf() {
+    let of_version_1 = ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED");
+    let of_version_2 = |root| (root, "cgroup.freeze", "1", "0");
+    let all = [of_version_1, of_version_2("/sys/fs/cgroup/unified"), of_version_2("/sys/fs/cgroup")];
+    let mut tried = 0;
+    for (root, file, freeze, thaw) in all {
+        let group = PathBuf::from(root).join(format!("tb-frozen-{}", std::process::id()));
+        if std::fs::create_dir(&group).is_err() {
+            continue;
+        }
+        let frozen = group.join(file);
+        if frozen.exists() {
+            tried += 1;
+            // A process that sleeps may be frozen without a context switch.
+            let mut child = std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+            let tid = child.id() as i32;
+            let cpus = CpuList(allowed_cpus().into_iter().collect());
+            let watch = watched(RecordedBy::Bpf, &[tid], &cpus);
+            std::fs::write(group.join("cgroup.procs"), tid.to_string()).unwrap();
+            let seen = watch.map(|mut watch| {
+                watch.begin();
+                std::fs::write(&frozen, freeze).unwrap();
+                // The kernel freezes the process after the call.
+                std::thread::sleep(Duration::from_millis(100));
+                std::fs::write(&frozen, thaw).unwrap();
+                watch.end();
+                watch.events_in(&[(0, i64::MAX)])
+            });
+            child.kill().unwrap();
+            child.wait().unwrap();
+            std::fs::remove_dir(&group).unwrap();
+            let Some(seen) = seen else { return };
+            assert!(states(&seen, tid).contains(&Some(SleepState::Frozen)), "{root}: {:?}", states(&seen, tid));
+        } else {
+            std::fs::remove_dir(&group).unwrap();
+        }
+    }
+    if tried == 0 {
+        println!("skipped: needs a control group that this process may make, with a freezer");
+    }
+}
+
+/// Test: perf events and BPF record the same CPU at the same time, while threads wake each other, sleep and end.
+#[test]
+fn perf_and_bpf_record_the_same_switches_and_wake_ups() {
+    let cpus = CpuList::one(last_cpu());
+    let (Some(mut bpf), Some(mut perf)) =
+        (watched(RecordedBy::Bpf, &[own_tid()], &cpus), watched(RecordedBy::Perf, &[own_tid()], &cpus))
+    else {
+        return;
+    };
+    bpf.begin();
+    perf.begin();
+    let begin = monotonic_ns();
+    let on = cpus.clone();
+    let work = move || {
+        scheduling::set_affinity(0, &on).unwrap();
+        let (to, from) = mpsc::channel();
+        let waker = std::thread::spawn(move || (0..100).for_each(|_| to.send(()).unwrap()));
+        (0..100).for_each(|_| from.recv().unwrap());
+        waker.join().unwrap();
+        (0..50).for_each(|_| std::thread::sleep(Duration::from_millis(2)));
+        assert!(std::process::Command::new("true").status().unwrap().success());
+    };
+    (0..2).map(|_| std::thread::spawn(work.clone())).collect::<Vec<_>>().into_iter().for_each(|t| t.join().unwrap());
+    let end = monotonic_ns();
+    bpf.end();
+    perf.end();
+    // Both take their own times, so that an event at an edge can be in one window only.
+    let [bpf, perf] = [bpf, perf].map(|mut watch| watch.events_in(&[(begin, end)]));
+    assert_eq!((&bpf.gaps, &perf.gaps), (&vec![], &vec![]));
+    let switches = |seen: &Switches| kinds(seen, |what| matches!(what, SwitchKind::Switch { .. }));
+    let wakes = |seen: &Switches| kinds(seen, |what| matches!(what, SwitchKind::Wake { .. }));
+    // A wake-up between two soft interrupts can look like one of the interrupted thread to BPF.
+    let wake_limit = wakes(&perf).len() / 50;
+    for (bpf, perf, limit) in [(switches(&bpf), switches(&perf), 0), (wakes(&bpf), wakes(&perf), wake_limit)] {
+        println!("{} and {} events", bpf.len(), perf.len());
+        assert!(bpf.len() > 100 && bpf.len().abs_diff(perf.len()) <= 2, "{} and {}", bpf.len(), perf.len());
+        let different = differences(&bpf, &perf);
+        assert!(different.len() <= limit, "{different:?}");
+    }
+}
+
+/// Pairs of events that differ, if the sequences are shifted so that they fit best.
+fn differences(one: &[SwitchKind], other: &[SwitchKind]) -> Vec<(SwitchKind, SwitchKind)> {
+    let shifted = |(a, b): (usize, usize)| -> Vec<(SwitchKind, SwitchKind)> {
+        one[a..].iter().copied().zip(other[b..].iter().copied()).filter(|(one, other)| one != other).collect()
+    };
+    let shifts = [(0, 0), (1, 0), (0, 1), (2, 0), (0, 2)];
+    shifts.into_iter().map(shifted).min_by_key(Vec::len).unwrap_or_default()
+}
+
+fn kinds(seen: &Switches, is_wanted: fn(&SwitchKind) -> bool) -> Vec<SwitchKind> {
+    seen.events.iter().map(|e| e.what).filter(is_wanted).collect()
+}
