@@ -4,7 +4,7 @@ use aya::maps::{Array, HashMap, MapData, RingBuf};
 use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use tailbound_abi::tb_trace;
 
 static OBJECT: &[u8] = include_bytes_aligned!("../bpf/machine.bpf.o");
@@ -67,6 +67,8 @@ impl Machine {
     /// # Errors
     /// The kernel refuses, or lacks a tracepoint that is needed; the text is the reason.
     pub fn load(cpus: u32, bytes: u32) -> Result<Machine, String> {
+        // Reading the kernel's types takes 40 ms, which a process without the privilege need not spend.
+        permitted().map_err(|e| format!("the kernel permits it to root, or with CAP_BPF and CAP_PERFMON: {e}"))?;
         let btf = Btf::from_sys_fs().map_err(|e| format!("the kernel's types (/sys/kernel/btf): {}", chain(&e)))?;
         let mut loader = EbpfLoader::new();
         let half = u64::from(bytes / 2);
@@ -107,7 +109,7 @@ impl Machine {
             Err(ProgramError::LoadError { io_error, verifier_log }) => {
                 // The last lines of the verifier's log say what it refused.
                 let log = verifier_log.to_string();
-                let last = log.lines().filter(|l| !l.trim().is_empty() && !l.starts_with("processed ")).next_back();
+                let last = log.lines().rfind(|l| !l.trim().is_empty() && !l.starts_with("processed "));
                 let last = last.map(|line| format!(": {line}")).unwrap_or_default();
                 Err(format!("the kernel refuses the BPF program for {tracepoint}: {io_error}{last}"))
             }
@@ -196,6 +198,23 @@ impl Machine {
     pub fn fd(&self) -> i32 {
         self.records.as_raw_fd()
     }
+}
+
+/// Whether the kernel lets this process use BPF: it may make a map of a kind that always needs CAP_BPF.
+fn permitted() -> std::io::Result<()> {
+    const BPF_MAP_CREATE: libc::c_long = 0;
+    const BPF_MAP_TYPE_QUEUE: u32 = 22;
+    // The begin of `union bpf_attr` (linux/bpf.h): type, size of a key, size of a value, number of entries.
+    let attributes: [u32; 4] = [BPF_MAP_TYPE_QUEUE, 0, 4, 1];
+    let size = size_of_val(&attributes);
+    // SAFETY: attributes with their size; the kernel takes members that are not given as 0.
+    let fd = unsafe { libc::syscall(libc::SYS_bpf, BPF_MAP_CREATE, attributes.as_ptr(), size) };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: the kernel has just returned this descriptor, and nothing else owns it.
+    drop(unsafe { OwnedFd::from_raw_fd(fd as i32) });
+    Ok(())
 }
 
 /// Text of an error with its causes.

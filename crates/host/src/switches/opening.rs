@@ -13,9 +13,9 @@ use tailbound_model::{Attribution, CpuList, Problem, RecordedBy, Recorder, Recor
 /// Size in bytes of the ring buffer of a CPU on which watched threads may run; users without privilege may have one
 /// buffer of this size for each CPU (kernel.perf_event_mlock_kb).
 const WATCHED_CPU: usize = 512 << 10;
-/// Size in bytes of the ring buffer of a CPU whose interrupts are recorded too: there are more of them than context
-/// switches. Users without privilege cannot have it, and cannot record interrupts.
-const WITH_INTERRUPTS: usize = 2 << 20;
+/// Size in bytes of the ring buffer of a CPU whose tracepoints are recorded: their records are larger, and there are
+/// more of them. Users without privilege cannot have it, and cannot record tracepoints.
+const WITH_TRACEPOINTS: usize = 2 << 20;
 /// Size in bytes of the ring buffer of a CPU on which no watched thread may run.
 const OTHER_CPU: usize = 64 << 10;
 /// Size in bytes of the ring buffer of one thread.
@@ -76,8 +76,9 @@ fn of_threads(threads: &[i32], cpus: &CpuList, instead: Option<String>) -> Opene
     let recorder = Recorder { level: Attribution::Threads, by: RecordedBy::Perf, instead, cost: None };
     let opened = |rings, scope| Opened { rings, scope, recorder: Some(recorder.clone()), ..Opened::default() };
     // A tracepoint can exist without being permitted.
-    for points in [Points::find().without_interrupts(), Points::default()] {
-        if let Ok(rings) = of_cpus(threads, cpus, &points, WATCHED_CPU) {
+    let traced = Points::find().without_interrupts();
+    for (points, bytes) in [(&traced, WITH_TRACEPOINTS), (&traced, WATCHED_CPU), (&Points::default(), WATCHED_CPU)] {
+        if let Ok(rings) = of_cpus(threads, cpus, points, bytes) {
             let opened = Opened { wakes: points.wake.is_some(), ..opened(rings, SwitchScope::Cpus(cpus.clone())) };
             return opened.with_cost(threads, cpus);
         }
@@ -127,7 +128,7 @@ impl Opened {
             return None;
         }
         let open = |bytes| of_cpus(threads, cpus, points, bytes).ok();
-        let rings = open(WITH_INTERRUPTS).or_else(|| open(WATCHED_CPU))?;
+        let rings = open(WITH_TRACEPOINTS).or_else(|| open(WATCHED_CPU))?;
         Some(Opened {
             rings,
             scope: SwitchScope::Cpus(cpus.clone()),
@@ -193,14 +194,13 @@ impl Opened {
 
     /// Passes all records to `take`.
     pub fn read(&mut self, mut take: impl FnMut(Record)) {
-        let now = crate::monotonic_ns();
         for ring in &mut self.rings {
             ring.read(&mut take);
         }
         if let Some(tracer) = &mut self.tracer
             && tracer.read(|event| take(Record::Event(event)))
         {
-            take(Record::Missing { at_ns: now.max(crate::monotonic_ns()) });
+            take(Record::Missing { at_ns: crate::monotonic_ns(), records: 1 });
         }
     }
 
@@ -208,6 +208,11 @@ impl Opened {
     pub fn end(&mut self) {
         self.rings.iter_mut().for_each(Ring::disable);
         self.tracer.iter_mut().for_each(Tracer::rest);
+    }
+
+    /// Whether records were lost that [`Opened::read`] has not reported, after the end of the recording.
+    pub fn lost_more(&mut self) -> bool {
+        self.rings.iter_mut().any(Ring::lost_more)
     }
 
     /// Closes all ring buffers, and detaches the tracer.

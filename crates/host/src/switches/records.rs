@@ -41,6 +41,8 @@ pub(super) enum Record {
     /// A record of a perf ring buffer: the ring buffer was full, so records before this time are missing.
     Missing {
         at_ns: i64,
+        /// Number of missing records.
+        records: u64,
     },
 }
 
@@ -71,7 +73,7 @@ pub(super) fn parse(kind: u32, misc: u16, data: &[u8], points: &Points) -> Optio
             Some(Record::Named { thread: word(data, 4)?, name: String::from_utf8_lossy(name).into_owned() })
         }
         RECORD_FORK => Some(Record::Created { thread: word(data, 8)?, by: word(data, 12)? }),
-        RECORD_LOST => Some(Record::Missing { at_ns }),
+        RECORD_LOST => Some(Record::Missing { at_ns, records: long(data, 8)? as u64 }),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use super::pairs::Pairs;
 use super::points::Points;
 use super::records::{Record, is_arrival, parse};
 use perf_event::events::{Software, Tracepoint};
-use perf_event::{Builder, Clock, Counter, SampleFlag, Sampler};
+use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use tailbound_model::{SwitchEvent, SwitchKind};
@@ -23,6 +23,8 @@ pub(super) struct Ring {
     pairs: Pairs,
     /// Id of the thread that got the CPU of this ring buffer last.
     here: Option<i32>,
+    /// Number of lost records that [`Ring::read`] has reported.
+    reported_lost: u64,
 }
 
 /// What the ring buffer of a CPU records.
@@ -45,6 +47,14 @@ fn common(builder: &mut Builder, bytes: usize) {
         .wakeup_watermark(bytes / 2);
 }
 
+/// Opens a perf event that counts lost records; kernels before 6.0 cannot count them.
+fn build(builder: &mut Builder) -> io::Result<Counter> {
+    match builder.read_format(ReadFormat::LOST).build() {
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => builder.read_format(ReadFormat::empty()).build(),
+        result => result,
+    }
+}
+
 impl Ring {
     /// Opens a ring buffer of a whole CPU.
     ///
@@ -57,9 +67,7 @@ impl Ring {
         // Without the tracepoint of context switches, the kernel's own records of them are used.
         builder.context_switch(watched && points.switch.is_none());
         common(&mut builder, bytes);
-        let sampler = builder.build()?.sampled(bytes)?;
-        let mut ring =
-            Ring { sampler, others: Vec::new(), points: points.clone(), pairs: Pairs::default(), here: None };
+        let mut ring = Ring::new(build(&mut builder)?.sampled(bytes)?, points.clone());
         if let Some((id, _)) = points.wake {
             ring.add(cpu, id, bytes)?;
             ring.set_filter(wakes)?;
@@ -79,8 +87,11 @@ impl Ring {
         let mut builder = Builder::new(Software::DUMMY);
         builder.observe_pid(tid).any_cpu().context_switch(true);
         common(&mut builder, bytes);
-        let (sampler, points, pairs) = (builder.build()?.sampled(bytes)?, Points::default(), Pairs::default());
-        Ok(Ring { sampler, others: Vec::new(), points, pairs, here: None })
+        Ok(Ring::new(build(&mut builder)?.sampled(bytes)?, Points::default()))
+    }
+
+    fn new(sampler: Sampler, points: Points) -> Ring {
+        Ring { sampler, others: Vec::new(), points, pairs: Pairs::default(), here: None, reported_lost: 0 }
     }
 
     /// Adds a tracepoint whose records go into this ring buffer.
@@ -89,7 +100,7 @@ impl Ring {
         builder.any_pid().one_cpu(cpu as usize).include_kernel().sample_period(1);
         common(&mut builder, bytes);
         builder.sample(SampleFlag::RAW);
-        let counter = builder.build()?;
+        let counter = build(&mut builder)?;
         // SAFETY: two open perf events of the same CPU and clock.
         let done = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, self.sampler.as_raw_fd()) };
         if done != 0 {
@@ -149,12 +160,23 @@ impl Ring {
                 Record::Edge { by, cpu, at_ns, .. } => {
                     self.pairs.end(by, cpu, at_ns).into_iter().map(Record::Event).for_each(&mut take);
                 }
-                Record::Missing { .. } => self.pairs.forget(),
+                Record::Missing { records, .. } => {
+                    self.reported_lost += records;
+                    self.pairs.forget();
+                }
                 _ => {}
             }
             if !matches!(record, Record::Edge { .. }) {
                 take(record);
             }
         }
+    }
+
+    /// Whether records were lost that [`Ring::read`] has not reported: the kernel reports them only when it writes the
+    /// next record, and after the last one it writes none.
+    pub fn lost_more(&mut self) -> bool {
+        let lost = |counter: &mut Counter| counter.read_full().ok().and_then(|data| data.lost()).unwrap_or(0);
+        let total = lost(&mut self.sampler) + self.others.iter_mut().map(lost).sum::<u64>();
+        total > self.reported_lost
     }
 }

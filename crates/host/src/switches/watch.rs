@@ -73,7 +73,7 @@ impl SwitchWatch {
                     self.tasks.entry(thread).or_insert(Task { policy: None, ..creator });
                 }
             }
-            Record::Missing { at_ns } => self.events.gaps.push((self.read_ns, at_ns)),
+            Record::Missing { at_ns, .. } => self.events.gaps.push((self.read_ns, at_ns)),
             // The ring buffer makes one event of begin and end of an interrupt.
             Record::Edge { .. } => {}
         }
@@ -143,7 +143,11 @@ impl SwitchWatch {
     /// Stops the recording. Events that were recorded until then can still be taken.
     pub fn end(&mut self) {
         self.opened.end();
+        let before_ns = self.read_ns;
         self.read();
+        if self.opened.lost_more() {
+            self.events.gaps.push((before_ns, self.read_ns));
+        }
         self.opened.close();
     }
 }

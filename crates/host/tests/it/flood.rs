@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tailbound_host::{monotonic_ns, scheduling};
+use tailbound_host::scheduling;
 use tailbound_model::CpuList;
 
 const GROUP: Ipv4Addr = Ipv4Addr::new(239, 1, 2, 3);
@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_millis(2);
 /// A thread in a network namespace of its own, ready to send. The namespace ends with the thread.
 pub struct Flood {
     go: mpsc::Sender<usize>,
-    sender: JoinHandle<Vec<i64>>,
+    sender: JoinHandle<()>,
 }
 
 impl Flood {
@@ -39,23 +39,20 @@ impl Flood {
                 Err(e) => (None, Err(e)),
             };
             ready.send(result).unwrap();
-            let (Some((socket, _receivers)), Ok(datagrams)) = (sockets, wait.recv()) else { return Vec::new() };
+            let (Some((socket, _receivers)), Ok(datagrams)) = (sockets, wait.recv()) else { return };
             scheduling::set_affinity(0, &CpuList::one(from)).unwrap();
-            let send = |_| {
+            for _ in 0..datagrams {
                 std::thread::sleep(PERIOD);
-                let now_ns = monotonic_ns();
                 socket.send_to(&[7; 64], (GROUP, PORT)).unwrap();
-                now_ns
-            };
-            (0..datagrams).map(send).collect()
+            }
         });
         is_ready.recv().unwrap().map(|()| Flood { go, sender })
     }
 
-    /// Sends this number of datagrams. Returns the time at which each of them was sent, monotonic ns.
-    pub fn run(self, datagrams: usize) -> Vec<i64> {
+    /// Sends this number of datagrams.
+    pub fn run(self, datagrams: usize) {
         self.go.send(datagrams).unwrap();
-        self.sender.join().unwrap()
+        self.sender.join().unwrap();
     }
 }
 

@@ -3,4 +3,5 @@
 mod busy;
 mod flood;
 mod interrupts;
+mod killed;
 mod switches;

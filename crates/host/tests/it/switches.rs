@@ -32,6 +32,10 @@ fn sleeper(watch: impl FnOnce(i32, CpuList) -> SwitchWatch) -> (i32, Vec<(i64, i
     let mut watch = watch(tid, cpus);
     watch.begin();
     go.send(()).unwrap();
+    while !thread.is_finished() {
+        std::thread::sleep(Duration::from_millis(5));
+        watch.read();
+    }
     let sleeps = thread.join().unwrap();
     watch.end();
     (tid, sleeps, watch)
