@@ -18,7 +18,8 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Finds all files on this host that `program` and `drivers` (name and shared object of each driver) need.
+    /// Finds all files on this host that `program` and `drivers` (name and shared object of each driver) need, and the
+    /// tracer of the program's installation.
     ///
     /// # Errors
     /// A library is missing on this host, or a file cannot be read.
@@ -97,6 +98,16 @@ impl Contents {
     }
 }
 
+/// Path of the tracer in a bundle, relative to the directory of the bundle; the program searches it there.
+const TRACER: &str = "lib/tailbound/drivers/libtailbound_tracer.so";
+
+/// The tracer of the installation of `program`, if it has one: beside the program, or in the directory of its drivers.
+fn tracer_of(program: &Path) -> Option<PathBuf> {
+    let beside = program.parent()?;
+    let places = [beside.join(name_of(Path::new(TRACER))), beside.join("..").join(TRACER)];
+    places.into_iter().find(|file| file.exists())
+}
+
 /// Finds the files that a bundle needs: for each path in the bundle, the path on this host.
 fn wanted(
     program: &Path,
@@ -107,7 +118,9 @@ fn wanted(
         ("bin/tailbound".to_owned(), program.to_owned()),
         (format!("lib/{}", name_of(loader)), loader.to_owned()),
     ]);
-    for file in [program].into_iter().chain(drivers.iter().map(|(_, path)| path.as_path())) {
+    let tracer = tracer_of(program);
+    let drivers_and_tracer = drivers.iter().map(|(_, path)| path.as_path()).chain(tracer.as_deref());
+    for file in [program].into_iter().chain(drivers_and_tracer) {
         for (name, path) in libraries(loader, file)? {
             let path_in = format!("lib/{name}");
             if let Some(first) = wanted.get(&path_in) {
@@ -122,6 +135,7 @@ fn wanted(
     for (name, path) in drivers {
         wanted.insert(format!("lib/tailbound/drivers/libtailbound_driver_{name}.so"), path.clone());
     }
+    wanted.extend(tracer.map(|file| (TRACER.to_owned(), file)));
     Ok(wanted)
 }
 

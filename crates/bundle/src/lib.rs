@@ -8,7 +8,7 @@
 //! bundle.json                          list of all files; its hash identifies the content
 //! bin/tailbound
 //! lib/ld-linux-x86-64.so.2, libc.so.6, ...
-//! lib/tailbound/drivers/libtailbound_driver_*.so
+//! lib/tailbound/drivers/libtailbound_driver_*.so, libtailbound_tracer.so
 //! ```
 //!
 //! A bundle is started as `lib/LOADER --library-path lib bin/tailbound ...` ([`Bundle::start`]). This crate knows

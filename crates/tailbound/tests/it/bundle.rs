@@ -47,6 +47,25 @@ fn a_bundle_maps_no_library_of_the_host() {
     assert!(damaged.contains("lib/libc.so.6 differs from bundle.json"), "{damaged}");
 }
 
+#[test]
+fn a_bundle_contains_the_tracer_of_its_installation() {
+    const TRACER: &str = "lib/tailbound/drivers/libtailbound_tracer.so";
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("bin/tailbound");
+    std::fs::create_dir_all(program.parent().unwrap()).unwrap();
+    std::fs::create_dir_all(dir.path().join(TRACER).parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink(PROGRAM, &program).unwrap();
+    let gather = || tailbound_bundle::Contents::gather(&program, "0", &[]).unwrap();
+    let without = gather();
+    assert!(without.files().all(|(file, _)| file.path != TRACER), "{without:?}");
+    // The bundle only copies the file, so that any shared object can take its place.
+    let (_, libc) = without.files().find(|(file, _)| file.path == "lib/libc.so.6").unwrap();
+    std::os::unix::fs::symlink(libc, dir.path().join(TRACER)).unwrap();
+    let with = gather();
+    assert!(with.files().any(|(file, _)| file.path == TRACER), "{with:?}");
+    assert_ne!(with.bundle.hash, without.bundle.hash);
+}
+
 /// Test: a run works in a root directory that contains only Tailbound's bundle, /proc, /dev, /sys and /tmp.
 #[test]
 #[cfg_attr(not(feature = "system-tests"), ignore = "changes its root directory: dev/test --all")]
