@@ -37,20 +37,8 @@ impl Watched {
 
     /// Warning if the study asks for interrupts, and they are not recorded or not by BPF.
     pub fn falls_short(&self, level: Attribution) -> Option<Warning> {
-        let recorder = self.watch.as_ref().filter(|_| level == Attribution::Machine)?.recorder();
-        let why = recorder.and_then(|r| r.instead.clone()).unwrap_or_else(|| "the kernel refuses all events".into());
-        let remedy = "run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer";
-        match recorder {
-            Some(Recorder { level: Attribution::Machine, instead: None, .. }) => None,
-            Some(Recorder { level: Attribution::Machine, .. }) => {
-                let text = format!("interrupts are recorded by perf events, which cost more than BPF: {why}");
-                Some(Warning::new("recorded_by_perf", Severity::Note, text, remedy))
-            }
-            _ => {
-                let text = format!("the study asks for interrupts, and they are not recorded: {why}");
-                Some(Warning::new("interrupts_not_recorded", Severity::Warning, text, remedy))
-            }
-        }
+        let watch = self.watch.as_ref().filter(|_| level == Attribution::Machine)?;
+        falls_short(watch.recorder())
     }
 
     pub fn begin(&mut self) {
@@ -90,5 +78,55 @@ impl Watched {
             );
         }
         Switches { stops: self.stops.clone(), ..seen }
+    }
+}
+
+/// Warning about a recorder that does not record interrupts by BPF; `None` = no events can be recorded.
+fn falls_short(recorder: Option<&Recorder>) -> Option<Warning> {
+    let why = recorder.and_then(|r| r.instead.as_deref()).unwrap_or("the kernel permits no recording of events");
+    let remedy = "run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer";
+    match recorder {
+        Some(Recorder { level: Attribution::Machine, instead: None, .. }) => None,
+        Some(Recorder { level: Attribution::Machine, .. }) => {
+            let text = format!("interrupts are recorded by perf events, which cost more than BPF: {why}");
+            Some(Warning::new("recorded_by_perf", Severity::Note, text, remedy))
+        }
+        _ => {
+            let text = format!("the study asks for interrupts, and they are not recorded: {why}");
+            Some(Warning::new("interrupts_not_recorded", Severity::Warning, text, remedy))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::RecordedBy;
+
+    #[test]
+    fn a_recording_that_falls_short_says_why() {
+        let recorder = |level, by, instead: &str| Recorder {
+            level,
+            by,
+            instead: Some(instead.to_owned()).filter(|text| !text.is_empty()),
+            cost: None,
+        };
+        assert_eq!(falls_short(Some(&recorder(Attribution::Machine, RecordedBy::Bpf, ""))), None);
+        let no_tracer = "this installation has no tracer, which records by BPF";
+        let by_perf = recorder(Attribution::Machine, RecordedBy::Perf, no_tracer);
+        let refused = format!("{no_tracer}; perf may not record interrupts");
+        let threads = recorder(Attribution::Threads, RecordedBy::Perf, &refused);
+        let shown = |recorder: Option<&Recorder>| {
+            let warning = falls_short(recorder).expect("a warning");
+            format!("{:?}: {}", warning.severity, warning.problem.paragraph())
+        };
+        insta::assert_snapshot!([Some(&by_perf), Some(&threads), None].map(shown).join("\n"), @r"
+        Note: interrupts are recorded by perf events, which cost more than BPF: this installation has no tracer, which records by BPF
+          help: run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer
+        Warning: the study asks for interrupts, and they are not recorded: this installation has no tracer, which records by BPF; perf may not record interrupts
+          help: run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer
+        Warning: the study asks for interrupts, and they are not recorded: the kernel permits no recording of events
+          help: run as root, or give CAP_PERFMON and CAP_BPF; dev/tracer builds the tracer
+        ");
     }
 }
