@@ -77,6 +77,8 @@ fn end(end: &EndRecord) -> EndReport {
         serialised_bytes: end.serialised_bytes,
         matched_after_ns: end.matched_after_ns,
         rows_dropped: end.rows_dropped,
+        hand_off_dropped: end.hand_off_dropped,
+        answers_refused: end.answers_refused,
         control_bytes: end.control_bytes,
         memory_locked: end.memory_locked,
         timer_slack_ns: end.timer_slack_ns,

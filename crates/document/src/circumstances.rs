@@ -97,6 +97,12 @@ pub struct EndReport {
     pub matched_after_ns: Option<i64>,
     /// Number of messages whose rows were dropped because a buffer was full.
     pub rows_dropped: u64,
+    /// Number of received messages that were dropped because the queue to the second thread of `hand_off` was full.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hand_off_dropped: u64,
+    /// Number of answers that the driver refused to send.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answers_refused: u64,
     /// Number of bytes on the control stream between controller and agent during the measurement.
     #[serde(rename = "control_octets")]
     pub control_bytes: u64,
@@ -378,4 +384,8 @@ pub struct ClockWindow {
     pub to_ns: i64,
     /// Size of the step of the clock, ns.
     pub step_ns: i64,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }

@@ -204,6 +204,12 @@ pub struct EndRecord {
     pub clock_apart: Option<ClockApart>,
     /// Number of rows of samples that were lost because a buffer was full.
     pub rows_dropped: u64,
+    /// Number of received messages that were dropped because the queue to the second thread of `hand_off` was full.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub hand_off_dropped: u64,
+    /// Number of answers that the driver refused to send.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub answers_refused: u64,
     /// Number of bytes on the control stream of the end between the messages `go` (start of the trial) and `done` (end
     /// of the trial).
     #[serde(rename = "control_octets")]
@@ -223,4 +229,8 @@ pub struct EndRecord {
     /// What the loads in this end's place did, as the kernel and the loads report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadDone>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }

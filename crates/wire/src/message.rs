@@ -358,6 +358,12 @@ pub struct EndDone {
     pub rows: u64,
     /// Number of rows of samples that did not fit into the sample memory.
     pub dropped: u64,
+    /// Number of received messages that were dropped because the queue to the second thread of `hand_off` was full.
+    #[serde(default)]
+    pub hand_off_dropped: u64,
+    /// Number of answers that the driver refused to send.
+    #[serde(default)]
+    pub answers_refused: u64,
     /// Number of messages that a publisher of a flow sent.
     #[serde(default)]
     pub sent: u64,

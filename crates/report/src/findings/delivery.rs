@@ -1,8 +1,9 @@
 //! Words about losses and the QoS of the ends: whether `reliable` promised delivery, and whether `history` permitted a
-//! newer message to replace an older one. Both policies are the ones that were read back from the drivers.
+//! newer message to replace an older one. Both policies are the ones that were read back from the drivers. Losses for
+//! which neither the QoS nor the path is the cause are named apart.
 
 use crate::findings::finding::finding;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use tailbound_document::number::count;
 use tailbound_document::{ConditionReport, ConditionStatus, EndReport, Finding, FindingLevel, Report};
 
@@ -13,13 +14,22 @@ pub(crate) const RELIABLE_LOST: &str = "reliable_lost";
 /// if an end was not `reliable`, or if the instrument may be the cause of the losses.
 pub(crate) fn broken_promise(report: &Report, condition: &ConditionReport) -> Option<String> {
     let reliable = values(report, condition, "reliability").iter().eq(["reliable"].iter());
-    if lost(condition) == 0 || !reliable || condition.status == ConditionStatus::Invalid {
+    let elsewhere = lost_elsewhere(report, condition);
+    if lost(condition) <= elsewhere || !reliable || condition.status == ConditionStatus::Invalid {
         return None;
     }
     let lifespan = values(report, condition, "lifespan");
     let expires = lifespan.iter().any(|l| !matches!(*l, "" | "infinite"));
     let within = if expires { " within the `lifespan` of its writer" } else { "" };
-    Some(match history(report, condition) {
+    let at_least = match elsewhere {
+        0 => String::new(),
+        n => format!(
+            " At least {} of these losses happened neither between the threads of an end nor because a driver refused an \
+             answer.",
+            count(lost(condition) - n)
+        ),
+    };
+    let promise = match history(report, condition) {
         History::KeepLast(words) => format!(
             " The QoS of all ends was `reliable`, which promises the delivery of every message{within} that no newer \
              message replaced ({words}). The record does not show whether messages were replaced; \
@@ -33,13 +43,37 @@ pub(crate) fn broken_promise(report: &Report, condition: &ConditionReport) -> Op
             " The QoS of all ends was `reliable`, which promises the delivery of every message{within}, unless the policy \
              `history`, which the drivers did not report, permits replacement."
         ),
-    })
+    };
+    Some(at_least + &promise)
+}
+
+/// Findings about ends whose second thread (`hand_off`) took received messages too late, so that they were dropped. The
+/// middleware had delivered these messages.
+pub(crate) fn dropped_between_threads(report: &Report) -> Vec<Finding> {
+    let one = |condition: &ConditionReport| {
+        let trials = || condition.used_trial_ids.iter().filter_map(|id| report.trial(*id));
+        let mut by_end: BTreeMap<&str, u64> = BTreeMap::new();
+        for (name, end) in trials().flat_map(|t| &t.ends).filter(|(_, end)| end.hand_off_dropped > 0) {
+            *by_end.entry(name).or_default() += end.hand_off_dropped;
+        }
+        let ends: Vec<String> = by_end.iter().map(|(end, n)| format!("{} at the {end} end", count(*n))).collect();
+        let text = format!(
+            "{}: the processing thread did not take received messages in time, so that they were dropped and count as \
+             lost: {}.",
+            condition.name,
+            ends.join(", ")
+        );
+        (!ends.is_empty()).then(|| finding(FindingLevel::Failed, "hand_off_dropped", text, &[condition.id]))
+    };
+    report.conditions.iter().filter_map(one).collect()
 }
 
 /// Finding about conditions that lost messages under `history: keep-last`, if no promise of delivery was broken.
 pub(crate) fn replaceable(report: &Report) -> Option<Finding> {
     let found = |c: &ConditionReport| match history(report, c) {
-        History::KeepLast(words) if lost(c) > 0 && broken_promise(report, c).is_none() => Some((c.id, lost(c), words)),
+        History::KeepLast(words) if lost(c) > lost_elsewhere(report, c) && broken_promise(report, c).is_none() => {
+            Some((c.id, lost(c), words))
+        }
         _ => None,
     };
     let all: Vec<(usize, u64, String)> = report.conditions.iter().filter_map(found).collect();
@@ -62,6 +96,14 @@ pub(crate) fn replaceable(report: &Report) -> Option<Finding> {
 /// Number of messages of a condition that were sent and never answered or, for a flow, never received.
 fn lost(condition: &ConditionReport) -> u64 {
     condition.flow.as_ref().map_or(condition.counts.lost, |flow| flow.lost)
+}
+
+/// Largest number of lost messages of a condition that the QoS did not lose: messages that were delivered and then
+/// dropped between two threads of an end, and answers that a driver refused to send.
+fn lost_elsewhere(report: &Report, condition: &ConditionReport) -> u64 {
+    // A refused answer of a subscriber is no lost sample of the flow.
+    let refused = |end: &EndReport| if condition.flow.is_some() { 0 } else { end.answers_refused };
+    ends(report, condition).map(|end| end.hand_off_dropped + refused(end)).sum()
 }
 
 /// The policy `history` of the ends of a condition.

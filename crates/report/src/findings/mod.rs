@@ -29,6 +29,7 @@ use tailbound_document::{Finding, Report};
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let mut all = record::untrusted(report);
     all.extend(report.conditions.iter().filter_map(|c| latency::failed(report, c)));
+    all.extend(delivery::dropped_between_threads(report));
     all.extend(flow::findings(report));
     all.extend(growth::findings(report));
     all.extend(latency::results(report));

@@ -1,25 +1,33 @@
 //! Tests of the findings about losses and the QoS of the ends.
 
 use crate::support::{Given, GivenTrial, lose, slot};
+use std::collections::BTreeMap;
 use tailbound_model::*;
+use tailbound_record::Manifest;
 use tailbound_report::*;
 
 const PERIOD: i64 = 1_000_000;
 
 /// Computes the report of one condition with 500 messages, of which every `nth` is lost, and whose ends have this QoS.
-fn report(status: TrialStatus, nth: u64, qos: &[(&str, &str)]) -> Report {
+fn report(status: TrialStatus, nth: u64, policies: &[(&str, &str)]) -> Report {
+    let of_ends = |manifest: &mut Manifest| {
+        manifest.trials[0].ends.values_mut().for_each(|end| end.qos = qos(policies));
+    };
+    report_with(status, nth, of_ends)
+}
+
+fn qos(policies: &[(&str, &str)]) -> BTreeMap<String, String> {
+    policies.iter().map(|(policy, value)| ((*policy).to_owned(), (*value).to_owned())).collect()
+}
+
+fn report_with(status: TrialStatus, nth: u64, change: impl FnOnce(&mut Manifest)) -> Report {
     let (mut slots, echoes): (Vec<_>, Vec<_>) =
         (0..500).map(|k| slot(k, PERIOD, 1_000, [10_000, 5_000, 15_000])).unzip();
     slots.iter_mut().filter(|s| s.seq % nth == nth - 1).for_each(lose);
     let trial = GivenTrial { status, slots, echoes, finding: None };
     let given = Given { driver: "cyclonedds", payload: 64, rate: Rate::Period(Nanos(PERIOD)), trials: vec![trial] };
     let folder = tempfile::tempdir().unwrap();
-    let record = crate::support::write(&folder.path().join("record"), &[given], |manifest| {
-        for end in manifest.trials[0].ends.values_mut() {
-            end.qos = qos.iter().map(|(policy, value)| ((*policy).to_owned(), (*value).to_owned())).collect();
-        }
-    });
-    analyse(&record).unwrap()
+    analyse(&crate::support::write(&folder.path().join("record"), &[given], change)).unwrap()
 }
 
 /// Code and text of the first finding of a report.
@@ -57,6 +65,25 @@ fn a_loss_without_a_promise_breaks_none() {
     assert!(report.findings.iter().all(|f| f.code != "reliable_lost"), "{:?}", report.findings);
     let replaced = report.findings.iter().find(|f| f.code == "keep_last").unwrap();
     insta::assert_snapshot!("best_effort", replaced.text);
+}
+
+/// Tests that messages which the middleware delivered, and answers which it refused to take, break no promise.
+#[test]
+fn losses_between_threads_are_not_losses_of_the_qos() {
+    let told = |dropped: u64, refused: u64| {
+        let mut report = report_with(TrialStatus::Valid, 50, |manifest| {
+            let ends = &mut manifest.trials[0].ends;
+            ends.values_mut().for_each(|end| end.qos = qos(&[("reliability", "reliable"), ("history", "keep-all")]));
+            ends.get_mut("ping").unwrap().hand_off_dropped = dropped;
+            ends.get_mut("pong").unwrap().answers_refused = refused;
+        });
+        assert_eq!(report.trials[0].status, TrialStatus::Valid);
+        report.findings.retain(|f| f.level == FindingLevel::Failed);
+        report.findings.into_iter().map(|f| f.text).collect::<Vec<_>>().join("\n")
+    };
+    insta::assert_snapshot!("dropped_between_threads", told(10, 0));
+    insta::assert_snapshot!("dropped_and_lost", told(4, 5));
+    assert_eq!(told(0, 10), "");
 }
 
 #[test]

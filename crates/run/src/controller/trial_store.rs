@@ -85,6 +85,7 @@ async fn store_part(
         let end = record.manifest.trials[id].ends.entry(role.word().into()).or_default();
         end.control_bytes = agent.bytes_while_silent;
         if let Some(done) = part.end_done(*role) {
+            (end.hand_off_dropped, end.answers_refused) = (done.hand_off_dropped, done.answers_refused);
             end.stats.clone_from(&done.stats);
             end.flow_answer.clone_from(&done.told);
         }

@@ -53,6 +53,8 @@ mod guest;
 #[cfg(feature = "system-tests")]
 mod guest_pause;
 #[cfg(feature = "system-tests")]
+mod hand_off;
+#[cfg(feature = "system-tests")]
 mod inside_guest;
 #[cfg(feature = "system-tests")]
 mod knob_kinds;
