@@ -13,6 +13,9 @@ use tailbound_stats::{Bound, Bucket, Distribution, Estimate, Quantile, needs, ru
 /// buckets from which quantiles are computed, and finer than a reader of a figure can see.
 const BUCKETS_PER_OCTAVE_BITS: u32 = 4;
 
+/// The dependence of the latest messages is taken from this quantile and all higher quantiles.
+const TAIL: f64 = 0.9;
+
 /// Computes the figures of all metrics that a condition has.
 pub(crate) fn metrics(
     condition: &Condition,
@@ -86,6 +89,7 @@ pub(crate) fn metric_report(beyond: Beyond, first: &First, estimates: &[Dependen
     let distribution = &first.distribution;
     let moments = distribution.moments();
     let complete = distribution.beyond_count() == 0 && distribution.answered() > 0;
+    let independent_n = complete.then(|| independent_n(estimates)).flatten();
     MetricReport {
         n: distribution.answered(),
         scheduled: distribution.scheduled(),
@@ -93,11 +97,26 @@ pub(crate) fn metric_report(beyond: Beyond, first: &First, estimates: &[Dependen
         stddev_ns: moments.standard_deviation().map(|v| rounded(v, 1e3)),
         min_ns: moments.min(),
         max_ns: moments.max(),
-        rule_of_three: complete.then(|| rule_of_three(distribution.answered())),
+        independent_n,
+        rule_of_three: independent_n.map(rule_of_three),
         quantiles: estimates.iter().map(|e| quantile(e, beyond)).collect(),
         tail: None,
         histogram: histogram(distribution),
     }
+}
+
+/// Number of independent messages that say as much about the maximum as the measured messages: the smallest effective
+/// sample size of the quantiles in the tail. `None` if messages depend on each other over longer times than the trials
+/// show, so that the number is not known.
+fn independent_n(estimates: &[DependentEstimate]) -> Option<u64> {
+    let q = |e: &&DependentEstimate| match e.estimate {
+        Estimate::Value { q, .. } => Some(q.as_f64()),
+        _ => None,
+    };
+    let highest = estimates.iter().filter(|e| q(e).is_some()).next_back()?;
+    let in_tail = |e: &&DependentEstimate| q(e).is_some_and(|q| q >= TAIL);
+    let tail = || estimates.iter().filter(in_tail).chain([highest]);
+    if tail().any(|e| e.worth.unresolved) { None } else { tail().map(|e| e.worth.slots).min() }
 }
 
 /// Rounds a value to a multiple of 1 / `parts`, because further digits are finer than the resolution of any clock.
@@ -142,6 +161,7 @@ fn half(round_trip: &MetricReport) -> MetricReport {
         stddev_ns: None,
         min_ns: None,
         max_ns: None,
+        independent_n: None,
         rule_of_three: None,
         quantiles: median,
         tail: None,

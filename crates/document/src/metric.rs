@@ -36,8 +36,13 @@ pub struct MetricReport {
     /// Largest value of the metric, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_ns: Option<i64>,
-    /// Rule of three: upper limit, with 95 % confidence, of the share of all messages that are later than the maximum;
-    /// absent if some slot was not answered.
+    /// Number of independent messages that would say as much about the maximum as the measured messages: the smallest
+    /// effective sample size of the quantiles from p90 on. Absent if some slot was not answered, or if messages depend
+    /// on each other over longer times than the trials show.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub independent_n: Option<u64>,
+    /// Rule of three: upper limit, with 95 % confidence, of the share of all messages that are later than the maximum:
+    /// 3 divided by `independent_n`; absent if `independent_n` is absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rule_of_three: Option<f64>,
     /// Quantiles of the metric over the scheduled slots.

@@ -10,7 +10,7 @@ use tailbound_document::{
 };
 use tailbound_model::{AtMost, Limit, LimitSet, Metric, THROUGHPUT, TrialStatus};
 use tailbound_record::Record;
-use tailbound_stats::{Quantile, rule_of_three, share_interval};
+use tailbound_stats::{Quantile, share_interval};
 
 /// Computes the checks of one set of limits, condition by condition.
 pub(crate) fn checks(record: &Record, report: &Report, set: &LimitSet) -> Result<Vec<BudgetCheck>, CompareError> {
@@ -248,17 +248,37 @@ fn maximum(figures: &MetricReport, limit: i64) -> Judged {
         None => (BudgetOutcome::Undecided, String::new(), "no message has a value of this metric".into()),
         Some(max) => {
             let outcome = if max > limit { BudgetOutcome::Broken } else { BudgetOutcome::Holds };
-            let later = rule_of_three(figures.n);
-            let why = match outcome {
-                BudgetOutcome::Holds => format!(
-                    "the {} measured messages keep the limit; up to {} of all messages may be later than the limit \
-                        (95 % confidence)",
-                    count(figures.n),
-                    per_cent(later)
-                ),
-                _ => String::new(),
-            };
+            let why = if outcome == BudgetOutcome::Holds { kept_by(figures) } else { String::new() };
             (outcome, time(max as f64), why)
         }
+    }
+}
+
+/// Words for what a kept limit of the maximum says about all messages: at most the rule of three.
+fn kept_by(figures: &MetricReport) -> String {
+    let measured = format!("the {} measured messages keep the limit", count(figures.n));
+    match figures.independent_n.zip(figures.rule_of_three) {
+        _ if figures.n < figures.scheduled => {
+            format!(
+                "{measured}; {} have no value, and no limit can be kept by them",
+                count(figures.scheduled - figures.n)
+            )
+        }
+        Some((independent, later)) if independent < figures.n => format!(
+            "{measured}; they are as informative as {} independent messages, so up to {} of all messages may be later \
+             than the limit (95 % confidence)",
+            count(independent),
+            per_cent(later)
+        ),
+        Some((_, later)) => {
+            format!(
+                "{measured}; up to {} of all messages may be later than the limit (95 % confidence)",
+                per_cent(later)
+            )
+        }
+        None => format!(
+            "{measured}; how many of all messages may be later is not known, because messages depend on each other over \
+             too long a time, or trials differ"
+        ),
     }
 }

@@ -143,7 +143,7 @@ pub(crate) fn definitions() -> String {
         (
             "max",
             "The latest answer. The maximum has no interval; with 95 % confidence at most 3 in n messages are \
-            later.",
+            later, where n is the effective number of messages.",
         ),
         ("mean, standard deviation", "Over answered messages only."),
     ];

@@ -350,6 +350,28 @@ fn dependent_messages_are_worth_fewer_and_their_intervals_wider() {
         panic!("{p99:?}")
     };
     assert!(*high >= rising.conditions[0].round_trip.as_ref().unwrap().max_ns.unwrap());
+    // A maximum of dependent messages says less about all messages, or nothing if the dependence does not end.
+    let rule = |report: &Report| {
+        let figures = report.conditions[0].round_trip.as_ref().unwrap();
+        (figures.independent_n, figures.rule_of_three)
+    };
+    assert_eq!(rule(&scattered), (Some(4_000), Some(3.0 / 4_000.0)));
+    assert_eq!(rule(&rising), (None, None));
+    let (independent, share) = rule(&analysed(&[open_loop(vec![trial(TrialStatus::Valid, &stalls(4_000))])]));
+    let independent = independent.unwrap();
+    assert!((100..1_500).contains(&independent), "{independent}");
+    assert_eq!(share, Some(3.0 / independent as f64));
+}
+
+/// Makes a trial in which every stall delays ten consecutive messages; stalls come at random.
+fn stalls(n: usize) -> Vec<Option<[i64; 3]>> {
+    let mut random = Random(7);
+    let mut left = 0;
+    let mut leg = || {
+        left = if random.next().is_multiple_of(50) { 10 } else { (left - 1).max(0) };
+        Some([10_000, 5_000, 15_000 + (random.next() % 1_000) as i64 + if left > 0 { 200_000 } else { 0 }])
+    };
+    (0..n).map(|_| leg()).collect()
 }
 
 #[test]
