@@ -23,6 +23,7 @@ mod load_checks;
 mod machine_fit;
 mod measuring;
 mod node_counts;
+mod other_runs;
 mod places;
 mod program_path;
 mod progress;

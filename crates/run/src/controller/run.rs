@@ -2,6 +2,7 @@
 
 use super::active_lab::ActiveLab;
 use super::context::RunContext;
+use super::other_runs::OtherRuns;
 use super::places::{DriverFiles, Hosts};
 use super::progress::{Progress, ProgressEvent};
 use super::trial_state::{TrialContext, TrialResult};
@@ -168,7 +169,11 @@ async fn run_trials(
         Nanos(plan.trials.iter().map(|t| trial_length::expected(&plan.conditions[t.condition].spec).0).sum());
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
     let mut active: Option<ActiveLab> = None;
+    let mut others = OtherRuns::new(&context.run_id);
     for (number, trial) in plan.trials.iter().enumerate() {
+        for warning in others.look(&format!("when trial {} of {} began", number + 1, plan.trials.len())) {
+            warn(record, progress, warning)?;
+        }
         let condition = &plan.conditions[trial.condition];
         if active.as_ref().is_some_and(|s| !s.suits(&condition.spec) || !hosts.answer())
             && let Some(old) = active.take()
@@ -222,6 +227,9 @@ async fn run_trials(
                 return Ok(false);
             }
         }
+    }
+    for warning in others.look("when the last trial had ended") {
+        warn(record, progress, warning)?;
     }
     if let Some(lab) = active {
         let last = plan.trials.last().map_or(0, |t| t.block);

@@ -69,6 +69,8 @@ mod loads;
 #[cfg(feature = "system-tests")]
 mod loads_that_send;
 #[cfg(feature = "system-tests")]
+mod other_runs;
+#[cfg(feature = "system-tests")]
 mod path_check;
 #[cfg(feature = "system-tests")]
 mod places;
