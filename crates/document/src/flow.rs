@@ -23,10 +23,11 @@ pub struct FlowReport {
     /// Rate at which the publisher's interface sent, in Mbit/s, including frame headers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wire_mbit_s: Option<Spread>,
-    /// Part of the flow's window in which the publishers were blocked, on average over the publishers: time of send
-    /// calls that took 100 us or longer, or that were refused, as a share of the window.
+    /// Time of slow send calls as a share of the flow's window, on average over the publishers. A call is slow if it took
+    /// 100 us or longer, or was refused. The record does not show whether the publisher slept in the call, waited for a
+    /// CPU, or worked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked_share: Option<Spread>,
+    pub slow_calls_share: Option<Spread>,
     /// CPU time of the publisher's process per sent sample, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub publisher_cpu_ns: Option<Spread>,
@@ -113,7 +114,7 @@ pub struct FlowTrial {
     /// Total time of the send calls in the window of the flow, ns.
     pub send_ns: i64,
     /// Time of the send calls in the window of the flow that took 100 us or longer, or that were refused, ns.
-    pub blocked_ns: i64,
+    pub slow_calls_ns: i64,
     /// Duration of the longest send call in the window of the flow, ns.
     pub longest_ns: i64,
     /// CPU time of the publishers' processes during the window of the flow, ns.
@@ -200,15 +201,15 @@ pub struct FlowSecond {
     /// Number of samples of this second that arrived more than once.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub duplicates: u64,
-    /// For a publisher: time for which the publisher was blocked in send calls, ns.
-    #[serde(default, skip_serializing_if = "is_none_blocked")]
-    pub blocked_ns: i64,
+    /// For a publisher: time of the send calls that took 100 us or longer, or that were refused, ns.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub slow_calls_ns: i64,
 }
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-fn is_none_blocked(ns: &i64) -> bool {
+fn is_no_time(ns: &i64) -> bool {
     *ns == 0
 }

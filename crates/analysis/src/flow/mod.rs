@@ -49,7 +49,7 @@ pub(crate) fn of(
     };
     // Calls that were refused at the end of the window come after its last message.
     let whole = |t: &FlowTrial| (t.window_ns * i64::from(flow.publishers)).max(t.send_ns).max(1);
-    let blocked = |t: &FlowTrial| t.blocked_ns as f64 / whole(t) as f64;
+    let slow = |t: &FlowTrial| t.slow_calls_ns as f64 / whole(t) as f64;
     let controller = record.manifest.trials.iter().filter(|t| used.contains(&t.id)).filter_map(|t| t.controller);
     let controller = controller.filter(|c| c.span_ns > 0).map(|c| c.cpu_ns as f64 / c.span_ns as f64);
     let sum = |value: fn(&FlowSubscriber) -> u64| trials.iter().flat_map(|t| &t.subscribers).map(value).sum();
@@ -60,7 +60,7 @@ pub(crate) fn of(
         samples_per_s: of_slowest(|s| s.samples_per_s),
         payload_mbit_s: of_slowest(|s| s.payload_mbit_s),
         wire_mbit_s: spread(trials.iter().filter_map(wire)),
-        blocked_share: spread(trials.iter().filter(|t| t.window_ns > 0).map(blocked)),
+        slow_calls_share: spread(trials.iter().filter(|t| t.window_ns > 0).map(slow)),
         publisher_cpu_ns: spread(trials.iter().filter_map(|t| per(t.cpu_ns, t.sent))),
         subscriber_cpu_ns: spread(trials.iter().filter_map(subscriber_cpu)),
         discovery_ns: spread(trials.iter().filter_map(|t| t.discovery_ns.map(|ns| ns as f64))),
@@ -141,7 +141,7 @@ fn trial(trial: &TrialRecord, flow: &Flow, payload: u64) -> Option<FlowTrial> {
         sent: window.messages * pack,
         refused: sent.refused,
         send_ns: sent.send_ns,
-        blocked_ns: sent.blocked_ns,
+        slow_calls_ns: sent.blocked_ns,
         longest_ns: sent.longest_ns,
         cpu_ns: sent.cpu_ns(),
         wire_bytes_per_message: wire_bytes(trial, sent_there),
@@ -209,7 +209,7 @@ fn seconds(counts: &FlowCounts, part: &PartCounts, pack: u64) -> Vec<FlowSecond>
         missing: s.missing * pack,
         out_of_order: s.out_of_order * pack,
         duplicates: s.duplicates * pack,
-        blocked_ns: s.blocked_ns,
+        slow_calls_ns: s.blocked_ns,
     };
     within.map(second).collect()
 }

@@ -147,7 +147,7 @@ pub struct SecondCounts {
     /// Number of messages that arrived although the same message had already arrived.
     #[serde(default)]
     pub duplicates: u64,
-    /// Time for which the publisher was blocked in send calls in this second, ns.
+    /// For a publisher: time of the send calls of this second that took 100 us or longer, or that were refused, ns.
     #[serde(default)]
     pub blocked_ns: i64,
 }

@@ -19,7 +19,7 @@ pub(crate) const HEADS: [&str; 32] = [
     "lost_of_all",
     "out_of_order",
     "duplicates",
-    "blocked_share",
+    "slow_calls_share",
     "publisher_cpu_ns",
     "subscriber_cpu_ns",
     "discovery_ns",
@@ -61,8 +61,13 @@ pub(crate) fn cells(flow: &FlowReport) -> Vec<String> {
     cells.extend(three(flow.payload_mbit_s));
     cells.push(middle(flow.wire_mbit_s));
     cells.extend([flow.sent, flow.lost, flow.out_of_order, flow.duplicates].map(|n| n.to_string()));
-    let medians =
-        [flow.blocked_share, flow.publisher_cpu_ns, flow.subscriber_cpu_ns, flow.discovery_ns, flow.controller_share];
+    let medians = [
+        flow.slow_calls_share,
+        flow.publisher_cpu_ns,
+        flow.subscriber_cpu_ns,
+        flow.discovery_ns,
+        flow.controller_share,
+    ];
     cells.extend(medians.map(middle));
     cells.push(cast.map_or_else(String::new, |c| c.way.clone()));
     cells.push(number(cast.map(|c| c.to_groups + c.to_single)));

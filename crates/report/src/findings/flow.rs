@@ -1,4 +1,4 @@
-//! Findings about flows: throughput, losses, blocking and latency.
+//! Findings about flows: throughput, losses, slow send calls and latency.
 
 use crate::findings::delivery;
 use crate::findings::finding::finding;
@@ -39,9 +39,12 @@ fn told(report: &Report, condition: &ConditionReport) -> Option<(f64, Finding)> 
         0 => "none lost".to_owned(),
         n => format!("{} of {} lost ({} %)", count(n), count(expected), three_digits(100.0 * lost)),
     };
-    let blocked = flow.blocked_share.filter(|b| b.median >= 0.01);
-    let blocked = blocked.map_or(String::new(), |b| {
-        format!("; the publisher was blocked {} % of the time", three_digits(100.0 * b.median))
+    let slow = flow.slow_calls_share.filter(|b| b.median >= 0.01);
+    let slow = slow.map_or(String::new(), |share| {
+        format!(
+            "; {} % of the time passed in send calls of at least 100 us or refused ones",
+            three_digits(100.0 * share.median)
+        )
     });
     let late = flow.slowest.as_ref().and_then(|m| m.quantile(0.5)?.value_ns());
     let late = late.map_or(String::new(), |ns| {
@@ -52,7 +55,7 @@ fn told(report: &Report, condition: &ConditionReport) -> Option<(f64, Finding)> 
         )
     });
     let text = format!(
-        "{}: {} samples/s ({} Mbit/s of payload) reach {whom}, {share}{blocked}{late}.",
+        "{}: {} samples/s ({} Mbit/s of payload) reach {whom}, {share}{slow}{late}.",
         condition.name,
         three_digits(samples.median),
         three_digits(bytes.median)
@@ -100,7 +103,7 @@ mod tests {
             "subscribers": 1, "pack": 1, "sent": sent, "lost": sent - received, "out_of_order": 0, "duplicates": 0,
             "trials": [{
                 "trial": 0, "first": 0, "end": sent, "window_ns": 0, "sent": sent, "refused": 0, "send_ns": 0,
-                "blocked_ns": 0, "longest_ns": 0, "seconds": [], "subscribers": [{
+                "slow_calls_ns": 0, "longest_ns": 0, "seconds": [], "subscribers": [{
                     "end": "pong", "received": received, "lost": sent - received, "out_of_order": 0,
                     "duplicates": 0, "seconds": []
                 }]
@@ -109,30 +112,44 @@ mod tests {
         .unwrap()
     }
 
+    /// Code and text of the finding about a flow whose ends have this reliability and keep all messages.
+    fn told(flow: FlowReport, reliability: &str) -> (String, String) {
+        let text = include_str!("../../fixtures/report-d26457f.json");
+        let mut report: Report = serde_json::from_str(text).unwrap();
+        report.conditions[0].flow = Some(flow);
+        for end in report.trials.iter_mut().flat_map(|t| t.ends.values_mut()) {
+            let qos = [("reliability", reliability), ("history", "keep-all")];
+            end.qos = qos.map(|(policy, value)| (policy.to_owned(), value.to_owned())).into();
+        }
+        let finding = findings(&report).remove(0);
+        (finding.code, finding.text.replace('\u{202f}', " "))
+    }
+
     /// Tests that a single lost sample of a reliable flow is a failure with a code of its own.
     #[test]
     fn a_loss_of_a_reliable_flow_breaks_a_promise() {
-        let told = |reliability: &str, received: u64| {
-            let text = include_str!("../../fixtures/report-d26457f.json");
-            let mut report: Report = serde_json::from_str(text).unwrap();
-            report.conditions[0].flow = Some(flow(4_000, received));
-            for end in report.trials.iter_mut().flat_map(|t| t.ends.values_mut()) {
-                let qos = [("reliability", reliability), ("history", "keep-all")];
-                end.qos = qos.map(|(policy, value)| (policy.to_owned(), value.to_owned())).into();
-            }
-            let finding = findings(&report).remove(0);
-            (finding.code, finding.text.split_once(": ").unwrap().1.to_owned())
-        };
-        let (code, text) = told("reliable", 1);
+        let (code, text) = told(flow(4_000, 1), "reliable");
         assert_eq!(code, "reliable_lost");
-        assert!(
-            text.ends_with(
-                "too few for a rate. The QoS of all ends was `reliable` with `history: keep-all`, which \
-            promises the delivery of every message."
-            ),
-            "{text}"
-        );
-        assert_eq!(told("best-effort", 1).0, "flow_lost");
+        let promise = "too few for a rate. The QoS of all ends was `reliable` with `history: keep-all`, which promises \
+            the delivery of every message.";
+        assert!(text.ends_with(promise), "{text}");
+        assert_eq!(told(flow(4_000, 1), "best-effort").0, "flow_lost");
+    }
+
+    /// Tests that slow send calls are not called blocked: the publisher may have waited for a CPU, or have worked.
+    #[test]
+    fn slow_send_calls_are_called_slow() {
+        let spread = |median: f64| Some(tailbound_document::Spread { median, low: median, high: median });
+        let rates = FlowReport {
+            samples_per_s: spread(30_000.0),
+            payload_mbit_s: spread(15.4),
+            slow_calls_share: spread(0.25),
+            ..flow(4_000, 4_000)
+        };
+        let (code, text) = told(rates, "reliable");
+        assert_eq!(code, "flow");
+        let words = "none lost; 25 % of the time passed in send calls of at least 100 us or refused ones.";
+        assert!(text.ends_with(words), "{text}");
     }
 
     #[test]

@@ -58,7 +58,7 @@ fn columns(report: &Report) -> Vec<ValueColumn> {
         Some((way.to_owned(), three_digits(cast.to_groups + cast.to_single)))
     };
     plain("datagrams", "", &|f| cast(f).unwrap_or_default());
-    plain("blocked", "%", &|f| spread(f.blocked_share, |v| three_digits(100.0 * v)));
+    plain("slow calls", "%", &|f| spread(f.slow_calls_share, |v| three_digits(100.0 * v)));
     plain("CPU send", "ns", &|f| rate(f.publisher_cpu_ns));
     plain("CPU receive", "ns", &|f| rate(f.subscriber_cpu_ns));
     let discovery = flows.iter().flatten().filter_map(|f| f.discovery_ns).map(|s| s.median as i64);

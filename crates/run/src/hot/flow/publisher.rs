@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use tailbound_model::{CELL_OUT_OF_ORDER, CELL_SEND_FAILED, COUNTER_BITS, FlowPart, SenderCell};
 
-/// Duration from which on a send call counts as blocked, ns. A refused send call always counts as blocked.
-pub(crate) const BLOCKED_NS: i64 = 100_000;
+/// Duration from which on a send call counts as slow, ns. A refused send call always counts as slow.
+pub(crate) const SLOW_CALL_NS: i64 = 100_000;
 
 /// Index of a publisher of a flow, and the times at which it sends.
 #[derive(Debug, Clone, Copy)]
@@ -147,7 +147,7 @@ impl<C: Clock, H: Hook> Publisher<C, H> {
         if part == FlowPart::Window {
             add_ns(&totals.send_ns, taken);
         }
-        if taken >= BLOCKED_NS || sent.is_err() {
+        if taken >= SLOW_CALL_NS || sent.is_err() {
             add_ns(&second.blocked_ns, taken);
             if part == FlowPart::Window {
                 add_ns(&totals.blocked_ns, taken);
