@@ -95,9 +95,9 @@ fn within(thread: &Thread, later: LaterReading) -> i64 {
     (later.run_delay_ns.saturating_sub(thread.run_delay_ns) as i64 - later.after_ns.max(0)).max(0)
 }
 
-/// Longest and shortest limit in ns for a blocked call or delivery. The shortest limit is far above the times by which
-/// trials without a load differ.
+/// Longest limit in ns for a blocked call or delivery.
 pub const BLOCKED_MOST_NS: i64 = 100_000_000;
+/// Shortest limit in ns for a blocked call or delivery. The scheduler of an ordinary host can delay any thread for less.
 const BLOCKED_LEAST_NS: i64 = 1_000_000;
 
 /// Limit in ns: a call, a delivery or a wake-up that takes at least this long was blocked. The limit is the period of
