@@ -72,7 +72,7 @@ mod tests {
         assert_eq!(
             warning.problem.to_string(),
             "another run of Tailbound (other) was active on this host when trial 1 of 2 began; it may have used the CPUs \
-             and the network that were measured: run again when the other run has ended"
+             and the network that were measured; run again when the other run has ended"
         );
         assert_eq!(others.of(all(), "when trial 2 of 2 began"), []);
     }

@@ -13,7 +13,7 @@ fn a_second_thread_that_is_too_slow_is_a_finding() {
                  hand_off: { thread: { cpus: \"0\" } } } }\n\
                  scheduling: { processing: { policy: idle } }\n\
                  load: [{ run: cpu, scheduling: { cpus: \"0\" } }, { run: cpu, scheduling: { cpus: \"0\" } }]\n";
-    let (code, text) = exit_and_stderr(&bench.run(study, &["--set", "quiet=off"]));
+    let (code, text) = exit_and_stderr(&bench.run(study, &[]));
     assert_eq!(code, 0, "{text}");
     let report = bench.report();
     let counts = &report["conditions"][0]["counts"];
