@@ -83,9 +83,26 @@ fn of_threads(threads: &[i32], cpus: &CpuList, instead: Option<String>) -> Opene
             return opened.with_cost(threads, cpus);
         }
     }
-    match threads.iter().map(|tid| Ring::of_thread(*tid, THREAD)).collect() {
+    match of_each(threads) {
         Ok(rings) => opened(rings, SwitchScope::OwnThreads),
         Err(e) => Opened::nothing(io::Error::to_string(&e)),
+    }
+}
+
+/// Opens a ring buffer for each of the threads that still exist: a thread may have ended since it was listed.
+fn of_each(threads: &[i32]) -> io::Result<Vec<Ring>> {
+    let mut rings = Vec::new();
+    let mut gone = None;
+    for tid in threads {
+        match Ring::of_thread(*tid, THREAD) {
+            Ok(ring) => rings.push(ring),
+            Err(e) if e.raw_os_error() == Some(libc::ESRCH) => gone = Some(e),
+            Err(e) => return Err(e),
+        }
+    }
+    match gone {
+        Some(e) if rings.is_empty() => Err(e),
+        _ => Ok(rings),
     }
 }
 
@@ -264,6 +281,21 @@ fn wakes_filter(threads: &[i32], cpus: &CpuList) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Tests that a thread which has ended does not hide the threads that still run.
+    #[test]
+    fn threads_that_have_ended_are_left_out() {
+        // SAFETY: gettid has no preconditions.
+        let own = unsafe { libc::gettid() };
+        // No thread has this id: it is above the kernel's limit.
+        let ended = i32::MAX;
+        match of_each(&[ended, own]) {
+            Ok(rings) => assert_eq!(rings.len(), 1),
+            Err(e) if e.raw_os_error() == Some(libc::EACCES) => println!("skipped: perf events are not permitted: {e}"),
+            Err(e) => panic!("{e}"),
+        }
+        assert!(of_each(&[ended]).is_err());
+    }
 
     #[test]
     fn wake_ups_of_the_threads_and_of_their_cpus_are_recorded() {

@@ -1,12 +1,14 @@
 //! Tests of the causes of incidents: the report must name injected faults with their thread and their duration.
 
+use crate::support::host::is_root;
 use crate::support::processes::{descendants, wait_for_measuring};
 use crate::support::{Bench, may_be_real_time, succeeded};
 use serde_json::Value;
+use std::os::unix::process::CommandExt;
 use std::process::Child;
 use std::time::Duration;
 use tailbound_host::{monotonic_ns, scheduling};
-use tailbound_model::{CpuList, Policy, RoleScheduling};
+use tailbound_model::{CpuList, Policy, RoleScheduling, SwitchScope, Switches};
 
 /// A fault that a test injects into a run to delay messages.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -178,6 +180,44 @@ fn switched_off_nothing_is_watched() {
     assert!(condition.get("causes").is_none() && condition["incident_totals"]["covered_ns"] == 0, "{condition}");
     let ledgers = condition["incidents"].as_array().into_iter().flatten().filter(|i| !i["ledger"].is_null());
     assert_eq!(ledgers.count(), 0);
+}
+
+/// Test: for a user without privileges, the context switches of the ends' own threads are recorded, although threads of
+/// an end may have ended since they were listed.
+#[test]
+fn an_ordinary_user_records_the_threads_of_the_ends() {
+    const NOBODY: u32 = 65_534;
+    let bench = Bench::new();
+    // Every message is late, so that every trial has recorded time spans.
+    let study = bench.study(
+        "measure: { ping-pong: { slots: 100, warm_up: 10, timeout: 1 s, receive: block } }\nrate: 500 Hz\ndriver: udp\n\
+         path: loopback\nrepeat: 3\nreport: { late_above: 1 ns }\n",
+    );
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    if is_root() {
+        std::os::unix::fs::chown(bench.dir.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    match command.output() {
+        // The folder of the program may be closed to other users.
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            println!("skipped: the program cannot be started as another user");
+            return;
+        }
+        output => succeeded(&output.unwrap()),
+    }
+    for file in std::fs::read_dir(bench.path("record/switches")).unwrap() {
+        let seen: Switches = serde_json::from_slice(&std::fs::read(file.unwrap().path()).unwrap()).unwrap();
+        match seen.scope {
+            SwitchScope::Nothing(why) if why.contains("os error 13") => {
+                println!("skipped: kernel.perf_event_paranoid permits no perf events");
+                return;
+            }
+            SwitchScope::OwnThreads | SwitchScope::Cpus(_) => assert!(!seen.events.is_empty()),
+            scope => panic!("{scope:?}"),
+        }
+    }
 }
 
 /// Test: the pong is stopped for 3 s; then the messages of these 3 s are late, no message is missing, and the report
