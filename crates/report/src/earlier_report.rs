@@ -1,8 +1,8 @@
 //! Tests that the report document of a record is the same as the document that commit d26457f made.
 //!
 //! The record is the committed example of record format 1.0. Keys that were renamed since are listed in
-//! [`RENAMED_KEYS`], keys that were added in [`ADDED_KEYS`], sentences that were reworded in [`REWORDED`]; figures and
-//! verdicts may not differ.
+//! [`RENAMED_KEYS`], keys that were added in [`ADDED_KEYS`], sentences that were reworded in [`REWORDED`] or added in
+//! [`ADDED_SENTENCES`]; figures and verdicts may not differ.
 
 use crate::{analyse, render_json};
 use serde_json::Value;
@@ -21,6 +21,9 @@ const REWORDED: [(&str, &str); 1] = [(
     "unanswered messages (1) are later than any time",
     "unanswered messages (1) are later than any time that an estimate could give",
 )];
+
+/// Sentences that were added to texts of reports since commit d26457f.
+const ADDED_SENTENCES: [&str; 1] = [" Of the lost messages, the pong recorded no receipt of 1."];
 
 fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/report-d26457f.json")
@@ -45,14 +48,15 @@ fn in_new_words(value: Value) -> Value {
     }
 }
 
-/// Removes the added keys from a report document.
-fn without_added_keys(value: Value) -> Value {
+/// Removes the added keys and sentences from a report document.
+fn without_additions(value: Value) -> Value {
     let old = |key: &String| !ADDED_KEYS.contains(&key.as_str());
     match value {
-        Value::Object(map) => {
-            map.into_iter().filter(|(k, _)| old(k)).map(|(k, v)| (k, without_added_keys(v))).collect()
+        Value::Object(map) => map.into_iter().filter(|(k, _)| old(k)).map(|(k, v)| (k, without_additions(v))).collect(),
+        Value::Array(items) => items.into_iter().map(without_additions).collect(),
+        Value::String(text) => {
+            Value::String(ADDED_SENTENCES.iter().fold(text, |text, sentence| text.replace(sentence, "")))
         }
-        Value::Array(items) => items.into_iter().map(without_added_keys).collect(),
         other => other,
     }
 }
@@ -61,7 +65,7 @@ fn without_added_keys(value: Value) -> Value {
 fn the_example_record_gives_the_report_of_d26457f() {
     let before: Value = serde_json::from_str(&std::fs::read_to_string(fixture()).unwrap()).unwrap();
     let today: Value = serde_json::from_str(&today()).unwrap();
-    assert_eq!(without_added_keys(today), in_new_words(before));
+    assert_eq!(without_additions(today), in_new_words(before));
 }
 
 /// Writes the report document with which this test compares. The function was run once, at commit d26457f.

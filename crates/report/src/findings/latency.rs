@@ -2,6 +2,7 @@
 
 use crate::findings::delivery;
 use crate::findings::finding::{finding, trimmed};
+use crate::findings::losses;
 use crate::findings::quantile_words::tail_quantile;
 use crate::findings::worst_leg;
 use tailbound_document::Beyond;
@@ -25,7 +26,8 @@ pub(crate) fn failed(report: &Report, condition: &ConditionReport) -> Option<Fin
     let why = condition.finding.as_ref().map_or(String::new(), |f| format!(" ({})", trimmed(f)));
     let code = if promise.is_some() { delivery::RELIABLE_LOST } else { "never_answered" };
     let words = unanswered_words(counts);
-    let text = format!("{}: {words}{why}.{}", condition.name, promise.unwrap_or_default());
+    let places = losses::words(condition);
+    let text = format!("{}: {words}{why}.{places}{}", condition.name, promise.unwrap_or_default());
     Some(finding(FindingLevel::Failed, code, text, &[condition.id]))
 }
 
@@ -58,12 +60,15 @@ fn common_quantile(report: &Report) -> Option<f64> {
 /// One finding about the latency of each condition, the worst condition first.
 pub(crate) fn results(report: &Report) -> impl Iterator<Item = Finding> {
     let common = common_quantile(report);
-    let mut results: Vec<(Badness, Finding)> = report.conditions.iter().filter_map(|c| result(c, common)).collect();
+    // A condition that has failed has a finding with the places of its losses.
+    let places = |c: &ConditionReport| if failed(report, c).is_some() { String::new() } else { losses::words(c) };
+    let mut results: Vec<(Badness, Finding)> =
+        report.conditions.iter().filter_map(|c| result(c, common, &places(c))).collect();
     results.sort_by_key(|(badness, _)| std::cmp::Reverse(*badness));
     results.into_iter().map(|(_, finding)| finding)
 }
 
-fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, Finding)> {
+fn result(condition: &ConditionReport, common: Option<f64>, places: &str) -> Option<(Badness, Finding)> {
     let figures = condition.round_trip.as_ref().filter(|m| m.n > 0)?;
     let mut text = format!("{}: ", condition.name);
     if condition.status == ConditionStatus::Invalid {
@@ -87,7 +92,7 @@ fn result(condition: &ConditionReport, common: Option<f64>) -> Option<(Badness, 
     if let Some(max) = figures.max_ns {
         text.push_str(&format!("; the worst of {} took {}", count(figures.n), time(max as f64)));
     }
-    text.push_str(&format!(". {}", outcome_words(condition)));
+    text.push_str(&format!(". {}{places}", outcome_words(condition)));
     if let Some(leg) = worst_leg::leg_words(condition) {
         text.push_str(&format!(" {leg}"));
     }

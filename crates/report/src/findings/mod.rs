@@ -10,6 +10,7 @@ mod instead;
 mod latency;
 mod limits;
 mod loads;
+mod losses;
 mod more_messages;
 mod path_proof;
 mod patterns;

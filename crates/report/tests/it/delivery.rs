@@ -65,6 +65,8 @@ fn a_loss_without_a_promise_breaks_none() {
     assert!(report.findings.iter().all(|f| f.code != "reliable_lost"), "{:?}", report.findings);
     let replaced = report.findings.iter().find(|f| f.code == "keep_last").unwrap();
     insta::assert_snapshot!("best_effort", replaced.text);
+    let latency = report.findings.iter().find(|f| f.code == "latency").unwrap();
+    assert!(latency.text.contains("5 lost (1 in 100). Of the lost messages, the pong answered 5."), "{}", latency.text);
 }
 
 /// Tests that messages which the middleware delivered, and answers which it refused to take, break no promise.
