@@ -2,25 +2,47 @@
 //! of it each cause accounts for.
 
 use crate::findings::finding::finding;
-use crate::tables::causes::worst_condition;
 use tailbound_document::number::{count, time};
 use tailbound_document::{CauseShare, CauseWord, ConditionReport, Finding, FindingLevel, Report};
 
 /// Largest number of causes in the finding.
 const NAMED: usize = 4;
+/// Largest number of conditions with a finding about the causes of their late messages.
+const CONDITIONS: usize = 4;
 /// A cause with a smaller share of the excess is not named.
 const LEAST_SHARE: f64 = 0.005;
 
-/// Finding about the incidents of the condition with the largest excess, and about every condition in which one incident
-/// lasts for a large part of a trial.
+/// Findings about the incidents of each condition, the condition with the largest excess first, and about every condition
+/// in which one incident lasts for a large part of a trial. Conditions with smaller excesses are counted in one sentence.
 pub(crate) fn findings(report: &Report) -> Vec<Finding> {
-    let one = |condition: &ConditionReport, text| Finding {
+    let of = |ids: &[usize], text| Finding {
         evidence: "legs".into(),
-        ..finding(FindingLevel::Caution, "causes", text, &[condition.id])
+        ..finding(FindingLevel::Caution, "causes", text, ids)
     };
-    let sustained = report.conditions.iter().filter_map(|c| Some(one(c, sustained(c)?)));
-    let worst = worst_condition(report).and_then(|c| Some(one(c, total(c)?)));
-    sustained.chain(worst).collect()
+    let mut all: Vec<Finding> = report.conditions.iter().filter_map(|c| Some(of(&[c.id], sustained(c)?))).collect();
+    let mut late: Vec<(i64, &ConditionReport)> =
+        report.conditions.iter().map(|c| (excess_ns(c), c)).filter(|(ns, _)| *ns > 0).collect();
+    late.sort_by_key(|(ns, _)| std::cmp::Reverse(*ns));
+    // One condition is no longer than the sentence about it.
+    let named = if late.len() == CONDITIONS + 1 { late.len() } else { late.len().min(CONDITIONS) };
+    let (named, others) = late.split_at(named);
+    all.extend(named.iter().filter_map(|(_, c)| Some(of(&[c.id], total(c)?))));
+    if let Some((most_ns, _)) = others.first() {
+        let text = format!(
+            "Late messages of {} more conditions took up to {} beyond the usual; their causes are in the document \
+             (`conditions[].causes`).",
+            count(others.len() as u64),
+            time(*most_ns as f64)
+        );
+        let ids: Vec<usize> = others.iter().map(|(_, c)| c.id).collect();
+        all.push(of(&ids, text));
+    }
+    all
+}
+
+/// Time that the late messages of a condition took beyond the usual, ns.
+fn excess_ns(condition: &ConditionReport) -> i64 {
+    condition.incident_totals.map_or(0, |totals| totals.excess_ns)
 }
 
 fn sustained(condition: &ConditionReport) -> Option<String> {

@@ -2,6 +2,7 @@
 
 mod against;
 mod analyse;
+mod causes;
 mod delivery;
 mod flaws;
 mod patterns;
