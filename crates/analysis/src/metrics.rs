@@ -113,7 +113,7 @@ fn independent_n(estimates: &[DependentEstimate]) -> Option<u64> {
         Estimate::Value { q, .. } => Some(q.as_f64()),
         _ => None,
     };
-    let highest = estimates.iter().filter(|e| q(e).is_some()).next_back()?;
+    let highest = estimates.iter().rfind(|e| q(e).is_some())?;
     let in_tail = |e: &&DependentEstimate| q(e).is_some_and(|q| q >= TAIL);
     let tail = || estimates.iter().filter(in_tail).chain([highest]);
     if tail().any(|e| e.worth.unresolved) { None } else { tail().map(|e| e.worth.slots).min() }
