@@ -12,8 +12,9 @@ from .kinds import KINDS
 LEAST_SHARE, LEAST_OF_HARM, MOST_OF_HARM, MOST_OF_OTHERS, NAMED_SHARE = 0.5, 0.7, 1.3, 0.2, 0.2
 # Below this harm a fault changed nothing that the rule for late messages can see (its smallest distance).
 LEAST_HARM_NS = 50_000
-# Part of its duration for which a fault must have delayed messages, and a decoy must not.
-CLEAR_PART, HARMFUL_PART = 0.2, 0.5
+# Part of its duration for which a fault must have delayed messages, and a decoy must not: on kernels that preempt lazily, even
+# a SCHED_IDLE program can keep the CPU until the next tick, 4 ms later.
+CLEAR_PART, HARMFUL_PART = 0.2, 0.1
 LEG_TO = {"pong": "out", "ping": "back"}
 PLACE_TO = {"pong": "on_the_way_out", "ping": "on_the_way_back"}
 UNEXPLAINED, NO_INCIDENT, LOST = "unexplained", "no incident", "lost, with the place"

@@ -92,8 +92,8 @@ class Judge(unittest.TestCase):
             self.assertEqual(verdict.named, named, verdict)
 
     def test_a_decoy_that_did_harm_is_left_out(self):
-        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(11)).role, "unclear")
-        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(9)).role, "decoy")
+        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(2.1)).role, "unclear")
+        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(1.9)).role, "decoy")
 
     def test_harm_that_other_work_may_have_done_is_left_out(self):
         for ms, role in ((0.04, "decoy"), (3.9, "unclear"), (4, "fault")):

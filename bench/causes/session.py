@@ -17,6 +17,8 @@ from .stage import start_plant
 RATE_HZ, PERIOD_NS = 500, 2_000_000
 TIMEOUT_S = 3
 CPUS = {"ping": 0, "pong": 1}
+# Time before and after a decoy in which its program may have a CPU.
+MARGIN_NS = 200_000
 CAP_IPC_LOCK, PR_CAPBSET_DROP = 14, 24
 # `held.h`: 128 orders of five numbers.
 ORDERS_BYTES = 128 * 40
@@ -180,6 +182,9 @@ class Session:
         begin, end = min(begin for begin, _ in times), max(end for _, end in times)
         values = {key: int(value) for log in found for key, value in log[2].items() if value.lstrip("-").isdigit()}
         kind = KINDS[item.kind]
+        if kind.decoy and kind.named_by:
+            # The program also needs the CPU when it begins and ends, which is longer than a short decoy itself.
+            begin, end = begin - MARGIN_NS, end + MARGIN_NS
         name = next((part.arguments[0] for part in parts if part.operation == "hog" and kind.named_by), kind.program)
         return Planted(item, self.number, begin, end, name, values, error)
 

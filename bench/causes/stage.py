@@ -13,6 +13,8 @@ HERE = Path(__file__).parent
 CONTROLLERS = ("cpu", "freezer")
 # A build of all targets makes it.
 BASE_DRIVER = "libtailbound_driver_udp_so.so"
+# Records by BPF; without it, perf events are recorded.
+TRACER = "libtailbound_tracer.so"
 
 
 def compile_plant(folder):
@@ -127,7 +129,8 @@ class Stage:
         top = self.binary.parent
         folders = [top, top.parent / "lib/tailbound/drivers", *map(Path, os.environ.get("TAILBOUND_DRIVER_PATH", "").split(":"))]
         found = {path.name: path for folder in reversed(folders) if folder.is_dir() for path in folder.glob("libtailbound_driver_*.so")}
-        return [path for name, path in found.items() if not name.endswith("_so.so") or name == BASE_DRIVER]
+        drivers = [path for name, path in found.items() if not name.endswith("_so.so") or name == BASE_DRIVER]
+        return drivers + [path for path in (folder / TRACER for folder in folders) if path.exists()][:1]
 
     def drivers(self):
         """Drivers that this build can use."""

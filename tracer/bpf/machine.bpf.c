@@ -39,10 +39,27 @@ static u64 (*const ring_query)(void *ring, u64 flags) = (void *)134;
 struct thread_info {
   u32 cpu;
 } RELOCATED;
+struct cfs_rq {
+  int throttle_count;
+} RELOCATED;
+struct rt_rq {
+  int rt_throttled;
+} RELOCATED;
+struct sched_entity {
+  struct cfs_rq *cfs_rq;
+} RELOCATED;
+struct sched_rt_entity {
+  struct rt_rq *rt_rq;
+} RELOCATED;
 struct task_struct {
   struct thread_info thread_info;
   int wake_cpu;
   int pid;
+  unsigned policy;
+  struct sched_entity se;
+  struct sched_rt_entity rt;
+  unsigned in_iowait : 1;
+  unsigned in_user_fault : 1;
   unsigned frozen : 1;
 } RELOCATED;
 
@@ -61,9 +78,13 @@ enum {
 };
 
 // Records: the same numbers are in crates/abi/src/tracer.rs.
-enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5 };
-enum { PREEMPTED = 1, BY_INTERRUPT = 2 };
+enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6 };
+enum { PREEMPTED = 1, BY_INTERRUPT = 2, BY_PACKET = 4 };
 enum { UNKNOWN = 0, INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 3, FROZEN = 4, ENDED = 5 };
+enum { IO = 6, PAGE_FAULT = 7, OUT_OF_QUOTA = 8, RT_THROTTLED = 9 };
+
+// Policies of a thread (linux/sched.h) that have real-time priorities.
+enum { SCHED_FIFO = 1, SCHED_RR = 2 };
 
 struct record {
   u64 at_ns;
@@ -155,33 +176,49 @@ INLINE void interrupted(struct slot *slot, u32 cpu, u8 kind, u32 number, u64 beg
 
 INLINE u64 begin_on(u32 cpu) { return is_watched(cpu) ? now_ns() : 1; }
 
-// Whether the freezer of a control group of version 2 stopped a thread; it sleeps interruptibly then.
-INLINE int is_frozen(struct task_struct *task) {
-  if (!__builtin_preserve_field_info(task->frozen, 2)) return 0;  // field exists
-  u32 offset = __builtin_preserve_field_info(task->frozen, 0);
-  u32 bytes = __builtin_preserve_field_info(task->frozen, 1);
-  u64 value = 0;
-  const void *at = (const void *)task + offset;
-  // Makes the compiler compute the address from the relocated offset.
-  asm volatile("" : "+r"(at));
-  if (bytes == 1) value = *(const u8 *)at;
-  if (bytes == 2) value = *(const unsigned short *)at;
-  if (bytes == 4) value = *(const u32 *)at;
-  if (bytes == 8) value = *(const u64 *)at;
-  value <<= __builtin_preserve_field_info(task->frozen, 4);
-  value >>= __builtin_preserve_field_info(task->frozen, 5);
-  return value != 0;
+// Reads one bit of a thread; 0 if the kernel's structure does not have it.
+#define BIT(task, field)                                                                \
+  ({                                                                                    \
+    u64 value = 0;                                                                      \
+    if (__builtin_preserve_field_info((task)->field, 2)) {                              \
+      u32 bytes = __builtin_preserve_field_info((task)->field, 1);                      \
+      const void *at = (const void *)(task) + __builtin_preserve_field_info((task)->field, 0); \
+      asm volatile("" : "+r"(at)); /* computes the address from the relocated offset */ \
+      if (bytes == 1) value = *(const u8 *)at;                                          \
+      if (bytes == 2) value = *(const unsigned short *)at;                              \
+      if (bytes == 4) value = *(const u32 *)at;                                         \
+      if (bytes == 8) value = *(const u64 *)at;                                         \
+      value <<= __builtin_preserve_field_info((task)->field, 4);                        \
+      value >>= __builtin_preserve_field_info((task)->field, 5);                        \
+    }                                                                                   \
+    value != 0;                                                                         \
+  })
+
+// Why the scheduler does not run a thread that is ready: its control group has used up its CPU quota, or its real-time
+// run time.
+INLINE u8 throttled(struct task_struct *task) {
+  if (task->policy == SCHED_FIFO || task->policy == SCHED_RR) {
+    if (!__builtin_preserve_field_info(task->rt.rt_rq, 2)) return UNKNOWN;
+    struct rt_rq *queue = task->rt.rt_rq;
+    return queue && queue->rt_throttled ? RT_THROTTLED : UNKNOWN;
+  }
+  if (!__builtin_preserve_field_info(task->se.cfs_rq, 2)) return UNKNOWN;
+  struct cfs_rq *queue = task->se.cfs_rq;
+  if (!queue || !__builtin_preserve_field_info(queue->throttle_count, 2)) return UNKNOWN;
+  return queue->throttle_count > 0 ? OUT_OF_QUOTA : UNKNOWN;
 }
 
 INLINE u8 state_of(struct task_struct *task, u32 state) {
   if (state & TASK_FROZEN) return FROZEN;
   if (state & (TASK_STOPPED | TASK_TRACED)) return STOPPED;
   if (state & (TASK_DEAD | EXIT_DEAD | EXIT_ZOMBIE)) return ENDED;
-  if (state & TASK_INTERRUPTIBLE) return is_frozen(task) ? FROZEN : INTERRUPTIBLE;
+  // The freezer of a control group of version 2 lets its threads sleep interruptibly.
+  if (state & TASK_INTERRUPTIBLE) return BIT(task, frozen) ? FROZEN : INTERRUPTIBLE;
   // A thread of the kernel that waits for work waits for no disk and no lock.
   if (state & TASK_NOLOAD) return UNKNOWN;
-  if (state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT)) return UNINTERRUPTIBLE;
-  return UNKNOWN;
+  if (!(state & (TASK_UNINTERRUPTIBLE | TASK_RTLOCK_WAIT))) return UNKNOWN;
+  if (BIT(task, in_user_fault)) return PAGE_FAULT;
+  return BIT(task, in_iowait) ? IO : UNINTERRUPTIBLE;
 }
 
 SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
@@ -209,7 +246,7 @@ SEC("tp_btf/sched_switch") int on_switch(u64 *ctx) {
   }
   if (!is_watched(cpu)) return 0;
   int runnable = (u8)ctx[0] || state == 0;
-  write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, runnable ? UNKNOWN : state_of(prev, state), out, into);
+  write(slot, at_ns, cpu, SWITCH, runnable ? PREEMPTED : 0, runnable ? throttled(prev) : state_of(prev, state), out, into);
   return 0;
 }
 
@@ -221,8 +258,21 @@ SEC("tp_btf/sched_waking") int on_waking(u64 *ctx) {
   u32 cpu = this_cpu();
   struct slot *slot = slot_of(cpu);
   if (!slot) return 0;
-  int interrupt = slot->softirq_ns || slot->irq_ns || slot->vector_ns;
-  write(slot, now_ns(), cpu, WAKE, interrupt ? BY_INTERRUPT : 0, 0, thread, (u32)this_thread());
+  // The number of the soft interrupt that receives packets (linux/interrupt.h).
+  enum { NET_RX = 3 };
+  int hard = slot->irq_ns || slot->vector_ns, interrupt = hard || slot->softirq_ns;
+  int packet = !hard && slot->softirq_ns && slot->softirq == NET_RX;
+  write(slot, now_ns(), cpu, WAKE, (interrupt ? BY_INTERRUPT : 0) | (packet ? BY_PACKET : 0), throttled(task), thread, (u32)this_thread());
+  return 0;
+}
+
+SEC("tp_btf/sched_migrate_task") int on_move(u64 *ctx) {
+  struct task_struct *task = (void *)ctx[0];
+  s32 thread = task->pid;
+  if (!map_lookup(&threads, &thread)) return 0;
+  u32 cpu = this_cpu();
+  struct slot *slot = slot_of(cpu);
+  if (slot) write(slot, now_ns(), cpu, MOVE, 0, 0, thread, (s32)ctx[1]);
   return 0;
 }
 

@@ -13,9 +13,10 @@ static OBJECT: &[u8] = include_bytes_aligned!("../bpf/machine.bpf.o");
 const MAX_CPUS: usize = 1024;
 
 /// Tracepoints of the programs, with the name that a program has in the object.
-const NEEDED: [(&str, &str); 6] = [
+const NEEDED: [(&str, &str); 7] = [
     ("on_switch", "sched_switch"),
     ("on_waking", "sched_waking"),
+    ("on_move", "sched_migrate_task"),
     ("on_softirq_entry", "softirq_entry"),
     ("on_softirq_exit", "softirq_exit"),
     ("on_irq_entry", "irq_handler_entry"),

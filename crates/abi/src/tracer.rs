@@ -7,7 +7,7 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 1;
+pub const TB_TRACER_VERSION: u32 = 2;
 
 /// One record of the tracer.
 #[repr(C)]
@@ -19,16 +19,16 @@ pub struct tb_trace {
     pub cpu: u32,
     /// Kind of the event, one of `TB_TRACE_*`.
     pub kind: u8,
-    /// Set of `TB_TRACE_PREEMPTED` and `TB_TRACE_BY_INTERRUPT`.
+    /// Set of `TB_TRACE_PREEMPTED`, `TB_TRACE_BY_INTERRUPT` and `TB_TRACE_BY_PACKET`.
     pub flags: u8,
-    /// State of the thread that left the CPU, one of `TB_STATE_*`.
+    /// State of the thread that left the CPU, or of the thread that was woken, one of `TB_STATE_*`.
     pub state: u8,
     /// Reserved member of a record, always 0.
     pub unused: u8,
-    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number.
+    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move: the thread.
     pub one: i32,
     /// Switch: thread that got the CPU. Wake-up: thread that ran where the wake-up happened. Interrupt: its duration,
-    /// ns.
+    /// ns. Move: the new CPU.
     pub two: i32,
 }
 
@@ -43,16 +43,21 @@ pub const TB_TRACE_VECTOR: u8 = 4;
 /// Kind of a record: a soft interrupt had the CPU.
 pub const TB_TRACE_SOFTIRQ: u8 = 5;
 
+/// Kind of a record: a watched thread was moved to another CPU.
+pub const TB_TRACE_MOVE: u8 = 6;
+
 /// Flag of a switch: the thread that left the CPU was still runnable.
 pub const TB_TRACE_PREEMPTED: u8 = 1;
 /// Flag of a wake-up: an interrupt woke the thread.
 pub const TB_TRACE_BY_INTERRUPT: u8 = 2;
+/// Flag of a wake-up: the soft interrupt that receives packets (NET_RX) woke the thread.
+pub const TB_TRACE_BY_PACKET: u8 = 4;
 
 /// State of a thread: runnable, or not known.
 pub const TB_STATE_UNKNOWN: u8 = 0;
 /// State of a thread: it waits, and a signal wakes it.
 pub const TB_STATE_INTERRUPTIBLE: u8 = 1;
-/// State of a thread: it waits in the kernel, and no signal wakes it.
+/// State of a thread: it waits in the kernel, and no signal wakes it; it waits neither for a disk nor for a page.
 pub const TB_STATE_UNINTERRUPTIBLE: u8 = 2;
 /// State of a thread: a signal or a debugger stopped it.
 pub const TB_STATE_STOPPED: u8 = 3;
@@ -60,6 +65,15 @@ pub const TB_STATE_STOPPED: u8 = 3;
 pub const TB_STATE_FROZEN: u8 = 4;
 /// State of a thread: it ended.
 pub const TB_STATE_ENDED: u8 = 5;
+
+/// State of a thread: it waits for a disk, and no signal wakes it.
+pub const TB_STATE_IO: u8 = 6;
+/// State of a thread: it waits in a page fault, and no signal wakes it.
+pub const TB_STATE_PAGE_FAULT: u8 = 7;
+/// State of a thread: it is ready to run, and its control group has used up its CPU quota.
+pub const TB_STATE_OUT_OF_QUOTA: u8 = 8;
+/// State of a thread: it is ready to run, and its control group has used up its real-time run time.
+pub const TB_STATE_RT_THROTTLED: u8 = 9;
 
 /// Function of the caller that gets a record. It must not call the tracer.
 pub type tb_trace_sink = unsafe extern "C" fn(ctx: *mut c_void, record: *const tb_trace);

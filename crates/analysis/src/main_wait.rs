@@ -41,8 +41,8 @@ pub(crate) fn main_thread(report: &Report, trial: usize) -> Option<(&Thread, i64
     Some((after, after.run_delay_ns.saturating_sub(before.run_delay_ns) as i64))
 }
 
-/// Smallest possible time in ns for which a thread of the ping end waited for a CPU between two times, if context
-/// switches of the whole span were recorded.
+/// Smallest possible time in ns for which a thread of the ping end waited for a CPU between two times; `None` if no
+/// context switches were recorded at the end of this span.
 pub(crate) fn waited_ns(record: &Record, trial: usize, thread: &Thread, span: (i64, i64)) -> Option<i64> {
     let seen: Vec<Switches> = record.switches(trial).into_iter().collect::<Result<_, _>>().ok()?;
     let own = seen.iter().find(|s| s.ends.iter().any(|e| e == END))?;
@@ -54,10 +54,10 @@ pub(crate) fn waited_ns(record: &Record, trial: usize, thread: &Thread, span: (i
     all_seen.then(|| within(own, thread.tid, span)).flatten()
 }
 
-/// Sum of a thread's waits within a time span at whose end the thread runs; `None` if the span was not recorded
-/// completely. A wait whose begin was not recorded is left out.
+/// Sum of a thread's waits within a time span at whose end the thread runs; `None` if its end was not recorded, or if
+/// events within it were lost. A wait whose begin was not recorded is left out.
 fn within(seen: &Switches, tid: i32, (begin, end): (i64, i64)) -> Option<i64> {
-    let window = seen.windows.iter().find(|(from, to)| *from <= begin && end <= *to)?;
+    let window = seen.windows.iter().find(|(from, to)| *from <= end && end <= *to)?;
     if seen.gaps.iter().any(|(from, to)| *from < end && begin < *to) {
         return None;
     }
@@ -103,11 +103,11 @@ mod tests {
     }
 
     fn switch(out: i32, into: i32, preempted: bool) -> SwitchKind {
-        SwitchKind::Switch { out, into, preempted, state: None }
+        SwitchKind::Switch { out, into, preempted, state: None, limit: None }
     }
 
     fn wake(thread: i32) -> SwitchKind {
-        SwitchKind::Wake { thread, by: 0, interrupt: true }
+        SwitchKind::Wake { thread, by: 0, interrupt: true, packet: false, limit: None }
     }
 
     #[test]
@@ -121,6 +121,7 @@ mod tests {
         ]);
         assert_eq!(within(&events, MAIN, (0, 1_000)), Some(250));
         assert_eq!(within(&events, MAIN, (200, 700)), Some(150), "only the part within the span counts");
+        assert_eq!(within(&events, MAIN, (-50, 1_000)), Some(250), "the begin of the span was not recorded");
         assert_eq!(within(&events, MAIN, (400, 600)), Some(0), "a sleeping thread does not wait for a CPU");
         assert_eq!(within(&events, 9, (0, 1_000)), Some(0), "no wait of another thread");
     }

@@ -7,6 +7,7 @@ use crate::message::Message;
 use crate::metric::{LegRange, MetricReport};
 use crate::path_proof::PathProofReport;
 use crate::range::{AboveReport, ChosenReport};
+use crate::recording::RecordingReport;
 use crate::warm_up::WarmUpReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -157,6 +158,9 @@ pub struct ConditionReport {
     /// How much each cause accounts for over the incidents that have a ledger, the largest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
+    /// How events of the kernel were recorded, and what the recording cost.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub recordings: Vec<RecordingReport>,
     /// Where messages were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<LossReport>,

@@ -109,14 +109,24 @@ pub enum CauseWord {
     Irq,
     /// A soft interrupt had the CPU.
     Softirq,
-    /// A thread slept in the kernel and no signal could wake it: it waited for a disk, or for memory on a disk.
+    /// A thread waited for a page of memory in a page fault, for example until it was read from a disk.
+    PageFault,
+    /// A thread slept in the kernel and no signal could wake it: it waited for a disk.
     BlockedIo,
+    /// A thread slept in the kernel and no signal could wake it: it waited for neither a disk nor a page of memory, for
+    /// example for a lock of the kernel.
+    KernelLock,
+    /// A thread slept inside a call of the driver until another thread of its process woke it, which held something
+    /// that the call needs, for example a mutex.
+    UserLock,
     /// The process of an end was stopped, e.g. by SIGSTOP or a debugger.
     Stopped,
     /// The freezer of a control group stopped the process of an end.
     Frozen,
     /// The CPU quota of a control group was used up, so that its threads could not run.
     CpuQuota,
+    /// The run time of real-time threads was used up, so that a real-time thread could not run.
+    RtThrottled,
     /// The hypervisor ran something else on a virtual CPU.
     Steal,
     /// A thread of an end ran.
@@ -238,7 +248,7 @@ pub struct LossReport {
     /// Reason why the messages were lost, as far as it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Kind of the evidence for the place.
+    /// Kind of the evidence for the reason, or for the place if no reason is known.
     pub evidence: Evidence,
 }
 

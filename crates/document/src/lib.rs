@@ -23,6 +23,7 @@ mod overhead;
 mod path_proof;
 mod pattern;
 mod range;
+mod recording;
 mod report;
 mod side_by_side;
 mod slot_columns;
@@ -47,6 +48,7 @@ pub use overhead::{AgainstReport, AgainstRow, OVERHEAD_FIGURES, Overhead, Overhe
 pub use path_proof::{InterfaceProof, PathProofReport};
 pub use pattern::PatternReport;
 pub use range::{AboveCount, AboveReport, ChosenReport};
+pub use recording::RecordingReport;
 pub use report::*;
 pub use side_by_side::{SameFigure, SideBySide};
 pub use slot_columns::{Course, Range};

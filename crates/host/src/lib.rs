@@ -6,6 +6,7 @@
 
 pub mod clock;
 pub mod container;
+pub mod counters;
 pub mod facts;
 pub mod interface;
 pub mod journal;

@@ -8,7 +8,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tailbound_model::ProcessId;
 
@@ -103,6 +103,15 @@ pub(crate) fn limit_text(resource: Resource) -> String {
 /// top, not the path known to the host.
 pub(crate) fn cgroup_dir(controller: &str) -> Option<PathBuf> {
     group_dir(&fs::read_to_string("/proc/self/cgroup").ok()?, controller)
+}
+
+/// Directories of a process's control group for a controller and of the groups that contain it, the innermost first;
+/// empty if they cannot be found.
+pub(crate) fn group_dirs(pid: i32, controller: &str) -> Vec<PathBuf> {
+    let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    let innermost = group_dir(&text, controller);
+    let is_group = |dir: &&Path| dir.join("cgroup.procs").exists();
+    innermost.iter().flat_map(|dir| dir.ancestors().take_while(is_group)).map(Path::to_path_buf).collect()
 }
 
 /// Directory of the control group for a controller, found from the text of /proc/PID/cgroup.

@@ -2,11 +2,17 @@
 
 use crate::process::cgroup_dir;
 use std::fs;
+use std::path::Path;
 
 /// Reads how often and how long this process's control group was throttled since the group was made (`cpu.stat`; kernel
 /// documentation: scheduler/sched-bwc). `None` if the counters cannot be read.
 pub fn throttled() -> Option<Throttled> {
-    parse(&fs::read_to_string(cgroup_dir("cpu")?.join("cpu.stat")).ok()?)
+    throttled_in(&cgroup_dir("cpu")?)
+}
+
+/// Reads how often and how long the control group with this directory was throttled.
+pub(crate) fn throttled_in(group: &Path) -> Option<Throttled> {
+    parse(&fs::read_to_string(group.join("cpu.stat")).ok()?)
 }
 
 /// Number and total time of the stops of a control group by its CPU quota, since the group was made.

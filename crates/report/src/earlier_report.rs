@@ -13,8 +13,8 @@ use tailbound_record::Record;
 const RENAMED_KEYS: [(&str, &str); 1] = [("mend", "remedy")];
 
 /// Keys of the report document that were added since d26457f.
-const ADDED_KEYS: [&str; 7] =
-    ["independent_n", "late_limits", "incidents", "incident_totals", "causes", "losses", "misses"];
+const ADDED_KEYS: [&str; 8] =
+    ["independent_n", "late_limits", "incidents", "incident_totals", "causes", "recordings", "losses", "misses"];
 
 /// Sentences of reports that were reworded since commit d26457f: old text, new text.
 const REWORDED: [(&str, &str); 1] = [(

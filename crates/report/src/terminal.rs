@@ -94,6 +94,10 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     if causes.len() > CAUSES {
         line(paint.dim(&format!("  ({} more incidents on the page)", causes.len() - CAUSES)));
     }
+    let recorded = crate::tables::causes::worst_condition(report).into_iter();
+    for text in recorded.flat_map(crate::tables::causes::recordings) {
+        wrap(&format!("  {text}"), width, 4).into_iter().for_each(|text| line(paint.dim(&text)));
+    }
     // A warning that a finding contains already, with its remedy, is not repeated.
     let found = |t: &WarningGroup<'_>| {
         report.findings.iter().any(|f| f.text.contains(t.warning.problem.what.trim_end_matches('.')))

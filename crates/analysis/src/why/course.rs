@@ -3,7 +3,7 @@
 use crate::why::stamps::{Leg, Stamps};
 use crate::why::threads::Threads;
 use crate::why::timeline::Timeline;
-use crate::why::walk::{Stretch, What, back};
+use crate::why::walk::{Call, Known, Limited, Stretch, What, back};
 use tailbound_document::Evidence;
 use tailbound_model::{Metric, SleepState};
 
@@ -29,6 +29,11 @@ pub(crate) enum Doing {
     Waited {
         cpu: u32,
         evidence: Evidence,
+        limited: Option<Limited>,
+    },
+    /// The thread slept inside its call to send until the thread `by` of its process woke it.
+    Locked {
+        by: i32,
     },
     /// The thread slept inside its call to send.
     SleptInCall(Option<SleepState>),
@@ -55,11 +60,12 @@ pub(crate) fn course(stamps: &Stamps, timeline: &Timeline, threads: &Threads) ->
 }
 
 fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
-    let way = match leg.metric {
+    let thread = match leg.metric {
         // The main thread of the ping sends.
-        Metric::SendLateness => follow(threads.main_of(leg.end), timeline, threads, (leg.from_ns, leg.to_ns)),
-        _ => follow(taker(leg, timeline, threads), timeline, threads, (leg.from_ns, leg.to_ns)),
+        Metric::SendLateness => threads.main_of(leg.end),
+        _ => taker(leg, timeline, threads),
     };
+    let way = follow(thread, timeline, threads, (leg.from_ns, leg.to_ns), call_of(leg, thread, threads));
     let mut pieces = Vec::new();
     let mut from = leg.to_ns;
     for stretch in way {
@@ -74,7 +80,10 @@ fn of_leg(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Vec<Piece> {
         };
         match stretch.what {
             What::Ran { cpu } => pieces.push(owned(piece(Doing::Ran { cpu }), leg, threads)),
-            What::Waited { cpu, evidence } => pieces.push(owned(piece(Doing::Waited { cpu, evidence }), leg, threads)),
+            What::Waited { cpu, evidence, limited } => {
+                pieces.push(owned(piece(Doing::Waited { cpu, evidence, limited }), leg, threads));
+            }
+            What::Locked { by } => pieces.push(owned(piece(Doing::Locked { by }), leg, threads)),
             What::Slept(state) => pieces.extend(slept(piece(Doing::Slept(state)), state, leg, timeline, threads)),
         }
     }
@@ -100,10 +109,26 @@ fn taker(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Option<i32> {
     running.max().map(|(_, tid)| tid)
 }
 
-fn follow(thread: Option<i32>, timeline: &Timeline, threads: &Threads, span: (i64, i64)) -> Vec<Stretch> {
-    let known = |tid: i32| threads.is_of_an_end(tid);
-    let outranks = |one: i32, other: i32| threads.rank(one) > threads.rank(other);
-    thread.map(|thread| back(timeline, thread, span, &known, &outranks)).unwrap_or_default()
+/// The send call inside a leg, with the thread that makes it: `taker` itself, if the leg ends at the calling end.
+fn call_of(leg: &Leg, taker: Option<i32>, threads: &Threads) -> Option<Call> {
+    let (begun_ns, ended_ns, caller) = leg.call?;
+    let thread = if leg.end == caller { taker? } else { threads.main_of(caller)? };
+    Some(Call { begun_ns, ended_ns, thread })
+}
+
+fn follow(
+    thread: Option<i32>,
+    timeline: &Timeline,
+    threads: &Threads,
+    span: (i64, i64),
+    call: Option<Call>,
+) -> Vec<Stretch> {
+    let known = Known {
+        is_of_an_end: &|tid| threads.is_of_an_end(tid),
+        same_end: &|one, other| threads.are_of_one_end(one, other),
+        outranks: &|one, other| threads.rank(one) > threads.rank(other),
+    };
+    thread.map(|thread| back(timeline, thread, span, call, &known)).unwrap_or_default()
 }
 
 /// Divides a time span in which the thread that took the message slept: while a send call of the other end lasts, the
@@ -126,12 +151,14 @@ fn slept(piece: Piece, state: Option<SleepState>, leg: &Leg, timeline: &Timeline
         pieces.push(Piece { from_ns: from, to_ns: to, what, ..piece });
     } else {
         let mut left = to;
-        for stretch in follow(threads.main_of(caller), timeline, threads, (begun, ended)) {
+        let thread = threads.main_of(caller);
+        for stretch in follow(thread, timeline, threads, (begun, ended), call_of(leg, thread, threads)) {
             let (from_ns, to_ns) = (stretch.begin_ns.max(from), stretch.end_ns.min(to));
             left = left.min(from_ns);
             let what = match stretch.what {
                 What::Ran { cpu } => Doing::Ran { cpu },
-                What::Waited { cpu, evidence } => Doing::Waited { cpu, evidence },
+                What::Waited { cpu, evidence, limited } => Doing::Waited { cpu, evidence, limited },
+                What::Locked { by } => Doing::Locked { by },
                 What::Slept(state) => Doing::SleptInCall(state),
             };
             pieces.push(Piece { from_ns, to_ns, leg: leg.metric, end: caller, thread: stretch.thread, what });

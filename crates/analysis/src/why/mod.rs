@@ -6,7 +6,9 @@
 //! the study requested are never used.
 
 mod course;
+mod drops;
 mod ledger;
+mod recordings;
 mod shares;
 mod stamps;
 mod sums;
@@ -18,6 +20,7 @@ mod words;
 use crate::clocks;
 use crate::parallel;
 use crate::pass_error::PassError;
+use crate::why::drops::Drops;
 use crate::why::ledger::{Ledger, Timelines, Usual};
 use crate::why::shares::{Circumstances, Share};
 use crate::why::stamps::{Lost, Stamps};
@@ -58,6 +61,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
         let trials: Vec<&TrialFacts> = facts.iter().filter(|(id, _)| *id == condition.id).map(|(_, f)| f).collect();
         let mut incidents: Vec<IncidentReport> = trials.iter().flat_map(|t| incidents(record, report, t)).collect();
         sums::add(condition, &trials, &incidents);
+        condition.recordings = recordings::recordings(&trials);
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
         incidents.truncate(MOST_INCIDENTS);
         condition.incidents = incidents;
@@ -70,7 +74,8 @@ fn facts(record: &Record, trial: usize) -> Result<TrialFacts, tailbound_record::
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
     let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
     let mut wanted = BTreeSet::new();
-    let mut any_lost = false;
+    // Without any answer there are no incidents, and all messages are lost or not sent.
+    let mut any_lost = true;
     if let Some(found) = &found {
         wanted.extend(found.found.worst.iter().flat_map(rows));
         any_lost = found.found.lost > 0;
@@ -79,11 +84,12 @@ fn facts(record: &Record, trial: usize) -> Result<TrialFacts, tailbound_record::
         }
     }
     let one_clock = !clocks::apart_in(record, trial, "pong");
+    let seen = seen(record, trial, one_clock);
     let (messages, lost) = match wanted.is_empty() && !any_lost {
         true => Default::default(),
-        false => stamps::read(record, trial, &wanted, one_clock)?,
+        false => stamps::read(record, trial, &wanted, one_clock, &Drops::of(seen.as_deref().unwrap_or_default()))?,
     };
-    Ok(TrialFacts { trial, found, messages, lost, seen: seen(record, trial, one_clock) })
+    Ok(TrialFacts { trial, found, messages, lost, seen })
 }
 
 /// Rows of the messages of an incident that its description needs.

@@ -3,8 +3,9 @@
 use crate::why::course::{Doing, Piece};
 use crate::why::threads::Threads;
 use crate::why::timeline::{InterruptSpan, Timeline};
+use crate::why::walk::Limited;
 use tailbound_document::{CauseWord, CausedBy, Evidence};
-use tailbound_model::{Interruption, Metric, SleepState, Switches};
+use tailbound_model::{Counter, CounterMove, CpuLimit, Interruption, Metric, SleepState, Switches};
 
 /// What one part of a delay is ascribed to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +40,7 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
     for (from_ns, to_ns, stopped) in split_by_stops(piece, timeline, known) {
         let part = Piece { from_ns, to_ns, ..*piece };
         match stopped {
-            Some(evidence) => shares.push(whole(&part, CauseWord::Stopped, None, None, evidence)),
+            Some((cause, evidence)) => shares.push(whole(&part, cause, None, None, evidence)),
             None if hidden => {}
             None => of_part(&part, timeline, known, &mut shares),
         }
@@ -61,15 +62,26 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
             let share = whole(part, CauseWord::OwnWork, Some(cpu), None, Evidence::Seen);
             shares.push(Share { low_ns: own, high_ns: own, ..share });
         }
-        Doing::Waited { cpu, evidence } => waited(part, (cpu, evidence), timeline, known, shares),
+        Doing::Waited { cpu, evidence, limited } => {
+            let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
+            if let Some(Limited { limit, .. }) = limited {
+                shares.push(limited_share(part, (cpu, limit), free));
+            }
+            // What had the CPU after the limit can have ended may have had it because of the limit.
+            let evidence = if limited.is_some() { Evidence::AtMost } else { evidence };
+            waited(&Piece { from_ns: free, ..*part }, (cpu, evidence), timeline, known, shares);
+        }
+        Doing::Locked { by } => {
+            let (_, by) = known.threads.had_the_cpu(by);
+            shares.push(whole(part, CauseWord::UserLock, None, Some(by), Evidence::Inferred));
+        }
         Doing::SleptInCall(state) => {
-            let cause = asleep(state).unwrap_or(CauseWord::DriverCall);
-            shares.push(whole(part, cause, None, None, Evidence::Seen));
+            let (cause, evidence) = asleep(state).unwrap_or((CauseWord::DriverCall, Evidence::Seen));
+            shares.push(whole(part, cause, None, None, evidence));
         }
         Doing::SleptForMessage(state) => {
-            let cause = asleep(state).unwrap_or(CauseWord::Network);
             // That no thread had the message is concluded from the absence of events.
-            let evidence = if cause == CauseWord::Network { Evidence::Inferred } else { Evidence::Seen };
+            let (cause, evidence) = asleep(state).unwrap_or((CauseWord::Network, Evidence::Inferred));
             shares.push(Share {
                 key: Key { thread: None, ..key(part, cause, None, None) },
                 ..whole(part, cause, None, None, evidence)
@@ -77,19 +89,37 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
         }
         Doing::Slept(state) => {
             let cause = asleep(state);
-            shares.extend(cause.map(|cause| whole(part, cause, None, None, Evidence::Seen)));
+            shares.extend(cause.map(|(cause, evidence)| whole(part, cause, None, None, evidence)));
         }
         Doing::Unknown => {}
     }
 }
 
-/// The cause that the kernel's state of a sleeping thread shows by itself.
-fn asleep(state: Option<SleepState>) -> Option<CauseWord> {
+/// The cause that the kernel's state of a sleeping thread shows by itself, and how certain it is.
+fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
     match state? {
-        SleepState::Uninterruptible => Some(CauseWord::BlockedIo),
-        SleepState::Frozen => Some(CauseWord::Frozen),
-        SleepState::Stopped => Some(CauseWord::Stopped),
+        // The thread may have waited for a lock as well as for a disk.
+        SleepState::Uninterruptible => Some((CauseWord::BlockedIo, Evidence::AtMost)),
+        SleepState::Io => Some((CauseWord::BlockedIo, Evidence::Seen)),
+        SleepState::PageFault => Some((CauseWord::PageFault, Evidence::Seen)),
+        // The thread waited neither for a disk nor for a page.
+        SleepState::KernelLock => Some((CauseWord::KernelLock, Evidence::Inferred)),
+        SleepState::Frozen => Some((CauseWord::Frozen, Evidence::Seen)),
+        SleepState::Stopped => Some((CauseWord::Stopped, Evidence::Seen)),
         SleepState::Interruptible | SleepState::Ended => None,
+    }
+}
+
+/// The share of a limit of CPU time, which certainly lasted until the time `free`.
+fn limited_share(part: &Piece, (cpu, limit): (u32, CpuLimit), free: i64) -> Share {
+    let share = whole(part, cause_of(limit), Some(cpu), None, Evidence::Seen);
+    Share { low_ns: free - part.from_ns, ..share }
+}
+
+fn cause_of(limit: CpuLimit) -> CauseWord {
+    match limit {
+        CpuLimit::Quota => CauseWord::CpuQuota,
+        CpuLimit::RealTime => CauseWord::RtThrottled,
     }
 }
 
@@ -110,7 +140,10 @@ fn waited(
             let share = match by {
                 Some(by) => interrupted(&span, cpu, by),
                 // No thread had the CPU, so that something kept the thread from it that no event shows.
-                None if tid == 0 => continue,
+                None if tid == 0 => match idle(&span, (cpu, part.from_ns), timeline, known) {
+                    Some((cause, evidence)) => whole(&span, cause, Some(cpu), None, evidence),
+                    None => continue,
+                },
                 None => {
                     let (cause, by) = known.threads.had_the_cpu(tid);
                     whole(&span, cause, Some(cpu), Some(by), evidence)
@@ -119,6 +152,27 @@ fn waited(
             shares.push(if evidence == Evidence::AtMost { Share { low_ns: 0, evidence, ..share } } else { share });
         }
     }
+}
+
+/// The limit of CPU time because of which no thread had a CPU for which a thread had waited since `waits_since`.
+fn idle(
+    span: &Piece,
+    (cpu, waits_since): (u32, i64),
+    timeline: &Timeline,
+    known: &Circumstances,
+) -> Option<(CauseWord, Evidence)> {
+    // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free.
+    let limit = timeline.limit(cpu, waits_since, span.from_ns).map(|limit| (cause_of(limit), Evidence::Inferred));
+    limit.or_else(|| quota_may_have_lasted(span, known).then_some((CauseWord::CpuQuota, Evidence::Counted)))
+}
+
+/// Whether the kernel counted, at the end of this piece or later, a stop by the CPU quota that can cover the whole piece.
+/// The kernel counts the time of a stop when it ends.
+fn quota_may_have_lasted(piece: &Piece, known: &Circumstances) -> bool {
+    let of_end = known.seen.iter().filter(|s| s.ends.iter().any(|e| e == piece.end));
+    let quotas = of_end.flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs);
+    let covers = |m: &CounterMove| m.from_ns - m.by as i64 <= piece.from_ns && piece.to_ns <= m.to_ns;
+    quotas.flat_map(|c| &c.moves).any(covers)
 }
 
 fn interrupted(part: &Piece, cpu: u32, by: Interruption) -> Share {
@@ -175,35 +229,21 @@ fn divide(from_ns: i64, to_ns: i64, spans: &[InterruptSpan]) -> Vec<(i64, i64, O
     parts
 }
 
-/// Divides a time span of a thread that did not run by the times in which its process was stopped.
-fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Option<Evidence>)> {
-    let whole = vec![(piece.from_ns, piece.to_ns, None)];
-    if matches!(piece.what, Doing::Ran { .. }) {
-        return whole;
-    }
-    let of_end = known.seen.iter().filter(|s| s.ends.iter().any(|e| e == piece.end));
-    let mut stops: Vec<(i64, i64)> = of_end
-        .flat_map(|s| &s.stops)
-        .filter_map(|(from, to)| {
-            // The supervisor may notice a stop late; the process had then not run since it was stopped.
-            let from =
-                timeline.idle_since(known.threads.of_end(piece.end), *from).map_or(*from, |idle| idle.min(*from));
-            let (from, to) = (from.max(piece.from_ns), (*to).min(piece.to_ns));
-            (from < to).then_some((from, to))
-        })
-        .collect();
-    if stops.is_empty() {
-        return whole;
-    }
-    stops.sort_unstable();
+/// Divides a time span of a thread that did not run by the times in which its process was stopped or frozen.
+fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Option<Halt>)> {
+    let mut halts = match piece.what {
+        Doing::Ran { .. } => Vec::new(),
+        _ => halts(piece, timeline, known),
+    };
+    halts.sort_unstable();
     let mut parts = Vec::new();
     let mut at = piece.from_ns;
-    for (from, to) in stops {
+    for (from, to, halt) in halts {
         if at < from {
             parts.push((at, from, None));
         }
         if at.max(from) < to {
-            parts.push((at.max(from), to, Some(Evidence::Seen)));
+            parts.push((at.max(from), to, Some(halt)));
             at = to;
         }
     }
@@ -211,6 +251,33 @@ fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> 
         parts.push((at, piece.to_ns, None));
     }
     parts
+}
+
+/// What stopped all threads of a process, and how it is known.
+type Halt = (CauseWord, Evidence);
+
+/// The times within a piece in which the process of its end was stopped or frozen.
+fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Halt)> {
+    let of_end = known.seen.iter().filter(|s| s.ends.iter().any(|e| e == piece.end));
+    let threads = || known.threads.of_end(piece.end);
+    let noticed = of_end.flat_map(|s| &s.stops).filter_map(|(from, to)| {
+        // The supervisor may notice a stop late, or only with its end, at time 0; the process had then not run since it
+        // was stopped.
+        let seen_ns = if *from == 0 { *to } else { *from };
+        let from = timeline.idle_since(threads(), seen_ns).map_or(seen_ns, |idle| idle.min(seen_ns));
+        Some((from, *to, (CauseWord::Stopped, Evidence::Seen))).filter(|(from, to, _)| from < to)
+    });
+    // The freezer does not wake threads that sleep in some system calls, so that only other threads of their process
+    // show it.
+    let shown = threads().flat_map(|tid| {
+        let evidence = if tid == piece.thread { Evidence::Seen } else { Evidence::Inferred };
+        timeline
+            .asleep_as(tid, SleepState::Frozen)
+            .into_iter()
+            .map(move |(from, to)| (from, to, (CauseWord::Frozen, evidence)))
+    });
+    let clipped = |(from, to, halt): (i64, i64, Halt)| (from.max(piece.from_ns), to.min(piece.to_ns), halt);
+    noticed.chain(shown).map(clipped).filter(|(from, to, _)| from < to).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Reads the times of single messages of a trial, and counts where messages were lost.
 
+use crate::why::drops::Drops;
 use std::collections::{BTreeMap, BTreeSet};
-use tailbound_model::{Metric, NO_TIME, Outcome, counter_of};
+use tailbound_document::LossPlace;
+use tailbound_model::{Counter, Metric, NO_TIME, Outcome, counter_of};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
 
 /// Times of one message, monotonic ns of the sender.
@@ -70,34 +72,22 @@ impl Stamps {
     }
 }
 
-/// Numbers of messages of a trial without an answer, by the last place at which they were seen.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
-    pub never_sent: u64,
-    pub on_the_way_out: u64,
-    pub at_the_pong: u64,
-    pub on_the_way_back: u64,
-}
+/// Numbers of messages of a trial without an answer, by the place of the loss and the counter that moved there.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Lost(pub BTreeMap<(LossPlace, Option<Counter>), u64>);
 
 impl Lost {
-    fn add(&mut self, batch: &SlotBatch, i: usize) {
-        let there = |column: &[i64]| column.get(i).is_some_and(|t| *t != NO_TIME);
-        let place = match () {
-            () if batch.outcome[i] == Outcome::NotSent as u8 => &mut self.never_sent,
-            () if !there(&batch.echo_in_ns) => &mut self.on_the_way_out,
-            () if !there(&batch.echo_end_ns) => &mut self.at_the_pong,
-            () => &mut self.on_the_way_back,
+    fn add(&mut self, batch: &SlotBatch, i: usize, drops: &Drops) {
+        let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
+        let due_ns = time(&batch.intended_ns).or_else(|| time(&batch.send_begin_ns));
+        let counted = |end| drops.explain(end, due_ns?);
+        let at = match () {
+            () if batch.outcome[i] == Outcome::NotSent as u8 => (LossPlace::NeverSent, None),
+            () if time(&batch.echo_in_ns).is_none() => (LossPlace::OnTheWayOut, counted("pong")),
+            () if time(&batch.echo_end_ns).is_none() => (LossPlace::AtThePong, None),
+            () => (LossPlace::OnTheWayBack, counted("ping")),
         };
-        *place += 1;
-    }
-
-    pub fn sum(self, other: Lost) -> Lost {
-        Lost {
-            never_sent: self.never_sent + other.never_sent,
-            on_the_way_out: self.on_the_way_out + other.on_the_way_out,
-            at_the_pong: self.at_the_pong + other.at_the_pong,
-            on_the_way_back: self.on_the_way_back + other.on_the_way_back,
-        }
+        *self.0.entry(at).or_default() += 1;
     }
 }
 
@@ -108,6 +98,7 @@ pub(crate) fn read(
     trial: usize,
     wanted: &BTreeSet<u64>,
     one_clock: bool,
+    drops: &Drops,
 ) -> Result<(BTreeMap<u64, Stamps>, Lost), RecordError> {
     let columns = Columns::of(&[Metric::FromIntended, Metric::SendDuration, Metric::Out, Metric::Turnaround]);
     let columns = columns.with_echo_begin().with_seq();
@@ -118,7 +109,7 @@ pub(crate) fn read(
         let unanswered = [Outcome::Lost as u8, Outcome::NotSent as u8];
         for (i, outcome) in batch.outcome.iter().enumerate() {
             if unanswered.contains(outcome) && !batch.warm_up[i] {
-                lost.add(batch, i);
+                lost.add(batch, i, drops);
             }
         }
         for row in wanted.range(first..first + batch.len() as u64) {

@@ -1,10 +1,10 @@
 //! Sums over the incidents of a condition: how much each cause accounts for, where messages were lost, and runs of late
 //! messages.
 
-use crate::why::TrialFacts;
-use crate::why::stamps::Lost;
+use crate::why::{TrialFacts, drops};
 use std::collections::BTreeMap;
 use tailbound_document::*;
+use tailbound_model::Counter;
 use tailbound_record::{MISSES_ALLOWED, MISSES_WINDOW};
 
 /// Adds the sums over all trials to the report of a condition. `incidents` are the incidents that have details.
@@ -80,13 +80,16 @@ fn causes(incidents: &[IncidentReport], covered_ns: i64) -> Vec<CauseShare> {
 }
 
 fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
-    let lost = trials.iter().map(|t| t.lost).fold(Lost::default(), Lost::sum);
-    let places = [
-        (LossPlace::NeverSent, lost.never_sent),
-        (LossPlace::OnTheWayOut, lost.on_the_way_out),
-        (LossPlace::AtThePong, lost.at_the_pong),
-        (LossPlace::OnTheWayBack, lost.on_the_way_back),
-    ];
-    let report = |(place, count)| LossReport { place, count, reason: None, evidence: Evidence::Seen };
-    places.into_iter().filter(|(_, count)| *count > 0).map(report).collect()
+    let mut sums: BTreeMap<(LossPlace, Option<Counter>), u64> = BTreeMap::new();
+    trials.iter().flat_map(|t| &t.lost.0).for_each(|(at, count)| *sums.entry(*at).or_default() += count);
+    let report = |((place, counter), count): ((LossPlace, Option<Counter>), u64)| {
+        let end = if place == LossPlace::OnTheWayOut { "pong" } else { "ping" };
+        LossReport {
+            place,
+            count,
+            reason: counter.map(|counter| drops::reason(counter, end)),
+            evidence: if counter.is_some() { Evidence::Counted } else { Evidence::Seen },
+        }
+    };
+    sums.into_iter().map(report).collect()
 }

@@ -30,6 +30,12 @@ impl<'a> Threads<'a> {
         self.ends.contains_key(&tid)
     }
 
+    /// Whether both threads belong to the process that runs an end.
+    pub fn are_of_one_end(&self, one: i32, other: i32) -> bool {
+        let process = |tid| self.ends.get(&tid).map(|(process, _)| process.pid);
+        process(one).is_some() && process(one) == process(other)
+    }
+
     /// Ids of the threads of the process that runs the end with this name.
     pub fn of_end(&self, end: &str) -> impl Iterator<Item = i32> {
         self.ends.iter().filter(move |(_, (process, _))| process.ends.iter().any(|e| e == end)).map(|(tid, _)| *tid)

@@ -2,22 +2,27 @@
 //! recorded.
 
 use std::collections::{BTreeMap, BTreeSet};
-use tailbound_model::{Interruption, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
+use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
 /// State of a thread after a context switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The thread runs on the CPU with this number.
     On(u32),
-    /// The thread was preempted and is ready to run.
-    Preempted,
+    /// The thread was preempted and is ready to run; with the limit that keeps it from running, if there is one.
+    Preempted(Option<CpuLimit>),
     /// The thread sleeps, because it waits for something; with the kernel's state, if it was recorded.
     Asleep(Option<SleepState>),
 }
 
-/// The kernel's state of a sleeping thread, if it was recorded.
+/// Why a thread left a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Asleep(pub Option<SleepState>);
+pub(crate) enum Left {
+    /// The thread stayed ready to run; with the limit that kept it from running, if there was one.
+    Ready(Option<CpuLimit>),
+    /// The thread fell asleep; with its state, if it was recorded.
+    Asleep(Option<SleepState>),
+}
 
 /// A wake-up of a thread that an agent recorded.
 #[derive(Debug, Clone, Copy)]
@@ -25,6 +30,10 @@ pub(crate) struct Wake {
     pub at_ns: i64,
     /// Id of the thread that caused the wake-up; `None` if an interrupt caused it.
     pub by: Option<i32>,
+    /// Whether the soft interrupt that receives packets caused the wake-up.
+    pub packet: bool,
+    /// Limit that kept the woken thread from running.
+    pub limit: Option<CpuLimit>,
 }
 
 /// A time span in which an interrupt or a soft interrupt had a CPU.
@@ -44,12 +53,20 @@ pub(crate) struct Timeline {
     gaps: Vec<(i64, i64)>,
     threads: BTreeMap<i32, Vec<(i64, State)>>,
     wakes: BTreeMap<i32, Vec<Wake>>,
+    /// For each measured thread, in the order of time: the time at which it was moved, and its new CPU.
+    moves: BTreeMap<i32, Vec<(i64, u32)>>,
     /// For each CPU, in the order of time: the time at which a thread began to run on this CPU, and the id of the
     /// thread.
     cpus: BTreeMap<u32, Vec<(i64, i32)>>,
+    /// For each CPU, in the order of time: a thread left the CPU because of this limit of CPU time.
+    limits: BTreeMap<u32, Vec<(i64, CpuLimit)>>,
+    /// For each CPU, since its last context switch: a thread that woke another one there, and the time of the first time.
+    acted: BTreeMap<u32, (i32, i64)>,
     /// For each CPU: time spans of interrupts, by their begin. Spans can lie inside each other.
     interrupts: BTreeMap<u32, Vec<InterruptSpan>>,
     wakes_seen: bool,
+    /// Whether wake-ups by packets are marked.
+    packets_seen: bool,
 }
 
 impl Timeline {
@@ -57,12 +74,17 @@ impl Timeline {
     pub fn of(seen: &[Switches], (begin_ns, end_ns): (i64, i64)) -> Timeline {
         let wakes_seen = seen.iter().all(|s| s.wakes);
         let gaps = seen.iter().flat_map(|s| &s.gaps).copied().filter(|(from, to)| *from < end_ns && begin_ns < *to);
-        let mut timeline = Timeline { begin_ns, end_ns, gaps: gaps.collect(), wakes_seen, ..Timeline::default() };
+        let by_bpf = |s: &Switches| s.recorder.as_ref().is_some_and(|r| r.by == RecordedBy::Bpf);
+        let packets_seen = seen.iter().all(by_bpf);
+        let gaps = gaps.collect();
+        let mut timeline = Timeline { begin_ns, end_ns, gaps, wakes_seen, packets_seen, ..Timeline::default() };
         let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for seen in seen {
-            // Two agents that record the same CPU see the same events of this CPU, but wake-ups of different threads.
-            let twice = |e: &&SwitchEvent| !matches!(e.what, SwitchKind::Wake { .. }) && recorded.contains(&e.cpu);
+            // Two agents that record the same CPU see the same events of this CPU, but wake-ups and moves of different
+            // threads.
+            let of_thread = |e: &&SwitchEvent| matches!(e.what, SwitchKind::Wake { .. } | SwitchKind::Moved { .. });
+            let twice = |e: &&SwitchEvent| !of_thread(e) && recorded.contains(&e.cpu);
             let first = seen.events.partition_point(|e| e.at_ns < begin_ns);
             let within = seen.events[first..].iter().take_while(|e| e.at_ns <= end_ns);
             events.extend(within.filter(|e| !twice(e)));
@@ -84,20 +106,32 @@ impl Timeline {
 
     fn push(&mut self, SwitchEvent { at_ns, cpu, what }: SwitchEvent) {
         match what {
-            SwitchKind::Switch { out, into, preempted, state } => {
-                self.arrived(out, cpu);
-                self.leave(out, at_ns, cpu, if preempted { State::Preempted } else { State::Asleep(state) });
+            SwitchKind::Switch { out, into, preempted, state, limit } => {
+                // Perf events report a thread that ends without its id.
+                let last = self.cpus.get(&cpu).and_then(|events| events.last());
+                let out = last.filter(|_| out < 0).map_or(out, |(_, who)| *who);
+                self.arrived(out, cpu, at_ns);
+                self.leave(out, at_ns, cpu, if preempted { State::Preempted(limit) } else { State::Asleep(state) });
+                if let Some(limit) = limit {
+                    self.limits.entry(cpu).or_default().push((at_ns, limit));
+                }
                 self.come(into, at_ns, cpu);
                 self.cpus.entry(cpu).or_default().push((at_ns, into));
+                self.acted.remove(&cpu);
             }
             SwitchKind::In(thread) => self.come(thread, at_ns, cpu),
             SwitchKind::Out { thread, preempted } => {
-                self.leave(thread, at_ns, cpu, if preempted { State::Preempted } else { State::Asleep(None) });
+                self.leave(thread, at_ns, cpu, if preempted { State::Preempted(None) } else { State::Asleep(None) });
             }
-            SwitchKind::Wake { thread, by, interrupt } => {
+            SwitchKind::Wake { thread, by, interrupt, packet, limit } => {
                 let by = (!interrupt).then_some(by);
-                self.wakes.entry(thread).or_default().push(Wake { at_ns, by });
+                let already = self.acted.get(&cpu).is_some_and(|(who, _)| Some(*who) == by);
+                if let Some(by) = by.filter(|_| !already) {
+                    self.acted.insert(cpu, (by, at_ns));
+                }
+                self.wakes.entry(thread).or_default().push(Wake { at_ns, by, packet, limit });
             }
+            SwitchKind::Moved { thread, to } => self.moves.entry(thread).or_default().push((at_ns, to)),
             SwitchKind::Interrupted { by, ns } => {
                 let span = InterruptSpan { from_ns: at_ns, to_ns: at_ns + i64::from(ns), by };
                 self.interrupts.entry(cpu).or_default().push(span);
@@ -105,13 +139,21 @@ impl Timeline {
         }
     }
 
-    /// Adds the time at which a thread got a CPU, if only the time at which it left this CPU was recorded. The thread
-    /// had the CPU from the beginning, or it was moved to the CPU while it ran, after the last context switch on this
-    /// CPU and after it had left another CPU.
-    fn arrived(&mut self, thread: i32, cpu: u32) {
+    /// Adds the time at which a thread got a CPU, if only the time `at_ns` at which it left this CPU was recorded. The
+    /// thread had the CPU from the beginning, or it was moved to the CPU while it ran, after the last context switch on
+    /// this CPU and after it had left another CPU. If the CPU was idle, the kernel did not report the switch from the idle
+    /// thread: the thread ran at most since it was woken, and at least since it woke another thread.
+    fn arrived(&mut self, thread: i32, cpu: u32, at_ns: i64) {
         let last = self.cpus.entry(cpu).or_default().last().copied();
         if last.is_some_and(|(_, who)| who == thread) {
             return;
+        }
+        if let Some((idle_ns, 0)) = last {
+            let woken = self.wakes.get(&thread).and_then(|wakes| wakes.last()).map(|w| w.at_ns);
+            let acted = self.acted.get(&cpu).filter(|(who, at)| *who == thread && *at > idle_ns).map(|(_, at)| *at - 1);
+            let since = woken.filter(|at| *at > idle_ns).or(acted).unwrap_or(at_ns);
+            self.cpus.entry(cpu).or_default().push((since, thread));
+            return self.come(thread, since, cpu);
         }
         let left = self.threads.get(&thread).and_then(|events| events.last()).map_or(self.begin_ns, |(at, _)| *at);
         let since = last.map_or(self.begin_ns, |(at, _)| at.max(left));
@@ -143,15 +185,14 @@ impl Timeline {
         }
     }
 
-    /// For a thread that got a CPU at the time `came`: the time at which it had left a CPU before, and its state since
-    /// then; `None` if it was preempted. A thread that left its CPU before the beginning of the timeline counts as
-    /// asleep.
-    pub fn left(&self, thread: i32, came: i64) -> (i64, Option<Asleep>) {
+    /// For a thread that got a CPU at the time `came`: the time at which it had left a CPU before, and why. A thread
+    /// that left its CPU before the beginning of the timeline counts as asleep.
+    pub fn left(&self, thread: i32, came: i64) -> (i64, Left) {
         match self.before(thread, came) {
-            Some((at, State::Preempted)) => (at, None),
-            Some((at, State::Asleep(state))) => (at, Some(Asleep(state))),
-            Some((at, State::On(_))) => (at, Some(Asleep(None))),
-            None => (self.begin_ns, Some(Asleep(None))),
+            Some((at, State::Preempted(limit))) => (at, Left::Ready(limit)),
+            Some((at, State::Asleep(state))) => (at, Left::Asleep(state)),
+            Some((at, State::On(_))) => (at, Left::Asleep(None)),
+            None => (self.begin_ns, Left::Asleep(None)),
         }
     }
 
@@ -168,7 +209,7 @@ impl Timeline {
         let events = self.cpus.get(&cpu)?;
         let (_, who) = events[..events.partition_point(|(t, _)| *t < came)].last()?;
         let after = self.threads.get(who)?.iter().find(|(t, _)| *t == came)?;
-        Some((*who, after.1 == State::Preempted))
+        Some((*who, matches!(after.1, State::Preempted(_))))
     }
 
     /// The time since which other threads had kept `cpu` busy without a pause, when `thread` got this CPU at the time
@@ -185,6 +226,17 @@ impl Timeline {
         since.max(left)
     }
 
+    /// The times in which `thread` slept in this state, until it was woken.
+    pub fn asleep_as(&self, thread: i32, state: SleepState) -> Vec<(i64, i64)> {
+        let Some(events) = self.threads.get(&thread) else { return Vec::new() };
+        let spans = events.iter().enumerate().filter(|(_, (_, s))| *s == State::Asleep(Some(state)));
+        let until = |n: usize, left: i64| {
+            let came = events.get(n + 1).map_or(self.end_ns, |(at, _)| *at);
+            self.woken(thread, left, came).map_or(came, |wake| wake.at_ns)
+        };
+        spans.map(|(n, (left, _))| (*left, until(n, *left))).collect()
+    }
+
     /// The time since which none of `threads` has run, seen from the time `at`; `None` if one of them runs, or if no
     /// run of them was recorded.
     pub fn idle_since(&self, threads: impl Iterator<Item = i32>, at: i64) -> Option<i64> {
@@ -196,6 +248,11 @@ impl Timeline {
     /// True if the record of context switches also contains the wake-ups of threads.
     pub fn sees_wakes(&self) -> bool {
         self.wakes_seen
+    }
+
+    /// True if the record tells wake-ups by packets from wake-ups by other interrupts.
+    pub fn sees_packets(&self) -> bool {
+        self.packets_seen
     }
 
     /// True if a thread that waited for a CPU can be told from a thread that slept.
@@ -216,6 +273,46 @@ impl Timeline {
         let clipped = |((from, who), to): (&(i64, i32), i64)| ((*from).max(from_ns), to.min(to_ns), *who);
         let within = events[first..].iter().zip(next).take_while(|((from, _), _)| *from < to_ns);
         within.map(clipped).filter(|(from, to, _)| from < to).collect()
+    }
+
+    /// For a thread that waited between two times and then got `cpu`: the CPUs for which it waited, the last one first.
+    pub fn waited_for(&self, thread: i32, from_ns: i64, to_ns: i64, cpu: u32) -> Vec<(i64, i64, u32)> {
+        let moves = self.moves.get(&thread).map(Vec::as_slice).unwrap_or_default();
+        let moves = &moves[..moves.partition_point(|(at, _)| *at < to_ns)];
+        let (mut spans, mut end, mut cpu) = (Vec::new(), to_ns, cpu);
+        for (n, (at, _)) in moves.iter().enumerate().rev().take_while(|(_, (at, _))| *at > from_ns) {
+            spans.push((*at, end, cpu));
+            let before = n.checked_sub(1).map(|n| moves[n]);
+            let ran = self.ran_on(thread, *at);
+            // The later of both: the thread can have run since it was moved before.
+            cpu = before.into_iter().chain(ran).max().map_or(cpu, |(_, cpu)| cpu);
+            end = *at;
+        }
+        spans.push((from_ns, end, cpu));
+        spans
+    }
+
+    /// The time at which `thread` got a CPU last before the time `at`, and that CPU.
+    fn ran_on(&self, thread: i32, at: i64) -> Option<(i64, u32)> {
+        let events = self.threads.get(&thread)?;
+        let before = events[..events.partition_point(|(t, _)| *t < at)].iter().rev();
+        before.filter_map(|(t, state)| if let State::On(cpu) = state { Some((*t, *cpu)) } else { None }).next()
+    }
+
+    /// For a thread that a limit of CPU time kept from `cpu` between two times: the latest time at which the limit can
+    /// have ended. If another thread had the CPU at the end, it may have had the CPU instead of the limit.
+    pub fn freed(&self, cpu: u32, from_ns: i64, to_ns: i64) -> i64 {
+        match self.occupants(cpu, from_ns, to_ns).last() {
+            Some((begin_ns, _, tid)) if *tid != 0 => *begin_ns,
+            _ => to_ns,
+        }
+    }
+
+    /// The limit of CPU time because of which a thread left `cpu` last between two times.
+    pub fn limit(&self, cpu: u32, from_ns: i64, to_ns: i64) -> Option<CpuLimit> {
+        let limits = self.limits.get(&cpu)?;
+        let before = limits[..limits.partition_point(|(at, _)| *at <= to_ns)].last();
+        before.filter(|(at, _)| *at >= from_ns).map(|(_, limit)| *limit)
     }
 
     /// The interrupts on `cpu` between two times, clipped to them, in the order of their begin.

@@ -99,14 +99,21 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::Instrument => format!("{who} waited for {cpu}, which {} of Tailbound had", by()),
         CauseWord::Irq => format!("the interrupt {} had {cpu}", by()),
         CauseWord::Softirq => format!("the soft interrupt {} had {cpu}", by()),
-        CauseWord::BlockedIo => format!("{who} slept in the kernel (waiting for a disk or a lock)"),
+        CauseWord::PageFault => format!("{who} waited for a page of memory (page fault)"),
+        CauseWord::BlockedIo if entry.evidence == Evidence::AtMost => {
+            format!("{who} slept in the kernel (waiting for a disk or a lock)")
+        }
+        CauseWord::BlockedIo => format!("{who} waited for a disk"),
+        CauseWord::KernelLock => format!("{who} slept in the kernel (waiting for a lock, not for a disk)"),
+        CauseWord::UserLock => format!("{who} slept in the driver's call to send until {} woke it", by()),
         CauseWord::Stopped => format!("the process{end} was stopped (SIGSTOP, or a debugger)"),
         CauseWord::Frozen => format!("the freezer of a control group had stopped the process{end}"),
         CauseWord::CpuQuota => format!("the CPU quota of a control group had stopped {who}"),
+        CauseWord::RtThrottled => format!("the limit of real-time run time had stopped {who}"),
         CauseWord::Steal => format!("the hypervisor had {cpu}"),
         CauseWord::OwnWork => format!("{who} ran on {cpu}"),
         CauseWord::Network => {
-            format!("no thread had the message (towards the {} end)", entry.end.as_deref().unwrap_or("other"))
+            format!("no thread of an end had the message (towards the {} end)", entry.end.as_deref().unwrap_or("other"))
         }
         CauseWord::DriverCall => format!("{who} slept in the driver's call to send"),
     }

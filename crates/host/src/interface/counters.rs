@@ -70,7 +70,7 @@ pub fn ip_counters() -> io::Result<BTreeMap<String, i64>> {
 }
 
 /// Parses pairs of lines, `Udp: names` and `Udp: numbers`, into counters by name.
-fn parse_pairs(text: &str, all: &mut BTreeMap<String, i64>) {
+pub(crate) fn parse_pairs(text: &str, all: &mut BTreeMap<String, i64>) {
     let lines: Vec<&str> = text.lines().collect();
     for pair in lines.chunks_exact(2) {
         let (Some((group, names)), Some((same, numbers))) = (pair[0].split_once(':'), pair[1].split_once(':')) else {

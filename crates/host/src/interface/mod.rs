@@ -11,6 +11,7 @@ mod link;
 pub(crate) mod tune;
 
 pub use card::card_facts;
+pub(crate) use counters::parse_pairs;
 pub use counters::{InterfaceCounters, interface_counters, ip_counters};
 pub use ethtool::Ethtool;
 

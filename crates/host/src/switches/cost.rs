@@ -1,5 +1,5 @@
 //! Measures what the recording of events costs: the round trips of datagrams between two threads on the watched CPUs,
-//! with the recording and without it.
+//! without the recording and with it in turn, because the clock rate of a CPU and other programs change with time.
 
 use std::io;
 use std::os::unix::net::UnixDatagram;
@@ -7,12 +7,14 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 use tailbound_model::{Attribution, CpuList, RecordedBy, RecordingCost};
 
+/// Number of measurements without the recording, and as many with it.
+const PAIRS: usize = 9;
 /// Maximum number of round trips of one measurement.
-const ROUND_TRIPS: usize = 1_000;
+const ROUND_TRIPS: usize = 200;
 /// Minimum number of round trips of one measurement that gives a result.
-const FEWEST: usize = 100;
+const FEWEST: usize = 20;
 /// Maximum time of one measurement.
-const TIME: Duration = Duration::from_millis(40);
+const TIME: Duration = Duration::from_millis(10);
 /// Time after which a measurement is given up, because a thread does not get its CPU.
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -36,10 +38,14 @@ impl Costs {
         if let Some((_, _, cost)) = known.iter().find(same) {
             return Some(*cost);
         }
-        let without = round_trips(cpus)?;
-        let with = if set(true) { round_trips(cpus) } else { None };
-        set(false);
-        let cost = cost(level, &without, &with?);
+        let mut pairs = Vec::new();
+        for _ in 0..PAIRS {
+            let without = round_trips(cpus)?;
+            let with = if set(true) { round_trips(cpus) } else { None };
+            set(false);
+            pairs.push((without, with?));
+        }
+        let cost = cost(level, &pairs);
         known.push((by, cpus.clone(), cost));
         Some(cost)
     }
@@ -50,10 +56,19 @@ pub(super) fn is_cheap(cost: &RecordingCost) -> bool {
     cost.per_message_ns.saturating_mul(10) <= cost.unwatched_ns
 }
 
-/// The cost that follows from round trips without and with the recording, both sorted.
-fn cost(level: Attribution, without: &[i64], with: &[i64]) -> RecordingCost {
+/// The cost that follows from pairs of round trips without and with the recording, each sorted: the median of the
+/// differences.
+fn cost(level: Attribution, pairs: &[(Vec<i64>, Vec<i64>)]) -> RecordingCost {
     let tenth = |sorted: &[i64]| sorted[sorted.len() / 10];
-    RecordingCost { level, per_message_ns: tenth(with) - tenth(without), unwatched_ns: without[without.len() / 2] }
+    let median = |mut all: Vec<i64>| {
+        all.sort_unstable();
+        all[all.len() / 2]
+    };
+    RecordingCost {
+        level,
+        per_message_ns: median(pairs.iter().map(|(without, with)| tenth(with) - tenth(without)).collect()),
+        unwatched_ns: median(pairs.iter().flat_map(|(without, _)| without.iter().copied()).collect()),
+    }
 }
 
 /// Durations of round trips between a thread on the first and a thread on the last CPU of `cpus`, ns, sorted. `None` if
@@ -103,10 +118,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cost_is_the_difference_of_the_tenths() {
-        let without: Vec<i64> = (0..100).map(|n| 20_000 + n).collect();
-        let with: Vec<i64> = (0..100).map(|n| 21_500 + n).collect();
-        let cost = cost(Attribution::Machine, &without, &with);
+    fn the_cost_is_the_median_difference_of_the_tenths() {
+        let times = |first: i64| (first..first + 100).collect::<Vec<i64>>();
+        let pairs = [1_500, 9_000, 1_500, -4_000, 1_500].map(|more| (times(20_000), times(20_000 + more)));
+        let cost = cost(Attribution::Machine, &pairs);
         assert_eq!((cost.per_message_ns, cost.unwatched_ns), (1_500, 20_050));
         assert!(is_cheap(&cost));
         assert!(!is_cheap(&RecordingCost { per_message_ns: 2_006, ..cost }));

@@ -18,6 +18,6 @@ mod tracer;
 mod watch;
 mod windows;
 
-pub use opening::Wanted;
+pub use opening::{Wanted, online_cpus};
 pub use tracer::TRACER_FILE;
 pub use watch::SwitchWatch;

@@ -234,11 +234,11 @@ impl Opened {
 
     /// Closes all ring buffers, and detaches the tracer.
     pub fn close(&mut self) {
-        self.tracer = None;
-        // The kernel waits for all CPUs before it closes a tracepoint: half a second for all of them.
-        let rings = std::mem::take(&mut self.rings);
+        // The kernel waits for all CPUs before it closes a tracepoint: half a second for all of them, and as long as a
+        // real-time load keeps a CPU from the threads of the kernel. The load may end only after this call.
+        let open = (std::mem::take(&mut self.rings), self.tracer.take());
         // If no thread can be started, the caller waits.
-        let _ = std::thread::Builder::new().name("close-rings".into()).spawn(move || drop(rings));
+        let _ = std::thread::Builder::new().name("close-rings".into()).spawn(move || drop(open));
     }
 }
 
@@ -246,7 +246,11 @@ fn machine(by: RecordedBy) -> Recorder {
     Recorder { level: Attribution::Machine, by, instead: None, cost: None }
 }
 
-fn online_cpus() -> io::Result<CpuList> {
+/// The CPUs that are online.
+///
+/// # Errors
+/// The file of the kernel with their list cannot be read.
+pub fn online_cpus() -> io::Result<CpuList> {
     let online = std::fs::read_to_string("/sys/devices/system/cpu/online")?;
     online.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
 }

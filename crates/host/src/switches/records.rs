@@ -60,10 +60,10 @@ pub(super) fn parse(kind: u32, misc: u16, data: &[u8], points: &Points) -> Optio
     match kind {
         // Only the record of the leaving thread says whether the thread was preempted.
         RECORD_SWITCH_CPU_WIDE if out => {
-            event(SwitchKind::Switch { out: thread, into: word(data, 4)?, preempted, state: None })
+            event(SwitchKind::Switch { out: thread, into: word(data, 4)?, preempted, state: None, limit: None })
         }
         RECORD_SWITCH_CPU_WIDE => {
-            event(SwitchKind::Switch { out: word(data, 4)?, into: thread, preempted: false, state: None })
+            event(SwitchKind::Switch { out: word(data, 4)?, into: thread, preempted: false, state: None, limit: None })
         }
         RECORD_SWITCH if out => event(SwitchKind::Out { thread, preempted }),
         RECORD_SWITCH => event(SwitchKind::In(thread)),
@@ -86,11 +86,17 @@ fn sample(data: &[u8], points: &Points, (thread, at_ns, cpu): (i32, i64, u32)) -
     if let Some((_, fields)) = points.switch.as_ref().filter(|(point, _)| *point == id) {
         let (preempted, state) = fields.state(long(data, fields.state_at)?);
         let (out, into) = (word(data, fields.out_at)?, word(data, fields.into_at)?);
-        return event(SwitchKind::Switch { out, into, preempted, state });
+        return event(SwitchKind::Switch { out, into, preempted, state, limit: None });
     }
     if let Some((_, fields)) = points.wake.filter(|(point, _)| *point == id) {
         let interrupt = WakeFields::by_interrupt(*data.get(fields.flags_at)?);
-        return event(SwitchKind::Wake { thread: word(data, fields.thread_at)?, by: thread, interrupt });
+        return event(SwitchKind::Wake {
+            thread: word(data, fields.thread_at)?,
+            by: thread,
+            interrupt,
+            packet: false,
+            limit: None,
+        });
     }
     let (_, edge) = points.edges.iter().find(|(point, _)| *point == id)?;
     let by = (edge.kind)(word(data, edge.number_at)? as u32);

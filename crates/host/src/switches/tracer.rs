@@ -5,7 +5,7 @@ use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::Mutex;
 use tailbound_abi::*;
-use tailbound_model::{CpuList, Interruption, Problem, SleepState, SwitchEvent, SwitchKind};
+use tailbound_model::{CpuLimit, CpuList, Interruption, Problem, SleepState, SwitchEvent, SwitchKind};
 
 /// Name of the tracer's shared object.
 pub const TRACER_FILE: &str = "libtailbound_tracer.so";
@@ -168,9 +168,15 @@ fn event(record: &tb_trace) -> Option<SwitchEvent> {
     let what = match kind {
         TB_TRACE_SWITCH => {
             let preempted = flags & TB_TRACE_PREEMPTED != 0;
-            Some(SwitchKind::Switch { out: one, into: two, preempted, state: sleep_state(state) })
+            let (state, limit) = (sleep_state(state), cpu_limit(state));
+            Some(SwitchKind::Switch { out: one, into: two, preempted, state, limit })
         }
-        TB_TRACE_WAKE => Some(SwitchKind::Wake { thread: one, by: two, interrupt: flags & TB_TRACE_BY_INTERRUPT != 0 }),
+        TB_TRACE_WAKE => {
+            let interrupt = flags & TB_TRACE_BY_INTERRUPT != 0;
+            let packet = flags & TB_TRACE_BY_PACKET != 0;
+            Some(SwitchKind::Wake { thread: one, by: two, interrupt, packet, limit: cpu_limit(state) })
+        }
+        TB_TRACE_MOVE => Some(SwitchKind::Moved { thread: one, to: two as u32 }),
         TB_TRACE_IRQ => interrupted(Interruption::Irq(number)),
         TB_TRACE_VECTOR => interrupted(Interruption::Vector(number)),
         TB_TRACE_SOFTIRQ => interrupted(Interruption::Softirq(number)),
@@ -182,10 +188,20 @@ fn event(record: &tb_trace) -> Option<SwitchEvent> {
 fn sleep_state(state: u8) -> Option<SleepState> {
     match state {
         TB_STATE_INTERRUPTIBLE => Some(SleepState::Interruptible),
-        TB_STATE_UNINTERRUPTIBLE => Some(SleepState::Uninterruptible),
+        TB_STATE_UNINTERRUPTIBLE => Some(SleepState::KernelLock),
+        TB_STATE_IO => Some(SleepState::Io),
+        TB_STATE_PAGE_FAULT => Some(SleepState::PageFault),
         TB_STATE_STOPPED => Some(SleepState::Stopped),
         TB_STATE_FROZEN => Some(SleepState::Frozen),
         TB_STATE_ENDED => Some(SleepState::Ended),
+        _ => None,
+    }
+}
+
+fn cpu_limit(state: u8) -> Option<CpuLimit> {
+    match state {
+        TB_STATE_OUT_OF_QUOTA => Some(CpuLimit::Quota),
+        TB_STATE_RT_THROTTLED => Some(CpuLimit::RealTime),
         _ => None,
     }
 }

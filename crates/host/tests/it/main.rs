@@ -4,4 +4,5 @@ mod busy;
 mod flood;
 mod interrupts;
 mod killed;
+mod occupied;
 mod switches;

@@ -1,5 +1,6 @@
 //! Tests: context switches as the kernel reports them, compared with the sleeps of a thread whose times are known.
 
+use crate::occupied::Occupied;
 use std::sync::mpsc;
 use std::time::Duration;
 use tailbound_host::switches::{SwitchWatch, Wanted};
@@ -43,6 +44,7 @@ fn sleeper(watch: impl FnOnce(i32, CpuList) -> SwitchWatch) -> (i32, Vec<(i64, i
 
 #[test]
 fn every_sleep_is_seen_from_its_begin_to_its_end() {
+    let _occupied = Occupied::start();
     let (tid, sleeps, mut watch) = sleeper(|tid, cpus| SwitchWatch::open(&[tid], &cpus, &THREADS));
     let window = (sleeps[0].0, sleeps[9].1);
     let seen = watch.events_in(&[window]);

@@ -9,7 +9,7 @@ mod table;
 pub use rescue::RescueSeen;
 pub use scheduling::{MIDDLEWARE, Policy, RoleScheduling, Scheduling};
 pub use switches::{
-    Attribution, Counter, CounterMove, CounterSeries, Interruption, RecordedBy, Recorder, RecordingCost, SleepState,
-    SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
+    Attribution, Counter, CounterMove, CounterSeries, CpuLimit, Interruption, RecordedBy, Recorder, RecordingCost,
+    SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches, Task,
 };
 pub use table::{ThreadLater, ThreadRow, ThreadTable};

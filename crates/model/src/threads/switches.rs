@@ -89,8 +89,8 @@ pub enum RecordedBy {
 pub struct RecordingCost {
     /// Level of the recording whose cost was measured: `threads` or `machine`.
     pub level: Attribution,
-    /// Round trip with the recording minus round trip without it, both at the quantile 0.1, ns. Other programs disturb
-    /// this quantile less than the median.
+    /// Round trip with the recording minus round trip without it, both at the quantile 0.1, which other programs disturb
+    /// less than the median; the median of nine such differences, ns.
     pub per_message_ns: i64,
     /// Median round trip without the recording, ns.
     pub unwatched_ns: i64,
@@ -193,6 +193,10 @@ pub enum SwitchKind {
         /// State of the thread that left the CPU, if it was not runnable and the state was recorded.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state: Option<SleepState>,
+        /// Limit that keeps the thread that left the CPU from running although it is ready, if there is one and the
+        /// recording shows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<CpuLimit>,
     },
     /// A measured thread got the CPU; the thread that left is not recorded.
     In(i32),
@@ -213,6 +217,19 @@ pub enum SwitchKind {
         /// True if an interrupt or a soft interrupt caused the wake-up, and not the thread `by`.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         interrupt: bool,
+        /// True if the soft interrupt that receives packets caused the wake-up; recordings by perf events never say so.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        packet: bool,
+        /// Limit that keeps the woken thread from running, if there is one and the recording shows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<CpuLimit>,
+    },
+    /// A measured thread that did not run was moved to another CPU; recordings by perf events do not have this event.
+    Moved {
+        /// Id of the thread that was moved.
+        thread: i32,
+        /// Number of the CPU for which the thread waits from then on.
+        to: u32,
     },
     /// An interrupt or a soft interrupt took the CPU; the time of the event is its begin. Interrupts of less than 2 us
     /// are left out. A soft interrupt in which a thread was preempted (PREEMPT_RT) is one event for each time that the
@@ -231,14 +248,30 @@ pub enum SwitchKind {
 pub enum SleepState {
     /// The thread waits and can be woken by a signal.
     Interruptible,
-    /// The thread waits in the kernel, for a disk or a lock, and no signal wakes it (state `D`).
+    /// The thread waits in the kernel, and no signal wakes it (state `D`); for what it waits was not recorded.
     Uninterruptible,
+    /// The thread waits for a disk, and no signal wakes it.
+    Io,
+    /// The thread waits for a page of memory in a page fault, and no signal wakes it.
+    PageFault,
+    /// The thread waits in the kernel for neither a disk nor a page, for example for a lock, and no signal wakes it.
+    KernelLock,
     /// The thread was stopped by a signal or a debugger.
     Stopped,
     /// The freezer of a control group stopped the thread.
     Frozen,
     /// The thread ended.
     Ended,
+}
+
+/// Limits of CPU time that keep threads from running although they are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CpuLimit {
+    /// The CPU quota of a control group was used up.
+    Quota,
+    /// The run time of real-time threads was used up, that of a control group or that of the CPU.
+    RealTime,
 }
 
 /// Kind and number of an interrupt or a soft interrupt.

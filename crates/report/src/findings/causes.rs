@@ -99,15 +99,19 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::Instrument => format!("waiting for a CPU that {by} of Tailbound had{end}"),
         CauseWord::Irq => format!("in the interrupt {by}{end}"),
         CauseWord::Softirq => format!("in the soft interrupt {by}{end}"),
-        CauseWord::BlockedIo => format!("asleep in the kernel, waiting for a disk or a lock{end}"),
+        CauseWord::PageFault => format!("waiting for a page of memory{end}"),
+        CauseWord::BlockedIo => format!("waiting for a disk{end}"),
+        CauseWord::KernelLock => format!("asleep in the kernel, waiting for a lock and not for a disk{end}"),
+        CauseWord::UserLock => format!("asleep in the driver's call to send until {by} ended the wait{end}"),
         CauseWord::Stopped => format!("stopped by a signal or a debugger{end}"),
         CauseWord::Frozen => format!("stopped by the freezer of a control group{end}"),
         CauseWord::CpuQuota => format!("stopped by a CPU quota{end}"),
+        CauseWord::RtThrottled => format!("stopped by the limit of real-time run time{end}"),
         CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
         CauseWord::OwnWork => format!("in the threads of the measured program{end}"),
         CauseWord::Network => {
             let end = cause.end.as_ref().map_or(String::new(), |end| format!(" (towards the {end} end)"));
-            format!("without a thread that had the message{end}")
+            format!("without a thread of an end that had the message{end}")
         }
         CauseWord::DriverCall => format!("asleep in the driver's call to send{end}"),
     }

@@ -141,11 +141,15 @@ fn estimates(chart: &Chart<'_>) -> Vec<Variant> {
     all
 }
 
-/// One description for each of the worst incidents of a condition.
+/// One description for each of the worst incidents of a condition, and how their events were recorded.
 fn causes(condition: &ConditionReport) -> String {
     let item = |incident: &tailbound_document::IncidentReport| format!("<li>{}</li>", prose(&incident.text));
     let items: String = crate::tables::causes::described(condition).iter().map(item).collect();
-    format!("<ol class=\"causes\">{items}</ol>")
+    let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| prose(&text)).collect();
+    match recorded.is_empty() {
+        true => format!("<ol class=\"causes\">{items}</ol>"),
+        false => format!("<ol class=\"causes\">{items}</ol><p class=\"recorded\">{}</p>", recorded.join(" ")),
+    }
 }
 
 /// Data of the conditions for the script: hues and series for each factor on the horizontal axis, and the conditions

@@ -50,7 +50,7 @@ fn event(at_ns: i64, what: SwitchKind) -> SwitchEvent {
 }
 
 fn switch(at_ns: i64, out: i32, into: i32) -> SwitchEvent {
-    event(at_ns, SwitchKind::Switch { out, into, preempted: false, state: None })
+    event(at_ns, SwitchKind::Switch { out, into, preempted: false, state: None, limit: None })
 }
 
 /// Events of the receipt of an answer: an interrupt wakes the taker while the thread `by` has the CPU, the taker waits
@@ -59,7 +59,7 @@ fn receipt(received_ns: i64, wait_ns: i64, by: i32) -> [SwitchEvent; 4] {
     let (ran, woken) = (received_ns - RAN, received_ns - RAN - wait_ns);
     [
         switch(woken - 2_000, 0, by),
-        event(woken, SwitchKind::Wake { thread: TAKER, by, interrupt: true }),
+        event(woken, SwitchKind::Wake { thread: TAKER, by, interrupt: true, packet: false, limit: None }),
         switch(ran, by, TAKER),
         switch(received_ns + 5_000, TAKER, 0),
     ]
@@ -210,7 +210,7 @@ fn a_wait_for_an_idle_cpu_has_no_cause() {
     let at = received(LATE, late);
     let events = vec![
         switch(at - 5_070_000, OTHER, 0),
-        event(at - 5_060_000, SwitchKind::Wake { thread: TAKER, by: 0, interrupt: true }),
+        event(at - 5_060_000, SwitchKind::Wake { thread: TAKER, by: 0, interrupt: true, packet: false, limit: None }),
         switch(at - RAN, 0, TAKER),
         switch(at + 5_000, TAKER, 0),
     ];
@@ -253,7 +253,13 @@ fn an_interrupt_that_came_upon_a_thread_of_the_pong_is_not_its_work() {
     let events = |interrupt| {
         vec![
             SwitchEvent { cpu: 1, ..switch(at - 5_070_000, 0, pong) },
-            SwitchEvent { cpu: 1, ..event(at - 20_000, SwitchKind::Wake { thread: TAKER, by: pong, interrupt }) },
+            SwitchEvent {
+                cpu: 1,
+                ..event(
+                    at - 20_000,
+                    SwitchKind::Wake { thread: TAKER, by: pong, interrupt, packet: false, limit: None },
+                )
+            },
             switch(at - RAN, 0, TAKER),
             SwitchEvent { cpu: 1, ..switch(at - 10_000, pong, 0) },
             switch(at + 5_000, TAKER, 0),

@@ -106,8 +106,11 @@ fn switches(waits: &[(i64, i64)]) -> Switches {
     let main = crate::support::thread_table("ping", 0).after[0].tid;
     let event = |after_ns: i64, what| SwitchEvent { at_ns: crate::support::T0 + after_ns, cpu: 0, what };
     let of = |(from, to): &(i64, i64)| {
-        let left = SwitchKind::Switch { out: main, into: 9, preempted: true, state: None };
-        [event(*from, left), event(*to, SwitchKind::Switch { out: 9, into: main, preempted: true, state: None })]
+        let left = SwitchKind::Switch { out: main, into: 9, preempted: true, state: None, limit: None };
+        [
+            event(*from, left),
+            event(*to, SwitchKind::Switch { out: 9, into: main, preempted: true, state: None, limit: None }),
+        ]
     };
     Switches {
         ends: vec!["ping".into()],

@@ -163,6 +163,11 @@ impl Agent {
             {
                 trial.loads.turn();
             }
+            if let Some(trial) = &mut self.trial
+                && trial.switches.next_ns().is_some_and(|due| now >= due)
+            {
+                trial.switches.count();
+            }
             if let Some(message) = self.trial.as_mut().and_then(Trial::prepared) {
                 self.controller.send(message)?;
             }
@@ -218,7 +223,8 @@ impl Agent {
             fds.push(PollFd::new(fd, PollFlags::POLLIN));
             ready.push(Ready::Tool);
         }
-        let due = self.trial.iter().flat_map(|t| [t.next_drain_ns(), t.loads.next_ns()]).flatten();
+        let due =
+            self.trial.iter().flat_map(|t| [t.next_drain_ns(), t.loads.next_ns(), t.switches.next_ns()]).flatten();
         let due = due.chain(self.tool.iter().filter_map(ToolRun::next_ns));
         let next_ns = due.fold(self.next_heartbeat_ns, i64::min);
         let wait_ms = ((next_ns - host::monotonic_ns()) / 1_000_000).clamp(0, 1000) as u16 + 1;

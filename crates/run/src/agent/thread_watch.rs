@@ -3,14 +3,27 @@
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 use std::os::fd::BorrowedFd;
+use tailbound_host::counters::CounterWatch;
 use tailbound_host::monotonic_ns;
-use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted};
+use tailbound_host::switches::{SwitchWatch, TRACER_FILE, Wanted, online_cpus};
 use tailbound_model::{Attribution, CpuList, Recorder, Severity, SwitchScope, Switches, ThreadTable, Warning};
+
+/// With at most this many CPUs, all of them are watched.
+const FEW_CPUS: usize = 4;
+
+/// The CPUs to watch for threads that may run on `own`: on small machines all CPUs, so that a thread that another program
+/// moves is followed.
+fn watched_cpus(own: CpuList) -> CpuList {
+    online_cpus().ok().filter(|all| all.0.len() <= FEW_CPUS && all.0.is_superset(&own.0)).unwrap_or(own)
+}
 
 /// A measuring process whose thread switches are watched.
 pub(super) struct Watched {
     pid: i32,
     watch: Option<SwitchWatch>,
+    /// Kernel counters, which are read while the trial runs.
+    counters: Option<CounterWatch>,
+    counting: bool,
     scripted_clock: bool,
     stops: Vec<(i64, i64)>,
     stopped_ns: Option<i64>,
@@ -18,7 +31,15 @@ pub(super) struct Watched {
 
 impl Watched {
     pub fn new(pid: i32) -> Watched {
-        Watched { pid, watch: None, scripted_clock: false, stops: Vec::new(), stopped_ns: None }
+        Watched {
+            pid,
+            watch: None,
+            counters: None,
+            counting: false,
+            scripted_clock: false,
+            stops: Vec::new(),
+            stopped_ns: None,
+        }
     }
 
     /// Prepares to record events of the threads of the measuring process, and of their CPUs. This function is called
@@ -29,7 +50,7 @@ impl Watched {
             return;
         }
         let threads: Vec<i32> = table.before.iter().map(|row| row.tid).collect();
-        let cpus = CpuList(table.before.iter().flat_map(|row| row.cpus.0.iter().copied()).collect());
+        let cpus = watched_cpus(CpuList(table.before.iter().flat_map(|row| row.cpus.0.iter().copied()).collect()));
         let tracer = tailbound_driver::search_directories().into_iter().map(|dir| dir.join(TRACER_FILE));
         let tracer = tracer.into_iter().find(|file| file.exists());
         self.watch = Some(SwitchWatch::open(&threads, &cpus, &Wanted { level, tracer: tracer.as_deref() }));
@@ -43,6 +64,8 @@ impl Watched {
 
     pub fn begin(&mut self) {
         self.watch.iter_mut().for_each(SwitchWatch::begin);
+        self.counting = self.watch.is_some();
+        self.counters = self.counting.then(|| CounterWatch::begin(self.pid));
     }
 
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -53,8 +76,20 @@ impl Watched {
         self.watch.iter_mut().for_each(SwitchWatch::read);
     }
 
+    /// Time at which the counters should be read next; `None` if they are not read now.
+    pub fn next_ns(&self) -> Option<i64> {
+        self.counters.as_ref().filter(|_| self.counting).map(CounterWatch::next_ns)
+    }
+
+    /// Reads the kernel counters.
+    pub fn count(&mut self) {
+        self.counters.iter_mut().for_each(CounterWatch::read);
+    }
+
     pub fn end(&mut self) {
         self.watch.iter_mut().for_each(SwitchWatch::end);
+        self.count();
+        self.counting = false;
     }
 
     /// Records when the process was stopped or continued. This function does not handle the end of the process.
@@ -77,7 +112,8 @@ impl Watched {
                 "the driver uses its own clock, whose times do not match those of thread switches".into(),
             );
         }
-        Switches { stops: self.stops.clone(), ..seen }
+        let counters = self.counters.as_ref().map(CounterWatch::series).unwrap_or_default();
+        Switches { stops: self.stops.clone(), counters, ..seen }
     }
 }
 

@@ -55,12 +55,11 @@ fn threads_below_a_real_time_task_are_starved_and_those_above_are_not() {
         let condition = report["conditions"].as_array().unwrap().iter().find(|c| name(c)).unwrap();
         pattern(condition["trial_ids"][0].as_u64().unwrap() as usize)
     };
-    // The last answers may come after the planned end, so that the trial takes longer; a starved thread may have a lock.
-    assert!(
-        ["answers late", "total time longer", "main thread blocked"].contains(&of("middleware policy other").as_str()),
-        "{}",
-        report["trials"]
-    );
+    // The last answers may come after the planned end, so that the trial takes longer; a starved thread may have a lock; and
+    // other programs may get the CPU of the main thread, which since Linux 6.12 the kernel permits for 5 % of the time.
+    let found = of("middleware policy other");
+    let expected = ["answers late", "total time longer", "main thread blocked", "sender starved"];
+    assert!(expected.contains(&found.as_str()), "{found}");
     let above = &["middleware policy rr"];
     assert_eq!(findings(&report, "starved", above), [""; 0]);
     assert_eq!(findings(&report, "load_blocked", above).iter().filter(|t| t.contains("delivery")).count(), 0);
@@ -87,8 +86,11 @@ fn one_process_needs_no_thread_of_the_middleware() {
         .collect();
     by_arrangement.sort_unstable();
     let [one, two, apart] = by_arrangement.as_slice() else { panic!("{by_arrangement:?}") };
-    assert_eq!(*one, ("1 process, 1 participant, 1 executor", "no effect"));
-    assert_eq!(*two, ("1 process, 2 participants, 1 executor", "no effect"));
+    // Since Linux 6.12 a CPU that real-time threads keep busy runs other programs for 5 % of the time (fair server), which
+    // also takes the CPU from the main thread.
+    let unharmed = |name: &str| ["no effect", "sender starved"].contains(&name);
+    assert!(one.0 == "1 process, 1 participant, 1 executor" && unharmed(one.1), "{one:?}");
+    assert!(two.0 == "1 process, 2 participants, 1 executor" && unharmed(two.1), "{two:?}");
     assert!(apart.0.starts_with("2 processes") && apart.1 != "no effect", "{apart:?}");
 }
 

@@ -1,0 +1,49 @@
+//! Sums up how the events of a condition's trials were recorded.
+
+use crate::why::TrialFacts;
+use std::collections::BTreeMap;
+use tailbound_document::RecordingReport;
+use tailbound_model::{Attribution, RecordedBy, Recorder};
+
+/// The ways in which agents recorded the events of these trials, by end.
+pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
+    let mut ways: BTreeMap<(Vec<String>, &str, &str), Vec<&Recorder>> = BTreeMap::new();
+    for seen in trials.iter().filter_map(|t| t.seen.as_ref().ok()).flatten() {
+        if let Some(recorder) = &seen.recorder {
+            let way = (seen.ends.clone(), level(recorder.level), by(recorder.by));
+            ways.entry(way).or_default().push(recorder);
+        }
+    }
+    let report = |((ends, level, by), recorders): ((Vec<String>, &str, &str), Vec<&Recorder>)| {
+        let costs = || recorders.iter().filter_map(|r| r.cost);
+        RecordingReport {
+            ends,
+            level: level.to_owned(),
+            by: by.to_owned(),
+            instead: recorders.first().and_then(|r| r.instead.clone()),
+            per_message_ns: median(costs().map(|c| c.per_message_ns).collect()),
+            unwatched_ns: median(costs().map(|c| c.unwatched_ns).collect()),
+            trials: recorders.len() as u64,
+        }
+    };
+    ways.into_iter().map(report).collect()
+}
+
+fn level(level: Attribution) -> &'static str {
+    match level {
+        Attribution::Machine => "machine",
+        _ => "threads",
+    }
+}
+
+fn by(by: RecordedBy) -> &'static str {
+    match by {
+        RecordedBy::Bpf => "bpf",
+        RecordedBy::Perf => "perf",
+    }
+}
+
+fn median(mut all: Vec<i64>) -> Option<i64> {
+    all.sort_unstable();
+    all.get(all.len() / 2).copied()
+}

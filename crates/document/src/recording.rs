@@ -1,0 +1,27 @@
+//! How events of the kernel were recorded in the trials of a condition, and what the recording cost.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// One way in which the agent of one or more ends recorded events of the kernel.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RecordingReport {
+    /// Names of the ends whose agent recorded.
+    pub ends: Vec<String>,
+    /// Level of the recording: `threads` (context switches and wake-ups) or `machine` (also interrupts).
+    pub level: String,
+    /// Facility of the kernel that recorded: `bpf` or `perf`.
+    pub by: String,
+    /// Reason why BPF or a higher level was not used, in the first of these trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
+    /// Time that the recording added to a round trip, ns, as measured before each trial; the median of the trials.
+    /// Absent if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_message_ns: Option<i64>,
+    /// Round trip without the recording in the same measurements, ns; the median of the trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unwatched_ns: Option<i64>,
+    /// Number of trials in which events were recorded in this way.
+    pub trials: u64,
+}

@@ -1,0 +1,133 @@
+//! Kernel counters that are read repeatedly while a process measures, and that explain why it was delayed or why its
+//! datagrams were dropped: CPU quotas (kernel documentation: scheduler/sched-bwc), dropped datagrams and fragments of
+//! its network namespace (RFC 4113, RFC 4293).
+
+use crate::interface::parse_pairs;
+use crate::process::group_dirs;
+use crate::throttle;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use tailbound_model::{Counter, CounterMove, CounterSeries};
+
+/// Time between two readings, ns: often enough to place a stop by a quota, whose period is 100 ms by default, and seldom
+/// enough not to disturb an end that shares a CPU with the reader (a reading takes about 50 us).
+const STEP_NS: i64 = 50_000_000;
+/// The control groups of the process are looked up again after this time, ns: the process can be moved.
+const LOOK_UP_NS: i64 = 1_000_000_000;
+/// Largest number of increases of a counter that are kept; with more, the older half is left out.
+const MOST_MOVES: usize = 20_000;
+
+/// Counters of one process, its control groups and its network namespace, with their increases so far.
+pub struct CounterWatch {
+    pid: i32,
+    groups: Vec<PathBuf>,
+    looked_up_ns: i64,
+    read_ns: i64,
+    longest_step_ns: i64,
+    last: BTreeMap<(Counter, String), u64>,
+    moves: BTreeMap<(Counter, String), Vec<CounterMove>>,
+}
+
+impl CounterWatch {
+    /// Reads the counters for the first time. `pid` is the measuring process.
+    pub fn begin(pid: i32) -> CounterWatch {
+        let mut watch = CounterWatch {
+            pid,
+            groups: Vec::new(),
+            looked_up_ns: i64::MIN,
+            read_ns: crate::monotonic_ns(),
+            longest_step_ns: 0,
+            last: BTreeMap::new(),
+            moves: BTreeMap::new(),
+        };
+        watch.read();
+        watch
+    }
+
+    /// Time at which the counters should be read next, monotonic ns.
+    pub fn next_ns(&self) -> i64 {
+        self.read_ns + STEP_NS
+    }
+
+    /// Reads all counters, and keeps the increases since the previous reading. Counters that cannot be read are left
+    /// out.
+    pub fn read(&mut self) {
+        let now = crate::monotonic_ns();
+        if self.looked_up_ns.checked_add(LOOK_UP_NS).is_none_or(|due| now >= due) {
+            self.groups = group_dirs(self.pid, "cpu");
+            self.looked_up_ns = now;
+        }
+        let from_ns = std::mem::replace(&mut self.read_ns, now);
+        // The readings themselves take time: an increase may lie after the time at which they began.
+        let values = self.values();
+        let to_ns = crate::monotonic_ns();
+        self.longest_step_ns = self.longest_step_ns.max(to_ns - from_ns);
+        for (key, value) in values {
+            let Some(before) = self.last.insert(key.clone(), value) else { continue };
+            // A process that was moved can have another group with the same name.
+            if let by @ 1.. = value.saturating_sub(before) {
+                let moves = self.moves.entry(key).or_default();
+                if moves.len() == MOST_MOVES {
+                    moves.drain(..MOST_MOVES / 2);
+                }
+                moves.push(CounterMove { from_ns, to_ns, by });
+            }
+        }
+    }
+
+    fn values(&self) -> Vec<((Counter, String), u64)> {
+        let mut values = Vec::new();
+        for group in &self.groups {
+            if let Some(ns) = throttle::throttled_in(group).and_then(|t| u64::try_from(t.ns).ok()) {
+                values.push(((Counter::QuotaThrottledNs, group.display().to_string()), ns));
+            }
+        }
+        if let Ok(text) = fs::read_to_string(format!("/proc/{}/net/snmp", self.pid)) {
+            let mut all = BTreeMap::new();
+            parse_pairs(&text, &mut all);
+            let named =
+                [("Udp.RcvbufErrors", Counter::SocketBufferDrops), ("Ip.ReasmFails", Counter::ReassemblyFailures)];
+            let value = |name| all.get(name).and_then(|n| u64::try_from(*n).ok());
+            values.extend(named.into_iter().filter_map(|(name, c)| Some(((c, String::new()), value(name)?))));
+        }
+        values
+    }
+
+    /// The increases of all counters that increased, in the order of time.
+    pub fn series(&self) -> Vec<CounterSeries> {
+        let one = |((counter, of), moves): (&(Counter, String), &Vec<CounterMove>)| CounterSeries {
+            counter: *counter,
+            of: of.clone(),
+            moves: moves.clone(),
+            longest_step_ns: self.longest_step_ns,
+        };
+        self.moves.iter().map(one).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    /// Test: datagrams that overflow a receive buffer are counted between the two readings around them.
+    #[test]
+    fn datagrams_dropped_at_a_full_buffer_are_counted() {
+        let mut watch = CounterWatch::begin(std::process::id() as i32);
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let begin_ns = crate::monotonic_ns();
+        // No receive buffer holds 64 MiB.
+        for _ in 0..2_048 {
+            sender.send_to(&[0; 32_768], receiver.local_addr().unwrap()).unwrap();
+        }
+        let end_ns = crate::monotonic_ns();
+        watch.read();
+        let series = watch.series();
+        let dropped = series.iter().find(|s| s.counter == Counter::SocketBufferDrops).expect("drops were counted");
+        let covers = |m: &&CounterMove| m.from_ns <= begin_ns && end_ns <= m.to_ns && m.by >= 1;
+        assert!(dropped.moves.iter().any(|m| covers(&m)), "{dropped:?}");
+        assert!(dropped.longest_step_ns >= end_ns - begin_ns);
+    }
+}
