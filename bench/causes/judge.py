@@ -3,7 +3,8 @@
 Input: a planted fault, its harm in the raw timestamps, and the incidents of the report. The rule for a fault with harm: the
 planted cause has at least 50 % of the excess of the incidents that the fault touches, and 70 to 130 % of the fault's harm, at
 the right end and with the right program, and no other cause has more than 20 % of that excess. A fault without harm is a
-decoy; one whose harm cannot be told from other work is left out. A decoy is named if its cause, at its end and with its
+decoy; one whose harm cannot be told from other work is left out. Time for which an end waited because the generator of the
+faults itself had the CPU is no part of a fault: it is taken out of the excess and of the harm. A decoy is named if its cause, at its end and with its
 program, has more than 20 % of an incident.
 """
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ LEAST_HARM_NS = 50_000
 CLEAR_PART, HARMFUL_PART = 0.2, 0.1
 LEG_TO = {"pong": "out", "ping": "back"}
 PLACE_TO = {"pong": "on_the_way_out", "ping": "on_the_way_back"}
+# Name of the generator's process and threads; the hogs that it plants have names of their own.
+GENERATOR = "plant"
 UNEXPLAINED, NO_INCIDENT, LOST = "unexplained", "no incident", "lost, with the place"
 
 
@@ -46,14 +49,16 @@ def matches(entry, incident, fault):
 
 
 def sums(incidents, fault):
-    """Times of the planted cause and of each other cause over the ledgers of the incidents, lower ends, ns."""
-    planted, others = 0, {}
+    """Times of the planted cause, of each other cause, and of the generator over the ledgers of the incidents, lower ends, ns."""
+    planted, others, generator = 0, {}, 0
     for incident, entry in ((incident, entry) for incident in incidents for entry in incident.get("ledger") or []):
-        if matches(entry, incident, fault):
+        if (entry.get("by") or {}).get("name") == GENERATOR:
+            generator += entry["ns_low"]
+        elif matches(entry, incident, fault):
             planted += entry["ns_low"]
         else:
             others[entry["cause"]] = others.get(entry["cause"], 0) + entry["ns_low"]
-    return planted, others
+    return planted, others, generator
 
 
 def role(fault, harm):
@@ -66,7 +71,9 @@ def role(fault, harm):
     # Other work of the machine delays messages too. A fault that did harm delayed them for a good part of its duration.
     part = 0.0 if kind.recovery else harm.ns / size
     if kind.decoy:
-        return ("unclear", "this decoy did harm") if harm.ns >= LEAST_HARM_NS and part >= HARMFUL_PART else ("decoy", "")
+        # A decoy with a program of its own is named by this program, which other work cannot be.
+        did_harm = harm.ns >= LEAST_HARM_NS and (kind.named_by or part >= HARMFUL_PART)
+        return ("unclear", "this decoy did harm") if did_harm else ("decoy", "")
     if harm.lost or harm.ns >= LEAST_HARM_NS and (kind.recovery or part >= CLEAR_PART):
         return "fault", ""
     if harm.ns < LEAST_HARM_NS:
@@ -90,7 +97,7 @@ def judge(fault, harm, incidents, losses=(), lost=None):
 
 def judge_decoy(fault, touched, reason):
     for incident in touched:
-        planted, _ = sums([incident], fault)
+        planted, _, _ = sums([incident], fault)
         if planted > NAMED_SHARE * incident["excess_ns"]:
             return Verdict("decoy", named=True, top=largest(planted, {}, fault, 0), share=planted / max(1, incident["excess_ns"]),
                            reason=reason)
@@ -107,16 +114,19 @@ def largest(planted, others, fault, unexplained):
 def judge_fault(fault, harm, touched):
     if not touched:
         return Verdict("fault", top=NO_INCIDENT, reason="the report has no incident at this time")
-    excess = sum(incident["excess_ns"] for incident in touched)
-    planted, others = sums(touched, fault)
+    planted, others, generator = sums(touched, fault)
+    excess = max(0, sum(incident["excess_ns"] for incident in touched) - generator)
+    harm_ns = harm.ns - generator
+    if generator and (excess < LEAST_HARM_NS or harm_ns < LEAST_HARM_NS):
+        return Verdict("unclear", reason="the generator of the faults had the CPU for most of this time")
     if not excess:
         return Verdict("fault", top=UNEXPLAINED, reason="the report counts no excess here")
     wrong = sorted(cause for cause, ns in others.items() if ns > MOST_OF_OTHERS * excess)
     reasons = []
     if planted < LEAST_SHARE * excess:
         reasons.append(f"the planted cause has {planted / excess:.0%} of the excess")
-    if not LEAST_OF_HARM * harm.ns <= planted <= MOST_OF_HARM * harm.ns:
-        reasons.append(f"the planted cause has {planted / harm.ns:.0%} of the harm")
+    if not LEAST_OF_HARM * harm_ns <= planted <= MOST_OF_HARM * harm_ns:
+        reasons.append(f"the planted cause has {planted / harm_ns:.0%} of the harm")
     reasons += [f"`{cause}` has {others[cause] / excess:.0%}" for cause in wrong]
     unexplained = excess - planted - sum(others.values())
     return Verdict("fault", not reasons, wrong=wrong, top=largest(planted, others, fault, unexplained), share=planted / excess,

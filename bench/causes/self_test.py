@@ -35,6 +35,13 @@ class Judge(unittest.TestCase):
         self.assertTrue(verdict.right, verdict)
         self.assertEqual(verdict.top, "rt_hog")
 
+    def test_time_of_the_generator_is_no_part_of_a_fault(self):
+        own = entry("waited_for_cpu", 8)
+        own["by"] = {"name": "plant"}
+        right = self.verdict(entry("stopped", 11), own, planted=fault("stopped"), done=harm(20))
+        self.assertTrue(right.right, right)
+        self.assertEqual(self.verdict(own, planted=fault("stopped"), done=harm(8)).role, "unclear")
+
     def test_half_of_the_excess_is_enough_and_less_is_not(self):
         for low, right in ((15, True), (9.9, False)):
             verdict = self.verdict(entry("waited_for_cpu", low, name="ctl-1"))
@@ -92,8 +99,10 @@ class Judge(unittest.TestCase):
             self.assertEqual(verdict.named, named, verdict)
 
     def test_a_decoy_that_did_harm_is_left_out(self):
-        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(2.1)).role, "unclear")
-        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(1.9)).role, "decoy")
+        self.assertEqual(self.verdict(planted=fault("stop_between"), done=harm(2.1)).role, "unclear")
+        self.assertEqual(self.verdict(planted=fault("stop_between"), done=harm(1.9)).role, "decoy")
+        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(0.1)).role, "unclear")
+        self.assertEqual(self.verdict(planted=fault("hog_between"), done=harm(0.04)).role, "decoy")
 
     def test_harm_that_other_work_may_have_done_is_left_out(self):
         for ms, role in ((0.04, "decoy"), (3.9, "unclear"), (4, "fault")):
