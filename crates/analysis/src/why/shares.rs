@@ -132,6 +132,10 @@ fn waited(
     shares: &mut Vec<Share>,
 ) {
     if !timeline.sees_cpu(cpu) {
+        // Without the threads of the CPU, a used-up quota looks like a wait.
+        if quota_may_have_lasted(part, known) {
+            return shares.push(whole(part, CauseWord::CpuQuota, Some(cpu), None, Evidence::Counted));
+        }
         return shares.push(whole(part, CauseWord::WaitedForCpu, Some(cpu), None, evidence));
     }
     for (from, to, tid) in timeline.occupants(cpu, part.from_ns, part.to_ns) {
