@@ -33,6 +33,13 @@ pub(crate) struct Circumstances<'a> {
     pub seen: &'a [Switches],
 }
 
+impl Circumstances<'_> {
+    /// What the agent of this end recorded.
+    fn of_end(&self, end: &str) -> impl Iterator<Item = &Switches> {
+        self.seen.iter().filter(move |s| s.ends.iter().any(|e| e == end))
+    }
+}
+
 /// The causes of one time span. A part of the span without any cause has no share.
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
     let mut shares = Vec::new();
@@ -173,8 +180,7 @@ fn idle(
 /// Whether the kernel counted, at the end of this piece or later, a stop by the CPU quota that can cover the whole piece.
 /// The kernel counts the time of a stop when it ends.
 fn quota_may_have_lasted(piece: &Piece, known: &Circumstances) -> bool {
-    let of_end = known.seen.iter().filter(|s| s.ends.iter().any(|e| e == piece.end));
-    let quotas = of_end.flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs);
+    let quotas = known.of_end(piece.end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs);
     let covers = |m: &CounterMove| m.from_ns - m.by as i64 <= piece.from_ns && piece.to_ns <= m.to_ns;
     quotas.flat_map(|c| &c.moves).any(covers)
 }
@@ -262,9 +268,8 @@ type Halt = (CauseWord, Evidence);
 
 /// The times within a piece in which the process of its end was stopped or frozen.
 fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Halt)> {
-    let of_end = known.seen.iter().filter(|s| s.ends.iter().any(|e| e == piece.end));
     let threads = || known.threads.of_end(piece.end);
-    let noticed = of_end.flat_map(|s| &s.stops).filter_map(|(from, to)| {
+    let noticed = known.of_end(piece.end).flat_map(|s| &s.stops).filter_map(|(from, to)| {
         // The supervisor may notice a stop late, or only with its end, at time 0; the process had then not run since it
         // was stopped.
         let seen_ns = if *from == 0 { *to } else { *from };
