@@ -1,7 +1,8 @@
 //! Finds the incidents of a trial in its samples: late and lost messages that overlap in time.
 //!
-//! Three scans of the same columns: a histogram, the exact quantiles, the incidents. The memory does not grow with the
-//! number of slots.
+//! Three passes over the same messages: a histogram, the exact quantiles, the incidents. The messages of a short trial
+//! are kept in memory after the first pass; those of a longer one are read three times, so that the memory does not grow
+//! with the number of slots.
 
 use crate::{Columns, Record, RecordError, SlotBatch};
 use tailbound_model::{Metric, NO_TIME};
@@ -10,6 +11,9 @@ use tailbound_stats::{Histogram, IncidentFinder, Incidents, LateRule, Misses, Qu
 /// Number of ordinary messages of a trial that are chosen, so that a mean over them is known to about a sixth of its
 /// standard deviation.
 const ORDINARY: u64 = 40;
+
+/// Largest number of messages of a trial that are kept in memory, which takes 24 MiB.
+const MOST_KEPT: usize = 1 << 19;
 
 /// A window of this many messages may have at most [`MISSES_ALLOWED`] late or lost messages.
 pub const MISSES_WINDOW: u32 = 10;
@@ -57,8 +61,13 @@ impl Record {
         let mut latencies = Histogram::new();
         let mut round_trips = Histogram::new();
         let mut slots = 0;
-        self.messages(trial, &mut |_, message| {
+        let mut kept = Some(Vec::new());
+        self.messages(trial, &mut |row, message| {
             slots += 1;
+            match &mut kept {
+                Some(all) if all.len() < MOST_KEPT => all.push((row, message)),
+                _ => kept = None,
+            }
             message.latency_ns.iter().for_each(|ns| latencies.record(*ns));
             message.round_trip_ns.iter().for_each(|ns| round_trips.record(*ns));
         })?;
@@ -68,7 +77,14 @@ impl Record {
         let picked = RankPicker::new(&latencies, &[rank(tenth), rank(Quantile::P50)]);
         let half = RankPicker::new(&round_trips, &[Quantile::P50.rank(round_trips.count())]);
         let (Ok(mut latency), Ok(mut round_trip)) = (picked, half) else { return Ok(None) };
-        self.messages(trial, &mut |_, message| {
+        let again = |each: &mut dyn FnMut(u64, Message)| match &kept {
+            Some(all) => {
+                all.iter().for_each(|(row, message)| each(*row, *message));
+                Ok(())
+            }
+            None => self.messages(trial, each),
+        };
+        again(&mut |_, message| {
             message.latency_ns.iter().for_each(|ns| latency.offer(*ns));
             message.round_trip_ns.iter().for_each(|ns| round_trip.offer(*ns));
         })?;
@@ -80,7 +96,7 @@ impl Record {
         let mut misses = Misses::new(MISSES_ALLOWED, MISSES_WINDOW);
         let mut ordinary: Vec<Ordinary> = Vec::new();
         let mut measured = 0;
-        self.messages(trial, &mut |row, Message { due_ns, latency_ns, .. }| {
+        again(&mut |row, Message { due_ns, latency_ns, .. }| {
             let missed = match latency_ns {
                 Some(latency_ns) => {
                     let late = finder.answered(row, due_ns, latency_ns);

@@ -357,14 +357,34 @@ impl Mark {
 
 /// Formats a number with at most one decimal.
 pub(crate) fn n(value: f64) -> String {
-    let text = format!("{value:.1}");
-    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+    let mut text = String::new();
+    push(&mut text, value);
+    text
+}
+
+/// Adds a number with at most one decimal to a text. A page has some hundred thousand of them, and whole numbers are
+/// formatted in a tenth of the time of decimal fractions.
+fn push(text: &mut String, value: f64) {
+    let tenths = (value * 10.0).round_ties_even() as i64;
+    let (whole, tenth) = (tenths.unsigned_abs() / 10, tenths.unsigned_abs() % 10);
+    let sign = if tenths < 0 { "-" } else { "" };
+    // Writing to a text does not fail.
+    let _ = match tenth {
+        0 => write!(text, "{sign}{whole}"),
+        _ => write!(text, "{sign}{whole}.{tenth}"),
+    };
 }
 
 /// Makes the SVG path through points.
 pub(crate) fn d(points: &[(f64, f64)]) -> String {
-    let points: Vec<String> = points.iter().map(|(x, y)| format!("{},{}", n(*x), n(*y))).collect();
-    format!("M{}", points.join("L"))
+    let mut text = String::with_capacity(12 * points.len());
+    for (i, (x, y)) in points.iter().enumerate() {
+        text.push(if i == 0 { 'M' } else { 'L' });
+        push(&mut text, *x);
+        text.push(',');
+        push(&mut text, *y);
+    }
+    text
 }
 
 pub(crate) fn ids<'a>(conditions: impl Iterator<Item = &'a usize>) -> String {

@@ -1,6 +1,8 @@
 //! Makes outlines of bars that stand side by side, as short SVG paths: each step of a path is relative to the end of
 //! the previous step, in units that the path defines.
 
+use std::fmt::Write;
+
 /// A bar (column) by its position in the drawing: left and right side, top, median and bottom. A smaller vertical
 /// number is higher up.
 #[derive(Debug, Clone, Copy)]
@@ -51,17 +53,20 @@ impl Steps {
     /// Begins a shape of the SVG path at a position in the drawing.
     pub fn begin(&mut self, (x, y): (f64, f64)) {
         let (x, y) = (self.x(x), self.y(y));
-        let across = number(x - self.at.0, self.units.digits.0);
-        let down = number(y - self.at.1, self.units.digits.1);
-        let space = if down.starts_with('-') { "" } else { " " };
-        self.d.push_str(&format!("m{across}{space}{down}"));
+        self.d.push('m');
+        push(&mut self.d, x - self.at.0, self.units.digits.0);
+        if y >= self.at.1 {
+            self.d.push(' ');
+        }
+        push(&mut self.d, y - self.at.1, self.units.digits.1);
         (self.at, self.begin) = ((x, y), (x, y));
     }
 
     /// Appends a horizontal line to a position in the drawing.
     pub fn level(&mut self, x: f64) {
         let x = self.x(x);
-        self.d.push_str(&format!("h{}", number(x - self.at.0, self.units.digits.0)));
+        self.d.push('h');
+        push(&mut self.d, x - self.at.0, self.units.digits.0);
         self.at.0 = x;
     }
 
@@ -69,7 +74,8 @@ impl Steps {
     pub fn upright(&mut self, y: f64) {
         let y = self.y(y);
         if y != self.at.1 {
-            self.d.push_str(&format!("v{}", number(y - self.at.1, self.units.digits.1)));
+            self.d.push('v');
+            push(&mut self.d, y - self.at.1, self.units.digits.1);
             self.at.1 = y;
         }
     }
@@ -81,15 +87,25 @@ impl Steps {
     }
 }
 
-/// Writes the length of a step with at most `digits` decimals, without zeros at the end.
-fn number(value: i64, digits: u32) -> String {
-    let one = 10_i64.pow(digits);
-    let (sign, value) = (if value < 0 { "-" } else { "" }, value.abs());
-    let decimals = format!("{:0width$}", value % one, width = digits as usize);
-    match (value / one, decimals.trim_end_matches('0')) {
-        (whole, "") => format!("{sign}{whole}"),
-        (0, decimals) => format!("{sign}.{decimals}"),
-        (whole, decimals) => format!("{sign}{whole}.{decimals}"),
+/// Appends the length of a step with at most `digits` decimals, without zeros at the end. A page has some hundred
+/// thousand steps, so that no text is made for each.
+fn push(d: &mut String, value: i64, digits: u32) {
+    let mut unit = 10_u64.pow(digits);
+    let (whole, mut rest) = (value.unsigned_abs() / unit, value.unsigned_abs() % unit);
+    if value < 0 {
+        d.push('-');
+    }
+    if whole != 0 || rest == 0 {
+        // Writing to a text does not fail.
+        let _ = write!(d, "{whole}");
+    }
+    if rest != 0 {
+        d.push('.');
+    }
+    while rest != 0 {
+        unit /= 10;
+        d.push(char::from(b'0' + (rest / unit) as u8));
+        rest %= unit;
     }
 }
 
@@ -156,8 +172,11 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        let of =
-            [(0, 0), (-7, 0), (1_000, 3), (-1_500, 3), (-5, 3), (250, 3)].map(|(value, digits)| number(value, digits));
-        assert_eq!(of, ["0", "-7", "1", "-1.5", "-.005", ".25"]);
+        let of = [(0, 0), (-7, 0), (1_000, 3), (-1_500, 3), (-5, 3), (250, 3), (12_030, 3)].map(|(value, digits)| {
+            let mut d = String::new();
+            push(&mut d, value, digits);
+            d
+        });
+        assert_eq!(of, ["0", "-7", "1", "-1.5", "-.005", ".25", "12.03"]);
     }
 }

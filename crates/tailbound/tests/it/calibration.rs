@@ -12,7 +12,7 @@ fn study(script: &Value) -> String {
     format!(
         "study: calibration\nquestion: Does the instrument find what the script says?\n\
          measure: {{ ping-pong: {{ slots: {SLOTS}, warm_up: {WARM_UP}, timeout: 1 s }} }}\n\
-         rate: 1 kHz\npayload: 64 B\nplace: same-process\npath: loopback\n\
+         rate: 1 kHz\npayload: 64 B\nplace: same-process\npath: loopback\nattribution: auto\n\
          driver: {{ null: {{ clock: scripted, timestamps: \"on\", script: '{script}' }} }}\n\
          report: {{ quantiles: [0.5, 0.9, 0.99, 0.999, 0.9999] }}\n"
     )

@@ -116,7 +116,7 @@ fn judge_injected_faults(seed: u64, judged: &mut Judged) {
     let payloads: Vec<String> = (0..32).map(|n| format!("{} B", 64 + n)).collect();
     let study = bench.study(&format!(
         "measure: {{ ping-pong: {{ duration: 1500 ms, warm_up: 10, timeout: 1 s }} }}\nrate: 200 Hz\ndriver: cyclonedds\n\
-         path: loopback\nends: {{ ping: {{ cpus: \"0\" }}, pong: {{ cpus: \"1\" }} }}\nfactors: {{ payload: [{}] }}\n",
+         path: loopback\nattribution: auto\nends: {{ ping: {{ cpus: \"0\" }}, pong: {{ cpus: \"1\" }} }}\nfactors: {{ payload: [{}] }}\n",
         payloads.join(", ")
     ));
     let mut command = bench.tailbound();
@@ -191,7 +191,7 @@ fn an_ordinary_user_records_the_threads_of_the_ends() {
     // Every message is late, so that every trial has recorded time spans.
     let study = bench.study(
         "measure: { ping-pong: { slots: 100, warm_up: 10, timeout: 1 s, receive: block } }\nrate: 500 Hz\ndriver: udp\n\
-         path: loopback\nrepeat: 3\nreport: { late_above: 1 ns }\n",
+         path: loopback\nattribution: auto\nrepeat: 3\nreport: { late_above: 1 ns }\n",
     );
     let mut command = bench.tailbound();
     command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
@@ -227,7 +227,7 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
     let bench = Bench::new();
     let study = bench.study(
         "measure: { ping-pong: { duration: 6 s, warm_up: 10, timeout: 10 s } }\nrate: 100 Hz\ndriver: cyclonedds\n\
-         qos: { reliability: reliable, history: keep-all }\npath: veth\nplace: netns\n",
+         qos: { reliability: reliable, history: keep-all }\npath: veth\nplace: netns\nattribution: auto\n",
     );
     let mut command = bench.tailbound();
     command.arg("run").arg(study).arg("--out").arg(bench.path("record"));

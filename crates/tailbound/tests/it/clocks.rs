@@ -404,7 +404,8 @@ fn legs_of_one_clock_lie_within_their_ranges_as_of_two() {
 fn loads_and_causes_at_the_other_end_are_not_set_into_the_senders_time() {
     let bench = Bench::new();
     let study = "study: loads\nquestion: q\nmeasure: { ping-pong: { slots: 400, warm_up: 0, timeout: 2 s } }\n\
-                 rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\nload: [{ run: cpu, at: ping }, { run: cpu, at: pong }]\n";
+                 rate: 500 Hz\ndriver: udp\npath: loopback\nplace: process\nload: [{ run: cpu, at: ping }, { run: cpu, at: pong }]\n\
+                 attribution: auto\n";
     let output = bench.run(study, &[]);
     assert!([0, 6].contains(&exit_and_stderr(&output).0), "{}", exit_and_stderr(&output).1);
     let began = |report: &Value| -> Vec<(String, bool)> {

@@ -13,7 +13,7 @@ use tailbound_record::{Record, Status};
 
 const STUDY: &str = "study: faults\nquestion: What is left after a kill?\n\
     measure: { ping-pong: { slots: 1500, warm_up: 10, timeout: 200 ms } }\nrate: 2 kHz\npath: veth\nplace: netns\n\
-    factors: { driver: [udp, cyclonedds] }\nrepeat: 1\n";
+    factors: { driver: [udp, cyclonedds] }\nrepeat: 1\nattribution: auto\n";
 
 /// Processes of the runs of one test: process id and command line. Unnamed network namespaces and their interfaces
 /// exist only while such a process runs.
@@ -221,7 +221,7 @@ fn an_agent_killed_in_mid_run_loses_no_sample() {
         for end in ["ping", "pong"] {
             let bench = Bench::new();
             let study = "study: kill\nquestion: q\nmeasure: { ping-pong: { slots: 4000, warm_up: 0, timeout: 100 ms } }\n\
-                rate: 1 kHz\ndriver: udp\npath: veth\nplace: netns\n";
+                rate: 1 kHz\ndriver: udp\npath: veth\nplace: netns\nattribution: auto\n";
             let study = bench.study(study);
             let mut command = bench.tailbound();
             command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
