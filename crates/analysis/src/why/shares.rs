@@ -57,18 +57,7 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
 
 fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
     match part.what {
-        Doing::Ran { cpu } => {
-            let mut own = 0;
-            for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns))
-            {
-                match by {
-                    Some(by) => shares.push(interrupted(&Piece { from_ns: from, to_ns: to, ..*part }, cpu, by)),
-                    None => own += to - from,
-                }
-            }
-            let share = whole(part, CauseWord::OwnWork, Some(cpu), None, Evidence::Seen);
-            shares.push(Share { low_ns: own, high_ns: own, ..share });
-        }
+        Doing::Ran { cpu } => ran(part, cpu, timeline, shares),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
             if let Some(Limited { limit, .. }) = limited {
@@ -99,6 +88,27 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
             shares.extend(cause.map(|(cause, evidence)| whole(part, cause, None, None, evidence)));
         }
         Doing::Unknown => {}
+    }
+}
+
+/// The causes of a time in which a thread of an end had a CPU: interrupts, page faults that it handled, and its own work.
+fn ran(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
+    let (mut own_ns, mut faults_ns) = (0, 0);
+    for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
+        match by {
+            Some(by) => shares.push(interrupted(&Piece { from_ns: from, to_ns: to, ..*part }, cpu, by)),
+            None => {
+                let in_faults_ns = timeline.page_fault_ns(part.thread, from, to);
+                faults_ns += in_faults_ns;
+                own_ns += to - from - in_faults_ns;
+            }
+        }
+    }
+    let of = |ns: i64, cause, cpu| Share { low_ns: ns, high_ns: ns, ..whole(part, cause, cpu, None, Evidence::Seen) };
+    shares.push(of(own_ns, CauseWord::OwnWork, Some(cpu)));
+    if faults_ns > 0 {
+        // Without the CPU, so that it is one entry with the sleep in a page fault.
+        shares.push(of(faults_ns, CauseWord::PageFault, None));
     }
 }
 
@@ -292,6 +302,32 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_model::{SwitchEvent, SwitchKind};
+
+    const THREAD: i32 = 20;
+
+    /// The shares of a thread that runs on CPU 1 from 100 to 900, as (cause, lower end, upper end).
+    fn shares_of_a_run(events: &[(i64, SwitchKind)]) -> Vec<(CauseWord, i64, i64)> {
+        let events = events.iter().map(|(at_ns, what)| SwitchEvent { at_ns: *at_ns, cpu: 1, what: *what }).collect();
+        let timeline = Timeline::of(&[Switches { events, ..Switches::default() }], (60, 1_000));
+        let (leg, what) = (Metric::Turnaround, Doing::Ran { cpu: 1 });
+        let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
+        let mut shares = Vec::new();
+        ran(&piece, 1, &timeline, &mut shares);
+        shares.iter().map(|s| (s.key.cause, s.low_ns, s.high_ns)).collect()
+    }
+
+    #[test]
+    fn a_page_fault_is_no_work_of_the_thread_and_contains_no_interrupt() {
+        let fault = |thread, ns| SwitchKind::PageFault { thread, ns, disk: false };
+        let interrupt = SwitchKind::Interrupted { by: Interruption::Softirq(3), ns: 50 };
+        // The first page fault began before the run, and before the recorded time span.
+        let seen = shares_of_a_run(&[(50, fault(THREAD, 150)), (400, fault(THREAD, 300)), (500, interrupt)]);
+        let expected = [(CauseWord::Softirq, 50, 50), (CauseWord::OwnWork, 400, 400), (CauseWord::PageFault, 350, 350)];
+        assert_eq!(seen, expected);
+        // Page faults of other threads do not concern this one.
+        assert_eq!(shares_of_a_run(&[(400, fault(THREAD + 1, 300))]), [(CauseWord::OwnWork, 800, 800)]);
+    }
 
     #[test]
     fn interrupts_inside_each_other_count_once() {

@@ -4,6 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
+/// Longest duration of an interrupt or a page fault that an event can give, ns.
+const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
+
 /// State of a thread after a context switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -64,6 +67,8 @@ pub(crate) struct Timeline {
     acted: BTreeMap<u32, (i32, i64)>,
     /// For each CPU: time spans of interrupts, by their begin. Spans can lie inside each other.
     interrupts: BTreeMap<u32, Vec<InterruptSpan>>,
+    /// For each measured thread, in the order of time: begin and end of its page faults.
+    faults: BTreeMap<i32, Vec<(i64, i64)>>,
     wakes_seen: bool,
     /// Whether wake-ups by packets are marked.
     packets_seen: bool,
@@ -81,13 +86,14 @@ impl Timeline {
         let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for seen in seen {
-            // Two agents that record the same CPU see the same events of this CPU, but wake-ups and moves of different
-            // threads.
-            let of_thread = |e: &&SwitchEvent| matches!(e.what, SwitchKind::Wake { .. } | SwitchKind::Moved { .. });
-            let twice = |e: &&SwitchEvent| !of_thread(e) && recorded.contains(&e.cpu);
+            // Two agents that record the same CPU see the same events of this CPU, but wake-ups, moves and page faults of
+            // different threads.
+            let twice = |e: &&SwitchEvent| !is_of_a_thread(e) && recorded.contains(&e.cpu);
             let first = seen.events.partition_point(|e| e.at_ns < begin_ns);
             let within = seen.events[first..].iter().take_while(|e| e.at_ns <= end_ns);
-            events.extend(within.filter(|e| !twice(e)));
+            let earlier = seen.events.partition_point(|e| e.at_ns < begin_ns.saturating_sub(LONGEST_SPAN_NS));
+            let into = seen.events[earlier..first].iter().filter(|e| lasted_until(e) > begin_ns);
+            events.extend(into.chain(within).filter(|e| !twice(e)));
             if let SwitchScope::Cpus(cpus) = &seen.scope {
                 recorded.extend(&cpus.0);
             }
@@ -135,6 +141,9 @@ impl Timeline {
             SwitchKind::Interrupted { by, ns } => {
                 let span = InterruptSpan { from_ns: at_ns, to_ns: at_ns + i64::from(ns), by };
                 self.interrupts.entry(cpu).or_default().push(span);
+            }
+            SwitchKind::PageFault { thread, ns, .. } => {
+                self.faults.entry(thread).or_default().push((at_ns, at_ns + i64::from(ns)));
             }
         }
     }
@@ -322,5 +331,32 @@ impl Timeline {
         let clipped =
             |s: &InterruptSpan| InterruptSpan { from_ns: s.from_ns.max(from_ns), to_ns: s.to_ns.min(to_ns), by: s.by };
         before.map(clipped).filter(|s| s.from_ns < s.to_ns).collect()
+    }
+
+    /// Whether `thread` was in a page fault at the time `at`.
+    pub fn in_page_fault(&self, thread: i32, at: i64) -> bool {
+        self.page_fault_ns(thread, at, at + 1) > 0
+    }
+
+    /// Time that `thread` spent in page faults between two times, ns.
+    pub fn page_fault_ns(&self, thread: i32, from_ns: i64, to_ns: i64) -> i64 {
+        let Some(faults) = self.faults.get(&thread) else { return 0 };
+        // A thread is in one page fault at a time, so that the ends are in the order of time too.
+        let first = faults.partition_point(|(_, end)| *end <= from_ns);
+        let within = faults[first..].iter().take_while(|(begin, _)| *begin < to_ns);
+        within.map(|(begin, end)| (*end).min(to_ns) - (*begin).max(from_ns)).sum()
+    }
+}
+
+/// Whether an event belongs to a measured thread, and not to the CPU on which it was recorded.
+fn is_of_a_thread(event: &SwitchEvent) -> bool {
+    matches!(event.what, SwitchKind::Wake { .. } | SwitchKind::Moved { .. } | SwitchKind::PageFault { .. })
+}
+
+/// End of an interrupt or a page fault; for other events, their time. Monotonic ns.
+fn lasted_until(event: &SwitchEvent) -> i64 {
+    match event.what {
+        SwitchKind::Interrupted { ns, .. } | SwitchKind::PageFault { ns, .. } => event.at_ns + i64::from(ns),
+        _ => event.at_ns,
     }
 }
