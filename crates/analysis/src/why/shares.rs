@@ -104,11 +104,16 @@ fn ran(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
             }
         }
     }
-    let of = |ns: i64, cause, cpu| Share { low_ns: ns, high_ns: ns, ..whole(part, cause, cpu, None, Evidence::Seen) };
-    shares.push(of(own_ns, CauseWord::OwnWork, Some(cpu)));
+    let of = |ns: i64, cause, cpu, evidence| {
+        let low_ns = if evidence == Evidence::AtMost { 0 } else { ns };
+        Share { low_ns, high_ns: ns, ..whole(part, cause, cpu, None, evidence) }
+    };
+    // If interrupts are not recorded, any part of the time can be theirs.
+    let evidence = if timeline.sees_interrupts(cpu) { Evidence::Seen } else { Evidence::AtMost };
+    shares.push(of(own_ns, CauseWord::OwnWork, Some(cpu), evidence));
     if faults_ns > 0 {
         // Without the CPU, so that it is one entry with the sleep in a page fault.
-        shares.push(of(faults_ns, CauseWord::PageFault, None));
+        shares.push(of(faults_ns, CauseWord::PageFault, None, Evidence::Seen));
     }
 }
 
@@ -302,14 +307,15 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tailbound_model::{SwitchEvent, SwitchKind};
+    use tailbound_model::{CpuList, SwitchEvent, SwitchKind, SwitchScope};
 
     const THREAD: i32 = 20;
 
     /// The shares of a thread that runs on CPU 1 from 100 to 900, as (cause, lower end, upper end).
-    fn shares_of_a_run(events: &[(i64, SwitchKind)]) -> Vec<(CauseWord, i64, i64)> {
+    fn shares_of_a_run(interrupts: bool, events: &[(i64, SwitchKind)]) -> Vec<(CauseWord, i64, i64)> {
+        let scope = SwitchScope::Cpus(CpuList::one(1));
         let events = events.iter().map(|(at_ns, what)| SwitchEvent { at_ns: *at_ns, cpu: 1, what: *what }).collect();
-        let timeline = Timeline::of(&[Switches { events, ..Switches::default() }], (60, 1_000));
+        let timeline = Timeline::of(&[Switches { scope, interrupts, events, ..Switches::default() }], (60, 1_000));
         let (leg, what) = (Metric::Turnaround, Doing::Ran { cpu: 1 });
         let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
         let mut shares = Vec::new();
@@ -322,11 +328,17 @@ mod tests {
         let fault = |thread, ns| SwitchKind::PageFault { thread, ns, disk: false };
         let interrupt = SwitchKind::Interrupted { by: Interruption::Softirq(3), ns: 50 };
         // The first page fault began before the run, and before the recorded time span.
-        let seen = shares_of_a_run(&[(50, fault(THREAD, 150)), (400, fault(THREAD, 300)), (500, interrupt)]);
+        let seen = shares_of_a_run(true, &[(50, fault(THREAD, 150)), (400, fault(THREAD, 300)), (500, interrupt)]);
         let expected = [(CauseWord::Softirq, 50, 50), (CauseWord::OwnWork, 400, 400), (CauseWord::PageFault, 350, 350)];
         assert_eq!(seen, expected);
         // Page faults of other threads do not concern this one.
-        assert_eq!(shares_of_a_run(&[(400, fault(THREAD + 1, 300))]), [(CauseWord::OwnWork, 800, 800)]);
+        assert_eq!(shares_of_a_run(true, &[(400, fault(THREAD + 1, 300))]), [(CauseWord::OwnWork, 800, 800)]);
+    }
+
+    #[test]
+    fn without_recorded_interrupts_the_work_of_a_thread_is_an_upper_bound() {
+        assert_eq!(shares_of_a_run(true, &[]), [(CauseWord::OwnWork, 800, 800)]);
+        assert_eq!(shares_of_a_run(false, &[]), [(CauseWord::OwnWork, 0, 800)]);
     }
 
     #[test]

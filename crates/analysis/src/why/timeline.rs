@@ -69,6 +69,8 @@ pub(crate) struct Timeline {
     interrupts: BTreeMap<u32, Vec<InterruptSpan>>,
     /// For each measured thread, in the order of time: begin and end of its page faults.
     faults: BTreeMap<i32, Vec<(i64, i64)>>,
+    /// CPUs whose interrupts were recorded.
+    interrupts_seen: BTreeSet<u32>,
     wakes_seen: bool,
     /// Whether wake-ups by packets are marked.
     packets_seen: bool,
@@ -96,6 +98,7 @@ impl Timeline {
             events.extend(into.chain(within).filter(|e| !twice(e)));
             if let SwitchScope::Cpus(cpus) = &seen.scope {
                 recorded.extend(&cpus.0);
+                timeline.interrupts_seen.extend(cpus.0.iter().filter(|_| seen.interrupts));
             }
         }
         events.sort_by_key(|e| e.at_ns);
@@ -267,6 +270,11 @@ impl Timeline {
     /// True if a thread that waited for a CPU can be told from a thread that slept.
     pub fn sees_waits(&self) -> bool {
         self.wakes_seen || !self.cpus.is_empty()
+    }
+
+    /// True if the interrupts of `cpu` are recorded.
+    pub fn sees_interrupts(&self, cpu: u32) -> bool {
+        self.interrupts_seen.contains(&cpu)
     }
 
     /// True if the threads that ran on `cpu` are recorded.
