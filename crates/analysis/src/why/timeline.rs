@@ -72,6 +72,8 @@ pub(crate) struct Timeline {
     /// CPUs whose interrupts were recorded.
     interrupts_seen: BTreeSet<u32>,
     wakes_seen: bool,
+    /// Ends whose agents recorded wake-ups or the threads of their CPUs.
+    waits_seen: BTreeSet<String>,
     /// Whether wake-ups by packets are marked.
     packets_seen: bool,
 }
@@ -88,6 +90,8 @@ impl Timeline {
         let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for seen in seen {
+            let waits = seen.wakes || matches!(seen.scope, SwitchScope::Cpus(_));
+            timeline.waits_seen.extend(seen.ends.iter().filter(|_| waits).cloned());
             // Two agents that record the same CPU see the same events of this CPU, but wake-ups, moves and page faults of
             // different threads.
             let twice = |e: &&SwitchEvent| !is_of_a_thread(e) && recorded.contains(&e.cpu);
@@ -267,9 +271,9 @@ impl Timeline {
         self.packets_seen
     }
 
-    /// True if a thread that waited for a CPU can be told from a thread that slept.
-    pub fn sees_waits(&self) -> bool {
-        self.wakes_seen || !self.cpus.is_empty()
+    /// True if a thread of this end that waited for a CPU can be told from a thread that slept.
+    pub fn sees_waits(&self, end: &str) -> bool {
+        self.waits_seen.contains(end)
     }
 
     /// True if the interrupts of `cpu` are recorded.
