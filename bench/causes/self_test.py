@@ -54,10 +54,14 @@ class Judge(unittest.TestCase):
 
     def test_the_wrong_end_or_program_is_wrong(self):
         for wrong in (entry("waited_for_cpu", 20, end="ping", name="ctl-1"), entry("waited_for_cpu", 20, name="ctl-2"),
-                      entry("waited_for_cpu", 20)):
+                      entry("waited_for_cpu", 20, end="ping")):
             verdict = self.verdict(wrong)
             self.assertFalse(verdict.right, verdict)
             self.assertEqual((verdict.wrong, verdict.top), (["waited_for_cpu"], "waited_for_cpu"))
+
+    def test_the_right_cause_without_the_program_is_neither_right_nor_wrong(self):
+        verdict = self.verdict(entry("waited_for_cpu", 20))
+        self.assertEqual((verdict.right, verdict.wrong, verdict.top), (False, [], judge.UNEXPLAINED))
 
     def test_another_cause_above_a_fifth_is_wrong(self):
         for other, right in ((4, True), (4.1, False)):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //
-// Records context switches, wake-ups and interrupts of the watched CPUs into a ring buffer.
+// Records context switches, wake-ups and interrupts of the watched CPUs, and page faults of the watched threads on these
+// CPUs, into a ring buffer.
 //
 // The object is compiled once and committed (dev/bpf). Offsets of the kernel's structures are relocated when the object
 // is loaded (CO-RE). This file needs no header: everything that it uses of the kernel is declared here. The kernel lets
@@ -78,8 +79,8 @@ enum {
 };
 
 // Records: the same numbers are in crates/abi/src/tracer.rs.
-enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6 };
-enum { PREEMPTED = 1, BY_INTERRUPT = 2, BY_PACKET = 4 };
+enum { SWITCH = 1, WAKE = 2, IRQ = 3, VECTOR = 4, SOFTIRQ = 5, MOVE = 6, FAULT = 7 };
+enum { PREEMPTED = 1, BY_INTERRUPT = 2, BY_PACKET = 4, FROM_DISK = 8 };
 enum { UNKNOWN = 0, INTERRUPTIBLE = 1, UNINTERRUPTIBLE = 2, STOPPED = 3, FROZEN = 4, ENDED = 5 };
 enum { IO = 6, PAGE_FAULT = 7, OUT_OF_QUOTA = 8, RT_THROTTLED = 9 };
 
@@ -118,7 +119,7 @@ struct {
 #define MAX_CPUS 1024
 u64 watched[MAX_CPUS / 64];
 
-// Threads whose wake-ups are recorded on all CPUs.
+// Threads whose wake-ups are recorded on all CPUs, and whose page faults are recorded on the watched ones.
 struct {
   UINT(type, MAP_HASH);
   UINT(max_entries, 4096);
@@ -133,6 +134,15 @@ struct {
   TYPE(key, u32);
   TYPE(value, u32);
 } preempted SEC(".maps");
+
+// Begin of the page fault in which a watched thread is, by thread id. A page fault that the kernel cannot handle has no
+// end: the next one of the thread replaces it.
+struct {
+  UINT(type, MAP_HASH);
+  UINT(max_entries, 4096);
+  TYPE(key, u32);
+  TYPE(value, u64);
+} faults SEC(".maps");
 
 struct {
   UINT(type, MAP_RINGBUF);
@@ -339,5 +349,29 @@ VECTOR_POINTS(call_function)
 VECTOR_POINTS(call_function_single)
 VECTOR_POINTS(irq_work)
 VECTOR_POINTS(thermal_apic)
+
+// Page faults: perf events of software, which the kernel counts when it begins to handle a fault, and when the page is
+// there. They belong to CPUs and not to threads, so that they cost nothing at context switches.
+SEC("perf_event") int on_fault_begin(void *ctx) {
+  u32 thread = (u32)this_thread();
+  if (!map_lookup(&threads, &thread)) return 0;
+  u64 at_ns = now_ns();
+  map_update(&faults, &thread, &at_ns, 0);
+  return 0;
+}
+
+INLINE int fault_end(u8 flags) {
+  u32 thread = (u32)this_thread(), cpu = this_cpu();
+  u64 *begin = map_lookup(&faults, &thread);
+  struct slot *slot = slot_of(cpu);
+  if (!begin || !slot) return 0;
+  u64 begin_ns = *begin, ns = now_ns() - begin_ns;
+  map_delete(&faults, &thread);
+  write(slot, begin_ns, cpu, FAULT, flags, 0, thread, ns > 0x7fffffff ? 0x7fffffff : ns);
+  return 0;
+}
+
+SEC("perf_event") int on_fault_minor(void *ctx) { return fault_end(0); }
+SEC("perf_event") int on_fault_major(void *ctx) { return fault_end(FROM_DISK); }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

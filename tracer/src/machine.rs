@@ -1,6 +1,9 @@
 //! The BPF programs of `bpf/machine.bpf.c`: loaded into the kernel, attached, and their records read.
 
 use aya::maps::{Array, HashMap, MapData, RingBuf};
+use aya::programs::perf_event::{
+    PerfEvent, PerfEventConfig, PerfEventLink, PerfEventScope, SamplePolicy, SoftwareEvent,
+};
 use aya::programs::tp_btf::BtfTracePointLink;
 use aya::programs::{BtfTracePoint, ProgramError};
 use aya::{Btf, BtfError, Ebpf, EbpfLoader, Pod, include_bytes_aligned};
@@ -25,6 +28,13 @@ const NEEDED: [(&str, &str); 7] = [
 /// Tracepoints of x86, which other CPUs and some kernels lack: each has a begin `_entry` and an end `_exit`.
 const VECTORS: [&str; 6] =
     ["local_timer", "reschedule", "call_function", "call_function_single", "irq_work", "thermal_apic"];
+
+/// Programs of page faults, with the perf event at which each of them runs.
+const FAULTS: [(&str, SoftwareEvent); 3] = [
+    ("on_fault_minor", SoftwareEvent::PageFaultsMin),
+    ("on_fault_major", SoftwareEvent::PageFaultsMaj),
+    ("on_fault_begin", SoftwareEvent::PageFaults),
+];
 
 /// Entry of the map `slots` (`struct slot` of the C file).
 #[repr(C, align(64))]
@@ -56,10 +66,13 @@ pub struct Machine {
     watched: Array<MapData, Watched>,
     threads: HashMap<MapData, u32, u8>,
     preempted: HashMap<MapData, u32, u32>,
+    faults: HashMap<MapData, u32, u64>,
     /// Names of the programs that the kernel has loaded.
     loaded: Vec<String>,
     /// Attached programs: dropping a link detaches its program.
     links: Vec<BtfTracePointLink>,
+    /// Attached programs of page faults: dropping a link detaches its program.
+    fault_links: Vec<PerfEventLink>,
 }
 
 impl Machine {
@@ -82,8 +95,10 @@ impl Machine {
         let watched = Array::try_from(map(".bss")?).map_err(|e| chain(&e))?;
         let threads = HashMap::try_from(map("threads")?).map_err(|e| chain(&e))?;
         let preempted = HashMap::try_from(map("preempted")?).map_err(|e| chain(&e))?;
+        let faults = HashMap::try_from(map("faults")?).map_err(|e| chain(&e))?;
+        let (loaded, links, fault_links) = (Vec::new(), Vec::new(), Vec::new());
         let mut machine =
-            Machine { bpf, records, slots, watched, threads, preempted, loaded: Vec::new(), links: Vec::new() };
+            Machine { bpf, records, slots, watched, threads, preempted, faults, loaded, links, fault_links };
         for (program, tracepoint) in NEEDED {
             if !machine.load_program(program, tracepoint, &btf)? {
                 return Err(format!("the kernel has no tracepoint {tracepoint}"));
@@ -95,6 +110,9 @@ impl Machine {
             if machine.load_program(&format!("on_{exit}"), &exit, &btf)? {
                 machine.load_program(&format!("on_{entry}"), &entry, &btf)?;
             }
+        }
+        for (program, _) in FAULTS {
+            machine.fault_program(program)?.load().map_err(|e| chain(&e))?;
         }
         Ok(machine)
     }
@@ -123,7 +141,12 @@ impl Machine {
         program.try_into().map_err(|e: ProgramError| chain(&e))
     }
 
-    /// Attaches all programs.
+    fn fault_program(&mut self, name: &str) -> Result<&mut PerfEvent, String> {
+        let program = self.bpf.program_mut(name).ok_or_else(|| format!("the object has no program {name}"))?;
+        program.try_into().map_err(|e: ProgramError| chain(&e))
+    }
+
+    /// Attaches all programs but those of page faults.
     ///
     /// # Errors
     /// The kernel refuses; no program is attached then.
@@ -162,13 +185,38 @@ impl Machine {
     /// Detaches all programs.
     pub fn detach(&mut self) {
         self.links.clear();
+        self.fault_links.clear();
     }
 
-    /// Writes records of these CPUs and wake-ups of these threads from now on.
+    /// Attaches the programs of page faults on these CPUs, as far as the kernel permits perf events there: without them
+    /// the other records are still of use.
+    fn attach_faults(&mut self, cpus: &[u32]) -> Result<(), String> {
+        let left: Vec<u32> = self.faults.keys().filter_map(Result::ok).collect();
+        for thread in left {
+            // The entry can be gone only if its page fault has ended.
+            let _ = self.faults.remove(&thread);
+        }
+        for (name, event) in FAULTS {
+            let program = self.fault_program(name)?;
+            let mut links = Vec::new();
+            for cpu in cpus {
+                let (event, scope) =
+                    (PerfEventConfig::Software(event), PerfEventScope::AllProcessesOneCpu { cpu: *cpu });
+                if let Ok(id) = program.attach(event, scope, SamplePolicy::Period(1), false) {
+                    links.push(program.take_link(id).map_err(|e| chain(&e))?);
+                }
+            }
+            self.fault_links.extend(links);
+        }
+        Ok(())
+    }
+
+    /// Writes records of these CPUs, wake-ups of these threads and their page faults on these CPUs from now on.
     ///
     /// # Errors
     /// A CPU number is too high, there are too many threads, or the kernel refuses.
     pub fn watch(&mut self, cpus: &[u32], threads: &[u32]) -> Result<(), String> {
+        self.fault_links.clear();
         let mut watched = Watched([0; MAX_CPUS / 64]);
         for cpu in cpus {
             let word = watched.0.get_mut(*cpu as usize / 64).filter(|_| *cpu < self.slots.len());
@@ -181,7 +229,8 @@ impl Machine {
         for thread in threads {
             self.threads.insert(thread, 1, 0).map_err(|e| chain(&e))?;
         }
-        self.watched.set(0, watched, 0).map_err(|e| chain(&e))
+        self.watched.set(0, watched, 0).map_err(|e| chain(&e))?;
+        self.attach_faults(cpus)
     }
 
     /// Passes all records to `take`. Returns the number of records that were lost since the programs were loaded.

@@ -7,28 +7,29 @@
 use core::ffi::{c_char, c_int, c_void};
 
 /// Version of the tracer's table of functions and of its records.
-pub const TB_TRACER_VERSION: u32 = 2;
+pub const TB_TRACER_VERSION: u32 = 3;
 
 /// One record of the tracer.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct tb_trace {
-    /// Time of the event, for an interrupt its begin, monotonic ns.
+    /// Time of the event, for an interrupt or a page fault its begin, monotonic ns.
     pub at_ns: u64,
     /// CPU on which the event happened.
     pub cpu: u32,
     /// Kind of the event, one of `TB_TRACE_*`.
     pub kind: u8,
-    /// Set of `TB_TRACE_PREEMPTED`, `TB_TRACE_BY_INTERRUPT` and `TB_TRACE_BY_PACKET`.
+    /// Set of `TB_TRACE_PREEMPTED`, `TB_TRACE_BY_INTERRUPT`, `TB_TRACE_BY_PACKET` and `TB_TRACE_FROM_DISK`.
     pub flags: u8,
     /// State of the thread that left the CPU, or of the thread that was woken, one of `TB_STATE_*`.
     pub state: u8,
     /// Reserved member of a record, always 0.
     pub unused: u8,
-    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move: the thread.
+    /// Switch: thread that left the CPU. Wake-up: thread that was woken. Interrupt: its number. Move
+    /// or page fault: the thread.
     pub one: i32,
-    /// Switch: thread that got the CPU. Wake-up: thread that ran where the wake-up happened. Interrupt: its duration,
-    /// ns. Move: the new CPU.
+    /// Switch: thread that got the CPU. Wake-up: thread that ran where the wake-up happened. Interrupt or page
+    /// fault: its duration, ns. Move: the new CPU.
     pub two: i32,
 }
 
@@ -45,6 +46,8 @@ pub const TB_TRACE_SOFTIRQ: u8 = 5;
 
 /// Kind of a record: a watched thread was moved to another CPU.
 pub const TB_TRACE_MOVE: u8 = 6;
+/// Kind of a record: a watched thread was in a page fault.
+pub const TB_TRACE_FAULT: u8 = 7;
 
 /// Flag of a switch: the thread that left the CPU was still runnable.
 pub const TB_TRACE_PREEMPTED: u8 = 1;
@@ -52,6 +55,8 @@ pub const TB_TRACE_PREEMPTED: u8 = 1;
 pub const TB_TRACE_BY_INTERRUPT: u8 = 2;
 /// Flag of a wake-up: the soft interrupt that receives packets (NET_RX) woke the thread.
 pub const TB_TRACE_BY_PACKET: u8 = 4;
+/// Flag of a page fault: the page came from a disk.
+pub const TB_TRACE_FROM_DISK: u8 = 8;
 
 /// State of a thread: runnable, or not known.
 pub const TB_STATE_UNKNOWN: u8 = 0;
@@ -93,7 +98,8 @@ pub struct tb_tracer {
     pub load: unsafe extern "C" fn(cpus: u32, bytes: u32, error: *mut c_char, len: usize) -> *mut c_void,
     /// Attaches the BPF programs. Nothing is recorded before `watch`.
     pub attach: unsafe extern "C" fn(handle: *mut c_void, error: *mut c_char, len: usize) -> c_int,
-    /// Records events of `cpus` and wake-ups of `threads` from now on; without CPUs and threads, nothing any more.
+    /// Records events of `cpus`, wake-ups of `threads` and their page faults on `cpus` from now on; without CPUs and
+    /// threads, nothing any more.
     pub watch: unsafe extern "C" fn(
         handle: *mut c_void,
         cpus: *const u32,

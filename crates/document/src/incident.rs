@@ -109,7 +109,7 @@ pub enum CauseWord {
     Irq,
     /// A soft interrupt had the CPU.
     Softirq,
-    /// A thread waited for a page of memory in a page fault, for example until it was read from a disk.
+    /// A thread was in a page fault: a page of memory was not there, and the kernel made it or read it from a disk.
     PageFault,
     /// A thread slept in the kernel and no signal could wake it: it waited for a disk.
     BlockedIo,

@@ -50,7 +50,7 @@ impl Piece {
     /// wake-ups nor the threads of the CPUs.
     pub fn is_hidden(&self, timeline: &Timeline) -> bool {
         let waits = matches!(self.what, Doing::SleptInCall(None) | Doing::SleptForMessage(None) | Doing::Slept(None));
-        waits && !timeline.sees_waits()
+        waits && !timeline.sees_waits(self.end)
     }
 }
 
@@ -167,4 +167,21 @@ fn slept(piece: Piece, state: Option<SleepState>, leg: &Leg, timeline: &Timeline
     }
     pieces.retain(|p| p.from_ns < p.to_ns);
     pieces
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tailbound_model::{CpuList, SwitchScope, Switches};
+
+    /// Test: the agent of the ping records whole CPUs, and the agent of the pong its own threads alone.
+    #[test]
+    fn what_the_agent_of_one_end_saw_says_nothing_about_the_other_end() {
+        let of = |end: &str, scope| Switches { ends: vec![end.into()], scope, ..Switches::default() };
+        let seen = [of("ping", SwitchScope::Cpus(CpuList::one(0))), of("pong", SwitchScope::OwnThreads)];
+        let timeline = Timeline::of(&seen, (0, 1_000));
+        let (leg, what) = (Metric::Out, Doing::SleptForMessage(None));
+        let hidden = |end| Piece { from_ns: 0, to_ns: 500, leg, end, thread: 20, what }.is_hidden(&timeline);
+        assert_eq!(["ping", "pong"].map(hidden), [false, true]);
+    }
 }

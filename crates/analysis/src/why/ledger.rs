@@ -153,6 +153,8 @@ impl Ledger {
             share.low_ns -= taken;
             beyond -= taken;
         }
+        // No cause has more than the whole excess.
+        self.shares.iter_mut().for_each(|s| s.high_ns = s.high_ns.min(excess_ns).max(s.low_ns));
         self.shares.retain(|s| s.high_ns > least);
         self.shares.sort_by_key(|s| std::cmp::Reverse((s.low_ns, s.high_ns)));
         self.unexplained_ns = excess_ns - self.shares.iter().map(|s| s.low_ns).sum::<i64>();

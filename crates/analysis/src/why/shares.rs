@@ -57,18 +57,7 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
 
 fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
     match part.what {
-        Doing::Ran { cpu } => {
-            let mut own = 0;
-            for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns))
-            {
-                match by {
-                    Some(by) => shares.push(interrupted(&Piece { from_ns: from, to_ns: to, ..*part }, cpu, by)),
-                    None => own += to - from,
-                }
-            }
-            let share = whole(part, CauseWord::OwnWork, Some(cpu), None, Evidence::Seen);
-            shares.push(Share { low_ns: own, high_ns: own, ..share });
-        }
+        Doing::Ran { cpu } => ran(part, cpu, timeline, shares),
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
             if let Some(Limited { limit, .. }) = limited {
@@ -99,6 +88,32 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
             shares.extend(cause.map(|(cause, evidence)| whole(part, cause, None, None, evidence)));
         }
         Doing::Unknown => {}
+    }
+}
+
+/// The causes of a time in which a thread of an end had a CPU: interrupts, page faults that it handled, and its own work.
+fn ran(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
+    let (mut own_ns, mut faults_ns) = (0, 0);
+    for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
+        match by {
+            Some(by) => shares.push(interrupted(&Piece { from_ns: from, to_ns: to, ..*part }, cpu, by)),
+            None => {
+                let in_faults_ns = timeline.page_fault_ns(part.thread, from, to);
+                faults_ns += in_faults_ns;
+                own_ns += to - from - in_faults_ns;
+            }
+        }
+    }
+    let of = |ns: i64, cause, cpu, evidence| {
+        let low_ns = if evidence == Evidence::AtMost { 0 } else { ns };
+        Share { low_ns, high_ns: ns, ..whole(part, cause, cpu, None, evidence) }
+    };
+    // If interrupts are not recorded, any part of the time can be theirs.
+    let evidence = if timeline.sees_interrupts(cpu) { Evidence::Seen } else { Evidence::AtMost };
+    shares.push(of(own_ns, CauseWord::OwnWork, Some(cpu), evidence));
+    if faults_ns > 0 {
+        // Without the CPU, so that it is one entry with the sleep in a page fault.
+        shares.push(of(faults_ns, CauseWord::PageFault, None, Evidence::Seen));
     }
 }
 
@@ -139,11 +154,7 @@ fn waited(
     shares: &mut Vec<Share>,
 ) {
     if !timeline.sees_cpu(cpu) {
-        // Without the threads of the CPU, a used-up quota looks like a wait.
-        if quota_may_have_lasted(part, known) {
-            return shares.push(whole(part, CauseWord::CpuQuota, Some(cpu), None, Evidence::Counted));
-        }
-        return shares.push(whole(part, CauseWord::WaitedForCpu, Some(cpu), None, evidence));
+        return shares.extend(waited_unseen(part, (cpu, evidence), quota_at_most_ns(part, known)));
     }
     for (from, to, tid) in timeline.occupants(cpu, part.from_ns, part.to_ns) {
         for (from_ns, to_ns, by) in divide(from, to, &timeline.interrupts(cpu, from, to)) {
@@ -163,6 +174,31 @@ fn waited(
             shares.push(if evidence == Evidence::AtMost { Share { low_ns: 0, evidence, ..share } } else { share });
         }
     }
+}
+
+/// The causes of a wait for a CPU whose threads are not recorded: another program, or a stop by the CPU quota, which took at
+/// most the time `quota_ns`. The kernel adds up the stops of all CPUs, so that none of them is certain to concern this CPU.
+fn waited_unseen(part: &Piece, (cpu, evidence): (u32, Evidence), quota_ns: i64) -> Vec<Share> {
+    let waited = whole(part, CauseWord::WaitedForCpu, Some(cpu), None, evidence);
+    if quota_ns == 0 {
+        return vec![waited];
+    }
+    let quota = whole(part, CauseWord::CpuQuota, Some(cpu), None, Evidence::AtMost);
+    let low_ns = (waited.low_ns - quota_ns).max(0);
+    let evidence = if low_ns == 0 { Evidence::AtMost } else { Evidence::Counted };
+    vec![Share { low_ns, evidence, ..waited }, Share { high_ns: quota_ns, ..quota }]
+}
+
+/// Largest part of a piece that stops by the CPU quota can have taken, ns. The kernel counts the time of a stop when the
+/// stop ends.
+fn quota_at_most_ns(piece: &Piece, known: &Circumstances) -> i64 {
+    let quotas = known.of_end(piece.end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs);
+    let within = |m: &CounterMove| {
+        let stopped_ns = m.by as i64;
+        let overlap = piece.to_ns.min(m.to_ns) - piece.from_ns.max(m.from_ns.saturating_sub(stopped_ns));
+        overlap.clamp(0, stopped_ns)
+    };
+    quotas.flat_map(|c| &c.moves).map(within).sum::<i64>().min(piece.to_ns - piece.from_ns)
 }
 
 /// The limit of CPU time because of which no thread had a CPU for which a thread had waited since `waits_since`.
@@ -292,6 +328,60 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_model::{CounterSeries, CpuList, SwitchEvent, SwitchKind, SwitchScope};
+
+    const THREAD: i32 = 20;
+
+    /// The shares of a thread that runs on CPU 1 from 100 to 900, as (cause, lower end, upper end).
+    fn shares_of_a_run(interrupts: bool, events: &[(i64, SwitchKind)]) -> Vec<(CauseWord, i64, i64)> {
+        let scope = SwitchScope::Cpus(CpuList::one(1));
+        let events = events.iter().map(|(at_ns, what)| SwitchEvent { at_ns: *at_ns, cpu: 1, what: *what }).collect();
+        let timeline = Timeline::of(&[Switches { scope, interrupts, events, ..Switches::default() }], (60, 1_000));
+        let (leg, what) = (Metric::Turnaround, Doing::Ran { cpu: 1 });
+        let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
+        let mut shares = Vec::new();
+        ran(&piece, 1, &timeline, &mut shares);
+        shares.iter().map(|s| (s.key.cause, s.low_ns, s.high_ns)).collect()
+    }
+
+    #[test]
+    fn a_page_fault_is_no_work_of_the_thread_and_contains_no_interrupt() {
+        let fault = |thread, ns| SwitchKind::PageFault { thread, ns, disk: false };
+        let interrupt = SwitchKind::Interrupted { by: Interruption::Softirq(3), ns: 50 };
+        // The first page fault began before the run, and before the recorded time span.
+        let seen = shares_of_a_run(true, &[(50, fault(THREAD, 150)), (400, fault(THREAD, 300)), (500, interrupt)]);
+        let expected = [(CauseWord::Softirq, 50, 50), (CauseWord::OwnWork, 400, 400), (CauseWord::PageFault, 350, 350)];
+        assert_eq!(seen, expected);
+        // Page faults of other threads do not concern this one.
+        assert_eq!(shares_of_a_run(true, &[(400, fault(THREAD + 1, 300))]), [(CauseWord::OwnWork, 800, 800)]);
+    }
+
+    #[test]
+    fn without_recorded_interrupts_the_work_of_a_thread_is_an_upper_bound() {
+        assert_eq!(shares_of_a_run(true, &[]), [(CauseWord::OwnWork, 800, 800)]);
+        assert_eq!(shares_of_a_run(false, &[]), [(CauseWord::OwnWork, 0, 800)]);
+    }
+
+    #[test]
+    fn a_quota_and_another_program_cannot_be_told_apart_without_the_threads_of_the_cpu() {
+        let moves = vec![CounterMove { from_ns: 850, to_ns: 1_000, by: 300 }];
+        let counter = Counter::QuotaThrottledNs;
+        let counters = vec![CounterSeries { counter, of: "group".into(), moves, longest_step_ns: 150 }];
+        let seen = [Switches { ends: vec!["pong".into()], counters, ..Switches::default() }];
+        let threads = Threads::default();
+        let known = Circumstances { threads: &threads, seen: &seen };
+        let shares_of = |from_ns, to_ns| {
+            let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
+            let piece = Piece { from_ns, to_ns, leg: Metric::Turnaround, end: "pong", thread: THREAD, what };
+            let found = shares(&piece, &Timeline::default(), &known);
+            found.iter().map(|s| (s.key.cause, s.low_ns, s.high_ns)).collect::<Vec<_>>()
+        };
+        let (waited, quota) = (CauseWord::WaitedForCpu, CauseWord::CpuQuota);
+        assert_eq!(shares_of(600, 900), [(waited, 0, 300), (quota, 0, 300)]);
+        // The stop was at most 300 ns long, and ended in the time from 850 to 1000.
+        assert_eq!(shares_of(100, 900), [(waited, 500, 800), (quota, 0, 300)]);
+        assert_eq!(shares_of(100, 500), [(waited, 400, 400)]);
+    }
 
     #[test]
     fn interrupts_inside_each_other_count_once() {

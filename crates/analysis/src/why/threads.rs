@@ -10,6 +10,7 @@ const OWN_NAMES: [&str; 2] = ["tailbound", "tb-"];
 const LOAD_NAMES: &str = "tb-load-";
 
 /// The threads of a trial by thread id.
+#[derive(Default)]
 pub(crate) struct Threads<'a> {
     ends: BTreeMap<i32, (&'a ThreadReport, &'a Thread)>,
     others: BTreeMap<i32, &'a Task>,

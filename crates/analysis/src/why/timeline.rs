@@ -4,6 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_model::{CpuLimit, Interruption, RecordedBy, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
+/// Longest duration of an interrupt or a page fault that an event can give, ns.
+const LONGEST_SPAN_NS: i64 = u32::MAX as i64;
+
 /// State of a thread after a context switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
@@ -64,7 +67,13 @@ pub(crate) struct Timeline {
     acted: BTreeMap<u32, (i32, i64)>,
     /// For each CPU: time spans of interrupts, by their begin. Spans can lie inside each other.
     interrupts: BTreeMap<u32, Vec<InterruptSpan>>,
+    /// For each measured thread, in the order of time: begin and end of its page faults.
+    faults: BTreeMap<i32, Vec<(i64, i64)>>,
+    /// CPUs whose interrupts were recorded.
+    interrupts_seen: BTreeSet<u32>,
     wakes_seen: bool,
+    /// Ends whose agents recorded wake-ups or the threads of their CPUs.
+    waits_seen: BTreeSet<String>,
     /// Whether wake-ups by packets are marked.
     packets_seen: bool,
 }
@@ -81,15 +90,19 @@ impl Timeline {
         let mut recorded: BTreeSet<u32> = BTreeSet::new();
         let mut events: Vec<SwitchEvent> = Vec::new();
         for seen in seen {
-            // Two agents that record the same CPU see the same events of this CPU, but wake-ups and moves of different
-            // threads.
-            let of_thread = |e: &&SwitchEvent| matches!(e.what, SwitchKind::Wake { .. } | SwitchKind::Moved { .. });
-            let twice = |e: &&SwitchEvent| !of_thread(e) && recorded.contains(&e.cpu);
+            let waits = seen.wakes || matches!(seen.scope, SwitchScope::Cpus(_));
+            timeline.waits_seen.extend(seen.ends.iter().filter(|_| waits).cloned());
+            // Two agents that record the same CPU see the same events of this CPU, but wake-ups, moves and page faults of
+            // different threads.
+            let twice = |e: &&SwitchEvent| !is_of_a_thread(e) && recorded.contains(&e.cpu);
             let first = seen.events.partition_point(|e| e.at_ns < begin_ns);
             let within = seen.events[first..].iter().take_while(|e| e.at_ns <= end_ns);
-            events.extend(within.filter(|e| !twice(e)));
+            let earlier = seen.events.partition_point(|e| e.at_ns < begin_ns.saturating_sub(LONGEST_SPAN_NS));
+            let into = seen.events[earlier..first].iter().filter(|e| lasted_until(e) > begin_ns);
+            events.extend(into.chain(within).filter(|e| !twice(e)));
             if let SwitchScope::Cpus(cpus) = &seen.scope {
                 recorded.extend(&cpus.0);
+                timeline.interrupts_seen.extend(cpus.0.iter().filter(|_| seen.interrupts));
             }
         }
         events.sort_by_key(|e| e.at_ns);
@@ -135,6 +148,9 @@ impl Timeline {
             SwitchKind::Interrupted { by, ns } => {
                 let span = InterruptSpan { from_ns: at_ns, to_ns: at_ns + i64::from(ns), by };
                 self.interrupts.entry(cpu).or_default().push(span);
+            }
+            SwitchKind::PageFault { thread, ns, .. } => {
+                self.faults.entry(thread).or_default().push((at_ns, at_ns + i64::from(ns)));
             }
         }
     }
@@ -255,9 +271,14 @@ impl Timeline {
         self.packets_seen
     }
 
-    /// True if a thread that waited for a CPU can be told from a thread that slept.
-    pub fn sees_waits(&self) -> bool {
-        self.wakes_seen || !self.cpus.is_empty()
+    /// True if a thread of this end that waited for a CPU can be told from a thread that slept.
+    pub fn sees_waits(&self, end: &str) -> bool {
+        self.waits_seen.contains(end)
+    }
+
+    /// True if the interrupts of `cpu` are recorded.
+    pub fn sees_interrupts(&self, cpu: u32) -> bool {
+        self.interrupts_seen.contains(&cpu)
     }
 
     /// True if the threads that ran on `cpu` are recorded.
@@ -322,5 +343,32 @@ impl Timeline {
         let clipped =
             |s: &InterruptSpan| InterruptSpan { from_ns: s.from_ns.max(from_ns), to_ns: s.to_ns.min(to_ns), by: s.by };
         before.map(clipped).filter(|s| s.from_ns < s.to_ns).collect()
+    }
+
+    /// Whether `thread` was in a page fault at the time `at`.
+    pub fn in_page_fault(&self, thread: i32, at: i64) -> bool {
+        self.page_fault_ns(thread, at, at + 1) > 0
+    }
+
+    /// Time that `thread` spent in page faults between two times, ns.
+    pub fn page_fault_ns(&self, thread: i32, from_ns: i64, to_ns: i64) -> i64 {
+        let Some(faults) = self.faults.get(&thread) else { return 0 };
+        // A thread is in one page fault at a time, so that the ends are in the order of time too.
+        let first = faults.partition_point(|(_, end)| *end <= from_ns);
+        let within = faults[first..].iter().take_while(|(begin, _)| *begin < to_ns);
+        within.map(|(begin, end)| (*end).min(to_ns) - (*begin).max(from_ns)).sum()
+    }
+}
+
+/// Whether an event belongs to a measured thread, and not to the CPU on which it was recorded.
+fn is_of_a_thread(event: &SwitchEvent) -> bool {
+    matches!(event.what, SwitchKind::Wake { .. } | SwitchKind::Moved { .. } | SwitchKind::PageFault { .. })
+}
+
+/// End of an interrupt or a page fault; for other events, their time. Monotonic ns.
+fn lasted_until(event: &SwitchEvent) -> i64 {
+    match event.what {
+        SwitchKind::Interrupted { ns, .. } | SwitchKind::PageFault { ns, .. } => event.at_ns + i64::from(ns),
+        _ => event.at_ns,
     }
 }

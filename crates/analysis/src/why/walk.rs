@@ -24,7 +24,8 @@ pub(crate) enum What {
     Locked { by: i32 },
     /// The thread ran on the CPU `cpu` in the whole time span.
     Ran { cpu: u32 },
-    /// The thread slept in the whole time span, in this state of the kernel, if the state was recorded.
+    /// The thread slept in the whole time span, in this state of the kernel, if the state was recorded; in a page fault
+    /// whatever the state was.
     Slept(Option<SleepState>),
 }
 
@@ -80,13 +81,16 @@ pub(crate) fn back(
                 left
             }
             Left::Asleep(state) => {
+                // A thread that sleeps in a page fault does not wait for a message, and who wakes it did not send one.
+                let faulted = timeline.in_page_fault(walk.thread, left);
+                let state = if faulted { Some(SleepState::PageFault) } else { state };
                 let wake = timeline.woken(walk.thread, left, came);
                 let (ready, evidence) = match wake {
                     Some(wake) => (wake.at_ns, Evidence::Seen),
                     None => walk.ready(left, came, cpu, known),
                 };
                 walk.push_wait((ready, came), cpu, evidence, wake.and_then(|w| w.limit));
-                match walk.before(left, ready, wake, call, known) {
+                match walk.before(left, ready, wake.filter(|_| !faulted), call, known) {
                     Some(at) => at,
                     None => {
                         walk.push(left, ready, What::Slept(state));
@@ -357,25 +361,20 @@ mod tests {
 
     #[test]
     fn a_page_fault_interrupts_the_work_of_a_thread_and_is_no_wait_for_a_message() {
-        let fault = SwitchKind::Switch {
-            out: TAKER,
-            into: 0,
-            preempted: false,
-            state: Some(SleepState::PageFault),
-            limit: None,
-        };
-        let fault = SwitchEvent { at_ns: 400, cpu: 1, what: fault };
-        let timeline = seen(
-            true,
-            &[
+        let way_with = |state, waker: i32, fault: Option<SwitchKind>| {
+            let asleep = SwitchKind::Switch { out: TAKER, into: 0, preempted: false, state, limit: None };
+            let mut events = vec![
+                switch(50, 0, 0, SENDER, true),
                 switch(150, 1, TAKER, 0, false),
                 wake(290, 1, 0, true),
                 switch(300, 1, 0, TAKER, false),
-                fault,
-                wake(800, 1, 0, true),
+                SwitchEvent { at_ns: 400, cpu: 1, what: asleep },
+                wake(800, 0, waker, waker == 0),
                 switch(800, 1, 0, TAKER, false),
-            ],
-        );
+            ];
+            events.extend(fault.map(|what| SwitchEvent { at_ns: 350, cpu: 1, what }));
+            way(&seen(true, &events))
+        };
         let expected = [
             (TAKER, What::Ran { cpu: 1 }, 800, 900),
             (TAKER, What::Slept(Some(SleepState::PageFault)), 400, 800),
@@ -383,7 +382,10 @@ mod tests {
             (TAKER, waited(1, Evidence::Seen), 290, 300),
             (TAKER, What::Slept(None), 150, 290),
         ];
-        assert_eq!(way(&timeline), expected);
+        assert_eq!(way_with(Some(SleepState::PageFault), 0, None), expected);
+        // If the page fault itself is recorded, neither the state nor the thread that woke this one matters.
+        let fault = SwitchKind::PageFault { thread: TAKER, ns: 500, disk: true };
+        assert_eq!(way_with(None, SENDER, Some(fault)), expected);
     }
 
     #[test]

@@ -99,7 +99,7 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::Instrument => format!("{who} waited for {cpu}, which {} of Tailbound had", by()),
         CauseWord::Irq => format!("the interrupt {} had {cpu}", by()),
         CauseWord::Softirq => format!("the soft interrupt {} had {cpu}", by()),
-        CauseWord::PageFault => format!("{who} waited for a page of memory (page fault)"),
+        CauseWord::PageFault => format!("{who} was in a page fault (a page of memory was not there)"),
         CauseWord::BlockedIo if entry.evidence == Evidence::AtMost => {
             format!("{who} slept in the kernel (waiting for a disk or a lock)")
         }

@@ -1,6 +1,7 @@
 //! Measures what the recording of events costs: the round trips of datagrams between two threads on the watched CPUs,
 //! without the recording and with it in turn, because the clock rate of a CPU and other programs change with time.
 
+use super::ring::Ring;
 use std::io;
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Mutex, mpsc};
@@ -15,6 +16,8 @@ const ROUND_TRIPS: usize = 200;
 const FEWEST: usize = 20;
 /// Maximum time of one measurement.
 const TIME: Duration = Duration::from_millis(10);
+/// Size in bytes of the ring buffer for the page faults of one thread of the measurement.
+const PAGES: usize = 32 << 10;
 /// Time after which a measurement is given up, because a thread does not get its CPU.
 const PATIENCE: Duration = Duration::from_millis(300);
 
@@ -40,8 +43,9 @@ impl Costs {
         }
         let mut pairs = Vec::new();
         for _ in 0..PAIRS {
-            let without = round_trips(cpus)?;
-            let with = if set(true) { round_trips(cpus) } else { None };
+            let without = round_trips(cpus, false)?;
+            // Perf events record the page faults of a thread at each of its context switches; BPF does not.
+            let with = if set(true) { round_trips(cpus, by == RecordedBy::Perf) } else { None };
             set(false);
             pairs.push((without, with?));
         }
@@ -72,12 +76,12 @@ fn cost(level: Attribution, pairs: &[(Vec<i64>, Vec<i64>)]) -> RecordingCost {
 }
 
 /// Durations of round trips between a thread on the first and a thread on the last CPU of `cpus`, ns, sorted. `None` if
-/// there are not enough of them.
-fn round_trips(cpus: &CpuList) -> Option<Vec<i64>> {
+/// there are not enough of them. `faults`: whether page faults of both threads are recorded by perf events meanwhile.
+fn round_trips(cpus: &CpuList, faults: bool) -> Option<Vec<i64>> {
     let (first, last) = (*cpus.0.first()?, *cpus.0.last()?);
     let (send, receive) = mpsc::channel();
     // The thread is not joined: without a CPU it would never end.
-    std::thread::Builder::new().name("cost".into()).spawn(move || send.send(exchange(first, last))).ok()?;
+    std::thread::Builder::new().name("cost".into()).spawn(move || send.send(exchange(first, last, faults))).ok()?;
     let mut sorted = receive.recv_timeout(PATIENCE).ok()?.ok()?;
     sorted.sort_unstable();
     (sorted.len() >= FEWEST).then_some(sorted)
@@ -85,13 +89,15 @@ fn round_trips(cpus: &CpuList) -> Option<Vec<i64>> {
 
 /// Exchanges datagrams with a thread on the CPU `other`. Returns the durations of the round trips, ns. The sockets are
 /// local ones, because the packets of interfaces are counted while the ends wait for the first message.
-fn exchange(own: u32, other: u32) -> io::Result<Vec<i64>> {
+fn exchange(own: u32, other: u32, faults: bool) -> io::Result<Vec<i64>> {
     let pin = |cpu| crate::scheduling::set_affinity(0, &CpuList::one(cpu)).map_err(io::Error::other);
+    let record = move || faults.then(own_page_faults).flatten();
     let (ours, theirs) = UnixDatagram::pair()?;
     ours.set_read_timeout(Some(TIME))?;
     theirs.set_read_timeout(Some(TIME))?;
     std::thread::Builder::new().name("cost".into()).spawn(move || -> io::Result<()> {
         pin(other)?;
+        let _faults = record();
         let mut byte = [0];
         loop {
             // An empty datagram is the end, and so is silence.
@@ -102,6 +108,7 @@ fn exchange(own: u32, other: u32) -> io::Result<Vec<i64>> {
         }
     })?;
     pin(own)?;
+    let _faults = record();
     let (mut times, begin) = (Vec::with_capacity(ROUND_TRIPS), Instant::now());
     while times.len() < ROUND_TRIPS && begin.elapsed() < TIME {
         let sent = Instant::now();
@@ -111,6 +118,13 @@ fn exchange(own: u32, other: u32) -> io::Result<Vec<i64>> {
     }
     ours.send(&[])?;
     Ok(times)
+}
+
+/// Records the page faults of the calling thread until the value is dropped; `None` if that is not permitted.
+fn own_page_faults() -> Option<Ring> {
+    let mut ring = Ring::of_thread(nix::unistd::gettid().as_raw(), false, PAGES).ok()?;
+    ring.enable().ok()?;
+    Some(ring)
 }
 
 #[cfg(test)]

@@ -37,7 +37,8 @@ impl Events {
     }
 
     /// Events whose time lies in one of the time spans `windows` (begin and end, monotonic ns), which must be sorted
-    /// and must not overlap, and interrupts that began before a time span and ended within it. In the order of time.
+    /// and must not overlap, and interrupts and page faults that began before a time span and ended within it or later.
+    /// In the order of time.
     pub fn within(&self, windows: &[(i64, i64)]) -> Vec<SwitchEvent> {
         let mut events: Vec<SwitchEvent> = Vec::new();
         for event in self.pieces.iter().flatten() {
@@ -60,10 +61,10 @@ pub(super) fn threads_of(event: &SwitchEvent) -> [i32; 2] {
     }
 }
 
-/// Time at which an event ended: for an interrupt later than its begin, ns.
+/// Time at which an event ended: for an interrupt or a page fault later than its begin, ns.
 fn end_ns(event: &SwitchEvent) -> i64 {
     match event.what {
-        SwitchKind::Interrupted { ns, .. } => event.at_ns + i64::from(ns),
+        SwitchKind::Interrupted { ns, .. } | SwitchKind::PageFault { ns, .. } => event.at_ns + i64::from(ns),
         _ => event.at_ns,
     }
 }

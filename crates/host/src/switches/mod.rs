@@ -1,12 +1,13 @@
 //! Context switches and interrupts recorded by the kernel: for whole CPUs if permitted, else only for given threads.
 //!
 //! Input: the watched threads, the CPUs on which these threads may run, and the wanted level. Output: context switches,
-//! wake-ups and interrupts in the order of time, and names of the other threads in these events. The kernel writes the
+//! wake-ups, interrupts and page faults in the order of time, and names of the other threads in these events. The kernel writes the
 //! events into ring buffers, by programs of the tracer (BPF) or as perf events; the watched threads execute no code for
 //! this.
 
 mod cost;
 mod events;
+mod faults;
 mod opening;
 mod pairs;
 mod points;

@@ -78,7 +78,8 @@ fn of_threads(threads: &[i32], cpus: &CpuList, instead: Option<String>) -> Opene
     // A tracepoint can exist without being permitted.
     let traced = Points::find().without_interrupts();
     for (points, bytes) in [(&traced, WITH_TRACEPOINTS), (&traced, WATCHED_CPU), (&Points::default(), WATCHED_CPU)] {
-        if let Ok(rings) = of_cpus(threads, cpus, points, bytes) {
+        if let Ok(mut rings) = of_cpus(threads, cpus, points, bytes) {
+            rings.extend(page_faults(threads));
             let opened = Opened { wakes: points.wake.is_some(), ..opened(rings, SwitchScope::Cpus(cpus.clone())) };
             return opened.with_cost(threads, cpus);
         }
@@ -94,7 +95,7 @@ fn of_each(threads: &[i32]) -> io::Result<Vec<Ring>> {
     let mut rings = Vec::new();
     let mut gone = None;
     for tid in threads {
-        match Ring::of_thread(*tid, THREAD) {
+        match Ring::of_thread(*tid, true, THREAD) {
             Ok(ring) => rings.push(ring),
             Err(e) if e.raw_os_error() == Some(libc::ESRCH) => gone = Some(e),
             Err(e) => return Err(e),
@@ -104,6 +105,11 @@ fn of_each(threads: &[i32]) -> io::Result<Vec<Ring>> {
         Some(e) if rings.is_empty() => Err(e),
         _ => Ok(rings),
     }
+}
+
+/// Opens a ring buffer for the page faults of each thread, as far as the kernel permits.
+fn page_faults(threads: &[i32]) -> impl Iterator<Item = Ring> {
+    threads.iter().filter_map(|tid| Ring::of_thread(*tid, false, THREAD).ok())
 }
 
 impl Default for Opened {
@@ -145,7 +151,8 @@ impl Opened {
             return None;
         }
         let open = |bytes| of_cpus(threads, cpus, points, bytes).ok();
-        let rings = open(WITH_TRACEPOINTS).or_else(|| open(WATCHED_CPU))?;
+        let mut rings = open(WITH_TRACEPOINTS).or_else(|| open(WATCHED_CPU))?;
+        rings.extend(page_faults(threads));
         Some(Opened {
             rings,
             scope: SwitchScope::Cpus(cpus.clone()),

@@ -7,7 +7,7 @@ use tailbound_model::{Interruption, SwitchEvent, SwitchKind};
 const RECORD_LOST: u32 = 2;
 const RECORD_COMM: u32 = 3;
 const RECORD_FORK: u32 = 7;
-const RECORD_SAMPLE: u32 = 9;
+pub(super) const RECORD_SAMPLE: u32 = 9;
 const RECORD_SWITCH: u32 = 14;
 const RECORD_SWITCH_CPU_WIDE: u32 = 15;
 const MISC_SWITCH_OUT: u16 = 1 << 13;
@@ -16,6 +16,9 @@ const MISC_SWITCH_OUT_PREEMPT: u16 = 1 << 14;
 /// Length in bytes of the fields at the end of every record but samples, and at the begin of samples: pid, tid, time,
 /// CPU. After them, a sample has the length of the tracepoint's data, and the data.
 const TRAILER: usize = 24;
+/// Length in bytes of the record of lost records before these fields. Page faults write such a record with one more field
+/// at the end.
+const LOST: usize = 16;
 
 /// One record of a ring buffer of perf events.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +56,11 @@ pub(super) fn is_arrival(misc: u16) -> bool {
 
 /// Parses a perf record; samples are records of `points`.
 pub(super) fn parse(kind: u32, misc: u16, data: &[u8], points: &Points) -> Option<Record> {
-    let id = if kind == RECORD_SAMPLE { 0 } else { data.len().checked_sub(TRAILER)? };
+    let id = match kind {
+        RECORD_SAMPLE => 0,
+        RECORD_LOST => LOST,
+        _ => data.len().checked_sub(TRAILER)?,
+    };
     let (thread, at_ns, cpu) = (word(data, id + 4)?, long(data, id + 8)?, word(data, id + 16)? as u32);
     let (out, preempted) = (misc & MISC_SWITCH_OUT != 0, misc & MISC_SWITCH_OUT_PREEMPT != 0);
     let event = |what| Some(Record::Event(SwitchEvent { at_ns, cpu, what }));
@@ -103,10 +110,10 @@ fn sample(data: &[u8], points: &Points, (thread, at_ns, cpu): (i32, i64, u32)) -
     Some(Record::Edge { by, is_begin: edge.is_begin, cpu, at_ns })
 }
 
-fn word(data: &[u8], at: usize) -> Option<i32> {
+pub(super) fn word(data: &[u8], at: usize) -> Option<i32> {
     Some(i32::from_ne_bytes(data.get(at..at + 4)?.try_into().ok()?))
 }
 
-fn long(data: &[u8], at: usize) -> Option<i64> {
+pub(super) fn long(data: &[u8], at: usize) -> Option<i64> {
     Some(i64::from_ne_bytes(data.get(at..at + 8)?.try_into().ok()?))
 }

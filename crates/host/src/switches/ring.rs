@@ -1,8 +1,9 @@
 //! Ring buffers into which the kernel writes perf events of whole CPUs or of threads.
 
+use super::faults::{self, Faults};
 use super::pairs::Pairs;
 use super::points::Points;
-use super::records::{Record, is_arrival, parse};
+use super::records::{RECORD_SAMPLE, Record, is_arrival, parse};
 use perf_event::events::{Software, Tracepoint};
 use perf_event::{Builder, Clock, Counter, ReadFormat, SampleFlag, Sampler};
 use std::io;
@@ -17,10 +18,12 @@ const SET_FILTER: libc::c_ulong = 0x4008_2406;
 /// A ring buffer into which the kernel writes perf events.
 pub(super) struct Ring {
     sampler: Sampler,
-    /// Events of tracepoints, whose records are written into the ring buffer of `sampler`.
+    /// Events of tracepoints and page faults, whose records are written into the ring buffer of `sampler`.
     others: Vec<Counter>,
     points: Points,
     pairs: Pairs,
+    /// Page faults of the thread whose ring buffer this is; `None` if they are not recorded.
+    faults: Option<Faults>,
     /// Id of the thread that got the CPU of this ring buffer last.
     here: Option<i32>,
     /// Number of lost records that [`Ring::read`] has reported.
@@ -79,19 +82,52 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Opens a ring buffer that records one thread on all CPUs.
+    /// Opens a ring buffer that records one thread on all CPUs: its context switches if `switches` is true, and its page
+    /// faults if these are permitted.
     ///
     /// # Errors
     /// The kernel refuses to open the ring buffer.
-    pub fn of_thread(tid: i32, bytes: usize) -> io::Result<Ring> {
+    pub fn of_thread(tid: i32, switches: bool, bytes: usize) -> io::Result<Ring> {
         let mut builder = Builder::new(Software::DUMMY);
-        builder.observe_pid(tid).any_cpu().context_switch(true);
+        builder.observe_pid(tid).any_cpu().context_switch(switches);
         common(&mut builder, bytes);
-        Ok(Ring::new(build(&mut builder)?.sampled(bytes)?, Points::default()))
+        let mut ring = Ring::new(build(&mut builder)?.sampled(bytes)?, Points::default());
+        match ring.page_faults(tid, bytes) {
+            Err(e) if !switches => Err(e),
+            // Without the page faults, the context switches are still of use.
+            _ => Ok(ring),
+        }
     }
 
     fn new(sampler: Sampler, points: Points) -> Ring {
-        Ring { sampler, others: Vec::new(), points, pairs: Pairs::default(), here: None, reported_lost: 0 }
+        let (others, pairs) = (Vec::new(), Pairs::default());
+        Ring { sampler, others, points, pairs, faults: None, here: None, reported_lost: 0 }
+    }
+
+    /// Adds the page faults of a thread: also those inside system calls, if that is permitted.
+    fn page_faults(&mut self, tid: i32, bytes: usize) -> io::Result<()> {
+        let open = |event: Software, exclude_kernel: bool| {
+            let mut builder = Builder::new(event);
+            builder.observe_pid(tid).any_cpu().exclude_kernel(exclude_kernel).sample_period(1);
+            common(&mut builder, bytes);
+            build(builder.sample(SampleFlag::IDENTIFIER))
+        };
+        let all = |exclude_kernel| {
+            let [begin, minor, major] = faults::EVENTS;
+            Ok([open(begin, exclude_kernel)?, open(minor, exclude_kernel)?, open(major, exclude_kernel)?])
+        };
+        let counters = all(false).or_else(|_: io::Error| all(true))?;
+        counters.iter().try_for_each(|counter| self.take_over(counter))?;
+        self.faults = Some(Faults::of(counters.each_ref().map(Counter::id)));
+        self.others.extend(counters);
+        Ok(())
+    }
+
+    /// Lets a perf event of the same threads and CPUs write its records into this ring buffer.
+    fn take_over(&self, counter: &Counter) -> io::Result<()> {
+        // SAFETY: two open perf events of the same thread, the same CPU and the same clock.
+        let done = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, self.sampler.as_raw_fd()) };
+        if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
     /// Adds a tracepoint whose records go into this ring buffer.
@@ -101,11 +137,7 @@ impl Ring {
         common(&mut builder, bytes);
         builder.sample(SampleFlag::RAW);
         let counter = build(&mut builder)?;
-        // SAFETY: two open perf events of the same CPU and clock.
-        let done = unsafe { libc::ioctl(counter.as_raw_fd(), SET_OUTPUT, self.sampler.as_raw_fd()) };
-        if done != 0 {
-            return Err(io::Error::last_os_error());
-        }
+        self.take_over(&counter)?;
         self.others.push(counter);
         Ok(())
     }
@@ -139,12 +171,17 @@ impl Ring {
         unsafe { BorrowedFd::borrow_raw(self.sampler.as_raw_fd()) }
     }
 
-    /// Calls the function `take` for each record in the perf ring buffer, with begin and end of an interrupt as one
-    /// event.
+    /// Calls the function `take` for each record in the perf ring buffer, with begin and end of an interrupt or of a page
+    /// fault as one event.
     pub fn read(&mut self, mut take: impl FnMut(Record)) {
         while let Some(raw) = self.sampler.next_record() {
             let (kind, misc) = (raw.ty(), raw.misc());
-            let Some(record) = parse(kind, misc, &raw.to_contiguous(), &self.points) else { continue };
+            let data = raw.to_contiguous();
+            if let Some(faults) = self.faults.as_mut().filter(|_| kind == RECORD_SAMPLE) {
+                faults.take(&data).into_iter().map(Record::Event).for_each(&mut take);
+                continue;
+            }
+            let Some(record) = parse(kind, misc, &data, &self.points) else { continue };
             match record {
                 Record::Event(SwitchEvent { at_ns, cpu, what: SwitchKind::Switch { out, into, .. } }) => {
                     // The kernel's own records come twice for most switches, for the leaving and for the coming thread;
@@ -163,6 +200,7 @@ impl Ring {
                 Record::Missing { records, .. } => {
                     self.reported_lost += records;
                     self.pairs.forget();
+                    self.faults.iter_mut().for_each(Faults::forget);
                 }
                 _ => {}
             }

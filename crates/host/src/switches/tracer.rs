@@ -180,6 +180,9 @@ fn event(record: &tb_trace) -> Option<SwitchEvent> {
         TB_TRACE_IRQ => interrupted(Interruption::Irq(number)),
         TB_TRACE_VECTOR => interrupted(Interruption::Vector(number)),
         TB_TRACE_SOFTIRQ => interrupted(Interruption::Softirq(number)),
+        TB_TRACE_FAULT => {
+            Some(SwitchKind::PageFault { thread: one, ns: two as u32, disk: flags & TB_TRACE_FROM_DISK != 0 })
+        }
         _ => None,
     };
     what.map(|what| SwitchEvent { at_ns: at_ns as i64, cpu, what })

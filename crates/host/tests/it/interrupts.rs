@@ -254,12 +254,14 @@ fn a_flood_of_packets_is_seen_as_soft_interrupts_while_a_busy_thread_does_not_ru
     assert!(missed * 10 >= whole * 9, "{missed} of {whole} ns");
 }
 
-/// All events are about CPUs in `scope`, but for wake-ups, which can come from every CPU.
+/// All events are about CPUs in `scope`, but for wake-ups, which can come from every CPU, and page faults of the watched
+/// threads.
 fn interrupts_are_recorded_only_on_the_watched_cpus(by: RecordedBy) {
     let cpus = CpuList::one(last_cpu());
     let Some(watch) = watched(by, &[own_tid()], &cpus) else { return };
     let ((), [seen]) = record([watch], || std::thread::sleep(Duration::from_millis(200)));
-    let elsewhere = |e: &&SwitchEvent| !matches!(e.what, SwitchKind::Wake { .. }) && !cpus.0.contains(&e.cpu);
+    let of_thread = |e: &&SwitchEvent| matches!(e.what, SwitchKind::Wake { .. } | SwitchKind::PageFault { .. });
+    let elsewhere = |e: &&SwitchEvent| !of_thread(e) && !cpus.0.contains(&e.cpu);
     assert_eq!(seen.events.iter().find(elsewhere), None);
 }
 

@@ -5,4 +5,5 @@ mod flood;
 mod interrupts;
 mod killed;
 mod occupied;
+mod page_faults;
 mod switches;

@@ -165,10 +165,10 @@ pub enum SwitchScope {
     Off,
 }
 
-/// A recorded event: a context switch, a wake-up of a thread, or an interrupt.
+/// A recorded event: a context switch, a wake-up of a thread, an interrupt, or a page fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SwitchEvent {
-    /// Monotonic time of the context switch or wake-up, or of the begin of the interrupt, ns.
+    /// Monotonic time of the context switch or wake-up, or of the begin of the interrupt or page fault, ns.
     pub at_ns: i64,
     /// CPU of the event; for a wake-up, the CPU on which the waking code ran.
     pub cpu: u32,
@@ -177,8 +177,8 @@ pub struct SwitchEvent {
     pub what: SwitchKind,
 }
 
-/// Kinds of context switches, wake-ups and interrupts. Threads are given by thread id: 0 is the idle thread; -1 is a thread that
-/// has ended, or that is in a PID namespace that cannot be seen.
+/// Kinds of context switches, wake-ups, interrupts and page faults. Threads are given by thread id: 0 is the idle thread; -1
+/// is a thread that has ended, or that is in a PID namespace that cannot be seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SwitchKind {
@@ -239,6 +239,17 @@ pub enum SwitchKind {
         by: Interruption,
         /// Duration of the interrupt, with all interrupts inside it, ns.
         ns: u32,
+    },
+    /// A measured thread was in a page fault; the time of the event is its begin, and its CPU is that of the end.
+    PageFault {
+        /// Id of the thread that was in the page fault.
+        thread: i32,
+        /// Duration of the page fault, with everything that happened inside it, ns; what is longer than two seconds can be
+        /// cut off.
+        ns: u32,
+        /// True if the page came from a disk (major page fault).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        disk: bool,
     },
 }
 

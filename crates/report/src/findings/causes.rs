@@ -99,7 +99,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::Instrument => format!("waiting for a CPU that {by} of Tailbound had{end}"),
         CauseWord::Irq => format!("in the interrupt {by}{end}"),
         CauseWord::Softirq => format!("in the soft interrupt {by}{end}"),
-        CauseWord::PageFault => format!("waiting for a page of memory{end}"),
+        CauseWord::PageFault => format!("in page faults{end}"),
         CauseWord::BlockedIo => format!("waiting for a disk{end}"),
         CauseWord::KernelLock => format!("asleep in the kernel, waiting for a lock and not for a disk{end}"),
         CauseWord::UserLock => format!("asleep in the driver's call to send until {by} ended the wait{end}"),
