@@ -27,6 +27,8 @@ pub struct TrialIncidents {
     pub misses: Misses,
     /// Number of measured slots of the trial.
     pub slots: u64,
+    /// Latencies of all messages that were answered, ns: from the due time to the receipt of the answer.
+    pub latencies: Histogram,
     /// Messages that were on time, spread evenly over the trial.
     pub ordinary: Vec<Ordinary>,
 }
@@ -98,7 +100,7 @@ impl Record {
             misses.offer(due_ns, missed);
             measured += 1;
         })?;
-        Ok(Some(TrialIncidents { rule, found: finder.finish(), misses, slots, ordinary }))
+        Ok(Some(TrialIncidents { rule, found: finder.finish(), misses, slots, latencies, ordinary }))
     }
 
     /// Passes the row number and the times of each measured slot of a trial to `each`, in the order of the slots. With

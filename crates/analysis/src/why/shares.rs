@@ -18,10 +18,13 @@ pub(crate) struct Key {
     pub by: Option<CausedBy>,
 }
 
-/// A part of a delay with its cause.
+/// A time span of a delay with its cause. The lower end of its time is the length of the span, or 0 if only an upper
+/// bound is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Share {
     pub key: Key,
+    pub from_ns: i64,
+    pub to_ns: i64,
     pub low_ns: i64,
     pub high_ns: i64,
     pub evidence: Evidence,
@@ -58,16 +61,14 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
 fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mut Vec<Share>) {
     match part.what {
         Doing::Ran { cpu } => {
-            let mut own = 0;
-            for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns))
-            {
-                match by {
-                    Some(by) => shares.push(interrupted(&Piece { from_ns: from, to_ns: to, ..*part }, cpu, by)),
-                    None => own += to - from,
-                }
+            let interrupts = timeline.interrupts(cpu, part.from_ns, part.to_ns);
+            for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &interrupts) {
+                let span = Piece { from_ns, to_ns, ..*part };
+                shares.push(match by {
+                    Some(by) => interrupted(&span, cpu, by),
+                    None => whole(&span, CauseWord::OwnWork, Some(cpu), None, Evidence::Seen),
+                });
             }
-            let share = whole(part, CauseWord::OwnWork, Some(cpu), None, Evidence::Seen);
-            shares.push(Share { low_ns: own, high_ns: own, ..share });
         }
         Doing::Waited { cpu, evidence, limited } => {
             let free = limited.map_or(part.from_ns, |l| l.until_ns.clamp(part.from_ns, part.to_ns));
@@ -120,7 +121,7 @@ fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
 /// The share of a limit of CPU time, which certainly lasted until the time `free`.
 fn limited_share(part: &Piece, (cpu, limit): (u32, CpuLimit), free: i64) -> Share {
     let share = whole(part, cause_of(limit), Some(cpu), None, Evidence::Seen);
-    Share { low_ns: free - part.from_ns, ..share }
+    Share { to_ns: free, low_ns: free - part.from_ns, ..share }
 }
 
 fn cause_of(limit: CpuLimit) -> CauseWord {
@@ -209,7 +210,7 @@ fn key(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<CausedBy>) -
 fn whole(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<CausedBy>, evidence: Evidence) -> Share {
     let ns = part.to_ns - part.from_ns;
     let low_ns = if evidence == Evidence::AtMost { 0 } else { ns };
-    Share { key: key(part, cause, cpu, by), low_ns, high_ns: ns, evidence }
+    Share { key: key(part, cause, cpu, by), from_ns: part.from_ns, to_ns: part.to_ns, low_ns, high_ns: ns, evidence }
 }
 
 /// Divides a time span by the interrupts in it. At each instant the interrupt that began last counts, so that an
