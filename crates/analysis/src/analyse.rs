@@ -364,6 +364,7 @@ fn report(
         incidents: Vec::new(),
         incident_totals: None,
         causes: Vec::new(),
+        without_cause: Vec::new(),
         recordings: Vec::new(),
         losses: Vec::new(),
         misses: None,

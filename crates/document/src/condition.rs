@@ -2,7 +2,7 @@
 
 use crate::bins::BinsReport;
 use crate::flow::FlowReport;
-use crate::incident::{CauseShare, IncidentReport, IncidentTotals, LateLimit, LossReport, MissesReport};
+use crate::incident::{CauseShare, IncidentReport, IncidentTotals, LateLimit, LossReport, MissesReport, WithoutCause};
 use crate::message::Message;
 use crate::metric::{LegRange, MetricReport};
 use crate::path_proof::PathProofReport;
@@ -158,6 +158,9 @@ pub struct ConditionReport {
     /// How much each cause accounts for over the incidents that have a ledger, the largest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub causes: Vec<CauseShare>,
+    /// Estimates of the tail without each of the causes that explain at least 1 % of the covered excess.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub without_cause: Vec<WithoutCause>,
     /// How events of the kernel were recorded, and what the recording cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<RecordingReport>,

@@ -181,6 +181,46 @@ pub struct CauseShare {
     pub explains: bool,
 }
 
+/// The tail of a condition as it would be without one of its causes. It is an estimate: the time that the ledgers ascribe
+/// to the cause is subtracted from each message whose time from due to answered overlaps with it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WithoutCause {
+    /// The cause whose time is subtracted.
+    pub cause: CauseWord,
+    /// Name of the end whose threads were delayed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// The thread or interrupt that had the CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CausedBy>,
+    /// Metric of the quantiles and the maximum: `from_intended`, or with stop-and-wait `round_trip`.
+    pub metric: String,
+    /// The quantiles p99 and p99.9, if there are enough messages for them.
+    pub quantiles: Vec<RemainingQuantile>,
+    /// Largest value that was measured, ns.
+    pub max_ns: i64,
+    /// Estimate of the largest value without the cause, ns, rounded up to a histogram bucket.
+    pub max_without_ns: i64,
+    /// Number of messages from which time was subtracted.
+    pub shortened: u64,
+    /// Number of late messages in incidents whose ledgers were used. All other late messages keep their time.
+    pub covered_late: u64,
+    /// Number of all late messages of the condition.
+    pub late: u64,
+}
+
+/// A measured quantile, and its estimate without a cause.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RemainingQuantile {
+    /// Fraction of the scheduled slots for which the quantile is computed, e.g. 0.99 for p99.
+    pub q: f64,
+    /// Measured value, ns; null if it falls among the slots without an answer.
+    pub value_ns: Option<i64>,
+    /// Estimate without the cause, ns, rounded up to a histogram bucket; null if it falls among the slots without an
+    /// answer.
+    pub without_ns: Option<i64>,
+}
+
 /// Numbers over all incidents of a condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IncidentTotals {

@@ -26,6 +26,8 @@ pub struct TrialIncidents {
     pub misses: Misses,
     /// Number of measured slots of the trial.
     pub slots: u64,
+    /// Latencies of all messages that were answered, ns: from the due time to the receipt of the answer.
+    pub latencies: Histogram,
     /// Messages that were on time, spread evenly over the trial.
     pub ordinary: Vec<Ordinary>,
 }
@@ -110,7 +112,7 @@ impl Record {
             misses.offer(due_ns, missed);
             measured += 1;
         })?;
-        Ok(Some(TrialIncidents { rule, found: finder.finish(), misses, slots, ordinary }))
+        Ok(Some(TrialIncidents { rule, found: finder.finish(), misses, slots, latencies, ordinary }))
     }
 
     /// Counts runs, windows and recoveries of the messages of a trial that were lost, not sent, or answered later than

@@ -5,7 +5,7 @@ use crate::plain::plain;
 use crate::tables::summary::{Summary, summary};
 use crate::tables::value_column::ValueColumn;
 use crate::tables::warnings::warning_text;
-use crate::tables::{against, tools, warnings};
+use crate::tables::{against, remaining, tools, warnings};
 use tailbound_document::{AgainstRow, Report};
 
 /// Formats the report as Markdown: findings, tables and warnings.
@@ -54,6 +54,10 @@ pub fn render_markdown(report: &Report) -> String {
     let causes: Vec<String> = crate::tables::causes::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
     if let Some(condition) = crate::tables::causes::worst_condition(report).filter(|_| !causes.is_empty()) {
         text.push_str(&format!("\n## The worst incidents of {}\n\n{}", escape(&condition.name), causes.concat()));
+        let without: Vec<String> = remaining::sentences(condition).map(|s| format!("- {}\n", escape(&s))).collect();
+        if !without.is_empty() {
+            text.push_str(&format!("\n{}\n\n{}", escape(remaining::RULE), without.concat()));
+        }
         let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| escape(&text)).collect();
         if !recorded.is_empty() {
             text.push_str(&format!("\n{}\n", recorded.join(" ")));

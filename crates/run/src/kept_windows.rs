@@ -57,6 +57,7 @@ mod tests {
             found: finder.finish(),
             misses: Misses::new(1, 10),
             slots: 100,
+            latencies: tailbound_stats::Histogram::new(),
             ordinary: ordinary.collect(),
         }
     }

@@ -61,6 +61,8 @@ pub struct Incident {
     pub lost: u64,
     /// Time of the incident during which at least one late message was outstanding for longer than the median, ns.
     pub excess_ns: i64,
+    /// Rows of the first and of the last message of the incident.
+    pub rows: (u64, u64),
     /// Latency in ns and row of the message with the longest latency; a lost message only if there is no late one.
     pub worst: (Option<i64>, u64),
     /// The parts of the excess, in the order of time; of more than 64 parts the longest ones.
@@ -181,12 +183,14 @@ impl IncidentFinder {
             end_ns: due_ns,
             late: 0,
             lost: 0,
+            rows: (row, row),
             excess_ns: 0,
             worst: (None, row),
             parts: Vec::new(),
             counted_until_ns: i64::MIN,
         });
         incident.end_ns = incident.end_ns.max(due_ns);
+        incident.rows.1 = row;
         incident
     }
 }
@@ -224,6 +228,7 @@ mod tests {
         assert_eq!(found.len(), 1, "{found:?}");
         let one = &found[0];
         assert_eq!((one.begin_ns, one.end_ns, one.late, one.lost), (10 * MS, 30 * MS, 20, 0));
+        assert_eq!(one.rows, (10, 29));
         assert_eq!(one.excess_ns, 20 * MS - 100_000, "from the moment at which the first message was later than usual");
         assert_eq!(one.worst, (Some(20 * MS), 10));
     }

@@ -8,7 +8,7 @@ use crate::why::shares::{Circumstances, Key, Share, shares};
 use crate::why::stamps::Stamps;
 use crate::why::timeline::Timeline;
 use std::collections::BTreeMap;
-use tailbound_document::CauseWord;
+use tailbound_document::{CauseWord, Evidence};
 use tailbound_model::{Metric, Switches};
 use tailbound_stats::Incident;
 
@@ -71,11 +71,22 @@ impl Usual {
     }
 }
 
+/// All time spans of an incident with the same cause.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub key: Key,
+    pub low_ns: i64,
+    pub high_ns: i64,
+    pub evidence: Evidence,
+    /// The time spans whose time is in `low_ns`, before the usual was subtracted, monotonic ns of the sender.
+    pub spans: Vec<(i64, i64)>,
+}
+
 /// The excess of one incident, divided among causes.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    /// Shares beyond what is usual, the largest first.
-    pub shares: Vec<Share>,
+    /// Entries beyond what is usual, the largest first.
+    pub entries: Vec<Entry>,
     /// Part of the excess for which no events were recorded, ns.
     pub not_seen_ns: i64,
     pub unexplained_ns: i64,
@@ -93,7 +104,7 @@ impl Ledger {
         (usual, median_ns): (&Usual, i64),
     ) -> Ledger {
         let mut ledger = Ledger::default();
-        let mut sums: BTreeMap<Key, Share> = BTreeMap::new();
+        let mut sums: BTreeMap<Key, Entry> = BTreeMap::new();
         let mut from_due = 0;
         for part in &incident.parts {
             let Some(stamps) = messages.get(&part.row) else {
@@ -120,7 +131,7 @@ impl Ledger {
                 shares(&piece, timeline, known).into_iter().for_each(|share| add(&mut sums, share));
             }
         }
-        ledger.shares = sums.into_values().collect();
+        ledger.entries = sums.into_values().collect();
         ledger.subtract(usual, from_due);
         ledger.finish(incident.excess_ns, median_ns * from_due);
         ledger
@@ -130,10 +141,10 @@ impl Ledger {
     fn subtract(&mut self, usual: &Usual, messages: i64) {
         for ((leg, cause), mean) in &usual.causes {
             let mut left = mean * messages;
-            for share in self.shares.iter_mut().filter(|s| (s.key.leg, s.key.cause) == (*leg, *cause)) {
-                let taken = left.min(share.high_ns);
-                share.low_ns = (share.low_ns - taken).max(0);
-                share.high_ns -= taken;
+            for entry in self.entries.iter_mut().filter(|e| (e.key.leg, e.key.cause) == (*leg, *cause)) {
+                let taken = left.min(entry.high_ns);
+                entry.low_ns = (entry.low_ns - taken).max(0);
+                entry.high_ns -= taken;
                 left -= taken;
             }
         }
@@ -144,32 +155,38 @@ impl Ledger {
     /// then from the smallest shares.
     fn finish(&mut self, excess_ns: i64, usual_ns: i64) {
         let least = (excess_ns as f64 * LEAST_SHARE) as i64;
-        let order = |s: &Share| (s.key.cause.explains(), s.low_ns);
-        self.shares.sort_by_key(order);
-        let sum: i64 = self.shares.iter().map(|s| s.low_ns).sum();
+        let order = |e: &Entry| (e.key.cause.explains(), e.low_ns);
+        self.entries.sort_by_key(order);
+        let sum: i64 = self.entries.iter().map(|e| e.low_ns).sum();
         let mut beyond = (sum - excess_ns).clamp(0, usual_ns);
-        for share in &mut self.shares {
-            let taken = beyond.min(share.low_ns);
-            share.low_ns -= taken;
+        for entry in &mut self.entries {
+            let taken = beyond.min(entry.low_ns);
+            entry.low_ns -= taken;
             beyond -= taken;
         }
         // No cause has more than the whole excess.
-        self.shares.iter_mut().for_each(|s| s.high_ns = s.high_ns.min(excess_ns).max(s.low_ns));
-        self.shares.retain(|s| s.high_ns > least);
-        self.shares.sort_by_key(|s| std::cmp::Reverse((s.low_ns, s.high_ns)));
-        self.unexplained_ns = excess_ns - self.shares.iter().map(|s| s.low_ns).sum::<i64>();
+        self.entries.iter_mut().for_each(|e| e.high_ns = e.high_ns.min(excess_ns).max(e.low_ns));
+        self.entries.retain(|e| e.high_ns > least);
+        self.entries.sort_by_key(|e| std::cmp::Reverse((e.low_ns, e.high_ns)));
+        self.unexplained_ns = excess_ns - self.entries.iter().map(|e| e.low_ns).sum::<i64>();
         self.inconsistent = self.unexplained_ns < -TOLERANCE_NS.max((excess_ns as f64 * TOLERANCE) as i64);
     }
 }
 
-fn add(sums: &mut BTreeMap<Key, Share>, share: Share) {
-    match sums.get_mut(&share.key) {
-        Some(sum) => {
-            sum.low_ns += share.low_ns;
-            sum.high_ns += share.high_ns;
-            // The weakest evidence counts; `Evidence` has the strongest first.
-            sum.evidence = sum.evidence.max(share.evidence);
-        }
-        None => drop(sums.insert(share.key.clone(), share)),
+fn add(sums: &mut BTreeMap<Key, Entry>, share: Share) {
+    let Share { key, from_ns, to_ns, low_ns, high_ns, evidence } = share;
+    let entry = sums.entry(key).or_insert_with_key(|key| Entry {
+        key: key.clone(),
+        low_ns: 0,
+        high_ns: 0,
+        evidence,
+        spans: Vec::new(),
+    });
+    entry.low_ns += low_ns;
+    entry.high_ns += high_ns;
+    // The weakest evidence counts; `Evidence` has the strongest first.
+    entry.evidence = entry.evidence.max(evidence);
+    if low_ns > 0 {
+        entry.spans.push((from_ns, to_ns));
     }
 }

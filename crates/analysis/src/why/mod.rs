@@ -2,13 +2,14 @@
 //! among causes.
 //!
 //! Input: samples, thread tables, and the context switches, wake-ups and interrupts of the record. Output: incidents
-//! with ledgers, the sums by cause, the places at which messages were lost, and runs of late messages. The levels that
-//! the study requested are never used.
+//! with ledgers, the sums by cause, the tail that would remain without each cause, the places at which messages were
+//! lost, and runs of late messages. The levels that the study requested are never used.
 
 mod course;
 mod drops;
 mod ledger;
 mod recordings;
+mod remaining;
 mod shares;
 mod stamps;
 mod sums;
@@ -21,11 +22,11 @@ use crate::clocks;
 use crate::parallel;
 use crate::pass_error::PassError;
 use crate::why::drops::Drops;
-use crate::why::ledger::{Ledger, Timelines, Usual};
-use crate::why::shares::{Circumstances, Share};
-use crate::why::stamps::{Lost, Stamps};
+use crate::why::ledger::{Entry, Ledger, Timelines, Usual};
+use crate::why::shares::Circumstances;
+use crate::why::stamps::{Read, Wanted};
 use crate::why::threads::Threads;
-use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use tailbound_document::{ConditionReport, IncidentReport, LedgerEntry, Report};
 use tailbound_model::{Flow, SwitchScope, Switches};
 use tailbound_record::{Record, TrialIncidents};
@@ -40,10 +41,19 @@ struct TrialFacts {
     found: Option<TrialIncidents>,
     /// Runs of late and lost messages; without any answer, all messages are lost or not sent.
     misses: Misses,
-    messages: BTreeMap<u64, Stamps>,
-    lost: Lost,
+    read: Read,
+    /// Rows of the messages in `read.times`.
+    rows: Vec<Range<u64>>,
     /// Recorded events, or the reason why there are none.
     seen: Result<Vec<Switches>, String>,
+}
+
+/// An incident with the entries of its ledger.
+struct Explained {
+    report: IncidentReport,
+    /// Rows of the first and of the last message of the incident.
+    rows: (u64, u64),
+    entries: Vec<Entry>,
 }
 
 /// Adds the incidents and their causes to each condition.
@@ -55,15 +65,18 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
     let of = |c: &ConditionReport| c.used_trial_ids.iter().map(|trial| (c.id, *trial)).collect::<Vec<_>>();
     let tasks: Vec<(usize, usize)> = report.conditions.iter().filter(has_answers).flat_map(of).collect();
     let facts = parallel::all(&tasks, |(condition, trial)| {
-        let facts = facts(record, *trial).map_err(|error| PassError { trial: Some(*trial), error })?;
+        let period_ns = plan.conditions[*condition].spec.rate.period().map(|p| p.0);
+        let facts = facts(record, *trial, period_ns).map_err(|error| PassError { trial: Some(*trial), error })?;
         Ok((*condition, facts))
     })?;
     let mut conditions = std::mem::take(&mut report.conditions);
     for condition in &mut conditions {
         let trials: Vec<&TrialFacts> = facts.iter().filter(|(id, _)| *id == condition.id).map(|(_, f)| f).collect();
-        let mut incidents: Vec<IncidentReport> = trials.iter().flat_map(|t| incidents(record, report, t)).collect();
-        sums::add(condition, &trials, &incidents, plan.report.miss_window());
+        let explained: Vec<Explained> = trials.iter().flat_map(|t| incidents(record, report, t)).collect();
+        sums::add(condition, &trials, &explained, plan.report.miss_window());
+        condition.without_cause = remaining::without(condition, &trials, &explained);
         condition.recordings = recordings::recordings(&trials);
+        let mut incidents: Vec<IncidentReport> = explained.into_iter().map(|e| e.report).collect();
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
         incidents.truncate(MOST_INCIDENTS);
         condition.incidents = incidents;
@@ -72,30 +85,38 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
     Ok(())
 }
 
-fn facts(record: &Record, trial: usize) -> Result<TrialFacts, tailbound_record::RecordError> {
+/// Reads everything about one trial; `period_ns` is the time from one slot to the next, if there is a schedule.
+fn facts(
+    record: &Record,
+    trial: usize,
+    period_ns: Option<i64>,
+) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
     let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
     let misses = match &found {
         Some(found) => found.misses.clone(),
         None => record.misses(trial, i64::MAX, record.manifest.plan.report.miss_window())?,
     };
-    let mut wanted = BTreeSet::new();
+    let mut wanted = Wanted::default();
     // Without any answer there are no incidents, and all messages are lost or not sent.
     let mut any_lost = true;
     if let Some(found) = &found {
-        wanted.extend(found.found.worst.iter().flat_map(rows));
+        wanted.messages.extend(found.found.worst.iter().flat_map(rows));
         any_lost = found.found.lost > 0;
-        if !wanted.is_empty() {
-            wanted.extend(found.ordinary.iter().map(|o| o.row));
+        if !wanted.messages.is_empty() {
+            wanted.messages.extend(found.ordinary.iter().map(|o| o.row));
         }
     }
     let one_clock = !clocks::apart_in(record, trial, "pong");
     let seen = seen(record, trial, one_clock);
-    let (messages, lost) = match wanted.is_empty() && !any_lost {
-        true => Default::default(),
+    if let (Some(found), Ok(_)) = (&found, &seen) {
+        wanted.times = remaining::rows(found, period_ns);
+    }
+    let read = match wanted.messages.is_empty() && !any_lost {
+        true => Read::default(),
         false => stamps::read(record, trial, &wanted, one_clock, &Drops::of(seen.as_deref().unwrap_or_default()))?,
     };
-    Ok(TrialFacts { trial, found, misses, messages, lost, seen })
+    Ok(TrialFacts { trial, found, misses, read, rows: wanted.times, seen })
 }
 
 /// Rows of the messages of an incident that its description needs.
@@ -125,22 +146,22 @@ fn seen(record: &Record, trial: usize, one_clock: bool) -> Result<Vec<Switches>,
 }
 
 /// The incidents of a trial with their ledgers.
-fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<IncidentReport> {
+fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explained> {
     let Some(found) = &facts.found else { return Vec::new() };
     let only = clocks::apart_in(record, facts.trial, "pong").then_some(clocks::OWN);
     let seen = facts.seen.as_deref().unwrap_or_default();
     let threads = Threads::of(report, facts.trial, seen, only);
     let known = Circumstances { threads: &threads, seen };
     let timelines = Timelines::of(seen);
-    let ordinary = found.ordinary.iter().filter_map(|o| facts.messages.get(&o.row));
+    let ordinary = found.ordinary.iter().filter_map(|o| facts.read.messages.get(&o.row));
     let usual = Usual::of(ordinary, &timelines, &known);
     let t0_ns = record.manifest.trials.iter().find(|t| t.id == facts.trial).and_then(|t| t.t0_ns);
     let one = |incident: &Incident| {
-        let ledger = || Ledger::of(incident, &facts.messages, &timelines, &known, (&usual, found.rule.median_ns));
+        let ledger = || Ledger::of(incident, &facts.read.messages, &timelines, &known, (&usual, found.rule.median_ns));
         let ledger = (facts.seen.is_ok() && incident.excess_ns > 0).then(ledger);
         // An incident of which nothing was recorded has no ledger.
         let ledger = ledger.filter(|l| l.not_seen_ns < incident.excess_ns);
-        let worst = facts.messages.get(&incident.worst.1);
+        let worst = facts.read.messages.get(&incident.worst.1);
         let mut one = IncidentReport {
             trial: facts.trial,
             begin_ns: incident.begin_ns,
@@ -155,25 +176,26 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Incide
             unexplained_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.unexplained_ns),
             not_seen_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.not_seen_ns),
             inconsistent: ledger.as_ref().is_some_and(|l| l.inconsistent),
-            ledger: ledger.map(|l| l.shares.iter().map(|share| entry(share, &threads)).collect()),
+            ledger: ledger.as_ref().map(|l| l.entries.iter().map(|e| entry(e, &threads)).collect()),
             text: String::new(),
         };
         one.text = words::text(&one, t0_ns, facts.seen.as_ref().err().map(String::as_str));
-        one
+        Explained { report: one, rows: incident.rows, entries: ledger.map_or(Vec::new(), |l| l.entries) }
     };
     found.found.worst.iter().map(one).collect()
 }
 
-fn entry(share: &Share, threads: &Threads) -> LedgerEntry {
+fn entry(entry: &Entry, threads: &Threads) -> LedgerEntry {
+    let key = &entry.key;
     LedgerEntry {
-        cause: share.key.cause,
-        leg: words::leg_key(share.key.leg).into(),
-        end: Some(share.key.end.to_owned()),
-        cpu: share.key.cpu,
-        thread: share.key.thread.and_then(|tid| threads.name(tid)),
-        by: share.key.by.clone(),
-        ns_low: share.low_ns,
-        ns_high: share.high_ns,
-        evidence: share.evidence,
+        cause: key.cause,
+        leg: words::leg_key(key.leg).into(),
+        end: Some(key.end.to_owned()),
+        cpu: key.cpu,
+        thread: key.thread.and_then(|tid| threads.name(tid)),
+        by: key.by.clone(),
+        ns_low: entry.low_ns,
+        ns_high: entry.high_ns,
+        evidence: entry.evidence,
     }
 }

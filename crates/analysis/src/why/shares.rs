@@ -18,10 +18,13 @@ pub(crate) struct Key {
     pub by: Option<CausedBy>,
 }
 
-/// A part of a delay with its cause.
+/// A time span of a delay with its cause. The lower end of its time is the length of the span, or 0 if only an upper
+/// bound is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Share {
     pub key: Key,
+    pub from_ns: i64,
+    pub to_ns: i64,
     pub low_ns: i64,
     pub high_ns: i64,
     pub evidence: Evidence,
@@ -93,27 +96,23 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
 
 /// The causes of a time in which a thread of an end had a CPU: interrupts, page faults that it handled, and its own work.
 fn ran(part: &Piece, cpu: u32, timeline: &Timeline, shares: &mut Vec<Share>) {
-    let (mut own_ns, mut faults_ns) = (0, 0);
-    for (from, to, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
-        match by {
-            Some(by) => shares.push(interrupted(&Piece { from_ns: from, to_ns: to, ..*part }, cpu, by)),
-            None => {
-                let in_faults_ns = timeline.page_fault_ns(part.thread, from, to);
-                faults_ns += in_faults_ns;
-                own_ns += to - from - in_faults_ns;
-            }
-        }
-    }
-    let of = |ns: i64, cause, cpu, evidence| {
-        let low_ns = if evidence == Evidence::AtMost { 0 } else { ns };
-        Share { low_ns, high_ns: ns, ..whole(part, cause, cpu, None, evidence) }
-    };
     // If interrupts are not recorded, any part of the time can be theirs.
     let evidence = if timeline.sees_interrupts(cpu) { Evidence::Seen } else { Evidence::AtMost };
-    shares.push(of(own_ns, CauseWord::OwnWork, Some(cpu), evidence));
-    if faults_ns > 0 {
-        // Without the CPU, so that it is one entry with the sleep in a page fault.
-        shares.push(of(faults_ns, CauseWord::PageFault, None, Evidence::Seen));
+    for (from_ns, to_ns, by) in divide(part.from_ns, part.to_ns, &timeline.interrupts(cpu, part.from_ns, part.to_ns)) {
+        let span = |from_ns, to_ns| Piece { from_ns, to_ns, ..*part };
+        if let Some(by) = by {
+            shares.push(interrupted(&span(from_ns, to_ns), cpu, by));
+            continue;
+        }
+        let own = |from_ns, to_ns| whole(&span(from_ns, to_ns), CauseWord::OwnWork, Some(cpu), None, evidence);
+        let mut at = from_ns;
+        for (begin, end) in timeline.page_faults(part.thread, from_ns, to_ns) {
+            shares.push(own(at, begin));
+            // Without the CPU, so that it is one entry with the sleep in a page fault.
+            shares.push(whole(&span(begin, end), CauseWord::PageFault, None, None, Evidence::Seen));
+            at = end;
+        }
+        shares.push(own(at, to_ns));
     }
 }
 
@@ -135,7 +134,7 @@ fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
 /// The share of a limit of CPU time, which certainly lasted until the time `free`.
 fn limited_share(part: &Piece, (cpu, limit): (u32, CpuLimit), free: i64) -> Share {
     let share = whole(part, cause_of(limit), Some(cpu), None, Evidence::Seen);
-    Share { low_ns: free - part.from_ns, ..share }
+    Share { to_ns: free, low_ns: free - part.from_ns, ..share }
 }
 
 fn cause_of(limit: CpuLimit) -> CauseWord {
@@ -245,7 +244,7 @@ fn key(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<CausedBy>) -
 fn whole(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<CausedBy>, evidence: Evidence) -> Share {
     let ns = part.to_ns - part.from_ns;
     let low_ns = if evidence == Evidence::AtMost { 0 } else { ns };
-    Share { key: key(part, cause, cpu, by), low_ns, high_ns: ns, evidence }
+    Share { key: key(part, cause, cpu, by), from_ns: part.from_ns, to_ns: part.to_ns, low_ns, high_ns: ns, evidence }
 }
 
 /// Divides a time span by the interrupts in it. At each instant the interrupt that began last counts, so that an
@@ -328,6 +327,7 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeMap;
     use tailbound_model::{CounterSeries, CpuList, SwitchEvent, SwitchKind, SwitchScope};
 
     const THREAD: i32 = 20;
@@ -341,7 +341,12 @@ mod tests {
         let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
         let mut shares = Vec::new();
         ran(&piece, 1, &timeline, &mut shares);
-        shares.iter().map(|s| (s.key.cause, s.low_ns, s.high_ns)).collect()
+        let mut sums: BTreeMap<CauseWord, (i64, i64)> = BTreeMap::new();
+        for share in shares {
+            let sum = sums.entry(share.key.cause).or_default();
+            *sum = (sum.0 + share.low_ns, sum.1 + share.high_ns);
+        }
+        sums.into_iter().map(|(cause, (low_ns, high_ns))| (cause, low_ns, high_ns)).collect()
     }
 
     #[test]
@@ -350,7 +355,7 @@ mod tests {
         let interrupt = SwitchKind::Interrupted { by: Interruption::Softirq(3), ns: 50 };
         // The first page fault began before the run, and before the recorded time span.
         let seen = shares_of_a_run(true, &[(50, fault(THREAD, 150)), (400, fault(THREAD, 300)), (500, interrupt)]);
-        let expected = [(CauseWord::Softirq, 50, 50), (CauseWord::OwnWork, 400, 400), (CauseWord::PageFault, 350, 350)];
+        let expected = [(CauseWord::Softirq, 50, 50), (CauseWord::PageFault, 350, 350), (CauseWord::OwnWork, 400, 400)];
         assert_eq!(seen, expected);
         // Page faults of other threads do not concern this one.
         assert_eq!(shares_of_a_run(true, &[(400, fault(THREAD + 1, 300))]), [(CauseWord::OwnWork, 800, 800)]);

@@ -2,6 +2,7 @@
 
 use crate::why::drops::Drops;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use tailbound_document::LossPlace;
 use tailbound_model::{Counter, Metric, NO_TIME, Outcome, counter_of};
 use tailbound_record::{Columns, Record, RecordError, SlotBatch};
@@ -91,34 +92,66 @@ impl Lost {
     }
 }
 
-/// Reads the times of the messages in these rows of samples of a trial, by row number, and counts the lost messages.
-/// Rows without an answer are left out. `one_clock` is false if the pong has another clock than the ping.
+/// Rows of samples of a trial whose times are needed.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// Rows of messages whose times are all needed.
+    pub messages: BTreeSet<u64>,
+    /// Rows of messages of which only the due time and the receipt of the answer are needed; apart from each other, in
+    /// rising order.
+    pub times: Vec<Range<u64>>,
+}
+
+/// What was read from the samples of a trial. Messages without an answer have no times.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    /// Times of the messages, by row number.
+    pub messages: BTreeMap<u64, Stamps>,
+    /// Due time and receipt of the answer of each message, ns, without the messages of the warm-up.
+    pub times: Vec<(i64, i64)>,
+    pub lost: Lost,
+}
+
+/// Reads the times of messages of a trial, and counts its lost messages. `one_clock` is false if the pong has another
+/// clock than the ping.
 pub(crate) fn read(
     record: &Record,
     trial: usize,
-    wanted: &BTreeSet<u64>,
+    wanted: &Wanted,
     one_clock: bool,
     drops: &Drops,
-) -> Result<(BTreeMap<u64, Stamps>, Lost), RecordError> {
+) -> Result<Read, RecordError> {
     let columns = Columns::of(&[Metric::FromIntended, Metric::SendDuration, Metric::Out, Metric::Turnaround]);
     let columns = columns.with_echo_begin().with_seq();
-    let mut found = BTreeMap::new();
-    let mut lost = Lost::default();
+    let mut read = Read::default();
     let (mut first, mut sent_before) = (0, NO_TIME);
     record.scan(trial, &columns, &mut |batch| {
         let unanswered = [Outcome::Lost as u8, Outcome::NotSent as u8];
         for (i, outcome) in batch.outcome.iter().enumerate() {
             if unanswered.contains(outcome) && !batch.warm_up[i] {
-                lost.add(batch, i, drops);
+                read.lost.add(batch, i, drops);
             }
         }
-        for row in wanted.range(first..first + batch.len() as u64) {
+        let rows = first..first + batch.len() as u64;
+        for row in wanted.messages.range(rows.clone()) {
             let i = (row - first) as usize;
             let previous = i.checked_sub(1).map_or(sent_before, |before| batch.send_end_ns[before]);
-            found.extend(Stamps::read(batch, i, previous, one_clock).map(|stamps| (*row, stamps)));
+            read.messages.extend(Stamps::read(batch, i, previous, one_clock).map(|stamps| (*row, stamps)));
+        }
+        let before = wanted.times.partition_point(|r| r.end <= rows.start);
+        for range in wanted.times[before..].iter().take_while(|r| r.start < rows.end) {
+            let part = range.start.max(rows.start) - first..range.end.min(rows.end) - first;
+            read.times.extend(part.filter_map(|i| times(batch, i as usize)));
         }
         sent_before = batch.send_end_ns.last().copied().unwrap_or(sent_before);
         first += batch.len() as u64;
     })?;
-    Ok((found, lost))
+    Ok(read)
+}
+
+/// Due time and receipt of the answer of one message, ns; `None` for a message of the warm-up or without an answer.
+fn times(batch: &SlotBatch, i: usize) -> Option<(i64, i64)> {
+    let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
+    let send_ns = time(&batch.send_begin_ns).filter(|_| !batch.warm_up[i])?;
+    Some((time(&batch.intended_ns).unwrap_or(send_ns), time(&batch.receive_ns)?))
 }

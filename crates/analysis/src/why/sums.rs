@@ -1,16 +1,34 @@
 //! Sums over the incidents of a condition: how much each cause accounts for, where messages were lost, and runs of late
 //! messages.
 
-use crate::why::{TrialFacts, drops};
+use crate::why::shares::Key;
+use crate::why::{Explained, TrialFacts, drops};
 use std::collections::BTreeMap;
 use tailbound_document::*;
 use tailbound_model::{Counter, MissWindow};
+
+/// What delays are added up by. A program may have many threads with names and ids of their own, so that the sum has the
+/// name of the process, and no thread.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Sum {
+    pub cause: CauseWord,
+    pub end: &'static str,
+    pub by: Option<CausedBy>,
+}
+
+impl Sum {
+    /// The sum to which an entry of a ledger with this key belongs.
+    pub fn of(key: &Key) -> Sum {
+        let program = |by: CausedBy| CausedBy { name: by.process.unwrap_or(by.name), process: None, tid: None, ..by };
+        Sum { cause: key.cause, end: key.end, by: key.by.clone().map(program) }
+    }
+}
 
 /// Adds the sums over all trials to the report of a condition. `incidents` are the incidents that have details.
 pub(crate) fn add(
     condition: &mut ConditionReport,
     trials: &[&TrialFacts],
-    incidents: &[IncidentReport],
+    incidents: &[Explained],
     window: MissWindow,
 ) {
     let found: Vec<_> = trials.iter().filter_map(|t| Some((t.trial, t.found.as_ref()?))).collect();
@@ -33,7 +51,7 @@ pub(crate) fn add(
         totals.lost += found.found.lost;
         totals.excess_ns += found.found.excess_ns;
     }
-    for incident in incidents.iter().filter(|i| i.ledger.is_some()) {
+    for incident in incidents.iter().map(|e| &e.report).filter(|i| i.ledger.is_some()) {
         totals.covered_ns += incident.excess_ns;
         totals.unexplained_ns += incident.unexplained_ns.max(0);
     }
@@ -52,27 +70,22 @@ fn misses(trials: &[&TrialFacts], MissWindow { m, k }: MissWindow) -> Option<Mis
     })
 }
 
-/// Sums by cause, end and program. A program may have many threads with names and ids of their own, so that the sum has
-/// the name of the process, and no thread.
-fn causes(incidents: &[IncidentReport], covered_ns: i64) -> Vec<CauseShare> {
-    type Key = (CauseWord, Option<String>, Option<CausedBy>);
-    let mut sums: BTreeMap<Key, (i64, u64)> = BTreeMap::new();
-    for entries in incidents.iter().filter_map(|i| i.ledger.as_ref()) {
-        let mut of_incident: BTreeMap<Key, i64> = BTreeMap::new();
-        for entry in entries.iter().filter(|e| e.ns_low > 0) {
-            let program =
-                |by: CausedBy| CausedBy { name: by.process.unwrap_or(by.name), process: None, tid: None, ..by };
-            let by = entry.by.clone().map(program);
-            *of_incident.entry((entry.cause, entry.end.clone(), by)).or_default() += entry.ns_low;
+/// Sums by cause, end and program.
+fn causes(incidents: &[Explained], covered_ns: i64) -> Vec<CauseShare> {
+    let mut sums: BTreeMap<Sum, (i64, u64)> = BTreeMap::new();
+    for incident in incidents {
+        let mut of_incident: BTreeMap<Sum, i64> = BTreeMap::new();
+        for entry in incident.entries.iter().filter(|e| e.low_ns > 0) {
+            *of_incident.entry(Sum::of(&entry.key)).or_default() += entry.low_ns;
         }
         for (key, ns) in of_incident {
             let sum = sums.entry(key).or_default();
             *sum = (sum.0 + ns, sum.1 + 1);
         }
     }
-    let share = |((cause, end, by), (ns, incidents))| CauseShare {
+    let share = |(Sum { cause, end, by }, (ns, incidents)): (Sum, (i64, u64))| CauseShare {
         cause,
-        end,
+        end: Some(end.to_owned()),
         by,
         ns,
         share: ns as f64 / covered_ns.max(1) as f64,
@@ -86,7 +99,7 @@ fn causes(incidents: &[IncidentReport], covered_ns: i64) -> Vec<CauseShare> {
 
 fn losses(trials: &[&TrialFacts]) -> Vec<LossReport> {
     let mut sums: BTreeMap<(LossPlace, Option<Counter>), u64> = BTreeMap::new();
-    trials.iter().flat_map(|t| &t.lost.0).for_each(|(at, count)| *sums.entry(*at).or_default() += count);
+    trials.iter().flat_map(|t| &t.read.lost.0).for_each(|(at, count)| *sums.entry(*at).or_default() += count);
     let report = |((place, counter), count): ((LossPlace, Option<Counter>), u64)| {
         let end = if place == LossPlace::OnTheWayOut { "pong" } else { "ping" };
         LossReport {

@@ -347,16 +347,16 @@ impl Timeline {
 
     /// Whether `thread` was in a page fault at the time `at`.
     pub fn in_page_fault(&self, thread: i32, at: i64) -> bool {
-        self.page_fault_ns(thread, at, at + 1) > 0
+        self.page_faults(thread, at, at + 1).next().is_some()
     }
 
-    /// Time that `thread` spent in page faults between two times, ns.
-    pub fn page_fault_ns(&self, thread: i32, from_ns: i64, to_ns: i64) -> i64 {
-        let Some(faults) = self.faults.get(&thread) else { return 0 };
+    /// Begin and end of the page faults of `thread` between two times, cut off at these times, monotonic ns.
+    pub fn page_faults(&self, thread: i32, from_ns: i64, to_ns: i64) -> impl Iterator<Item = (i64, i64)> {
+        let faults = self.faults.get(&thread).map_or(&[][..], Vec::as_slice);
         // A thread is in one page fault at a time, so that the ends are in the order of time too.
         let first = faults.partition_point(|(_, end)| *end <= from_ns);
-        let within = faults[first..].iter().take_while(|(begin, _)| *begin < to_ns);
-        within.map(|(begin, end)| (*end).min(to_ns) - (*begin).max(from_ns)).sum()
+        let within = faults[first..].iter().take_while(move |(begin, _)| *begin < to_ns);
+        within.map(move |(begin, end)| ((*begin).max(from_ns), (*end).min(to_ns)))
     }
 }
 

@@ -1,7 +1,8 @@
-//! Makes the findings about the incidents of a condition: how much time late messages took beyond the usual, and how much
-//! of it each cause accounts for.
+//! Makes the findings about the incidents of a condition: how much time late messages took beyond the usual, how much of
+//! it each cause accounts for, and the tail that would remain without the largest cause.
 
 use crate::findings::finding::finding;
+use crate::tables::remaining;
 use tailbound_document::number::{count, time};
 use tailbound_document::{CauseShare, CauseWord, ConditionReport, Finding, FindingLevel, Report};
 
@@ -85,6 +86,7 @@ pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
     parts.push(format!("{} unexplained", share(unexplained)));
     text.push_str(&parts.join(", "));
     text.push('.');
+    remaining::finding(condition).iter().for_each(|without| text.push_str(&format!(" {without}")));
     Some(text)
 }
 

@@ -5,6 +5,7 @@ use crate::escape::{escape, prose};
 use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::series::{Chart, METRICS, axes, words};
 use crate::picture::{estimate, histogram, ladder, latency, legs, sender_loop, tail, time};
+use crate::tables::remaining;
 use tailbound_document::{ConditionReport, Report, TailReport};
 use tailbound_model::Metric;
 
@@ -141,15 +142,22 @@ fn estimates(chart: &Chart<'_>) -> Vec<Variant> {
     all
 }
 
-/// One description for each of the worst incidents of a condition, and how their events were recorded.
+/// One description for each of the worst incidents of a condition, what would remain without each cause, and how the
+/// events were recorded.
 fn causes(condition: &ConditionReport) -> String {
     let item = |incident: &tailbound_document::IncidentReport| format!("<li>{}</li>", prose(&incident.text));
     let items: String = crate::tables::causes::described(condition).iter().map(item).collect();
+    let without: String = remaining::sentences(condition).map(|text| format!("<li>{}</li>", prose(&text))).collect();
+    let without = match without.is_empty() {
+        true => without,
+        false => format!("<ul class=\"causes\">{without}</ul><p class=\"recorded\">{}</p>", prose(remaining::RULE)),
+    };
     let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| prose(&text)).collect();
-    match recorded.is_empty() {
-        true => format!("<ol class=\"causes\">{items}</ol>"),
-        false => format!("<ol class=\"causes\">{items}</ol><p class=\"recorded\">{}</p>", recorded.join(" ")),
-    }
+    let recorded = match recorded.is_empty() {
+        true => String::new(),
+        false => format!("<p class=\"recorded\">{}</p>", recorded.join(" ")),
+    };
+    format!("<ol class=\"causes\">{items}</ol>{without}{recorded}")
 }
 
 /// Data of the conditions for the script: hues and series for each factor on the horizontal axis, and the conditions

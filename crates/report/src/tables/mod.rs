@@ -14,6 +14,7 @@ pub(crate) mod nodes;
 pub(crate) mod path_proof;
 pub(crate) mod patterns;
 pub(crate) mod range;
+pub(crate) mod remaining;
 pub(crate) mod side_by_side;
 pub(crate) mod sparkline;
 pub(crate) mod summary;

@@ -258,4 +258,11 @@ fn a_pong_that_is_stopped_makes_messages_late_and_loses_none() {
     assert!(incident["ledger"][0]["end"] == "pong", "{incident}");
     let named_ns = incident["ledger"][0]["ns_low"].as_i64().unwrap();
     assert!(named_ns * 10 > stopped_ns * 9 && named_ns < stopped_ns + 50_000_000, "{named_ns} of {stopped_ns}");
+    // Without the stop, the tail is near what it is outside the stop again, although half of the messages were late.
+    let without = &condition["without_cause"][0];
+    assert!(without["cause"] == "stopped" && without["end"] == "pong", "{without}");
+    let p99 = &without["quantiles"][0];
+    assert!(p99["q"] == 0.99 && p99["value_ns"].as_i64().unwrap() > 2_500_000_000, "{without}");
+    // Limit: as for the messages that had to wait.
+    assert!(p99["without_ns"].as_i64().unwrap() < 500_000_000, "{without}");
 }
