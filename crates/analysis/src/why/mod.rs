@@ -6,14 +6,18 @@
 //! the study requested are never used.
 
 mod course;
+mod delays;
 mod drops;
+mod interruptions;
 mod ledger;
 mod recordings;
+mod share;
 mod shares;
 mod stamps;
 mod sums;
 mod threads;
 mod timeline;
+mod waits;
 mod walk;
 mod words;
 
@@ -22,7 +26,7 @@ use crate::parallel;
 use crate::pass_error::PassError;
 use crate::why::drops::Drops;
 use crate::why::ledger::{Ledger, Timelines, Usual};
-use crate::why::shares::{Circumstances, Share};
+use crate::why::share::{Circumstances, Share};
 use crate::why::stamps::{Lost, Stamps};
 use crate::why::threads::Threads;
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,7 +128,8 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Incide
     let only = clocks::apart_in(record, facts.trial, "pong").then_some(clocks::OWN);
     let seen = facts.seen.as_deref().unwrap_or_default();
     let threads = Threads::of(report, facts.trial, seen, only);
-    let known = Circumstances { threads: &threads, seen };
+    let spans: Vec<(i64, i64)> = found.found.worst.iter().map(|i| (i.begin_ns, i.end_ns)).collect();
+    let known = Circumstances { threads: &threads, seen, incidents: &spans };
     let timelines = Timelines::of(seen);
     let ordinary = found.ordinary.iter().filter_map(|o| facts.messages.get(&o.row));
     let usual = Usual::of(ordinary, &timelines, &known);
