@@ -1,6 +1,6 @@
 //! Kernel counters that are read repeatedly while a process measures, and that explain why it was delayed or why its
 //! datagrams were dropped: CPU quotas (kernel documentation: scheduler/sched-bwc), dropped datagrams and fragments of
-//! its network namespace (RFC 4113, RFC 4293).
+//! its network namespace (RFC 4113, RFC 4293), and run delays of given threads (scheduler/sched-stats).
 
 use crate::interface::parse_pairs;
 use crate::process::group_dirs;
@@ -21,6 +21,7 @@ const MOST_MOVES: usize = 20_000;
 /// Counters of one process, its control groups and its network namespace, with their increases so far.
 pub struct CounterWatch {
     pid: i32,
+    threads: Vec<i32>,
     groups: Vec<PathBuf>,
     looked_up_ns: i64,
     read_ns: i64,
@@ -30,10 +31,11 @@ pub struct CounterWatch {
 }
 
 impl CounterWatch {
-    /// Reads the counters for the first time. `pid` is the measuring process.
-    pub fn begin(pid: i32) -> CounterWatch {
+    /// Reads the counters for the first time. `pid` is the measuring process; the run delays of its `threads` are read too.
+    pub fn begin(pid: i32, threads: &[i32]) -> CounterWatch {
         let mut watch = CounterWatch {
             pid,
+            threads: threads.to_vec(),
             groups: Vec::new(),
             looked_up_ns: i64::MIN,
             read_ns: crate::monotonic_ns(),
@@ -91,15 +93,23 @@ impl CounterWatch {
             let value = |name| all.get(name).and_then(|n| u64::try_from(*n).ok());
             values.extend(named.into_iter().filter_map(|(name, c)| Some(((c, String::new()), value(name)?))));
         }
+        // Time on a CPU, time in which the thread was ready and had none (ns), number of runs.
+        let delay = |tid: &i32| {
+            let text = fs::read_to_string(format!("/proc/{}/task/{tid}/schedstat", self.pid)).ok()?;
+            Some(((Counter::RunDelayNs, format!("thread {tid}")), text.split(' ').nth(1)?.parse().ok()?))
+        };
+        values.extend(self.threads.iter().filter_map(delay));
         values
     }
 
-    /// The increases of all counters that increased, in the order of time.
-    pub fn series(&self) -> Vec<CounterSeries> {
+    /// The increases of all counters that increased, in the order of time. Run delays increase nearly always: only those
+    /// within the time spans `windows` are given.
+    pub fn series(&self, windows: &[(i64, i64)]) -> Vec<CounterSeries> {
+        let within = |m: &&CounterMove| windows.iter().any(|(begin, end)| m.from_ns <= *end && *begin <= m.to_ns);
         let one = |((counter, of), moves): (&(Counter, String), &Vec<CounterMove>)| CounterSeries {
             counter: *counter,
             of: of.clone(),
-            moves: moves.clone(),
+            moves: moves.iter().filter(|m| *counter != Counter::RunDelayNs || within(m)).copied().collect(),
             longest_step_ns: self.longest_step_ns,
         };
         self.moves.iter().map(one).collect()
@@ -110,11 +120,13 @@ impl CounterWatch {
 mod tests {
     use super::*;
     use std::net::UdpSocket;
+    use std::sync::{Barrier, mpsc};
+    use tailbound_model::CpuList;
 
     /// Test: datagrams that overflow a receive buffer are counted between the two readings around them.
     #[test]
     fn datagrams_dropped_at_a_full_buffer_are_counted() {
-        let mut watch = CounterWatch::begin(std::process::id() as i32);
+        let mut watch = CounterWatch::begin(std::process::id() as i32, &[]);
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         let begin_ns = crate::monotonic_ns();
@@ -124,10 +136,44 @@ mod tests {
         }
         let end_ns = crate::monotonic_ns();
         watch.read();
-        let series = watch.series();
+        let series = watch.series(&[]);
         let dropped = series.iter().find(|s| s.counter == Counter::SocketBufferDrops).expect("drops were counted");
         let covers = |m: &&CounterMove| m.from_ns <= begin_ns && end_ns <= m.to_ns && m.by >= 1;
         assert!(dropped.moves.iter().any(|m| covers(&m)), "{dropped:?}");
         assert!(dropped.longest_step_ns >= end_ns - begin_ns);
+    }
+
+    /// Test: two threads share a CPU, so that at least half of the time of both together is a wait of one of them.
+    #[test]
+    fn the_wait_of_a_thread_for_its_cpu_is_counted_in_its_time() {
+        const BUSY_NS: i64 = 200_000_000;
+        let cpus = CpuList::one(*crate::allowed_cpus().last().expect("a CPU"));
+        let (send, receive) = mpsc::channel();
+        let start = Barrier::new(3);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    crate::scheduling::set_affinity(0, &cpus).unwrap();
+                    send.send(nix::unistd::gettid().as_raw()).unwrap();
+                    start.wait();
+                    let until = crate::monotonic_ns() + BUSY_NS;
+                    while crate::monotonic_ns() < until {}
+                });
+            }
+            let threads: Vec<i32> = receive.iter().take(2).collect();
+            let mut watch = CounterWatch::begin(std::process::id() as i32, &threads);
+            let begin_ns = crate::monotonic_ns();
+            start.wait();
+            std::thread::sleep(std::time::Duration::from_nanos(BUSY_NS as u64));
+            watch.read();
+            let waited = |windows: &[(i64, i64)]| -> u64 {
+                let series = watch.series(windows);
+                let delays = series.iter().filter(|s| s.counter == Counter::RunDelayNs);
+                delays.flat_map(|s| &s.moves).map(|m| m.by).sum()
+            };
+            let (of_both, earlier) = (waited(&[(begin_ns, begin_ns + BUSY_NS)]), waited(&[(0, 1)]));
+            assert!(of_both as i64 >= BUSY_NS / 2, "{of_both} ns");
+            assert_eq!(earlier, 0);
+        });
     }
 }

@@ -4,7 +4,8 @@
 //! that ordinary messages of the trial spend on the same cause and leg is subtracted.
 
 use crate::why::course::{Piece, course};
-use crate::why::shares::{Circumstances, Key, Share, shares};
+use crate::why::share::{Circumstances, Key, Share};
+use crate::why::shares::shares;
 use crate::why::stamps::Stamps;
 use crate::why::timeline::Timeline;
 use std::collections::BTreeMap;
@@ -125,10 +126,11 @@ impl Ledger {
                     continue;
                 }
                 let piece = Piece { from_ns, to_ns, ..piece };
+                let found = shares(&piece, timeline, known);
                 if piece.is_hidden(timeline) {
-                    ledger.not_seen_ns += to_ns - from_ns;
+                    ledger.not_seen_ns += to_ns - from_ns - found.iter().map(|s| s.low_ns).sum::<i64>();
                 }
-                shares(&piece, timeline, known).into_iter().for_each(|share| add(&mut sums, share));
+                found.into_iter().for_each(|share| add(&mut sums, share));
             }
         }
         ledger.entries = sums.into_values().collect();

@@ -6,15 +6,19 @@
 //! lost, and runs of late messages. The levels that the study requested are never used.
 
 mod course;
+mod delays;
 mod drops;
+mod interruptions;
 mod ledger;
 mod recordings;
 mod remaining;
+mod share;
 mod shares;
 mod stamps;
 mod sums;
 mod threads;
 mod timeline;
+mod waits;
 mod walk;
 mod words;
 
@@ -23,7 +27,7 @@ use crate::parallel;
 use crate::pass_error::PassError;
 use crate::why::drops::Drops;
 use crate::why::ledger::{Entry, Ledger, Timelines, Usual};
-use crate::why::shares::Circumstances;
+use crate::why::share::Circumstances;
 use crate::why::stamps::{Read, Wanted};
 use crate::why::threads::Threads;
 use std::ops::Range;
@@ -151,7 +155,8 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explai
     let only = clocks::apart_in(record, facts.trial, "pong").then_some(clocks::OWN);
     let seen = facts.seen.as_deref().unwrap_or_default();
     let threads = Threads::of(report, facts.trial, seen, only);
-    let known = Circumstances { threads: &threads, seen };
+    let spans: Vec<(i64, i64)> = found.found.worst.iter().map(|i| (i.begin_ns, i.end_ns)).collect();
+    let known = Circumstances { threads: &threads, seen, incidents: &spans };
     let timelines = Timelines::of(seen);
     let ordinary = found.ordinary.iter().filter_map(|o| facts.read.messages.get(&o.row));
     let usual = Usual::of(ordinary, &timelines, &known);

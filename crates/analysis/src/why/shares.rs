@@ -1,47 +1,13 @@
 //! Causes of the time spans of a message: who had the CPU, who stopped the thread, or where the message was.
 
 use crate::why::course::{Doing, Piece};
-use crate::why::threads::Threads;
-use crate::why::timeline::{InterruptSpan, Timeline};
+use crate::why::interruptions::{divide, interrupted};
+use crate::why::share::{Circumstances, Key, Share, key, whole};
+use crate::why::timeline::Timeline;
+use crate::why::waits::{hidden_page_fault, hidden_wait, limited_share, waited};
 use crate::why::walk::Limited;
-use tailbound_document::{CauseWord, CausedBy, Evidence};
-use tailbound_model::{Counter, CounterMove, CpuLimit, Interruption, Metric, SleepState, Switches};
-
-/// What one part of a delay is ascribed to.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Key {
-    pub cause: CauseWord,
-    pub leg: Metric,
-    pub end: &'static str,
-    pub cpu: Option<u32>,
-    pub thread: Option<i32>,
-    pub by: Option<CausedBy>,
-}
-
-/// A time span of a delay with its cause. The lower end of its time is the length of the span, or 0 if only an upper
-/// bound is known.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Share {
-    pub key: Key,
-    pub from_ns: i64,
-    pub to_ns: i64,
-    pub low_ns: i64,
-    pub high_ns: i64,
-    pub evidence: Evidence,
-}
-
-/// Everything that is known about one trial, from which the causes of time spans follow.
-pub(crate) struct Circumstances<'a> {
-    pub threads: &'a Threads<'a>,
-    pub seen: &'a [Switches],
-}
-
-impl Circumstances<'_> {
-    /// What the agent of this end recorded.
-    fn of_end(&self, end: &str) -> impl Iterator<Item = &Switches> {
-        self.seen.iter().filter(move |s| s.ends.iter().any(|e| e == end))
-    }
-}
+use tailbound_document::{CauseWord, Evidence};
+use tailbound_model::SleepState;
 
 /// The causes of one time span. A part of the span without any cause has no share.
 pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<Share> {
@@ -51,7 +17,7 @@ pub(crate) fn shares(piece: &Piece, timeline: &Timeline, known: &Circumstances) 
         let part = Piece { from_ns, to_ns, ..*piece };
         match stopped {
             Some((cause, evidence)) => shares.push(whole(&part, cause, None, None, evidence)),
-            None if hidden => {}
+            None if hidden => shares.extend(hidden_wait(&part, timeline, known)),
             None => of_part(&part, timeline, known, &mut shares),
         }
     }
@@ -73,6 +39,13 @@ fn of_part(part: &Piece, timeline: &Timeline, known: &Circumstances, shares: &mu
         Doing::Locked { by } => {
             let (_, by) = known.threads.had_the_cpu(by);
             shares.push(whole(part, CauseWord::UserLock, None, Some(by), Evidence::Inferred));
+        }
+        Doing::SleptInCall(Some(SleepState::PageFault))
+        | Doing::SleptForMessage(Some(SleepState::PageFault))
+        | Doing::Slept(Some(SleepState::PageFault))
+            if !timeline.sees_waits(part.end) =>
+        {
+            shares.extend(hidden_page_fault(part, timeline, known));
         }
         Doing::SleptInCall(state) => {
             let (cause, evidence) = asleep(state).unwrap_or((CauseWord::DriverCall, Evidence::Seen));
@@ -131,149 +104,6 @@ fn asleep(state: Option<SleepState>) -> Option<(CauseWord, Evidence)> {
     }
 }
 
-/// The share of a limit of CPU time, which certainly lasted until the time `free`.
-fn limited_share(part: &Piece, (cpu, limit): (u32, CpuLimit), free: i64) -> Share {
-    let share = whole(part, cause_of(limit), Some(cpu), None, Evidence::Seen);
-    Share { to_ns: free, low_ns: free - part.from_ns, ..share }
-}
-
-fn cause_of(limit: CpuLimit) -> CauseWord {
-    match limit {
-        CpuLimit::Quota => CauseWord::CpuQuota,
-        CpuLimit::RealTime => CauseWord::RtThrottled,
-    }
-}
-
-/// The causes of a wait for a CPU: the threads and interrupts that had the CPU in this time.
-fn waited(
-    part: &Piece,
-    (cpu, evidence): (u32, Evidence),
-    timeline: &Timeline,
-    known: &Circumstances,
-    shares: &mut Vec<Share>,
-) {
-    if !timeline.sees_cpu(cpu) {
-        return shares.extend(waited_unseen(part, (cpu, evidence), quota_at_most_ns(part, known)));
-    }
-    for (from, to, tid) in timeline.occupants(cpu, part.from_ns, part.to_ns) {
-        for (from_ns, to_ns, by) in divide(from, to, &timeline.interrupts(cpu, from, to)) {
-            let span = Piece { from_ns, to_ns, ..*part };
-            let share = match by {
-                Some(by) => interrupted(&span, cpu, by),
-                // No thread had the CPU, so that something kept the thread from it that no event shows.
-                None if tid == 0 => match idle(&span, (cpu, part.from_ns), timeline, known) {
-                    Some((cause, evidence)) => whole(&span, cause, Some(cpu), None, evidence),
-                    None => continue,
-                },
-                None => {
-                    let (cause, by) = known.threads.had_the_cpu(tid);
-                    whole(&span, cause, Some(cpu), Some(by), evidence)
-                }
-            };
-            shares.push(if evidence == Evidence::AtMost { Share { low_ns: 0, evidence, ..share } } else { share });
-        }
-    }
-}
-
-/// The causes of a wait for a CPU whose threads are not recorded: another program, or a stop by the CPU quota, which took at
-/// most the time `quota_ns`. The kernel adds up the stops of all CPUs, so that none of them is certain to concern this CPU.
-fn waited_unseen(part: &Piece, (cpu, evidence): (u32, Evidence), quota_ns: i64) -> Vec<Share> {
-    let waited = whole(part, CauseWord::WaitedForCpu, Some(cpu), None, evidence);
-    if quota_ns == 0 {
-        return vec![waited];
-    }
-    let quota = whole(part, CauseWord::CpuQuota, Some(cpu), None, Evidence::AtMost);
-    let low_ns = (waited.low_ns - quota_ns).max(0);
-    let evidence = if low_ns == 0 { Evidence::AtMost } else { Evidence::Counted };
-    vec![Share { low_ns, evidence, ..waited }, Share { high_ns: quota_ns, ..quota }]
-}
-
-/// Largest part of a piece that stops by the CPU quota can have taken, ns. The kernel counts the time of a stop when the
-/// stop ends.
-fn quota_at_most_ns(piece: &Piece, known: &Circumstances) -> i64 {
-    let quotas = known.of_end(piece.end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs);
-    let within = |m: &CounterMove| {
-        let stopped_ns = m.by as i64;
-        let overlap = piece.to_ns.min(m.to_ns) - piece.from_ns.max(m.from_ns.saturating_sub(stopped_ns));
-        overlap.clamp(0, stopped_ns)
-    };
-    quotas.flat_map(|c| &c.moves).map(within).sum::<i64>().min(piece.to_ns - piece.from_ns)
-}
-
-/// The limit of CPU time because of which no thread had a CPU for which a thread had waited since `waits_since`.
-fn idle(
-    span: &Piece,
-    (cpu, waits_since): (u32, i64),
-    timeline: &Timeline,
-    known: &Circumstances,
-) -> Option<(CauseWord, Evidence)> {
-    // The limit that made another thread leave the CPU also holds for this thread: it is ready, and the CPU is free.
-    let limit = timeline.limit(cpu, waits_since, span.from_ns).map(|limit| (cause_of(limit), Evidence::Inferred));
-    limit.or_else(|| quota_may_have_lasted(span, known).then_some((CauseWord::CpuQuota, Evidence::Counted)))
-}
-
-/// Whether the kernel counted, at the end of this piece or later, a stop by the CPU quota that can cover the whole piece.
-/// The kernel counts the time of a stop when it ends.
-fn quota_may_have_lasted(piece: &Piece, known: &Circumstances) -> bool {
-    let quotas = known.of_end(piece.end).flat_map(|s| &s.counters).filter(|c| c.counter == Counter::QuotaThrottledNs);
-    let covers = |m: &CounterMove| m.from_ns - m.by as i64 <= piece.from_ns && piece.to_ns <= m.to_ns;
-    quotas.flat_map(|c| &c.moves).any(covers)
-}
-
-fn interrupted(part: &Piece, cpu: u32, by: Interruption) -> Share {
-    let (cause, name) = match by {
-        Interruption::Irq(number) => (CauseWord::Irq, format!("irq {number}")),
-        Interruption::Vector(number) => (CauseWord::Irq, format!("vector {number}")),
-        Interruption::Softirq(number) => (CauseWord::Softirq, softirq(number)),
-    };
-    whole(part, cause, Some(cpu), Some(CausedBy { name, process: None, tid: None, policy: None }), Evidence::Seen)
-}
-
-/// Name of a soft interrupt, in the order of `/proc/softirqs`.
-fn softirq(number: u32) -> String {
-    const NAMES: [&str; 10] =
-        ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
-    NAMES.get(number as usize).map_or_else(|| format!("soft interrupt {number}"), |name| (*name).to_owned())
-}
-
-fn key(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<CausedBy>) -> Key {
-    Key { cause, leg: part.leg, end: part.end, cpu, thread: (part.thread != 0).then_some(part.thread), by }
-}
-
-/// A share for the whole time of a part.
-fn whole(part: &Piece, cause: CauseWord, cpu: Option<u32>, by: Option<CausedBy>, evidence: Evidence) -> Share {
-    let ns = part.to_ns - part.from_ns;
-    let low_ns = if evidence == Evidence::AtMost { 0 } else { ns };
-    Share { key: key(part, cause, cpu, by), from_ns: part.from_ns, to_ns: part.to_ns, low_ns, high_ns: ns, evidence }
-}
-
-/// Divides a time span by the interrupts in it. At each instant the interrupt that began last counts, so that an
-/// interrupt inside a soft interrupt counts once.
-fn divide(from_ns: i64, to_ns: i64, spans: &[InterruptSpan]) -> Vec<(i64, i64, Option<Interruption>)> {
-    let mut parts = Vec::new();
-    let mut open: Vec<&InterruptSpan> = Vec::new();
-    let mut at = from_ns;
-    let mut until = |at: &mut i64, to: i64, by: Option<Interruption>| {
-        if *at < to {
-            parts.push((*at, to, by));
-            *at = to;
-        }
-    };
-    for span in spans {
-        while let Some(inner) = open.last().filter(|inner| inner.to_ns <= span.from_ns) {
-            until(&mut at, inner.to_ns, Some(inner.by));
-            open.pop();
-        }
-        until(&mut at, span.from_ns, open.last().map(|s| s.by));
-        open.push(span);
-    }
-    while let Some(inner) = open.pop() {
-        until(&mut at, inner.to_ns, Some(inner.by));
-    }
-    until(&mut at, to_ns, None);
-    parts
-}
-
 /// Divides a time span of a thread that did not run by the times in which its process was stopped or frozen.
 fn split_by_stops(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64, i64, Option<Halt>)> {
     let mut halts = match piece.what {
@@ -328,7 +158,7 @@ fn halts(piece: &Piece, timeline: &Timeline, known: &Circumstances) -> Vec<(i64,
 mod tests {
     use super::*;
     use std::collections::BTreeMap;
-    use tailbound_model::{CounterSeries, CpuList, SwitchEvent, SwitchKind, SwitchScope};
+    use tailbound_model::{CpuList, Interruption, Metric, SwitchEvent, SwitchKind, SwitchScope, Switches};
 
     const THREAD: i32 = 20;
 
@@ -365,45 +195,5 @@ mod tests {
     fn without_recorded_interrupts_the_work_of_a_thread_is_an_upper_bound() {
         assert_eq!(shares_of_a_run(true, &[]), [(CauseWord::OwnWork, 800, 800)]);
         assert_eq!(shares_of_a_run(false, &[]), [(CauseWord::OwnWork, 0, 800)]);
-    }
-
-    #[test]
-    fn a_quota_and_another_program_cannot_be_told_apart_without_the_threads_of_the_cpu() {
-        let moves = vec![CounterMove { from_ns: 850, to_ns: 1_000, by: 300 }];
-        let counter = Counter::QuotaThrottledNs;
-        let counters = vec![CounterSeries { counter, of: "group".into(), moves, longest_step_ns: 150 }];
-        let seen = [Switches { ends: vec!["pong".into()], counters, ..Switches::default() }];
-        let threads = Threads::default();
-        let known = Circumstances { threads: &threads, seen: &seen };
-        let shares_of = |from_ns, to_ns| {
-            let what = Doing::Waited { cpu: 1, evidence: Evidence::Seen, limited: None };
-            let piece = Piece { from_ns, to_ns, leg: Metric::Turnaround, end: "pong", thread: THREAD, what };
-            let found = shares(&piece, &Timeline::default(), &known);
-            found.iter().map(|s| (s.key.cause, s.low_ns, s.high_ns)).collect::<Vec<_>>()
-        };
-        let (waited, quota) = (CauseWord::WaitedForCpu, CauseWord::CpuQuota);
-        assert_eq!(shares_of(600, 900), [(waited, 0, 300), (quota, 0, 300)]);
-        // The stop was at most 300 ns long, and ended in the time from 850 to 1000.
-        assert_eq!(shares_of(100, 900), [(waited, 500, 800), (quota, 0, 300)]);
-        assert_eq!(shares_of(100, 500), [(waited, 400, 400)]);
-    }
-
-    #[test]
-    fn interrupts_inside_each_other_count_once() {
-        let span = |from_ns, to_ns, by| InterruptSpan { from_ns, to_ns, by };
-        let (soft, irq) = (Interruption::Softirq(3), Interruption::Irq(7));
-        let parts = divide(0, 100, &[span(10, 60, soft), span(20, 30, irq), span(40, 45, irq), span(80, 90, irq)]);
-        let expected = [
-            (0, 10, None),
-            (10, 20, Some(soft)),
-            (20, 30, Some(irq)),
-            (30, 40, Some(soft)),
-            (40, 45, Some(irq)),
-            (45, 60, Some(soft)),
-            (60, 80, None),
-            (80, 90, Some(irq)),
-            (90, 100, None),
-        ];
-        assert_eq!(parts, expected);
     }
 }

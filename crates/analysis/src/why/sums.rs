@@ -1,7 +1,7 @@
 //! Sums over the incidents of a condition: how much each cause accounts for, where messages were lost, and runs of late
 //! messages.
 
-use crate::why::shares::Key;
+use crate::why::share::Key;
 use crate::why::{Explained, TrialFacts, drops};
 use std::collections::BTreeMap;
 use tailbound_document::*;

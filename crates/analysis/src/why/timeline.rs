@@ -345,6 +345,28 @@ impl Timeline {
         before.map(clipped).filter(|s| s.from_ns < s.to_ns).collect()
     }
 
+    /// The time at which `thread` got a CPU next, from the time `at` on, and the CPU; `None` if it did not.
+    pub fn comes(&self, thread: i32, at: i64) -> Option<(i64, u32)> {
+        let events = self.threads.get(&thread)?;
+        let after = events[events.partition_point(|(t, _)| *t < at)..].iter();
+        after.filter_map(|(t, state)| if let State::On(cpu) = state { Some((*t, *cpu)) } else { None }).next()
+    }
+
+    /// Time for which `thread` had no CPU before it got one between two times, but for the time that ended when it got a
+    /// CPU at the time `except`, ns.
+    pub fn away_ns(&self, thread: i32, (from_ns, to_ns): (i64, i64), except: i64) -> i64 {
+        let Some(events) = self.threads.get(&thread) else { return 0 };
+        let left = |n: usize| n.checked_sub(1).map_or(self.begin_ns, |before| events[before].0);
+        let came = events.iter().enumerate().filter(|(_, (_, state))| matches!(state, State::On(_)));
+        let came = came.filter(|(_, (at, _))| from_ns < *at && *at <= to_ns && *at != except);
+        came.map(|(n, (at, _))| at - left(n)).sum()
+    }
+
+    /// Whether this time span overlaps the timeline.
+    pub fn overlaps(&self, from_ns: i64, to_ns: i64) -> bool {
+        self.begin_ns <= to_ns && from_ns <= self.end_ns
+    }
+
     /// Whether `thread` was in a page fault at the time `at`.
     pub fn in_page_fault(&self, thread: i32, at: i64) -> bool {
         self.page_faults(thread, at, at + 1).next().is_some()

@@ -58,14 +58,19 @@ fn counts(incident: &IncidentReport) -> String {
 
 fn ledger(incident: &IncidentReport, entries: &[LedgerEntry]) -> String {
     let share = |ns: i64| format!("{:.0} %", 100.0 * ns as f64 / incident.excess_ns.max(1) as f64);
-    let named =
-        entries.iter().take(NAMED).filter(|e| e.ns_low * 50 >= incident.excess_ns || e.evidence == Evidence::AtMost);
-    let mut parts: Vec<String> = named
-        .map(|e| match e.evidence {
-            Evidence::AtMost => format!("at most {}: {}", share(e.ns_high), cause(e)),
-            _ => format!("{}: {}", share(e.ns_low), cause(e)),
-        })
-        .collect();
+    let is_large = |ns: i64| ns * 50 >= incident.excess_ns;
+    let is_bound = |e: &LedgerEntry| matches!(e.evidence, Evidence::AtMost | Evidence::Counted) && is_large(e.ns_high);
+    let named = entries.iter().take(NAMED).filter(|e| is_large(e.ns_low) || is_bound(e));
+    let part = |e: &LedgerEntry| {
+        let (low, high) = (share(e.ns_low), share(e.ns_high));
+        let size = match e.ns_low {
+            0 => format!("at most {high}"),
+            _ if is_bound(e) && low != high => format!("{low} to {high}"),
+            _ => low,
+        };
+        format!("{size}: {}", cause(e))
+    };
+    let mut parts: Vec<String> = named.map(part).collect();
     let others: i64 = entries.iter().map(|e| e.ns_low).sum::<i64>()
         - entries.iter().take(NAMED).filter(|e| e.ns_low * 50 >= incident.excess_ns).map(|e| e.ns_low).sum::<i64>();
     if others * 50 >= incident.excess_ns {

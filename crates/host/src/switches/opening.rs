@@ -85,9 +85,20 @@ fn of_threads(threads: &[i32], cpus: &CpuList, instead: Option<String>) -> Opene
         }
     }
     match of_each(threads) {
-        Ok(rings) => opened(rings, SwitchScope::OwnThreads),
+        Ok(rings) => {
+            let opened = opened(rings, SwitchScope::OwnThreads);
+            let recorder = opened.recorder.map(|recorder| Recorder { instead: only_own(recorder.instead), ..recorder });
+            Opened { recorder, ..opened }
+        }
         Err(e) => Opened::nothing(io::Error::to_string(&e)),
     }
+}
+
+/// Says that other programs are not recorded, and what would change that, after the reason why interrupts are not.
+fn only_own(instead: Option<String>) -> Option<String> {
+    let more = "other programs are not recorded either: `sudo sysctl kernel.perf_event_paranoid=0` permits that until the \
+                next boot";
+    Some(instead.map_or_else(|| more.to_owned(), |instead| format!("{instead}; {more}")))
 }
 
 /// Opens a ring buffer for each of the threads that still exist: a thread may have ended since it was listed.

@@ -7,7 +7,7 @@ use super::task::{named, task};
 use super::windows::affordable;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
-use tailbound_model::{CpuList, Recorder, SwitchEvent, SwitchKind, Switches, Task};
+use tailbound_model::{CpuList, Recorder, SwitchEvent, SwitchKind, SwitchScope, Switches, Task};
 
 /// Maximum number of events in a result, so that the result fits into a frame of the agent's protocol.
 const MOST_REPORTED: usize = 100_000;
@@ -138,6 +138,11 @@ impl SwitchWatch {
     /// How the events are recorded; `None` if no events can be recorded.
     pub fn recorder(&self) -> Option<&Recorder> {
         self.opened.recorder.as_ref()
+    }
+
+    /// The watched threads if the recorded events cannot tell whether they slept or waited for a CPU.
+    pub fn threads_without_waits(&self) -> &[i32] {
+        if self.opened.scope == SwitchScope::OwnThreads { &self.threads } else { &[] }
     }
 
     /// Stops the recording. Events that were recorded until then can still be taken.

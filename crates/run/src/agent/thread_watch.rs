@@ -65,7 +65,8 @@ impl Watched {
     pub fn begin(&mut self) {
         self.watch.iter_mut().for_each(SwitchWatch::begin);
         self.counting = self.watch.is_some();
-        self.counters = self.counting.then(|| CounterWatch::begin(self.pid));
+        let hidden = self.watch.as_ref().map(SwitchWatch::threads_without_waits).unwrap_or_default();
+        self.counters = self.counting.then(|| CounterWatch::begin(self.pid, hidden));
     }
 
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
@@ -112,7 +113,7 @@ impl Watched {
                 "the driver uses its own clock, whose times do not match those of thread switches".into(),
             );
         }
-        let counters = self.counters.as_ref().map(CounterWatch::series).unwrap_or_default();
+        let counters = self.counters.as_ref().map(|c| c.series(windows)).unwrap_or_default();
         Switches { stops: self.stops.clone(), counters, ..seen }
     }
 }
