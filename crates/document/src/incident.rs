@@ -1,6 +1,8 @@
 //! Incidents of a condition: late and lost messages that overlap in time, the ledger that divides the excess of an
 //! incident among causes, and the sums over the incidents of the condition.
 
+use crate::cause::{CauseWord, CausedBy, Evidence};
+use crate::waterfall::WaterfallReport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,6 +50,9 @@ pub struct IncidentReport {
     /// True if the entries exceed the excess by more than 5 % or 20 us, so that at least one of them is wrong.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub inconsistent: bool,
+    /// Course of the latest message; only for the ten worst incidents of a condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waterfall: Option<WaterfallReport>,
     /// Description of the incident in sentences.
     pub text: String,
 }
@@ -78,86 +83,6 @@ pub struct LedgerEntry {
     pub ns_high: i64,
     /// Kind of the evidence for this entry.
     pub evidence: Evidence,
-}
-
-/// The thread, interrupt or soft interrupt that had a CPU while the thread of an end did not run on it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-pub struct CausedBy {
-    /// Name of the thread or of the interrupt, e.g. `stress-ng` or `NET_RX`.
-    pub name: String,
-    /// Name of the thread's process, if it differs from the name of the thread.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub process: Option<String>,
-    /// Thread id; absent for an interrupt, and if threads with several ids have this name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tid: Option<i32>,
-    /// Scheduling policy of the thread, e.g. `fifo 90`; absent if it is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
-}
-
-/// Causes of a delay. The last four words say where the time passed, and not why, so that they never count as an
-/// explanation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CauseWord {
-    /// A thread was ready to run, and another thread had the CPU.
-    WaitedForCpu,
-    /// A thread was ready to run, and a thread of the kernel had the CPU.
-    KernelThread,
-    /// An interrupt had the CPU.
-    Irq,
-    /// A soft interrupt had the CPU.
-    Softirq,
-    /// A thread was in a page fault: a page of memory was not there, and the kernel made it or read it from a disk.
-    PageFault,
-    /// A thread slept in the kernel and no signal could wake it: it waited for a disk.
-    BlockedIo,
-    /// A thread slept in the kernel and no signal could wake it: it waited for neither a disk nor a page of memory, for
-    /// example for a lock of the kernel.
-    KernelLock,
-    /// A thread slept inside a call of the driver until another thread of its process woke it, which held something
-    /// that the call needs, for example a mutex.
-    UserLock,
-    /// The process of an end was stopped, e.g. by SIGSTOP or a debugger.
-    Stopped,
-    /// The freezer of a control group stopped the process of an end.
-    Frozen,
-    /// The CPU quota of a control group was used up, so that its threads could not run.
-    CpuQuota,
-    /// The run time of real-time threads was used up, so that a real-time thread could not run.
-    RtThrottled,
-    /// The hypervisor ran something else on a virtual CPU.
-    Steal,
-    /// A thread of an end ran.
-    OwnWork,
-    /// The message was not at any thread of an end: in the network, or in the kernel without a thread.
-    Network,
-    /// A thread of an end slept inside the driver's call to send.
-    DriverCall,
-    /// A process of Tailbound that does not measure had the CPU.
-    Instrument,
-}
-
-impl CauseWord {
-    /// True if the word says why the time passed, and not only where.
-    pub fn explains(self) -> bool {
-        !matches!(self, CauseWord::OwnWork | CauseWord::Network | CauseWord::DriverCall | CauseWord::Instrument)
-    }
-}
-
-/// Kinds of evidence for an entry of a ledger.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// Kind of evidence: events of the kernel show the begin and the end.
-    Seen,
-    /// Kind of evidence: a counter of the kernel moved within the incident.
-    Counted,
-    /// Kind of evidence: a rule concludes it from other events; the documentation has the rule.
-    Inferred,
-    /// Kind of evidence: only an upper bound is known.
-    AtMost,
 }
 
 /// How much one cause accounts for over the incidents of a condition that have a ledger.

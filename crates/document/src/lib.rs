@@ -8,6 +8,7 @@
 
 mod bins;
 mod budget;
+mod cause;
 mod circumstances;
 mod comparison;
 mod condition;
@@ -31,9 +32,11 @@ mod status;
 mod tail_estimate;
 mod tools;
 mod warm_up;
+mod waterfall;
 
 pub use bins::{BinsReport, PublishedReport};
 pub use budget::{BudgetCheck, BudgetOutcome, BudgetReport};
+pub use cause::*;
 pub use circumstances::*;
 pub use comparison::*;
 pub use condition::{ConditionReport, ConditionStatus, Counts};
@@ -56,3 +59,4 @@ pub use status::{FormatVersion, ReportStatus};
 pub use tail_estimate::TailReport;
 pub use tools::{ToolFigureReport, ToolReport};
 pub use warm_up::WarmUpReport;
+pub use waterfall::*;

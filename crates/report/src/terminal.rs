@@ -94,6 +94,7 @@ pub fn render_terminal(report: &Report, width: usize, colour: bool) -> String {
     if causes.len() > CAUSES {
         line(paint.dim(&format!("  ({} more incidents on the page)", causes.len() - CAUSES)));
     }
+    crate::tables::waterfall::lines(report).into_iter().for_each(&mut line);
     let recorded = crate::tables::causes::worst_condition(report).into_iter();
     for text in recorded.flat_map(crate::tables::causes::recordings) {
         wrap(&format!("  {text}"), width, 4).into_iter().for_each(|text| line(paint.dim(&text)));

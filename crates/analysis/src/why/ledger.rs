@@ -64,6 +64,11 @@ impl Usual {
         Usual { legs, causes }
     }
 
+    /// Mean duration of a leg, ns.
+    pub fn leg(&self, leg: Metric) -> Option<i64> {
+        self.legs.get(&leg).copied()
+    }
+
     /// The leg of a message that exceeds its mean most.
     pub fn worst_leg(&self, stamps: &Stamps) -> Option<Metric> {
         let beyond = |metric: Metric, ns: i64| ns - self.legs.get(&metric).copied().unwrap_or(0);

@@ -20,6 +20,7 @@ mod threads;
 mod timeline;
 mod waits;
 mod walk;
+mod waterfall;
 mod words;
 
 use crate::clocks;
@@ -31,7 +32,7 @@ use crate::why::share::Circumstances;
 use crate::why::stamps::{Read, Wanted};
 use crate::why::threads::Threads;
 use std::ops::Range;
-use tailbound_document::{ConditionReport, IncidentReport, LedgerEntry, Report};
+use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report};
 use tailbound_model::{Flow, SwitchScope, Switches};
 use tailbound_record::{Record, TrialIncidents};
 use tailbound_stats::{Incident, Misses};
@@ -83,6 +84,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
         let mut incidents: Vec<IncidentReport> = explained.into_iter().map(|e| e.report).collect();
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
         incidents.truncate(MOST_INCIDENTS);
+        incidents.iter_mut().skip(INCIDENTS_DESCRIBED).for_each(|incident| incident.waterfall = None);
         condition.incidents = incidents;
     }
     report.conditions = conditions;
@@ -90,11 +92,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
 }
 
 /// Reads everything about one trial; `period_ns` is the time from one slot to the next, if there is a schedule.
-fn facts(
-    record: &Record,
-    trial: usize,
-    period_ns: Option<i64>,
-) -> Result<TrialFacts, tailbound_record::RecordError> {
+fn facts(record: &Record, trial: usize, period_ns: Option<i64>) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
     let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
     let misses = match &found {
@@ -161,6 +159,15 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explai
     let ordinary = found.ordinary.iter().filter_map(|o| facts.read.messages.get(&o.row));
     let usual = Usual::of(ordinary, &timelines, &known);
     let t0_ns = record.manifest.trials.iter().find(|t| t.id == facts.trial).and_then(|t| t.t0_ns);
+    // No trial has more of the incidents that are described.
+    let mut ranks: Vec<_> = found.found.worst.iter().map(|i| std::cmp::Reverse(rank(i, found.slots))).collect();
+    ranks.sort_unstable();
+    let last = ranks.into_iter().take(INCIDENTS_DESCRIBED).last().map(|last| last.0);
+    let course = |incident: &Incident| {
+        let stamps = facts.read.messages.get(&incident.worst.1)?;
+        let timeline = timelines.covering(stamps.due_ns, stamps.received_ns);
+        Some(waterfall::waterfall(stamps, timeline, &known, &usual))
+    };
     let one = |incident: &Incident| {
         let ledger = || Ledger::of(incident, &facts.read.messages, &timelines, &known, (&usual, found.rule.median_ns));
         let ledger = (facts.seen.is_ok() && incident.excess_ns > 0).then(ledger);
@@ -177,17 +184,28 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explai
             worst_ns: incident.worst.0,
             leg: worst.and_then(|stamps| usual.worst_leg(stamps)).map(|leg| words::leg_key(leg).to_owned()),
             excess_ns: incident.excess_ns,
-            sustained: (incident.late + incident.lost) * 10 > found.slots,
+            sustained: is_sustained(incident, found.slots),
             unexplained_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.unexplained_ns),
             not_seen_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.not_seen_ns),
             inconsistent: ledger.as_ref().is_some_and(|l| l.inconsistent),
             ledger: ledger.as_ref().map(|l| l.entries.iter().map(|e| entry(e, &threads)).collect()),
+            waterfall: (Some(rank(incident, found.slots)) >= last).then(|| course(incident)).flatten(),
             text: String::new(),
         };
         one.text = words::text(&one, t0_ns, facts.seen.as_ref().err().map(String::as_str));
         Explained { report: one, rows: incident.rows, entries: ledger.map_or(Vec::new(), |l| l.entries) }
     };
     found.found.worst.iter().map(one).collect()
+}
+
+/// Whether an incident contains more than a tenth of the slots of its trial.
+fn is_sustained(incident: &Incident, slots: u64) -> bool {
+    (incident.late + incident.lost) * 10 > slots
+}
+
+/// Rank of an incident among those of its condition: the larger, the worse.
+fn rank(incident: &Incident, slots: u64) -> (bool, i64, u64) {
+    (is_sustained(incident, slots), incident.excess_ns, incident.lost)
 }
 
 fn entry(entry: &Entry, threads: &Threads) -> LedgerEntry {

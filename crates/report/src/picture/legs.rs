@@ -95,7 +95,7 @@ pub(crate) fn draw(chart: &Chart<'_>, condition: Option<&ConditionReport>) -> Ve
 }
 
 /// Formats a time without trailing zeros, for example `0.5 ms`.
-fn tick_words(unit: Unit, tick: f64) -> String {
+pub(crate) fn tick_words(unit: Unit, tick: f64) -> String {
     let words = unit.number(tick);
     let words = if words.contains('.') { words.trim_end_matches('0').trim_end_matches('.') } else { &words };
     format!("{words}{THIN}{}", unit.name())

@@ -27,6 +27,7 @@ mod still;
 mod tail;
 mod time;
 pub(crate) mod variants;
+mod waterfall;
 
 use canvas::{Canvas, Hold, Medium};
 #[cfg(feature = "png")]

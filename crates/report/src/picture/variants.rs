@@ -4,9 +4,9 @@
 use crate::escape::{escape, prose};
 use crate::picture::canvas::{Canvas, Medium};
 use crate::picture::series::{Chart, METRICS, axes, words};
-use crate::picture::{estimate, histogram, ladder, latency, legs, sender_loop, tail, time};
+use crate::picture::{estimate, histogram, ladder, latency, legs, sender_loop, tail, time, waterfall};
 use crate::tables::remaining;
-use tailbound_document::{ConditionReport, Report, TailReport};
+use tailbound_document::{ConditionReport, IncidentReport, Report, TailReport};
 use tailbound_model::Metric;
 
 /// A chart for one combination of values of its choices.
@@ -145,8 +145,10 @@ fn estimates(chart: &Chart<'_>) -> Vec<Variant> {
 /// One description for each of the worst incidents of a condition, what would remain without each cause, and how the
 /// events were recorded.
 fn causes(condition: &ConditionReport) -> String {
-    let item = |incident: &tailbound_document::IncidentReport| format!("<li>{}</li>", prose(&incident.text));
-    let items: String = crate::tables::causes::described(condition).iter().map(item).collect();
+    let item = |(at, incident): (usize, &IncidentReport)| {
+        format!("<li>{}{}</li>", prose(&incident.text), course(condition, at, incident))
+    };
+    let items: String = crate::tables::causes::described(condition).iter().enumerate().map(item).collect();
     let without: String = remaining::sentences(condition).map(|text| format!("<li>{}</li>", prose(&text))).collect();
     let without = match without.is_empty() {
         true => without,
@@ -158,6 +160,19 @@ fn causes(condition: &ConditionReport) -> String {
         false => format!("<p class=\"recorded\">{}</p>", recorded.join(" ")),
     };
     format!("<ol class=\"causes\">{items}</ol>{without}{recorded}")
+}
+
+/// The picture of the latest message of an incident, with the words for its colours.
+fn course(condition: &ConditionReport, at: usize, incident: &IncidentReport) -> String {
+    let drawn = incident.waterfall.as_ref().zip(waterfall::draw(condition, at));
+    drawn.map_or(String::new(), |(of, canvas)| {
+        let key = |kind: waterfall::Kind| {
+            let (hue, class) = kind.look();
+            format!("<span class=\"kind\"><span class=\"key s{hue} {class}\"></span>{}</span> ", kind.words())
+        };
+        let keys: String = waterfall::kinds(of).into_iter().map(key).collect();
+        format!("<div class=\"waterfall\">{}</div><span class=\"note keys\">{keys}</span>", canvas.embed())
+    })
 }
 
 /// Data of the conditions for the script: hues and series for each factor on the horizontal axis, and the conditions

@@ -21,4 +21,5 @@ pub(crate) mod summary;
 pub(crate) mod tools;
 pub(crate) mod value_column;
 pub(crate) mod warnings;
+pub(crate) mod waterfall;
 pub(crate) mod writer;

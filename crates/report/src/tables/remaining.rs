@@ -62,7 +62,8 @@ fn metric(key: &str) -> &'static str {
 
 /// True if the tail would be clearly shorter without the cause.
 fn matters(of: &WithoutCause) -> bool {
-    let quantile = |q: &RemainingQuantile| q.value_ns.zip(q.without_ns).is_some_and(|(old, new)| clearly_less(old, new));
+    let quantile =
+        |q: &RemainingQuantile| q.value_ns.zip(q.without_ns).is_some_and(|(old, new)| clearly_less(old, new));
     of.shortened > 0 && (clearly_less(of.max_ns, of.max_without_ns) || of.quantiles.iter().any(quantile))
 }
 

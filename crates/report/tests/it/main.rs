@@ -12,3 +12,4 @@ mod schema;
 mod side_by_side;
 mod starved;
 mod support;
+mod waterfall;

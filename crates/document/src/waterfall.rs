@@ -1,0 +1,87 @@
+//! Course of one message of an incident: where it was and what it waited for, from its due time to its answer.
+
+use crate::cause::{CauseWord, CausedBy, Evidence};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Course of the latest message of an incident. All times are ns after the message was due.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaterfallReport {
+    /// The parts of the way of the message, in the order of time.
+    pub legs: Vec<LegSpan>,
+    /// The time spans of the message, in the order of time. Together they cover all legs.
+    pub spans: Vec<HopSpan>,
+}
+
+/// A part of the way of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LegSpan {
+    /// Part of the way of a message: `send_lateness`, `out`, `turnaround`, `back` or `round_trip`.
+    pub leg: String,
+    /// Begin of the part, ns after the message was due.
+    pub from_ns: i64,
+    /// End of the part, ns after the message was due.
+    pub to_ns: i64,
+    /// Mean duration of this part for ordinary messages of the trial, ns; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usual_ns: Option<i64>,
+}
+
+/// A time span in which a message was at one place, with the cause of the time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct HopSpan {
+    /// Place of the message.
+    pub hop: Hop,
+    /// Part of the way of a message: `send_lateness`, `out`, `turnaround`, `back` or `round_trip`.
+    pub leg: String,
+    /// Begin of the time span, ns after the message was due.
+    pub from_ns: i64,
+    /// End of the time span, ns after the message was due.
+    pub to_ns: i64,
+    /// Name of the end whose thread had the message, or whose thread should have received it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<String>,
+    /// Name of the thread that had the message or should have received it, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// Number of the CPU on which the thread ran or for which it waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// Cause of the time; absent if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<CauseWord>,
+    /// The thread or interrupt that had the CPU in this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<CausedBy>,
+    /// Kind of the evidence for the cause.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
+    /// Number of short time spans at the same place that are part of this one; absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<u64>,
+    /// Time of the cause itself, ns; present only if time spans with other causes are merged into this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause_ns: Option<i64>,
+}
+
+/// Places of a message on its way, in the order in which it passes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Hop {
+    /// Place of the message: the sending thread, before its send call.
+    Sender,
+    /// Place of the message: the send call of the sending thread.
+    SendCall,
+    /// Place of the message: on the way to the pong, with no thread of an end.
+    WayOut,
+    /// Place of the message: at the thread of the pong that receives it.
+    PongReceiver,
+    /// Place of the message: in the pong, from its receipt to the end of the send call for the answer.
+    Turnaround,
+    /// Place of the message: its answer is on the way back, with no thread of an end.
+    WayBack,
+    /// Place of the message: between the ends and in the pong; only if the ends have different clocks.
+    AwayFromPing,
+    /// Place of the message: its answer is at the thread of the ping that receives it.
+    PingReceiver,
+}
