@@ -6,6 +6,7 @@ mod causes;
 mod delivery;
 mod flaws;
 mod patterns;
+mod perfetto;
 mod render;
 mod schema;
 mod side_by_side;
