@@ -63,6 +63,12 @@ pub(crate) fn apart_in(record: &Record, trial: usize, end: &str) -> bool {
     record.manifest.trials.iter().any(|t| t.id == trial && apart(t, end))
 }
 
+/// True if, in a trial of a record, the timestamps of both ends come from the same clock, so that the times of the pong
+/// can be compared with those of the ping.
+pub fn has_one_clock(record: &Record, trial: usize) -> bool {
+    !apart_in(record, trial, "pong")
+}
+
 fn kernel_width(record: &Record, trial: usize, end: &str) -> i64 {
     let ends = record.manifest.trials.iter().find(|t| t.id == trial).map(|t| &t.ends);
     ends.and_then(|ends| ends.get(end)?.clock_width_ns).unwrap_or(0)

@@ -41,6 +41,7 @@ mod worst;
 
 pub use analyse::analyse;
 pub use budget::judge_budget;
+pub use clocks::has_one_clock;
 pub use compare::{CompareError, CompareOptions, compare_levels, compare_records};
 pub use flow::of_trial as flow_of_trial;
 pub use sample_faults::TRIALS_MISSING;

@@ -2,7 +2,8 @@
 //!
 //! [`analyse`], [`compare_records`] and [`compare_levels`] let `tailbound-analysis` compute a document, and add the
 //! findings: sentences that say what the figures mean. Each `render_` function makes one form of a document from that
-//! document alone. Nothing here measures or computes a figure.
+//! document alone; only [`Perfetto`] also reads the record, because a document has no events of the kernel.
+//! Nothing here measures or computes a figure.
 
 mod budget;
 mod comparison;
@@ -15,6 +16,7 @@ mod findings;
 mod html;
 mod json;
 mod markdown;
+mod perfetto;
 mod picture;
 mod plain;
 mod tables;
@@ -30,9 +32,10 @@ pub use comparison::{
 pub use csv::render_csv;
 pub use date::utc as date;
 pub use escape::escape_html;
-pub use html::{render_frame, render_html};
+pub use html::{render_frame, render_html, render_html_with_files};
 pub use json::{render_json, schema};
 pub use markdown::render_markdown;
+pub use perfetto::{Perfetto, TraceError};
 pub use picture::{Figure, render_svg};
 #[cfg(feature = "png")]
 pub use picture::{PngError, render_png};

@@ -10,29 +10,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 use tailbound_model::Problem;
 use tailbound_record::Record;
-use tailbound_report::{Report, escape_html, render_frame};
+use tailbound_report::{Perfetto, Report, escape_html, render_frame};
 
 const HTML: &str = "text/html; charset=utf-8";
+
+/// Name of the trace of a record.
+const TRACE: &str = "trace.pftrace";
+
+/// Other forms of a report, to which its page has links: the name of each file, and what it is.
+const FILES: [(&str, &str); 4] =
+    [("report.json", "JSON"), ("report.csv", "CSV"), ("report.md", "Markdown"), (TRACE, "trace for ui.perfetto.dev")];
 
 /// Largest number of reports that are kept in memory, because computing a report of millions of messages takes seconds.
 const KEPT: usize = 8;
 
-/// Answer to an HTTP request: status, content type and text.
+/// Answer to an HTTP request: status, content type and content.
 pub(crate) struct Answer {
     pub status: StatusCode,
     pub kind: &'static str,
-    pub text: String,
+    pub content: Vec<u8>,
+    /// Name under which a browser saves the content; without a name, the browser shows the content.
+    pub file: Option<&'static str>,
 }
 
 impl Answer {
     fn page(text: String) -> Answer {
-        Answer { status: StatusCode::OK, kind: HTML, text }
+        Answer { status: StatusCode::OK, kind: HTML, content: text.into(), file: None }
     }
 
     /// Makes a page that says why a request is refused.
     pub fn refused(status: StatusCode, text: &str) -> Answer {
         let main = format!("<p class=\"lead\">{}</p>\n<p><a href=\"/\">All records</a></p>", escape_html(text));
-        Answer { status, kind: HTML, text: render_frame(status.canonical_reason().unwrap_or("Refused"), &main) }
+        let page = render_frame(status.canonical_reason().unwrap_or("Refused"), &main);
+        Answer { status, kind: HTML, content: page.into(), file: None }
     }
 }
 
@@ -75,11 +85,10 @@ impl Pages {
         let Some((record, form)) = asked.and_then(|(name, form)| Some((named(found, name)?, form))) else {
             return Answer::refused(StatusCode::NOT_FOUND, "the server has no page with this address");
         };
-        if !matches!(form, "" | "report.json" | "report.csv" | "report.md") {
+        if !matches!(form, "" | "report.json" | "report.csv" | "report.md" | TRACE) {
             return Answer::refused(
                 StatusCode::NOT_FOUND,
-                "the report has no such format: use report.json, report.csv \
-                or report.md",
+                "the report has no such format: use report.json, report.csv, report.md or trace.pftrace",
             );
         }
         let report = match self.report(record) {
@@ -87,12 +96,13 @@ impl Pages {
             Err(problem) => return Answer::refused(StatusCode::INTERNAL_SERVER_ERROR, &problem.to_string()),
         };
         let (kind, text) = match form {
+            TRACE => return trace(record, &report),
             "report.json" => ("application/json", tailbound_report::render_json(&report)),
             "report.csv" => ("text/csv; charset=utf-8", tailbound_report::render_csv(&report)),
             "report.md" => ("text/markdown; charset=utf-8", tailbound_report::render_markdown(&report)),
-            _ => (HTML, tailbound_report::render_html(&report)),
+            _ => (HTML, tailbound_report::render_html_with_files(&report, &FILES)),
         };
-        Answer { status: StatusCode::OK, kind, text }
+        Answer { kind, ..Answer::page(text) }
     }
 
     /// Returns the report of a record. The report is computed again only if the manifest of the record has changed.
@@ -124,6 +134,24 @@ impl Pages {
             Ok(page) => Answer::page(page),
             Err(problem) => Answer::refused(StatusCode::UNPROCESSABLE_ENTITY, &problem.to_string()),
         }
+    }
+}
+
+/// Answers with the trace of a record for the viewer Perfetto.
+fn trace(found: &Found, report: &Report) -> Answer {
+    let failed = |text: &str| Answer::refused(StatusCode::INTERNAL_SERVER_ERROR, text);
+    let record = match Record::open(&found.dir) {
+        Ok(record) => record,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let trace = match Perfetto::of(&record, report, &[]) {
+        Ok(trace) => trace,
+        Err(error) => return Answer::refused(StatusCode::NOT_FOUND, &error.to_string()),
+    };
+    let mut content = Vec::new();
+    match trace.write(&mut content) {
+        Ok(_) => Answer { status: StatusCode::OK, kind: "application/octet-stream", content, file: Some(TRACE) },
+        Err(error) => failed(&error.to_string()),
     }
 }
 

@@ -100,13 +100,16 @@ async fn respond(pages: Arc<Pages>, request: Request<Incoming>) -> Result<Respon
 }
 
 fn response(answer: Answer, head_only: bool) -> Response<Full<Bytes>> {
-    let length = answer.text.len();
-    let body = if head_only { Bytes::new() } else { Bytes::from(answer.text) };
+    let length = answer.content.len();
+    let body = if head_only { Bytes::new() } else { Bytes::from(answer.content) };
     let mut response = Response::new(Full::new(body));
     *response.status_mut() = answer.status;
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(answer.kind));
     headers.insert(header::CONTENT_LENGTH, length.into());
+    if let Some(Ok(name)) = answer.file.map(|name| HeaderValue::try_from(format!("attachment; filename=\"{name}\""))) {
+        headers.insert(header::CONTENT_DISPOSITION, name);
+    }
     for (name, value) in [
         (header::CACHE_CONTROL, "no-store"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

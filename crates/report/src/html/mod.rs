@@ -58,6 +58,12 @@ const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 
 
 /// Formats the report as an HTML page.
 pub fn render_html(report: &Report) -> String {
+    render_html_with_files(report, &[])
+}
+
+/// Formats the report as an HTML page that also has links to files beside it: the address of each file, and what the
+/// file is.
+pub fn render_html_with_files(report: &Report, files: &[(&str, &str)]) -> String {
     // In a script element, only the character `<` can end the element or begin a comment.
     let data = compact(report).replace('<', "\\u003c");
     let title = escape(&report.view.title);
@@ -101,7 +107,7 @@ pub fn render_html(report: &Report) -> String {
          <script type=\"application/json\" id=\"choices\">{}</script>\n\
          <script>\n(() => {{\n\"use strict\";\n{}}})();\n</script>\n</body>\n</html>\n",
         STYLE.concat(),
-        header(report),
+        header(report, files),
         main.concat(),
         footer(report),
         crate::picture::variants::choices(report),
@@ -109,7 +115,7 @@ pub fn render_html(report: &Report) -> String {
     )
 }
 
-fn header(report: &Report) -> String {
+fn header(report: &Report, files: &[(&str, &str)]) -> String {
     let (status, class) = match report.status {
         ReportStatus::Valid => ("valid", ""),
         ReportStatus::Invalid => ("invalid", " bad"),
@@ -167,6 +173,14 @@ fn header(report: &Report) -> String {
         "proof" => report.conditions.iter().any(|c| c.path_proof.is_some()),
         _ => true,
     };
+    let file = |(at, name): &(&str, &str)| format!("<a href=\"{}\" download>{}</a>", escape(at), escape(name));
+    let files = match files {
+        [] => String::new(),
+        _ => format!(
+            "<p class=\"note files\">Save as: {}</p>\n",
+            files.iter().map(file).collect::<Vec<_>>().join(" \u{b7} ")
+        ),
+    };
     let link = |(id, name)| format!("<a href=\"#{id}\">{name}</a> ");
     let links: String = sections.into_iter().filter(|(id, _)| is_there(id)).map(link).collect();
     let banner = report.functional_only.as_ref().map_or(String::new(), |why| {
@@ -174,7 +188,7 @@ fn header(report: &Report) -> String {
     });
     format!(
         "<header>\n<p class=\"product\"><strong>Tailbound</strong> \u{b7} study {} \u{b7} {} \u{b7} {} \
-         <span class=\"status{class}\">{status}</span></p>\n<h1>{}</h1>\n{}{banner}<nav>{links}</nav>\n</header>",
+         <span class=\"status{class}\">{status}</span></p>\n<h1>{}</h1>\n{}{banner}{files}<nav>{links}</nav>\n</header>",
         escape(&report.study),
         crate::date::utc(report.run.began_unix_ns),
         escape(&hosts.join(", ")),

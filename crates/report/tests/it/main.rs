@@ -6,6 +6,7 @@ mod causes;
 mod delivery;
 mod flaws;
 mod patterns;
+mod perfetto;
 mod remaining;
 mod render;
 mod schema;

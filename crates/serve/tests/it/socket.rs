@@ -44,12 +44,20 @@ fn serve(folder: &Path, compare: Option<Compare>) -> SocketAddr {
 
 /// Sends these bytes to the server, and returns the head and the body of its response.
 fn exchange(at: SocketAddr, request: &str) -> (String, String) {
+    let (head, body) = exchange_bytes(at, request);
+    (head, String::from_utf8(body).unwrap())
+}
+
+fn exchange_bytes(at: SocketAddr, request: &str) -> (String, Vec<u8>) {
     let mut stream = TcpStream::connect(at).unwrap();
     stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{request:?}: {answer:?}"));
-    (head.to_owned(), body.to_owned())
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).unwrap();
+    let end =
+        answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap_or_else(|| panic!("{request:?}: {answer:?}"));
+    let body = answer.split_off(end + 4);
+    answer.truncate(end);
+    (String::from_utf8(answer).unwrap(), body)
 }
 
 fn get(at: SocketAddr, target: &str) -> (String, String) {
@@ -87,7 +95,6 @@ fn records_are_listed_filtered_and_reported() {
     let opened = Record::open(&folder.path().join("served/first")).unwrap();
     let report = tailbound_report::analyse(&opened).unwrap();
     for (form, text) in [
-        ("", tailbound_report::render_html(&report)),
         ("report.json", tailbound_report::render_json(&report)),
         ("report.csv", tailbound_report::render_csv(&report)),
         ("report.md", tailbound_report::render_markdown(&report)),
@@ -96,6 +103,17 @@ fn records_are_listed_filtered_and_reported() {
         assert_eq!(status(&head), 200, "{head}");
         assert!(body == text, "{form} is what `tailbound report` gives");
     }
+    let (_, page) = get(at, "/records/first/");
+    let files = "<p class=\"note files\">Save as: <a href=\"report.json\" download>JSON</a> \u{b7} \
+        <a href=\"report.csv\" download>CSV</a> \u{b7} <a href=\"report.md\" download>Markdown</a> \u{b7} \
+        <a href=\"trace.pftrace\" download>trace for ui.perfetto.dev</a></p>\n";
+    assert!(page.replace(files, "") == tailbound_report::render_html(&report), "the page has links to the other forms");
+    let request = format!("GET /records/first/trace.pftrace HTTP/1.1\r\nHost: {at}\r\nConnection: close\r\n\r\n");
+    let (head, body) = exchange_bytes(at, &request);
+    assert!(status(&head) == 200 && head.contains("attachment; filename=\"trace.pftrace\""), "{head}");
+    let mut trace = Vec::new();
+    tailbound_report::Perfetto::of(&opened, &report, &[]).unwrap().write(&mut trace).unwrap();
+    assert!(body == trace && !trace.is_empty(), "the trace is what `tailbound report --format perfetto` gives");
     let (head, body) = get(at, "/records/deep/sec%20%3Cb%3E%26ond/");
     assert!(status(&head) == 200 && body.contains("&lt;script&gt;alert"), "{head}");
     let (head, body) = get(at, "/records/broken/");

@@ -22,6 +22,8 @@ pub enum Format {
     /// Write one figure of the report as PNG
     #[cfg(feature = "png")]
     Png,
+    /// Write messages, incidents and events of the kernel as a trace that https://ui.perfetto.dev opens
+    Perfetto,
 }
 
 /// Figures of the report that can be drawn alone.
@@ -59,6 +61,9 @@ pub struct Report {
     /// Figure to draw, for the formats svg and png [default: latency; flow if no condition has round trips]
     #[arg(long, value_enum)]
     pub figure: Option<Picture>,
+    /// Trial to write, for the format perfetto; may be given more than once [default: every trial with recorded events]
+    #[arg(long = "trial", value_name = "ID")]
+    pub trials: Vec<usize>,
     /// Range of every trial for which figures are computed separately, in place of the study's range: `60s..360s`
     #[arg(long, value_name = "FROM..TO", value_parser = range)]
     pub range: Option<RangeSpec>,

@@ -206,6 +206,27 @@ fn a_record_of_a_later_release() {
     insta::assert_snapshot!(format!("exit {}\n{}", exit_and_stderr(&output).0, exit_and_stderr(&output).1));
 }
 
+/// Test: a trace that cannot be made is refused, and leaves the file of an earlier trace as it is.
+#[test]
+fn traces_that_are_not_possible() {
+    let bench = Bench::new();
+    crate::support::succeeded(&bench.run(GOOD, &[]));
+    fs::write(bench.path("earlier"), "kept").unwrap();
+    let mut all = String::new();
+    for arguments in [
+        &["--format", "perfeto"][..],
+        &["--format", "perfetto", "--trial", "7", "--out", "earlier"],
+        &["--format", "json", "--trial", "0"],
+        &["--format", "perfetto", "--out", "missing/trace"],
+    ] {
+        let output = bench.tailbound().args(["report", "record"]).args(arguments).output().unwrap();
+        let (code, text) = exit_and_stderr(&output);
+        all.push_str(&format!("{}\nexit {code}\n{text}\n", arguments.join(" ")));
+    }
+    assert_eq!(fs::read_to_string(bench.path("earlier")).unwrap(), "kept");
+    insta::assert_snapshot!(all);
+}
+
 /// Test: every format of the report can be written for a record with a relative path.
 #[test]
 fn every_form_of_a_report() {
@@ -219,6 +240,7 @@ fn every_form_of_a_report() {
         ("html", "</html>"),
         ("svg", "</svg>"),
         ("png", "PNG"),
+        ("perfetto", "turnaround of message"),
     ] {
         let output = bench.tailbound().args(["report", "record", "--format", format]).output().unwrap();
         crate::support::succeeded(&output);

@@ -73,6 +73,8 @@ mod other_runs;
 #[cfg(feature = "system-tests")]
 mod path_check;
 #[cfg(feature = "system-tests")]
+mod perfetto;
+#[cfg(feature = "system-tests")]
 mod places;
 #[cfg(feature = "system-tests")]
 mod pods;

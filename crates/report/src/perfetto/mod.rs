@@ -1,0 +1,137 @@
+//! The trace of a record: its messages, incidents and recorded events of the kernel as a file for the viewer Perfetto
+//! (<https://ui.perfetto.dev>).
+//!
+//! Input: a record, and its report, which has the incidents. Output: packets of the schema in `schema.rs`, one after the
+//! other. No figure is computed here. Times are those of the ping's CLOCK_MONOTONIC. What the record does not know is
+//! left out, and a sentence says so.
+
+mod kernel;
+mod lanes;
+mod messages;
+mod names;
+mod packets;
+mod schema;
+mod spans;
+mod trial;
+mod words;
+
+use crate::perfetto::packets::Packets;
+use crate::perfetto::trial::TrialTrace;
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use tailbound_document::{ConditionReport, Report};
+use tailbound_model::{Flow, Problem};
+use tailbound_record::Record;
+
+/// Error: there is no trace of a record.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// Error: the record has no trial with this id.
+    NoTrial {
+        /// Id of the trial that was requested.
+        asked: usize,
+        /// Number of trials of the record; their ids begin with 0.
+        trials: usize,
+    },
+    /// Error: Tailbound has no messages of this trial, or of any trial if no trial was requested.
+    NoMessages(Option<usize>),
+}
+
+tailbound_model::display_as_problem!(TraceError);
+
+impl TraceError {
+    /// Returns what is wrong, and what the user can do.
+    pub fn problem(&self) -> Problem {
+        match self {
+            TraceError::NoTrial { asked, trials } => {
+                let remedy = match trials {
+                    0 => "the record has no trials".to_owned(),
+                    1 => "the record has trial 0 only".to_owned(),
+                    _ => format!("the record has the trials 0 to {}", trials - 1),
+                };
+                Problem::new("no_trial", format!("the record has no trial {asked}"), remedy)
+            }
+            TraceError::NoMessages(trial) => {
+                let of = trial.map_or("the record".to_owned(), |id| format!("trial {id}"));
+                let what = format!("{of} has no messages with answers, so that there is no trace of it");
+                Problem::new("no_trace", what, "use a record of a driver and of a measure with round trips")
+            }
+        }
+    }
+}
+
+/// The trace of some trials of a record, before it is written.
+pub struct Perfetto<'a> {
+    record: &'a Record,
+    report: &'a Report,
+    trials: Vec<(usize, &'a ConditionReport)>,
+}
+
+impl<'a> Perfetto<'a> {
+    /// The trace of these trials, or of all trials with recorded events if `trials` is empty; if no trial has any, of all
+    /// trials. `report` is the report of the record.
+    ///
+    /// # Errors
+    /// A trial does not exist or has no messages with answers.
+    pub fn of(record: &'a Record, report: &'a Report, trials: &[usize]) -> Result<Perfetto<'a>, TraceError> {
+        Ok(Perfetto { record, report, trials: chosen(record, report, trials)? })
+    }
+
+    /// Writes the trace packet by packet. Returns sentences about what the trace does not have; if a file of the record
+    /// is damaged, one of them says so, and the trace has the rest.
+    ///
+    /// # Errors
+    /// The output refuses the trace.
+    pub fn write(&self, out: &mut dyn Write) -> io::Result<Vec<String>> {
+        let mut packets = Packets::new(out);
+        let first = self.trials.first().and_then(|(id, _)| self.record.manifest.trials.iter().find(|t| t.id == *id));
+        packets.begin(first.and_then(|t| t.t0_ns).unwrap_or(0), release(self.record, self.report))?;
+        let (mut notes, mut pids) = (Vec::new(), BTreeSet::new());
+        for (id, condition) in &self.trials {
+            notes.extend(TrialTrace::read(self.record, condition, *id).write(&mut packets, &mut pids)?);
+        }
+        Ok(notes)
+    }
+}
+
+/// The trials to be written, with their conditions, in the order of their ids.
+fn chosen<'a>(
+    record: &Record,
+    report: &'a Report,
+    trials: &[usize],
+) -> Result<Vec<(usize, &'a ConditionReport)>, TraceError> {
+    let plan = &record.manifest.plan;
+    let has_answers = |c: &&ConditionReport| {
+        c.tool.is_none() && plan.conditions[c.id].spec.measure.flow().is_none_or(Flow::has_answers)
+    };
+    let of = |c: &'a ConditionReport| c.trial_ids.iter().map(move |id| (*id, c));
+    let all: Vec<_> = report.conditions.iter().filter(has_answers).flat_map(of).collect();
+    let mut chosen = Vec::new();
+    for asked in trials {
+        if !plan.trials.iter().any(|trial| trial.id == *asked) {
+            return Err(TraceError::NoTrial { asked: *asked, trials: plan.trials.len() });
+        }
+        let found = all.iter().find(|(id, _)| id == asked).ok_or(TraceError::NoMessages(Some(*asked)))?;
+        chosen.push(*found);
+    }
+    if trials.is_empty() {
+        let used = |(id, c): &(usize, &ConditionReport)| c.used_trial_ids.contains(id);
+        let has_events =
+            |(id, _): &(usize, _)| record.switches(*id).into_iter().flatten().any(|s| !s.events.is_empty());
+        chosen = all.iter().copied().filter(used).filter(has_events).collect();
+        if chosen.is_empty() {
+            chosen = all.into_iter().filter(used).collect();
+        }
+    }
+    chosen.sort_by_key(|(id, _)| *id);
+    chosen.dedup_by_key(|(id, _)| *id);
+    if chosen.is_empty() { Err(TraceError::NoMessages(None)) } else { Ok(chosen) }
+}
+
+/// Release of the kernel of the ping's host, if the record has it.
+fn release(record: &Record, report: &Report) -> Option<String> {
+    let host = record.manifest.trials.iter().find_map(|trial| Some(trial.ends.get("ping")?.host.as_str()))?;
+    let facts = &report.facts.iter().find(|facts| facts.host == host)?.facts;
+    facts.iter().find(|fact| fact.key == "kernel.release")?.value.as_str().map(str::to_owned)
+}
