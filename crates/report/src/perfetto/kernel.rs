@@ -132,6 +132,8 @@ impl<'a> Course<'a> {
                         self.interrupted(event.at_ns, end_ns, by);
                     }
                 }
+                // Page faults have no ftrace event with an end.
+                SwitchKind::PageFault { .. } => {}
                 _ if begin_ns.is_none() => {}
                 SwitchKind::Switch { out, into, preempted, state, .. } => {
                     // Perf events report a thread that ends without its id.
