@@ -4,7 +4,8 @@
 
 use crate::why::course::{Doing, Piece, course};
 use crate::why::ledger::Usual;
-use crate::why::shares::{Circumstances, Share, shares};
+use crate::why::share::{Circumstances, Share};
+use crate::why::shares::shares;
 use crate::why::stamps::{Leg, Stamps};
 use crate::why::timeline::Timeline;
 use crate::why::words::leg_key;
