@@ -31,7 +31,7 @@ use crate::why::stamps::{Lost, Stamps};
 use crate::why::threads::Threads;
 use std::collections::{BTreeMap, BTreeSet};
 use tailbound_document::{ConditionReport, IncidentReport, LedgerEntry, Report};
-use tailbound_model::{Flow, SwitchScope, Switches};
+use tailbound_model::{Attribution, Flow, SwitchScope, Switches};
 use tailbound_record::{Record, TrialIncidents};
 use tailbound_stats::Incident;
 
@@ -116,7 +116,11 @@ fn seen(record: &Record, trial: usize, one_clock: bool) -> Result<Vec<Switches>,
     match refused {
         Some(why) => Err(why),
         None if seen.iter().all(|s| s.scope == SwitchScope::Off) => {
-            Err("no events were recorded in this trial".to_owned())
+            let trial = record.manifest.plan.trials.iter().find(|t| t.id == trial);
+            let spec = trial.and_then(|t| record.manifest.plan.conditions.get(t.condition)).map(|c| &c.spec);
+            let off = spec.is_some_and(|spec| spec.attribution == Attribution::Off);
+            Err(if off { "the study has `attribution: off`" } else { "no events were recorded in this trial" }
+                .to_owned())
         }
         None => Ok(seen),
     }
@@ -139,6 +143,8 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Incide
         let ledger = (facts.seen.is_ok() && incident.excess_ns > 0).then(ledger);
         // An incident of which nothing was recorded has no ledger.
         let ledger = ledger.filter(|l| l.not_seen_ns < incident.excess_ns);
+        let without = ledger.is_none() && incident.excess_ns > 0;
+        let no_ledger = without.then(|| why_no_ledger(&facts.seen, (incident.begin_ns, incident.end_ns)).to_owned());
         let worst = facts.messages.get(&incident.worst.1);
         let mut one = IncidentReport {
             trial: facts.trial,
@@ -155,12 +161,27 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Incide
             not_seen_ns: ledger.as_ref().map_or(incident.excess_ns, |l| l.not_seen_ns),
             inconsistent: ledger.as_ref().is_some_and(|l| l.inconsistent),
             ledger: ledger.map(|l| l.shares.iter().map(|share| entry(share, &threads)).collect()),
+            no_ledger,
             text: String::new(),
         };
-        one.text = words::text(&one, t0_ns, facts.seen.as_ref().err().map(String::as_str));
+        one.text = words::text(&one, t0_ns);
         one
     };
     found.found.worst.iter().map(one).collect()
+}
+
+/// Reason why an incident from `begin` to `end` has no ledger.
+fn why_no_ledger(seen: &Result<Vec<Switches>, String>, (begin, end): (i64, i64)) -> &str {
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(reason) => return reason,
+    };
+    let any = |spans: &[(i64, i64)]| spans.iter().any(|(from, to)| *from <= end && begin <= *to);
+    match () {
+        () if seen.iter().any(|s| any(&s.gaps)) => "the kernel dropped events at this time",
+        () if !seen.iter().all(|s| any(&s.windows)) => "the record does not contain the events of this time",
+        () => "the recorded events cannot tell whether the threads slept or waited",
+    }
 }
 
 fn entry(share: &Share, threads: &Threads) -> LedgerEntry {
