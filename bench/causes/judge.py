@@ -3,8 +3,8 @@
 Input: a planted fault, its harm in the raw timestamps, and the incidents of the report. The rule for a fault with harm: the
 planted cause has at least 50 % of the excess of the incidents that the fault touches, and 70 to 130 % of the fault's harm, at
 the right end and with the right program, and no other cause has more than 20 % of that excess. A fault without harm is a
-decoy; one whose harm cannot be told from other work is left out. An entry with the right cause at the right end that does not
-say which program it was does not name a fault that has a program, and is no other cause. Time for which an end waited because the generator of the
+decoy; one whose harm cannot be told from other work is left out. An entry that an end waited for its CPU, without the program
+that had the CPU, names no fault that has a program, and is no other cause for it. Time for which an end waited because the generator of the
 faults itself had the CPU is no part of a fault: it is taken out of the excess and of the harm. A decoy is named if its cause, at its end and with its
 program, has more than 20 % of an incident.
 """
@@ -42,16 +42,19 @@ def touches(incident, begin, end):
 
 def matches(entry, incident, fault):
     """Whether a ledger entry names this fault: its cause, at its end or on its leg, with its program."""
-    name = (entry.get("by") or {}).get("name")
-    return is_at_place(entry, incident, fault) and (not fault.name or name == fault.name)
-
-
-def is_at_place(entry, incident, fault):
-    """Whether a ledger entry has the cause of this fault at its end or on its leg, whatever the program."""
     kind = KINDS[fault.item.kind]
+    name = (entry.get("by") or {}).get("name")
     leg = entry.get("leg") or incident.get("leg")
     return (entry["cause"] in kind.causes and (not kind.at_end or entry.get("end") == fault.item.end)
-            and (not kind.at_leg or leg == LEG_TO[fault.item.end]))
+            and (not kind.at_leg or leg == LEG_TO[fault.item.end]) and (not fault.name or name == fault.name))
+
+
+def is_true_without_program(entry, incident, fault):
+    """Whether a ledger entry says of this fault that a thread waited for its CPU, and not what had the CPU: true, but less than
+    the fault is. It is neither the planted cause nor another one."""
+    behind_others = set(KINDS[fault.item.kind].causes) & {"waited_for_cpu", "kernel_thread", "instrument"}
+    return (entry["cause"] == "waited_for_cpu" and not entry.get("by") and behind_others
+            and entry.get("end") == fault.item.end)
 
 
 def sums(incidents, fault):
@@ -62,8 +65,7 @@ def sums(incidents, fault):
             generator += entry["ns_low"]
         elif matches(entry, incident, fault):
             planted += entry["ns_low"]
-        elif not entry.get("by") and is_at_place(entry, incident, fault):
-            # True, but without the program that the fault has: neither the planted cause nor another one.
+        elif is_true_without_program(entry, incident, fault):
             pass
         else:
             others[entry["cause"]] = others.get(entry["cause"], 0) + entry["ns_low"]

@@ -62,6 +62,9 @@ class Judge(unittest.TestCase):
     def test_the_right_cause_without_the_program_is_neither_right_nor_wrong(self):
         verdict = self.verdict(entry("waited_for_cpu", 20))
         self.assertEqual((verdict.right, verdict.wrong, verdict.top), (False, [], judge.UNEXPLAINED))
+        # Another kernel thread or Tailbound itself had the CPU, which is more than the entry says.
+        for kind, wrong in (("softirq_flood", []), ("agent_busy", []), ("cpu_quota", ["waited_for_cpu"])):
+            self.assertEqual(self.verdict(entry("waited_for_cpu", 20), planted=fault(kind)).wrong, wrong, kind)
 
     def test_another_cause_above_a_fifth_is_wrong(self):
         for other, right in ((4, True), (4.1, False)):

@@ -43,6 +43,10 @@ pub struct IncidentReport {
     /// incident.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<Vec<LedgerEntry>>,
+    /// Reason why the incident has no ledger, in words without a full stop; absent if it has one, and if it has no
+    /// excess.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_ledger: Option<String>,
     /// Part of the excess that no entry accounts for: the excess minus the lower ends of all entries, ns.
     pub unexplained_ns: i64,
     /// Part of the excess for which no events were recorded, ns.

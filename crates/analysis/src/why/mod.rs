@@ -33,7 +33,7 @@ use crate::why::stamps::{Read, Wanted};
 use crate::why::threads::Threads;
 use std::ops::Range;
 use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report};
-use tailbound_model::{Flow, SwitchScope, Switches};
+use tailbound_model::{Attribution, Flow, SwitchScope, Switches};
 use tailbound_record::{Record, TrialIncidents};
 use tailbound_stats::{Incident, Misses};
 
@@ -141,7 +141,11 @@ fn seen(record: &Record, trial: usize, one_clock: bool) -> Result<Vec<Switches>,
     match refused {
         Some(why) => Err(why),
         None if seen.iter().all(|s| s.scope == SwitchScope::Off) => {
-            Err("no events were recorded in this trial".to_owned())
+            let trial = record.manifest.plan.trials.iter().find(|t| t.id == trial);
+            let spec = trial.and_then(|t| record.manifest.plan.conditions.get(t.condition)).map(|c| &c.spec);
+            let off = spec.is_some_and(|spec| spec.attribution == Attribution::Off);
+            Err(if off { "the study has `attribution: off`" } else { "no events were recorded in this trial" }
+                .to_owned())
         }
         None => Ok(seen),
     }
@@ -173,6 +177,8 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explai
         let ledger = (facts.seen.is_ok() && incident.excess_ns > 0).then(ledger);
         // An incident of which nothing was recorded has no ledger.
         let ledger = ledger.filter(|l| l.not_seen_ns < incident.excess_ns);
+        let without = ledger.is_none() && incident.excess_ns > 0;
+        let no_ledger = without.then(|| why_no_ledger(&facts.seen, (incident.begin_ns, incident.end_ns)).to_owned());
         let worst = facts.read.messages.get(&incident.worst.1);
         let mut one = IncidentReport {
             trial: facts.trial,
@@ -190,9 +196,10 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explai
             inconsistent: ledger.as_ref().is_some_and(|l| l.inconsistent),
             ledger: ledger.as_ref().map(|l| l.entries.iter().map(|e| entry(e, &threads)).collect()),
             waterfall: (Some(rank(incident, found.slots)) >= last).then(|| course(incident)).flatten(),
+            no_ledger,
             text: String::new(),
         };
-        one.text = words::text(&one, t0_ns, facts.seen.as_ref().err().map(String::as_str));
+        one.text = words::text(&one, t0_ns);
         Explained { report: one, rows: incident.rows, entries: ledger.map_or(Vec::new(), |l| l.entries) }
     };
     found.found.worst.iter().map(one).collect()
@@ -206,6 +213,20 @@ fn is_sustained(incident: &Incident, slots: u64) -> bool {
 /// Rank of an incident among those of its condition: the larger, the worse.
 fn rank(incident: &Incident, slots: u64) -> (bool, i64, u64) {
     (is_sustained(incident, slots), incident.excess_ns, incident.lost)
+}
+
+/// Reason why an incident from `begin` to `end` has no ledger.
+fn why_no_ledger(seen: &Result<Vec<Switches>, String>, (begin, end): (i64, i64)) -> &str {
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(reason) => return reason,
+    };
+    let any = |spans: &[(i64, i64)]| spans.iter().any(|(from, to)| *from <= end && begin <= *to);
+    match () {
+        () if seen.iter().any(|s| any(&s.gaps)) => "the kernel dropped events at this time",
+        () if !seen.iter().all(|s| any(&s.windows)) => "the record does not contain the events of this time",
+        () => "the recorded events cannot tell whether the threads slept or waited",
+    }
 }
 
 fn entry(entry: &Entry, threads: &Threads) -> LedgerEntry {

@@ -28,7 +28,7 @@ fn place(leg: &str) -> &'static str {
 }
 
 /// Describes an incident whose members except `text` are complete. `slot_0_ns` is the time at which slot 0 was due.
-pub(crate) fn text(incident: &IncidentReport, slot_0_ns: Option<i64>, why_not: Option<&str>) -> String {
+pub(crate) fn text(incident: &IncidentReport, slot_0_ns: Option<i64>) -> String {
     let begin = incident.begin_ns - slot_0_ns.unwrap_or(incident.begin_ns);
     let mut text = format!("trial {}, {} after slot 0: ", incident.trial, time(begin as f64));
     text.push_str(&counts(incident));
@@ -42,7 +42,9 @@ pub(crate) fn text(incident: &IncidentReport, slot_0_ns: Option<i64>, why_not: O
     match &incident.ledger {
         _ if incident.excess_ns == 0 => {}
         Some(entries) => text.push_str(&ledger(incident, entries)),
-        None => text.push_str(&format!("No cause: {}.", why_not.unwrap_or("no events were recorded at this time"))),
+        None => {
+            text.push_str(&format!("No cause: {}.", incident.no_ledger.as_deref().unwrap_or("the reason is not known")))
+        }
     }
     text.trim_end().to_owned()
 }

@@ -69,7 +69,8 @@ pub(crate) fn total(condition: &ConditionReport) -> Option<String> {
         time(totals.excess_ns as f64)
     );
     if totals.covered_ns == 0 {
-        return Some(format!("{text}. No cause is known: {}.", "no events were recorded for them"));
+        let why = condition.incidents.iter().find_map(|i| i.no_ledger.as_deref());
+        return Some(format!("{text}. No cause is known: {}.", why.unwrap_or("no events were recorded for them")));
     }
     if totals.covered_ns < totals.excess_ns {
         text.push_str(&format!("; causes were looked for in {} of it", time(totals.covered_ns as f64)));

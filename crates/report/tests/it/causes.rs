@@ -130,6 +130,44 @@ fn a_wait_that_every_message_has_explains_no_delay() {
     assert_eq!((elsewhere.leg.as_str(), elsewhere.ns_low), ("out", 200_000));
 }
 
+/// Tests that the finding gives the reason why no cause is known.
+#[test]
+fn a_finding_without_causes_gives_the_reason() {
+    let scope = SwitchScope::Nothing("perf events are not permitted".into());
+    let ends = vec!["ping".into(), "pong".into()];
+    let report = report(Seen { late: [10_000, 5_000, 5_080_000], events: Switches { ends, scope, ..Switches::default() } });
+    let reason = "events could not be recorded: perf events are not permitted";
+    assert_eq!(incident(&report).no_ledger.as_deref(), Some(reason));
+    let said = sentences(&report);
+    assert!(said.contains(&format!("No cause is known: {reason}.")), "{said}");
+    assert!(said.contains(&format!("No cause: {reason}.")), "{said}");
+}
+
+/// Tests what an ordinary user sees: when the taker got its CPU, and how its counter of run delays increased.
+#[test]
+fn the_counter_of_run_delays_bounds_a_wait_whose_begin_was_not_recorded() {
+    let late = [10_000, 5_000, 5_080_000];
+    let received_ns = received(LATE, late);
+    let due_ns = T0 + LATE as i64 * PERIOD;
+    let delay = |from_ns, by| CounterMove { from_ns, to_ns: from_ns + 50_000_000, by };
+    let moves = vec![delay(due_ns - 220_000_000, 40_000), delay(due_ns - 20_000_000, 5_000_000)];
+    let counter = Counter::RunDelayNs;
+    let series = CounterSeries { counter, of: format!("thread {TAKER}"), moves, longest_step_ns: 50_000_000 };
+    let events = vec![
+        event(received_ns - RAN, SwitchKind::In(TAKER)),
+        event(received_ns + 5_000, SwitchKind::Out { thread: TAKER, preempted: false }),
+    ];
+    let windows = vec![(due_ns - 2_000_000, received_ns + 500_000)];
+    let (scope, counters) = (SwitchScope::OwnThreads, vec![series]);
+    let events = Switches { scope, windows, wakes: false, counters, ..watched(events) };
+    let report = report(Seen { late, events });
+    let [wait] = entries(incident(&report), CauseWord::WaitedForCpu)[..] else { panic!("{}", sentences(&report)) };
+    // Twice the usual increase may belong to other waits.
+    assert_eq!((wait.ns_low, wait.ns_high, wait.evidence), (4_920_000, 5_000_000, Evidence::Counted));
+    assert!(wait.by.is_none() && wait.end.as_deref() == Some("ping"), "{wait:?}");
+    assert!(incident(&report).text.contains("98 % to 100 %: "), "{}", incident(&report).text);
+}
+
 /// Tests that a wait beyond the usual one is counted, and names the thread that had the CPU.
 #[test]
 fn a_longer_wait_than_usual_explains_the_difference() {
