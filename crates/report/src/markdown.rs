@@ -56,7 +56,7 @@ pub fn render_markdown(report: &Report) -> String {
         text.push_str(&format!("\n## The worst incidents of {}\n\n{}", escape(&condition.name), causes.concat()));
         let without: Vec<String> = remaining::sentences(condition).map(|s| format!("- {}\n", escape(&s))).collect();
         if !without.is_empty() {
-            text.push_str(&format!("\n{}\n\n{}", escape(remaining::RULE), without.concat()));
+            text.push_str(&format!("\n{}\n\n{}", escape(&remaining::rule(condition)), without.concat()));
         }
         let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| escape(&text)).collect();
         if !recorded.is_empty() {

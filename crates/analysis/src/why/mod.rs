@@ -166,7 +166,8 @@ fn incidents(record: &Record, report: &Report, facts: &TrialFacts) -> Vec<Explai
     // No trial has more of the incidents that are described.
     let mut ranks: Vec<_> = found.found.worst.iter().map(|i| std::cmp::Reverse(rank(i, found.slots))).collect();
     ranks.sort_unstable();
-    let last = ranks.into_iter().take(INCIDENTS_DESCRIBED).last().map(|last| last.0);
+    ranks.truncate(INCIDENTS_DESCRIBED);
+    let last = ranks.last().map(|last| last.0);
     let course = |incident: &Incident| {
         let stamps = facts.read.messages.get(&incident.worst.1)?;
         let timeline = timelines.covering(stamps.due_ns, stamps.received_ns);

@@ -152,7 +152,10 @@ fn causes(condition: &ConditionReport) -> String {
     let without: String = remaining::sentences(condition).map(|text| format!("<li>{}</li>", prose(&text))).collect();
     let without = match without.is_empty() {
         true => without,
-        false => format!("<ul class=\"causes\">{without}</ul><p class=\"recorded\">{}</p>", prose(remaining::RULE)),
+        false => format!(
+            "<ul class=\"causes\">{without}</ul><p class=\"recorded\">{}</p>",
+            prose(&remaining::rule(condition))
+        ),
     };
     let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| prose(&text)).collect();
     let recorded = match recorded.is_empty() {

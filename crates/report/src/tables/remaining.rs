@@ -5,9 +5,13 @@
 use tailbound_document::number::{count, label, time};
 use tailbound_document::{CauseWord, ConditionReport, RemainingQuantile, WithoutCause};
 
-/// How the estimates are made.
-pub(crate) const RULE: &str = "Estimates: the time that the incidents ascribe to the cause is subtracted from each \
-                               message that overlaps with it, and lost messages stay lost.";
+/// How the estimates of a condition are made, and how many late messages they leave as they are.
+pub(crate) fn rule(condition: &ConditionReport) -> String {
+    let rule = "Estimates: the time that the incidents ascribe to the cause is subtracted from each message that overlaps \
+                with it, and lost messages stay lost.";
+    let kept = condition.without_cause.first().and_then(kept);
+    kept.map_or(rule.to_owned(), |kept| format!("{rule} {kept}."))
+}
 
 /// One sentence for each cause of a condition without which the tail would be clearly shorter, in the order of the
 /// document.
@@ -18,11 +22,19 @@ pub(crate) fn sentences(condition: &ConditionReport) -> impl Iterator<Item = Str
 /// The sentence about the first of these causes for a finding, with the rule by which the estimate is made.
 pub(crate) fn finding(condition: &ConditionReport) -> Option<String> {
     let first = sentences(condition).next()?;
+    let kept = condition.without_cause.first().and_then(kept).map_or(String::new(), |kept| format!("; {kept}"));
     Some(format!(
-        "{} (estimate: the time of the cause is subtracted from each message that overlaps with it, and lost messages \
-         stay lost).",
+        "{}{kept} (estimate: the time of the cause is subtracted from each message that overlaps with it, and lost \
+         messages stay lost).",
         first.trim_end_matches('.')
     ))
+}
+
+/// How many late messages keep their time, if there are any.
+fn kept(of: &WithoutCause) -> Option<String> {
+    let (kept, late) = (of.late - of.covered_late, count(of.late));
+    (kept > 0)
+        .then(|| format!("{} of {late} late messages keep their time, because their causes are not known", count(kept)))
 }
 
 fn without(of: &WithoutCause) -> String {
@@ -36,16 +48,7 @@ fn without(of: &WithoutCause) -> String {
         format!("{name}{metric}{verb} about {} instead of {}", time(*new as f64), time(*old as f64))
     };
     let figures: Vec<String> = fell.iter().enumerate().map(changed).collect();
-    let mut text = format!("Without {}, {}", words(of), and(&figures));
-    if of.covered_late < of.late {
-        text.push_str(&format!(
-            "; {} of {} late messages keep their time, because their causes are not known",
-            count(of.late - of.covered_late),
-            count(of.late)
-        ));
-    }
-    text.push('.');
-    text
+    format!("Without {}, {}.", words(of), and(&figures))
 }
 
 /// True if an estimate is at least a tenth below the measured value.
