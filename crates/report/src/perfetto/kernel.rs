@@ -1,9 +1,9 @@
 //! The recorded events of the kernel as ftrace events, from which the viewer draws CPUs, threads and interrupts.
 //!
 //! The viewer draws a thread on a CPU from one context switch to the next one. Between two recorded time spans, and
-//! where the kernel did not report a switch, this would be wrong. Context switches that the record does not have are
-//! therefore added: to and from a thread with the name "not recorded", at the end and at the begin of each time span,
-//! and to the thread that a switch leaves if another thread had the CPU before.
+//! where the kernel did not report a switch, this would be wrong. Context switches to and from a thread with the name
+//! "not recorded" are therefore added: at the end and at the begin of each time span, and around the time in which an
+//! unreported switch must have happened.
 
 use crate::perfetto::names::{Names, not_recorded};
 use crate::perfetto::packets::{Packets, time};
@@ -12,6 +12,7 @@ use crate::perfetto::schema::{
     TracePacket,
 };
 use crate::perfetto::spans::{Span, joined, meeting, without};
+use crate::perfetto::wakes::Wakes;
 use std::collections::BTreeMap;
 use std::io;
 use tailbound_model::{Interruption, SleepState, SwitchEvent, SwitchKind, SwitchScope, Switches};
@@ -40,8 +41,8 @@ const FROM_SOFTIRQ: u32 = 0x10;
 /// Numbers about the events of a trial that were written.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Written {
-    /// Context switches that were added where the kernel had not reported one.
-    pub added: u64,
+    /// Context switches that the kernel must have made and did not report.
+    pub unreported: u64,
     /// Recorded events that were left out, because the viewer does not have their CPU.
     pub beyond: u64,
 }
@@ -64,9 +65,11 @@ pub(super) fn write(packets: &mut Packets, names: &Names, seen: &[Switches]) -> 
     let mut written = Written::default();
     let mut cpus: BTreeMap<u32, Course> = BTreeMap::new();
     let mut covered: BTreeMap<u32, Vec<Span>> = BTreeMap::new();
+    let mut wakes = Wakes::default();
     for agent in seen {
         let mut events: BTreeMap<u32, Vec<&SwitchEvent>> = BTreeMap::new();
-        agent.events.iter().for_each(|event| events.entry(event.cpu).or_default().push(event));
+        let new = agent.events.iter().filter(|event| !wakes.has(event));
+        new.for_each(|event| events.entry(event.cpu).or_default().push(event));
         let windows = joined(agent.windows.iter().copied());
         for (cpu, events) in events {
             if cpu >= CPUS {
@@ -77,8 +80,9 @@ pub(super) fn write(packets: &mut Packets, names: &Names, seen: &[Switches]) -> 
             let course = cpus.entry(cpu).or_insert_with(|| Course::of(cpu, names));
             course.add(&events, &spans);
         }
-        // Two agents that record the same CPU see the same events of this CPU, but wake-ups and moves of different
-        // threads.
+        wakes.add(&agent.events);
+        // Two agents that record the same CPU see the same events of this CPU. Wake-ups and moves can be those of
+        // different threads.
         if let SwitchScope::Cpus(watched) = &agent.scope {
             for cpu in &watched.0 {
                 let before = covered.remove(cpu).unwrap_or_default();
@@ -88,7 +92,7 @@ pub(super) fn write(packets: &mut Packets, names: &Names, seen: &[Switches]) -> 
     }
     let gaps = joined(seen.iter().flat_map(|s| s.gaps.iter().copied()));
     for (cpu, course) in cpus {
-        written.added += course.added;
+        written.unreported += course.unreported;
         course.write(packets, cpu, &gaps)?;
     }
     Ok(written)
@@ -101,14 +105,16 @@ struct Course<'a> {
     placed: Vec<Placed>,
     /// Thread that has the CPU; `None` if it is not recorded.
     running: Option<i32>,
+    /// Time at which this thread got the CPU, or last woke another thread there, ns.
+    ran_ns: i64,
     /// Time since which it is not recorded which thread has the CPU, ns.
     unknown_since_ns: i64,
-    added: u64,
+    unreported: u64,
 }
 
 impl<'a> Course<'a> {
     fn of(cpu: u32, names: &'a Names) -> Course<'a> {
-        Course { cpu, names, placed: Vec::new(), running: None, unknown_since_ns: 0, added: 0 }
+        Course { cpu, names, placed: Vec::new(), running: None, ran_ns: 0, unknown_since_ns: 0, unreported: 0 }
     }
 
     /// Adds the events of an agent: wake-ups and moves, and all other events within these time spans.
@@ -140,13 +146,13 @@ impl<'a> Course<'a> {
                     let out = self.running.filter(|_| out < 0).unwrap_or(out);
                     self.expect(out, event.at_ns);
                     self.switch(event.at_ns, (out, state_of(preempted, state)), into);
-                    self.running = Some(into);
+                    (self.running, self.ran_ns) = (Some(into), event.at_ns);
                 }
                 SwitchKind::In(thread) if self.running == Some(thread) => {}
                 SwitchKind::In(thread) => {
-                    let left = self.running.map_or((not_recorded(self.cpu), RUNNABLE), |out| (out, UNKNOWN));
-                    self.switch(event.at_ns, left, thread);
-                    self.running = Some(thread);
+                    self.lose();
+                    self.switch(event.at_ns, (not_recorded(self.cpu), RUNNABLE), thread);
+                    (self.running, self.ran_ns) = (Some(thread), event.at_ns);
                 }
                 SwitchKind::Out { thread, preempted } => {
                     self.expect(thread, event.at_ns);
@@ -166,15 +172,22 @@ impl<'a> Course<'a> {
         self.unknown_since_ns = end_ns;
     }
 
-    /// Adds a context switch if the record does not say that `thread`, which leaves the CPU at this time, had it.
+    /// Adds context switches if the record does not say that `thread`, which leaves the CPU at this time, had it.
     fn expect(&mut self, thread: i32, at_ns: i64) {
-        match self.running {
-            Some(running) if running == thread => {}
-            Some(running) => {
-                self.added += 1;
-                self.switch(at_ns, (running, UNKNOWN), thread);
-            }
-            None => self.switch(self.unknown_since_ns, (not_recorded(self.cpu), RUNNABLE), thread),
+        if self.running == Some(thread) {
+            return;
+        }
+        let since_ns = if self.running.is_some() { at_ns } else { self.unknown_since_ns };
+        self.lose();
+        self.switch(since_ns, (not_recorded(self.cpu), RUNNABLE), thread);
+    }
+
+    /// Ends the time for which it is known which thread has the CPU, if it is: the kernel did not report that this
+    /// thread left the CPU.
+    fn lose(&mut self) {
+        if let Some(running) = self.running.take() {
+            self.unreported += 1;
+            self.switch(self.ran_ns, (running, UNKNOWN), not_recorded(self.cpu));
         }
     }
 
@@ -195,6 +208,9 @@ impl<'a> Course<'a> {
     fn of_thread(&mut self, event: &SwitchEvent) {
         match event.what {
             SwitchKind::Wake { thread, by, interrupt, packet, .. } => {
+                if !interrupt && self.running == Some(by) {
+                    self.ran_ns = event.at_ns;
+                }
                 let flags = match (packet, interrupt) {
                     (true, _) => FROM_SOFTIRQ,
                     (_, true) => FROM_INTERRUPT,

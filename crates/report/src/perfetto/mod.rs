@@ -13,6 +13,7 @@ mod packets;
 mod schema;
 mod spans;
 mod trial;
+mod wakes;
 mod words;
 
 use crate::perfetto::packets::Packets;

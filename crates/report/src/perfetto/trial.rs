@@ -195,10 +195,11 @@ impl<'a> TrialTrace<'a> {
         }
         let names = Names::of(&self.seen, &self.tables);
         let written = kernel::write(packets, &names, &self.seen)?;
-        if written.added > 0 {
-            let one = "context switch that the kernel did not report is";
-            let many = "context switches that the kernel did not report are";
-            self.note(&format!("{} added, at the latest possible time", some(written.added, one, many)));
+        if written.unreported > 0 {
+            let switches = some(written.unreported, "context switch was", "context switches were");
+            self.note(&format!(
+                "{switches} not reported by the kernel; the time in which each must have happened is shown as not recorded"
+            ));
         }
         if written.beyond > 0 {
             let events = some(written.beyond, "event of a CPU above 1023 is", "events of CPUs above 1023 are");
