@@ -164,7 +164,7 @@ pub struct ConditionReport {
     /// Where messages were lost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<LossReport>,
-    /// Runs of messages that were late or lost; absent if no message was answered.
+    /// Runs of messages that were late or lost; absent if no message was due.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misses: Option<MissesReport>,
     /// Figures of the flow: sent and received samples; absent if the measurement is not a flow.

@@ -4,17 +4,12 @@
 //! number of slots.
 
 use crate::{Columns, Record, RecordError, SlotBatch};
-use tailbound_model::{Metric, NO_TIME};
+use tailbound_model::{Metric, MissWindow, NO_TIME};
 use tailbound_stats::{Histogram, IncidentFinder, Incidents, LateRule, Misses, Quantile, RankPicker};
 
 /// Number of ordinary messages of a trial that are chosen, so that a mean over them is known to about a sixth of its
 /// standard deviation.
 const ORDINARY: u64 = 40;
-
-/// A window of this many messages may have at most [`MISSES_ALLOWED`] late or lost messages.
-pub const MISSES_WINDOW: u32 = 10;
-/// Number of late or lost messages that a window of [`MISSES_WINDOW`] messages may have.
-pub const MISSES_ALLOWED: u32 = 1;
 
 /// Incidents of one trial, and what is needed to judge them.
 #[derive(Debug, Clone)]
@@ -77,7 +72,8 @@ impl Record {
         let ([p10_ns, p50_ns], [round_trip_ns]) = (latency.as_slice(), round_trip.as_slice()) else { return Ok(None) };
         let rule = LateRule::new((*p10_ns, *p50_ns), *round_trip_ns, late_above_ns);
         let mut finder = IncidentFinder::new(rule, most);
-        let mut misses = Misses::new(MISSES_ALLOWED, MISSES_WINDOW);
+        let MissWindow { m, k } = self.manifest.plan.report.miss_window();
+        let mut misses = Misses::new(m, k);
         let mut ordinary: Vec<Ordinary> = Vec::new();
         let mut measured = 0;
         self.messages(trial, &mut |row, Message { due_ns, latency_ns, .. }| {
@@ -99,6 +95,19 @@ impl Record {
             measured += 1;
         })?;
         Ok(Some(TrialIncidents { rule, found: finder.finish(), misses, slots, ordinary }))
+    }
+
+    /// Counts runs, windows and recoveries of the messages of a trial that were lost, not sent, or answered later than
+    /// `limit_ns` after they were due (stop-and-wait: after the begin of their send call).
+    ///
+    /// # Errors
+    /// A segment is damaged.
+    pub fn misses(&self, trial: usize, limit_ns: i64, window: MissWindow) -> Result<Misses, RecordError> {
+        let mut misses = Misses::new(window.m, window.k);
+        self.messages(trial, &mut |_, message| {
+            misses.offer(message.due_ns, message.latency_ns.is_none_or(|latency_ns| latency_ns > limit_ns));
+        })?;
+        Ok(misses)
     }
 
     /// Passes the row number and the times of each measured slot of a trial to `each`, in the order of the slots. With

@@ -30,7 +30,7 @@ mod writer;
 pub use cells::{EchoCells, SenderCells, SlotClock};
 pub use error::RecordError;
 pub use events::{Event, EventLine};
-pub use incidents::{MISSES_ALLOWED, MISSES_WINDOW, Ordinary, TrialIncidents};
+pub use incidents::{Ordinary, TrialIncidents};
 pub use manifest::*;
 pub use reader::{Record, stored_rows};
 pub use segment::{write_echoes, write_slots};

@@ -1,4 +1,4 @@
-//! Incidents of a trial: late and lost messages that overlap in time; and runs of such messages.
+//! Incidents of a trial: late and lost messages that overlap in time.
 //!
 //! Input: messages in the order of their due times, times in ns. The memory does not grow with the number of messages.
 
@@ -191,78 +191,6 @@ impl IncidentFinder {
     }
 }
 
-/// Runs of messages that missed their limit: late ones and lost ones.
-#[derive(Debug, Clone)]
-pub struct Misses {
-    m: u32,
-    window: u64,
-    history: u64,
-    seen: u64,
-    run: u64,
-    on_time: u64,
-    first_due_ns: Option<i64>,
-    /// Largest number of consecutive messages that were late or lost.
-    pub longest_run: u64,
-    /// Number of windows of `k` consecutive messages of which more than `m` were late or lost.
-    pub violated_windows: u64,
-    /// Longest time from the due time of a first late or lost message to the due time of the first of `k` consecutive
-    /// messages that were on time, ns; `None` if nothing was missed, or if the trial never recovered.
-    pub longest_recovery_ns: Option<i64>,
-    recovered_from_ns: i64,
-    /// True if the trial ended before `k` consecutive messages were on time.
-    pub unrecovered: bool,
-}
-
-impl Misses {
-    /// Counts windows of `k` messages (1 to 64) of which at most `m` may miss their limit.
-    ///
-    /// # Panics
-    /// If `k` is 0 or above 64.
-    pub fn new(m: u32, k: u32) -> Misses {
-        assert!((1..=64).contains(&k), "a window has 1 to 64 messages");
-        Misses {
-            m,
-            window: u64::MAX >> (64 - k),
-            history: 0,
-            seen: 0,
-            run: 0,
-            on_time: 0,
-            first_due_ns: None,
-            longest_run: 0,
-            violated_windows: 0,
-            longest_recovery_ns: None,
-            recovered_from_ns: 0,
-            unrecovered: false,
-        }
-    }
-
-    /// Adds the next message of the trial, in the order of due times.
-    pub fn offer(&mut self, due_ns: i64, missed: bool) {
-        let k = u64::from(self.window.count_ones());
-        self.history = (self.history << 1 | u64::from(missed)) & self.window;
-        self.seen += 1;
-        self.violated_windows += u64::from(self.seen >= k && self.history.count_ones() > self.m);
-        if missed {
-            self.run += 1;
-            self.longest_run = self.longest_run.max(self.run);
-            self.on_time = 0;
-            self.first_due_ns.get_or_insert(due_ns);
-        } else {
-            self.run = 0;
-            if self.on_time == 0 {
-                self.recovered_from_ns = due_ns;
-            }
-            self.on_time += 1;
-            if self.on_time == k
-                && let Some(first) = self.first_due_ns.take()
-            {
-                self.longest_recovery_ns = self.longest_recovery_ns.max(Some(self.recovered_from_ns - first));
-            }
-        }
-        self.unrecovered = self.first_due_ns.is_some();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -344,19 +272,5 @@ mod tests {
         assert_eq!((found.count, found.late, found.worst.len()), (10, 10, 3));
         assert_eq!(found.worst.iter().map(|i| i.worst.1).collect::<Vec<_>>(), [4, 8, 9]);
         assert_eq!(found.excess_ns, 30 * MS - 10 * 100_000);
-    }
-
-    #[test]
-    fn runs_of_misses_windows_and_recovery_are_counted() {
-        let mut misses = Misses::new(1, 4);
-        // Slots 3, 4 and 6 are missed; four messages in a row are on time from slot 7 on.
-        for slot in 0..12i64 {
-            misses.offer(slot * MS, [3, 4, 6].contains(&slot));
-        }
-        assert_eq!((misses.longest_run, misses.longest_recovery_ns, misses.unrecovered), (2, Some(4 * MS), false));
-        // Windows that end at slots 4 to 7 hold two or three missed messages.
-        assert_eq!(misses.violated_windows, 4);
-        misses.offer(12 * MS, true);
-        assert!(misses.unrecovered);
     }
 }

@@ -58,6 +58,7 @@ mod exceedance;
 mod histogram;
 mod incidents;
 mod interval;
+mod misses;
 mod moments;
 mod proportion;
 mod quantile;
@@ -73,10 +74,11 @@ pub use distribution::{Distribution, SecondPass};
 pub use estimate::{Bound, Estimate};
 pub use exceedance::{Effective, Exceedance};
 pub use histogram::{Histogram, RankedBucket};
-pub use incidents::{ExcessPart, Incident, IncidentFinder, Incidents, LateRule, Misses};
+pub use incidents::{ExcessPart, Incident, IncidentFinder, Incidents, LateRule};
 pub use interval::{
     CONFIDENCE, NeedsMore, RankInterval, exact_coverage, interval_ranks, interval_ranks_of_dependent, needs,
 };
+pub use misses::Misses;
 pub use moments::{Moments, rule_of_three};
 pub use proportion::{share_difference, share_interval};
 pub use quantile::{Quantile, QuantileError};

@@ -4,13 +4,15 @@
 //! key or value.
 
 use crate::error::{Fault, StudyError, advice};
+use crate::miss_window;
+use crate::read::At;
 use crate::source::{MAX_TEXT, Source, Sources};
 use crate::tree::{self, Key, Kind, Node};
 use std::collections::BTreeMap;
 use std::path::Path;
 use tailbound_model::{
-    AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, Metric,
-    Nanos, THROUGHPUT,
+    AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, MISSES,
+    Metric, MissWindow, MissesLimit, MissesLimits, Nanos, THROUGHPUT,
 };
 
 /// Loads a budget file (limits that a record must keep).
@@ -51,7 +53,7 @@ fn budget(root: &Node, stem: String) -> Result<Budget, Fault> {
 }
 
 fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
-    let mut set = LimitSet { levels: BTreeMap::new(), limits: Vec::new(), throughput: Vec::new() };
+    let mut set = LimitSet { levels: BTreeMap::new(), limits: Vec::new(), throughput: Vec::new(), misses: None };
     for (key, node) in map(node)? {
         if key.text == "where" {
             for (factor, level) in map(node)? {
@@ -65,12 +67,16 @@ fn limit_set(node: &Node) -> Result<LimitSet, Fault> {
             }
             continue;
         }
-        let metric = metric(key, &["where", THROUGHPUT])?;
+        if key.text == MISSES {
+            set.misses = Some(misses(node)?);
+            continue;
+        }
+        let metric = metric(key, &["where", THROUGHPUT, MISSES])?;
         for (statistic, value) in map(node)? {
             set.limits.push(Limit { metric, at_most: at_most(statistic, value)? });
         }
     }
-    match set.limits.is_empty() && set.throughput.is_empty() {
+    match set.limits.is_empty() && set.throughput.is_empty() && set.misses.is_none() {
         true => Err(Fault::new(node.at, "nothing is limited here").help("for example `round_trip: { p99: 500 us }`")),
         false => Ok(set),
     }
@@ -98,6 +104,55 @@ fn of_flow(key: &Key, value: &Node) -> Result<FlowLimit, Fault> {
         }
         LOST => Ok(FlowLimit::Lost(lost(value)?)),
         _ => Err(unknown(key, &FLOW_STATISTICS)),
+    }
+}
+
+/// Reads limits of runs of late and lost messages, e.g. `{ longest_run: 3, recovery: 50 ms }`.
+fn misses(node: &Node) -> Result<MissesLimits, Fault> {
+    let mut found = MissesLimits { late_above: None, window: MissWindow::default(), limits: Vec::new() };
+    for (key, value) in map(node)? {
+        match key.text.as_str() {
+            "late_above" => found.late_above = Some(duration(value)?),
+            "longest_run" => found.limits.push(MissesLimit::LongestRun(whole(value)?.value)),
+            "m_of_k" => {
+                let (window, violated) = m_of_k(value)?;
+                found.window = window;
+                found.limits.push(MissesLimit::ViolatedWindows(violated));
+            }
+            "recovery" => found.limits.push(MissesLimit::Recovery(duration(value)?)),
+            _ => return Err(unknown(key, &["longest_run", "m_of_k", "recovery", "late_above"])),
+        }
+    }
+    match found.limits.is_empty() {
+        true => Err(Fault::new(node.at, "nothing is limited here").help("for example `misses: { longest_run: 3 }`")),
+        false => Ok(found),
+    }
+}
+
+/// Reads windows and the largest allowed number of violated ones, e.g. `{ m: 1, k: 10, violated_windows: 0 }`.
+fn m_of_k(node: &Node) -> Result<(MissWindow, u64), Fault> {
+    let (mut m, mut k, mut violated) = (None, None, 0);
+    for (key, value) in map(node)? {
+        match key.text.as_str() {
+            "m" => m = Some(whole(value)?),
+            "k" => k = Some(whole(value)?),
+            "violated_windows" => violated = whole(value)?.value,
+            _ => return Err(unknown(key, &["m", "k", "violated_windows"])),
+        }
+    }
+    let missing = |key: &str| Fault::new(node.at, format!("`{key}` is missing")).help("for example `{ m: 1, k: 10 }`");
+    let (m, k) = (m.ok_or_else(|| missing("m"))?, k.ok_or_else(|| missing("k"))?);
+    Ok((miss_window::checked(&m, &k)?, violated))
+}
+
+/// Reads a whole number, 0 or more, with its position.
+fn whole(node: &Node) -> Result<At<u64>, Fault> {
+    let given = text(node)?.trim();
+    match given.parse() {
+        Ok(value) => Ok(At { at: node.at, value }),
+        Err(_) => {
+            Err(Fault::new(node.at, format!("`{given}` is not a whole number")).help("0 or more, for example `3`"))
+        }
     }
 }
 

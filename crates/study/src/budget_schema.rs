@@ -2,7 +2,7 @@
 
 use crate::budget::metrics;
 use serde_json::{Value, json};
-use tailbound_model::{COMPARED_STATISTICS, FLOW_STATISTICS, LOST, THROUGHPUT};
+use tailbound_model::{COMPARED_STATISTICS, FLOW_STATISTICS, LOST, MISSES, MissWindow, THROUGHPUT};
 
 /// The JSON Schema (draft 2020-12) of the budget file, as committed in `schema/budget.json`.
 pub fn budget_schema() -> Value {
@@ -39,6 +39,7 @@ pub fn budget_schema() -> Value {
             "type": "object", "additionalProperties": { "type": ["string", "number", "boolean"] } } });
     set.as_object_mut().expect("a map").extend(of_metrics(&limits));
     set[THROUGHPUT] = flow;
+    set[MISSES] = misses(&duration);
     let mut baseline = json!({
         "record": { "description": "Path of the baseline record, relative to this file; `--baseline` can give it too.",
             "type": "string" },
@@ -57,6 +58,25 @@ pub fn budget_schema() -> Value {
                 "items": { "type": "object", "additionalProperties": false, "properties": set } },
             "baseline": { "description": "Limits relative to a baseline record.", "type": "object",
                 "additionalProperties": false, "required": ["tolerance"], "properties": baseline } } })
+}
+
+/// Schema of the limits for runs of late and lost messages.
+fn misses(duration: &Value) -> Value {
+    let whole = |least: u32| json!({ "type": "integer", "minimum": least });
+    let window = json!({ "type": "object", "additionalProperties": false, "required": ["m", "k"],
+        "description": "Windows of k consecutive messages, of which at most m may be late or lost.",
+        "properties": {
+            "m": described(&whole(0), "Largest number of late or lost messages that a window may have; less than k."),
+            "k": { "description": "Number of consecutive messages in a window.", "type": "integer", "minimum": 1,
+                "maximum": MissWindow::LONGEST },
+            "violated_windows": described(&whole(0), "Largest allowed number of windows with more than m late or lost messages; if absent, 0.") } });
+    json!({ "type": "object", "minProperties": 1, "additionalProperties": false,
+        "description": "Limits for runs of late and lost messages.",
+        "properties": {
+            "late_above": described(duration, "A message is late above this limit; if absent, by the rule of the report."),
+            "longest_run": described(&whole(0), "Largest allowed number of consecutive messages that are late or lost."),
+            "m_of_k": window,
+            "recovery": described(duration, "Longest allowed time from the first late or lost message to the first of k (10 without `m_of_k`) consecutive messages on time.") } })
 }
 
 fn described(what: &Value, as_what: &str) -> Value {

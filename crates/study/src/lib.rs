@@ -24,6 +24,7 @@ mod factors;
 mod format;
 mod levels;
 mod load;
+mod miss_window;
 mod options;
 mod order;
 mod path;

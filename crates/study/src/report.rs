@@ -7,7 +7,7 @@ use crate::format::{
 };
 use crate::read::At;
 use crate::tree::{Kind, Node};
-use crate::{levels, shape};
+use crate::{levels, miss_window, shape};
 use tailbound_model::{AgainstSpec, HistogramSpec, Metric, Nanos, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
 
 /// Largest number of bins in a table that a report page can show.
@@ -47,6 +47,7 @@ pub(crate) fn report(keys: Option<&ReportKeys>, on_axis: &[&str], factors: &[Fac
         range,
         above,
         late_above,
+        misses: keys.misses.as_ref().map(|m| miss_window::checked(&m.m, &m.k)).transpose()?,
         published,
     })
 }

@@ -1,14 +1,16 @@
 //! Checks absolute limits of a budget against the intervals of the report.
 
 use crate::budget::judged::{Judged, lost, per_cent};
-use crate::budget::trials;
+use crate::budget::{misses, trials};
 use crate::compare::CompareError;
 use std::collections::BTreeSet;
 use tailbound_document::number::{count, time};
 use tailbound_document::{
     BudgetCheck, BudgetOutcome, ConditionReport, ConditionStatus, LegRange, MetricReport, QuantileReport, Report,
 };
-use tailbound_model::{AtMost, Limit, LimitSet, Metric, THROUGHPUT, TrialStatus};
+use tailbound_model::{
+    AtMost, Flow, Limit, LimitSet, MISSES, Metric, MissesLimit, MissesLimits, THROUGHPUT, TrialStatus,
+};
 use tailbound_record::Record;
 use tailbound_stats::{Quantile, share_interval};
 
@@ -41,8 +43,43 @@ pub(crate) fn checks(record: &Record, report: &Report, set: &LimitSet) -> Result
             }
             checks.push(check);
         }
+        if let Some(limits) = &set.misses {
+            checks.extend(misses_checks(record, report, condition, limits)?);
+        }
     }
     Ok(checks)
+}
+
+/// Checks the limits for runs of late and lost messages of one condition.
+fn misses_checks(
+    record: &Record,
+    report: &Report,
+    condition: &ConditionReport,
+    limits: &MissesLimits,
+) -> Result<Vec<BudgetCheck>, CompareError> {
+    let reason = not_measured(report, condition);
+    let answers =
+        |c: &ConditionReport| record.manifest.plan.conditions[c.id].spec.measure.flow().is_none_or(Flow::has_answers);
+    if reason.is_none() && !answers(condition) {
+        return Err(lacking(MISSES, condition));
+    }
+    let found = if reason.is_none() { misses::read(record, condition, limits)? } else { Vec::new() };
+    let check = |limit: &MissesLimit| {
+        let mut check = BudgetCheck {
+            condition: condition.name.clone(),
+            what: misses::what(limits, *limit),
+            limit: misses::limit(limits, *limit),
+            found: String::new(),
+            outcome: BudgetOutcome::Undecided,
+            why: reason.clone().unwrap_or_default(),
+        };
+        if reason.is_none() {
+            (check.outcome, check.found, check.why) = misses::judged(&found, limits.window, *limit);
+            distrust(&mut check, report, condition);
+        }
+        check
+    };
+    Ok(limits.limits.iter().map(check).collect())
 }
 
 /// Removes the spaces of a level, so that `64B` and `64 B` count as the same level.
@@ -102,16 +139,8 @@ fn check(
         outcome: BudgetOutcome::Undecided,
         why: String::new(),
     };
-    if let Some(why) = &condition.not_possible {
-        check.why = format!("the condition was not possible: {why}");
-        return Ok(check);
-    }
-    if let Some(tool) = &condition.tool {
-        check.why = format!("{tool} is another program, whose figures have no intervals");
-        return Ok(check);
-    }
-    if condition.counts.scheduled == 0 && condition.flow.is_none() {
-        check.why = untrusted(report, condition).unwrap_or_else(|| "no message was measured".into());
+    if let Some(why) = not_measured(report, condition) {
+        check.why = why;
         return Ok(check);
     }
     if let Some(range) = condition.range(limit.metric) {
@@ -136,6 +165,18 @@ fn check(
     (check.outcome, check.found, check.why) = (outcome, found, why);
     distrust(&mut check, report, condition);
     Ok(check)
+}
+
+/// Reason why a condition has no messages of its own that could decide a limit; `None` if it has some.
+fn not_measured(report: &Report, condition: &ConditionReport) -> Option<String> {
+    if let Some(why) = &condition.not_possible {
+        return Some(format!("the condition was not possible: {why}"));
+    }
+    if let Some(tool) = &condition.tool {
+        return Some(format!("{tool} is another program, whose figures have no intervals"));
+    }
+    (condition.counts.scheduled == 0 && condition.flow.is_none())
+        .then(|| untrusted(report, condition).unwrap_or_else(|| "no message was measured".into()))
 }
 
 /// Marks the check of a budget's limit as undecided, if the figures of the condition cannot be trusted.

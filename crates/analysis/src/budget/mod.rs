@@ -6,6 +6,7 @@
 
 mod absolute;
 mod judged;
+mod misses;
 mod relative;
 mod trials;
 

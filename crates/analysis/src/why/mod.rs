@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tailbound_document::{ConditionReport, IncidentReport, LedgerEntry, Report};
 use tailbound_model::{Flow, SwitchScope, Switches};
 use tailbound_record::{Record, TrialIncidents};
-use tailbound_stats::Incident;
+use tailbound_stats::{Incident, Misses};
 
 /// Largest number of incidents of a condition that the report contains.
 const MOST_INCIDENTS: usize = 100;
@@ -38,6 +38,8 @@ const MOST_INCIDENTS: usize = 100;
 struct TrialFacts {
     trial: usize,
     found: Option<TrialIncidents>,
+    /// Runs of late and lost messages; without any answer, all messages are lost or not sent.
+    misses: Misses,
     messages: BTreeMap<u64, Stamps>,
     lost: Lost,
     /// Recorded events, or the reason why there are none.
@@ -60,7 +62,7 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
     for condition in &mut conditions {
         let trials: Vec<&TrialFacts> = facts.iter().filter(|(id, _)| *id == condition.id).map(|(_, f)| f).collect();
         let mut incidents: Vec<IncidentReport> = trials.iter().flat_map(|t| incidents(record, report, t)).collect();
-        sums::add(condition, &trials, &incidents);
+        sums::add(condition, &trials, &incidents, plan.report.miss_window());
         condition.recordings = recordings::recordings(&trials);
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
         incidents.truncate(MOST_INCIDENTS);
@@ -73,6 +75,10 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
 fn facts(record: &Record, trial: usize) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
     let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
+    let misses = match &found {
+        Some(found) => found.misses.clone(),
+        None => record.misses(trial, i64::MAX, record.manifest.plan.report.miss_window())?,
+    };
     let mut wanted = BTreeSet::new();
     // Without any answer there are no incidents, and all messages are lost or not sent.
     let mut any_lost = true;
@@ -89,7 +95,7 @@ fn facts(record: &Record, trial: usize) -> Result<TrialFacts, tailbound_record::
         true => Default::default(),
         false => stamps::read(record, trial, &wanted, one_clock, &Drops::of(seen.as_deref().unwrap_or_default()))?,
     };
-    Ok(TrialFacts { trial, found, messages, lost, seen })
+    Ok(TrialFacts { trial, found, misses, messages, lost, seen })
 }
 
 /// Rows of the messages of an incident that its description needs.

@@ -4,13 +4,18 @@
 use crate::why::{TrialFacts, drops};
 use std::collections::BTreeMap;
 use tailbound_document::*;
-use tailbound_model::Counter;
-use tailbound_record::{MISSES_ALLOWED, MISSES_WINDOW};
+use tailbound_model::{Counter, MissWindow};
 
 /// Adds the sums over all trials to the report of a condition. `incidents` are the incidents that have details.
-pub(crate) fn add(condition: &mut ConditionReport, trials: &[&TrialFacts], incidents: &[IncidentReport]) {
+pub(crate) fn add(
+    condition: &mut ConditionReport,
+    trials: &[&TrialFacts],
+    incidents: &[IncidentReport],
+    window: MissWindow,
+) {
     let found: Vec<_> = trials.iter().filter_map(|t| Some((t.trial, t.found.as_ref()?))).collect();
     condition.losses = losses(trials);
+    condition.misses = misses(trials, window);
     if found.is_empty() {
         return;
     }
@@ -34,17 +39,17 @@ pub(crate) fn add(condition: &mut ConditionReport, trials: &[&TrialFacts], incid
     }
     condition.causes = causes(incidents, totals.covered_ns);
     condition.incident_totals = Some(totals);
-    let misses = || found.iter().map(|(_, f)| &f.misses);
-    condition.misses = Some(MissesReport {
-        longest_run: misses().map(|m| m.longest_run).max().unwrap_or(0),
-        m_of_k: MOfK {
-            m: MISSES_ALLOWED,
-            k: MISSES_WINDOW,
-            violated_windows: misses().map(|m| m.violated_windows).sum(),
-        },
-        longest_recovery_ns: misses().filter_map(|m| m.longest_recovery_ns).max(),
-        unrecovered_trials: misses().filter(|m| m.unrecovered).count() as u64,
-    });
+}
+
+/// Sums and maxima over the trials that have messages; `None` if no trial has one.
+fn misses(trials: &[&TrialFacts], MissWindow { m, k }: MissWindow) -> Option<MissesReport> {
+    let of = || trials.iter().map(|t| &t.misses).filter(|misses| misses.messages > 0);
+    Some(MissesReport {
+        longest_run: of().map(|misses| misses.longest_run).max()?,
+        m_of_k: MOfK { m, k, violated_windows: of().map(|misses| misses.violated_windows).sum() },
+        longest_recovery_ns: of().filter_map(|misses| misses.longest_recovery_ns).max(),
+        unrecovered_trials: of().filter(|misses| misses.unrecovered_ns().is_some()).count() as u64,
+    })
 }
 
 /// Sums by cause, end and program. A program may have many threads with names and ids of their own, so that the sum has

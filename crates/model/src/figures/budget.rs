@@ -1,6 +1,6 @@
 //! Budgets: limits that the results in a record must keep.
 
-use crate::{Metric, Nanos};
+use crate::{Metric, MissWindow, Nanos};
 use std::collections::BTreeMap;
 
 /// A budget: absolute limits, and limits relative to a baseline record.
@@ -24,6 +24,42 @@ pub struct LimitSet {
     pub limits: Vec<Limit>,
     /// Limits for statistics of flows in the conditions that have these levels.
     pub throughput: Vec<FlowLimit>,
+    /// Limits for runs of late and lost messages in the conditions that have these levels.
+    pub misses: Option<MissesLimits>,
+}
+
+/// Limits of a budget for runs of late and lost messages.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissesLimits {
+    /// A message whose latency is above this limit is late; if absent, the rule of the record's report applies.
+    pub late_above: Option<Nanos>,
+    /// The windows for which late and lost messages are counted, and the number of messages on time that ends a
+    /// recovery.
+    pub window: MissWindow,
+    /// The limits, in the order of the budget file.
+    pub limits: Vec<MissesLimit>,
+}
+
+/// A limit of a budget for one statistic of runs of late and lost messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MissesLimit {
+    /// Largest allowed number of consecutive messages that are late or lost.
+    LongestRun(u64),
+    /// Largest allowed number of windows with too many late or lost messages.
+    ViolatedWindows(u64),
+    /// Longest allowed time from the first late or lost message to the first of `k` consecutive messages on time.
+    Recovery(Nanos),
+}
+
+impl MissesLimit {
+    /// Key of the limited statistic in a budget file, e.g. `longest_run`.
+    pub fn key(self) -> &'static str {
+        match self {
+            MissesLimit::LongestRun(_) => "longest_run",
+            MissesLimit::ViolatedWindows(_) => "m_of_k",
+            MissesLimit::Recovery(_) => "recovery",
+        }
+    }
 }
 
 /// A limit of a budget for one statistic of one metric.
@@ -98,6 +134,9 @@ pub struct BaselineBudget {
 
 /// Key of the statistics of flows in a budget file.
 pub const THROUGHPUT: &str = "throughput";
+
+/// Key of the limits for runs of late and lost messages in a budget file.
+pub const MISSES: &str = "misses";
 
 /// Key, in a budget file, of the share of messages that were sent and never arrived.
 pub const LOST: &str = "lost";

@@ -5,7 +5,8 @@ mod metric;
 mod view;
 
 pub use budget::{
-    AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, THROUGHPUT,
+    AtMost, BaselineBudget, Budget, COMPARED_STATISTICS, FLOW_STATISTICS, FlowLimit, LOST, Limit, LimitSet, MISSES,
+    MissesLimit, MissesLimits, THROUGHPUT,
 };
 pub use metric::Metric;
-pub use view::{AgainstSpec, HistogramSpec, Pattern, Published, RangeSpec, ReportSpec, TailSpec};
+pub use view::{AgainstSpec, HistogramSpec, MissWindow, Pattern, Published, RangeSpec, ReportSpec, TailSpec};

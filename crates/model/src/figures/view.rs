@@ -31,9 +31,40 @@ pub struct ReportSpec {
     /// A message whose latency is above this limit is late; if absent, a limit from the quantiles of each trial.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_above: Option<Nanos>,
+    /// Windows of messages for which the report counts too many late and lost ones; if absent, 1 of 10.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub misses: Option<MissWindow>,
     /// Results that other people published, measured on other hardware.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<Published>,
+}
+
+impl ReportSpec {
+    /// The windows for which the report counts late and lost messages.
+    pub fn miss_window(&self) -> MissWindow {
+        self.misses.unwrap_or_default()
+    }
+}
+
+/// Windows of `k` consecutive messages, of which at most `m` may be late or lost. A trial has recovered at the first of
+/// `k` consecutive messages on time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MissWindow {
+    /// Largest number of late or lost messages that a window may have; less than `k`.
+    pub m: u32,
+    /// Number of consecutive messages in a window, from 1 to [`MissWindow::LONGEST`].
+    pub k: u32,
+}
+
+impl MissWindow {
+    /// Largest number of messages in a window.
+    pub const LONGEST: u32 = 10_000;
+}
+
+impl Default for MissWindow {
+    fn default() -> MissWindow {
+        MissWindow { m: 1, k: 10 }
+    }
 }
 
 /// A time range of every trial, counted from the intended time of slot 0.

@@ -32,6 +32,9 @@ pub(crate) struct ReportKeys {
     /// A message is late if the time from its due time to its answer (stop-and-wait: its round trip) is above this
     /// limit. Default, for each trial: p50 + max(5 x (p50 - p10), p50, 50 us).
     pub late_above: Option<At<Duration>>,
+    /// Windows of consecutive messages: the report counts the windows with too many late or lost messages. Default: at
+    /// most 1 of 10 (`{ m: 1, k: 10 }`).
+    pub misses: Option<MissesKeys>,
     /// Results that other people published, measured on other hardware. The report shows these results next to the
     /// measured figures and marks them.
     pub published: Option<Vec<At<PublishedKeys>>>,
@@ -58,6 +61,18 @@ pub(crate) struct RangeKeys {
     pub from: Duration,
     /// End of the time range of each trial; the moment of the end itself is not included.
     pub to: Duration,
+}
+
+/// Windows of `k` consecutive messages, of which at most `m` may be late or lost. A trial has recovered at the first of
+/// `k` consecutive messages on time.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MissesKeys {
+    /// Largest number of late or lost messages that a window may have; less than `k`.
+    pub m: At<u64>,
+    /// Number of consecutive messages in a window.
+    #[schemars(range(min = 1, max = 10000))]
+    pub k: At<u64>,
 }
 
 /// Rarity of the messages for which the tail estimate gives a latency.

@@ -1,6 +1,6 @@
 //! Tests of budget files: the values that are read, and the error messages for wrong files.
 
-use tailbound_model::{AtMost, FlowLimit, Limit, Metric, Nanos};
+use tailbound_model::{AtMost, FlowLimit, Limit, Metric, MissWindow, MissesLimit, Nanos};
 use tailbound_study::{budget_schema, load_budget_str};
 
 const GOOD: &str = "\
@@ -10,6 +10,8 @@ limits:
   - where: { payload: 64 B, driver: cyclonedds }
     from_intended: { lost: none, mean: 80 us }
   - throughput: { samples/s: 100000, Mbit/s: 1.2 Gbit/s, lost: 1 % }
+  - misses: { late_above: 2 ms, longest_run: 3, recovery: 50 ms, m_of_k: { m: 2, k: 100, violated_windows: 5 } }
+  - misses: { m_of_k: { m: 0, k: 1 } }
 baseline: { record: ../accepted, tolerance: 5 %, round_trip: [p50, mean, lost], throughput: [samples/s, lost] }
 ";
 
@@ -34,6 +36,14 @@ fn a_budget() {
         budget.limits[2].throughput,
         [FlowLimit::SamplesPerSecond(1e5), FlowLimit::PayloadMbitPerSecond(1200.0), FlowLimit::Lost(Some(0.01)),]
     );
+    let misses = budget.limits[3].misses.as_ref().unwrap();
+    assert_eq!((misses.late_above, misses.window), (Some(Nanos(2_000_000)), MissWindow { m: 2, k: 100 }));
+    let limits =
+        [MissesLimit::LongestRun(3), MissesLimit::Recovery(Nanos(50_000_000)), MissesLimit::ViolatedWindows(5)];
+    assert_eq!(misses.limits, limits);
+    let misses = budget.limits[4].misses.as_ref().unwrap();
+    assert_eq!((misses.late_above, misses.window), (None, MissWindow { m: 0, k: 1 }));
+    assert_eq!(misses.limits, [MissesLimit::ViolatedWindows(0)]);
     let baseline = budget.baseline.unwrap();
     assert_eq!((baseline.record.as_deref(), baseline.tolerance), (Some("../accepted"), 0.05));
     assert_eq!(baseline.statistics, [(Metric::RoundTrip, ["p50", "mean", "lost"].map(str::to_owned).to_vec())]);
@@ -69,6 +79,21 @@ fn each_broken_budget_has_its_error() {
         "limits:\n  - round_trip: 500 us\n",
         "limits:\n  - where: { payload: 64 B }\n",
         "limits:\n  - round_trip: { p99: 1 ms, p99: 2 ms }\n",
+        "limits:\n  - misses: { longest: 3 }\n",
+        "limits:\n  - misses: 3\n",
+        "limits:\n  - misses: { longest_run: -1 }\n",
+        "limits:\n  - misses: { longest_run: 50 ms }\n",
+        "limits:\n  - misses: { recovery: 50 }\n",
+        "limits:\n  - misses: { recovery: 0 ms }\n",
+        "limits:\n  - misses: { late_above: 2 ms }\n",
+        "limits:\n  - misses: { m_of_k: { k: 10 } }\n",
+        "limits:\n  - misses: { m_of_k: { m: 1 } }\n",
+        "limits:\n  - misses: { m_of_k: { m: 10, k: 10 } }\n",
+        "limits:\n  - misses: { m_of_k: { m: 1, k: 0 } }\n",
+        "limits:\n  - misses: { m_of_k: { m: 1, k: 10001 } }\n",
+        "limits:\n  - misses: { m_of_k: { m: 1, k: 10, windows: 3 } }\n",
+        "limits:\n  - misses: { m_of_k: 1 of 10 }\n",
+        "baseline: { tolerance: 5 %, misses: [longest_run] }\n",
         "baseline: { record: old, round_trip: [p50] }\n",
         "baseline: { tolerance: 5 %, record: old }\n",
         "baseline: { tolerance: 5 %, round_trip: [p50, max] }\n",
@@ -78,6 +103,15 @@ fn each_broken_budget_has_its_error() {
         all.push_str(&format!("{}\n{error}\n\n", text.trim_end()));
     }
     insta::assert_snapshot!(all);
+}
+
+/// Tests that the JSON Schema of budgets has the keys for runs of late and lost messages.
+#[test]
+fn the_schema_knows_misses() {
+    let misses = &budget_schema()["properties"]["limits"]["items"]["properties"]["misses"]["properties"];
+    for key in ["late_above", "longest_run", "m_of_k", "recovery"] {
+        assert!(misses[key].is_object(), "{key}");
+    }
 }
 
 /// Tests that the JSON Schema of budgets has every key that the reader of budget files accepts.

@@ -99,6 +99,85 @@ fn losses_are_judged_by_their_interval() {
     }
 }
 
+/// A study like [`study`] whose messages with these numbers are lost; number 10 is the first after the warm-up.
+fn losing(lost: &[u64]) -> String {
+    let script: Value = json!({ "links": {
+        "out": { "delay": { "constant": 20_000 }, "loss": { "counters": lost } },
+        "back": { "delay": { "constant": 10_000 } } } });
+    study(30_000, 0.0, PAYLOAD)
+        .lines()
+        .map(|line| match line.starts_with("driver:") {
+            true => format!("driver: {{ \"null\": {{ clock: scripted, script: '{script}' }} }}\n"),
+            false => format!("{line}\n"),
+        })
+        .collect()
+}
+
+#[test]
+fn runs_of_misses_are_limited() {
+    let bench = Bench::new();
+    // Three messages in a row are lost, so that ten windows of ten messages hold more than one of them.
+    bench.record("record", &losing(&[1010, 1011, 1012]), &["repeat=2"]);
+    for (text, expected) in [
+        ("longest_run: 3", 0),
+        ("longest_run: 2", 5),
+        ("m_of_k: { m: 1, k: 10 }", 5),
+        // Both trials have the same losses.
+        ("m_of_k: { m: 1, k: 10, violated_windows: 20 }", 0),
+        ("m_of_k: { m: 1, k: 10, violated_windows: 19 }", 5),
+        ("m_of_k: { m: 3, k: 100 }", 0),
+        ("m_of_k: { m: 2, k: 3, violated_windows: 1 }", 5),
+        ("m_of_k: { m: 0, k: 5000 }", 7),
+        ("recovery: 3 ms", 0),
+        ("recovery: 2999 us", 5),
+        // Every answer takes 30 us.
+        ("late_above: 20 us, longest_run: 3999", 5),
+        ("late_above: 40 us, longest_run: 3", 0),
+    ] {
+        let (code, out, err) = judged(&bench, &format!("limits:\n  - misses: {{ {text} }}\n"), &[]);
+        assert_eq!(code, expected, "{text}: {out}{err}");
+    }
+    let all = "limits:\n  - misses: { longest_run: 3, m_of_k: { m: 1, k: 10 }, recovery: 50 ms, late_above: 40 us }\n";
+    judged(&bench, all, &["--junit", "out.xml"]);
+    // The class of a test case contains the name of the condition, with the whole script.
+    let junit = fs::read_to_string(bench.path("out.xml")).unwrap();
+    let short = |line: &str| match line.split_once("name=\"misses") {
+        Some((_, case)) => format!("    <testcase name=\"misses{case}\n"),
+        None => format!("{line}\n"),
+    };
+    insta::assert_snapshot!("misses", junit.lines().map(short).collect::<String>());
+}
+
+#[test]
+fn a_trial_that_did_not_recover_is_broken_or_undecided() {
+    let bench = Bench::new();
+    // From slot 3,980 on, nothing is answered: the trial ends 29 ms later.
+    bench.record("record", &losing(&(3980..4100).collect::<Vec<u64>>()), &[]);
+    let limit = |limit: &str| format!("limits:\n  - misses: {{ {limit} }}\n");
+    for (text, expected) in [("recovery: 10 ms", 5), ("recovery: 1 s", 7)] {
+        let (code, out, err) = judged(&bench, &limit(text), &[]);
+        assert_eq!(code, expected, "{text}: {out}{err}");
+        assert!(out.contains("trial 0 ended before 10 consecutive messages were on time"), "{out}");
+    }
+    // Without any answer, no message is usual, and all messages are missed.
+    std::fs::remove_dir_all(bench.path("record")).unwrap();
+    bench.record("record", &losing(&(0..4100).collect::<Vec<u64>>()), &[]);
+    let (code, out, err) = judged(&bench, &limit("longest_run: 3999"), &[]);
+    assert_eq!(code, 5, "{out}{err}");
+    let report = bench.report();
+    assert_eq!(report["conditions"][0]["misses"]["longest_run"], 4000, "{}", report["conditions"][0]["misses"]);
+}
+
+#[test]
+fn a_study_chooses_the_windows_of_its_report() {
+    let bench = Bench::new();
+    let study = losing(&[1010, 1011, 1012]) + "report: { misses: { m: 2, k: 3 } }\n";
+    bench.record("record", &study, &[]);
+    let report = bench.report();
+    let misses = &report["conditions"][0]["misses"];
+    assert_eq!(misses["m_of_k"], json!({ "m": 2, "k": 3, "violated_windows": 1 }), "{misses}");
+}
+
 #[test]
 fn limits_of_some_conditions() {
     let bench = Bench::new();
@@ -201,6 +280,7 @@ fn a_budget_that_does_not_fit_the_record_is_refused() {
     for (budget, args) in [
         ("limits:\n  - from_intended: { p99: 1 ms }\n", &[][..]),
         ("limits:\n  - throughput: { samples/s: 1000 }\n", &[]),
+        ("limits:\n  - misses: { longest_run: 3, m_of_k: { m: 0 } }\n", &[]),
         ("baseline: { record: record, tolerance: 5 %, throughput: [samples/s] }\n", &[]),
         ("baseline: { record: record, tolerance: 5 %, from_intended: [p50] }\n", &[]),
         ("limits:\n  - where: { payload: 2 KiB }\n    round_trip: { p99: 1 ms }\n", &[]),
