@@ -110,7 +110,8 @@ mod tests {
         assert_eq!(of(13, &[12], (1, 4)).unrecovered_ns(), Some(0), "the next message may be on time");
         assert_eq!(of(13, &[9, 12], (1, 4)).unrecovered_ns(), Some(3 * MS));
         // Slots 11 and 12 are on time; if two more follow, the trial had recovered at slot 11.
-        assert_eq!(of(13, &[5, 10], (1, 4)).unrecovered_ns(), None, "slots 6 to 9 are on time");
+        assert_eq!(of(13, &[5, 10], (1, 4)).unrecovered_ns(), Some(MS), "slots 6 to 9 end the first recovery");
+        assert_eq!(of(13, &[5, 8], (1, 4)).unrecovered_ns(), None, "slots 9 to 12 are on time");
         assert_eq!(of(13, &[8, 10], (1, 4)).unrecovered_ns(), Some(3 * MS));
     }
 
