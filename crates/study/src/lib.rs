@@ -37,6 +37,7 @@ mod settings;
 mod shape;
 mod source;
 mod tree;
+mod until;
 
 pub use budget::{load_budget, load_budget_str};
 pub use budget_schema::budget_schema;
@@ -47,3 +48,4 @@ pub use load::{check_limits, load, load_str, load_str_with, load_with};
 pub use options::{Limits, Options};
 pub use schema::schema;
 pub use tailbound_model::nearest;
+pub use until::parse_until;
