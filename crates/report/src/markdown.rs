@@ -54,7 +54,8 @@ pub fn render_markdown(report: &Report) -> String {
     let causes: Vec<String> = crate::tables::causes::sentences(report).map(|c| format!("1. {}\n", escape(c))).collect();
     if let Some(condition) = crate::tables::causes::worst_condition(report).filter(|_| !causes.is_empty()) {
         text.push_str(&format!("\n## The worst incidents of {}\n\n{}", escape(&condition.name), causes.concat()));
-        let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| escape(&text)).collect();
+        let recorded: Vec<String> =
+            crate::tables::causes::recordings(report, condition).map(|text| escape(&text)).collect();
         if !recorded.is_empty() {
             text.push_str(&format!("\n{}\n", recorded.join(" ")));
         }

@@ -29,6 +29,7 @@ mod options;
 mod order;
 mod path;
 mod read;
+mod recording_check;
 mod report;
 mod resolve;
 mod rules;

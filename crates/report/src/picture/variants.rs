@@ -71,7 +71,7 @@ pub(crate) fn variants(report: &Report, id: &str) -> Vec<Variant> {
         "legs" => {
             let one = |c: &&ConditionReport| {
                 let mut variant = Variant::new(vec![("of", c.id.to_string())], legs::draw(&first, Some(c)));
-                variant.html.push_str(&causes(c));
+                variant.html.push_str(&causes(report, c));
                 variant
             };
             let all = Variant::new(vec![("of", "all".into())], legs::draw(&first, None));
@@ -142,10 +142,10 @@ fn estimates(chart: &Chart<'_>) -> Vec<Variant> {
 }
 
 /// One description for each of the worst incidents of a condition, and how their events were recorded.
-fn causes(condition: &ConditionReport) -> String {
+fn causes(report: &Report, condition: &ConditionReport) -> String {
     let item = |incident: &tailbound_document::IncidentReport| format!("<li>{}</li>", prose(&incident.text));
     let items: String = crate::tables::causes::described(condition).iter().map(item).collect();
-    let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| prose(&text)).collect();
+    let recorded: Vec<String> = crate::tables::causes::recordings(report, condition).map(|text| prose(&text)).collect();
     match recorded.is_empty() {
         true => format!("<ol class=\"causes\">{items}</ol>"),
         false => format!("<ol class=\"causes\">{items}</ol><p class=\"recorded\">{}</p>", recorded.join(" ")),

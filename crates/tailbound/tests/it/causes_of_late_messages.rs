@@ -219,6 +219,32 @@ fn a_run_ends_at_the_message_of_a_stall() {
 }
 
 #[test]
+fn the_cost_of_a_recording_is_checked_by_trials_without_it() {
+    let bench = Bench::new();
+    let study = "measure: { ping-pong: { slots: 200, warm_up: 10, receive: block } }\nrate: 1 kHz\ndriver: udp\n\
+                 place: process\npath: loopback\nattribution: { level: threads, check: on }\nrepeat: 5\n\
+                 report: { late_above: 1 ns }\n";
+    let output = bench.run(study, &[]);
+    succeeded(&output);
+    let report = bench.report();
+    let level = |trial: &Value| {
+        let condition = trial["condition"].as_u64().unwrap() as usize;
+        report["conditions"][condition]["levels"]["attribution"].as_str().unwrap().to_owned()
+    };
+    for trial in report["trials"].as_array().unwrap() {
+        let recorded = bench.path(&format!("record/switches/{}-ping.json", trial["id"])).exists();
+        assert_eq!(recorded, level(trial) == "threads", "{}", trial["id"]);
+    }
+    let rows = report["against"]["rows"].as_array().unwrap();
+    let [row] = rows.as_slice() else { panic!("{rows:?}") };
+    let overheads = row["overheads"].as_array().unwrap();
+    assert!(overheads.iter().any(|o| o["statistic"] == "p50" && o["interval"].is_array()), "{row}");
+    let out = String::from_utf8(output.stdout).unwrap();
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("Compared with trials without the recording: the p50 of the round trip is "), "{out}");
+}
+
+#[test]
 fn switched_off_nothing_is_watched() {
     let bench = Bench::new();
     let study = "measure: { ping-pong: { slots: 200 } }\nrate: 1 kHz\ndriver: udp\npath: loopback\nattribution: off\n";
