@@ -4,12 +4,13 @@ use crate::{clocks, sample_faults};
 use std::collections::BTreeMap;
 use tailbound_document::{
     Clock, ClockWindow, Course, EndReport, Host, HostFact, LaterReading, LoadReport, PathReport, PathSide, RunReport,
-    Thread, ThreadReport, TrialReport,
+    Thread, ThreadReport, TrialReport, UntilMessage, UntilReport,
 };
 use tailbound_model::{
-    FactValue, HostFacts, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, TrialStatus, Warning,
+    FactValue, HostFacts, LOST, LoadPart, Policy, RoleScheduling, Scheduling, ThreadRow, TrialStatus, UntilTerm,
+    Warning,
 };
-use tailbound_record::{ControllerUse, EndRecord, Manifest, Record};
+use tailbound_record::{ControllerUse, EndRecord, Manifest, Record, Until};
 
 /// Data about the run that wrote the record: command, study, seed, order of trials.
 pub(crate) fn run(manifest: &Manifest) -> RunReport {
@@ -23,7 +24,25 @@ pub(crate) fn run(manifest: &Manifest) -> RunReport {
         order: manifest.plan.trials.iter().map(|t| t.id).collect(),
         settings: manifest.plan.settings.clone(),
         study_source: manifest.plan.source.clone(),
+        until: manifest.until.as_ref().map(until),
     }
+}
+
+/// The request to end the run at a message, and the message.
+fn until(until: &Until) -> UntilReport {
+    let found = until.found.as_ref().map(|message| UntilMessage {
+        trial: message.trial,
+        slot: message.slot,
+        due_ns: message.due_ns,
+        received_ns: message.received_ns,
+        metric: match message.term {
+            UntilTerm::Above { metric, .. } => metric.key().into(),
+            UntilTerm::Lost => LOST.into(),
+        },
+        value_ns: message.value_ns,
+        matches: message.matches,
+    });
+    UntilReport { condition: until.condition.to_string(), at_most_ns: until.at_most.map(|time| time.0), found }
 }
 
 /// Converts all trials of the plan into the form of the report document, in the order of their ids.

@@ -30,7 +30,9 @@ pub(crate) fn faults_of(record: &Record, trials: &[usize]) -> SampleFaults {
         if manifest.plan.conditions[planned.condition].spec.measure.flow().is_some_and(|f| f.rows == FlowRows::None) {
             continue;
         }
-        let slots = if ended { slots(&manifest.plan.conditions[planned.condition].spec) } else { 0 };
+        let ended_early = manifest.until.as_ref().and_then(|until| until.ended_early.get(&trial.id)).copied();
+        let planned = || slots(&manifest.plan.conditions[planned.condition].spec);
+        let slots = if ended { ended_early.unwrap_or_else(planned) } else { 0 };
         if let Err(e) = record.check(trial.id, slots) {
             faults.insert(trial.id, e);
         }

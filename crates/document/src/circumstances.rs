@@ -29,6 +29,43 @@ pub struct RunReport {
     pub settings: Vec<String>,
     /// Text of the study file that was run.
     pub study_source: String,
+    /// The message at which the run ends (`--until`); absent if the run ends after its trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<UntilReport>,
+}
+
+/// The request to end a run at a message, and the message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UntilReport {
+    /// The condition of the message at which the run ends, e.g. `round_trip > 20 ms or lost`.
+    pub condition: String,
+    /// Time for which the trials of the study were repeated at most, ns; absent if they were not repeated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most_ns: Option<i64>,
+    /// The message at which the run ended; absent if no message fulfilled the condition.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<UntilMessage>,
+}
+
+/// The first message of a run that fulfilled the condition at which the run ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UntilMessage {
+    /// Id of the trial of the message.
+    pub trial: usize,
+    /// Number of the message's slot, counted from the begin of the warm-up.
+    pub slot: u64,
+    /// Time at which the message was due, ns (stop-and-wait: at which its send call began).
+    pub due_ns: i64,
+    /// Time at which the answer was received, ns; absent if there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub received_ns: Option<i64>,
+    /// Name of the metric whose value was above its limit, or `lost`.
+    pub metric: String,
+    /// Value of the metric, ns; absent for a lost message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value_ns: Option<i64>,
+    /// Number of messages of the trial that fulfil the condition; this message is the first of them.
+    pub matches: u64,
 }
 
 /// One trial, that is, one run of a condition.

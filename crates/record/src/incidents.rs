@@ -45,7 +45,7 @@ pub struct Ordinary {
 
 impl Record {
     /// Finds the incidents of a trial, and keeps the details of the `most` worst ones. `late_above_ns` is the study's
-    /// limit for late messages. Returns `None` if no measured slot was answered.
+    /// limit for late messages. The incident of the message at which the run ended (`--until`) is always kept. Returns `None` if no measured slot was answered.
     ///
     /// # Errors
     /// A segment is damaged, or the samples change while they are read.
@@ -89,7 +89,9 @@ impl Record {
         let (latency, round_trip) = (latency.finish().map_err(changed)?, round_trip.finish().map_err(changed)?);
         let ([p10_ns, p50_ns], [round_trip_ns]) = (latency.as_slice(), round_trip.as_slice()) else { return Ok(None) };
         let rule = LateRule::new((*p10_ns, *p50_ns), *round_trip_ns, late_above_ns);
-        let mut finder = IncidentFinder::new(rule, most);
+        let found = self.manifest.until.as_ref().and_then(|until| until.found.as_ref());
+        let pinned = found.filter(|found| found.trial == trial).map(|found| found.row);
+        let mut finder = IncidentFinder::new(rule, most).pinning(pinned);
         let MissWindow { m, k } = self.manifest.plan.report.miss_window();
         let mut misses = Misses::new(m, k);
         let mut ordinary: Vec<Ordinary> = Vec::new();

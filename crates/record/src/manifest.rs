@@ -1,5 +1,6 @@
 //! `manifest.json`: what a run planned, and what each trial of the run recorded.
 
+use crate::Until;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use tailbound_model::{
@@ -80,6 +81,9 @@ pub struct Manifest {
     /// Imported outputs of other programs; a record with imported outputs contains no measurement of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub imported: Vec<Imported>,
+    /// The message at which the run ends; absent if the run ends after its trials.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<Until>,
     /// All warnings that the run raised.
     pub warnings: Vec<Warning>,
 }
@@ -103,6 +107,7 @@ impl Manifest {
             trials: Vec::new(),
             host_settings: Vec::new(),
             imported: Vec::new(),
+            until: None,
             warnings: Vec::new(),
         }
     }

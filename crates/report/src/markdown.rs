@@ -58,7 +58,8 @@ pub fn render_markdown(report: &Report) -> String {
         if !without.is_empty() {
             text.push_str(&format!("\n{}\n\n{}", escape(&remaining::rule(condition)), without.concat()));
         }
-        let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| escape(&text)).collect();
+        let recorded: Vec<String> =
+            crate::tables::causes::recordings(report, condition).map(|text| escape(&text)).collect();
         if !recorded.is_empty() {
             text.push_str(&format!("\n{}\n", recorded.join(" ")));
         }

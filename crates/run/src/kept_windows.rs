@@ -1,7 +1,7 @@
 //! Chooses the time spans of a trial whose recorded events are kept: those of the worst incidents, and of some ordinary
 //! messages, from which the report learns what is usual.
 
-use tailbound_record::TrialIncidents;
+use tailbound_record::{MatchedMessage, TrialIncidents};
 
 /// Largest number of incidents of a trial whose events are kept. A report shows this number for each condition.
 pub(crate) const MOST_INCIDENTS: usize = 100;
@@ -10,15 +10,21 @@ const BEFORE_NS: i64 = 2_000_000;
 /// A time span ends this long after the last answer, ns.
 const AFTER_NS: i64 = 500_000;
 
-/// The time spans whose events are kept, without overlap, the most important first: ordinary messages, which are short
-/// and without which no ledger is right, then incidents, the worst first.
-pub(crate) fn kept_windows(found: &TrialIncidents) -> Vec<(i64, i64)> {
-    let mut worst: Vec<_> = found.found.worst.iter().collect();
+/// The time spans whose events are kept, without overlap, the most important first: the message at which the run ends,
+/// then ordinary messages, which are short and without which no ledger is right, then incidents, the worst first.
+pub(crate) fn kept_windows(found: Option<&TrialIncidents>, matched: Option<&MatchedMessage>) -> Vec<(i64, i64)> {
+    let mut worst: Vec<_> = found.iter().flat_map(|found| &found.found.worst).collect();
     worst.sort_by_key(|incident| std::cmp::Reverse(incident.rank()));
-    if worst.is_empty() {
+    if worst.is_empty() && matched.is_none() {
         return Vec::new();
     }
-    let spans = found.ordinary.iter().map(|o| (o.due_ns, o.received_ns));
+    let matched = matched.map(|message| {
+        let (begin, end) = (message.due_ns, message.received_ns.unwrap_or(message.due_ns));
+        let around = worst.iter().filter(|i| i.begin_ns <= end && begin <= i.end_ns);
+        around.fold((begin, end), |span, i| (span.0.min(i.begin_ns), span.1.max(i.end_ns)))
+    });
+    let ordinary = found.iter().flat_map(|found| &found.ordinary).map(|o| (o.due_ns, o.received_ns));
+    let spans = matched.into_iter().chain(ordinary);
     let spans = spans.chain(worst.iter().map(|i| (i.begin_ns, i.end_ns)));
     let widened = |(begin, end): (i64, i64)| (begin.saturating_sub(BEFORE_NS), end.saturating_add(AFTER_NS));
     let mut spans: Vec<(usize, (i64, i64))> = spans.map(widened).enumerate().collect();
@@ -40,6 +46,7 @@ pub(crate) fn kept_windows(found: &TrialIncidents) -> Vec<(i64, i64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tailbound_model::UntilTerm;
     use tailbound_record::Ordinary;
     use tailbound_stats::{IncidentFinder, LateRule, Misses};
 
@@ -64,14 +71,37 @@ mod tests {
 
     #[test]
     fn ordinary_messages_come_first_and_then_the_worst_incidents() {
-        let windows = kept_windows(&found(&[(100 * MS, MS), (200 * MS, 5 * MS)], &[50 * MS]));
+        let windows = kept_windows(Some(&found(&[(100 * MS, MS), (200 * MS, 5 * MS)], &[50 * MS])), None);
         let expected = [(48 * MS, 50 * MS + 600_000), (198 * MS, 205 * MS + 500_000), (98 * MS, 101 * MS + 500_000)];
         assert_eq!(windows, expected);
     }
 
     #[test]
     fn time_spans_that_overlap_are_one_and_a_trial_on_time_has_none() {
-        assert_eq!(kept_windows(&found(&[(100 * MS, MS)], &[99 * MS])), [(97 * MS, 101 * MS + 500_000)]);
-        assert_eq!(kept_windows(&found(&[], &[99 * MS])), []);
+        let windows = |incidents: &[(i64, i64)]| kept_windows(Some(&found(incidents, &[99 * MS])), None);
+        assert_eq!(windows(&[(100 * MS, MS)]), [(97 * MS, 101 * MS + 500_000)]);
+        assert_eq!(windows(&[]), []);
+    }
+
+    #[test]
+    fn the_message_at_which_the_run_ends_comes_first_with_its_incident() {
+        let matched = |due_ns, received_ns| MatchedMessage {
+            trial: 0,
+            row: 0,
+            slot: 0,
+            due_ns,
+            received_ns,
+            term: UntilTerm::Lost,
+            value_ns: None,
+            matches: 1,
+        };
+        let given = found(&[(100 * MS, MS), (200 * MS, 5 * MS)], &[50 * MS]);
+        let first = |message: &MatchedMessage| kept_windows(Some(&given), Some(message))[0];
+        assert_eq!(first(&matched(100 * MS, Some(101 * MS))), (98 * MS, 101 * MS + 500_000));
+        // A lost message within the worst incident, and a message that is neither late nor lost.
+        assert_eq!(first(&matched(203 * MS, None)), (198 * MS, 205 * MS + 500_000));
+        assert_eq!(first(&matched(300 * MS, Some(300 * MS + 1))), (298 * MS, 300 * MS + 500_001));
+        // Without any answer, there are neither incidents nor ordinary messages.
+        assert_eq!(kept_windows(None, Some(&matched(300 * MS, None))), [(298 * MS, 300 * MS + 500_000)]);
     }
 }

@@ -19,11 +19,20 @@ pub(crate) fn settle_ns(spec: &TrialSpec) -> i64 {
 
 /// Number of cells of the sample ring of one end, a power of two.
 pub(crate) fn ring_cells(spec: &TrialSpec) -> u64 {
+    let small = SMALL_BYTES / size_of::<tailbound_model::SenderCell>() as u64;
+    needed_cells(spec).max(small / 2 + 1).next_power_of_two()
+}
+
+/// Smallest number of cells of the sample ring of one end, a power of two. A trial that may end early has this ring,
+/// because it ends when its ring is full.
+pub(crate) fn smallest_ring_cells(spec: &TrialSpec) -> u64 {
+    needed_cells(spec).next_power_of_two()
+}
+
+fn needed_cells(spec: &TrialSpec) -> u64 {
     let period_ns = match spec.rate {
         Rate::Period(period) => period.0.max(1),
         Rate::Max => FASTEST_ROUND_TRIP_NS,
     };
-    let needed = (settle_ns(spec) + DRAIN_PERIOD_NS + SPARE_NS) / period_ns + 1;
-    let small = SMALL_BYTES / size_of::<tailbound_model::SenderCell>() as u64;
-    (needed as u64).max(small / 2 + 1).next_power_of_two()
+    ((settle_ns(spec) + DRAIN_PERIOD_NS + SPARE_NS) / period_ns + 1) as u64
 }

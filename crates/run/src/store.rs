@@ -98,6 +98,20 @@ pub(crate) fn store(
     }
 }
 
+/// True if `wanted` is true for one of these rows of samples of a sending end.
+pub(crate) fn any_sender_row(
+    order: &Order,
+    rows: Rows<'_>,
+    t0_ns: i64,
+    wanted: &mut dyn FnMut(&SenderRow) -> bool,
+) -> bool {
+    let clock = slot_clock(&order.spec, order.warm_up, t0_ns);
+    let cells = cells(rows.bytes);
+    // Kernel timestamps are not needed.
+    let convert = |_| NO_TIME;
+    SenderCells::new(&cells, rows.first, clock, &convert).rows().any(|row| wanted(&row))
+}
+
 /// Writes those rows of samples of one end that are not in the record yet, as the next segment.
 pub(crate) fn rescue(
     dir: &Path,

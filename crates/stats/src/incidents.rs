@@ -67,6 +67,8 @@ pub struct Incident {
     pub worst: (Option<i64>, u64),
     /// The parts of the excess, in the order of time; of more than 64 parts the longest ones.
     pub parts: Vec<ExcessPart>,
+    /// True if the details of the incident are kept, however many worse incidents there are.
+    pub pinned: bool,
     /// Time until which the excess has been counted, ns.
     counted_until_ns: i64,
 }
@@ -113,7 +115,8 @@ impl Incidents {
         self.excess_ns += incident.excess_ns;
         self.worst.push(incident);
         if self.worst.len() > most {
-            let least = self.worst.iter().enumerate().min_by_key(|(_, one)| one.rank()).map(|(at, _)| at);
+            let others = self.worst.iter().enumerate().filter(|(_, one)| !one.pinned);
+            let least = others.min_by_key(|(_, one)| one.rank()).map(|(at, _)| at);
             least.map(|at| self.worst.remove(at));
         }
     }
@@ -124,6 +127,7 @@ impl Incidents {
 pub struct IncidentFinder {
     rule: LateRule,
     most: usize,
+    pinned: Option<u64>,
     open: Option<Incident>,
     found: Incidents,
 }
@@ -131,7 +135,12 @@ pub struct IncidentFinder {
 impl IncidentFinder {
     /// Makes a finder for a trial with this rule, which keeps the details of at most `most` incidents.
     pub fn new(rule: LateRule, most: usize) -> IncidentFinder {
-        IncidentFinder { rule, most, open: None, found: Incidents::default() }
+        IncidentFinder { rule, most, pinned: None, open: None, found: Incidents::default() }
+    }
+
+    /// Also keeps the details of the incident that contains the message of this row, if that message is late or lost.
+    pub fn pinning(self, row: Option<u64>) -> IncidentFinder {
+        IncidentFinder { pinned: row, ..self }
     }
 
     /// Adds a message that was answered. Returns whether it is late.
@@ -187,8 +196,10 @@ impl IncidentFinder {
             excess_ns: 0,
             worst: (None, row),
             parts: Vec::new(),
+            pinned: false,
             counted_until_ns: i64::MIN,
         });
+        incident.pinned |= self.pinned == Some(row);
         incident.end_ns = incident.end_ns.max(due_ns);
         incident.rows.1 = row;
         incident
@@ -277,5 +288,11 @@ mod tests {
         assert_eq!((found.count, found.late, found.worst.len()), (10, 10, 3));
         assert_eq!(found.worst.iter().map(|i| i.worst.1).collect::<Vec<_>>(), [4, 8, 9]);
         assert_eq!(found.excess_ns, 30 * MS - 10 * 100_000);
+        // A pinned incident displaces the least of the others.
+        let mut finder = IncidentFinder::new(LateRule::new((90_000, 100_000), 100_000, None), 3).pinning(Some(1));
+        for slot in 0..10i64 {
+            finder.answered(slot as u64, slot * 100 * MS, (1 + slot % 5) * MS);
+        }
+        assert_eq!(finder.finish().worst.iter().map(|i| i.worst.1).collect::<Vec<_>>(), [1, 4, 9]);
     }
 }

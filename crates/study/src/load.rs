@@ -7,7 +7,7 @@ use crate::format::StudyFile;
 use crate::options::{Limits, Options};
 use crate::resolve::Context;
 use crate::source::{MAX_TEXT, Pos, Source, Sources};
-use crate::{embedded, order, settings, tree};
+use crate::{embedded, order, recording_check, settings, tree};
 use std::path::Path;
 use tailbound_model::{Plan, ReportSpec, nearest};
 
@@ -74,6 +74,7 @@ fn plan(name: &str, text: &str, dir: &Path, options: &Options<'_>) -> Result<Pla
     for (index, argument) in options.settings.iter().enumerate() {
         settings::apply(&mut study, argument, index as u16 + 1)?;
     }
+    recording_check::expand(&mut study)?;
     let (conditions, file) = conditions(&study, &Context { dir, options })?;
     let seed = file.seed.unwrap_or(1);
     let possible = conditions.iter().filter(|c| c.not_possible.is_none()).count();

@@ -28,6 +28,9 @@ pub enum Message {
     Done(Box<Done>),
     /// From the controller: all senders are done, so that ends that only answer must stop.
     Stop,
+    /// From the controller: the senders of the agent must end the trial early, because a message fulfilled the condition
+    /// at which the run ends (`collect: live`).
+    EndEarly,
     /// From the controller: all publishers are done and have sent this number of messages in total. Subscribers wait
     /// for the messages that have not arrived yet.
     Sent(u64),

@@ -34,7 +34,7 @@ use crate::why::threads::Threads;
 use std::ops::Range;
 use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report};
 use tailbound_model::{Attribution, Flow, SwitchScope, Switches};
-use tailbound_record::{Record, TrialIncidents};
+use tailbound_record::{Manifest, Record, TrialIncidents};
 use tailbound_stats::{Incident, Misses};
 
 /// Largest number of incidents of a condition that the report contains.
@@ -83,12 +83,24 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
         condition.recordings = recordings::recordings(&trials);
         let mut incidents: Vec<IncidentReport> = explained.into_iter().map(|e| e.report).collect();
         incidents.sort_by_key(|i| std::cmp::Reverse((i.sustained, i.excess_ns, i.lost)));
+        // The incident of the message at which the run ended is described, however many worse ones there are.
+        if let Some(at) =
+            incidents.iter().position(|i| ended_run(&record.manifest, i)).filter(|at| *at >= MOST_INCIDENTS)
+        {
+            incidents.swap(MOST_INCIDENTS - 1, at);
+        }
         incidents.truncate(MOST_INCIDENTS);
         incidents.iter_mut().skip(INCIDENTS_DESCRIBED).for_each(|incident| incident.waterfall = None);
         condition.incidents = incidents;
     }
     report.conditions = conditions;
     Ok(())
+}
+
+/// True if an incident contains the message at which the run ended (`--until`).
+fn ended_run(manifest: &Manifest, incident: &IncidentReport) -> bool {
+    let message = manifest.until.as_ref().and_then(|until| until.found.as_ref());
+    message.is_some_and(|m| m.trial == incident.trial && (incident.begin_ns..=incident.end_ns).contains(&m.due_ns))
 }
 
 /// Reads everything about one trial; `period_ns` is the time from one slot to the next, if there is a schedule.

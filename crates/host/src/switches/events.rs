@@ -1,5 +1,6 @@
 //! The events that are kept in memory until the trial is over.
 
+use std::collections::VecDeque;
 use tailbound_model::{SwitchEvent, SwitchKind};
 
 /// Maximum number of events kept in memory; an event has 32 bytes.
@@ -10,30 +11,42 @@ const PIECE: usize = 1 << 16;
 /// Events in the order in which they were read, and time spans in which events are missing.
 #[derive(Debug, Default)]
 pub(super) struct Events {
-    pieces: Vec<Vec<SwitchEvent>>,
-    /// True if the maximum number of events is reached.
-    full: bool,
+    pieces: VecDeque<Vec<SwitchEvent>>,
+    /// Time of the latest event that was discarded, monotonic ns; 0 = none was discarded.
+    discarded_ns: i64,
     /// Begin and end of each time span in which events are missing, monotonic ns.
-    pub gaps: Vec<(i64, i64)>,
+    gaps: Vec<(i64, i64)>,
 }
 
 impl Events {
-    /// Keeps an event, unless the maximum number of events is reached.
+    /// Keeps an event. If the maximum number of events is reached, the oldest events are discarded.
     pub fn keep(&mut self, event: SwitchEvent) {
-        if self.full {
-            return;
+        self.keep_of(MOST_EVENTS, event);
+    }
+
+    fn keep_of(&mut self, most: usize, event: SwitchEvent) {
+        if self.pieces.back().is_none_or(|piece| piece.len() == PIECE) {
+            let oldest = if self.pieces.len() * PIECE >= most { self.pieces.pop_front() } else { None };
+            // The memory of the oldest piece is used again.
+            let mut piece = oldest.unwrap_or_else(|| Vec::with_capacity(PIECE));
+            self.discarded_ns = piece.iter().map(|e| e.at_ns).fold(self.discarded_ns, i64::max);
+            piece.clear();
+            self.pieces.push_back(piece);
         }
-        if self.pieces.last().is_none_or(|piece| piece.len() == PIECE) {
-            if self.pieces.len() * PIECE == MOST_EVENTS {
-                self.full = true;
-                self.gaps.push((event.at_ns, i64::MAX));
-                return;
-            }
-            self.pieces.push(Vec::with_capacity(PIECE));
-        }
-        if let Some(piece) = self.pieces.last_mut() {
+        if let Some(piece) = self.pieces.back_mut() {
             piece.push(event);
         }
+    }
+
+    /// Adds a time span in which events are missing (begin and end, monotonic ns).
+    pub fn miss(&mut self, gap: (i64, i64)) {
+        self.gaps.push(gap);
+    }
+
+    /// Begin and end of each time span in which events are missing, monotonic ns.
+    pub fn gaps(&self) -> Vec<(i64, i64)> {
+        let discarded = (self.discarded_ns > 0).then_some((0, self.discarded_ns));
+        discarded.into_iter().chain(self.gaps.iter().copied()).collect()
     }
 
     /// Events whose time lies in one of the time spans `windows` (begin and end, monotonic ns), which must be sorted
@@ -73,6 +86,20 @@ fn end_ns(event: &SwitchEvent) -> i64 {
 mod tests {
     use super::*;
     use tailbound_model::Interruption;
+
+    #[test]
+    fn the_newest_events_are_kept_and_older_ones_are_a_gap() {
+        let mut events = Events::default();
+        let wake = SwitchKind::Wake { thread: 1, by: 2, interrupt: false, packet: false, limit: None };
+        let piece = PIECE as i64;
+        for at_ns in 1..=3 * piece {
+            events.keep_of(2 * PIECE, SwitchEvent { at_ns, cpu: 0, what: wake });
+        }
+        events.miss((7, 9));
+        assert_eq!(events.gaps(), [(0, piece), (7, 9)]);
+        let kept = events.within(&[(0, i64::MAX)]);
+        assert_eq!((kept.len(), kept[0].at_ns, kept[kept.len() - 1].at_ns), (2 * PIECE, piece + 1, 3 * piece));
+    }
 
     #[test]
     fn an_interrupt_belongs_to_the_window_in_which_it_ends() {

@@ -73,7 +73,7 @@ impl SwitchWatch {
                     self.tasks.entry(thread).or_insert(Task { policy: None, ..creator });
                 }
             }
-            Record::Missing { at_ns, .. } => self.events.gaps.push((self.read_ns, at_ns)),
+            Record::Missing { at_ns, .. } => self.events.miss((self.read_ns, at_ns)),
             // The ring buffer makes one event of begin and end of an interrupt.
             Record::Edge { .. } => {}
         }
@@ -116,7 +116,7 @@ impl SwitchWatch {
             interrupts: *interrupts,
             recorder: recorder.clone(),
             windows: kept,
-            gaps: self.events.gaps.clone(),
+            gaps: self.events.gaps(),
             events,
             tasks,
             ..Switches::default()
@@ -151,7 +151,7 @@ impl SwitchWatch {
         let before_ns = self.read_ns;
         self.read();
         if self.opened.lost_more() {
-            self.events.gaps.push((before_ns, self.read_ns));
+            self.events.miss((before_ns, self.read_ns));
         }
         self.opened.close();
     }

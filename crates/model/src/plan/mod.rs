@@ -5,9 +5,11 @@ mod flow;
 mod load;
 mod receive;
 mod trial;
+mod until;
 
 pub use arrangement::Arrangement;
 pub use flow::*;
 pub use load::{LoadDone, LoadKind, LoadPart, LoadSpec, LoadStart, Participant, TopicLoad, UdpStream};
 pub use receive::ReceiveMode;
 pub use trial::*;
+pub use until::{UntilCondition, UntilTerm};

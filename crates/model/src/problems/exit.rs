@@ -18,6 +18,7 @@ pub enum ExitCode {
     BudgetExceeded = 5,
     /// Exit code: the command finished, but the record is invalid or incomplete.
     RecordInvalid = 6,
-    /// Exit code: there are not enough data to decide whether a limit holds or a value became worse.
+    /// Exit code: there are not enough data to decide whether a limit holds or a value became worse, or no message
+    /// fulfilled the condition at which a run would have ended.
     Undecided = 7,
 }

@@ -21,6 +21,7 @@ mod side_by_side;
 mod starved;
 mod tail_estimate;
 mod tools;
+mod until;
 mod warm_up;
 mod worst_leg;
 
@@ -31,6 +32,7 @@ pub(crate) fn findings(report: &Report) -> Vec<Finding> {
     let mut all = record::untrusted(report);
     all.extend(report.conditions.iter().filter_map(|c| latency::failed(report, c)));
     all.extend(delivery::dropped_between_threads(report));
+    all.extend(until::findings(report));
     all.extend(flow::findings(report));
     all.extend(growth::findings(report));
     all.extend(latency::results(report));

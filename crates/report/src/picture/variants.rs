@@ -72,7 +72,7 @@ pub(crate) fn variants(report: &Report, id: &str) -> Vec<Variant> {
         "legs" => {
             let one = |c: &&ConditionReport| {
                 let mut variant = Variant::new(vec![("of", c.id.to_string())], legs::draw(&first, Some(c)));
-                variant.html.push_str(&causes(c));
+                variant.html.push_str(&causes(report, c));
                 variant
             };
             let all = Variant::new(vec![("of", "all".into())], legs::draw(&first, None));
@@ -144,7 +144,7 @@ fn estimates(chart: &Chart<'_>) -> Vec<Variant> {
 
 /// One description for each of the worst incidents of a condition, what would remain without each cause, and how the
 /// events were recorded.
-fn causes(condition: &ConditionReport) -> String {
+fn causes(report: &Report, condition: &ConditionReport) -> String {
     let item = |(at, incident): (usize, &IncidentReport)| {
         format!("<li>{}{}</li>", prose(&incident.text), course(condition, at, incident))
     };
@@ -157,7 +157,7 @@ fn causes(condition: &ConditionReport) -> String {
             prose(&remaining::rule(condition))
         ),
     };
-    let recorded: Vec<String> = crate::tables::causes::recordings(condition).map(|text| prose(&text)).collect();
+    let recorded: Vec<String> = crate::tables::causes::recordings(report, condition).map(|text| prose(&text)).collect();
     let recorded = match recorded.is_empty() {
         true => String::new(),
         false => format!("<p class=\"recorded\">{}</p>", recorded.join(" ")),

@@ -2,12 +2,18 @@
 //!
 //! `tailbound-analysis` finds the causes; this module chooses which of them are listed.
 
-use tailbound_document::number::time;
-use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, RecordingReport, Report};
+use tailbound_document::number::{three_digits, time};
+use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, Overhead, RecordingReport, Report};
 
-/// The condition with the largest excess in its incidents, if any condition has incidents.
+/// The factor of a study that checks the cost of the recording.
+const ATTRIBUTION: &str = "attribution";
+
+/// The condition with the largest excess in its incidents, if any condition has incidents. A condition that the study
+/// repeats without the recording of events has no causes, so that it comes last.
 pub(crate) fn worst_condition(report: &Report) -> Option<&ConditionReport> {
-    let excess = |c: &&ConditionReport| c.incident_totals.map_or((0, 0), |t| (t.excess_ns, t.lost));
+    let checks = report.against.as_ref().filter(|against| against.factor == ATTRIBUTION);
+    let watched = |c: &ConditionReport| checks.is_none_or(|off| c.levels.get(ATTRIBUTION) != Some(&off.level));
+    let excess = |c: &&ConditionReport| (watched(c), c.incident_totals.map_or((0, 0), |t| (t.excess_ns, t.lost)));
     report.conditions.iter().filter(|c| !c.incidents.is_empty()).max_by_key(excess)
 }
 
@@ -21,9 +27,39 @@ pub(crate) fn sentences(report: &Report) -> impl Iterator<Item = &str> {
     worst_condition(report).into_iter().flat_map(described).map(|i| i.text.as_str())
 }
 
-/// One sentence for each way in which the events behind these incidents were recorded, with its cost.
-pub(crate) fn recordings(condition: &ConditionReport) -> impl Iterator<Item = String> {
-    condition.recordings.iter().map(recording)
+/// One sentence for each way in which the events behind these incidents were recorded, with its cost, and one about the
+/// trials without the recording, if the study has such trials.
+pub(crate) fn recordings(report: &Report, condition: &ConditionReport) -> impl Iterator<Item = String> {
+    condition.recordings.iter().map(recording).chain(checked(report, condition))
+}
+
+/// Sentence about the round trips of the condition beside those of its trials without the recording.
+fn checked(report: &Report, condition: &ConditionReport) -> Option<String> {
+    let against = report.against.as_ref().filter(|against| against.factor == ATTRIBUTION)?;
+    let row = against.rows.iter().find(|row| row.condition == condition.id)?;
+    let round_trips = row.overheads.iter().filter(|o| o.metric == "round_trip");
+    let figures: Vec<String> = round_trips.filter_map(ratio).collect();
+    match (figures.is_empty(), &row.why) {
+        (false, _) => Some(format!("Compared with trials without the recording: {}.", figures.join("; "))),
+        (true, Some(why)) => Some(format!("The cost of the recording could not be checked: {why}.")),
+        (true, None) => None,
+    }
+}
+
+/// A ratio in words, e.g. `the p50 of the round trip is 1.03 times as long (95 %: 1.01 to 1.05)`.
+fn ratio(overhead: &Overhead) -> Option<String> {
+    let of = |per_cent: f64| three_digits(1.0 + per_cent / 100.0);
+    let mut text = format!("the {} of the round trip is {} times as long", overhead.statistic, of(overhead.per_cent?));
+    let within = if overhead.within_runs { ", within these runs only" } else { "" };
+    if let Some([low, high]) = overhead.interval {
+        text.push_str(&format!(" (95 %: {} to {}{within})", of(low), of(high)));
+    }
+    match overhead.more_trials {
+        Some(1) => text.push_str("; a verdict needs 1 more trial of each"),
+        Some(more) => text.push_str(&format!("; a verdict needs {more} more trials of each")),
+        None => {}
+    }
+    Some(text)
 }
 
 fn recording(recording: &RecordingReport) -> String {

@@ -135,7 +135,8 @@ fn a_wait_that_every_message_has_explains_no_delay() {
 fn a_finding_without_causes_gives_the_reason() {
     let scope = SwitchScope::Nothing("perf events are not permitted".into());
     let ends = vec!["ping".into(), "pong".into()];
-    let report = report(Seen { late: [10_000, 5_000, 5_080_000], events: Switches { ends, scope, ..Switches::default() } });
+    let report =
+        report(Seen { late: [10_000, 5_000, 5_080_000], events: Switches { ends, scope, ..Switches::default() } });
     let reason = "events could not be recorded: perf events are not permitted";
     assert_eq!(incident(&report).no_ledger.as_deref(), Some(reason));
     let said = sentences(&report);

@@ -281,6 +281,10 @@ impl Agent {
                 }
                 Ok(())
             }
+            Message::EndEarly => {
+                self.trial.iter_mut().for_each(Trial::end_early);
+                Ok(())
+            }
             Message::Stored(stored) => {
                 self.trial.iter_mut().for_each(|trial| trial.stored(stored));
                 Ok(())

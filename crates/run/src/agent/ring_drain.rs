@@ -55,6 +55,9 @@ impl Drain {
         self.readings = track.readings().len();
         for (index, (end, (_, memory))) in self.ends.iter_mut().zip(memories).enumerate() {
             let header = memory.header();
+            if header.ended_early.load(Relaxed) != 0 {
+                continue;
+            }
             let claimed = header.drained.claimed.load(Relaxed);
             if claimed > end.sent || !clock.is_empty() {
                 let (index, t0_ns) = (index as u8, header.t0_ns.load(Acquire));
@@ -70,6 +73,16 @@ impl Drain {
             header.drained.claimed.store(memory.settled(claimed, now - self.settle_ns), Release);
         }
         Ok(())
+    }
+
+    /// Lets the senders end the trial early: their rings are not drained any more, and the sender of a full ring ends.
+    pub fn end_early(memories: &[(OwnedFd, Memory)]) {
+        for (_, memory) in memories.iter().filter(|(_, memory)| !memory.sender().is_empty()) {
+            // A ring that was full before has ended the trial for another reason.
+            if memory.header().dropped.load(Relaxed) == 0 {
+                memory.header().ended_early.store(1, Release);
+            }
+        }
     }
 
     /// Frees the copies of rows of samples that the controller has on disk now.

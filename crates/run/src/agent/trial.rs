@@ -248,6 +248,13 @@ impl Trial {
         self.drain.turn(&self.memories, &self.track, controller)
     }
 
+    /// Lets the senders end the trial early, if their memory is a ring.
+    pub fn end_early(&mut self) {
+        if self.draining {
+            Drain::end_early(&self.memories);
+        }
+    }
+
     /// Frees the copies of rows of samples that the controller has on disk now.
     pub fn stored(&mut self, stored: Stored) {
         self.drain.stored(stored, &self.memories);

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
 use tailbound_host::OffsetTrack;
-use tailbound_model::FlowCounts;
+use tailbound_model::{FlowCounts, UntilCondition};
 use tailbound_record::RecordError;
 use tailbound_wire::*;
 use tokio::time::Instant;
@@ -24,6 +24,8 @@ pub(super) struct Incoming {
     role: Role,
     bytes: Vec<u8>,
     segments: usize,
+    /// Number of rows that were compared with the condition at which the run ends.
+    compared: u64,
     /// Monotonic time at which slot 0 is due, ns; 0 = not known yet.
     pub t0_ns: i64,
     stored: Stored,
@@ -35,7 +37,7 @@ pub(super) struct Incoming {
 impl Incoming {
     pub fn new(role: Role) -> Incoming {
         let (stored, closed) = (Stored::default(), Instant::now());
-        Incoming { role, bytes: Vec::new(), segments: 0, t0_ns: 0, stored, closed, cut: false }
+        Incoming { role, bytes: Vec::new(), segments: 0, compared: 0, t0_ns: 0, stored, closed, cut: false }
     }
 
     fn cell(&self) -> usize {
@@ -53,6 +55,16 @@ impl Incoming {
     /// Number of complete rows of samples received from the agent so far.
     fn received(&self) -> u64 {
         self.stored.rows + (self.bytes.len() / self.cell()) as u64
+    }
+
+    /// True if one of the rows that were received since the last call fulfils the condition.
+    fn fulfils(&mut self, order: &Order, condition: &UntilCondition) -> bool {
+        let (first, received) = (self.compared.max(self.stored.rows), self.received());
+        self.compared = received;
+        let range = [first, received].map(|row| (row - self.stored.rows) as usize * self.cell());
+        let rows = Rows { role: self.role, first, bytes: &self.bytes[range[0]..range[1]], cut: false };
+        MemoryKind::from(self.role) == MemoryKind::Sender
+            && store::any_sender_row(order, rows, self.t0_ns, &mut |row| condition.fulfilled_by(row).is_some())
     }
 
     /// Reads the rows of samples that a lost agent did not send from the sample memory that the controller has mapped.
@@ -108,6 +120,12 @@ pub(super) fn take(incoming: &mut [Incoming], end: u8, offset: u64, bytes: &[u8]
     let incoming =
         incoming.get_mut(end as usize).ok_or(Lost::BadMemory("sample memory of an unknown end was received"))?;
     incoming.push(offset, bytes)
+}
+
+/// True if one of the senders' rows that were received since the last call fulfils the condition at which the run ends.
+pub(super) fn fulfilled(incoming: &mut [Incoming], order: &Order, condition: &UntilCondition) -> bool {
+    // Every end is looked at, so that no row is looked at twice.
+    incoming.iter_mut().filter(|end| end.t0_ns != 0).fold(false, |found, end| end.fulfils(order, condition) || found)
 }
 
 /// Closes the segments (files of samples) that are full, and reports the stored rows to the agent.

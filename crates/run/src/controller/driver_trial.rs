@@ -116,7 +116,7 @@ async fn measure_observed(
     tracing::debug!(trial = id, unmatched, "measuring begins");
     let began = (lab.cpu_ns(), tailbound_host::monotonic_ns());
     tokio::select! {
-        measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks), deadline) => measured?,
+        measured = measure(parts, &mut lab.agents, &dir, (unmatched, &clocks, context.until), deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
     record.manifest.trials[id].controller =

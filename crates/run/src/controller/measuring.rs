@@ -5,6 +5,7 @@ use super::agent_protocol::Lost;
 use super::trial_state::Part;
 use super::{collect, common_start};
 use std::path::Path;
+use tailbound_model::UntilCondition;
 use tailbound_record::{ClockApart, RecordError};
 use tailbound_wire::*;
 use tokio::sync::watch;
@@ -19,7 +20,7 @@ pub(super) async fn measure(
     parts: &mut [Part],
     agents: &mut [(Vec<Role>, Agent)],
     dir: &Path,
-    (unmatched, clocks): (bool, &[(Role, ClockApart)]),
+    (unmatched, clocks, until): (bool, &[(Role, ClockApart)], Option<&UntilCondition>),
     deadline: Instant,
 ) -> Result<(), RecordError> {
     let now_ns = tailbound_host::monotonic_ns();
@@ -43,7 +44,7 @@ pub(super) async fn measure(
             let is_flow = part.order.spec.measure.flow().is_some();
             async move {
                 let stop = (!is_sender && !broken_off).then(|| senders_left.subscribe());
-                let result = listen(part, agent, dir, stop, deadline).await;
+                let result = listen(part, agent, dir, stop, until, deadline).await;
                 agent.silent = false;
                 if is_sender {
                     let sent = part.done.as_ref().filter(|_| is_flow).map(|d| d.ends.iter().map(|e| e.sent).sum());
@@ -59,12 +60,13 @@ pub(super) async fn measure(
 }
 
 /// Receives messages from one agent until its ends are done. If `stop` is given, sends the message `stop` when all
-/// senders are done.
+/// senders are done. If a row that was collected live fulfils the condition `until`, lets the senders end early.
 async fn listen(
     part: &mut Part,
     agent: &mut Agent,
     dir: &Path,
     mut stop: Option<watch::Receiver<(usize, Option<u64>)>>,
+    mut until: Option<&UntilCondition>,
     deadline: Instant,
 ) -> Result<(), RecordError> {
     loop {
@@ -104,6 +106,12 @@ async fn listen(
             Ok(Frame::Memory { end, offset, bytes }) => collect::take(&mut part.incoming, end, offset, &bytes),
             Err(lost) => Err(lost),
         };
+        if until.is_some_and(|condition| collect::fulfilled(&mut part.incoming, &part.order, condition)) {
+            until = None;
+            part.ended_early = true;
+            // The code that waits for an answer notices that the agent no longer reads.
+            let _ = agent.send(Message::EndEarly).await;
+        }
         match result {
             Ok(()) => collect::close_full(agent, &mut part.incoming, dir, &part.order, &part.track).await?,
             Err(lost) => {

@@ -35,6 +35,7 @@ mod trial_length;
 mod trial_state;
 mod trial_steps;
 mod trial_store;
+mod until;
 
 pub use driver_fit::{check_drivers, driver_limit};
 pub use dry_run::dry_run;
@@ -43,3 +44,4 @@ pub use machine_fit::not_fit;
 pub use places::DriverFiles;
 pub use progress::{Progress, ProgressEvent};
 pub use run::{Finished, RunOptions, run};
+pub use until::{UntilOptions, repeat_until};

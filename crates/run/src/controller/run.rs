@@ -6,6 +6,7 @@ use super::other_runs::OtherRuns;
 use super::places::{DriverFiles, Hosts};
 use super::progress::{Progress, ProgressEvent};
 use super::trial_state::{TrialContext, TrialResult};
+use super::until::{self, UntilFound, UntilOptions};
 use super::{RunError, conditions, cpu_plan, driver_trial, knobs, machine_fit, stop_signal, tool, trial_length};
 use std::path::PathBuf;
 use tailbound_host as host;
@@ -25,6 +26,9 @@ pub struct RunOptions {
     pub warnings: Vec<Warning>,
     /// Function that lists the drivers that are shared objects in files. Other hosts need these files too.
     pub driver_files: DriverFiles,
+    /// Request to end the run at a message; `None` = the run ends after its trials. [`super::repeat_until`] has checked
+    /// the plan against the request.
+    pub until: Option<UntilOptions>,
 }
 
 /// Result of a run that has ended normally.
@@ -76,7 +80,12 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let out = std::path::absolute(&options.out).unwrap_or(options.out);
     let partial = RecordWriter::partial_name(&out).to_string_lossy().into_owned();
     let partial = journal.before(Undo::RemovePartialRecord { path: partial }).map_err(journal_failed)?;
-    let created = RecordWriter::create(&out, manifest(&plan, &run_id, options.command, &allowed));
+    let condition = options.until.as_ref().map(|until| until.condition.clone());
+    let request =
+        |UntilOptions { condition, at_most }| Until { condition, at_most, found: None, ended_early: [].into() };
+    let until = options.until.map(request);
+    let manifest = Manifest { until, ..manifest(&plan, &run_id, options.command, &allowed) };
+    let created = RecordWriter::create(&out, manifest);
     journal.done(partial).map_err(journal_failed)?;
     let mut record = match created {
         Ok(record) => record,
@@ -88,7 +97,8 @@ async fn run_all(plan: Plan, options: RunOptions, progress: &mut dyn Progress) -
     let facts = host::facts::collect();
     let logs = record.dir().join("logs");
     let context = RunContext { run_id, journal, stop, logs };
-    let doing = Doing { context: &context, plan: &plan, housekeeping: &housekeeping, here: &facts };
+    let until = condition.as_ref();
+    let doing = Doing { context: &context, plan: &plan, housekeeping: &housekeeping, here: &facts, until };
     let mut hosts = Hosts::new(options.driver_files, &allowed);
     let _log = crate::log::controller(&context.logs);
     tracing::info!(run = context.run_id, trials = plan.trials.len(), "run begins");
@@ -148,6 +158,8 @@ struct Doing<'a> {
     housekeeping: &'a CpuList,
     /// Facts about the host on which the controller runs.
     here: &'a HostFacts,
+    /// The condition of the message at which the run ends.
+    until: Option<&'a UntilCondition>,
 }
 
 /// Runs all trials of the plan. Returns false if a signal has ended the run before its last trial.
@@ -170,34 +182,18 @@ async fn run_trials(
     progress.event(ProgressEvent::Began { trials: plan.trials.len(), estimate });
     let mut active: Option<ActiveLab> = None;
     let mut others = OtherRuns::new(&context.run_id);
+    let until = UntilFound::begin(record.manifest.until.as_ref());
+    let mut last_block = 0;
     for (number, trial) in plan.trials.iter().enumerate() {
+        if until.is_too_late(number, &plan.conditions[trial.condition].spec) {
+            break;
+        }
+        last_block = trial.block;
         for warning in others.look(&format!("when trial {} of {} began", number + 1, plan.trials.len())) {
             warn(record, progress, warning)?;
         }
-        let condition = &plan.conditions[trial.condition];
-        if active.as_ref().is_some_and(|s| !s.suits(&condition.spec) || !hosts.answer())
-            && let Some(old) = active.take()
-        {
-            down(doing, old, record, trial.block, progress).await?;
-        }
-        let mut lab = match active.take() {
-            Some(lab) => lab,
-            None => match up(doing, trial, hosts, record, progress).await {
-                // After a signal, the run does not wait for guests that boot.
-                Err(e) if context.stop.came() => {
-                    // The error also says what could not be undone.
-                    let warning = Warning::new(
-                        "interrupted",
-                        Severity::Warning,
-                        format!("an error occurred while the run was interrupted: {}", e.problem.what),
-                        "",
-                    );
-                    warn(record, progress, warning)?;
-                    interrupted(record, progress, "before", (number, plan.trials.len()))?;
-                    return Ok(false);
-                }
-                made => made?,
-            },
+        let Some(mut lab) = lab_of_trial(doing, (trial, number), active.take(), hosts, record, progress).await? else {
+            return Ok(false);
         };
         let warned = record.manifest.warnings.len();
         let result = run_trial(doing, (trial, number), &mut lab, hosts, record, progress).await;
@@ -209,6 +205,9 @@ async fn run_trials(
                 let (answered, scheduled) = (result.answered, result.scheduled);
                 progress.event(ProgressEvent::TrialDone { number, trial: trial.id, answered, scheduled });
                 active = Some(lab);
+                if result.matched.is_some_and(|message| until::ends_run(record, message)) {
+                    break;
+                }
             }
             Err(mut error) => {
                 let settings = lab.settings;
@@ -232,10 +231,41 @@ async fn run_trials(
         warn(record, progress, warning)?;
     }
     if let Some(lab) = active {
-        let last = plan.trials.last().map_or(0, |t| t.block);
-        down(doing, lab, record, last, progress).await?;
+        down(doing, lab, record, last_block, progress).await?;
+    }
+    if record.manifest.until.is_some() {
+        until::leave_out_rest(record);
     }
     Ok(true)
+}
+
+/// The lab of a trial: the lab of the trial before, if it suits and its hosts answer, otherwise a new one. Returns
+/// `None` if the run was interrupted while the lab was built.
+async fn lab_of_trial(
+    doing: &Doing<'_>,
+    (trial, number): (&Trial, usize),
+    active: Option<ActiveLab>,
+    hosts: &mut Hosts,
+    record: &mut RecordWriter,
+    progress: &mut dyn Progress,
+) -> Result<Option<ActiveLab>, RunError> {
+    let spec = &doing.plan.conditions[trial.condition].spec;
+    match active {
+        Some(lab) if lab.suits(spec) && hosts.answer() => return Ok(Some(lab)),
+        Some(old) => down(doing, old, record, trial.block, progress).await?,
+        None => {}
+    }
+    match up(doing, trial, hosts, record, progress).await {
+        // After a signal, the run does not wait for guests that boot.
+        Err(e) if doing.context.stop.came() => {
+            // The error also says what could not be undone.
+            let text = format!("an error occurred while the run was interrupted: {}", e.problem.what);
+            warn(record, progress, Warning::new("interrupted", Severity::Warning, text, ""))?;
+            interrupted(record, progress, "before", (number, doing.plan.trials.len()))?;
+            Ok(None)
+        }
+        made => made.map(Some),
+    }
 }
 
 /// Adds to the record a reason why figures say nothing about speed, unless the record already has this reason.
@@ -346,6 +376,7 @@ async fn run_trial(
         housekeeping: doing.housekeeping,
         wiring: hosts.wiring(),
         here: &doing.here.host,
+        until: doing.until,
     };
     tracing::info!(trial = trial.id, condition = trial.condition, levels = what, "trial begins");
     let result = match condition.spec.has_tool() {

@@ -5,6 +5,7 @@ use super::context::RunContext;
 use tailbound_host::OffsetTrack;
 use tailbound_lab::wiring::Wiring;
 use tailbound_model::*;
+use tailbound_record::MatchedMessage;
 use tailbound_wire::*;
 
 /// Parameters of one trial that do not change while it runs.
@@ -18,6 +19,8 @@ pub(super) struct TrialContext<'a> {
     pub wiring: Option<&'a Wiring>,
     /// Name in the record of the host on which the controller runs.
     pub here: &'a str,
+    /// The condition of the message at which the run ends; `None` = the run ends after its trials.
+    pub until: Option<&'a UntilCondition>,
 }
 
 impl TrialContext<'_> {
@@ -39,6 +42,8 @@ pub(super) struct TrialResult {
     /// Smallest possible number of packets for the messages of the trial, if several messages may share one packet;
     /// `None` = each message has its own packet.
     pub batches: Option<u64>,
+    /// The first message of the trial that fulfils the condition at which the run ends.
+    pub matched: Option<MatchedMessage>,
 }
 
 /// The part of one agent in a trial: the order for the agent, the answers and the state.
@@ -50,6 +55,8 @@ pub(super) struct Part {
     /// Readings of the agent's clock that arrived together with drained rows of samples.
     pub track: OffsetTrack,
     pub done: Option<Done>,
+    /// True if the senders of the agent were asked to end the trial early.
+    pub ended_early: bool,
     /// Reason why the agent was lost; `None` = the agent is not lost.
     pub lost: Option<String>,
     /// Failure because of which the agent could not open its ends for the trial.
@@ -60,7 +67,17 @@ impl Part {
     pub fn new(roles: &[Role], order: Order) -> Part {
         let incoming = roles.iter().map(|role| Incoming::new(*role)).collect();
         let (prepared, track) = (Prepared::default(), OffsetTrack::new());
-        Part { roles: roles.to_vec(), order, prepared, incoming, track, done: None, lost: None, failed: None }
+        Part {
+            roles: roles.to_vec(),
+            order,
+            prepared,
+            incoming,
+            track,
+            done: None,
+            ended_early: false,
+            lost: None,
+            failed: None,
+        }
     }
 
     /// True if at least one end of this agent sends on schedule.

@@ -40,17 +40,37 @@ pub(super) async fn store(
         let slot_0_ns = (agent.clock == clock).then_some(slot_0_ns);
         store_part(record, dir, part, agent, (unmatched, slot_0_ns), &mut result).await?;
     }
-    let first = parts.first().map(|p| &p.order);
-    let explained = |o: &&Order| o.spec.attribution != Attribution::Off && has_answers(&o.spec) && result.answered > 0;
-    if let Some(order) = first.filter(explained) {
-        let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
-        let found = Record::open(dir)?.incidents(order.trial, late_above_ns, MOST_INCIDENTS)?;
-        let windows = found.as_ref().map(kept_windows).unwrap_or_default();
-        if !windows.is_empty() {
-            store_switches(record, parts, lab, &clock, &windows).await?;
-        }
+    if let Some(order) = parts.first().map(|p| p.order.clone()).filter(|order| has_answers(&order.spec)) {
+        store_events(record, dir, (&order, &*parts, lab), &clock, &mut result).await?;
     }
     Ok(result)
+}
+
+/// Finds the message at which the run ends, if the run has such a condition, and stores the events around this message
+/// and around the worst incidents.
+async fn store_events(
+    record: &mut RecordWriter,
+    dir: &Path,
+    (order, parts, lab): (&Order, &[Part], &mut ActiveLab),
+    clock: &str,
+    result: &mut TrialResult,
+) -> Result<(), RunError> {
+    let until = record.manifest.until.as_ref().map(|until| &until.condition);
+    let explained = order.spec.attribution != Attribution::Off && (result.answered > 0 || until.is_some());
+    if until.is_none() && !explained {
+        return Ok(());
+    }
+    let stored = Record::open(dir)?;
+    result.matched = until.map(|condition| stored.first_match(order.trial, condition)).transpose()?.flatten();
+    if explained {
+        let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
+        let found = stored.incidents(order.trial, late_above_ns, MOST_INCIDENTS)?;
+        let windows = kept_windows(found.as_ref(), result.matched.as_ref());
+        if !windows.is_empty() {
+            store_switches(record, parts, lab, clock, &windows).await?;
+        }
+    }
+    Ok(())
 }
 
 fn has_answers(spec: &TrialSpec) -> bool {
@@ -133,6 +153,9 @@ fn store_rows(
     };
     let trial = &mut record.manifest.trials[part.order.trial];
     if role == Role::Ping {
+        if let Some(until) = record.manifest.until.as_mut().filter(|_| part.ended_early) {
+            until.ended_early.insert(part.order.trial, stored.rows);
+        }
         trial.t0_ns = Some(t0);
         result.scheduled = stored.rows;
         result.sent = stored.sent;

@@ -32,6 +32,9 @@ pub struct Header {
     pub late: AtomicU64,
     /// Number of answers that the ping end wrote into a ring while the row of their slot was being stored.
     pub raced: AtomicU64,
+    /// 1 if the supervisor asked the ping end to end the trial early: it does not drain the ring any more, so that the
+    /// ring becomes full.
+    pub ended_early: AtomicU64,
     /// Progress of the supervisor in draining rows of samples from the ring.
     pub drained: Drained,
 }

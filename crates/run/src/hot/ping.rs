@@ -217,6 +217,10 @@ impl<C: Clock, H: Hook> Ping<C, H> {
         let p = &self.progress;
         let mut step_end = self.clock.now();
         while !p.finished.load(Acquire) {
+            // An open loop ends as soon as its ring is full; the ring of stop-and-wait has room for minutes.
+            if self.header.ended_early.load(Relaxed) != 0 {
+                p.end_ns.store(1, Relaxed);
+            }
             let slot = p.turn.load(Acquire);
             let give_up = p.turn_sent_ns.load(Relaxed) + self.timeout_ns;
             let now = self.clock.now();

@@ -511,7 +511,8 @@ impl<S: Sink> End<S> {
 
     pub(super) fn result(&self, order: &Order, warnings: &mut Vec<Warning>, log: &mut String) -> EndDone {
         let header = self.memory.header();
-        let dropped = header.dropped.load(Relaxed);
+        // A trial that was asked to end early has ended by a full ring.
+        let dropped = if header.ended_early.load(Acquire) == 0 { header.dropped.load(Relaxed) } else { 0 };
         let mut warn = |code, severity, text, remedy| {
             warnings.push(Warning::new(code, severity, text, remedy).at_end(self.role.word()));
         };

@@ -1,7 +1,9 @@
 //! Choices of a study that need no module of their own: collection of samples, context switches, discovery.
 
-use schemars::JsonSchema;
+use crate::read::At;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use std::borrow::Cow;
 
 /// When the ends send the samples to the controller.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
@@ -31,6 +33,45 @@ pub(crate) enum AttributionChoice {
     Off,
     /// Same as `auto`, as in studies for earlier releases.
     On,
+}
+
+/// The level of `attribution`, alone or in a map with the check of its cost. The map is replaced by its level before the
+/// study is read.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct AttributionKey(pub AttributionChoice);
+
+impl JsonSchema for AttributionKey {
+    fn schema_name() -> Cow<'static, str> {
+        "AttributionKey".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let words = generator.subschema_for::<AttributionChoice>();
+        let keys = AttributionKeys::json_schema(generator);
+        json_schema!({ "oneOf": [words, keys] })
+    }
+}
+
+/// Which events of the kernel are recorded, and whether the cost of the recording is checked.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AttributionKeys {
+    /// Which events of the kernel are recorded. Default: `auto`.
+    pub level: Option<At<AttributionChoice>>,
+    /// Whether each condition is also run without the recording, in the same random order, so that the report gives the
+    /// overhead of the recording with its interval. The conditions without the recording are conditions of their own.
+    /// Default: `off`.
+    pub check: Option<At<CheckChoice>>,
+}
+
+/// Whether the cost of the recording is checked.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum CheckChoice {
+    /// Each condition is run with and without the recording.
+    On,
+    /// The conditions are run with the recording only.
+    Off,
 }
 
 /// How the ends of a trial find each other.

@@ -1,8 +1,8 @@
 //! The keys of a study file.
 
 use super::{
-    AttributionChoice, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, HostKeys, LoadKeys,
-    MeasureChoice, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, VlanChoice, Word,
+    AttributionKey, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice,
+    PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -57,8 +57,8 @@ pub(crate) struct StudyFile {
     /// When the ends send the samples to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
     /// Which events of the kernel are recorded, to find out why messages were late. Default: `auto`; `off` for
-    /// `throughput` and `fan-out`.
-    pub attribution: Option<AttributionChoice>,
+    /// `throughput` and `fan-out`. With `{ level: machine, check: on }`, each condition is also run without the recording.
+    pub attribution: Option<AttributionKey>,
     /// Length of the quiet interval: after the ends have found each other, they send nothing for some time, to measure
     /// the traffic of other programs on the path. `auto`: as long as the trial, but at most 1 s (if the rate is low, 20
     /// slots, but at most 5 s); `same`: as long as the trial; `off`: no quiet interval; or a time. Default: `auto`.

@@ -145,7 +145,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
             None | Some(CollectChoice::After) => Collect::After,
             Some(CollectChoice::Live) => Collect::Live,
         },
-        attribution: match file.attribution {
+        attribution: match file.attribution.map(|key| key.0) {
             None if is_flow => Attribution::Off,
             None | Some(AttributionChoice::Auto | AttributionChoice::On) => Attribution::Auto,
             Some(AttributionChoice::Machine) => Attribution::Machine,

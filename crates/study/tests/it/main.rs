@@ -7,3 +7,4 @@ mod factors;
 mod properties;
 mod schema;
 mod studies;
+mod until;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 use tailbound_model::{
-    Collect, CpuList, HandOff, Length, Measure, Nanos, OnOverrun, PathSpec, PingPong, PlaceSpec, Plan, Policy, Problem,
-    ReceiveMode, TrialSpec,
+    Attribution, Collect, CpuList, HandOff, Length, Measure, Nanos, OnOverrun, PathSpec, PingPong, PlaceSpec, Plan,
+    Policy, Problem, ReceiveMode, TrialSpec,
 };
 use tailbound_study::{Options, check_limits, embedded, estimate, load, load_str, load_str_with, load_with};
 
@@ -158,6 +158,32 @@ fn a_report_sets_levels_against_one_of_them() {
     let path = "factors: { path: [loopback, { veth: { mtu: 9000 } }] }\nreport: { against: { path: veth mtu 9000 } }";
     assert_eq!(against(path, &[]), told("path", "veth mtu 9000"));
     assert_eq!(against(path, &["report.against.path=loopback"]), told("path", "loopback"));
+}
+
+#[test]
+fn the_check_of_a_recording_is_a_factor() {
+    let plan = |keys: &str, set: &[&str]| {
+        let text = format!("measure: ping-pong\ndriver: udp\n{keys}\n");
+        let set: Vec<String> = set.iter().map(|s| (*s).to_owned()).collect();
+        load_str("s.yaml", &text, Path::new("."), &set).unwrap()
+    };
+    let levels = |plan: &Plan| -> Vec<Attribution> { plan.conditions.iter().map(|c| c.spec.attribution).collect() };
+    let alone = plan("attribution: { level: machine }", &[]);
+    assert_eq!((levels(&alone), alone.report.against), (vec![Attribution::Machine], None));
+    let off = plan("attribution: { check: off }", &[]);
+    assert_eq!((levels(&off), off.factors.len()), (vec![Attribution::Auto], 0));
+    let on = "attribution: { level: machine, check: on }\nfactors: { payload: [64 B, 1 KiB] }\nrepeat: 5";
+    for checked in [plan(on, &[]), plan(&on.replace("machine", "off"), &["attribution.level=machine"])] {
+        use Attribution::{Machine, Off};
+        assert_eq!(levels(&checked), [Machine, Off, Machine, Off]);
+        assert_eq!((checked.factors.join(" "), checked.trials.len()), ("payload attribution".to_owned(), 20));
+        let against = checked.report.against.unwrap();
+        assert_eq!((against.factor.as_str(), against.level.as_str()), ("attribution", "off"));
+        assert_eq!(checked.conditions[2].levels["attribution"], "machine");
+    }
+    // The title of the report stays.
+    let titled = plan("attribution: { level: threads, check: on }\nreport: { title: T }", &[]);
+    assert_eq!((titled.report.title.as_deref(), titled.report.against.is_some()), (Some("T"), true));
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Flags of `tailbound quick`, `run`, `studies` and `import`: the commands that write records, and the studies that
 //! they run.
 
+use super::values;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
+use tailbound_model::Nanos;
 
 #[derive(Debug, Args)]
 pub struct Quick {
@@ -33,6 +35,13 @@ pub struct Run {
     /// Print only errors and warnings, and neither progress nor a table
     #[arg(long, short)]
     pub quiet: bool,
+    /// End the run at the first message that fulfils a condition, e.g. 'round_trip > 20 ms or lost', and keep the
+    /// events around it
+    #[arg(long, value_name = "CONDITION")]
+    pub until: Option<String>,
+    /// Repeat the trials of the study until the condition of --until is fulfilled, but at most for this time, e.g. 2h
+    #[arg(long, value_name = "DURATION", value_parser = values::time, requires = "until")]
+    pub at_most: Option<Nanos>,
 }
 
 #[derive(Debug, Args)]

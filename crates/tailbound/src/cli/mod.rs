@@ -26,7 +26,7 @@ use std::path::PathBuf;
 ///
 /// Exit codes: 0 done and valid; 1 unexpected error; 2 wrong arguments or study file; 3 this machine cannot run the
 /// command; 4 an agent, a driver or the lab failed; 5 a limit of a budget was exceeded; 6 finished, but the record is
-/// invalid or incomplete; 7 not enough messages to decide a budget.
+/// invalid or incomplete; 7 not enough messages to decide a budget, or no message fulfilled the condition of `--until`.
 #[derive(Debug, Parser)]
 #[command(name = "tailbound", version, max_term_width = 100)]
 pub struct Cli {

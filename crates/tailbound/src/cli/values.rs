@@ -21,6 +21,14 @@ pub fn range(text: &str) -> Result<RangeSpec, Problem> {
     Err(bad(format!("the range from {from} to {to} is empty: the start must be before the end")))
 }
 
+/// Parses a time above 0 s, such as `90s` or `2 h`.
+pub fn time(text: &str) -> Result<Nanos, Problem> {
+    match text.parse()? {
+        Nanos(..=0) => Err(bad("the time must be longer than 0 s")),
+        time => Ok(time),
+    }
+}
+
 /// Parses a percentage above 0 %, such as `5%` or `5 %`, to a fraction.
 pub fn share(text: &str) -> Result<f64, Problem> {
     let number = text.trim().strip_suffix('%').map(str::trim).and_then(|n| n.parse::<f64>().ok());

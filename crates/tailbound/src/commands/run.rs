@@ -7,12 +7,17 @@ use crate::failure::{CommandResult, Failure};
 use crate::output::{colour, colour_of_errors, errln, out, outln, width};
 use crate::progress::Display;
 use std::path::{Path, PathBuf};
-use tailbound_model::{ExitCode, Plan, TrialSpec, Warning};
+use tailbound_model::{ExitCode, Nanos, Plan, TrialSpec, Warning};
 use tailbound_record::Record;
+use tailbound_run::controller::UntilOptions;
 use tailbound_run::{RunOptions, controller};
 
 pub fn run(args: &cli::Run) -> CommandResult {
-    let plan = load(&args.study, &args.settings, args.strict)?;
+    let until = args.until.as_ref().map(|text| until(text, args.at_most)).transpose()?;
+    let mut plan = load(&args.study, &args.settings, args.strict)?;
+    if let Some(until) = &until {
+        controller::repeat_until(&mut plan, until)?;
+    }
     if args.dry_run {
         out!("{}", controller::dry_run(&plan));
         return match controller::not_fit(&plan, driver_files) {
@@ -21,7 +26,13 @@ pub fn run(args: &cli::Run) -> CommandResult {
         };
     }
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("tailbound-{}", plan.study)));
-    execute(plan, out, Vec::new(), args.quiet)
+    execute(plan, out, Vec::new(), args.quiet, until)
+}
+
+/// Reads the condition of `--until`.
+fn until(text: &str, at_most: Option<Nanos>) -> Result<UntilOptions, Failure> {
+    let wrong = |e: tailbound_study::StudyError| Failure::bad_input(e.render(colour_of_errors(), width()));
+    Ok(UntilOptions { condition: tailbound_study::parse_until(text).map_err(wrong)?, at_most })
 }
 
 /// Finds the drivers that are shared objects, to copy them to other machines. Returns name and path of each driver.
@@ -57,7 +68,13 @@ pub fn load(study: &Path, settings: &[String], strict: bool) -> Result<Plan, Fai
 }
 
 /// Runs a plan, writes the HTML page of the record, and prints the table.
-pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) -> CommandResult {
+pub fn execute(
+    plan: Plan,
+    out: PathBuf,
+    warnings: Vec<Warning>,
+    quiet: bool,
+    until: Option<UntilOptions>,
+) -> CommandResult {
     undo_changes_of_killed_runs();
     let makes_namespaces = plan
         .conditions
@@ -66,7 +83,7 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
         .any(|c| tailbound_lab::LabSpec::from(&c.spec).makes_namespaces());
     tailbound_lab::userns::enter_if_needed(makes_namespaces).map_err(Failure::not_fit)?;
     let mut display = Display::new(quiet, out.clone());
-    let options = RunOptions { out, command: std::env::args().collect(), warnings, driver_files };
+    let options = RunOptions { out, command: std::env::args().collect(), warnings, driver_files, until };
     let finished = controller::run(plan, options, &mut display);
     display.end();
     let finished = finished?;
@@ -78,7 +95,11 @@ pub fn execute(plan: Plan, out: PathBuf, warnings: Vec<Warning>, quiet: bool) ->
         out!("{}", tailbound_report::render_terminal(&analysed, width(), colour()));
     }
     outln!("\n{}", page.display());
-    Ok(report::code(analysed.status))
+    let not_found = analysed.run.until.is_some_and(|until| until.found.is_none());
+    match report::code(analysed.status) {
+        ExitCode::Done if not_found => Ok(ExitCode::Undecided),
+        code => Ok(code),
+    }
 }
 
 /// Undoes the changes that killed runs left on this host.

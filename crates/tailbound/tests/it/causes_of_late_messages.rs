@@ -170,6 +170,80 @@ fn injected_faults_are_named() {
     assert!(judged.right * 100 >= judged.incidents * 95, "{} of {}", judged.right, judged.incidents);
 }
 
+/// Test: a run ends at a message that a stopped pong delays, and keeps the events around it. Nobody knows in which trial
+/// the pong is stopped.
+#[test]
+fn a_run_ends_at_the_message_of_a_stall() {
+    let bench = Bench::new();
+    let study = bench.study(
+        "measure: { ping-pong: { slots: 100, warm_up: 10, timeout: 2 s } }\nrate: 100 Hz\ndriver: udp\nplace: process\n\
+         path: loopback\n",
+    );
+    let mut command = bench.tailbound();
+    command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
+    command.args(["--until", "round_trip > 200 ms", "--at-most", "5 min"]);
+    let mut run = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+    let mut draw = Draw(u64::from(std::process::id()));
+    let (begin_ns, end_ns) = loop {
+        std::thread::sleep(Duration::from_millis(1_000 + draw.below(2_000)));
+        // Between two trials, no process measures. A stop at the end of a trial may delay no message.
+        let Some(pid) = measuring(run.id() as i32, "pong") else { continue };
+        let begin_ns = monotonic_ns();
+        // SAFETY: a process of a run that this test started.
+        unsafe { libc::kill(pid, libc::SIGSTOP) };
+        std::thread::sleep(Duration::from_millis(400));
+        // SAFETY: as above.
+        unsafe { libc::kill(pid, libc::SIGCONT) };
+        let end_ns = monotonic_ns();
+        std::thread::sleep(Duration::from_millis(2_500));
+        if run.try_wait().unwrap().is_some() {
+            break (begin_ns, end_ns);
+        }
+    };
+    assert_eq!(run.wait().unwrap().code(), Some(0));
+    let report = bench.report();
+    let found = &report["run"]["until"]["found"];
+    let (due, received) = (found["due_ns"].as_i64().unwrap(), found["received_ns"].as_i64().unwrap());
+    assert!(due < end_ns && begin_ns < received, "the message lies in the stop: {found}");
+    assert!(found["value_ns"].as_i64().unwrap() > 200_000_000, "{found}");
+    let last = report["trials"].as_array().unwrap().len() - 1;
+    assert_eq!(found["trial"], last, "nothing runs after the trial of the message");
+    let incidents = report["conditions"][0]["incidents"].as_array().unwrap();
+    let holds = |i: &&Value| i["begin_ns"].as_i64().unwrap() <= due && due <= i["end_ns"].as_i64().unwrap();
+    let incident = incidents.iter().find(|i| i["trial"] == last && holds(i)).expect("the incident of the message");
+    let stopped = incident["ledger"].as_array().into_iter().flatten().filter(|e| e["cause"] == "stopped");
+    assert!(stopped.map(|e| e["ns_low"].as_i64().unwrap()).sum::<i64>() > 200_000_000, "{incident}");
+    let pong = std::fs::read_to_string(bench.path(&format!("record/switches/{last}-pong.json"))).unwrap();
+    let pong: Switches = serde_json::from_str(&pong).unwrap();
+    assert!(pong.windows.iter().any(|(from, to)| *from <= due && received <= *to), "{:?}", pong.windows);
+}
+
+#[test]
+fn the_cost_of_a_recording_is_checked_by_trials_without_it() {
+    let bench = Bench::new();
+    let study = "measure: { ping-pong: { slots: 200, warm_up: 10, receive: block } }\nrate: 1 kHz\ndriver: udp\n\
+                 place: process\npath: loopback\nattribution: { level: threads, check: on }\nrepeat: 5\n\
+                 report: { late_above: 1 ns }\n";
+    let output = bench.run(study, &[]);
+    succeeded(&output);
+    let report = bench.report();
+    let level = |trial: &Value| {
+        let condition = trial["condition"].as_u64().unwrap() as usize;
+        report["conditions"][condition]["levels"]["attribution"].as_str().unwrap().to_owned()
+    };
+    for trial in report["trials"].as_array().unwrap() {
+        let recorded = bench.path(&format!("record/switches/{}-ping.json", trial["id"])).exists();
+        assert_eq!(recorded, level(trial) == "threads", "{}", trial["id"]);
+    }
+    let rows = report["against"]["rows"].as_array().unwrap();
+    let [row] = rows.as_slice() else { panic!("{rows:?}") };
+    let overheads = row["overheads"].as_array().unwrap();
+    assert!(overheads.iter().any(|o| o["statistic"] == "p50" && o["interval"].is_array()), "{row}");
+    let out = String::from_utf8(output.stdout).unwrap();
+    let out = out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(out.contains("Compared with trials without the recording: the p50 of the round trip is "), "{out}");
+}
+
 #[test]
 fn switched_off_nothing_is_watched() {
     let bench = Bench::new();

@@ -94,6 +94,52 @@ fn segments(bench: &Bench, end: &str) -> usize {
     files.filter(|f| f.file_name().to_string_lossy().starts_with(end)).count()
 }
 
+/// Test: a trial of ten minutes ends within seconds after a message that a stopped pong delays, in order, and all rows
+/// until then are stored.
+#[test]
+fn a_trial_ends_early_at_the_message_of_a_stall() {
+    if !has_two_cpus() {
+        return;
+    }
+    for rate in ["500 Hz", "max"] {
+        let bench = Bench::new();
+        let study = bench.study(&format!(
+            "study: live\nquestion: q\nmeasure: {{ ping-pong: {{ duration: 10 min, timeout: 500 ms }} }}\nrate: {rate}\n\
+             driver: udp\npath: loopback\nplace: process\ncollect: live\n\
+             ends: {{ ping: {{ cpus: \"0\" }}, pong: {{ cpus: \"0\" }} }}\n"
+        ));
+        let mut command = bench.tailbound();
+        command.arg("run").arg(study).arg("--out").arg(bench.path("record")).args(["--until", "round_trip > 200 ms"]);
+        let run = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let pong = descendants(wait_for_measuring(run.id() as i32, "pong"))[0];
+        std::thread::sleep(Duration::from_secs(2));
+        // SAFETY: a process of a run that this test started.
+        unsafe { libc::kill(pong, libc::SIGSTOP) };
+        std::thread::sleep(Duration::from_millis(400));
+        // SAFETY: as above.
+        unsafe { libc::kill(pong, libc::SIGCONT) };
+        let (code, err) = exit_and_stderr(&run.wait_with_output().unwrap());
+        assert_eq!(code, 0, "{rate}: {err}");
+        let record = Record::open(&bench.path("record")).unwrap();
+        let found = record.manifest.until.clone().unwrap().found.expect("a message");
+        assert!(found.value_ns.unwrap() > 200_000_000, "{rate}: {found:?}");
+        assert_eq!(record.manifest.status, Status::Valid, "{rate}: {:?}", record.manifest.warnings);
+        let (mut rows, mut next) = (0, 0);
+        record
+            .slots(0, &mut |batch| {
+                rows += batch.len() as u64;
+                for seq in &batch.seq {
+                    assert_eq!(*seq, next, "{rate}: a row is missing or doubled");
+                    next += 1;
+                }
+            })
+            .unwrap();
+        assert!(rows > found.row, "{rate}: {rows} rows, {found:?}");
+        // Ten minutes at 500 Hz are 300,000 rows.
+        assert!(rate == "max" || rows < 300_000, "{rate}: the trial did not end early: {rows} rows");
+    }
+}
+
 #[test]
 fn ten_times_the_ring_without_a_lost_row() {
     if !has_two_cpus() {

@@ -17,6 +17,7 @@ mod k8s;
 mod receive_modes;
 mod support;
 mod tools;
+mod until;
 
 #[cfg(feature = "system-tests")]
 mod budget_of_flows;

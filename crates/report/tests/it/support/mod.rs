@@ -311,6 +311,7 @@ pub fn manifest(conditions: &[Given]) -> Manifest {
         trials,
         host_settings: Vec::new(),
         imported: Vec::new(),
+        until: None,
         warnings: Vec::new(),
     }
 }

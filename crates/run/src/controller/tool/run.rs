@@ -65,7 +65,7 @@ pub(in crate::controller) async fn run(
     record.manifest.trials[id].began_unix_ns = Some(unix_ns());
     let deadline = Instant::now() + tool_limit(spec).duration() + Duration::from_secs(30);
     tokio::select! {
-        measured = measure(&mut parts, &mut lab.agents, &dir, (not_ready, &[]), deadline) => measured?,
+        measured = measure(&mut parts, &mut lab.agents, &dir, (not_ready, &[], None), deadline) => measured?,
         () = context.run.stop.wait() => return Ok(None),
     }
     for (part, (_, agent)) in parts.iter().zip(&lab.agents) {
