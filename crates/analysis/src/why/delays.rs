@@ -41,19 +41,21 @@ pub(crate) fn delay(thread: i32, end: &str, came: i64, timeline: &Timeline, know
         .iter()
         .filter(|(begin, end)| *begin < to_ns && from_ns < *end && !timeline.overlaps(*begin, *end));
     let elsewhere_ns: i64 = elsewhere.map(|(begin, end)| end - begin).sum();
-    let usual_ns = usual_ns(moves, known).saturating_mul(USUAL);
     // The counter also contains the time for which a limit of CPU time stopped a thread that was ready.
     let limited = known.threads.rank(thread) > 0 || known.quota_may_have_stopped(end, from_ns, to_ns);
-    let least_ns = if limited { 0 } else { most_ns - shown_ns - elsewhere_ns - usual_ns };
+    let least_ns = match usual_ns(moves, known) {
+        Some(usual_ns) if !limited => most_ns - shown_ns - elsewhere_ns - USUAL * usual_ns,
+        _ => 0,
+    };
     Some(Delay { least_ns: least_ns.max(0), most_ns })
 }
 
-/// Median increase of the counter while no message was late, ns; without any, the largest number.
-fn usual_ns(moves: &[CounterMove], known: &Circumstances) -> i64 {
+/// Median increase of the counter while no message was late, ns; `None` if there is no such increase.
+fn usual_ns(moves: &[CounterMove], known: &Circumstances) -> Option<i64> {
     let late = |m: &CounterMove| known.incidents.iter().any(|(begin, end)| *begin < m.to_ns && m.from_ns < *end);
     let mut usual: Vec<u64> = moves.iter().filter(|m| !late(m)).map(|m| m.by).collect();
     usual.sort_unstable();
-    usual.get(usual.len() / 2).map_or(i64::MAX, |by| *by as i64)
+    usual.get(usual.len() / 2).map(|by| *by as i64)
 }
 
 #[cfg(test)]
@@ -117,6 +119,7 @@ mod tests {
         assert_eq!(delay_of(&seen(&increases, &[quota]), &two[..1]), none);
         // Without a reading at a quiet time, nothing is known about the usual.
         assert_eq!(delay_of(&seen(&[(150, 18 * MS)], &[]), &two[..1]), none);
+        assert_eq!(delay_of(&seen(&[(150, 18 * MS)], &[]), &two), none);
     }
 
     #[test]

@@ -67,12 +67,11 @@ impl Unread {
     }
 }
 
-/// Touches this memory in a thread of its own, which `open` watches. Returns the id of the thread, the times of the
-/// accesses, and what was recorded; `None` if nothing may be recorded.
-fn touched(
-    memory: Unread,
-    open: impl FnOnce(i32, &CpuList) -> Option<SwitchWatch>,
-) -> Option<(i32, Vec<(i64, i64)>, Switches)> {
+/// A thread that touched memory: its id, the times before and after each access, ns, and what was recorded.
+type Touched = (i32, Vec<(i64, i64)>, Switches);
+
+/// Touches this memory in a thread of its own, which `open` watches; `None` if nothing may be recorded.
+fn touched(memory: Unread, open: impl FnOnce(i32, &CpuList) -> Option<SwitchWatch>) -> Option<Touched> {
     let cpus = CpuList::one(last_cpu());
     let on = cpus.clone();
     let (send, receive) = mpsc::channel();
@@ -109,7 +108,7 @@ fn faults_within(seen: &Switches, tid: i32, (begin, end): (i64, i64)) -> Vec<(u3
     seen.events.iter().filter_map(fault).collect()
 }
 
-fn every_first_access_to_a_page_is_a_fault(seen: Option<(i32, Vec<(i64, i64)>, Switches)>) {
+fn every_first_access_to_a_page_is_a_fault(seen: Option<Touched>) {
     let Some((tid, times, seen)) = seen else { return };
     for time in times {
         let faults = faults_within(&seen, tid, time);
