@@ -11,6 +11,7 @@ mod remaining;
 mod render;
 mod schema;
 mod side_by_side;
+mod stalls;
 mod starved;
 mod support;
 mod waterfall;

@@ -1,7 +1,7 @@
 //! Tests of the tail that would remain without a cause: stalls of known length are planted into a record whose tail
 //! without them is known.
 
-use crate::support::stalls::{HOG, KERNEL, PERIOD, SLOTS, Stall, due, everything, report, stalls};
+use crate::stalls::{HOG, KERNEL, PERIOD, SLOTS, Stall, due, everything, report, stalls};
 use tailbound_report::*;
 
 fn without(report: &Report, cause: CauseWord) -> &WithoutCause {

@@ -1,6 +1,6 @@
 //! Tests of the picture of an incident: the course of its latest message is known, because the stall was planted.
 
-use crate::support::stalls::{HOG, KERNEL, SLOTS, Stall, everything, record, report, stalls};
+use crate::stalls::{HOG, KERNEL, SLOTS, Stall, everything, record, report, stalls};
 use tailbound_record::Record;
 use tailbound_report::*;
 

@@ -1,7 +1,5 @@
 //! Makes synthetic records: a manifest and rows of samples, written by the record's own writer.
 
-pub mod stalls;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 use tailbound_model::*;
