@@ -125,7 +125,11 @@ pub(super) fn take(incoming: &mut [Incoming], end: u8, offset: u64, bytes: &[u8]
 /// True if one of the senders' rows that were received since the last call fulfils the condition at which the run ends.
 pub(super) fn fulfilled(incoming: &mut [Incoming], order: &Order, condition: &UntilCondition) -> bool {
     // Every end is looked at, so that no row is looked at twice.
-    incoming.iter_mut().filter(|end| end.t0_ns != 0).fold(false, |found, end| end.fulfils(order, condition) || found)
+    let mut found = false;
+    for end in incoming.iter_mut().filter(|end| end.t0_ns != 0) {
+        found |= end.fulfils(order, condition);
+    }
+    found
 }
 
 /// Closes the segments (files of samples) that are full, and reports the stored rows to the agent.
