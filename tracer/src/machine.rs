@@ -73,6 +73,8 @@ pub struct Machine {
     links: Vec<BtfTracePointLink>,
     /// Attached programs of page faults: dropping a link detaches its program.
     fault_links: Vec<PerfEventLink>,
+    /// The CPUs on which the programs of page faults are attached.
+    fault_cpus: Vec<u32>,
 }
 
 impl Machine {
@@ -96,9 +98,21 @@ impl Machine {
         let threads = HashMap::try_from(map("threads")?).map_err(|e| chain(&e))?;
         let preempted = HashMap::try_from(map("preempted")?).map_err(|e| chain(&e))?;
         let faults = HashMap::try_from(map("faults")?).map_err(|e| chain(&e))?;
-        let (loaded, links, fault_links) = (Vec::new(), Vec::new(), Vec::new());
-        let mut machine =
-            Machine { bpf, records, slots, watched, threads, preempted, faults, loaded, links, fault_links };
+        let (loaded, links) = (Vec::new(), Vec::new());
+        let (fault_links, fault_cpus) = (Vec::new(), Vec::new());
+        let mut machine = Machine {
+            bpf,
+            records,
+            slots,
+            watched,
+            threads,
+            preempted,
+            faults,
+            loaded,
+            links,
+            fault_links,
+            fault_cpus,
+        };
         for (program, tracepoint) in NEEDED {
             if !machine.load_program(program, tracepoint, &btf)? {
                 return Err(format!("the kernel has no tracepoint {tracepoint}"));
@@ -186,16 +200,12 @@ impl Machine {
     pub fn detach(&mut self) {
         self.links.clear();
         self.fault_links.clear();
+        self.fault_cpus.clear();
     }
 
     /// Attaches the programs of page faults on these CPUs, as far as the kernel permits perf events there: without them
     /// the other records are still of use.
     fn attach_faults(&mut self, cpus: &[u32]) -> Result<(), String> {
-        let left: Vec<u32> = self.faults.keys().filter_map(Result::ok).collect();
-        for thread in left {
-            // The entry can be gone only if its page fault has ended.
-            let _ = self.faults.remove(&thread);
-        }
         for (name, event) in FAULTS {
             let program = self.fault_program(name)?;
             let mut links = Vec::new();
@@ -208,6 +218,7 @@ impl Machine {
             }
             self.fault_links.extend(links);
         }
+        self.fault_cpus = cpus.to_vec();
         Ok(())
     }
 
@@ -216,7 +227,6 @@ impl Machine {
     /// # Errors
     /// A CPU number is too high, there are too many threads, or the kernel refuses.
     pub fn watch(&mut self, cpus: &[u32], threads: &[u32]) -> Result<(), String> {
-        self.fault_links.clear();
         let mut watched = Watched([0; MAX_CPUS / 64]);
         for cpu in cpus {
             let word = watched.0.get_mut(*cpu as usize / 64).filter(|_| *cpu < self.slots.len());
@@ -230,6 +240,17 @@ impl Machine {
             self.threads.insert(thread, 1, 0).map_err(|e| chain(&e))?;
         }
         self.watched.set(0, watched, 0).map_err(|e| chain(&e))?;
+        let left: Vec<u32> = self.faults.keys().filter_map(Result::ok).collect();
+        for thread in left {
+            // The entry can be gone only if its page fault has ended.
+            let _ = self.faults.remove(&thread);
+        }
+        // The kernel waits for all CPUs before it detaches a program, and for as long as a real-time load keeps a CPU from
+        // the threads of the kernel: the programs stay attached while no thread is watched, and then write nothing.
+        if cpus.is_empty() || cpus == self.fault_cpus {
+            return Ok(());
+        }
+        self.fault_links.clear();
         self.attach_faults(cpus)
     }
 

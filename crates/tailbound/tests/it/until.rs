@@ -46,7 +46,7 @@ fn a_run_ends_after_the_trial_of_the_first_message_that_fulfils_the_condition() 
         ("round_trip > 30 ms or lost", 900, Value::Null),
         ("lost or round_trip > 25029 us", 700, json!(25_030_000)),
     ] {
-        let (code, out, err) = run(&bench, &study("repeat: 3\n"), &["--until", condition]);
+        let (code, out, err) = run(&bench, &study("repeat: 3\nattribution: auto\n"), &["--until", condition]);
         assert_eq!(code, 0, "{condition}: {out}{err}");
         let report = bench.report();
         assert_eq!(report["status"], "valid", "{condition}");
