@@ -177,7 +177,7 @@ fn a_run_ends_at_the_message_of_a_stall() {
     let bench = Bench::new();
     let study = bench.study(
         "measure: { ping-pong: { slots: 100, warm_up: 10, timeout: 2 s } }\nrate: 100 Hz\ndriver: udp\nplace: process\n\
-         path: loopback\n",
+         path: loopback\nattribution: auto\n",
     );
     let mut command = bench.tailbound();
     command.arg("run").arg(study).arg("--out").arg(bench.path("record"));
