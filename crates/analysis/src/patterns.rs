@@ -41,9 +41,9 @@ struct Spread {
 }
 
 impl Spread {
-    /// True if the longest time reaches the limit of a trial and is clearly above the longest time without a load. If
-    /// there is no trial without a load, it must be above the absolute limit, or clearly above the usual time of the
-    /// same trial.
+    /// True if the longest of these times reaches `limit_ns` and is clearly above `quiet_ns`, the longest time in trials
+    /// without a load. If there is no such trial, the longest time must be above a fixed limit, or clearly above the usual
+    /// time in the same trial.
     fn is_blocked(self, limit_ns: i64, quiet_ns: Option<i64>) -> bool {
         let clearly_above = |ns: i64| self.longest_ns as f64 >= TIMES * ns as f64;
         let above = match quiet_ns {

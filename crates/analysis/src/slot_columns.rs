@@ -1,5 +1,5 @@
-//! The times of the sender over a trial, in as many columns as fit into a chart. Each column summarises consecutive
-//! slots by their lowest and highest values, so that no late message is missing.
+//! Time from wake-up to sent, round trip and wake period of the sender over a trial, in as many columns as fit into a
+//! chart. Each column summarises consecutive slots by their lowest and highest values, so that no late message is missing.
 
 use std::collections::BTreeMap;
 use tailbound_document::{Course, Range};
@@ -13,7 +13,7 @@ const COLUMNS_OF_ALL: usize = 6_000;
 /// times the target.
 const COLUMNS_OF_ONE: (usize, usize) = (30, 240);
 
-/// Collects the times of the sender in each trial of a condition. If there are too many columns, neighbouring columns
+/// Collects these times of the sender in each trial of a condition. If there are too many columns, neighbouring columns
 /// are joined in pairs, so that the memory does not grow with the number of slots.
 #[derive(Debug, Clone)]
 pub(crate) struct Courses {

@@ -51,8 +51,8 @@ struct Sequences {
 pub struct Effective {
     /// Equivalent number of independent slots; never more than there are slots.
     pub slots: u64,
-    /// True if even the longest usable blocks depend on each other, or if sequences differ and are too few to estimate
-    /// the difference: the equivalent number is then even smaller.
+    /// True if even the longest usable blocks of slots depend on each other, or if the trials differ and are too few to
+    /// estimate the difference: the true equivalent number is then smaller than `slots`.
     pub unresolved: bool,
 }
 

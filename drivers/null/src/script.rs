@@ -244,7 +244,7 @@ pub enum Direction {
     Out,
     /// Messages from pong to ping: topics `tailbound_pong...`.
     Back,
-    /// Messages of all other topics.
+    /// Messages of topics with any other name.
     Any,
 }
 

@@ -6,7 +6,7 @@ use tailbound_abi::tb_view;
 
 use crate::wire::{CONTROL, HEADER};
 
-/// Largest memory for a reader's buffers in bytes, if at least [`FEWEST`] buffers fit into it.
+/// Largest memory for a reader's buffers in bytes. A reader has at least [`FEWEST`] buffers, even if they do not fit.
 const BUDGET: usize = 1 << 20;
 const FEWEST: usize = 4;
 const MOST: usize = 64;

@@ -63,7 +63,7 @@ impl Endpoints {
         Ok(id)
     }
 
-    /// Returns an end point that was created; the end point may be destroyed.
+    /// Returns an end point that was created, also if it has been destroyed since.
     #[inline]
     pub fn existing(&self, id: u32) -> Outcome<&Endpoint> {
         let place = self.list.get((id as usize).wrapping_sub(1)).and_then(OnceLock::get);

@@ -110,8 +110,8 @@ fn of_load(load: &LoadReport, Starved { process, thread, .. }: Starved<'_>) -> O
     Some(Used { ns: (load.cpu_ns as i64).saturating_sub(elsewhere).max(0), exact: elsewhere == 0 })
 }
 
-/// The measured threads that could run only on `cpus` and on the kernel of the starved thread, without the starved
-/// thread, each with its CPU time between its two readings.
+/// The other measured threads on the same kernel as the starved thread that could run only on `cpus`, each with the CPU
+/// time that it used between the readings of its thread table before and after the trial.
 fn threads<'a>(
     report: &'a Report,
     starved: Starved<'a>,

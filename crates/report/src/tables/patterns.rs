@@ -16,7 +16,8 @@ fn counts(report: &Report, condition: &ConditionReport) -> BTreeMap<String, u64>
     counts
 }
 
-/// Table of patterns: heads, measured conditions with their counts, and rows that others published.
+/// A table of a study's patterns, for example of starved threads: column heads, a row of counts for each measured
+/// condition, and rows with results that others published.
 pub(crate) struct Table<'a> {
     pub heads: Vec<&'static str>,
     pub measured: Vec<(&'a ConditionReport, BTreeMap<String, u64>)>,

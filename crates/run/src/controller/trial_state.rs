@@ -80,7 +80,7 @@ impl Part {
         }
     }
 
-    /// True if at least one end of this agent sends on schedule.
+    /// True if at least one end of this agent sends messages at due times, and not only answers.
     pub fn sends(&self) -> bool {
         self.roles.iter().any(|role| !role.receives())
     }
