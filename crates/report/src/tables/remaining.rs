@@ -87,7 +87,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::Instrument => format!("the waits for a CPU that {by} of Tailbound had"),
         CauseWord::Irq => format!("the interrupt {by}"),
         CauseWord::Softirq => format!("the soft interrupt {by}"),
-        CauseWord::PageFault => "the waits for a page of memory".to_owned(),
+        CauseWord::PageFault => "the page faults".to_owned(),
         CauseWord::BlockedIo => "the waits for a disk".to_owned(),
         CauseWord::KernelLock => "the waits for a lock in the kernel".to_owned(),
         CauseWord::UserLock => format!("the waits for {by} in the driver's call to send"),
