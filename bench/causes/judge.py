@@ -3,7 +3,7 @@
 Input: a planted fault, its harm in the raw timestamps, and the incidents of the report. The rule for a fault with harm: the
 planted cause has at least 50 % of the excess of the incidents that the fault touches, and 70 to 130 % of the fault's harm, at
 the right end and with the right program, and no other cause has more than 20 % of that excess. A fault without harm is a
-decoy; one whose harm cannot be told from other work is left out. An entry that an end waited for its CPU, without the program
+decoy; one whose harm cannot be distinguished from other work is left out. An entry that an end waited for its CPU, without the program
 that had the CPU, names no fault that has a program, and is no other cause for it. Time for which an end waited because the generator of the
 faults itself had the CPU is no part of a fault: it is taken out of the excess and of the harm. A decoy is named if its cause, at its end and with its
 program, has more than 20 % of an incident.

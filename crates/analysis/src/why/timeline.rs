@@ -271,7 +271,7 @@ impl Timeline {
         self.packets_seen
     }
 
-    /// True if a thread of this end that waited for a CPU can be told from a thread that slept.
+    /// True if the events show whether a thread of this end waited for a CPU or slept.
     pub fn sees_waits(&self, end: &str) -> bool {
         self.waits_seen.contains(end)
     }

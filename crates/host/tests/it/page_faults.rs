@@ -28,7 +28,7 @@ impl Drop for Unread {
 }
 
 impl Unread {
-    /// Memory without a file, or that of an open file of this size; no page of it is read in advance.
+    /// Memory without a file, or the memory of an open file of this size; no page of it is read in advance.
     fn map(file: Option<&std::fs::File>) -> Unread {
         let (flags, fd) = match file {
             Some(file) => (libc::MAP_SHARED, file.as_raw_fd()),

@@ -240,7 +240,7 @@ pub enum SwitchKind {
         /// Duration of the interrupt, with all interrupts inside it, ns.
         ns: u32,
     },
-    /// A measured thread was in a page fault; the time of the event is its begin, and its CPU is that of the end.
+    /// A measured thread was in a page fault. The event has the time at which the fault began, and the CPU on which it ended.
     PageFault {
         /// Id of the thread that was in the page fault.
         thread: i32,
