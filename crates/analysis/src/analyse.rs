@@ -52,7 +52,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
     let plan = &manifest.plan;
     let quantiles = quantiles(plan, more);
     let mut faults = sample_faults::faults(record);
-    let Samples { clocks, chosen, whole: Passes { firsts, wanted, mut figures }, in_range } = loop {
+    let Samples { clocks, chosen, whole: Passes { firsts, wanted, mut figures }, in_range, incidents } = loop {
         match read(record, &faults, &quantiles) {
             Ok(samples) => break samples,
             // If a trial shows a fault only while it is read, it is left out, and everything is read again without it.
@@ -149,7 +149,7 @@ pub(crate) fn analyse_with(record: &Record, more: impl Iterator<Item = Quantile>
         tools: tools::of(manifest, &names),
         side_by_side,
     };
-    why::explain(record, &mut report).map_err(|e| e.error)?;
+    why::explain(record, &mut report, &incidents);
     for (id, (pattern, evidence)) in patterns::of_trials(record, &report) {
         if let Some(trial) = report.trials.iter_mut().find(|t| t.id == id) {
             trial.pattern = Some(PatternReport { name: pattern.words().into(), evidence });
@@ -193,6 +193,7 @@ struct Samples {
     whole: Passes,
     /// Results of the passes that read only the messages of the chosen time range, if the study chooses a time range.
     in_range: Option<Passes>,
+    incidents: Vec<why::TrialFacts>,
 }
 
 struct Passes {
@@ -222,9 +223,19 @@ fn read(record: &Record, faults: &SampleFaults, quantiles: &[Quantile]) -> Resul
         })?;
         Ok(Passes { firsts, wanted, figures })
     };
-    let whole = read(None)?;
-    let in_range = record.manifest.plan.report.range.map(|range| read(Some(range))).transpose()?;
-    Ok(Samples { clocks, chosen, whole, in_range })
+    let with_answers =
+        (0..chosen.len()).filter(|c| !record.manifest.plan.conditions[*c].spec.has_tool()).flat_map(used).copied();
+    let with_answers: Vec<usize> = with_answers.collect();
+    // The search for incidents reads a long trial three times on one thread, which the passes leave idle on other CPUs.
+    let (incidents, passes) = parallel::both(
+        || why::facts(record, &with_answers),
+        || -> Result<_, PassError> {
+            let whole = read(None)?;
+            Ok((whole, record.manifest.plan.report.range.map(|range| read(Some(range))).transpose()?))
+        },
+    );
+    let (whole, in_range) = passes?;
+    Ok(Samples { clocks, chosen, whole, in_range, incidents: incidents? })
 }
 
 /// True if at least one row of samples of these trials has a receive timestamp of the kernel.

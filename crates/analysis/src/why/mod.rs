@@ -32,8 +32,8 @@ use crate::why::share::Circumstances;
 use crate::why::stamps::{Read, Wanted};
 use crate::why::threads::Threads;
 use std::ops::Range;
-use tailbound_document::{ConditionReport, INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report};
-use tailbound_model::{Attribution, Flow, SwitchScope, Switches};
+use tailbound_document::{INCIDENTS_DESCRIBED, IncidentReport, LedgerEntry, Report};
+use tailbound_model::{Attribution, SwitchScope, Switches};
 use tailbound_record::{Manifest, Record, TrialIncidents};
 use tailbound_stats::{Incident, Misses};
 
@@ -41,7 +41,7 @@ use tailbound_stats::{Incident, Misses};
 const MOST_INCIDENTS: usize = 100;
 
 /// Incidents of one trial, with everything that the samples and the recorded events say about them.
-struct TrialFacts {
+pub(crate) struct TrialFacts {
     trial: usize,
     found: Option<TrialIncidents>,
     /// Runs of late and lost messages; without any answer, all messages are lost or not sent.
@@ -61,22 +61,22 @@ struct Explained {
     entries: Vec<Entry>,
 }
 
-/// Adds the incidents and their causes to each condition.
-pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassError> {
+/// Finds the incidents of trials with answers, and reads everything that describes them.
+pub(crate) fn facts(record: &Record, trials: &[usize]) -> Result<Vec<TrialFacts>, PassError> {
     let plan = &record.manifest.plan;
-    let has_answers = |c: &&ConditionReport| {
-        c.tool.is_none() && plan.conditions[c.id].spec.measure.flow().is_none_or(Flow::has_answers)
-    };
-    let of = |c: &ConditionReport| c.used_trial_ids.iter().map(|trial| (c.id, *trial)).collect::<Vec<_>>();
-    let tasks: Vec<(usize, usize)> = report.conditions.iter().filter(has_answers).flat_map(of).collect();
-    let facts = parallel::all(&tasks, |(condition, trial)| {
-        let period_ns = plan.conditions[*condition].spec.rate.period().map(|p| p.0);
-        let facts = facts(record, *trial, period_ns).map_err(|error| PassError { trial: Some(*trial), error })?;
-        Ok((*condition, facts))
-    })?;
+    let condition = |id: usize| plan.trials.iter().find(|t| t.id == id).map(|t| &plan.conditions[t.condition].spec);
+    parallel::all(trials, |&trial| {
+        let period_ns = condition(trial).and_then(|spec| spec.rate.period()).map(|p| p.0);
+        facts_of(record, trial, period_ns).map_err(|error| PassError { trial: Some(trial), error })
+    })
+}
+
+/// Adds the incidents and their causes to each condition.
+pub(crate) fn explain(record: &Record, report: &mut Report, facts: &[TrialFacts]) {
+    let plan = &record.manifest.plan;
     let mut conditions = std::mem::take(&mut report.conditions);
     for condition in &mut conditions {
-        let trials: Vec<&TrialFacts> = facts.iter().filter(|(id, _)| *id == condition.id).map(|(_, f)| f).collect();
+        let trials: Vec<&TrialFacts> = facts.iter().filter(|f| condition.used_trial_ids.contains(&f.trial)).collect();
         let explained: Vec<Explained> = trials.iter().flat_map(|t| incidents(record, report, t)).collect();
         sums::add(condition, &trials, &explained, plan.report.miss_window());
         condition.without_cause = remaining::without(condition, &trials, &explained);
@@ -94,7 +94,6 @@ pub(crate) fn explain(record: &Record, report: &mut Report) -> Result<(), PassEr
         condition.incidents = incidents;
     }
     report.conditions = conditions;
-    Ok(())
 }
 
 /// True if an incident contains the message at which the run ended (`--until`).
@@ -104,7 +103,11 @@ fn ended_run(manifest: &Manifest, incident: &IncidentReport) -> bool {
 }
 
 /// Reads everything about one trial; `period_ns` is the time from one slot to the next, if there is a schedule.
-fn facts(record: &Record, trial: usize, period_ns: Option<i64>) -> Result<TrialFacts, tailbound_record::RecordError> {
+fn facts_of(
+    record: &Record,
+    trial: usize,
+    period_ns: Option<i64>,
+) -> Result<TrialFacts, tailbound_record::RecordError> {
     let late_above_ns = record.manifest.plan.report.late_above.map(|limit| limit.0);
     let found = record.incidents(trial, late_above_ns, MOST_INCIDENTS)?;
     let misses = match &found {

@@ -17,7 +17,12 @@ fn measured(text: &str, what: &str) -> Value {
     let output = bench.run(text, &[]);
     succeeded(&output);
     let report = bench.report();
-    let condition = &report["conditions"][0];
+    report["conditions"].as_array().unwrap().iter().for_each(|condition| has_whole_figures(condition, what));
+    report
+}
+
+fn has_whole_figures(condition: &Value, what: &str) {
+    let what = format!("{what} {}", condition["levels"]);
     let count = |name: &str| condition["counts"][name].as_u64().unwrap();
     assert_eq!(count("scheduled"), 300, "{what}");
     let sum = count("answered") + count("after_timeout") + count("lost") + count("not_sent");
@@ -30,20 +35,26 @@ fn measured(text: &str, what: &str) -> Value {
     let mean = |metric: &str| condition[metric]["mean_ns"].as_f64().unwrap();
     let legs = mean("out") + mean("turnaround") + mean("back");
     assert!((legs - mean("round_trip")).abs() < 1.0, "{what}: legs {legs}, round trip {}", mean("round_trip"));
-    report
 }
 
+/// Measures all combinations of receive mode, hand-off and rate in one run: each is a condition with one trial.
 fn all_modes(driver: &str) {
-    for receive in ["listener", "block", "spin"] {
-        for hand_off in ["none", "thread"] {
-            for rate in ["1 kHz", "max"] {
-                let what = format!("{driver} {receive} hand_off {hand_off} {rate}");
-                let report = measured(&study(driver, receive, hand_off, rate), &what);
-                let tables = report["threads"].to_string();
-                assert_eq!(tables.contains("tb-process"), hand_off == "thread", "{what}: the processing thread");
-                assert_eq!(tables.contains("tb-receive"), receive != "listener", "{what}: the receive thread");
-            }
-        }
+    let study = format!(
+        "study: modes\nquestion: q\nmeasure: {{ ping-pong: {{ slots: 300, warm_up: 20, timeout: 2 s }} }}\n\
+         driver: {driver}\npath: loopback\nplace: process\npayload: 1 KiB\nfactors:\n  \
+         measure.receive: [listener, block, spin]\n  measure.hand_off: [none, thread]\n  rate: [1 kHz, max]\n"
+    );
+    let report = measured(&study, driver);
+    let conditions = report["conditions"].as_array().unwrap();
+    assert_eq!(conditions.len(), 12);
+    for condition in conditions {
+        let levels = &condition["levels"];
+        let has = |name: &str| {
+            let of_trial = |t: &&Value| t["trial"] == condition["trial_ids"][0];
+            report["threads"].as_array().unwrap().iter().filter(of_trial).any(|t| t.to_string().contains(name))
+        };
+        assert_eq!(has("tb-process"), levels["measure.hand_off"] == "thread", "{levels}: the processing thread");
+        assert_eq!(has("tb-receive"), levels["measure.receive"] != "listener", "{levels}: the receive thread");
     }
 }
 
