@@ -116,6 +116,7 @@ fn spec(given: &Given) -> TrialSpec {
         host: Vec::new(),
         collect: Collect::After,
         attribution: Attribution::Auto,
+        middleware: Default::default(),
         discovery: Default::default(),
         arrangement: None,
         quiet: Quiet::Auto,
