@@ -1,5 +1,6 @@
 //! Turns the cells in shared memory into rows of samples. Only this module decides the outcome of a slot.
 
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use tailbound_model::*;
 
@@ -21,6 +22,11 @@ pub struct SlotClock {
 
 fn time(value: i64) -> i64 {
     if value == 0 { NO_TIME } else { value }
+}
+
+/// Id of a thread in a cell; `None` if the cell has none.
+fn thread(id: &AtomicU64) -> Option<u32> {
+    u32::try_from(id.load(Relaxed)).ok().filter(|id| *id > 0)
 }
 
 /// Shared-memory cells of the sender, in slot order, that are turned into rows of samples.
@@ -63,6 +69,7 @@ impl<'a> SenderCells<'a> {
                 kernel_rx_ns: if kernel == 0 { NO_TIME } else { (self.convert)(kernel) },
                 outcome,
                 duplicates: cell.answers.load(Relaxed).saturating_sub(1),
+                receive_thread: thread(&cell.receive_thread),
                 out_of_order: flags & CELL_OUT_OF_ORDER != 0,
                 warm_up: slot < c.warm_up,
             }
@@ -88,6 +95,7 @@ impl EchoCells {
                     begin_ns: time(cell.begin_ns.load(Relaxed)),
                     end_ns: time(cell.end_ns.load(Relaxed)),
                     kernel_rx_ns: if kernel == 0 { NO_TIME } else { convert(kernel) },
+                    in_thread: thread(&cell.in_thread),
                 })
             })
             .collect();

@@ -2,6 +2,7 @@
 
 use crate::RecordError;
 use crate::outcomes::OutcomeReader;
+use crate::segment::LATER;
 use parquet::basic::Type;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, DataType, Int32Type, Int64Type};
@@ -48,7 +49,8 @@ pub(crate) struct Rows {
 
 struct Column {
     name: &'static str,
-    position: usize,
+    /// Index of the column in the segment; `None` for a column that segments of earlier releases do not have.
+    position: Option<usize>,
     values: Values,
 }
 
@@ -56,6 +58,8 @@ struct Column {
 enum Values {
     /// The column has no reader, because no row group of the segment has been opened yet.
     None,
+    /// The segment has no such column.
+    Absent,
     Int64(ColumnReaderImpl<Int64Type>, Nullable),
     Int32(ColumnReaderImpl<Int32Type>),
     Flags(ColumnReaderImpl<BoolType>),
@@ -69,7 +73,11 @@ type Nullable = Option<Vec<i16>>;
 pub(crate) fn open(path: &Path, columns: &[&'static str]) -> Result<Rows, RecordError> {
     let file = reader(path)?;
     let column = |name: &&'static str| {
-        Ok(Column { name, position: required_position(&file, name, path)?, values: Values::None })
+        let position = match LATER.contains(name) {
+            true => position(&file, name),
+            false => Some(required_position(&file, name, path)?),
+        };
+        Ok(Column { name, position, values: Values::None })
     };
     let columns = columns.iter().map(column).collect::<Result<_, RecordError>>()?;
     Ok(Rows { path: path.to_owned(), file, columns, next_group: 0, left: 0, batch: 0 })
@@ -93,12 +101,16 @@ impl Rows {
         let group = self.file.get_row_group(index).map_err(damaged)?;
         let schema = self.file.metadata().file_metadata().schema_descr();
         for column in &mut self.columns {
-            let kind = schema.column(column.position);
+            let Some(position) = column.position else {
+                column.values = Values::Absent;
+                continue;
+            };
+            let kind = schema.column(position);
             column.values = if is_outcome(&kind) {
-                Values::Outcomes(OutcomeReader::new(group.get_column_page_reader(column.position).map_err(damaged)?))
+                Values::Outcomes(OutcomeReader::new(group.get_column_page_reader(position).map_err(damaged)?))
             } else {
                 let nullable = (kind.max_def_level() == 1).then(Vec::new);
-                match group.get_column_reader(column.position).map_err(damaged)? {
+                match group.get_column_reader(position).map_err(damaged)? {
                     ColumnReader::Int64ColumnReader(r) if kind.max_def_level() <= 1 => Values::Int64(r, nullable),
                     ColumnReader::Int32ColumnReader(r) if nullable.is_none() => Values::Int32(r),
                     ColumnReader::BoolColumnReader(r) if nullable.is_none() => Values::Flags(r),
@@ -128,10 +140,17 @@ impl Rows {
         Ok(())
     }
 
-    /// Reads the values of the current batch of rows from a column that contains times; null becomes [`NO_TIME`].
-    pub(crate) fn times(&mut self, name: &str, into: &mut Vec<i64>) -> Result<(), RecordError> {
-        let (Values::Int64(reader, nullable), rows, path) = self.column(name)? else {
-            return Err(wrong(&self.path, name));
+    /// Reads the values of the current batch of rows from a column that contains times or ids of threads; null becomes
+    /// [`NO_TIME`].
+    pub(crate) fn numbers(&mut self, name: &str, into: &mut Vec<i64>) -> Result<(), RecordError> {
+        let (reader, nullable, rows, path) = match self.column(name)? {
+            (Values::Int64(reader, nullable), rows, path) => (reader, nullable, rows, path),
+            (Values::Absent, rows, _) => {
+                into.clear();
+                into.resize(rows, NO_TIME);
+                return Ok(());
+            }
+            _ => return Err(wrong(&self.path, name)),
         };
         let mut values = read(reader, rows, nullable.as_mut(), into, path)?;
         if let Some(levels) = nullable

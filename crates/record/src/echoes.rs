@@ -7,7 +7,7 @@
 
 use crate::RecordError;
 use crate::columns::{Rows, count_rows, open, seq_ranges};
-use crate::segment::ECHO_TIMES;
+use crate::segment::ECHO_NUMBERS;
 use std::path::PathBuf;
 use tailbound_model::NO_TIME;
 
@@ -16,9 +16,9 @@ use tailbound_model::NO_TIME;
 const MOST_SLOTS: u64 = 1 << 33;
 
 /// Number of time columns in the rows of samples of the pong side.
-const COLUMNS: usize = ECHO_TIMES.len();
+const COLUMNS: usize = ECHO_NUMBERS.len();
 
-/// Times of echoes (messages that the pong side received): one column for each name in [`ECHO_TIMES`]. A column that
+/// Times of echoes (messages that the pong side received): one column for each name in [`ECHO_NUMBERS`]. A column that
 /// was not requested is empty.
 pub(crate) type EchoColumns = [Vec<i64>; COLUMNS];
 
@@ -44,7 +44,7 @@ impl Echoes {
             return Ok(Echoes::None);
         }
         let mut columns = vec!["seq"];
-        columns.extend((0..COLUMNS).filter(|i| wanted[*i]).map(|i| ECHO_TIMES[i]));
+        columns.extend((0..COLUMNS).filter(|i| wanted[*i]).map(|i| ECHO_NUMBERS[i]));
         if in_order(&segments)? {
             let segments = segments.into_iter();
             return Ok(Echoes::Stream(Box::new(EchoStream {
@@ -118,7 +118,7 @@ fn table(
                 if times.len() < top {
                     times.resize(top, NO_TIME);
                 }
-                rows.times(ECHO_TIMES[column], &mut decoded)?;
+                rows.numbers(ECHO_NUMBERS[column], &mut decoded)?;
                 for (s, t) in seq.iter().zip(&decoded).filter(|(s, _)| **s < slots) {
                     let slot = &mut times[*s as usize];
                     if *slot == NO_TIME {
@@ -198,7 +198,7 @@ impl EchoStream {
             self.last = *seq;
         }
         for column in (0..COLUMNS).filter(|c| self.wanted[*c]) {
-            rows.times(ECHO_TIMES[column], &mut self.times[column])?;
+            rows.numbers(ECHO_NUMBERS[column], &mut self.times[column])?;
         }
         self.at = 0;
         Ok(())

@@ -45,6 +45,7 @@ fn sender_row(batch: &SlotBatch, i: usize) -> SenderRow {
         send_end_ns: batch.send_end_ns[i],
         receive_ns: batch.receive_ns[i],
         kernel_rx_ns: NO_TIME,
+        receive_thread: None,
         outcome: if batch.outcome[i] == Outcome::Lost as u8 { Outcome::Lost } else { Outcome::Answered },
         duplicates: 0,
         out_of_order: false,

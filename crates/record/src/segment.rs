@@ -18,19 +18,23 @@ use tailbound_model::*;
 /// Number of rows of samples in a row group of a segment; a row group is collected in memory before it is written.
 const ROWS_PER_GROUP: usize = 1 << 17;
 
-/// Names of the time columns in a segment (Parquet file) of the sender, in file order.
-pub(crate) const SLOT_TIMES: [&str; 6] =
-    ["intended_ns", "wake_ns", "send_begin_ns", "send_end_ns", "receive_ns", "kernel_rx_ns"];
-/// Names of the time columns in a segment (Parquet file) of the pong side, in file order.
-pub(crate) const ECHO_TIMES: [&str; 4] = ["in_ns", "begin_ns", "end_ns", "kernel_rx_ns"];
+/// Names of the columns with optional numbers in a segment (Parquet file) of the sender, in file order: times, and the id
+/// of a thread.
+pub(crate) const SLOT_NUMBERS: [&str; 7] =
+    ["intended_ns", "wake_ns", "send_begin_ns", "send_end_ns", "receive_ns", "kernel_rx_ns", "receive_thread"];
+/// Names of the columns with optional numbers in a segment (Parquet file) of the pong side, in file order: times, and the
+/// id of a thread.
+pub(crate) const ECHO_NUMBERS: [&str; 5] = ["in_ns", "begin_ns", "end_ns", "kernel_rx_ns", "in_thread"];
+/// Columns that segments of earlier releases do not have.
+pub(crate) const LATER: [&str; 2] = ["receive_thread", "in_thread"];
 
-fn properties(times: &[&str]) -> WriterProperties {
-    // Times grow by nearly equal steps: delta encoding stores them in a few bits, and is as fast to read as plain
+fn properties(numbers: &[&str]) -> WriterProperties {
+    // Times grow by nearly equal steps, and ids of threads seldom change: delta encoding stores them in a few bits, and is as fast to read as plain
     // encoding.
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::UNCOMPRESSED)
         .set_statistics_enabled(EnabledStatistics::Chunk);
-    for column in times.iter().chain(&["seq"]) {
+    for column in numbers.iter().chain(&["seq"]) {
         let path = ColumnPath::from(*column);
         builder = builder
             .set_column_dictionary_enabled(path.clone(), false)
@@ -43,16 +47,16 @@ fn properties(times: &[&str]) -> WriterProperties {
 const KEYS: &str = "required int32 trial (INTEGER(32,false)); required int32 stream (INTEGER(16,false)); \
                     required int64 seq (INTEGER(64,false));";
 
-fn optional_times(times: &[&str]) -> String {
-    times.iter().map(|name| format!(" optional int64 {name};")).collect()
+fn optional_numbers(names: &[&str]) -> String {
+    names.iter().map(|name| format!(" optional int64 {name};")).collect()
 }
 
 /// Values of one column of a segment in one row group of its Parquet file.
 enum Column {
     Int32(Vec<i32>),
     Int64(Vec<i64>),
-    /// Times of a column that are not null; and for each row a 1, or a 0 if the time of the row is null.
-    Times(Vec<i64>, Vec<i16>),
+    /// Numbers of a column that are not null; and for each row a 1, or a 0 if the number of the row is null.
+    Numbers(Vec<i64>, Vec<i16>),
     Words(Vec<ByteArray>),
     Flags(Vec<bool>),
 }
@@ -66,16 +70,16 @@ impl Column {
         Column::Int64(values.map(|value| value as i64).collect())
     }
 
-    fn times(values: impl Iterator<Item = i64> + Clone) -> Column {
+    fn numbers(values: impl Iterator<Item = i64> + Clone) -> Column {
         let levels = values.clone().map(|value| i16::from(value != NO_TIME)).collect();
-        Column::Times(values.filter(|value| *value != NO_TIME).collect(), levels)
+        Column::Numbers(values.filter(|value| *value != NO_TIME).collect(), levels)
     }
 
     fn write(&self, to: &mut SerializedColumnWriter<'_>) -> Result<usize, ParquetError> {
         match self {
             Column::Int32(values) => to.typed::<Int32Type>().write_batch(values, None, None),
             Column::Int64(values) => to.typed::<Int64Type>().write_batch(values, None, None),
-            Column::Times(values, levels) => to.typed::<Int64Type>().write_batch(values, Some(levels), None),
+            Column::Numbers(values, levels) => to.typed::<Int64Type>().write_batch(values, Some(levels), None),
             Column::Words(values) => to.typed::<ByteArrayType>().write_batch(values, None, None),
             Column::Flags(values) => to.typed::<BoolType>().write_batch(values, None, None),
         }
@@ -85,7 +89,7 @@ impl Column {
 fn write_file(
     path: &Path,
     columns: &str,
-    times: &[&str],
+    numbers: &[&str],
     groups: impl Iterator<Item = Vec<Column>>,
 ) -> Result<(), RecordError> {
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -94,7 +98,7 @@ fn write_file(
     let written = (|| {
         let file = File::create(&temporary)?;
         let schema = parse_message_type(&format!("message samples {{ {columns} }}"))?;
-        let properties = Arc::new(properties(times));
+        let properties = Arc::new(properties(numbers));
         let mut writer = SerializedFileWriter::new(file, Arc::new(schema), properties)?;
         for columns in groups {
             write_group(&mut writer, &columns)?;
@@ -142,6 +146,11 @@ fn chunks<T>(rows: impl Iterator<Item = T>) -> impl Iterator<Item = Vec<T>> {
     })
 }
 
+/// The id of a thread as the value of a column with optional numbers.
+fn id(thread: Option<u32>) -> i64 {
+    thread.map_or(NO_TIME, i64::from)
+}
+
 fn stream_of(seq: u64) -> u32 {
     u32::from((seq >> COUNTER_BITS) as u16)
 }
@@ -154,7 +163,7 @@ pub fn write_slots(path: &Path, trial: usize, rows: impl Iterator<Item = SenderR
     let columns = format!(
         "{KEYS}{} required binary outcome (STRING); required int32 duplicates (INTEGER(32,false)); \
          required boolean out_of_order; required boolean warm_up;",
-        optional_times(&SLOT_TIMES)
+        optional_numbers(&SLOT_NUMBERS)
     );
     let words = Outcome::ALL.map(|outcome| (outcome, ByteArray::from(outcome.word())));
     let word =
@@ -165,19 +174,20 @@ pub fn write_slots(path: &Path, trial: usize, rows: impl Iterator<Item = SenderR
             Column::int32(rows.clone().map(|_| trial as u32)),
             Column::int32(rows.clone().map(|r| stream_of(r.seq))),
             Column::seq(rows.clone().map(|r| r.seq)),
-            Column::times(rows.clone().map(|r| r.intended_ns)),
-            Column::times(rows.clone().map(|r| r.wake_ns)),
-            Column::times(rows.clone().map(|r| r.send_begin_ns)),
-            Column::times(rows.clone().map(|r| r.send_end_ns)),
-            Column::times(rows.clone().map(|r| r.receive_ns)),
-            Column::times(rows.clone().map(|r| r.kernel_rx_ns)),
+            Column::numbers(rows.clone().map(|r| r.intended_ns)),
+            Column::numbers(rows.clone().map(|r| r.wake_ns)),
+            Column::numbers(rows.clone().map(|r| r.send_begin_ns)),
+            Column::numbers(rows.clone().map(|r| r.send_end_ns)),
+            Column::numbers(rows.clone().map(|r| r.receive_ns)),
+            Column::numbers(rows.clone().map(|r| r.kernel_rx_ns)),
+            Column::numbers(rows.clone().map(|r| id(r.receive_thread))),
             Column::Words(rows.clone().map(|r| word(r.outcome)).collect()),
             Column::int32(rows.clone().map(|r| r.duplicates)),
             Column::Flags(rows.clone().map(|r| r.out_of_order).collect()),
             Column::Flags(rows.map(|r| r.warm_up).collect()),
         ]
     });
-    write_file(path, &columns, &SLOT_TIMES, groups)
+    write_file(path, &columns, &SLOT_NUMBERS, groups)
 }
 
 /// Writes the messages that the pong side received in one trial to a Parquet file.
@@ -194,7 +204,7 @@ pub fn write_echoes(path: &Path, trial: usize, rows: &[EchoRow]) -> Result<(), R
         sorted.sort_unstable_by_key(|r| (r.seq, r.in_ns));
         &sorted
     };
-    let columns = format!("{KEYS} required int32 subscriber (INTEGER(16,false));{}", optional_times(&ECHO_TIMES));
+    let columns = format!("{KEYS} required int32 subscriber (INTEGER(16,false));{}", optional_numbers(&ECHO_NUMBERS));
     let groups = rows.chunks(ROWS_PER_GROUP).map(|rows| {
         let rows = rows.iter();
         vec![
@@ -202,11 +212,12 @@ pub fn write_echoes(path: &Path, trial: usize, rows: &[EchoRow]) -> Result<(), R
             Column::int32(rows.clone().map(|r| stream_of(r.seq))),
             Column::seq(rows.clone().map(|r| r.seq)),
             Column::int32(rows.clone().map(|_| 0)),
-            Column::times(rows.clone().map(|r| r.in_ns)),
-            Column::times(rows.clone().map(|r| r.begin_ns)),
-            Column::times(rows.clone().map(|r| r.end_ns)),
-            Column::times(rows.map(|r| r.kernel_rx_ns)),
+            Column::numbers(rows.clone().map(|r| r.in_ns)),
+            Column::numbers(rows.clone().map(|r| r.begin_ns)),
+            Column::numbers(rows.clone().map(|r| r.end_ns)),
+            Column::numbers(rows.clone().map(|r| r.kernel_rx_ns)),
+            Column::numbers(rows.map(|r| id(r.in_thread))),
         ]
     });
-    write_file(path, &columns, &ECHO_TIMES, groups)
+    write_file(path, &columns, &ECHO_NUMBERS, groups)
 }

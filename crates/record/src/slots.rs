@@ -3,7 +3,7 @@
 use crate::check::follows;
 use crate::columns::{Rows, columns_of, has_values, open};
 use crate::echoes::Echoes;
-use crate::segment::{ECHO_TIMES, SLOT_TIMES};
+use crate::segment::{ECHO_NUMBERS, SLOT_NUMBERS};
 use crate::{Record, RecordError};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,6 +23,8 @@ pub struct SlotBatch {
     pub send_end_ns: Vec<i64>,
     pub receive_ns: Vec<i64>,
     pub kernel_rx_ns: Vec<i64>,
+    /// Ids of threads; [`NO_TIME`] if there is none.
+    pub receive_thread: Vec<i64>,
     /// Outcome of each slot, as `Outcome as u8`.
     pub outcome: Vec<u8>,
     pub duplicates: Vec<u32>,
@@ -32,6 +34,8 @@ pub struct SlotBatch {
     pub echo_begin_ns: Vec<i64>,
     pub echo_end_ns: Vec<i64>,
     pub echo_kernel_rx_ns: Vec<i64>,
+    /// Ids of threads; [`NO_TIME`] if there is none.
+    pub echo_in_thread: Vec<i64>,
 }
 
 impl SlotBatch {
@@ -44,13 +48,14 @@ impl SlotBatch {
         self.outcome.is_empty()
     }
 
-    fn time_column(&mut self, name: &str) -> &mut Vec<i64> {
+    fn number_column(&mut self, name: &str) -> &mut Vec<i64> {
         match name {
             "intended_ns" => &mut self.intended_ns,
             "wake_ns" => &mut self.wake_ns,
             "send_begin_ns" => &mut self.send_begin_ns,
             "send_end_ns" => &mut self.send_end_ns,
             "receive_ns" => &mut self.receive_ns,
+            "receive_thread" => &mut self.receive_thread,
             _ => &mut self.kernel_rx_ns,
         }
     }
@@ -59,7 +64,7 @@ impl SlotBatch {
 /// Selection of the columns of samples to read. The outcome and the warm-up mark of a slot are always read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Columns {
-    times: BTreeSet<&'static str>,
+    numbers: BTreeSet<&'static str>,
     echoes: BTreeSet<&'static str>,
     seq: bool,
     counts: bool,
@@ -70,8 +75,8 @@ impl Columns {
     /// Selects all columns of the samples for reading.
     pub fn all() -> Columns {
         Columns {
-            times: BTreeSet::from(SLOT_TIMES),
-            echoes: BTreeSet::from(ECHO_TIMES),
+            numbers: BTreeSet::from(SLOT_NUMBERS),
+            echoes: BTreeSet::from(ECHO_NUMBERS),
             seq: true,
             counts: true,
             within: None,
@@ -81,7 +86,7 @@ impl Columns {
     /// Selects the columns of the samples from which the given metrics are computed.
     pub fn of(metrics: &[Metric]) -> Columns {
         Columns {
-            times: metrics.iter().flat_map(|m| columns_of(*m).0).copied().collect(),
+            numbers: metrics.iter().flat_map(|m| columns_of(*m).0).copied().collect(),
             echoes: metrics.iter().flat_map(|m| columns_of(*m).1).copied().collect(),
             ..Columns::default()
         }
@@ -91,7 +96,7 @@ impl Columns {
     /// message was sent and received, and at which its answer was sent and received.
     pub fn of_clocks() -> Columns {
         Columns {
-            times: BTreeSet::from(["send_begin_ns", "receive_ns"]),
+            numbers: BTreeSet::from(["send_begin_ns", "receive_ns"]),
             echoes: BTreeSet::from(["in_ns", "begin_ns"]),
             ..Columns::default()
         }
@@ -109,6 +114,13 @@ impl Columns {
         self
     }
 
+    /// Adds the ids of the threads that received messages and answers; segments of earlier releases have none.
+    pub fn with_threads(mut self) -> Columns {
+        self.numbers.insert("receive_thread");
+        self.echoes.insert("in_thread");
+        self
+    }
+
     /// Adds the counts of duplicates and of answers out of order to the selected columns.
     pub fn with_counts(mut self) -> Columns {
         self.counts = true;
@@ -118,14 +130,14 @@ impl Columns {
     /// Limits the selection to a time range: a slot that was due before `from_ns`, or at `to_ns` or later, is marked as
     /// warm-up, so that no figure counts the slot. With stop-and-wait, the send time of the slot decides.
     pub fn within(mut self, from_ns: i64, to_ns: i64) -> Columns {
-        self.times.extend(["intended_ns", "send_begin_ns"]);
+        self.numbers.extend(["intended_ns", "send_begin_ns"]);
         self.within = Some((from_ns, to_ns));
         self
     }
 
     fn names(&self) -> Vec<&'static str> {
         let mut names = vec!["outcome", "warm_up"];
-        names.extend(&self.times);
+        names.extend(&self.numbers);
         if self.seq || !self.echoes.is_empty() {
             names.push("seq");
         }
@@ -181,7 +193,7 @@ impl Record {
         columns: &Columns,
         each: &mut dyn FnMut(&SlotBatch),
     ) -> Result<(), RecordError> {
-        let wanted = ECHO_TIMES.map(|name| columns.echoes.contains(name));
+        let wanted = ECHO_NUMBERS.map(|name| columns.echoes.contains(name));
         let segments = self.segments(trial, "ping");
         let mut echoes = Echoes::open(self.segments(trial, end), &segments, wanted)?;
         let names = columns.names();
@@ -196,8 +208,10 @@ impl Record {
                     leave_out(&mut batch, span);
                 }
                 consecutive(&batch.seq, &mut next, &path)?;
-                let SlotBatch { seq, echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns, .. } = &mut batch;
-                echoes.join(seq, [echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns])?;
+                let SlotBatch {
+                    seq, echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns, echo_in_thread, ..
+                } = &mut batch;
+                echoes.join(seq, [echo_in_ns, echo_begin_ns, echo_end_ns, echo_kernel_rx_ns, echo_in_thread])?;
                 previous_wakes(&mut batch, &mut last_wake);
                 each(&batch);
             }
@@ -214,7 +228,7 @@ fn fill(batch: &mut SlotBatch, rows: &mut Rows, names: &[&str]) -> Result<(), Re
             "duplicates" => rows.counts(name, &mut batch.duplicates)?,
             "out_of_order" => rows.flags(name, &mut batch.out_of_order)?,
             "warm_up" => rows.flags(name, &mut batch.warm_up)?,
-            time => rows.times(time, batch.time_column(time))?,
+            name => rows.numbers(name, batch.number_column(name))?,
         }
     }
     Ok(())

@@ -102,9 +102,15 @@ fn owned(piece: Piece, leg: &Leg, threads: &Threads) -> Piece {
     if !is_of(leg.end) && is_of(other) { Piece { end: other, ..piece } } else { piece }
 }
 
-/// The thread that ended a leg: of the threads of its end that run at that time, the one that got its CPU last, because
-/// it was woken for this message.
+/// The thread that ended a leg: the one that received the message, if it runs at that time. In records without the id of
+/// that thread, or after a hand-off: of the threads of the end that run at that time, the one that got its CPU last,
+/// because it was woken for this message.
 fn taker(leg: &Leg, timeline: &Timeline, threads: &Threads) -> Option<i32> {
+    let runs = |tid: &i32| timeline.running(*tid, leg.to_ns).is_some();
+    let of_end = |tid: &i32| threads.of_end(leg.end).any(|one| one == *tid);
+    if let Some(thread) = leg.thread.filter(of_end).filter(runs) {
+        return Some(thread);
+    }
     let running = threads.of_end(leg.end).filter_map(|tid| Some((timeline.running(tid, leg.to_ns)?.0, tid)));
     running.max().map(|(_, tid)| tid)
 }

@@ -21,6 +21,8 @@ pub(crate) struct Stamps {
     /// Times at the pong: receipt of the message, begin and end of the send call for the answer; `None` if the pong has
     /// another clock.
     pub echo: Option<[i64; 3]>,
+    /// Ids of the threads that had the message at the pong and the answer at the ping, if the record contains them.
+    pub receivers: [Option<i32>; 2],
 }
 
 /// A part of the time from the due time of a message to the receipt of its answer.
@@ -33,13 +35,24 @@ pub(crate) struct Leg {
     pub to_ns: i64,
     /// Begin and end of a send call inside the leg, and the name of the end that made it.
     pub call: Option<(i64, i64, &'static str)>,
+    /// Id of the thread that received the message or the answer at this end, if the record contains it. It ends the leg,
+    /// except that a second thread ends the turnaround with a hand-off.
+    pub thread: Option<i32>,
 }
 
 impl Stamps {
     /// The legs of the message in the order of time. If the times at the pong are unknown, the whole round trip is one
     /// leg.
     pub fn legs(&self) -> Vec<Leg> {
-        let leg = |metric, end, from_ns, to_ns, call| Leg { metric, end, from_ns, to_ns, call };
+        let [at_pong, at_ping] = self.receivers;
+        let leg = |metric, end, from_ns, to_ns, call| {
+            let thread = match metric {
+                Metric::Out | Metric::Turnaround => at_pong,
+                Metric::Back | Metric::RoundTrip => at_ping,
+                _ => None,
+            };
+            Leg { metric, end, from_ns, to_ns, call, thread }
+        };
         let call = Some((self.send_ns, self.sent_ns, "ping"));
         // While the previous message is still in its send call, the sender cannot begin the next one.
         let previous = self.previous_sent_ns.filter(|sent| *sent > self.due_ns).map(|sent| (self.due_ns, sent, "ping"));
@@ -59,6 +72,7 @@ impl Stamps {
 
     fn read(batch: &SlotBatch, i: usize, previous_sent_ns: i64, one_clock: bool) -> Option<Stamps> {
         let time = |column: &[i64]| column.get(i).copied().filter(|t| *t != NO_TIME);
+        let thread = |column: &[i64]| i32::try_from(time(column)?).ok();
         let send_ns = time(&batch.send_begin_ns)?;
         let echo = || Some([time(&batch.echo_in_ns)?, time(&batch.echo_begin_ns)?, time(&batch.echo_end_ns)?]);
         Some(Stamps {
@@ -69,6 +83,7 @@ impl Stamps {
             previous_sent_ns: (previous_sent_ns != NO_TIME).then_some(previous_sent_ns),
             received_ns: time(&batch.receive_ns)?,
             echo: echo().filter(|_| one_clock),
+            receivers: [thread(&batch.echo_in_thread), thread(&batch.receive_thread)],
         })
     }
 }
@@ -122,7 +137,7 @@ pub(crate) fn read(
     drops: &Drops,
 ) -> Result<Read, RecordError> {
     let columns = Columns::of(&[Metric::FromIntended, Metric::SendDuration, Metric::Out, Metric::Turnaround]);
-    let columns = columns.with_echo_begin().with_seq();
+    let columns = columns.with_echo_begin().with_threads().with_seq();
     let mut read = Read::default();
     let (mut first, mut sent_before) = (0, NO_TIME);
     record.scan(trial, &columns, &mut |batch| {

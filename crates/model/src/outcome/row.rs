@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 /// Value that marks a missing time in decoded rows and columns of samples.
 pub const NO_TIME: i64 = i64::MIN;
 
-/// One slot (scheduled message) of the sender, 48 bytes in shared memory. Times are ns of the end's monotonic clock; 0
+/// One slot (scheduled message) of the sender, 56 bytes in shared memory. Times are ns of the end's monotonic clock; 0
 /// means that the event has not happened.
 #[repr(C)]
 #[derive(Debug, Default)]
@@ -29,12 +29,15 @@ pub struct SenderCell {
     pub flags: AtomicU32,
     /// Number of answers received; all answers after the first are duplicates.
     pub answers: AtomicU32,
+    /// Kernel id of the thread that had the answer at `receive_ns`.
+    pub receive_thread: AtomicU64,
 }
 
 impl SenderCell {
     /// The bytes of the cell as they lie in memory, in native byte order. Each field is read atomically.
     pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
-        let Self { wake_ns, send_begin_ns, send_end_ns, receive_ns, kernel_rx_ns, flags, answers } = self;
+        let Self { wake_ns, send_begin_ns, send_end_ns, receive_ns, kernel_rx_ns, flags, answers, receive_thread } =
+            self;
         let mut bytes = [0; size_of::<Self>()];
         let (times, rest) = bytes.split_at_mut(40);
         for (out, time) in
@@ -42,19 +45,23 @@ impl SenderCell {
         {
             out.copy_from_slice(&time.load(Relaxed).to_ne_bytes());
         }
-        for (out, number) in rest.chunks_exact_mut(4).zip([flags, answers]) {
+        let (counts, thread) = rest.split_at_mut(8);
+        for (out, number) in counts.chunks_exact_mut(4).zip([flags, answers]) {
             out.copy_from_slice(&number.load(Relaxed).to_ne_bytes());
         }
+        thread.copy_from_slice(&receive_thread.load(Relaxed).to_ne_bytes());
         bytes
     }
 
     /// Sets each field of the cell to zero.
     pub fn clear(&self) {
-        let Self { wake_ns, send_begin_ns, send_end_ns, receive_ns, kernel_rx_ns, flags, answers } = self;
+        let Self { wake_ns, send_begin_ns, send_end_ns, receive_ns, kernel_rx_ns, flags, answers, receive_thread } =
+            self;
         [wake_ns, send_begin_ns, send_end_ns, receive_ns, kernel_rx_ns]
             .into_iter()
             .for_each(|time| time.store(0, Relaxed));
         [flags, answers].into_iter().for_each(|number| number.store(0, Relaxed));
+        receive_thread.store(0, Relaxed);
     }
 }
 
@@ -65,7 +72,7 @@ pub const CELL_SEND_FAILED: u32 = 2;
 /// Flag of a slot: the answer arrived after the answer of a later slot.
 pub const CELL_OUT_OF_ORDER: u32 = 4;
 
-/// One message that the pong end received, 40 bytes in shared memory. `seq_plus_one` is written last; while it is 0,
+/// One message that the pong end received, 48 bytes in shared memory. `seq_plus_one` is written last; while it is 0,
 /// the cell is not complete.
 #[repr(C)]
 #[derive(Debug, Default)]
@@ -80,15 +87,19 @@ pub struct EchoCell {
     pub end_ns: AtomicI64,
     /// Kernel receive timestamp of the message at the pong end (CLOCK_REALTIME).
     pub kernel_rx_ns: AtomicI64,
+    /// Kernel id of the thread that had the message at `in_ns`.
+    pub in_thread: AtomicU64,
 }
 
 impl EchoCell {
     /// The bytes of the cell as they lie in memory, in native byte order. Each field is read atomically.
     pub fn to_bytes(&self) -> [u8; size_of::<Self>()] {
-        let Self { seq_plus_one, in_ns, begin_ns, end_ns, kernel_rx_ns } = self;
+        let Self { seq_plus_one, in_ns, begin_ns, end_ns, kernel_rx_ns, in_thread } = self;
         let mut bytes = [0; size_of::<Self>()];
-        let (number, times) = bytes.split_at_mut(8);
+        let (number, rest) = bytes.split_at_mut(8);
+        let (times, thread) = rest.split_at_mut(32);
         number.copy_from_slice(&seq_plus_one.load(Relaxed).to_ne_bytes());
+        thread.copy_from_slice(&in_thread.load(Relaxed).to_ne_bytes());
         for (out, time) in times.chunks_exact_mut(8).zip([in_ns, begin_ns, end_ns, kernel_rx_ns]) {
             out.copy_from_slice(&time.load(Relaxed).to_ne_bytes());
         }
@@ -97,8 +108,8 @@ impl EchoCell {
 
     /// Sets each field of the cell to zero.
     pub fn clear(&self) {
-        let Self { seq_plus_one, in_ns, begin_ns, end_ns, kernel_rx_ns } = self;
-        seq_plus_one.store(0, Relaxed);
+        let Self { seq_plus_one, in_ns, begin_ns, end_ns, kernel_rx_ns, in_thread } = self;
+        [seq_plus_one, in_thread].into_iter().for_each(|number| number.store(0, Relaxed));
         [in_ns, begin_ns, end_ns, kernel_rx_ns].into_iter().for_each(|time| time.store(0, Relaxed));
     }
 }
@@ -144,6 +155,8 @@ pub struct SenderRow {
     pub receive_ns: i64,
     /// Kernel receive timestamp of the answer, converted to the monotonic clock.
     pub kernel_rx_ns: i64,
+    /// Kernel id of the thread that had the answer at `receive_ns`; `None` if there is no answer.
+    pub receive_thread: Option<u32>,
     /// Outcome of the slot: what happened to its message.
     pub outcome: Outcome,
     /// Number of answers to this slot after the first answer.
@@ -168,6 +181,8 @@ pub struct EchoRow {
     /// Kernel receive timestamp of the message, converted to the monotonic clock; [`NO_TIME`] if the kernel reported no
     /// timestamp.
     pub kernel_rx_ns: i64,
+    /// Kernel id of the thread that had the message at `in_ns`; `None` if it is unknown.
+    pub in_thread: Option<u32>,
 }
 
 /// Number of low bits of a sequence number that hold the slot counter; the bits above hold the stream number.
@@ -195,6 +210,7 @@ mod tests {
             kernel_rx_ns: time(5),
             flags: number(6),
             answers: number(7),
+            receive_thread: AtomicU64::new(8 << 40 | 8),
         };
         let echo = EchoCell {
             seq_plus_one: AtomicU64::new(u64::MAX - 1),
@@ -202,6 +218,7 @@ mod tests {
             begin_ns: time(3),
             end_ns: time(-4),
             kernel_rx_ns: time(5),
+            in_thread: AtomicU64::new(6 << 40 | 6),
         };
         // SAFETY: both are atomics without padding, and nothing else uses them.
         let memory = |at: *const u8, size| unsafe { std::slice::from_raw_parts(at, size) }.to_vec();
@@ -209,7 +226,7 @@ mod tests {
         assert_eq!(echo.to_bytes(), *memory((&raw const echo).cast(), size_of::<EchoCell>()));
         sender.clear();
         echo.clear();
-        assert_eq!(sender.to_bytes(), [0; 48]);
-        assert_eq!(echo.to_bytes(), [0; 40]);
+        assert_eq!(sender.to_bytes(), [0; 56]);
+        assert_eq!(echo.to_bytes(), [0; 48]);
     }
 }

@@ -3,6 +3,7 @@
 mod arrangement;
 mod flow;
 mod load;
+mod middleware;
 mod receive;
 mod trial;
 mod until;
@@ -10,6 +11,7 @@ mod until;
 pub use arrangement::Arrangement;
 pub use flow::*;
 pub use load::{LoadDone, LoadKind, LoadPart, LoadSpec, LoadStart, Participant, TopicLoad, UdpStream};
+pub use middleware::MiddlewareSettings;
 pub use receive::ReceiveMode;
 pub use trial::*;
 pub use until::{UntilCondition, UntilTerm};

@@ -1,8 +1,8 @@
 //! The plan: the conditions and trials that follow from a study.
 
 use crate::{
-    Arrangement, Attribution, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, Nanos, PathSpec,
-    PlaceSpec, Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
+    Arrangement, Attribution, ByteSize, CpuList, Discovery, FLOW_TIMEOUT, Flow, KnobSpec, LoadSpec, MiddlewareSettings,
+    Nanos, PathSpec, PlaceSpec, Problem, Quiet, Rate, ReceiveMode, ReportSpec, Scheduling, VlanSpec,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -90,6 +90,9 @@ pub struct TrialSpec {
     /// How the ends are spread over processes and participants; if absent, each end has its own participant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrangement: Option<Arrangement>,
+    /// Settings that the threads of the middleware inherit from the measuring process.
+    #[serde(default, skip_serializing_if = "MiddlewareSettings::is_default")]
+    pub middleware: MiddlewareSettings,
     /// When samples are sent from the agents to the controller.
     pub collect: Collect,
     /// Which events of the kernel are recorded, to find the causes of late messages.

@@ -98,6 +98,7 @@ mod tests {
             send_end_ns: 4_000,
             receive_ns: 9_000,
             kernel_rx_ns: NO_TIME,
+            receive_thread: None,
             outcome: Outcome::Answered,
             duplicates: 0,
             out_of_order: false,

@@ -16,6 +16,7 @@ fn row(slot: u64, latency_ns: Option<i64>) -> SenderRow {
         send_end_ns: due + 20_000,
         receive_ns: latency_ns.map_or(NO_TIME, |ns| due + ns),
         kernel_rx_ns: NO_TIME,
+        receive_thread: None,
         outcome: if latency_ns.is_some() { Outcome::Answered } else { Outcome::Lost },
         duplicates: 0,
         out_of_order: false,

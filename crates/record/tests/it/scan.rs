@@ -30,6 +30,7 @@ fn slot(seq: u64) -> SenderRow {
         send_end_ns: at + 3,
         receive_ns: at + 100,
         kernel_rx_ns: NO_TIME,
+        receive_thread: None,
         outcome: Outcome::Answered,
         duplicates: 0,
         out_of_order: false,
@@ -39,7 +40,7 @@ fn slot(seq: u64) -> SenderRow {
 
 fn echo(seq: u64, arrival: i64) -> EchoRow {
     let at = 1_000 * (seq as i64 + 1) + 10 + arrival;
-    EchoRow { seq, in_ns: at, begin_ns: at + 5, end_ns: at + 9, kernel_rx_ns: NO_TIME }
+    EchoRow { seq, in_ns: at, begin_ns: at + 5, end_ns: at + 9, kernel_rx_ns: NO_TIME, in_thread: None }
 }
 
 /// Writes a record with slots and echoes (received messages), and reads two columns back: `echo_in_ns`, and the metric
@@ -91,7 +92,7 @@ fn no_echoes_at_all() {
 /// A datagram of another program may have any sequence number; the row of such a datagram is joined to no slot.
 #[test]
 fn rows_of_other_streams_are_passed_over() {
-    let stray = |seq| EchoRow { seq, in_ns: 7, begin_ns: 8, end_ns: 9, kernel_rx_ns: NO_TIME };
+    let stray = |seq| EchoRow { seq, in_ns: 7, begin_ns: 8, end_ns: 9, kernel_rx_ns: NO_TIME, in_thread: None };
     let whole: Vec<EchoRow> = (0..20).map(|s| echo(s, 0)).collect();
     for number in [1 << 48 | 5, 1 << 40, 3 << 48 | 19, u64::MAX] {
         let mut one = whole.clone();

@@ -130,6 +130,34 @@ fn a_wait_that_every_message_has_explains_no_delay() {
     assert_eq!((elsewhere.leg.as_str(), elsewhere.ns_low), ("out", 200_000));
 }
 
+/// Tests that the ledger follows the thread that received the answer, not another thread of the same end that began to run
+/// later. Without the id of the thread in the samples, the wait would not be found.
+#[test]
+fn the_thread_that_received_the_answer_is_followed() {
+    const MAIN: i32 = 4_000;
+    let late = [10_000, 5_000, 5_080_000];
+    let at = |seq| received(seq, legs_of(seq, late));
+    let on_the_other_cpu = |at_ns, out, into| SwitchEvent { cpu: 1, ..switch(at_ns, out, into) };
+    let of = |seq| {
+        let wait = if seq == LATE { 5_000_000 } else { 1_000 };
+        let mut events = receipt(at(seq), wait, OTHER).to_vec();
+        // The other thread begins to run 5 us before the receipt, and ends after it.
+        events.insert(3, on_the_other_cpu(at(seq) - 5_000, 0, MAIN));
+        events.insert(4, on_the_other_cpu(at(seq) + 1_000, MAIN, 0));
+        events
+    };
+    let waited = |thread: Option<u32>| {
+        let events = Switches { tasks: task("stress-ng", false), ..watched((0..SLOTS).flat_map(of).collect()) };
+        let report = report_of(events, |slots, echoes| {
+            (slots[LATE as usize], echoes[LATE as usize]) = slot(LATE, PERIOD, 1_000, late);
+            slots.iter_mut().for_each(|row| row.receive_thread = thread);
+        });
+        entries(incident(&report), CauseWord::WaitedForCpu).iter().map(|e| e.ns_low).sum::<i64>()
+    };
+    assert_eq!(waited(Some(TAKER as u32)), 4_999_000, "beyond the wait of an ordinary message");
+    assert_eq!(waited(None), 0);
+}
+
 /// Tests that the finding gives the reason why no cause is known.
 #[test]
 fn a_finding_without_causes_gives_the_reason() {

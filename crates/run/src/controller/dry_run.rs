@@ -77,16 +77,31 @@ pub fn dry_run(plan: &Plan) -> String {
     for line in asked {
         let _ = writeln!(out, "{line}");
     }
-    let _ = writeln!(
-        out,
-        "  memory is locked by mlockall (CAP_IPC_LOCK or RLIMIT_MEMLOCK; without them, there is a warning), timer slack \
-            is 1 ns"
-    );
+    out.push_str(&process_settings(plan));
     if let Some(c) = plan.conditions.iter().find(|c| c.spec.collect == Collect::Live) {
         let _ = writeln!(out, "  rows are stored during the measurement, from rings of {} cells", ring_cells(&c.spec));
     }
     out.push_str(&knobs::describe(plan));
     let _ = writeln!(out, "\nabout {} in total", total(plan));
+    out
+}
+
+/// The settings of the measuring processes: of all threads, or where a condition asks for defaults, of Tailbound's own.
+fn process_settings(plan: &Plan) -> String {
+    let any = |of: fn(&MiddlewareSettings) -> bool| plan.conditions.iter().any(|c| of(&c.spec.middleware));
+    let all = |of: fn(&MiddlewareSettings) -> bool| plan.conditions.iter().all(|c| of(&c.spec.middleware));
+    let mut out = String::new();
+    if !all(|m| m.unlocked_memory) {
+        let some = if any(|m| m.unlocked_memory) { " in some conditions" } else { "" };
+        let without = "CAP_IPC_LOCK or RLIMIT_MEMLOCK; without them, there is a warning";
+        let _ = writeln!(out, "  memory is locked by mlockall{some} ({without})");
+    }
+    let kept = match (all(|m| m.default_timer_slack), any(|m| m.default_timer_slack)) {
+        (true, _) => "; threads of the middleware keep the default",
+        (false, true) => "; in some conditions, threads of the middleware keep the default",
+        (false, false) => "",
+    };
+    let _ = writeln!(out, "  timer slack is 1 ns{kept}");
     out
 }
 

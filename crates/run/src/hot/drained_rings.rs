@@ -234,7 +234,7 @@ fn take_answers(ping: &Ping<Ticks>, wire: &Wire, periods: &Periods) -> (u64, u64
         if let Pace::StopAndWait { .. } = ping.pace {
             await_room(ping.clock, ping.header, wire.next.load(Relaxed), || periods.pass());
         }
-        ping.process(&Arrival { seq, kernel_rx_ns: kernel_rx(seq), received_ns: 0, payload: &[0; 8] });
+        ping.process(&Arrival { seq, kernel_rx_ns: kernel_rx(seq), received_ns: 0, thread: 1, payload: &[0; 8] });
         periods.pass();
     };
     loop {
@@ -374,7 +374,13 @@ fn each_echo_is_stored_once_and_complete() {
             {
                 thread::yield_now();
             }
-            pong.process(&Arrival { seq, kernel_rx_ns: kernel_rx(seq), received_ns: clock.now(), payload: &[0; 8] });
+            pong.process(&Arrival {
+                seq,
+                kernel_rx_ns: kernel_rx(seq),
+                received_ns: clock.now(),
+                thread: 1,
+                payload: &[0; 8],
+            });
         }
         ended.store(true, Release);
         drain.join().unwrap()

@@ -13,6 +13,7 @@ struct Letter {
     seq: u64,
     kernel_rx_ns: i64,
     received_ns: i64,
+    thread: u64,
     length: usize,
     payload: Box<[u8]>,
 }
@@ -42,6 +43,7 @@ impl Mailbox {
                 seq: 0,
                 kernel_rx_ns: 0,
                 received_ns: 0,
+                thread: 0,
                 length: 0,
                 payload: vec![0xa5; max_payload].into(),
             })
@@ -68,6 +70,7 @@ impl Mailbox {
         letter.seq = arrival.seq;
         letter.kernel_rx_ns = arrival.kernel_rx_ns;
         letter.received_ns = arrival.received_ns;
+        letter.thread = arrival.thread;
         letter.length = arrival.payload.len().min(letter.payload.len());
         letter.payload[..letter.length].copy_from_slice(&arrival.payload[..letter.length]);
         self.put.store(put.wrapping_add(1), Release);
@@ -96,6 +99,7 @@ impl Mailbox {
                 seq: letter.seq,
                 kernel_rx_ns: letter.kernel_rx_ns,
                 received_ns: letter.received_ns,
+                thread: letter.thread,
                 payload: &letter.payload[..letter.length],
             });
             self.taken.store(taken.wrapping_add(1), Release);
@@ -124,7 +128,7 @@ mod tests {
 
     fn put(mailbox: &Mailbox, seq: u64) {
         let (kernel_rx_ns, received_ns) = (seq as i64 + 1, seq as i64 + 2);
-        mailbox.put(&Arrival { seq, kernel_rx_ns, received_ns, payload: &seq.to_ne_bytes() });
+        mailbox.put(&Arrival { seq, kernel_rx_ns, received_ns, thread: seq + 3, payload: &seq.to_ne_bytes() });
     }
 
     /// Serves the mailbox until it is closed, and checks the content of each received sample. Returns the sequence
@@ -132,8 +136,9 @@ mod tests {
     fn serve(mailbox: &Mailbox) -> Vec<u64> {
         let mut served = Vec::new();
         mailbox.serve(|letter| {
-            let expected = (letter.seq as i64 + 1, letter.seq as i64 + 2, &letter.seq.to_ne_bytes()[..]);
-            assert_eq!((letter.kernel_rx_ns, letter.received_ns, letter.payload), expected);
+            let expected =
+                (letter.seq as i64 + 1, letter.seq as i64 + 2, letter.seq + 3, &letter.seq.to_ne_bytes()[..]);
+            assert_eq!((letter.kernel_rx_ns, letter.received_ns, letter.thread, letter.payload), expected);
             served.push(letter.seq);
         });
         served

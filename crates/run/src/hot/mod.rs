@@ -17,7 +17,7 @@ mod pong;
 mod port;
 mod receive;
 
-pub use arrival::Arrival;
+pub use arrival::{Arrival, thread_id};
 pub use clock::{Clock, Machine, Scripted};
 pub use executor::{Asleep, Between, Executor, Serve};
 pub use flow::{CounterStatus, FlowCells, FlowMemory, FlowPace, Publisher, Received, Subscriber};

@@ -1,6 +1,6 @@
 //! The ping end of a trial: sends messages on schedule and takes the answers.
 
-use super::{Arrival, Asleep, Between, Clock, Header, Port, Ring, Sink};
+use super::{Arrival, Asleep, Between, Clock, Header, Port, Ring, Sink, thread_id};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicI64, AtomicU64};
 use tailbound_model::*;
@@ -321,6 +321,8 @@ impl<C: Clock, H: Hook> Sink for Ping<C, H> {
         }
         cell.receive_ns.store(now, Relaxed);
         cell.kernel_rx_ns.store(arrival.kernel_rx_ns, Relaxed);
+        // With a hand-off, this is the second thread.
+        cell.receive_thread.store(thread_id(), Relaxed);
         let p = &self.progress;
         if counter < p.highest.load(Relaxed) {
             cell.flags.fetch_or(CELL_OUT_OF_ORDER, Relaxed);

@@ -42,6 +42,7 @@ impl<C: Clock> Sink for Pong<C> {
         self.header.rows.store(row + 1, Relaxed);
         cell.in_ns.store(arrival.received_ns, Relaxed);
         cell.kernel_rx_ns.store(arrival.kernel_rx_ns, Relaxed);
+        cell.in_thread.store(arrival.thread, Relaxed);
         if sent.is_ok() {
             cell.begin_ns.store(begin, Relaxed);
             cell.end_ns.store(end, Relaxed);

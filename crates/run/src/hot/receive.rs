@@ -1,7 +1,7 @@
 //! Passes received samples from a driver to an end: in a callback, by a blocking thread or by a spinning thread, with
 //! or without a hand-off to a second thread.
 
-use super::{Arrival, Mailbox, Port};
+use super::{Arrival, Mailbox, Port, thread_id};
 use std::sync::atomic::Ordering::{Acquire, Release};
 use std::sync::atomic::{AtomicBool, AtomicPtr};
 use std::sync::{Arc, Mutex};
@@ -30,8 +30,13 @@ impl<S: Sink> Receiver<S> {
     #[inline]
     fn view(&self, view: &View) {
         let received_ns = self.sink.now();
-        let arrival =
-            Arrival { seq: view.seq(), kernel_rx_ns: view.kernel_rx_ns(), received_ns, payload: view.payload() };
+        let arrival = Arrival {
+            seq: view.seq(),
+            kernel_rx_ns: view.kernel_rx_ns(),
+            received_ns,
+            thread: thread_id(),
+            payload: view.payload(),
+        };
         match &self.mailbox {
             None => self.sink.process(&arrival),
             Some(mailbox) => mailbox.put(&arrival),

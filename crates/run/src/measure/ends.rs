@@ -463,8 +463,14 @@ impl<C: Clock> Opening<'_, C> {
     }
 }
 
+/// Starts a thread of Tailbound with a timer slack of 1 ns, which is not inherited if the middleware keeps the default.
 fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Failed> {
     let failed = |e| Failed::new("thread", ExitCode::MachineNotFit, format!("thread {name} cannot be made: {e}"), "");
+    let body = move || {
+        // The main thread warns if the kernel refuses this.
+        let _ = host::scheduling::set_timer_slack_1ns();
+        body();
+    };
     std::thread::Builder::new().name(name.into()).spawn(body).map_err(failed)
 }
 

@@ -122,8 +122,12 @@ struct ScriptedReadings {
 }
 
 impl Trial<'_> {
-    fn run<C: Clock>(mut self, clock: C, ready: ProcessReady) -> Result<(), Stop> {
+    fn run<C: Clock>(mut self, clock: C, mut ready: ProcessReady) -> Result<(), Stop> {
         let mut ends = Ends::open(self.order, &self.plans, &self.memories, self.driver, clock)?;
+        if self.order.spec.middleware.default_timer_slack {
+            // The threads of the middleware exist now, and have the default.
+            prepare::timer_slack(self.order, &mut ready);
+        }
         let mut loads = TopicLoads::start(self.order, &self.plans, |role| ends.session(role))?;
         let (table, unmatched) = self.report_prepared::<C>(&ends, ready)?;
         let readings = self.measure(clock, &ends, &mut loads, unmatched)?;

@@ -15,13 +15,12 @@ fn refused(order: &Order, why: impl std::fmt::Display) -> Failed {
     Failed::new("scheduling", ExitCode::MachineNotFit, text, "")
 }
 
-/// Sets the scheduling of the process and its timer slack, and locks its memory. Threads that are created later inherit
-/// the scheduling.
+/// Sets the scheduling of the process and its timer slack, and locks its memory, unless the study asks for defaults. Threads
+/// that are created later inherit the scheduling and the slack.
 ///
 /// # Errors
 /// The scheduling cannot be set.
 pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
-    let mut warnings = Vec::new();
     let end = order.ends[0].role.word();
     if !order.is_one_scheduling() {
         let text = "the ends of one process ask for different scheduling";
@@ -35,31 +34,31 @@ pub(super) fn process(order: &Order) -> Result<ProcessReady, Failed> {
         return Err(refused(order, difference));
     }
     limit_real_time(order).map_err(|e| refused(order, format!("RLIMIT_RTTIME cannot be set: {e}")))?;
-    let timer_slack_ns = match host::scheduling::set_timer_slack_1ns() {
-        Ok(slack) => Some(slack),
-        Err(e) => {
-            warnings.push(
-                Warning::new(
-                    "timer_slack",
-                    Severity::Warning,
-                    format!(
-                        "timer slack could not be set to 1 ns: {e}; the default 50 us is part of every send lateness"
-                    ),
-                    "",
-                )
-                .at_end(end),
-            );
-            None
+    let middleware = order.spec.middleware;
+    let mut ready = ProcessReady { memory_locked: false, timer_slack_ns: None, warnings: Vec::new() };
+    if !middleware.default_timer_slack {
+        timer_slack(order, &mut ready);
+    }
+    if !middleware.unlocked_memory {
+        match host::scheduling::lock_memory() {
+            Ok(_) => ready.memory_locked = true,
+            Err(e) => ready.warnings.push(memory_not_locked(&e).at_end(end)),
         }
-    };
-    let memory_locked = match host::scheduling::lock_memory() {
-        Ok(_) => true,
+    }
+    Ok(ready)
+}
+
+/// Sets the timer slack of the calling thread to 1 ns. Threads that it creates later inherit the slack.
+pub(super) fn timer_slack(order: &Order, ready: &mut ProcessReady) {
+    match host::scheduling::set_timer_slack_1ns() {
+        Ok(slack) => ready.timer_slack_ns = Some(slack),
         Err(e) => {
-            warnings.push(memory_not_locked(&e).at_end(end));
-            false
+            let text =
+                format!("timer slack could not be set to 1 ns: {e}; the default 50 us is part of every send lateness");
+            let warning = Warning::new("timer_slack", Severity::Warning, text, "");
+            ready.warnings.push(warning.at_end(order.ends[0].role.word()));
         }
-    };
-    Ok(ProcessReady { memory_locked, timer_slack_ns, warnings })
+    }
 }
 
 /// Makes the warning that the memory of the measuring process could not be locked.

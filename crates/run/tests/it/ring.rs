@@ -30,7 +30,7 @@ fn ping(pace: Pace, slots: u64) -> Ping<Machine> {
 }
 
 fn answer(ping: &Ping<Machine>, seq: u64) {
-    ping.process(&Arrival { seq, kernel_rx_ns: 0, received_ns: Machine.now(), payload: &[0; 8] });
+    ping.process(&Arrival { seq, kernel_rx_ns: 0, received_ns: Machine.now(), thread: 1, payload: &[0; 8] });
 }
 
 #[test]

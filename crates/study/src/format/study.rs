@@ -2,7 +2,7 @@
 
 use super::{
     AttributionKey, CollectChoice, Cpus, DiscoveryChoice, DriverChoice, Frequency, HostKeys, LoadKeys, MeasureChoice,
-    PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, VlanChoice, Word,
+    MiddlewareKeys, PathChoice, PlaceChoice, Qos, QuietText, ReportKeys, SchedulingKeys, Size, VlanChoice, Word,
 };
 use crate::read::At;
 use schemars::JsonSchema;
@@ -54,6 +54,9 @@ pub(crate) struct StudyFile {
     pub load: Option<Vec<At<LoadKeys>>>,
     /// Host settings, which are set for the trials and restored after the trials. Default: unchanged.
     pub host: Option<HostKeys>,
+    /// Settings that the threads of the middleware inherit from the measuring process. Default: as for Tailbound's own
+    /// threads.
+    pub middleware: Option<MiddlewareKeys>,
     /// When the ends send the samples to the controller. Default: `after`.
     pub collect: Option<CollectChoice>,
     /// Which events of the kernel are recorded, to find out why messages were late. Default: `auto`; `off` for

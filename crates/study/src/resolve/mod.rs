@@ -20,12 +20,17 @@ mod vlan;
 mod vm;
 
 use crate::error::Fault;
-use crate::format::{AttributionChoice, CollectChoice, DiscoveryChoice, MeasureChoice, StudyFile};
+use crate::format::{
+    AttributionChoice, CollectChoice, DiscoveryChoice, MeasureChoice, MemoryChoice, MiddlewareKeys, StudyFile,
+    TimerSlackChoice,
+};
 use crate::options::Options;
 use crate::source::Pos;
 use crate::tree::Node;
 use std::path::Path;
-use tailbound_model::{Attribution, ByteSize, Collect, Discovery, Measure, Nanos, Rate, TrialSpec, payload_problem};
+use tailbound_model::{
+    Attribution, ByteSize, Collect, Discovery, Measure, MiddlewareSettings, Nanos, Rate, TrialSpec, payload_problem,
+};
 
 pub(crate) use arrangement::arrangement;
 pub(crate) use driver::plain;
@@ -141,6 +146,7 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         path: path.value,
         vlan: file.vlan.as_ref().map(|v| vlan(&v.value)).transpose()?.flatten(),
         arrangement: arranged,
+        middleware: file.middleware.map(middleware).unwrap_or_default(),
         collect: match file.collect {
             None | Some(CollectChoice::After) => Collect::After,
             Some(CollectChoice::Live) => Collect::Live,
@@ -157,4 +163,11 @@ pub(crate) fn trial(file: &StudyFile, root: &Node, context: &Context<'_>) -> Res
         host: file.host.as_ref().map(host::knobs).transpose()?.unwrap_or_default(),
     };
     Ok((spec, places))
+}
+
+fn middleware(keys: MiddlewareKeys) -> MiddlewareSettings {
+    MiddlewareSettings {
+        default_timer_slack: keys.timer_slack == Some(TimerSlackChoice::Default),
+        unlocked_memory: keys.memory == Some(MemoryChoice::Unlocked),
+    }
 }

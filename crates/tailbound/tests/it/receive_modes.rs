@@ -101,6 +101,27 @@ fn kernel_stamps_are_converted() {
     assert_eq!(outside, 0, "of {stamped} stamps, with a clock known to within {width} ns");
 }
 
+/// Test: with `middleware`, the threads of Cyclone DDS have the default slack of 50 us and the memory is not locked, while
+/// Tailbound's own threads keep 1 ns; without it, all have 1 ns.
+#[test]
+fn the_middleware_keeps_the_defaults_of_the_system_if_the_study_asks() {
+    let study = study("cyclonedds", "block", "thread", "1 kHz");
+    let asked = study.clone() + "middleware: { timer_slack: default, memory: unlocked }\n";
+    for (text, of_middleware, locked) in [(&asked, 50_000, false), (&study, 1, true)] {
+        let report = measured(text, "middleware");
+        for process in report["threads"].as_array().unwrap() {
+            for thread in process["after"].as_array().unwrap() {
+                let own = thread["name"].as_str().unwrap().starts_with("tb-");
+                let slack = if own { 1 } else { of_middleware };
+                assert_eq!(thread["timer_slack_ns"], slack, "{thread}");
+            }
+        }
+        for end in ["ping", "pong"] {
+            assert_eq!(report["trials"][0]["ends"][end]["memory_locked"], locked, "{end}");
+        }
+    }
+}
+
 /// Test: the record has the settings of each thread as the kernel shows them, and says how each thread was created.
 #[test]
 fn the_thread_table_shows_births() {

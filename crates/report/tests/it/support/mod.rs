@@ -54,13 +54,21 @@ pub fn slot(seq: u64, period: i64, late: i64, legs: [i64; 3]) -> (SenderRow, Ech
         send_end_ns: begin + 4_000,
         receive_ns: echo_in + legs[1] + legs[2],
         kernel_rx_ns: NO_TIME,
+        receive_thread: None,
         outcome: Outcome::Answered,
         duplicates: 0,
         out_of_order: false,
         warm_up: false,
     };
     let end = echo_in + legs[1];
-    let echo = EchoRow { seq, in_ns: echo_in, begin_ns: echo_in + legs[1] / 2, end_ns: end, kernel_rx_ns: NO_TIME };
+    let echo = EchoRow {
+        seq,
+        in_ns: echo_in,
+        begin_ns: echo_in + legs[1] / 2,
+        end_ns: end,
+        kernel_rx_ns: NO_TIME,
+        in_thread: None,
+    };
     (row, echo)
 }
 
@@ -108,6 +116,7 @@ fn spec(given: &Given) -> TrialSpec {
         host: Vec::new(),
         collect: Collect::After,
         attribution: Attribution::Auto,
+        middleware: Default::default(),
         discovery: Default::default(),
         arrangement: None,
         quiet: Quiet::Auto,

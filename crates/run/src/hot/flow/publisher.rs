@@ -194,6 +194,7 @@ impl<C: Clock, H: Hook> Sink for Publisher<C, H> {
         }
         cell.receive_ns.store(arrival.received_ns, Relaxed);
         cell.kernel_rx_ns.store(arrival.kernel_rx_ns, Relaxed);
+        cell.receive_thread.store(arrival.thread, Relaxed);
         if row < self.highest.load(Relaxed) {
             cell.flags.fetch_or(CELL_OUT_OF_ORDER, Relaxed);
         } else {
