@@ -33,7 +33,7 @@ impl View {
     /// Payload bytes of the sample, in the memory of the middleware.
     #[inline]
     pub fn payload(&self) -> &[u8] {
-        if self.0.len == 0 || self.0.data.is_null() {
+        if self.0.data.is_null() {
             return &[];
         }
         // SAFETY: the driver promises `len` bytes at `data` until the callback returns or the view is released;

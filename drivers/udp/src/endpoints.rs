@@ -1,10 +1,11 @@
 //! The end points of a session, by number, with the options of the session.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use tailbound_abi::TB_ENOMEM;
 use tailbound_abi::side::{Fail, Outcome, fail};
+use tailbound_abi::{TB_ENOMEM, TB_LISTENER};
 
 use crate::endpoint::Common;
 use crate::options::Options;
@@ -41,6 +42,9 @@ impl Endpoint {
 pub struct Endpoints {
     pub options: Options,
     list: Box<[OnceLock<Box<Endpoint>>]>,
+    /// The readers of `list` from which the loading program takes samples, at the same places, so that each of its calls
+    /// finds the reader with few instructions; null for every other end point.
+    polled: Box<[AtomicPtr<Reader>]>,
     created: AtomicU32,
 }
 
@@ -48,7 +52,8 @@ impl Endpoints {
     /// Makes the list of end points of a new session, which is empty.
     pub fn new(options: Options) -> Endpoints {
         let list = (0..MOST_ENDPOINTS).map(|_| OnceLock::new()).collect();
-        Endpoints { options, list, created: AtomicU32::new(0) }
+        let polled = (0..MOST_ENDPOINTS).map(|_| AtomicPtr::new(null_mut())).collect();
+        Endpoints { options, list, polled, created: AtomicU32::new(0) }
     }
 
     /// Adds an end point and returns its number. If the list is full, the end point is destroyed.
@@ -58,9 +63,23 @@ impl Endpoints {
             endpoint.destroy();
             return fail(TB_ENOMEM, format!("a session creates at most {MOST_ENDPOINTS} end points"));
         };
+        let polled = match &endpoint {
+            Endpoint::Reader(reader) if reader.mode != TB_LISTENER => Arc::as_ptr(reader).cast_mut(),
+            _ => null_mut(),
+        };
         // Each number is given once, so the place is free.
         let _ = place.set(Box::new(endpoint));
+        self.polled[id as usize - 1].store(polled, Ordering::Release);
         Ok(id)
+    }
+
+    /// Returns a reader from which the loading program takes samples, also if it has been destroyed since; `None` if the
+    /// number belongs to another end point or to none.
+    #[inline]
+    pub fn polled(&self, id: u32) -> Option<&Reader> {
+        let reader = self.polled.get((id as usize).wrapping_sub(1))?.load(Ordering::Acquire);
+        // SAFETY: null, or a reader that `list` keeps as long as `self` exists.
+        unsafe { reader.as_ref() }
     }
 
     /// Returns an end point that was created, also if it has been destroyed since.

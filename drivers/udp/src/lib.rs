@@ -15,6 +15,7 @@ mod discovery;
 mod endpoint;
 mod endpoints;
 mod error;
+mod lock;
 mod net;
 mod options;
 mod query;

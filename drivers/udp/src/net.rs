@@ -160,8 +160,10 @@ pub fn hear_refusals(fd: RawFd, on: bool) {
 pub fn refused(fd: RawFd) -> Vec<SocketAddr> {
     let mut all = Vec::new();
     let mut datagram = [0u8; 64];
-    while let Ok(got) = receive_stamped(fd, &mut datagram, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT) {
-        all.extend(got.from.get());
+    let mut to = Address::empty();
+    while receive_stamped(fd, &mut datagram, libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT, &mut to).is_ok() {
+        all.extend(to.get());
+        to = Address::empty();
     }
     all
 }
@@ -177,8 +179,8 @@ pub fn reaches_itself(fd: RawFd, own: &Address) -> bool {
     let mut ready = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: `ready` lives through the call.
     while unsafe { libc::poll(&raw mut ready, 1, LIMIT_MS) } > 0 {
-        match receive(fd, &mut datagram, libc::MSG_DONTWAIT, false) {
-            Ok(got) if got.len == 0 => return true,
+        match receive(fd, &mut datagram, libc::MSG_DONTWAIT, &mut Address::empty()) {
+            Ok(0) => return true,
             Ok(_) => {}
             Err(_) => return false,
         }
@@ -248,34 +250,25 @@ pub fn send_whole(fd: RawFd, datagram: &[u8], to: Option<&Address>) -> Result<()
     check(sent as isize).map(drop)
 }
 
-/// A received datagram: its length, sender and timestamp.
-pub struct Datagram {
-    pub len: usize,
-    pub from: Address,
-    /// Receive timestamp of the kernel in ns of `CLOCK_REALTIME`; 0 if there is none.
-    pub kernel_rx_ns: i64,
-}
-
 /// Memory into which the kernel writes the timestamp of one received datagram.
 #[repr(align(8))]
 struct Ancillary([u8; 64]);
 
-/// Receives one datagram. If the returned `len` is larger than the buffer, the datagram was truncated.
+/// Receives one datagram and writes its sender to `from`, which the caller has made by [`Address::empty`]. Returns the
+/// length of the datagram; if it is larger than the buffer, the datagram was truncated.
 #[inline]
-pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, timestamps: bool) -> Result<Datagram> {
-    if timestamps {
-        return receive_stamped(fd, into, flags);
-    }
-    let mut from = Address::empty();
+pub fn receive(fd: RawFd, into: &mut [u8], flags: c_int, from: &mut Address) -> Result<usize> {
     let (name, flags) = (&raw mut from.storage, flags | libc::MSG_TRUNC);
     let (buffer, room) = (into.as_mut_ptr(), into.len());
     // SAFETY: buffer and address are writable and live until the call returns.
     let len = unsafe { libc::syscall(libc::SYS_recvfrom, fd, buffer, room, flags, name, &raw mut from.len) };
-    Ok(Datagram { len: check(len as isize)?, from, kernel_rx_ns: 0 })
+    check(len as isize)
 }
 
-fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int) -> Result<Datagram> {
-    let mut from = Address::empty();
+/// Receives one datagram as [`receive`] does. Also returns the receive timestamp of the kernel in ns of
+/// `CLOCK_REALTIME`, or 0 if there is none.
+#[inline(never)]
+pub fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int, from: &mut Address) -> Result<(usize, i64)> {
     let mut part = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let mut ancillary = Ancillary([0; 64]);
     // SAFETY: zeros are a valid msghdr.
@@ -290,7 +283,7 @@ fn receive_stamped(fd: RawFd, into: &mut [u8], flags: c_int) -> Result<Datagram>
     let len = unsafe { libc::syscall(libc::SYS_recvmsg, fd, &raw mut message, flags | libc::MSG_TRUNC) };
     let len = check(len as isize)?;
     from.len = message.msg_namelen;
-    Ok(Datagram { len, from, kernel_rx_ns: timestamp(&message) })
+    Ok((len, timestamp(&message)))
 }
 
 fn timestamp(message: &libc::msghdr) -> i64 {

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
 use tailbound_abi::side::{Host, Outcome, Wanted};
-use tailbound_abi::{TB_BLOCK, TB_LISTENER, tb_view};
+use tailbound_abi::{TB_BLOCK, TB_LISTENER};
 
 use crate::buffers::Places;
 use crate::endpoint::{Common, lock};
 use crate::error::os;
+use crate::lock::Lock;
 use crate::net::{self, Address};
 use crate::options::Options;
 use crate::socket::{bind, prepare};
@@ -43,7 +44,7 @@ pub struct Reader {
     pub common: Common,
     pub mode: i32,
     pub timestamps: bool,
-    pub places: Mutex<Places>,
+    pub places: Lock<Places>,
     pub received: AtomicU64,
     /// Number of received datagrams that were too short or too long.
     pub odd: AtomicU64,
@@ -85,7 +86,7 @@ impl Reader {
             common: Common::new(wanted, key, host, socket.into_raw_fd()),
             mode: wanted.mode,
             timestamps: options.timestamps,
-            places: Mutex::new(Places::new(wanted.max_len)),
+            places: Lock::new(Places::new(wanted.max_len)),
             received: AtomicU64::new(0),
             odd: AtomicU64::new(0),
             wakes_seen: AtomicU64::new(wakes),
@@ -110,46 +111,59 @@ impl Reader {
     }
 
     /// Receives one datagram into the next free buffer by one system call. The caller holds the lock of `places`.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&self, places: &mut Places, flags: i32) -> Received {
-        let Some(slot) = places.vacant() else { return Received::Full };
-        let got = match net::receive(self.common.fd(), slot, flags, self.timestamps) {
-            Ok(got) => got,
-            Err(e) => {
-                return match e.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Received::Nothing,
-                    // An answer could not be delivered, which does not affect received datagrams.
-                    ErrorKind::ConnectionRefused => Received::Other,
-                    _ => Received::Failed(e.raw_os_error().unwrap_or(0)),
-                };
-            }
+        let Some((place, slot)) = places.vacant() else { return Received::Full };
+        let mut from = Address::empty();
+        let got = if self.timestamps {
+            net::receive_stamped(self.common.fd(), slot, flags, &mut from)
+        } else {
+            net::receive(self.common.fd(), slot, flags, &mut from).map(|len| (len, 0))
         };
-        if got.len < HEADER || got.len > HEADER + self.common.max_len as usize {
-            // The second check is for control datagrams that are longer than the reader's samples.
-            if got.len != CONTROL || Control::decode(&slot[..CONTROL]).is_none() {
-                if got.len > 0 {
-                    self.odd.fetch_add(1, Ordering::Relaxed);
-                }
-                return if got.len == 0 { Received::Nothing } else { Received::Other };
-            }
+        let (len, kernel_rx_ns) = match got {
+            Ok(got) => got,
+            Err(e) => return without_datagram(&e),
+        };
+        // A datagram without a whole header has a payload length above every limit here.
+        let payload = len.wrapping_sub(HEADER);
+        if (payload as u64 > self.common.max_len || len == CONTROL)
+            && let Some(received) = self.unusual(slot, len, &from)
+        {
+            return received;
         }
-        if got.len == CONTROL
+        let (seq, data) = (word(slot, 0), slot[HEADER..].as_ptr());
+        places.fill(place, seq, (data, payload), from.identity(), kernel_rx_ns);
+        // Only the thread that holds the lock of `places` writes the count.
+        self.received.store(self.received.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Received::Sample
+    }
+
+    /// Receives as [`Reader::receive`] does. Callers other than the wait for one reader use this function, so that the
+    /// code of a receive call is inlined only there.
+    #[inline(never)]
+    pub fn receive_apart(&self, places: &mut Places, flags: i32) -> Received {
+        self.receive(places, flags)
+    }
+
+    /// Processes a datagram whose length is not the length of a sample, or is the length of a control datagram; `None` if
+    /// it is a sample.
+    #[cold]
+    fn unusual(&self, slot: &[u8], len: usize, from: &Address) -> Option<Received> {
+        if len == CONTROL
             && let Some(control) = Control::decode(&slot[..CONTROL])
         {
-            self.answer(control, &got.from);
-            return Received::Other;
+            self.answer(control, from);
+            return Some(Received::Other);
         }
-        let view = tb_view {
-            seq: word(slot, 0),
-            data: slot[HEADER..].as_ptr(),
-            len: (got.len - HEADER) as u64,
-            writer: got.from.identity(),
-            kernel_rx_ns: got.kernel_rx_ns,
-            ..tb_view::default()
-        };
-        places.fill(view);
-        self.received.fetch_add(1, Ordering::Relaxed);
-        Received::Sample
+        // A control datagram can be longer than the samples of the reader.
+        if (HEADER..=HEADER + self.common.max_len as usize).contains(&len) {
+            return None;
+        }
+        if len == 0 {
+            return Some(Received::Nothing);
+        }
+        self.odd.fetch_add(1, Ordering::Relaxed);
+        Some(Received::Other)
     }
 
     /// Answers a writer that asks for readers of this topic.
@@ -184,19 +198,19 @@ impl Reader {
     /// answered too.
     pub fn pump(&self) {
         // If another thread holds the buffers, it receives and answers.
-        if let Ok(mut places) = self.places.try_lock() {
-            while matches!(self.receive(&mut places, libc::MSG_DONTWAIT), Received::Sample | Received::Other) {}
+        if let Some(mut places) = self.places.try_lock() {
+            while matches!(self.receive_apart(&mut places, libc::MSG_DONTWAIT), Received::Sample | Received::Other) {}
         }
     }
 
     fn listen(&self) {
         // SAFETY: the call has no arguments.
         self.thread_id.store(unsafe { libc::gettid() }, Ordering::SeqCst);
-        let mut places = lock(&self.places);
+        let mut places = self.places.lock();
         while let Some(_inside) = self.common.enter() {
-            match self.receive(&mut places, 0) {
+            match self.receive_apart(&mut places, 0) {
                 Received::Sample => {
-                    if let Some(view) = places.next() {
+                    if let Some(view) = places.next().copied() {
                         // SAFETY: the session joins this thread before it closes; the view lives until it is given
                         // back.
                         unsafe { self.common.host.on_sample(self.common.tag, &view) };
@@ -227,8 +241,19 @@ impl Reader {
             let _ = thread.join();
         }
         self.thread_id.store(0, Ordering::SeqCst);
-        *lock(&self.places) = Places::none();
+        *self.places.lock() = Places::none();
         self.common.drop_socket();
         true
+    }
+}
+
+/// Result of a receive call that failed.
+#[cold]
+fn without_datagram(e: &std::io::Error) -> Received {
+    match e.kind() {
+        ErrorKind::WouldBlock | ErrorKind::Interrupted => Received::Nothing,
+        // An answer could not be delivered, which does not affect received datagrams.
+        ErrorKind::ConnectionRefused => Received::Other,
+        _ => Received::Failed(e.raw_os_error().unwrap_or(0)),
     }
 }

@@ -7,12 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tailbound_abi::side::{self, Fail, Host, MAX_READERS, Outcome, Pair, Waited, Wanted, fail};
-use tailbound_abi::{
-    TB_EINVAL, TB_EQOS, TB_ETIMEDOUT, TB_EUNSUPPORTED, TB_FOREVER, TB_LISTENER, TB_SPIN, TB_WRITER, tb_view,
-};
+use tailbound_abi::{TB_EINVAL, TB_EQOS, TB_ETIMEDOUT, TB_EUNSUPPORTED, TB_FOREVER, TB_SPIN, TB_WRITER, tb_view};
 
 use crate::discovery::Discovery;
-use crate::endpoint::lock;
 use crate::endpoints::{Endpoint, Endpoints};
 use crate::error::os;
 use crate::options::Options;
@@ -30,15 +27,34 @@ pub struct Session {
 }
 
 impl Session {
+    /// Returns the reader with the number `id`, from which the loading program takes samples.
     #[inline]
     fn polled(&self, id: u32) -> Outcome<&Reader> {
-        match self.endpoints.existing(id)? {
-            Endpoint::Writer(_) => fail(TB_EINVAL, format!("end point {id} is a writer")),
-            Endpoint::Reader(r) if r.mode == TB_LISTENER => {
-                fail(TB_EUNSUPPORTED, format!("end point {id} is a listener: samples go to on_sample"))
+        self.endpoints.polled(id).ok_or_else(|| self.not_polled(id))
+    }
+
+    #[cold]
+    fn not_polled(&self, id: u32) -> Fail {
+        match self.endpoints.existing(id) {
+            Ok(Endpoint::Writer(_)) => Fail::new(TB_EINVAL, format!("end point {id} is a writer")),
+            Ok(Endpoint::Reader(_)) => {
+                Fail::new(TB_EUNSUPPORTED, format!("end point {id} is a listener: samples go to on_sample"))
             }
-            Endpoint::Reader(r) => Ok(r),
+            Err(fail) => fail,
         }
+    }
+
+    #[inline(never)]
+    fn wait_for_any(&self, ids: &[u32], deadline: i64) -> Outcome<Waited> {
+        let mut insides = [const { None }; MAX_READERS];
+        let mut readers = [None; MAX_READERS];
+        for (i, id) in ids.iter().enumerate() {
+            let reader = self.polled(*id)?;
+            let Some(inside) = reader.common.enter() else { return Err(Fail::closed(*id)) };
+            reader.in_use.store(true, Ordering::Relaxed);
+            (insides[i], readers[i]) = (Some(inside), Some(reader));
+        }
+        wait::several(&readers[..ids.len()], &self.wakes, deadline)
     }
 }
 
@@ -127,15 +143,7 @@ impl side::Session for Session {
             reader.in_use.store(true, Ordering::Relaxed);
             return wait::one(reader, &self.wakes, deadline);
         }
-        let mut insides = [const { None }; MAX_READERS];
-        let mut readers = [None; MAX_READERS];
-        for (i, id) in ids.iter().enumerate() {
-            let reader = self.polled(*id)?;
-            let Some(inside) = reader.common.enter() else { return Err(Fail::closed(*id)) };
-            reader.in_use.store(true, Ordering::Relaxed);
-            (insides[i], readers[i]) = (Some(inside), Some(reader));
-        }
-        wait::several(&readers[..ids.len()], &self.wakes, deadline)
+        self.wait_for_any(ids, deadline)
     }
 
     /// Takes samples; a sample that is already in a buffer is returned without a system call.
@@ -145,18 +153,18 @@ impl side::Session for Session {
         if reader.mode == TB_SPIN {
             reader.in_use.store(true, Ordering::Relaxed);
         }
-        let mut places = lock(&reader.places);
+        let mut places = reader.places.lock();
         if reader.common.is_closed() {
             return Err(Fail::closed(id));
         }
         let mut n = 0;
         while n < out.len() {
             if let Some(view) = places.next() {
-                out[n].write(view);
+                out[n].write(*view);
                 n += 1;
                 continue;
             }
-            match reader.receive(&mut places, libc::MSG_DONTWAIT) {
+            match reader.receive_apart(&mut places, libc::MSG_DONTWAIT) {
                 Received::Sample | Received::Other => {}
                 Received::Nothing | Received::Full => break,
                 Received::Failed(errno) if n == 0 => return os("recvmsg", &std::io::Error::from_raw_os_error(errno)),
@@ -169,7 +177,7 @@ impl side::Session for Session {
     #[inline]
     fn release(&self, id: u32, views: &mut [tb_view]) -> Outcome {
         let reader = self.polled(id)?;
-        let mut places = lock(&reader.places);
+        let mut places = reader.places.lock();
         if reader.common.is_closed() {
             return Err(Fail::closed(id));
         }

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tailbound_abi::side::{MAX_READERS, Outcome, Waited, fail};
 use tailbound_abi::{TB_ECLOSED, TB_EINVAL, TB_ETIMEDOUT, TB_FOREVER};
 
-use crate::endpoint::lock;
 use crate::error::os;
 use crate::net;
 use crate::reader::{Reader, Received, SLICE_MS};
@@ -32,6 +31,7 @@ fn pollfd(reader: &Reader) -> libc::pollfd {
     libc::pollfd { fd: reader.common.fd(), events: libc::POLLIN, revents: 0 }
 }
 
+#[cold]
 fn broken<T>(received: Received) -> Outcome<T> {
     match received {
         Received::Failed(errno) => os("recvmsg", &std::io::Error::from_raw_os_error(errno)),
@@ -39,14 +39,26 @@ fn broken<T>(received: Received) -> Outcome<T> {
     }
 }
 
+#[cold]
 fn closed<T>() -> Outcome<T> {
     fail(TB_ECLOSED, "the end point was destroyed during the wait")
+}
+
+/// Waits until a reader has a datagram, but not longer than a slice. Returns whether the deadline has passed.
+#[cold]
+fn until(reader: &Reader, deadline: i64) -> bool {
+    let left = slice(deadline);
+    if let Some(left) = left {
+        poll(&mut [pollfd(reader)], left);
+    }
+    left.is_none()
 }
 
 /// Waits for a sample of one reader. Normally this is one blocking system call that receives the sample.
 #[inline]
 pub fn one(reader: &Reader, wakes: &AtomicU64, deadline: i64) -> Outcome<Waited> {
-    let mut places = lock(&reader.places);
+    let mut places = reader.places.lock();
+    let forever = deadline == TB_FOREVER;
     loop {
         if places.has_sample() {
             return Ok(Waited::Ready(1));
@@ -54,33 +66,28 @@ pub fn one(reader: &Reader, wakes: &AtomicU64, deadline: i64) -> Outcome<Waited>
         if reader.common.is_closed() {
             return closed();
         }
-        reader.blocked.store(deadline == TB_FOREVER, Ordering::SeqCst);
+        reader.blocked.store(forever, Ordering::SeqCst);
         let now = wakes.load(Ordering::SeqCst);
-        if reader.wakes_seen.swap(now, Ordering::SeqCst) != now {
+        if reader.wakes_seen.load(Ordering::Relaxed) != now {
+            reader.wakes_seen.store(now, Ordering::Relaxed);
             reader.blocked.store(false, Ordering::Relaxed);
             return Ok(Waited::Woken);
         }
-        let left = slice(deadline);
-        let flags = match left {
-            // A datagram of `wake` ends the call, or the socket's own timeout does.
-            Some(_) if deadline == TB_FOREVER => 0,
-            Some(left) => {
-                poll(&mut [pollfd(reader)], left);
-                libc::MSG_DONTWAIT
-            }
-            None => libc::MSG_DONTWAIT,
-        };
-        let received = reader.receive(&mut places, flags);
+        // A datagram of `wake` ends a call without a deadline, or the timeout of the socket does.
+        let passed = !forever && until(reader, deadline);
+        let received = reader.receive(&mut places, if forever { 0 } else { libc::MSG_DONTWAIT });
         reader.blocked.store(false, Ordering::Relaxed);
         match received {
-            Received::Nothing if left.is_none() => return fail(TB_ETIMEDOUT, "no sample arrived until the deadline"),
-            Received::Sample | Received::Other | Received::Nothing => {}
+            Received::Sample => return Ok(Waited::Ready(1)),
+            Received::Nothing if passed => return fail(TB_ETIMEDOUT, "no sample arrived until the deadline"),
+            Received::Other | Received::Nothing => {}
             failed => return broken(failed),
         }
     }
 }
 
 /// Waits for a sample of one of several readers.
+#[inline(never)]
 pub fn several(readers: &[Option<&Reader>], wakes: &AtomicU64, deadline: i64) -> Outcome<Waited> {
     let mut fds = [libc::pollfd { fd: -1, events: 0, revents: 0 }; MAX_READERS];
     loop {
@@ -90,7 +97,7 @@ pub fn several(readers: &[Option<&Reader>], wakes: &AtomicU64, deadline: i64) ->
             if reader.common.is_closed() {
                 return closed();
             }
-            ready |= u64::from(lock(&reader.places).has_sample()) << i;
+            ready |= u64::from(reader.places.lock().has_sample()) << i;
             woken |= reader.wakes_seen.swap(now, Ordering::SeqCst) != now;
             fds[i] = pollfd(reader);
         }
@@ -106,7 +113,7 @@ pub fn several(readers: &[Option<&Reader>], wakes: &AtomicU64, deadline: i64) ->
         for (i, reader) in readers.iter().flatten().enumerate() {
             if fds[i].revents != 0 {
                 any = true;
-                match reader.receive(&mut lock(&reader.places), libc::MSG_DONTWAIT) {
+                match reader.receive_apart(&mut reader.places.lock(), libc::MSG_DONTWAIT) {
                     Received::Sample | Received::Other | Received::Nothing => {}
                     failed => return broken(failed),
                 }

@@ -187,13 +187,14 @@ impl Writer {
     pub fn hear(&self) {
         let mut datagram = [0u8; 64];
         loop {
-            let got = match net::receive(self.common.fd(), &mut datagram, libc::MSG_DONTWAIT, false) {
-                Ok(got) => got,
+            let mut from = Address::empty();
+            let len = match net::receive(self.common.fd(), &mut datagram, libc::MSG_DONTWAIT, &mut from) {
+                Ok(len) => len,
                 Err(e) if e.kind() == ErrorKind::ConnectionRefused => continue,
                 Err(_) => break,
             };
-            match datagram.get(..got.len).and_then(Control::decode) {
-                Some(Control::Ack { topic, reader }) if topic == self.common.topic_key => self.found(reader, got.from),
+            match datagram.get(..len).and_then(Control::decode) {
+                Some(Control::Ack { topic, reader }) if topic == self.common.topic_key => self.found(reader, from),
                 Some(Control::Bye { topic, reader }) if topic == self.common.topic_key => {
                     lock(&self.targets).parted.push(reader);
                     self.lost(|id, _| id == reader);

@@ -1,6 +1,7 @@
 //! A subscriber of a flow: counts the messages that arrive, answers the pings among them, and writes rows of samples if
 //! the study asks for them.
 
+use super::memory::SecondCell;
 use super::{CounterStatus, FlowCells, Received, add, cpu_ns, parts_of};
 use crate::hot::{Arrival, Clock, Header, Port, Ring, Sink};
 use std::sync::atomic::AtomicU64;
@@ -48,30 +49,11 @@ impl<C: Clock> Sink for Subscriber<C> {
         if number > self.part.load(Relaxed) {
             self.enter(number);
         }
-        let status = received.record(counter);
-        let in_window = u64::from(part == FlowPart::Window);
         let second = self.counts.second(arrival.received_ns);
-        match status {
-            CounterStatus::Next { missing: 0 } => add(&totals.next, 1),
-            CounterStatus::Next { missing } => {
-                add(&totals.next, missing + 1);
-                add(&totals.missing, missing);
-                add(&second.missing, missing);
-            }
-            CounterStatus::OutOfOrder => {
-                totals.missing.store(totals.missing.load(Relaxed).wrapping_sub(1), Relaxed);
-                add(&totals.out_of_order, in_window);
-                add(&second.out_of_order, 1);
-            }
-            CounterStatus::Duplicate => {
-                add(&totals.duplicates, in_window);
-                add(&second.duplicates, 1);
-                return;
-            }
-            CounterStatus::Stale => {
-                add(&totals.stale, 1);
-                return;
-            }
+        if received.record_next(counter) {
+            add(&totals.next, 1);
+        } else if !self.not_next(received.record(counter), part, second) {
+            return;
         }
         if part != FlowPart::Drain && self.row_every > 0 && publisher == 0 && counter % self.row_every == 0 {
             self.row(counter / self.row_every, arrival);
@@ -98,6 +80,35 @@ impl<C: Clock> Subscriber<C> {
             cells.cpu_began_ns.store(cpu_ns, Relaxed);
         }
         self.part.store(part, Relaxed);
+    }
+
+    /// Counts what is unusual about a message whose counter is not the next one. Returns whether the message itself is
+    /// counted, too: duplicates and stale messages are not.
+    #[cold]
+    fn not_next(&self, status: CounterStatus, part: FlowPart, second: &SecondCell) -> bool {
+        let (totals, in_window) = (self.counts.totals, u64::from(part == FlowPart::Window));
+        match status {
+            CounterStatus::Next { missing } => {
+                add(&totals.next, missing + 1);
+                add(&totals.missing, missing);
+                add(&second.missing, missing);
+            }
+            CounterStatus::OutOfOrder => {
+                totals.missing.store(totals.missing.load(Relaxed).wrapping_sub(1), Relaxed);
+                add(&totals.out_of_order, in_window);
+                add(&second.out_of_order, 1);
+            }
+            CounterStatus::Duplicate => {
+                add(&totals.duplicates, in_window);
+                add(&second.duplicates, 1);
+                return false;
+            }
+            CounterStatus::Stale => {
+                add(&totals.stale, 1);
+                return false;
+            }
+        }
+        true
     }
 
     /// Prepares the subscriber for a trial: stores the present second of the clock as the first second that is counted.
