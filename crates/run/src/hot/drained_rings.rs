@@ -164,8 +164,8 @@ fn drain(memory: &Memory, clock: Ticks, ended: &AtomicBool, mut period: impl FnM
     }
 }
 
-/// Splits bytes into rows and each row into numbers, in the order of the fields. The last number of a sender's row
-/// contains the flags and the number of answers.
+/// Splits bytes into rows and each row into numbers, in the order of the fields. The last number but one of
+/// a sender's row contains the flags and the number of answers.
 fn rows<const N: usize>(bytes: &[u8]) -> Vec<[i64; N]> {
     let number = |bytes: &[u8]| i64::from_ne_bytes(bytes.try_into().unwrap());
     let row = |row: &[u8]| std::array::from_fn(|i| number(&row[8 * i..8 * i + 8]));
@@ -291,10 +291,11 @@ fn trial(pace: Pace, run: impl FnOnce(&Ping<Ticks>, &Wire) -> u64) -> u64 {
         (scheduled, counted, drain.join().unwrap())
     });
 
-    let rows = rows::<6>(&bytes);
+    let rows = rows::<7>(&bytes);
     assert_eq!(rows.len() as u64, scheduled);
     let (mut seen, mut sent) = (0, 0);
-    for (slot, [wake, begin, end, receive, kernel, last]) in (0..).zip(&rows) {
+    for (slot, [wake, begin, end, receive, kernel, last, thread]) in (0..).zip(&rows) {
+        assert_eq!(*thread > 0, *receive > 0, "slot {slot}: an answer has the thread that received it");
         let last = last.to_ne_bytes();
         let flags = u32::from_ne_bytes(last[..4].try_into().unwrap()) & !CELL_OUT_OF_ORDER;
         let answers = u32::from_ne_bytes(last[4..].try_into().unwrap());
@@ -385,14 +386,14 @@ fn each_echo_is_stored_once_and_complete() {
         ended.store(true, Release);
         drain.join().unwrap()
     });
-    let rows = rows::<5>(&bytes);
+    let rows = rows::<6>(&bytes);
     assert_eq!(rows.len() as u64 + header.dropped.load(Relaxed), SLOTS);
     let mut before = 0;
-    for [number, received, begin, end, kernel] in &rows {
+    for [number, received, begin, end, kernel, thread] in &rows {
         assert!(*number > before, "{rows:?}");
         before = *number;
         let seq = *number as u64 - 1;
-        assert_eq!(*kernel, kernel_rx(seq));
+        assert_eq!((*kernel, *thread), (kernel_rx(seq), 1));
         if is_refused(seq) {
             assert_eq!((begin, end), (&0, &0));
         } else {

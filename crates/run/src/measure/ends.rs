@@ -469,6 +469,8 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
     let body = move || {
         // The main thread warns if the kernel refuses this.
         let _ = host::scheduling::set_timer_slack_1ns();
+        // The first call is a system call, which must not be between two messages.
+        thread_id();
         body();
     };
     std::thread::Builder::new().name(name.into()).spawn(body).map_err(failed)

@@ -13,7 +13,7 @@ mod topic_loads;
 
 use crate::connection::Connection;
 use crate::end_plan::{DriverSource, EndPlan, with_driver_list};
-use crate::hot::{Clock, Machine, Scripted};
+use crate::hot::{Clock, Machine, Scripted, thread_id};
 use crate::thread_policy;
 use ends::Ends;
 use std::ffi::CString;
@@ -198,6 +198,8 @@ impl Trial<'_> {
         // The name that `top` and the thread table show from here on.
         let name = CString::new(format!("tb-{}", self.order.ends[0].role.word())).unwrap_or_default();
         let _ = nix::sys::prctl::set_name(&name);
+        // The first call is a system call, which must not be between two messages.
+        thread_id();
         if !go || unmatched {
             return Ok(readings);
         }
