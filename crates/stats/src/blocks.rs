@@ -49,16 +49,42 @@ impl Blocks {
         }
     }
 
-    pub fn push_all(&mut self, values: &[i64], threshold: i64) {
-        let open = (SHORTEST - self.filled) % SHORTEST;
-        let (head, rest) = values.split_at(open.min(values.len()));
-        head.iter().for_each(|v| self.push(*v > threshold));
-        let chunks = rest.chunks_exact(SHORTEST);
-        let tail = chunks.remainder();
-        for chunk in chunks {
-            self.block(chunk.iter().map(|v| u64::from(*v > threshold)).sum());
+    /// Adds slots. Returns the number of values above the threshold, and the number of neighbours of which both are above.
+    pub fn push_all(&mut self, values: &[i64], threshold: i64) -> (u64, u64) {
+        if threshold < 0 {
+            return self.add(values, |v| u64::from(v > threshold));
         }
-        tail.iter().for_each(|v| self.push(*v > threshold));
+        // The sign of the difference, which a CPU computes for several values at once; a comparison of 64-bit numbers it does
+        // not. It overflows only for values that are 292 years below zero.
+        self.add(values, |v| threshold.wrapping_sub(v) as u64 >> 63)
+    }
+
+    /// As [`Blocks::push_all`]; `above` returns 1 for a value above the threshold and 0 for another one.
+    #[inline(always)]
+    fn add(&mut self, values: &[i64], above: impl Fn(i64) -> u64) -> (u64, u64) {
+        let (mut exceeded, mut both) = (0, 0);
+        let mut count = |from: usize, to: usize| {
+            let sum = values[from..to].iter().map(|v| above(*v)).sum();
+            // Few parts have a value above a high quantile, so that most parts are read once.
+            if sum > 0 {
+                let with_previous = &values[from.saturating_sub(1)..to];
+                let neighbours = with_previous.iter().zip(&with_previous[1..]);
+                both += neighbours.map(|(a, b)| above(*a) & above(*b)).sum::<u64>();
+                exceeded += sum;
+            }
+            sum
+        };
+        let head = ((SHORTEST - self.filled) % SHORTEST).min(values.len());
+        let tail = values.len() - (values.len() - head) % SHORTEST;
+        count(0, head);
+        values[..head].iter().for_each(|v| self.push(above(*v) > 0));
+        for from in (head..tail).step_by(SHORTEST) {
+            let sum = count(from, from + SHORTEST);
+            self.block(sum);
+        }
+        count(tail, values.len());
+        values[tail..].iter().for_each(|v| self.push(above(*v) > 0));
+        (exceeded, both)
     }
 
     pub fn end_sequence(&mut self) {

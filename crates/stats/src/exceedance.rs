@@ -96,11 +96,8 @@ impl Exceedance {
     pub fn push_all(&mut self, values: &[i64], threshold: i64) {
         let (Some(&head), Some(&last)) = (values.first(), values.last()) else { return };
         self.pair(head > threshold);
-        let (mut second, mut both) = (0, 0);
-        for (a, b) in values.iter().zip(&values[1..]) {
-            second += u64::from(*b > threshold);
-            both += u64::from((*a).min(*b) > threshold);
-        }
+        let (exceeded, both) = self.blocks.push_all(values, threshold);
+        let second = exceeded - u64::from(head > threshold);
         let pairs = values.len() as u64 - 1;
         self.pairs += pairs;
         self.n += pairs;
@@ -109,7 +106,6 @@ impl Exceedance {
         self.second += second;
         self.both += both;
         self.previous = Some(last > threshold);
-        self.blocks.push_all(values, threshold);
     }
 
     /// Ends a sequence of slots, such as a trial: the next slot is not a neighbour of the last slot.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, BucketIndex};
 use crate::histogram::Histogram;
 
 /// Collects, in a second pass over the same values, the values that determine the wanted ranks exactly.
@@ -17,6 +17,10 @@ use crate::histogram::Histogram;
 pub struct RankPicker {
     wanted: Vec<Wanted>,
     collected: Vec<Collected>,
+    /// For each bucket of the histogram from `first` on: 1 plus the index in `collected`, or 0 for a bucket without a wanted
+    /// rank. A search among the wanted buckets would take several times as long for each value.
+    places: Vec<u16>,
+    first: usize,
 }
 
 /// A rank among all values whose value the second pass has to find.
@@ -68,19 +72,23 @@ impl RankPicker {
                 within: rank - 1 - located.before,
             })
             .collect();
+        let numbers: Vec<usize> = buckets.iter().map(|b| BucketIndex::of(b.low).as_usize()).collect();
+        let first = numbers.first().copied().unwrap_or(0);
+        let mut places = vec![0; numbers.last().map_or(0, |last| last - first + 1)];
+        for (number, place) in numbers.iter().zip(1..) {
+            places[number - first] = place;
+        }
         let collected = buckets.into_iter().map(Collected::new).collect();
-        Ok(RankPicker { wanted, collected })
+        Ok(RankPicker { wanted, collected, places, first })
     }
 
     /// Adds one value of the second pass, in nanoseconds. Every value of the first pass must be added again, in any
     /// order.
     #[inline]
     pub fn offer(&mut self, value: i64) {
-        let place = self.collected.partition_point(|c| c.bucket.high < value);
-        if let Some(collected) = self.collected.get_mut(place)
-            && value >= collected.bucket.low
-        {
-            collected.add(value);
+        let at = BucketIndex::of(value).as_usize().wrapping_sub(self.first);
+        if let Some(place @ 1..) = self.places.get(at) {
+            self.collected[usize::from(*place) - 1].add(value);
         }
     }
 
