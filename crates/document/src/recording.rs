@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct RecordingReport {
     /// Names of the ends whose agent recorded.
     pub ends: Vec<String>,
-    /// Level of the recording: `threads` (context switches and wake-ups) or `machine` (also interrupts).
+    /// Level of the recording: `threads` (context switches and wake-ups), `machine` (also interrupts) or
+    /// `packets` (also the ways of messages through the kernel).
     pub level: String,
     /// Facility of the kernel that recorded: `bpf` or `perf`.
     pub by: String,

@@ -32,6 +32,7 @@ pub(crate) fn recordings(trials: &[&TrialFacts]) -> Vec<RecordingReport> {
 fn level(level: Attribution) -> &'static str {
     match level {
         Attribution::Machine => "machine",
+        Attribution::Packets => "packets",
         _ => "threads",
     }
 }

@@ -66,6 +66,7 @@ fn recording(recording: &RecordingReport) -> String {
     let ends = recording.ends.join(" and ");
     let events = match recording.level.as_str() {
         "machine" => "context switches, wake-ups and interrupts",
+        "packets" => "context switches, wake-ups, interrupts and the ways of messages through the kernel",
         _ => "context switches, but no interrupts",
     };
     let by = if recording.by == "bpf" { "BPF" } else { "perf events" };
