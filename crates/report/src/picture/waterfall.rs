@@ -91,7 +91,9 @@ impl Kind {
                 | CauseWord::DriverCall,
             ) => Kind::Sleep,
             Some(CauseWord::OwnWork) => Kind::Work,
-            Some(CauseWord::Network) => Kind::Way,
+            Some(CauseWord::Network | CauseWord::QueueDiscipline | CauseWord::DeviceQueue | CauseWord::SocketQueue) => {
+                Kind::Way
+            }
         }
     }
 
