@@ -58,7 +58,7 @@ struct packet {
   u32 from, to;    // addresses, network byte order
   u16 from_port, to_port;  // network byte order
   u16 id, fragment;        // of the IP header, network byte order
-  u32 number;      // READ: bytes that were read; DROPPED: the reason
+  u32 number;      // READ: bytes that were read; DROPPED: the reason; otherwise the length of the UDP datagram
   u8 kind, payload_bytes, unused[6];
   char device[16];
   char discipline[16];
@@ -183,7 +183,7 @@ INLINE int seen(struct sk_buff *skb, u32 offset, u8 kind, u32 number) {
   packet->to_port = headers.to_port;
   packet->id = headers.id;
   packet->fragment = headers.fragment;
-  packet->number = number;
+  packet->number = kind == DROPPED ? number : swapped(headers.udp_length);
   packet->kind = kind;
   packet->namespace = 0;
   packet->device[0] = 0;

@@ -109,7 +109,8 @@ pub struct tb_packet {
     pub id: u16,
     /// Flags and fragment offset of the IP header, network byte order.
     pub fragment: u16,
-    /// `TB_PACKET_READ`: number of bytes that were read; `TB_PACKET_DROPPED`: number of the kernel's reason.
+    /// `TB_PACKET_READ`: number of bytes that were read; `TB_PACKET_DROPPED`: number of the kernel's reason; other places
+    /// of a device: length of the UDP datagram with its header, in bytes.
     pub number: u32,
     /// Where the packet was, one of `TB_PACKET_*`.
     pub kind: u8,

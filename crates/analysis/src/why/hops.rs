@@ -92,7 +92,7 @@ impl Hops {
             return None;
         }
         let all = self.messages.get(&slot)?.iter();
-        let on_the_way = |p: &&Passed| (from_ns..=to_ns).contains(&p.hop.at_ns) && p.hop.at != HopPlace::Dropped;
+        let on_the_way = |p: &&Passed| (from_ns..=to_ns).contains(&p.hop.at_ns);
         let all: Vec<Passed> = all.filter(on_the_way).copied().collect();
         let is_end = |p: &Passed| p.hop.at == HopPlace::InSocket;
         let end = all.iter().position(is_end).unwrap_or(all.len().saturating_sub(1));
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_message_that_was_sent_again_counts_from_the_last_time() {
-        let lost = [hop(1, HopPlace::Queued, 0, 0), hop(2, HopPlace::Dropped, 1, 0)];
+        let lost = [hop(1, HopPlace::Queued, 0, 0), hop(2, HopPlace::Transmitted, 0, 0)];
         let all = [&lost[..], &THROUGH_A_BRIDGE.map(|(at_ns, at, device)| hop(at_ns, at, device, 0))].concat();
         assert_eq!(hops(&all).way(3, (0, 200)).map(|way| way.from_ns), Some(10));
         // Without a socket, the way ends at the last hop.

@@ -15,6 +15,10 @@ pub struct Packets {
     pub devices: Vec<PacketDevice>,
     /// Hops of the messages of these time spans, in the order of time.
     pub hops: Vec<PacketHop>,
+    /// The places at which the kernel dropped messages of the whole trial, at most 10,000, in the order of time. Their
+    /// place is always `dropped`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<PacketHop>,
     /// Datagrams that threads read from the sockets of the ends in these time spans, in the order of time.
     pub reads: Vec<SocketRead>,
     /// The kernel's names of the reasons for which packets were dropped, by number.

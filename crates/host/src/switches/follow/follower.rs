@@ -17,7 +17,9 @@ const MOST_READS: usize = 20_000;
 const READS_KEPT: usize = 1 << 20;
 /// Maximum number of fragmented datagrams of which later fragments are expected.
 const MOST_FRAGMENTED: usize = 4096;
-/// Maximum number of devices that are told apart.
+/// Maximum number of drops in a result.
+const MOST_DROPS: usize = 10_000;
+/// Maximum number of devices with a name.
 const MOST_DEVICES: usize = 1024;
 
 /// Source, destination and identification of the fragments of a datagram.
@@ -32,6 +34,7 @@ pub(in crate::switches) struct Follower {
     devices: Vec<PacketDevice>,
     hops: Hops,
     reads: VecDeque<SocketRead>,
+    drops: Vec<PacketHop>,
     /// Sequence numbers of fragmented datagrams, and the order in which they came.
     fragmented: BTreeMap<Fragmented, u64>,
     fragmented_order: VecDeque<Fragmented>,
@@ -50,6 +53,7 @@ impl Follower {
             devices: Vec::new(),
             hops: Hops::default(),
             reads: VecDeque::new(),
+            drops: Vec::new(),
             fragmented: BTreeMap::new(),
             fragmented_order: VecDeque::new(),
             receiving: BTreeMap::new(),
@@ -123,7 +127,12 @@ impl Follower {
         }
         let device = self.device(packet);
         let reason = (place == HopPlace::Dropped).then_some(packet.number);
-        self.hops.keep(PacketHop { device, reason, ..hop(packet, seq, place) });
+        let hop = PacketHop { device, reason, ..hop(packet, seq, place) };
+        match place {
+            HopPlace::Dropped if self.drops.len() < MOST_DROPS => self.drops.push(hop),
+            HopPlace::Dropped => {}
+            _ => self.hops.keep(hop),
+        }
     }
 
     fn sequence(&mut self, packet: &tb_packet) -> Result<Option<u64>, NotFollowed> {
@@ -133,6 +142,11 @@ impl Follower {
             return self.fragmented.get(&datagram).copied().map(Some).ok_or(NotFollowed::NoFirstFragment);
         }
         let bytes = usize::from(packet.payload_bytes).min(TB_PACKET_PAYLOAD);
+        // A datagram that is too short for a sequence number contains no message.
+        const SHORTEST: u32 = 8 + 8;
+        if packet.kind != TB_PACKET_DROPPED && packet.number < SHORTEST {
+            return Ok(None);
+        }
         let seq = sequence(&packet.payload[..bytes])?;
         const MORE_FRAGMENTS: u16 = 0x2000;
         if let Some(seq) = seq.filter(|_| fragment & MORE_FRAGMENTS != 0)
@@ -177,7 +191,7 @@ impl Follower {
         let reads = self.reads.iter().filter(|read| contain(&kept, read.at_ns)).take(MOST_READS).copied().collect();
         let discarded = (self.hops.discarded_ns > 0).then_some((0, self.hops.discarded_ns));
         let mut reasons: BTreeMap<u32, String> = BTreeMap::new();
-        let used: BTreeSet<u32> = hops.iter().filter_map(|hop| hop.reason).collect();
+        let used: BTreeSet<u32> = self.drops.iter().filter_map(|hop| hop.reason).collect();
         if !used.is_empty() {
             let names = Tracefs::open().and_then(|tracefs| tracefs.describe("skb/kfree_skb"));
             let names = names.map(|description| description.numbers()).unwrap_or_default();
@@ -188,6 +202,7 @@ impl Follower {
             gaps: discarded.into_iter().chain(self.gaps.iter().copied()).collect(),
             devices: self.devices.clone(),
             hops,
+            drops: self.drops.clone(),
             reads,
             reasons,
             not_followed: self.not_followed.clone(),
@@ -228,7 +243,7 @@ mod tests {
             to_port: 0x4321,
             id: 5,
             fragment: fragment.to_be(),
-            number: 0,
+            number: 100,
             kind,
             payload_bytes: payload.len() as u8,
             unused: [0; 6],
@@ -275,6 +290,16 @@ mod tests {
         follower.take(&tb_packet { id: 6, ..packet(3, TB_PACKET_QUEUED, OWN, 185, &[]) });
         assert_eq!(found(&follower), [(1, 3, HopPlace::Queued, 0), (2, 3, HopPlace::Queued, 1480)]);
         assert_eq!(follower.within(&[]).not_followed, [(NotFollowed::NoFirstFragment, 1)].into());
+    }
+
+    #[test]
+    fn drops_of_the_whole_trial_are_kept_with_their_reason() {
+        let mut follower = follower();
+        follower.take(&packet(1, TB_PACKET_QUEUED, OWN, 0x4000, &3u64.to_le_bytes()));
+        follower.take(&tb_packet { number: 6, ..packet(2, TB_PACKET_DROPPED, OTHER, 0x4000, &3u64.to_le_bytes()) });
+        let packets = follower.within(&[]);
+        let drops: Vec<_> = packets.drops.iter().map(|hop| (hop.at_ns, hop.seq, hop.reason)).collect();
+        assert_eq!((drops, packets.hops.len()), (vec![(2, 3, Some(6))], 0));
     }
 
     #[test]
