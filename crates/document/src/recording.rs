@@ -23,6 +23,10 @@ pub struct RecordingReport {
     /// Round trip without the recording in the same measurements, ns; the median of the trials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwatched_ns: Option<i64>,
+    /// Numbers of datagrams in these trials that were not followed through the kernel, by the reason: `in_pages`,
+    /// `protected`, `no_first_fragment` or `divided`.
+    #[serde(default, skip_serializing_if = "std::collections::BTreeMap::is_empty")]
+    pub not_followed: std::collections::BTreeMap<String, u64>,
     /// Number of trials in which events were recorded in this way.
     pub trials: u64,
 }

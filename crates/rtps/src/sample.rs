@@ -33,6 +33,8 @@ pub struct Sample<'a> {
     pub sequence: i64,
     /// Number of the first fragment in the submessage, from 1; `None` if the sample is not divided.
     pub fragment: Option<u32>,
+    /// Whether the whole sample is in this submessage, and not only some of its fragments.
+    pub is_whole: bool,
     /// The data as far as they are there, from their encapsulation header on.
     pub data: &'a [u8],
 }
@@ -47,7 +49,8 @@ impl<'a> Sample<'a> {
         let numbers = Numbers { body, little_endian };
         (flags & HAS_DATA != 0).then_some(())?;
         let data = numbers.data(flags)?;
-        Some(Sample { participant, writer: numbers.writer()?, sequence: numbers.sequence()?, fragment: None, data })
+        let (writer, sequence) = (numbers.writer()?, numbers.sequence()?);
+        Some(Sample { participant, writer, sequence, fragment: None, is_whole: true, data })
     }
 
     pub(crate) fn of_fragment(
@@ -57,8 +60,11 @@ impl<'a> Sample<'a> {
         little_endian: bool,
     ) -> Option<Sample<'a>> {
         let numbers = Numbers { body, little_endian };
-        let (data, fragment) = (numbers.data(flags)?, Some(numbers.word(20)?));
-        Some(Sample { participant, writer: numbers.writer()?, sequence: numbers.sequence()?, fragment, data })
+        let (data, first) = (numbers.data(flags)?, numbers.word(20)?);
+        let (count, bytes, of) = (numbers.half(24)?, numbers.half(26)?, numbers.word(28)?);
+        let is_whole = first == 1 && u32::from(count) * u32::from(bytes) >= of;
+        let (writer, sequence) = (numbers.writer()?, numbers.sequence()?);
+        Some(Sample { participant, writer, sequence, fragment: Some(first), is_whole, data })
     }
 
     /// The first member of the sample's type, if this is an unsigned number of 8 bytes; `None` if the first bytes of the

@@ -193,7 +193,7 @@ mod tests {
         let (leg, what) = (Metric::Turnaround, Doing::Ran { cpu: 1 });
         let piece = Piece { from_ns: 100, to_ns: 900, leg, end: "pong", thread: THREAD, what };
         let mut shares = Vec::new();
-        ran(&piece, 1, &timeline, &mut shares);
+        ran(&piece, 1, CauseWord::OwnWork, &timeline, &mut shares);
         let mut sums: BTreeMap<CauseWord, (i64, i64)> = BTreeMap::new();
         for share in shares {
             let sum = sums.entry(share.key.cause).or_default();

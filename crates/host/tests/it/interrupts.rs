@@ -43,7 +43,7 @@ by_perf_and_by_bpf!(
 );
 
 /// The tracer that dev/tracer built beside this test program.
-fn tracer() -> Option<PathBuf> {
+pub fn tracer() -> Option<PathBuf> {
     let program = std::env::current_exe().unwrap();
     let target = program.ancestors().nth(3).unwrap();
     Some(target.join("lib/tailbound/drivers").join(TRACER_FILE)).filter(|file| file.exists())
@@ -68,7 +68,7 @@ pub fn watched(by: RecordedBy, threads: &[i32], cpus: &CpuList) -> Option<Switch
 
 /// Runs `work` in a thread of its own while this thread reads the ring buffers, as an agent does. Returns the result of
 /// `work`, and what each of `watches` recorded meanwhile.
-fn record<T: Send, const N: usize>(
+pub fn record<T: Send, const N: usize>(
     mut watches: [SwitchWatch; N],
     work: impl FnOnce() -> T + Send,
 ) -> (T, [Switches; N]) {

@@ -24,7 +24,7 @@ pub struct Packets {
     /// The kernel's names of the reasons for which packets were dropped, by number.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub reasons: BTreeMap<u32, String>,
-    /// Numbers of datagrams of the whole trial that were sent and could not be followed, by the reason.
+    /// Numbers of datagrams of the whole trial that were sent and were not followed, by the reason.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub not_followed: BTreeMap<NotFollowed, u64>,
 }
@@ -99,7 +99,7 @@ pub struct SocketRead {
     pub port: u16,
 }
 
-/// Reasons why a datagram that an end sent could not be followed.
+/// Reasons why a datagram that an end sent was not followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NotFollowed {
@@ -109,4 +109,6 @@ pub enum NotFollowed {
     Protected,
     /// The first fragment of the datagram was not seen.
     NoFirstFragment,
+    /// The datagram had a part of a message that the middleware divided among several datagrams.
+    Divided,
 }

@@ -14,6 +14,7 @@ const CONTROL: &[u8] = b"tb-hello";
 pub(super) fn sequence(payload: &[u8]) -> Result<Option<u64>, NotFollowed> {
     if let Some(message) = Message::read(payload) {
         return match message.sample() {
+            Some(sample) if !sample.is_whole => Err(NotFollowed::Divided),
             Some(sample) => Ok(sample.first_u64()),
             None if message.is_protected() => Err(NotFollowed::Protected),
             None => Ok(None),
@@ -38,6 +39,19 @@ mod tests {
         assert_eq!(sequence(&numbered), Ok(Some(7)));
         assert_eq!(sequence(b"tb-hello\x01\0\0\0\0\0\0\0"), Ok(None));
         assert_eq!(sequence(b""), Err(NotFollowed::InPages));
+    }
+
+    #[test]
+    fn a_message_in_several_datagrams_is_counted() {
+        let header = b"RTPS\x02\x05\x01\x0fabcdefghijkl";
+        // One fragment of 1,344 bytes of a sample of `bytes` bytes.
+        let numbers = |bytes: u32| {
+            let parts = [&[0, 0, 28, 0, 0, 0, 0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0x40, 5][..]];
+            [parts.concat(), bytes.to_le_bytes().to_vec(), vec![0, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]].concat()
+        };
+        let datagram = |bytes| [&header[..], &[0x16, 1, 44, 0], &numbers(bytes)].concat();
+        assert_eq!(sequence(&datagram(1_300)), Ok(Some(7)));
+        assert_eq!(sequence(&datagram(1_400)), Err(NotFollowed::Divided));
     }
 
     #[test]

@@ -15,7 +15,8 @@ pub struct Sockets {
 }
 
 impl Sockets {
-    /// The sockets of the process `pid` as they are now; none if the process is gone.
+    /// The sockets of the process `pid` as they are now; none if the process is gone. If `pid` is a thread, its network
+    /// namespace counts.
     pub fn of(pid: i32) -> Sockets {
         let process = Path::new("/proc").join(pid.to_string());
         let namespace = fs::metadata(process.join("ns/net")).map_or(0, |namespace| namespace.ino() as u32);
