@@ -42,6 +42,8 @@ pub enum CauseWord {
     DeviceQueue,
     /// The message was in the receive buffer of a socket, while the thread that received it read other datagrams first.
     SocketQueue,
+    /// A packet with the message did not arrive, and the message waited until it was sent again.
+    Retransmission,
     /// A thread of an end ran.
     OwnWork,
     /// The message was not at any thread of an end: in the network, or in the kernel without a thread.

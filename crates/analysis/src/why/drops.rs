@@ -126,6 +126,7 @@ mod tests {
             at: HopPlace::Dropped,
             cpu: 0,
             thread: 1,
+            buffer: 1,
             device: Some(0),
             offset: 0,
             reason: Some(reason),

@@ -40,6 +40,8 @@ pub(crate) enum Step {
     Device(Option<usize>),
     /// The soft interrupt that receives packets on this CPU, or the wait for it.
     Receive { cpu: u32 },
+    /// A packet with the message did not arrive, until the message was sent again.
+    SentAgain,
     /// The kernel between two places that do not follow each other.
     Between,
 }
@@ -86,7 +88,7 @@ impl Hops {
     }
 
     /// The way of the message of a slot that was sent after the time `from_ns` and received at the time `to_ns`; `None`
-    /// if it was not followed. If the message was sent several times, the last time counts before it reached a socket.
+    /// if it was not followed. If the message was sent several times, the packet counts that reached a socket first.
     pub fn way(&self, slot: u64, (from_ns, to_ns): (i64, i64)) -> Option<Way> {
         if self.gaps.iter().any(|(from, to)| *from < to_ns && from_ns < *to) {
             return None;
@@ -101,16 +103,16 @@ impl Hops {
         let of_fragment = |p: &&Passed| p.hop.offset == offset || is_end(p);
         let chain: Vec<Passed> = all.get(..=end)?.iter().filter(of_fragment).copied().collect();
         let first = chain.iter().find(|p| p.hop.at == HopPlace::Queued)?;
-        let again = |p: &Passed| p.hop.at == HopPlace::Queued && p.device == first.device;
-        let chain = &chain[chain.iter().rposition(again)?..];
-        let (first, last) = (chain.first()?, chain.last()?);
+        let chain = last_packet(&chain, first)?;
+        let (begin, last) = (chain.first()?, chain.last()?);
+        let again = (first.hop.at_ns < begin.hop.at_ns).then_some((first.hop.at_ns, begin.hop.at_ns, Step::SentAgain));
         let steps = chain.windows(2).map(|pair| (pair[0].hop.at_ns, pair[1].hop.at_ns, step(&pair[0], &pair[1])));
         Some(Way {
             sender: first.hop.thread,
             from_ns: first.hop.at_ns,
             to_ns: last.hop.at_ns,
             in_socket: is_end(last),
-            steps: steps.collect(),
+            steps: again.into_iter().chain(steps).collect(),
         })
     }
 
@@ -127,6 +129,18 @@ impl Hops {
         let device = self.devices.get(index)?;
         Some((&device.name, device.discipline.as_deref()))
     }
+}
+
+/// The hops of the packet with the last hop, from the device of the hop `first` on. Several packets with the same message
+/// can be on their way at the same time.
+fn last_packet(chain: &[Passed], first: &Passed) -> Option<Vec<Passed>> {
+    let sent = |p: &Passed| p.hop.at == HopPlace::Queued && p.device == first.device;
+    let buffer = chain.last()?.hop.buffer;
+    let own: Vec<Passed> = chain.iter().filter(|p| p.hop.buffer == buffer).copied().collect();
+    // A device that copies packets (a bridge that floods) changes their buffers.
+    let all = if own.iter().any(&sent) { own } else { chain.to_vec() };
+    let from = all.iter().rposition(sent)?;
+    Some(all[from..].to_vec())
 }
 
 /// What had a message between two consecutive hops.
@@ -146,7 +160,7 @@ mod tests {
 
     fn hop(at_ns: i64, at: HopPlace, device: u16, offset: u16) -> PacketHop {
         let device = (at != HopPlace::InSocket).then_some(device);
-        PacketHop { at_ns, seq: 3, at, cpu: 1, thread: 10, device, offset, reason: None }
+        PacketHop { at_ns, seq: 3, at, cpu: 1, thread: 10, buffer: 7, device, offset, reason: None }
     }
 
     fn hops(all: &[PacketHop]) -> Hops {
@@ -194,13 +208,27 @@ mod tests {
     }
 
     #[test]
-    fn a_message_that_was_sent_again_counts_from_the_last_time() {
+    fn the_time_until_a_message_was_sent_again_is_a_step() {
         let lost = [hop(1, HopPlace::Queued, 0, 0), hop(2, HopPlace::Transmitted, 0, 0)];
         let all = [&lost[..], &THROUGH_A_BRIDGE.map(|(at_ns, at, device)| hop(at_ns, at, device, 0))].concat();
-        assert_eq!(hops(&all).way(3, (0, 200)).map(|way| way.from_ns), Some(10));
+        let way = hops(&all).way(3, (0, 200)).expect("a way");
+        assert_eq!((way.from_ns, way.steps.len(), way.steps[0]), (1, 8, (1, 10, Step::SentAgain)));
         // Without a socket, the way ends at the last hop.
         let way = hops(&all[..6]).way(3, (0, 200)).expect("a way");
         assert_eq!((way.to_ns, way.in_socket), (15, false));
+    }
+
+    #[test]
+    fn of_two_packets_on_their_way_the_one_counts_that_arrives_first() {
+        // The second packet is sent while the first one is in the token bucket, and stays behind it.
+        let second = THROUGH_A_BRIDGE[..5]
+            .iter()
+            .map(|(at_ns, at, device)| PacketHop { buffer: 8, ..hop(at_ns + 50, *at, *device, 0) });
+        let all: Vec<PacketHop> =
+            THROUGH_A_BRIDGE.iter().map(|(at_ns, at, device)| hop(*at_ns, *at, *device, 0)).chain(second).collect();
+        let way = hops(&all).way(3, (5, 200)).expect("a way");
+        assert_eq!((way.from_ns, way.to_ns, way.steps.len()), (10, 95, 7));
+        assert!(way.steps.contains(&(16, 90, Step::Discipline(Some(1)))), "{way:?}");
     }
 
     #[test]

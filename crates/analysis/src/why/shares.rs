@@ -107,6 +107,7 @@ fn passed(part: &Piece, step: Step, timeline: &Timeline) -> Share {
         }
         Step::Device(index) => (CauseWord::DeviceQueue, None, device(index).and_then(|(name, _)| by(name.to_owned()))),
         Step::Receive { cpu } => (CauseWord::Softirq, Some(cpu), by("NET_RX".to_owned())),
+        Step::SentAgain => (CauseWord::Retransmission, None, None),
         Step::Between => (CauseWord::Network, None, None),
     };
     whole(part, cause, cpu, by, Evidence::Seen)

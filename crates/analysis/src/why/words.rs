@@ -112,6 +112,7 @@ pub(crate) fn cause(entry: &LedgerEntry) -> String {
         CauseWord::Softirq => format!("the soft interrupt {} had {cpu}", by()),
         CauseWord::QueueDiscipline => format!("the packet was in the queue discipline {}", by()),
         CauseWord::DeviceQueue => format!("the packet was at the device {}", by()),
+        CauseWord::Retransmission => "a packet did not arrive, until the message was sent again".to_owned(),
         CauseWord::SocketQueue => format!("{who} read other datagrams, while the message was in its socket"),
         CauseWord::PageFault => format!("{who} was in a page fault (a page of memory was not there)"),
         CauseWord::BlockedIo if entry.evidence == Evidence::AtMost => {

@@ -54,6 +54,9 @@ pub struct PacketHop {
     pub cpu: u32,
     /// Id of the thread that ran on this CPU. It has to do with the message only at the place `queued`.
     pub thread: i32,
+    /// Number of the kernel's packet buffer. Hops of a message with the same number belong to the same packet, unless the
+    /// kernel used the buffer again after it had freed the packet.
+    pub buffer: u32,
     /// Index of the device in `devices`; absent at a socket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<u16>,

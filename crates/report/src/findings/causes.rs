@@ -113,6 +113,7 @@ fn words(cause: &CauseShare) -> String {
         CauseWord::RtThrottled => format!("stopped by the limit of real-time run time{end}"),
         CauseWord::QueueDiscipline => format!("in the queue discipline {by} (towards the {} end)", towards()),
         CauseWord::DeviceQueue => format!("at the device {by} (towards the {} end)", towards()),
+        CauseWord::Retransmission => format!("until messages were sent again (towards the {} end)", towards()),
         CauseWord::SocketQueue => format!("in a socket, behind other datagrams{end}"),
         CauseWord::Steal => format!("without a CPU, which the hypervisor had{end}"),
         CauseWord::OwnWork => format!("in the threads of the measured program{end}"),

@@ -97,6 +97,7 @@ fn words(of: &WithoutCause) -> String {
         CauseWord::RtThrottled => "the stops by the limit of real-time run time".to_owned(),
         CauseWord::QueueDiscipline => format!("the waits in the queue discipline {by}"),
         CauseWord::DeviceQueue => format!("the time at the device {by}"),
+        CauseWord::Retransmission => "the time until messages were sent again".to_owned(),
         CauseWord::SocketQueue => "the waits in a socket behind other datagrams".to_owned(),
         CauseWord::Steal => "the time in which the hypervisor had the CPU".to_owned(),
         CauseWord::OwnWork => "the run time of the measured program".to_owned(),

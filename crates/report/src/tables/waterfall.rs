@@ -63,6 +63,7 @@ pub(crate) fn words(span: &HopSpan) -> String {
         CauseWord::RtThrottled => "real-time limit".to_owned(),
         CauseWord::QueueDiscipline => format!("queue discipline {by}"),
         CauseWord::DeviceQueue => format!("device {by}"),
+        CauseWord::Retransmission => "until sent again".to_owned(),
         CauseWord::SocketQueue => "read other datagrams".to_owned(),
         CauseWord::Steal => "hypervisor had the CPU".to_owned(),
         CauseWord::OwnWork => format!("ran on {cpu}"),

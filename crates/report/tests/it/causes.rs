@@ -388,6 +388,7 @@ fn hops(seq: u64, sent: i64, held_ns: i64) -> [PacketHop; 5] {
         at,
         cpu: 1,
         thread: 4_000,
+        buffer: 1,
         device,
         offset: 0,
         reason: None,
@@ -425,7 +426,10 @@ fn a_queue_discipline_that_held_the_message_is_the_cause() {
     assert_eq!((entries(incident, CauseWord::Network).len(), incident.unexplained_ns), (0, 0), "{:?}", incident.ledger);
     insta::assert_snapshot!(sentences(&report));
     let spans = &incident.waterfall.as_ref().unwrap().spans;
-    assert!(spans.iter().any(|s| s.hop == tailbound_report::Hop::WayOut && s.cause == Some(CauseWord::QueueDiscipline)), "{spans:?}");
+    assert!(
+        spans.iter().any(|s| s.hop == tailbound_report::Hop::WayOut && s.cause == Some(CauseWord::QueueDiscipline)),
+        "{spans:?}"
+    );
 }
 
 /// Tests that a thread which ran is the cause only while it read other datagrams than the message.

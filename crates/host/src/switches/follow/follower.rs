@@ -214,7 +214,9 @@ impl Follower {
 fn hop(packet: &tb_packet, seq: u64, at: HopPlace) -> PacketHop {
     let tb_packet { at_ns, cpu, thread, fragment, .. } = *packet;
     let offset = (u16::from_be(fragment) & 0x1fff) << 3;
-    PacketHop { at_ns: at_ns as i64, seq, at, cpu, thread, device: None, offset, reason: None }
+    // Packet buffers are aligned to 64 bytes.
+    let buffer = (packet.buffer >> 6) as u32;
+    PacketHop { at_ns: at_ns as i64, seq, at, cpu, thread, buffer, device: None, offset, reason: None }
 }
 
 /// A text that ends at a NUL byte; `None` if it is empty.

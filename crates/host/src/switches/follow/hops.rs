@@ -59,6 +59,7 @@ mod tests {
             at: HopPlace::Queued,
             cpu: 0,
             thread: 1,
+            buffer: 1,
             device: None,
             offset: 0,
             reason: None,
